@@ -1,0 +1,2 @@
+//! `cargo cudaguard`.
+fn main() {}

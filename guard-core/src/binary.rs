@@ -1,0 +1,1 @@
+//! What a linked file says of itself: notes and needed libraries.

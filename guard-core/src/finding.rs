@@ -1,0 +1,166 @@
+//! Findings: one thing that is wrong, or that cannot be told. Codes are stable; words may improve.
+
+use std::fmt;
+
+/// How much a finding weighs. A judge gives it; policy and profile may raise or lower it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; never stops anything.
+    Info,
+    /// Said, and goes on.
+    Warning,
+    /// Refuses: a release build, or the start of a program.
+    Error,
+}
+
+impl Severity {
+    /// `info`, `warning`, `error`: in reports and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Which, stable.
+    pub code: Code,
+    /// How much it weighs here.
+    pub severity: Severity,
+    /// The package whose manifest it concerns, `name version`; empty where it concerns none.
+    pub component: String,
+    /// What it is about: "cuDNN", "toolkit", a file, an arch.
+    pub subject: String,
+    /// What happened, built with what, found what and where: one sentence on the first line, facts on the next.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl Finding {
+    /// A finding of the code's own severity.
+    pub fn new(code: Code, subject: impl Into<String>, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: code.severity(),
+            component: String::new(),
+            subject: subject.into(),
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// The same, about this component.
+    #[must_use]
+    pub fn of(mut self, component: impl Into<String>) -> Self {
+        self.component = component.into();
+        self
+    }
+
+    /// The same, of another weight.
+    #[must_use]
+    pub fn weighing(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// As people read it: `error[CG101]: …`, the facts indented, the hint last.
+    pub fn render(&self) -> String {
+        use fmt::Write as _;
+        let mut lines = self.message.lines();
+        let mut text = format!("{}[{}]: {}", self.severity, self.code, lines.next().unwrap_or_default());
+        for line in lines {
+            let _ = write!(text, "\n  {line}");
+        }
+        if !self.hint.is_empty() {
+            let _ = write!(text, "\n  hint: {}", self.hint);
+        }
+        text
+    }
+
+    /// The finding as a JSON object.
+    pub fn to_json(&self) -> crate::json::Value {
+        crate::json::object([
+            ("code", self.code.to_string().into()),
+            ("severity", self.severity.name().into()),
+            ("component", self.component.as_str().into()),
+            ("subject", self.subject.as_str().into()),
+            ("message", self.message.as_str().into()),
+            ("hint", self.hint.as_str().into()),
+        ])
+    }
+}
+
+macro_rules! codes {
+    ($($number:literal $name:ident $severity:ident $title:literal $text:literal;)*) => {
+        /// A finding's code: `CG` and three digits. 1xx the build, 2xx the start of a program, 3xx GPU and driver,
+        /// 4xx kernels, 5xx cannot tell.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs)]
+        pub enum Code { $($name = $number,)* }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The weight that the judge gives it where nothing else is said.
+            pub const fn severity(self) -> Severity {
+                match self { $(Self::$name => Severity::$severity,)* }
+            }
+
+            /// What it says, in a few words.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)* }
+            }
+
+            /// What it means, why it matters and what to do, at length: `cargo cudaguard explain`.
+            pub const fn explanation(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+include!("finding/codes.rs");
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CG{:03}", *self as u16)
+    }
+}
+
+impl std::str::FromStr for Code {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.iter().copied().find(|code| code.to_string().eq_ignore_ascii_case(text.trim())).ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_sorted_and_explained() {
+        for pair in Code::ALL.windows(2) {
+            assert!((pair[0] as u16) < (pair[1] as u16), "{} stands before {}", pair[0], pair[1]);
+        }
+        for code in Code::ALL {
+            assert_eq!(code.to_string().parse(), Ok(*code));
+            assert!(code.title().len() > 10 && !code.title().ends_with('.'), "{code}: title");
+            let text = code.explanation();
+            assert!(text.len() > 120 && text.contains("What to do"), "{code}: explain it: what it means, what to do");
+        }
+    }
+}

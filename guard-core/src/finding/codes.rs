@@ -1,0 +1,138 @@
+codes! {
+    100 ToolkitMissing Error
+        "no CUDA toolkit where one is needed"
+        "The policy requires a toolkit, or names one, and none was found in the places where builds look: NVCC, CUDACXX, \
+         PATH, CUDA_HOME, CUDA_PATH, CUDA_ROOT, CUDA_TOOLKIT_ROOT_DIR and the usual folders.\n\
+         What to do: install a toolkit, or set CUDA_HOME to its root; where the project needs none, drop [toolkit] require.";
+    101 ToolkitMixed Error
+        "nvcc and cuda.h are of different releases"
+        "The compiler comes from one toolkit and the headers from another, most often because PATH and CUDA_HOME or \
+         CUDA_PATH disagree. Such a build compiles, and fails or misbehaves at run time.\n\
+         What to do: make PATH and CUDA_HOME (CUDA_PATH, CUDA_ROOT) name one toolkit.";
+    102 CudartMixed Error
+        "the libcudart that will be linked is of another release than nvcc"
+        "The linker would most probably take a libcudart that another toolkit's release brought along. cudart and nvcc must \
+         be of one release, or kernels fail to register.\n\
+         What to do: name the toolkit's own library folder first, or remove the other one from LIBRARY_PATH.";
+    103 ToolkitNotAllowed Error
+        "the toolkit is not one that the policy allows"
+        "cudaguard.toml says with [toolkit] require which releases may build this project; the one in use is not among \
+         them.\n\
+         What to do: use an allowed toolkit, or change the requirement and say why in the commit.";
+    104 ToolkitUnreadable Warning
+        "a CUDA toolkit's version cannot be read"
+        "There is an nvcc or a cuda.h, but it does not say its version: it cannot be run, prints something else, or the file \
+         is damaged. What is built with it cannot be recorded rightly.\n\
+         What to do: run the named nvcc by hand with --version; reinstall the toolkit where that fails.";
+    105 HostCompilerRejected Error
+        "this nvcc does not accept this host compiler"
+        "Each nvcc supports host compilers up to a version and stops with `unsupported GNU version` otherwise.\n\
+         What to do: name an older compiler with NVCC_CCBIN or -ccbin (g++-11 for CUDA 11.8), or use a newer toolkit.";
+    106 StubInRuntimePath Error
+        "a stub folder stands in a runtime path"
+        "The toolkit's lib/stubs holds empty libraries for the linker only. With that folder in LD_LIBRARY_PATH, RPATH or \
+         RUNPATH the program loads the empty libcuda and every call answers 34, CUDA_ERROR_STUB_LIBRARY.\n\
+         What to do: take the stubs folder out of LD_LIBRARY_PATH and of -rpath; keep it in -L only.";
+    110 CudnnMixed Error
+        "cuDNN's headers and its library are of different versions"
+        "The program would be compiled against one cuDNN and linked to another. With a library older than the headers it \
+         fails where it is started; newer ones hide what was really tested.\n\
+         What to do: make headers and library come from one package: set CUDNN_PATH to its root.";
+    111 CudnnForOtherCuda Error
+        "cuDNN is built for another CUDA major"
+        "cuDNN comes in one build per CUDA major. The build found brings along, or expects, a cudart and cuBLAS of another \
+         major than the toolkit's: two of each in one process.\n\
+         What to do: install the cuDNN package for the toolkit's major, for example cudnn9-cuda-13.";
+    112 CudnnIncomplete Error
+        "cuDNN's sub-libraries are missing or mixed"
+        "libcudnn loads its parts by name at run time. Parts of another release, or none, abort the process at the first \
+         call.\n\
+         What to do: reinstall cuDNN whole from one package, and remove what older ones left in the same folder.";
+    113 CudnnNotAllowed Error
+        "cuDNN is not one that the policy allows"
+        "cudaguard.toml says with [cudnn] require or linkage what this project may be built with; what was found does not \
+         fit.\n\
+         What to do: use an allowed cuDNN, or change the policy and say why in the commit.";
+    120 ArchTooNew Error
+        "the toolkit cannot make this architecture yet"
+        "The arch was introduced by a later release than the toolkit in use: nvcc stops with `Unsupported gpu architecture`.\n\
+         What to do: use the toolkit that introduced it, or declare an older arch with PTX, which newer GPUs compile.";
+    121 ArchDropped Error
+        "the toolkit no longer makes this architecture"
+        "Later releases drop old architectures: CUDA 13 makes nothing below sm_75.\n\
+         What to do: drop the arch and the GPUs that need it, or build with the last toolkit that makes it.";
+    123 ArchsContradict Warning
+        "two sources name different architectures"
+        "Variables, the policy file and the builder each may declare the archs; here they do not agree, and which of them the \
+         compiler follows depends on the build script.\n\
+         What to do: keep one of them, best [gpu] archs in cudaguard.toml, and unset the others.";
+    124 NativeUnknown Error
+        "`native` was asked for, and there is no GPU to ask"
+        "`native` means the architecture of the GPU in the building machine. Without a driver and a GPU it means nothing, and \
+         nvcc falls back to its default silently.\n\
+         What to do: name the archs, for example CUDAARCHS=\"80;90\".";
+    125 NativeOutsideFleet Error
+        "`native` builds for this machine's GPU, which the fleet does not have"
+        "The program is built for the GPU of the building machine; the policy's [gpu] fleet names others, which that code does \
+         not serve.\n\
+         What to do: name the archs of the fleet instead of `native`.";
+    126 ArchUnreadable Error
+        "an architecture cannot be read"
+        "A variable, the policy or the builder names an architecture in a spelling that no tool knows.\n\
+         What to do: write sm_90, 90a, 9.0+PTX, 90-real or compute_90; lists by comma, semicolon or blank.";
+    127 ArchOnlyByPtx Warning
+        "this architecture can only be served by PTX"
+        "The toolkit cannot make machine code for the arch, but its PTX would be compiled by the driver at the first start: \
+         slow to start, and only on drivers that know this PTX.\n\
+         What to do: build with a toolkit that makes the arch, or accept it with [allow].";
+    140 Unguarded Warning
+        "a target could not be guarded"
+        "The guard needs ELF, a C compiler for the target and a program that starts through the C library. What was built here \
+         lacks one of them, so the file carries no manifest and will start anywhere.\n\
+         What to do: see the reason in the message; the build itself is not affected.";
+    201 CudnnOtherMajor Error
+        "the cuDNN found is of another major"
+        "cuDNN promises nothing across majors: functions are missing or mean something else.\n\
+         What to do: install the major that the program was built with, or rebuild it.";
+    202 CudnnOlder Error
+        "the cuDNN found is older than the one built with"
+        "A program may use a cuDNN of the same major and the same or a newer minor. An older minor lacks what the program was \
+         compiled to call.\n\
+         What to do: update cuDNN at the named place, or put a newer one first in LD_LIBRARY_PATH; or rebuild against the older.";
+    203 CudnnOlderPatch Error
+        "the cuDNN found is an older patch, and the policy refuses that"
+        "Patches of one minor are interchangeable by NVIDIA's rule; this project asked for more with [cudnn] patch = \
+         \"refuse\".\n\
+         What to do: update cuDNN to the patch that the program was built with, or drop the option.";
+    204 CudnnInnerMissing Error
+        "cuDNN's loader library is there, its inner library is not"
+        "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the \
+         process.\n\
+         What to do: reinstall cuDNN whole, so that all its libraries stand in one folder.";
+    205 CudnnAbsent Error
+        "no cuDNN was found"
+        "The program is linked to libcudnn, or the policy requires it, and no folder that the loader looks into has it.\n\
+         What to do: install cuDNN, or name its folder in LD_LIBRARY_PATH.";
+    206 CudnnInnerMixed Error
+        "cuDNN's inner library is of another release than its loader"
+        "All libcudnn libraries of one process must be of one release; a mix aborts or misbehaves. The inner library's version \
+         is the one that counts, and it does not fit what was built with.\n\
+         What to do: remove the stray copy named in the message, or reinstall cuDNN whole.";
+    210 LibraryAbsent Error
+        "a library that the program is linked to is not found"
+        "The loader would stop the program with `cannot open shared object file` before any of its code runs.\n\
+         What to do: install the package that holds it, or name its folder in LD_LIBRARY_PATH.";
+    211 WrongMachine Error
+        "the file is for another kind of machine"
+        "The program, or a library that the loader would take, is built for another architecture.\n\
+         What to do: use the build for this machine.";
+    501 CudnnCannotTell Info
+        "cannot tell which cuDNN this is"
+        "A libcudnn was found, but neither its file nor a question in a child process gave a version. The program goes on: what \
+         cannot be told never refuses.\n\
+         What to do: nothing, or see that the inner libraries stand beside the loader library.";
+    502 NoteNewer Info
+        "a manifest is of a newer revision than this reader"
+        "The file was guarded by a newer cudaguard. What this reader knows of it was judged, the rest was left out.\n\
+         What to do: update cargo-cudaguard.";
+}

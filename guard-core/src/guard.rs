@@ -1,0 +1,1 @@
+//! The guard as object files: the note of a component, and the shim.

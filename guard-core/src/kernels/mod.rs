@@ -1,0 +1,1 @@
+//! GPU code in any file.

@@ -1,0 +1,58 @@
+//! Records what a CUDA program was built with, and refuses to start it where that cannot work.
+//!
+//! In a build.rs: `cudaguard::embed!()`. In the program, only where it wants the answer itself: [`check`].
+//! Everything else here is what the `cargo cudaguard` command is made of.
+
+#![deny(unsafe_code)]
+
+mod check;
+pub use check::{Verdict, check};
+
+#[cfg(feature = "build")]
+pub mod arch;
+#[cfg(feature = "build")]
+pub mod cudnn;
+#[cfg(feature = "build")]
+pub mod elf;
+#[cfg(feature = "build")]
+mod embed;
+#[cfg(feature = "build")]
+pub mod env;
+#[cfg(feature = "build")]
+pub mod finding;
+#[cfg(feature = "build")]
+pub mod guard;
+#[cfg(feature = "build")]
+pub mod host;
+#[cfg(feature = "build")]
+pub mod json;
+#[cfg(feature = "build")]
+pub mod judge;
+#[cfg(feature = "build")]
+pub mod manifest;
+#[cfg(feature = "build")]
+pub mod note;
+#[cfg(feature = "build")]
+pub mod policy;
+#[cfg(feature = "build")]
+pub mod stamp;
+#[cfg(feature = "build")]
+pub mod tables;
+#[cfg(feature = "build")]
+pub mod toolchain;
+#[cfg(feature = "build")]
+pub mod version;
+
+#[cfg(feature = "command")]
+pub mod binary;
+#[cfg(feature = "command")]
+pub mod foretell;
+#[cfg(feature = "command")]
+pub mod kernels;
+#[cfg(feature = "command")]
+pub mod loader;
+#[cfg(feature = "command")]
+pub mod seal;
+
+#[cfg(feature = "build")]
+pub use embed::Embed;

@@ -1,0 +1,1 @@
+//! Writes the observed truth into the note of a linked file.

@@ -1,0 +1,1 @@
+//! Whether a build is still true: contents, not times.

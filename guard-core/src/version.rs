@@ -1,0 +1,233 @@
+//! Versions, each kind a type of its own, so that a driver's release cannot be compared with the CUDA version it
+//! supports, nor a toolkit with a cuDNN.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Three numbers: a toolkit's, nvcc's or cuDNN's release. A missing number is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// First number.
+    pub major: u32,
+    /// Second number.
+    pub minor: u32,
+    /// Third number: patch level, or nvcc's build.
+    pub patch: u32,
+}
+
+impl Version {
+    /// `major.minor.patch`.
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self { major, minor, patch }
+    }
+
+    /// As NVIDIA's inner libraries export it and the manifest's rows hold it: `major << 16 | minor << 8 | patch`.
+    /// `None` where a number does not fit.
+    pub fn packed(self) -> Option<u32> {
+        (self.major <= 0xffff && self.minor <= 0xff && self.patch <= 0xff)
+            .then_some(self.major << 16 | self.minor << 8 | self.patch)
+    }
+
+    /// The reverse of [`Version::packed`].
+    pub const fn from_packed(packed: u32) -> Self {
+        Self::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
+    }
+
+    /// What `cudnnGetVersion` returns and `CUDNN_VERSION` says: two encodings, told apart by size
+    /// (facts: cuDNN, version encoding).
+    pub const fn from_cudnn(number: u64) -> Self {
+        #[allow(clippy::cast_possible_truncation)]
+        let n = number as u32;
+        if n >= 90_000 {
+            Self::new(n / 10_000, n / 100 % 100, n % 100)
+        } else {
+            Self::new(n / 1000, n / 100 % 10, n % 100)
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// The text is not a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAVersion(String);
+
+impl fmt::Display for NotAVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a version such as 12.4 or 9.15.1", self.0)
+    }
+}
+
+impl std::error::Error for NotAVersion {}
+
+fn numbers(text: &str) -> Result<Vec<u32>, NotAVersion> {
+    let fail = || NotAVersion(text.to_owned());
+    text.split('.')
+        .map(|part| {
+            (!part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+                .then(|| part.parse().ok())
+                .flatten()
+                .ok_or_else(fail)
+        })
+        .collect()
+}
+
+impl FromStr for Version {
+    type Err = NotAVersion;
+
+    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+        match numbers(text)?[..] {
+            [major, minor] => Ok(Self::new(major, minor, 0)),
+            // A fourth number (`9.15.1.9`) is the package's build, in no macro and no rule.
+            [major, minor, patch] | [major, minor, patch, _] => Ok(Self::new(major, minor, patch)),
+            _ => Err(NotAVersion(text.to_owned())),
+        }
+    }
+}
+
+/// The CUDA version that a toolkit has, a libcudart speaks or a driver supports: two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CudaVersion {
+    /// First number.
+    pub major: u32,
+    /// Second number.
+    pub minor: u32,
+}
+
+impl CudaVersion {
+    /// `major.minor`.
+    pub const fn new(major: u32, minor: u32) -> Self {
+        Self { major, minor }
+    }
+
+    /// From `CUDA_VERSION`, `cuDriverGetVersion`, …: `major * 1000 + minor * 10`.
+    pub const fn from_int(number: u32) -> Self {
+        Self::new(number / 1000, number % 1000 / 10)
+    }
+
+    /// The reverse of [`CudaVersion::from_int`].
+    pub const fn to_int(self) -> u32 {
+        self.major * 1000 + self.minor * 10
+    }
+}
+
+impl From<Version> for CudaVersion {
+    fn from(version: Version) -> Self {
+        Self::new(version.major, version.minor)
+    }
+}
+
+impl fmt::Display for CudaVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+impl FromStr for CudaVersion {
+    type Err = NotAVersion;
+
+    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+        match numbers(text)?[..] {
+            [major, minor] | [major, minor, _] => Ok(Self::new(major, minor)),
+            _ => Err(NotAVersion(text.to_owned())),
+        }
+    }
+}
+
+/// A driver's release, `535.261.03`: what the kernel module and libcuda's file name say. The third number is
+/// written with two digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DriverRelease {
+    /// The branch.
+    pub branch: u32,
+    /// Second number.
+    pub minor: u32,
+    /// Third number, 0 where the release has only two.
+    pub patch: u32,
+}
+
+impl DriverRelease {
+    /// `branch.minor.patch`.
+    pub const fn new(branch: u32, minor: u32, patch: u32) -> Self {
+        Self { branch, minor, patch }
+    }
+
+    /// As the manifest's rows hold it: `branch << 16 | minor << 8 | patch`, where each number fits.
+    pub fn packed(self) -> Option<u32> {
+        Version::new(self.branch, self.minor, self.patch).packed()
+    }
+
+    /// The reverse of [`DriverRelease::packed`].
+    pub const fn from_packed(packed: u32) -> Self {
+        Self::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
+    }
+}
+
+impl fmt::Display for DriverRelease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.patch == 0 {
+            write!(f, "{}.{:02}", self.branch, self.minor)
+        } else {
+            write!(f, "{}.{:02}.{:02}", self.branch, self.minor, self.patch)
+        }
+    }
+}
+
+impl FromStr for DriverRelease {
+    type Err = NotAVersion;
+
+    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+        match numbers(text)?[..] {
+            [branch] => Ok(Self::new(branch, 0, 0)),
+            [branch, minor] => Ok(Self::new(branch, minor, 0)),
+            [branch, minor, patch] => Ok(Self::new(branch, minor, patch)),
+            _ => Err(NotAVersion(text.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cudnn_numbers_of_both_encodings() {
+        for (number, version) in [
+            (7605, Version::new(7, 6, 5)),
+            (8500, Version::new(8, 5, 0)),
+            (8907, Version::new(8, 9, 7)),
+            (90_100, Version::new(9, 1, 0)),
+            (91_002, Version::new(9, 10, 2)),
+            (92_800, Version::new(9, 28, 0)),
+        ] {
+            assert_eq!(Version::from_cudnn(number), version);
+        }
+    }
+
+    #[test]
+    fn packing_returns() {
+        for version in [Version::new(9, 15, 1), Version::new(8, 9, 7), Version::new(7, 0, 255)] {
+            assert_eq!(Version::from_packed(version.packed().unwrap()), version);
+        }
+        assert_eq!(Version::new(9, 15, 1).packed(), Some(0x9_0F01));
+        assert_eq!(Version::new(9, 256, 0).packed(), None);
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!("9.15.1.9".parse(), Ok(Version::new(9, 15, 1)));
+        assert_eq!("12.4".parse(), Ok(CudaVersion::new(12, 4)));
+        assert_eq!("535.261.03".parse(), Ok(DriverRelease::new(535, 261, 3)));
+        assert_eq!(DriverRelease::new(535, 261, 3).to_string(), "535.261.03");
+        assert_eq!(DriverRelease::new(580, 65, 6).to_string(), "580.65.06");
+        for bad in ["", ".", "12.", "v12", "12.x", "1.2.3.4.5", "4294967296.0", "+1.2"] {
+            assert!(bad.parse::<Version>().is_err(), "{bad}");
+        }
+        assert_eq!(CudaVersion::from_int(12_020).to_string(), "12.2");
+        assert_eq!(CudaVersion::new(13, 5).to_int(), 13_050);
+    }
+}

@@ -1,0 +1,1 @@
+//! What every end to end suite shares.
