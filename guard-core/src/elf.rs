@@ -1,19 +1,837 @@
 //! A reader of ELF files, 32 and 64 bits, little-endian: bounded, without a copy of the file, nothing executed.
 //! The one reader of the project: toolchain, seal, loader and kernels all look through it.
+//!
+//! Damage never panics and never loops: what does not lie within the file is not there, and [`Elf::damage`] says so.
+//! Rules: System V ABI, generic part; glibc's `elf/elf.h` for the names.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// What a file is: `e_type`.
+pub mod kind {
+    /// A relocatable object.
+    pub const OBJECT: u16 = 1;
+    /// An executable at a fixed address.
+    pub const EXECUTABLE: u16 = 2;
+    /// A shared library, or a position-independent executable.
+    pub const SHARED: u16 = 3;
+    /// A core dump.
+    pub const CORE: u16 = 4;
+}
+
+/// For which processor: `e_machine`.
+pub mod machine {
+    /// 32-bit x86.
+    pub const X86: u16 = 3;
+    /// 32-bit ARM.
+    pub const ARM: u16 = 40;
+    /// `x86_64`, also with 32-bit pointers.
+    pub const X86_64: u16 = 62;
+    /// `aarch64`.
+    pub const AARCH64: u16 = 183;
+    /// NVIDIA's cubins.
+    pub const CUDA: u16 = 190;
+    /// 64-bit POWER.
+    pub const PPC64: u16 = 21;
+    /// RISC-V.
+    pub const RISCV: u16 = 243;
+    /// `LoongArch`.
+    pub const LOONGARCH: u16 = 258;
+    /// S/390.
+    pub const S390: u16 = 22;
+
+    /// As people call it.
+    pub fn name(machine: u16) -> std::borrow::Cow<'static, str> {
+        match machine {
+            X86 => "x86".into(),
+            ARM => "arm".into(),
+            X86_64 => "x86_64".into(),
+            AARCH64 => "aarch64".into(),
+            CUDA => "an NVIDIA GPU".into(),
+            PPC64 => "powerpc64".into(),
+            RISCV => "riscv".into(),
+            LOONGARCH => "loongarch".into(),
+            S390 => "s390".into(),
+            other => format!("machine {other}").into(),
+        }
+    }
+}
+
+/// Tags of the dynamic section.
+pub mod tag {
+    /// A needed library's name.
+    pub const NEEDED: u64 = 1;
+    /// Hash table, the old kind.
+    pub const HASH: u64 = 4;
+    /// Address of the string table.
+    pub const STRTAB: u64 = 5;
+    /// Address of the symbol table.
+    pub const SYMTAB: u64 = 6;
+    /// Size of the string table.
+    pub const STRSZ: u64 = 10;
+    /// The library's own name.
+    pub const SONAME: u64 = 14;
+    /// Folders to look into, the old kind: before `LD_LIBRARY_PATH`.
+    pub const RPATH: u64 = 15;
+    /// Folders to look into: after `LD_LIBRARY_PATH`.
+    pub const RUNPATH: u64 = 29;
+    /// Hash table, GNU's kind.
+    pub const GNU_HASH: u64 = 0x6fff_fef5;
+    /// Flags: `nodeflib` and its like.
+    pub const FLAGS_1: u64 = 0x6fff_fffb;
+    /// Filters: another object stands in for all of this one's symbols.
+    pub const FILTER: u64 = 0x7fff_ffff;
+    /// Filters: another object may stand in for some of this one's symbols.
+    pub const AUXILIARY: u64 = 0x7fff_fffd;
+}
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+const PT_INTERP: u32 = 3;
+const PT_NOTE: u32 = 4;
+const SHT_SYMTAB: u32 = 2;
+const SHT_NOTE: u32 = 7;
+const SHT_NOBITS: u32 = 8;
+const SHT_DYNSYM: u32 = 11;
+const PN_XNUM: u64 = 0xffff;
+const SHN_XINDEX: u64 = 0xffff;
+/// No symbol, soname or path that a tool writes is longer; a damaged table must not cost a walk over the whole file.
+const LONGEST_TEXT: usize = 1 << 20;
+
+fn bytes(data: &[u8], at: u64, size: u64) -> Option<&[u8]> {
+    let start = usize::try_from(at).ok()?;
+    data.get(start..start.checked_add(usize::try_from(size).ok()?)?)
+}
+
+fn u16_at(data: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(data.get(at..at.checked_add(2)?)?.try_into().ok()?))
+}
+
+fn u32_at(data: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+fn u64_at(data: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(data.get(at..at.checked_add(8)?)?.try_into().ok()?))
+}
+
+/// A number of the file's own word size.
+fn word_at(data: &[u8], at: usize, class64: bool) -> Option<u64> {
+    if class64 { u64_at(data, at) } else { u32_at(data, at).map(u64::from) }
+}
+
+/// A NUL-terminated text in a table.
+fn text_at(table: &[u8], at: u64) -> Option<&[u8]> {
+    let rest = table.get(usize::try_from(at).ok()?..)?;
+    let rest = &rest[..rest.len().min(LONGEST_TEXT)];
+    rest.iter().position(|byte| *byte == 0).map(|end| &rest[..end])
+}
+
+/// Whether the NUL-terminated text at this place is `name`: without looking for its end.
+fn text_is(table: &[u8], at: u64, name: &[u8]) -> bool {
+    usize::try_from(at)
+        .ok()
+        .and_then(|at| table.get(at..))
+        .is_some_and(|rest| rest.get(name.len()) == Some(&0) && rest.starts_with(name))
+}
+
+/// A table of the file: where, how many, how far apart. Made only where all of it lies within the file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Table {
+    offset: u64,
+    count: u64,
+    stride: u64,
+}
+
+impl Table {
+    fn new(data: &[u8], offset: u64, count: u64, stride: u64, least: u64) -> Option<Self> {
+        if stride < least {
+            return None;
+        }
+        bytes(data, offset, count.checked_mul(stride)?)?;
+        Some(Self { offset, count, stride })
+    }
+
+    fn entry<'data>(&self, data: &'data [u8], index: u64) -> Option<&'data [u8]> {
+        if index >= self.count {
+            return None;
+        }
+        bytes(data, self.offset + index * self.stride, self.stride)
+    }
+}
 
 /// A view of an ELF file's bytes.
+#[derive(Clone, Copy, Debug)]
 pub struct Elf<'data> {
     data: &'data [u8],
+    class64: bool,
+    kind: u16,
+    machine: u16,
+    flags: u32,
+    os_abi: u8,
+    abi_version: u8,
+    segments: Table,
+    sections: Table,
+    sections_lost: bool,
+    names: u64,
+}
+
+/// One entry of the section table.
+#[derive(Clone, Copy, Debug)]
+pub struct Section<'data> {
+    /// Its number.
+    pub index: u64,
+    /// Its name; empty where it cannot be read.
+    pub name: &'data str,
+    /// `sh_type`.
+    pub kind: u32,
+    /// `sh_flags`.
+    pub flags: u64,
+    /// Address in memory.
+    pub addr: u64,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// `sh_link`.
+    pub link: u32,
+    /// `sh_info`.
+    pub info: u32,
+    /// `sh_addralign`.
+    pub align: u64,
+    /// Size of an entry, where it is a table.
+    pub entsize: u64,
+    /// Its bytes; empty where it has none in the file, or lies outside of it.
+    pub data: &'data [u8],
+}
+
+/// One program header.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'data> {
+    /// `p_type`.
+    pub kind: u32,
+    /// `p_flags`.
+    pub flags: u32,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Address in memory.
+    pub addr: u64,
+    /// Bytes in the file.
+    pub file_size: u64,
+    /// Bytes in memory.
+    pub memory_size: u64,
+    /// `p_align`.
+    pub align: u64,
+    /// Its bytes; empty where it has none in the file, or lies outside of it.
+    pub data: &'data [u8],
+}
+
+/// One note.
+#[derive(Clone, Copy, Debug)]
+pub struct Note<'data> {
+    /// Its owner: `GNU`, `cudaguard`; empty where that is no text.
+    pub owner: &'data str,
+    /// Its type.
+    pub kind: u32,
+    /// Its descriptor.
+    pub desc: &'data [u8],
+    /// Where the descriptor stands in the file.
+    pub offset: u64,
+}
+
+/// One symbol.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol<'data> {
+    names: &'data [u8],
+    name: u32,
+    /// Address, or offset in its section in an object.
+    pub value: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Number of the section it is defined in: 0 where it is not.
+    pub section: u16,
+    /// Local 0, global 1, weak 2.
+    pub binding: u8,
+    /// No type 0, object 1, function 2.
+    pub kind: u8,
+    /// Default 0, internal 1, hidden 2, protected 3.
+    pub visibility: u8,
+}
+
+impl<'data> Symbol<'data> {
+    /// Its name; `None` where it lies outside of the table or is no UTF-8.
+    pub fn name(&self) -> Option<&'data str> {
+        std::str::from_utf8(text_at(self.names, self.name.into())?).ok()
+    }
+
+    /// Whether this is its name: cheaper than reading it.
+    pub fn is(&self, name: &str) -> bool {
+        text_is(self.names, self.name.into(), name.as_bytes())
+    }
+
+    /// Defined here and visible to other objects.
+    pub fn exported(&self) -> bool {
+        self.section != 0 && self.binding != 0 && matches!(self.visibility, 0 | 3)
+    }
+
+    /// Wanted from another object.
+    pub fn undefined(&self) -> bool {
+        self.section == 0 && self.binding != 0
+    }
 }
 
 impl<'data> Elf<'data> {
+    /// Whether these bytes begin as an ELF file does.
+    pub fn is_elf(data: &[u8]) -> bool {
+        data.starts_with(b"\x7fELF")
+    }
+
     /// Reads the headers.
     pub fn parse(data: &'data [u8]) -> Result<Self, String> {
-        Ok(Self { data })
+        if data.is_empty() {
+            return Err("is empty".to_owned());
+        }
+        if !Self::is_elf(data) {
+            return Err("is not an ELF file".to_owned());
+        }
+        let cut = || format!("is cut off within the ELF header: {} bytes", data.len());
+        let &[class, order, version, os_abi, abi_version] = data.get(4..9).ok_or_else(cut)? else {
+            return Err(cut());
+        };
+        let class64 = match class {
+            1 => false,
+            2 => true,
+            other => {
+                return Err(format!("is an ELF file of class {other}, which is neither 32-bit (1) nor 64-bit (2)"));
+            }
+        };
+        match order {
+            1 => {}
+            2 => return Err("is a big-endian ELF file, which cudaguard does not read".to_owned()),
+            other => {
+                return Err(format!("is an ELF file of byte order {other}, which is neither little (1) nor big (2)"));
+            }
+        }
+        if version != 1 {
+            return Err(format!("is an ELF file of version {version}; only version 1 exists"));
+        }
+        let header = data.get(..if class64 { 64 } else { 52 }).ok_or_else(cut)?;
+        let half = |at: usize| u16_at(header, at).unwrap_or_default();
+        let word = |at: usize| word_at(header, at, class64).unwrap_or_default();
+        let (phoff, shoff, rest) = if class64 { (32, 40, 48) } else { (28, 32, 36) };
+        let mut elf = Self {
+            data,
+            class64,
+            kind: half(16),
+            machine: half(18),
+            flags: u32_at(header, rest).unwrap_or_default(),
+            os_abi,
+            abi_version,
+            segments: Table::default(),
+            sections: Table::default(),
+            sections_lost: false,
+            names: 0,
+        };
+        let (section_least, segment_least) = if class64 { (64, 56) } else { (40, 32) };
+        let mut segment_count = u64::from(half(rest + 8));
+        let mut section_count = u64::from(half(rest + 12));
+        elf.names = u64::from(half(rest + 14));
+        let section_stride = u64::from(half(rest + 10));
+        if word(shoff) != 0 {
+            // Counts that do not fit their field stand in the first section header.
+            if let Some(first) = Table::new(data, word(shoff), 1, section_stride, section_least)
+                .and_then(|table| table.entry(data, 0))
+                .and_then(|entry| elf.section_header(entry))
+            {
+                if section_count == 0 {
+                    section_count = first.size;
+                }
+                if elf.names == SHN_XINDEX {
+                    elf.names = first.link.into();
+                }
+                if segment_count == PN_XNUM && first.info != 0 {
+                    segment_count = first.info.into();
+                }
+            }
+            match Table::new(data, word(shoff), section_count, section_stride, section_least) {
+                Some(table) => elf.sections = table,
+                None => elf.sections_lost = section_count != 0 || section_stride < section_least,
+            }
+        }
+        if word(phoff) != 0 && segment_count != 0 {
+            let stride = u64::from(half(rest + 6));
+            elf.segments = Table::new(data, word(phoff), segment_count, stride, segment_least).ok_or_else(|| {
+                format!(
+                    "is damaged or cut off: {segment_count} program headers of {stride} bytes at {}, and the file has {} bytes",
+                    word(phoff),
+                    data.len()
+                )
+            })?;
+        }
+        Ok(elf)
     }
 
     /// The bytes.
     pub fn data(&self) -> &'data [u8] {
         self.data
     }
+
+    /// Whether it is a 64-bit file.
+    pub fn class64(&self) -> bool {
+        self.class64
+    }
+
+    /// `e_machine`: [`machine`].
+    pub fn machine(&self) -> u16 {
+        self.machine
+    }
+
+    /// `e_type`: [`kind`].
+    pub fn kind(&self) -> u16 {
+        self.kind
+    }
+
+    /// `e_flags`.
+    pub fn flags(&self) -> u32 {
+        self.flags
+    }
+
+    /// Byte 7 of the file: 0 System V, 3 Linux.
+    pub fn os_abi(&self) -> u8 {
+        self.os_abi
+    }
+
+    /// Byte 8 of the file.
+    pub fn abi_version(&self) -> u8 {
+        self.abi_version
+    }
+
+    /// What in the file's own tables does not lie within the file: it has been cut off, or damaged. What can be read
+    /// is read all the same.
+    pub fn damage(&self) -> Option<String> {
+        let size = self.data.len() as u64;
+        if self.sections_lost {
+            return Some(format!("is cut off or damaged: its section headers do not lie within its {size} bytes"));
+        }
+        let beyond = |offset: u64, length: u64| offset.checked_add(length).is_none_or(|end| end > size);
+        for segment in self.segments().filter(|segment| segment.file_size != 0) {
+            if beyond(segment.offset, segment.file_size) {
+                return Some(format!(
+                    "is cut off or damaged: a segment has {} bytes at {}, the file {size}",
+                    segment.file_size, segment.offset
+                ));
+            }
+        }
+        for section in self.sections().filter(|section| section.kind != SHT_NOBITS && section.kind != 0) {
+            if beyond(section.offset, section.size) {
+                return Some(format!(
+                    "is cut off or damaged: section `{}` has {} bytes at {}, the file {size}",
+                    section.name, section.size, section.offset
+                ));
+            }
+        }
+        None
+    }
+
+    fn section_header(&self, entry: &[u8]) -> Option<Section<'data>> {
+        let word = |at: usize| word_at(entry, at, self.class64);
+        let (addr, offset, size, link, align, entsize) =
+            if self.class64 { (16, 24, 32, 40, 48, 56) } else { (12, 16, 20, 24, 32, 36) };
+        let kind = u32_at(entry, 4)?;
+        let (offset, size) = (word(offset)?, word(size)?);
+        Some(Section {
+            index: 0,
+            name: "",
+            kind,
+            flags: word(8)?,
+            addr: word(addr)?,
+            offset,
+            size,
+            link: u32_at(entry, link)?,
+            info: u32_at(entry, link + 4)?,
+            align: word(align)?,
+            entsize: word(entsize)?,
+            data: if matches!(kind, 0 | SHT_NOBITS) { &[] } else { bytes(self.data, offset, size).unwrap_or_default() },
+        })
+    }
+
+    /// The section of this number.
+    pub fn section(&self, index: u64) -> Option<Section<'data>> {
+        let entry = self.sections.entry(self.data, index)?;
+        let names = self
+            .sections
+            .entry(self.data, self.names)
+            .and_then(|entry| self.section_header(entry))
+            .map_or(&[][..], |section| section.data);
+        let name = text_at(names, u32_at(entry, 0)?.into()).and_then(|name| std::str::from_utf8(name).ok());
+        Some(Section { index, name: name.unwrap_or_default(), ..self.section_header(entry)? })
+    }
+
+    /// The sections, the empty first one included; none where the file has no section headers.
+    pub fn sections(&self) -> impl Iterator<Item = Section<'data>> + use<'data> {
+        let elf = *self;
+        (0..elf.sections.count).map_while(move |index| elf.section(index))
+    }
+
+    /// The first section of this name.
+    pub fn section_named(&self, name: &str) -> Option<Section<'data>> {
+        self.sections().find(|section| section.name == name)
+    }
+
+    fn segment(&self, index: u64) -> Option<Segment<'data>> {
+        let entry = self.segments.entry(self.data, index)?;
+        let word = |at: usize| word_at(entry, at, self.class64);
+        let (flags, offset, addr, file_size, memory_size, align) =
+            if self.class64 { (4, 8, 16, 32, 40, 48) } else { (24, 4, 8, 16, 20, 28) };
+        let (offset, file_size) = (word(offset)?, word(file_size)?);
+        Some(Segment {
+            kind: u32_at(entry, 0)?,
+            flags: u32_at(entry, flags)?,
+            offset,
+            addr: word(addr)?,
+            file_size,
+            memory_size: word(memory_size)?,
+            align: word(align)?,
+            data: bytes(self.data, offset, file_size).unwrap_or_default(),
+        })
+    }
+
+    /// The program headers.
+    pub fn segments(&self) -> impl Iterator<Item = Segment<'data>> + use<'data> {
+        let elf = *self;
+        (0..elf.segments.count).map_while(move |index| elf.segment(index))
+    }
+
+    /// The file's bytes from this address in memory to the end of the segment that holds it.
+    pub fn at_address(&self, address: u64) -> Option<&'data [u8]> {
+        self.segments().filter(|segment| segment.kind == PT_LOAD).find_map(|segment| {
+            let into = usize::try_from(address.checked_sub(segment.addr)?).ok()?;
+            segment.data.get(into..).filter(|rest| !rest.is_empty())
+        })
+    }
+
+    /// The program that loads this one: `/lib64/ld-linux-x86-64.so.2`.
+    pub fn interpreter(&self) -> Option<&'data str> {
+        let segment = self.segments().find(|segment| segment.kind == PT_INTERP)?;
+        let text = segment.data.split(|byte| *byte == 0).next()?;
+        std::str::from_utf8(text).ok().filter(|text| !text.is_empty())
+    }
+
+    /// Whether it has a dynamic section: is loaded by ld.so, or loads others through it.
+    pub fn is_dynamic(&self) -> bool {
+        self.dynamic_data().is_some()
+    }
+
+    fn dynamic_data(&self) -> Option<&'data [u8]> {
+        const SHT_DYNAMIC: u32 = 6;
+        self.segments()
+            .find(|segment| segment.kind == PT_DYNAMIC)
+            .map(|segment| segment.data)
+            .or_else(|| self.sections().find(|section| section.kind == SHT_DYNAMIC).map(|section| section.data))
+            .filter(|data| !data.is_empty())
+    }
+
+    /// The entries of the dynamic section, (tag, value), up to its end mark.
+    pub fn dynamic(&self) -> impl Iterator<Item = (u64, u64)> + use<'data> {
+        let class64 = self.class64;
+        let width = if class64 { 8 } else { 4 };
+        self.dynamic_data()
+            .unwrap_or_default()
+            .chunks_exact(width * 2)
+            .filter_map(move |entry| Some((word_at(entry, 0, class64)?, word_at(entry, width, class64)?)))
+            .take_while(|(tag, _)| *tag != 0)
+    }
+
+    /// The value of the first entry of this tag.
+    pub fn dynamic_value(&self, tag: u64) -> Option<u64> {
+        self.dynamic().find(|(found, _)| *found == tag).map(|(_, value)| value)
+    }
+
+    fn dynamic_strings(&self) -> &'data [u8] {
+        let table = self.dynamic_value(tag::STRTAB).and_then(|address| self.at_address(address));
+        if let Some(table) = table {
+            let size = self.dynamic_value(tag::STRSZ).and_then(|size| usize::try_from(size).ok()).unwrap_or(usize::MAX);
+            return &table[..table.len().min(size)];
+        }
+        // An object without program headers, or with a table that lies in no segment: its sections know.
+        let link = self.section_named(".dynamic").map(|section| section.link);
+        link.and_then(|link| self.section(link.into())).map(|section| section.data).unwrap_or_default()
+    }
+
+    /// The texts of every entry of this tag, in order, as bytes: a path need not be UTF-8.
+    pub fn dynamic_texts(&self, tag: u64) -> impl Iterator<Item = &'data [u8]> + use<'data> {
+        let strings = self.dynamic_strings();
+        self.dynamic().filter(move |(found, _)| *found == tag).filter_map(move |(_, at)| text_at(strings, at))
+    }
+
+    fn dynamic_text(&self, tag: u64) -> Option<&'data str> {
+        self.dynamic_texts(tag).next().and_then(|text| std::str::from_utf8(text).ok())
+    }
+
+    /// The libraries it needs, in order.
+    pub fn needed(&self) -> Vec<&'data str> {
+        self.dynamic_texts(tag::NEEDED).filter_map(|text| std::str::from_utf8(text).ok()).collect()
+    }
+
+    /// Its own name.
+    pub fn soname(&self) -> Option<&'data str> {
+        self.dynamic_text(tag::SONAME)
+    }
+
+    /// `DT_RPATH`, as written.
+    pub fn rpath(&self) -> Option<&'data str> {
+        self.dynamic_text(tag::RPATH)
+    }
+
+    /// `DT_RUNPATH`, as written.
+    pub fn runpath(&self) -> Option<&'data str> {
+        self.dynamic_text(tag::RUNPATH)
+    }
+
+    /// The notes: those of the note segments first, then those of note sections that lie in none (objects, files whose
+    /// linker put notes of unlike alignment into one segment), each once.
+    pub fn notes(&self) -> impl Iterator<Item = Note<'data>> + use<'data> {
+        let in_segments = self
+            .segments()
+            .filter(|segment| segment.kind == PT_NOTE)
+            .map(|segment| (segment.data, segment.offset, segment.align));
+        let in_sections = self
+            .sections()
+            .filter(|section| section.kind == SHT_NOTE)
+            .map(|section| (section.data, section.offset, section.align));
+        let mut seen = BTreeSet::new();
+        in_segments
+            .chain(in_sections)
+            .flat_map(|(data, offset, align)| Notes { data, offset, align: if align == 8 { 8 } else { 4 } })
+            .filter(move |note| seen.insert(note.offset))
+    }
+
+    fn symbol(&self, entry: &[u8], names: &'data [u8]) -> Option<Symbol<'data>> {
+        let (value, size, info, other, section) = if self.class64 { (8, 16, 4, 5, 6) } else { (4, 8, 12, 13, 14) };
+        let info = *entry.get(info)?;
+        Some(Symbol {
+            names,
+            name: u32_at(entry, 0)?,
+            value: word_at(entry, value, self.class64)?,
+            size: word_at(entry, size, self.class64)?,
+            section: u16_at(entry, section)?,
+            binding: info >> 4,
+            kind: info & 15,
+            visibility: entry.get(other)? & 3,
+        })
+    }
+
+    fn symbols_of(&self, table: &'data [u8], names: &'data [u8]) -> impl Iterator<Item = Symbol<'data>> + use<'data> {
+        let elf = *self;
+        // The first symbol is none.
+        table.chunks_exact(if self.class64 { 24 } else { 16 }).skip(1).filter_map(move |entry| elf.symbol(entry, names))
+    }
+
+    fn symbol_section(&self, kind: u32) -> Option<(&'data [u8], &'data [u8])> {
+        let section = self.sections().find(|section| section.kind == kind && !section.data.is_empty())?;
+        Some((section.data, self.section(section.link.into())?.data))
+    }
+
+    /// How many symbols the dynamic table has, told by its hash tables: nothing else says it without section headers.
+    fn dynamic_symbol_count(&self) -> Option<usize> {
+        if let Some(table) = self.dynamic_value(tag::HASH).and_then(|address| self.at_address(address)) {
+            return usize::try_from(u32_at(table, 4)?).ok();
+        }
+        let table = self.dynamic_value(tag::GNU_HASH).and_then(|address| self.at_address(address))?;
+        let usize_at = |at: usize| u32_at(table, at).and_then(|number| usize::try_from(number).ok());
+        let (buckets, first, bloom) = (usize_at(0)?, usize_at(4)?, usize_at(8)?);
+        let buckets_at = bloom.checked_mul(if self.class64 { 8 } else { 4 })?.checked_add(16)?;
+        let chains_at = buckets.checked_mul(4)?.checked_add(buckets_at)?;
+        let bucket_bytes = table.get(buckets_at..chains_at)?;
+        let last = bucket_bytes.chunks_exact(4).filter_map(|bucket| u32_at(bucket, 0)).max().unwrap_or(0);
+        let last = usize::try_from(last).ok()?;
+        if last < first {
+            return Some(first);
+        }
+        // The last bucket's chain ends at the hash whose lowest bit is set.
+        let chain = table.get((last - first).checked_mul(4)?.checked_add(chains_at)?..)?;
+        let length = chain.chunks_exact(4).position(|hash| hash[0] & 1 == 1)?;
+        last.checked_add(length)?.checked_add(1)
+    }
+
+    fn dynamic_symbol_table(&self) -> Option<(&'data [u8], &'data [u8])> {
+        if let Some(found) = self.symbol_section(SHT_DYNSYM) {
+            return Some(found);
+        }
+        let table = self.dynamic_value(tag::SYMTAB).and_then(|address| self.at_address(address))?;
+        let size = self.dynamic_symbol_count()?.checked_mul(if self.class64 { 24 } else { 16 })?;
+        Some((table.get(..size)?, self.dynamic_strings()))
+    }
+
+    /// The symbols that the loader sees: of `.dynsym`, or of the dynamic section where there are no section headers.
+    pub fn dynamic_symbols(&self) -> impl Iterator<Item = Symbol<'data>> + use<'data> {
+        let (table, names) = self.dynamic_symbol_table().unwrap_or_default();
+        self.symbols_of(table, names)
+    }
+
+    /// Every symbol: those of `.symtab` where it has not been stripped, else [`Elf::dynamic_symbols`].
+    pub fn symbols(&self) -> impl Iterator<Item = Symbol<'data>> + use<'data> {
+        let (table, names) =
+            self.symbol_section(SHT_SYMTAB).or_else(|| self.dynamic_symbol_table()).unwrap_or_default();
+        self.symbols_of(table, names)
+    }
+
+    /// Whether the file exports a symbol of this name.
+    pub fn exports(&self, name: &str) -> bool {
+        self.dynamic_symbols().any(|symbol| symbol.exported() && symbol.is(name))
+    }
+
+    /// The value of an exported 4-byte data object: how cuDNN's inner libraries tell their version. Relocations are
+    /// not applied; a plain number has none.
+    pub fn exported_u32(&self, name: &str) -> Option<u32> {
+        const OBJECT: u8 = 1;
+        let found = self
+            .dynamic_symbols()
+            .find(|symbol| symbol.exported() && symbol.kind == OBJECT && symbol.size == 4 && symbol.is(name))?;
+        u32_at(self.at_address(found.value)?, 0)
+    }
+
+    /// Names wanted from other objects: of the dynamic symbols in a linked file, of all in an object.
+    pub fn undefined_symbols(&self) -> impl Iterator<Item = &'data str> + use<'data> {
+        let (table, names) =
+            if self.kind == kind::OBJECT { self.symbol_section(SHT_SYMTAB) } else { self.dynamic_symbol_table() }
+                .unwrap_or_default();
+        self.symbols_of(table, names).filter(Symbol::undefined).filter_map(|symbol| symbol.name())
+    }
 }
+
+struct Notes<'data> {
+    data: &'data [u8],
+    offset: u64,
+    align: usize,
+}
+
+impl<'data> Iterator for Notes<'data> {
+    type Item = Note<'data>;
+
+    fn next(&mut self) -> Option<Note<'data>> {
+        let owner_size = usize::try_from(u32_at(self.data, 0)?).ok()?;
+        let desc_size = usize::try_from(u32_at(self.data, 4)?).ok()?;
+        let kind = u32_at(self.data, 8)?;
+        let owner = self.data.get(12..12_usize.checked_add(owner_size)?)?;
+        let desc_at = 12_usize.checked_add(owner_size)?.checked_next_multiple_of(self.align)?;
+        let end = desc_at.checked_add(desc_size)?;
+        let desc = self.data.get(desc_at..end)?;
+        let note = Note {
+            owner: std::str::from_utf8(owner.strip_suffix(&[0]).unwrap_or(owner)).unwrap_or_default(),
+            kind,
+            desc,
+            offset: self.offset.checked_add(desc_at as u64)?,
+        };
+        // The last note of a segment need not be padded.
+        let next = end.checked_next_multiple_of(self.align)?.min(self.data.len());
+        self.data = &self.data[next..];
+        self.offset = self.offset.checked_add(next as u64)?;
+        Some(note)
+    }
+}
+
+/// One member of an `ar` archive.
+#[derive(Clone, Debug)]
+pub struct Member<'data> {
+    /// Its name.
+    pub name: Cow<'data, str>,
+    /// Its bytes; `None` in a thin archive, which only names the files.
+    pub data: Option<&'data [u8]>,
+    /// Where its bytes start in the archive.
+    pub offset: u64,
+}
+
+/// Whether these bytes begin as an archive does, thin ones included.
+pub fn is_archive(data: &[u8]) -> bool {
+    data.starts_with(b"!<arch>\n") || data.starts_with(b"!<thin>\n")
+}
+
+/// The members of an `ar` archive, in order, without its tables of symbols and names. GNU's and BSD's long names.
+/// Damage ends the walk with an error that says where.
+pub fn archive(data: &[u8]) -> Result<impl Iterator<Item = Result<Member<'_>, String>> + use<'_>, String> {
+    if !is_archive(data) {
+        return Err("is not an archive".to_owned());
+    }
+    Ok(Archive { data, at: 8, thin: data.starts_with(b"!<thin>\n"), names: &[] })
+}
+
+struct Archive<'data> {
+    data: &'data [u8],
+    at: usize,
+    thin: bool,
+    names: &'data [u8],
+}
+
+impl<'data> Archive<'data> {
+    /// The next member; `Ok(None)` where it is one of the archive's own tables.
+    fn step(&mut self) -> Result<Option<Member<'data>>, String> {
+        let at = self.at;
+        let damaged = |what: &str| format!("is damaged or cut off: {what} at byte {at}");
+        let header = self.data.get(at..at + 60).ok_or_else(|| damaged("the header of a member"))?;
+        if &header[58..] != b"`\n" {
+            return Err(damaged("no member's header"));
+        }
+        let number = |field: &[u8]| {
+            std::str::from_utf8(field).ok().and_then(|text| text.trim_end_matches([' ', '\0']).parse::<usize>().ok())
+        };
+        let size = number(&header[48..58]).ok_or_else(|| damaged("the size of a member"))?;
+        let field = header[..16].trim_ascii_end();
+        let table = field == b"/" || field == b"/SYM64/";
+        let names = field == b"//";
+        let start = at + 60;
+        let stored = if self.thin && !table && !names { 0 } else { size };
+        let end = start.checked_add(stored).ok_or_else(|| damaged("the size of a member"))?;
+        let mut body =
+            self.data.get(start..end).ok_or_else(|| damaged("a member that goes on behind the end of the file"))?;
+        // Members start at even bytes.
+        self.at = end.checked_next_multiple_of(2).unwrap_or(end);
+        if names {
+            self.names = body;
+        }
+        if table || names {
+            return Ok(None);
+        }
+        let mut offset = start;
+        let name = if let Some(length) = field.strip_prefix(b"#1/") {
+            let length = number(length).filter(|length| *length <= body.len()).ok_or_else(|| damaged("a long name"))?;
+            let (name, rest) = body.split_at(length);
+            body = rest;
+            offset += length;
+            name.split(|byte| *byte == 0).next().unwrap_or_default()
+        } else if let Some(place) = field.strip_prefix(b"/") {
+            let rest = number(place).and_then(|place| self.names.get(place..));
+            let rest = rest.ok_or_else(|| damaged("the place of a long name"))?;
+            let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            line.strip_suffix(b"/").unwrap_or(line)
+        } else {
+            field.strip_suffix(b"/").unwrap_or(field)
+        };
+        if name.starts_with(b"__.SYMDEF") {
+            return Ok(None);
+        }
+        let data = (!self.thin).then_some(body);
+        Ok(Some(Member { name: String::from_utf8_lossy(name), data, offset: offset as u64 }))
+    }
+}
+
+impl<'data> Iterator for Archive<'data> {
+    type Item = Result<Member<'data>, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.at < self.data.len() {
+            match self.step() {
+                Ok(Some(member)) => return Some(Ok(member)),
+                Ok(None) => {}
+                Err(error) => {
+                    self.at = self.data.len();
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

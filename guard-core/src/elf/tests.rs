@@ -1,0 +1,292 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A folder of this test process, removed by nobody but itself.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("cudaguard-elf-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const SOURCE: &str = "
+    #include <stdint.h>
+    const uint32_t demo_version = 0x90F01;
+    uint64_t demo_wide = 5;
+    __attribute__((visibility(\"hidden\"))) uint32_t demo_hidden = 7;
+    extern int demo_wanted(void);
+    int demo_call(void) { return demo_wanted() + (int)demo_hidden; }
+    __asm__(\".pushsection .note.demo,\\\"a\\\",%note\\n.balign 4\\n\"
+            \".long 10\\n.long 8\\n.long 1\\n.asciz \\\"cudaguard\\\"\\n.balign 4\\n.ascii \\\"12345678\\\"\\n.popsection\");
+";
+
+fn gcc(folder: &Path, output: &str, arguments: &[&str]) -> Vec<u8> {
+    let source = folder.join("demo.c");
+    std::fs::write(&source, SOURCE).unwrap();
+    let file = folder.join(output);
+    let status = Command::new("gcc").arg("-o").arg(&file).arg(&source).args(arguments).status().unwrap();
+    assert!(status.success(), "gcc {arguments:?}");
+    std::fs::read(file).unwrap()
+}
+
+fn library() -> &'static [u8] {
+    static FILE: OnceLock<Vec<u8>> = OnceLock::new();
+    FILE.get_or_init(|| {
+        let folder = Folder::new("library");
+        gcc(
+            &folder.0,
+            "libdemo.so",
+            &[
+                "-shared",
+                "-fPIC",
+                "-Wl,-soname,libdemo.so.9",
+                "-Wl,--enable-new-dtags",
+                "-Wl,-rpath,$ORIGIN/x",
+                "-Wl,--no-as-needed",
+                "-lm",
+                "-Wl,--build-id",
+            ],
+        )
+    })
+}
+
+/// The same file as `strip --strip-section-headers` of newer binutils leaves it.
+fn without_sections(data: &[u8]) -> Vec<u8> {
+    let mut data = data.to_vec();
+    data[40..48].fill(0);
+    data[58..64].fill(0);
+    data
+}
+
+fn facts(data: &[u8]) {
+    let elf = Elf::parse(data).unwrap();
+    assert!(elf.class64());
+    assert_eq!(elf.kind(), kind::SHARED);
+    assert_eq!(elf.soname(), Some("libdemo.so.9"));
+    assert_eq!(elf.runpath(), Some("$ORIGIN/x"));
+    assert_eq!(elf.rpath(), None);
+    assert_eq!(elf.needed(), ["libm.so.6", "libc.so.6"]);
+    assert_eq!(elf.interpreter(), None);
+    assert_eq!(elf.exported_u32("demo_version"), Some(0x90F01));
+    assert_eq!(elf.exported_u32("demo_wide"), None, "eight bytes are not four");
+    assert_eq!(elf.exported_u32("demo_hidden"), None);
+    assert_eq!(elf.exported_u32("demo_versio"), None);
+    assert_eq!(elf.exported_u32("demo_call"), None);
+    assert!(elf.exports("demo_call") && !elf.exports("demo_wanted") && !elf.exports("demo_hidden"));
+    assert!(elf.undefined_symbols().any(|name| name == "demo_wanted"));
+    let notes: Vec<_> = elf.notes().filter(|note| note.owner == "cudaguard").collect();
+    assert_eq!(notes.len(), 1);
+    assert_eq!((notes[0].kind, notes[0].desc), (1, &b"12345678"[..]));
+    let at = usize::try_from(notes[0].offset).unwrap();
+    assert_eq!(&data[at..at + 8], b"12345678");
+    assert!(elf.notes().any(|note| note.owner == "GNU" && note.kind == 3), "the build id beside it");
+    assert_eq!(elf.damage(), None);
+}
+
+#[test]
+fn a_library_with_and_without_section_headers() {
+    facts(library());
+    facts(&without_sections(library()));
+    let bare = without_sections(library());
+    assert_eq!(Elf::parse(&bare).unwrap().sections().count(), 0);
+    let elf = Elf::parse(library()).unwrap();
+    assert!(elf.symbols().any(|symbol| symbol.is("demo_hidden")), "local symbols are in .symtab");
+    assert_eq!(elf.section_named(".note.demo").unwrap().data.len(), 32);
+    let counted = elf.dynamic_symbols().map(|symbol| symbol.name()).collect::<Vec<_>>();
+    let bare = Elf::parse(&bare).unwrap().dynamic_symbols().map(|symbol| symbol.name()).collect::<Vec<_>>();
+    assert_eq!(counted, bare, "the hash table tells as many symbols as the section does");
+}
+
+#[test]
+fn both_kinds_of_hash_table_tell_the_count() {
+    let folder = Folder::new("hash");
+    for style in ["sysv", "gnu", "both"] {
+        let hash = format!("-Wl,--hash-style={style}");
+        let data = gcc(&folder.0, "libhash.so", &["-shared", "-fPIC", &hash]);
+        let bare = without_sections(&data);
+        let names = |data| Elf::parse(data).unwrap().dynamic_symbols().filter_map(|symbol| symbol.name()).count();
+        assert_eq!(names(&data), names(&bare), "{style}");
+        assert_eq!(Elf::parse(&bare).unwrap().exported_u32("demo_version"), Some(0x90F01), "{style}");
+    }
+}
+
+#[test]
+fn an_object_and_its_archive() {
+    let folder = Folder::new("object");
+    let object = gcc(&folder.0, "a_name_that_is_longer_than_sixteen.o", &["-c"]);
+    let elf = Elf::parse(&object).unwrap();
+    assert_eq!(elf.kind(), kind::OBJECT);
+    assert!(!elf.is_dynamic() && elf.needed().is_empty());
+    assert_eq!(elf.notes().filter(|note| note.owner == "cudaguard").count(), 1);
+    assert!(elf.undefined_symbols().any(|name| name == "demo_wanted"));
+    std::fs::copy(folder.0.join("a_name_that_is_longer_than_sixteen.o"), folder.0.join("b.o")).unwrap();
+    for (flags, thin) in [("rcs", false), ("rcsT", true)] {
+        let file = folder.0.join(format!("lib{flags}.a"));
+        let status = Command::new("ar")
+            .arg(flags)
+            .arg(&file)
+            .args(["b.o", "a_name_that_is_longer_than_sixteen.o"])
+            .current_dir(&folder.0)
+            .status()
+            .unwrap();
+        assert!(status.success());
+        let data = std::fs::read(&file).unwrap();
+        let members: Vec<_> = archive(&data).unwrap().map(Result::unwrap).collect();
+        let names: Vec<_> = members.iter().map(|member| member.name.as_ref()).collect();
+        assert_eq!(names, ["b.o", "a_name_that_is_longer_than_sixteen.o"], "{flags}");
+        for member in &members {
+            if thin {
+                assert!(member.data.is_none());
+            } else {
+                assert_eq!(member.data, Some(&object[..]));
+                let at = usize::try_from(member.offset).unwrap();
+                assert_eq!(&data[at..at + 4], b"\x7fELF");
+            }
+        }
+    }
+}
+
+#[test]
+fn archives_of_bsd_and_damaged_ones() {
+    let header = |name: &str, size: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
+    let mut data = b"!<arch>\n".to_vec();
+    data.extend(header("#1/20", 25).bytes());
+    data.extend(b"long_name_of_bsd.o\0\0");
+    data.extend(b"12345\n");
+    data.extend(header("plain.o/", 3).bytes());
+    data.extend(b"abc");
+    let members: Vec<_> = archive(&data).unwrap().map(Result::unwrap).collect();
+    assert_eq!(members[0].name, "long_name_of_bsd.o");
+    assert_eq!(members[0].data, Some(&b"12345"[..]));
+    assert_eq!((members[1].name.as_ref(), members[1].data), ("plain.o", Some(&b"abc"[..])));
+
+    let cut = archive(&data[..data.len() - 1]).unwrap().collect::<Vec<_>>();
+    assert!(cut[0].is_ok());
+    assert!(cut[1].as_ref().unwrap_err().contains("goes on behind the end"), "{cut:?}");
+    let mut bad = data.clone();
+    bad[8 + 58] = b'x';
+    let bad = archive(&bad).unwrap().collect::<Vec<_>>();
+    assert_eq!(bad.len(), 1, "damage ends the walk");
+    assert!(bad[0].as_ref().unwrap_err().contains("at byte 8"));
+    assert!(archive(b"!<arch>").is_err());
+    assert_eq!(archive(b"!<arch>\n").unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_no_such_file_says_why() {
+    for (data, why) in [
+        (&b""[..], "is empty"),
+        (b"#!/bin/sh\n", "is not an ELF file"),
+        (b"\x7fELF", "cut off within the ELF header"),
+        (b"\x7fELF\x02\x02\x01\0\0\0\0\0\0\0\0\0", "big-endian"),
+        (b"\x7fELF\x09\x01\x01\0\0\0\0\0\0\0\0\0", "class 9"),
+        (b"\x7fELF\x02\x07\x01\0\0\0\0\0\0\0\0\0", "byte order 7"),
+        (b"\x7fELF\x02\x01\x05\0\0\0\0\0\0\0\0\0", "version 5"),
+        (&library()[..63], "cut off within the ELF header"),
+        (&library()[..80], "program headers"),
+    ] {
+        let error = Elf::parse(data).unwrap_err();
+        assert!(error.contains(why), "{error}: {why}");
+    }
+    let cut = &library()[..library().len() - 100];
+    let elf = Elf::parse(cut).unwrap();
+    assert!(elf.damage().unwrap().contains("section headers"), "{:?}", elf.damage());
+    assert_eq!(elf.needed(), ["libm.so.6", "libc.so.6"], "what is there is read all the same");
+}
+
+/// A file with more than 65279 sections keeps their number, and the number of the names' section, in the first header.
+#[test]
+fn more_sections_than_their_field_can_count() {
+    let mut data = library().to_vec();
+    let elf = Elf::parse(library()).unwrap();
+    let (count, names) = (u64::from(u16_at(&data, 60).unwrap()), u32::from(u16_at(&data, 62).unwrap()));
+    let first = usize::try_from(u64_at(&data, 40).unwrap()).unwrap();
+    data[60..62].fill(0);
+    data[62..64].copy_from_slice(&[0xff, 0xff]);
+    data[first + 32..first + 40].copy_from_slice(&count.to_le_bytes());
+    data[first + 40..first + 44].copy_from_slice(&names.to_le_bytes());
+    let extended = Elf::parse(&data).unwrap();
+    assert_eq!(extended.sections().count() as u64, count);
+    let of = |elf: &Elf<'_>| elf.sections().map(|section| section.name.to_owned()).collect::<Vec<_>>();
+    assert_eq!(of(&extended), of(&elf));
+
+    data[first + 32..first + 40].copy_from_slice(&u64::MAX.to_le_bytes());
+    let huge = Elf::parse(&data).unwrap();
+    assert_eq!(huge.sections().count(), 0);
+    assert!(huge.damage().unwrap().contains("section headers"));
+}
+
+#[test]
+fn this_very_program() {
+    let data = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let elf = Elf::parse(&data).unwrap();
+    assert!(elf.interpreter().is_some_and(|path| path.contains("ld")));
+    assert!(elf.needed().iter().any(|name| name.starts_with("libc.")));
+    assert!(elf.symbols().filter(|symbol| symbol.name().is_some()).count() > 1000);
+    assert_eq!(elf.damage(), None);
+}
+
+fn walk(data: &[u8]) -> usize {
+    let Ok(elf) = Elf::parse(data) else { return 0 };
+    let _ = (elf.damage(), elf.interpreter(), elf.needed(), elf.soname(), elf.rpath(), elf.runpath());
+    elf.sections().count()
+        + elf.segments().count()
+        + elf.notes().map(|note| note.desc.len()).sum::<usize>()
+        + elf.symbols().filter_map(|symbol| symbol.name()).count()
+        + elf.dynamic_symbols().filter_map(|symbol| symbol.name()).count()
+        + elf.undefined_symbols().count()
+        + usize::from(elf.exports("demo_call"))
+        + elf.exported_u32("demo_version").map_or(0, |_| 1)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damage_never_panics(
+        bare in any::<bool>(),
+        // Mostly in the headers, where damage bites.
+        hits in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, any::<u8>()), 1..12),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut data = if bare { without_sections(library()) } else { library().to_vec() };
+        for (index, place, byte) in hits {
+            let at = match place {
+                0 => index.index(64),
+                1 => index.index(1024),
+                _ => index.index(data.len()),
+            };
+            data[at] = byte;
+        }
+        if let Some(cut) = cut {
+            data.truncate(cut.index(data.len()));
+        }
+        walk(&data);
+    }
+
+    #[test]
+    fn any_bytes_are_no_harm(mut data in prop::collection::vec(any::<u8>(), 0..400), class in 1..3_u8) {
+        walk(&data);
+        for member in archive(&[b"!<arch>\n", &data[..]].concat()).unwrap() {
+            let _ = member;
+        }
+        if data.len() > 16 {
+            data[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1, 1]);
+            walk(&data);
+        }
+    }
+}
