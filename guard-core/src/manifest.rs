@@ -1,11 +1,17 @@
 //! The manifest: the facts of a build, and the requirements that follow from them.
 
+use std::fmt;
+
 use crate::arch::Target;
+use crate::cudnn;
 use crate::finding::Code;
-use crate::json::Value;
-use crate::policy::{Policy, Runtime};
+use crate::json::{Value, array, object};
+use crate::policy::{GpuNeed, Policy, Runtime};
 use crate::toolchain::Toolchain;
 use crate::version::{CudaVersion, DriverRelease, Version};
+
+/// The revision of the note's format that is written here.
+pub const REVISION: u32 = 1;
 
 /// What one component says of its build. Holds no path, no user name and no time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +38,7 @@ pub struct Manifest {
     pub runtime: Runtime,
     /// `[gpu] partial = "refuse"`.
     pub partial_refuse: bool,
-    /// Each allow that applied, with its reason.
+    /// Each allow of the policy, with its reason.
     pub allow: Vec<(Code, String)>,
     /// Whether linkage and kernels were observed in the linked file.
     pub sealed: bool,
@@ -64,7 +70,7 @@ pub enum Linkage {
     /// Not known before linking.
     #[default]
     Unknown,
-    /// In DT_NEEDED.
+    /// In `DT_NEEDED`.
     Linked,
     /// Inside the file.
     Static,
@@ -142,15 +148,266 @@ pub enum ServedBy {
     Nothing,
 }
 
-impl Manifest {
-    /// The manifest of a component built by this toolchain under this policy: pure, nothing is looked up.
-    pub fn of(component: Component, target: &str, profile: &str, policy: &Policy, toolchain: &Toolchain) -> Self {
-        let _ = (component, target, profile, policy, toolchain);
-        todo!()
+impl Linkage {
+    /// `linked`, `static`, `dlopened`, `none`: in reports and in JSON. `None` where it is not known.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Unknown => None,
+            Self::Linked => Some("linked"),
+            Self::Static => Some("static"),
+            Self::Dlopened => Some("dlopened"),
+            Self::None => Some("none"),
+        }
     }
 
-    /// The JSON text of the note.
+    /// The reverse of [`Linkage::name`]; a word that nobody knows is not known.
+    pub fn by_name(name: &str) -> Self {
+        [Self::Linked, Self::Static, Self::Dlopened, Self::None]
+            .into_iter()
+            .find(|linkage| linkage.name() == Some(name))
+            .unwrap_or_default()
+    }
+}
+
+impl GpuNeed {
+    /// As the policy spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Required => "required",
+            Self::Optional => "optional",
+        }
+    }
+}
+
+impl ServedBy {
+    /// `cubin`, `ptx`, `partial`, `none`: in reports and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubin => "cubin",
+            Self::Ptx => "ptx",
+            Self::Partial => "partial",
+            Self::Nothing => "none",
+        }
+    }
+}
+
+impl fmt::Display for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.version)
+    }
+}
+
+impl Manifest {
+    /// The manifest of a component built by this toolchain under this policy: pure, nothing is looked up.
+    ///
+    /// What only the linked file can tell (kernels, cudart, how cuDNN is reached) is left open until it is sealed.
+    /// A cuDNN linkage that the policy declares is taken at its word: `none` means that the headers on this machine
+    /// are no business of the program.
+    pub fn of(component: Component, target: &str, profile: &str, policy: &Policy, toolchain: &Toolchain) -> Self {
+        let linkage = policy.cudnn_linkage.unwrap_or_default();
+        let cudnn =
+            toolchain.cudnn_version().filter(|_| linkage != Linkage::None).map(|version| Cudnn { version, linkage });
+        Self {
+            component,
+            cudaguard: env!("CARGO_PKG_VERSION").to_owned(),
+            target: target.to_owned(),
+            profile: profile.to_owned(),
+            toolkit: toolchain.toolkit_version(),
+            requires: cudnn.as_ref().map(|cudnn| cudnn.requirements(policy)).unwrap_or_default(),
+            cudnn,
+            declared: toolchain.declared(),
+            observed: None,
+            host_compiler: toolchain.host_compiler(),
+            runtime: policy.runtime,
+            partial_refuse: policy.partial_refuse,
+            allow: policy.allow.iter().map(|(code, reason)| (*code, reason.clone())).collect(),
+            sealed: false,
+        }
+    }
+
+    /// How the archs are known: `observed`, `declared` or `unsealed`.
+    pub fn archs_known(&self) -> &'static str {
+        match self.observed {
+            Some(_) => "observed",
+            None if self.declared.is_empty() => "unsealed",
+            None => "declared",
+        }
+    }
+
+    /// The JSON text of the note; keys as MANIFEST.md lists them. Absent is what nobody knows.
     pub fn to_json(&self) -> Value {
-        todo!()
+        let names = |targets: &[Target]| array(targets.iter().map(ToString::to_string));
+        let mut archs = object([("known", self.archs_known().into()), ("declared", names(&self.declared))]);
+        archs.put("observed", self.observed.as_deref().map(names));
+        let cudnn = self.cudnn.as_ref().map(|cudnn| {
+            let mut value = object([("version", cudnn.version.to_string().into())]);
+            value.put("linkage", cudnn.linkage.name());
+            value
+        });
+        let mut value = object([
+            ("revision", REVISION.into()),
+            (
+                "component",
+                object([
+                    ("name", self.component.name.as_str().into()),
+                    ("version", self.component.version.as_str().into()),
+                ]),
+            ),
+            ("cudaguard", self.cudaguard.as_str().into()),
+            ("target", self.target.as_str().into()),
+            ("profile", self.profile.as_str().into()),
+        ]);
+        value.put("toolkit", self.toolkit.map(|version| object([("version", version.to_string().into())])));
+        value.put("cudnn", cudnn);
+        value.put("archs", Some(archs));
+        value.put("host_compiler", self.host_compiler.as_deref());
+        value.put("sealed", Some(self.sealed));
+        value.put(
+            "policy",
+            Some(object([
+                ("mismatch", if self.runtime.mismatch_warns { "warn" } else { "refuse" }.into()),
+                ("gpu", self.runtime.gpu.name().into()),
+                ("library", if self.runtime.library_enforces { "enforce" } else { "report" }.into()),
+                ("partial", if self.partial_refuse { "refuse" } else { "silent" }.into()),
+            ])),
+        );
+        value.put(
+            "allow",
+            Some(object(self.allow.iter().map(|(code, reason)| (code.to_string(), reason.as_str().into())))),
+        );
+        value.put("requires", Some(array(self.requires.iter().map(Requirement::to_json))));
+        value
+    }
+}
+
+impl Cudnn {
+    /// NVIDIA's rule: the same major, the same minor or a newer one; patches are interchangeable both ways.
+    fn requirements(&self, policy: &Policy) -> Vec<Requirement> {
+        let Version { major, minor, .. } = self.version;
+        let whole = Requirement::Cudnn {
+            min: Version::new(major, minor, 0),
+            below: Version::new(major + 1, 0, 0),
+            built: self.version,
+            soname: cudnn::soname(self.version),
+            linkage: self.linkage,
+            patch_refuse: policy.cudnn_patch_refuse,
+            required: policy.cudnn_required,
+        };
+        let inner = cudnn::inner_libraries(major).iter().map(|(file, symbol)| Requirement::CudnnInner {
+            file: (*file).to_owned(),
+            symbol: (*symbol).to_owned(),
+            needed: true,
+        });
+        std::iter::once(whole).chain(inner).collect()
+    }
+}
+
+impl Requirement {
+    /// The row as a JSON object, told apart by its `kind`.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Cudnn { min, below, built, soname, linkage, patch_refuse, required } => {
+                let mut value = object([
+                    ("kind", "cudnn".into()),
+                    ("min", min.to_string().into()),
+                    ("below", below.to_string().into()),
+                    ("built", built.to_string().into()),
+                    ("soname", soname.as_str().into()),
+                ]);
+                value.put("linkage", linkage.name());
+                value.put("patch", patch_refuse.then_some("refuse"));
+                value.put("required", required.then_some(true));
+                value
+            }
+            Self::CudnnInner { file, symbol, needed } => {
+                let mut value = object([("kind", "cudnn-inner".into()), ("file", file.as_str().into())]);
+                value.put("symbol", (!symbol.is_empty()).then_some(symbol.as_str()));
+                value.put("needed", Some(*needed));
+                value
+            }
+            Self::Driver { cuda, release, because } => object([
+                ("kind", "driver".into()),
+                ("cuda", cuda.to_string().into()),
+                ("release", release.to_string().into()),
+                ("because", because.as_str().into()),
+            ]),
+            Self::Gpu { from, to, by, code, cuda, release } => {
+                let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
+                let mut value = object([("kind", "gpu".into()), ("from", cc(*from).into())]);
+                value.put("to", to.map(cc));
+                value.put("by", Some(by.name()));
+                value.put("code", (!code.is_empty()).then_some(code.as_str()));
+                value.put("cuda", cuda.map(|version| version.to_string()));
+                value.put("release", release.map(|release| release.to_string()));
+                value
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::{Arch, Suffix};
+
+    fn cudnn(version: Version, policy: &Policy) -> Vec<String> {
+        let rows = Cudnn { version, linkage: Linkage::Linked }.requirements(policy);
+        rows.iter().map(|row| row.to_json().to_string()).collect()
+    }
+
+    #[test]
+    fn the_cudnn_rule_is_an_interval() {
+        assert_eq!(
+            cudnn(Version::new(9, 15, 1), &Policy::default()),
+            [
+                r#"{"kind":"cudnn","min":"9.15.0","below":"10.0.0","built":"9.15.1","soname":"libcudnn.so.9","linkage":"linked"}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_graph.so.9","symbol":"cudnn_graph_version","needed":true}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_ops.so.9","symbol":"cudnn_ops_version","needed":true}"#,
+            ]
+        );
+        let strict = Policy { cudnn_patch_refuse: true, cudnn_required: true, ..Policy::default() };
+        assert_eq!(
+            cudnn(Version::new(7, 6, 5), &strict),
+            [
+                r#"{"kind":"cudnn","min":"7.6.0","below":"8.0.0","built":"7.6.5","soname":"libcudnn.so.7","linkage":"linked","patch":"refuse","required":true}"#
+            ]
+        );
+    }
+
+    #[test]
+    fn a_project_without_anything_has_a_manifest() {
+        let component = Component { name: "plain".to_owned(), version: "1.0.0".to_owned() };
+        let manifest =
+            Manifest::of(component, "x86_64-unknown-linux-gnu", "release", &Policy::default(), &Toolchain::default());
+        assert_eq!(manifest.requires, []);
+        let expected = format!(
+            "{{\"revision\":1,\"component\":{{\"name\":\"plain\",\"version\":\"1.0.0\"}},\"cudaguard\":\"{}\",\
+             \"target\":\"x86_64-unknown-linux-gnu\",\"profile\":\"release\",\
+             \"archs\":{{\"known\":\"unsealed\",\"declared\":[]}},\"sealed\":false,\
+             \"policy\":{{\"mismatch\":\"refuse\",\"gpu\":\"auto\",\"library\":\"report\",\"partial\":\"silent\"}},\
+             \"allow\":{{}},\"requires\":[]}}",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(manifest.to_json().to_string(), expected);
+    }
+
+    #[test]
+    fn how_archs_are_known() {
+        let component = Component { name: "k".to_owned(), version: "1.0.0".to_owned() };
+        let mut manifest = Manifest::of(component, "t", "dev", &Policy::default(), &Toolchain::default());
+        assert_eq!(manifest.archs_known(), "unsealed");
+        manifest.declared = vec![Target::Cubin(Arch { number: 90, suffix: Suffix::Specific })];
+        assert_eq!(manifest.archs_known(), "declared");
+        manifest.observed = Some(Vec::new());
+        assert_eq!(manifest.archs_known(), "observed");
+    }
+
+    #[test]
+    fn linkages_have_names() {
+        for linkage in [Linkage::Linked, Linkage::Static, Linkage::Dlopened, Linkage::None] {
+            assert_eq!(Linkage::by_name(linkage.name().unwrap()), linkage);
+        }
+        assert_eq!(Linkage::by_name("by pigeon"), Linkage::Unknown);
     }
 }

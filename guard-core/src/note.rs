@@ -1,13 +1,219 @@
 //! The manifest as the bytes of MANIFEST.md, and back.
 
-use crate::manifest::Manifest;
+use crate::json::Value;
+use crate::manifest::{Linkage, Manifest, REVISION, Requirement, ServedBy};
+use crate::policy::GpuNeed;
+use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// Size of a note's descriptor.
 pub const SIZE: usize = 4096;
 
+/// The note's owner, as it stands in the file: with its NUL.
+pub const OWNER: &[u8; 10] = b"cudaguard\0";
+
+/// The note's type.
+pub const TYPE: u32 = 1;
+
+/// The section.
+pub const SECTION: &str = ".note.cudaguard";
+
+const MAGIC: &[u8; 8] = b"cudagrd\0";
+const HEADER: usize = 44;
+const ROW: usize = 40;
+
+const CUDNN_LINKED: u16 = 1;
+const CUDNN_DLOPENED: u16 = 2;
+const CUDNN_STATIC: u16 = 4;
+const CUDNN_PATCH: u16 = 8;
+const CUDNN_REQUIRED: u16 = 16;
+
+const NO_END: u32 = 0xffff;
+
 /// The descriptor; an error says which entry to shorten.
-pub fn encode(_manifest: &Manifest) -> Result<Box<[u8; SIZE]>, String> {
-    todo!()
+///
+/// Where the JSON text would not fit with `requires`, it goes without: the rows hold the same.
+pub fn encode(manifest: &Manifest) -> Result<Box<[u8; SIZE]>, String> {
+    let mut json = manifest.to_json();
+    let bytes = assemble(manifest, &json.to_string())?;
+    if let Ok(whole) = <Box<[u8; SIZE]>>::try_from(padded(bytes)) {
+        return Ok(whole);
+    }
+    if let Value::Object(members) = &mut json {
+        members.retain(|(key, _)| key != "requires");
+    }
+    let bytes = assemble(manifest, &json.to_string())?;
+    let needed = bytes.len();
+    padded(bytes).try_into().map_err(|_| does_not_fit(manifest, needed))
+}
+
+fn padded(mut bytes: Vec<u8>) -> Box<[u8]> {
+    if bytes.len() < SIZE {
+        bytes.resize(SIZE, 0);
+    }
+    bytes.into()
+}
+
+/// The entry that takes most room is the one whose shortening helps most.
+fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
+    let component = &manifest.component;
+    let mut entries = vec![
+        ("the package's name".to_owned(), component.name.len()),
+        ("the package's version".to_owned(), component.version.len()),
+        ("the profile's name".to_owned(), manifest.profile.len()),
+        ("the target's name".to_owned(), manifest.target.len()),
+        ("the list of declared archs".to_owned(), manifest.declared.len() * "\"compute_90\",".len()),
+        (
+            "the list of archs for which there are kernels".to_owned(),
+            manifest.observed.as_ref().map_or(0, Vec::len) * "\"compute_90\",".len(),
+        ),
+        ("the requirements (fewer archs make fewer)".to_owned(), manifest.requires.len() * ROW),
+    ];
+    entries.extend(manifest.allow.iter().map(|(code, reason)| (format!("the reason of [allow] {code}"), reason.len())));
+    let (entry, size) = entries.into_iter().max_by_key(|(_, size)| *size).unwrap_or_default();
+    format!(
+        "the manifest of {component} needs {needed} bytes, and a note holds {SIZE}: shorten {entry}, which takes \
+         {size} bytes"
+    )
+}
+
+/// The bytes, as many as there are. An error is a number or a text that no field holds.
+fn assemble(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
+    let rows_end = HEADER + ROW * manifest.requires.len();
+    let mut out = Writer { bytes: vec![0; rows_end], manifest };
+    out.bytes[..8].copy_from_slice(MAGIC);
+    out.u16(8, REVISION as usize)?;
+    out.u16(10, manifest.requires.len())?;
+    out.u16(12, HEADER)?;
+    out.u16(14, ROW)?;
+    out.bytes[20] = u8::from(!manifest.runtime.mismatch_warns);
+    out.bytes[21] = match manifest.runtime.gpu {
+        GpuNeed::Auto => 0,
+        GpuNeed::Required => 1,
+        GpuNeed::Optional => 2,
+    };
+    out.bytes[22] = u8::from(manifest.runtime.library_enforces);
+    out.bytes[23] = match (&manifest.observed, manifest.declared.is_empty()) {
+        (Some(_), _) => 2,
+        (None, false) => 1,
+        (None, true) => 0,
+    };
+    out.bytes[24] = u8::from(manifest.sealed);
+    out.bytes[25] = u8::from(manifest.partial_refuse);
+    out.text(28, &manifest.component.name)?;
+    out.text(32, &manifest.component.version)?;
+    out.text(36, &manifest.cudaguard)?;
+    out.text(40, &manifest.toolkit.map(|version| version.to_string()).unwrap_or_default())?;
+    for (index, row) in manifest.requires.iter().enumerate() {
+        out.row(HEADER + ROW * index, row)?;
+    }
+    let start = out.bytes.len();
+    out.bytes.extend_from_slice(json.as_bytes());
+    out.u16(16, start)?;
+    out.u16(18, json.len())?;
+    Ok(out.bytes)
+}
+
+struct Writer<'a> {
+    bytes: Vec<u8>,
+    manifest: &'a Manifest,
+}
+
+impl Writer<'_> {
+    fn u16(&mut self, at: usize, value: usize) -> Result<(), String> {
+        let value = u16::try_from(value).map_err(|_| does_not_fit(self.manifest, self.bytes.len().max(value)))?;
+        self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+        Ok(())
+    }
+
+    fn u32(&mut self, at: usize, value: u32) {
+        self.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// A text that already stands among the texts is not written again.
+    fn text(&mut self, at: usize, text: &str) -> Result<(), String> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let texts = HEADER + ROW * self.manifest.requires.len();
+        let known = self.bytes[texts..].windows(text.len()).position(|window| window == text.as_bytes());
+        let start = known.map_or(self.bytes.len(), |position| texts + position);
+        if known.is_none() {
+            self.bytes.extend_from_slice(text.as_bytes());
+        }
+        self.u16(at, start)?;
+        self.u16(at + 2, text.len())
+    }
+
+    fn packed(&mut self, at: usize, what: &str, packed: Option<u32>) -> Result<(), String> {
+        let packed = packed.ok_or_else(|| {
+            format!("the manifest of {} cannot hold {what}: a number in it is too large", self.manifest.component)
+        })?;
+        self.u32(at, packed);
+        Ok(())
+    }
+
+    fn row(&mut self, at: usize, row: &Requirement) -> Result<(), String> {
+        match row {
+            Requirement::Cudnn { min, below, built, soname, linkage, patch_refuse, required } => {
+                let mut flags = match linkage {
+                    Linkage::Linked => CUDNN_LINKED,
+                    Linkage::Dlopened => CUDNN_DLOPENED,
+                    Linkage::Static => CUDNN_STATIC,
+                    Linkage::Unknown | Linkage::None => 0,
+                };
+                flags |= if *patch_refuse { CUDNN_PATCH } else { 0 };
+                flags |= if *required { CUDNN_REQUIRED } else { 0 };
+                self.u16(at, 1)?;
+                self.u16(at + 2, flags.into())?;
+                self.packed(at + 4, &format!("cuDNN {min}"), min.packed())?;
+                self.packed(at + 8, &format!("cuDNN {below}"), below.packed())?;
+                self.packed(at + 12, &format!("cuDNN {built}"), built.packed())?;
+                self.text(at + 24, soname)?;
+                self.text(at + 28, "cuDNN")
+            }
+            Requirement::CudnnInner { file, symbol, needed } => {
+                self.u16(at, 2)?;
+                self.u16(at + 2, usize::from(*needed))?;
+                self.text(at + 24, file)?;
+                self.text(at + 28, symbol)
+            }
+            Requirement::Driver { cuda, release, because } => {
+                self.u16(at, 3)?;
+                self.u32(at + 16, cuda.to_int());
+                self.packed(at + 20, &format!("driver {release}"), release.packed())?;
+                self.text(at + 24, because)
+            }
+            Requirement::Gpu { from, to, by, code, cuda, release } => {
+                let cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
+                self.u16(at, 4)?;
+                self.u16(at + 2, served_flag(*by).into())?;
+                self.u32(at + 4, cc(*from));
+                self.u32(at + 8, to.map_or(NO_END, cc));
+                self.u32(at + 12, arch_number(code));
+                self.u32(at + 16, cuda.map_or(0, CudaVersion::to_int));
+                if let Some(release) = release {
+                    self.packed(at + 20, &format!("driver {release}"), release.packed())?;
+                }
+                self.text(at + 24, code)
+            }
+        }
+    }
+}
+
+const fn served_flag(by: ServedBy) -> u16 {
+    match by {
+        ServedBy::Cubin => 1,
+        ServedBy::Ptx => 2,
+        ServedBy::Partial => 4,
+        ServedBy::Nothing => 8,
+    }
+}
+
+/// 90 for `sm_90a`; 0 where there is none.
+fn arch_number(code: &str) -> u32 {
+    let digits = code.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().unwrap_or(0)
 }
 
 /// What a reader got out of a descriptor.
@@ -15,7 +221,7 @@ pub fn encode(_manifest: &Manifest) -> Result<Box<[u8; SIZE]>, String> {
 pub struct Note {
     /// The note's revision.
     pub revision: u16,
-    /// The manifest as far as the fixed fields and the rows tell it.
+    /// The manifest: fixed fields and rows, and from the JSON text what only that holds.
     pub manifest: Manifest,
     /// Kinds of rows that this reader does not know.
     pub unknown_rows: Vec<u16>,
@@ -24,6 +230,561 @@ pub struct Note {
 }
 
 /// Reads a descriptor; an error says what is damaged, and where.
-pub fn decode(_descriptor: &[u8]) -> Result<Note, String> {
-    todo!()
+#[cfg(feature = "command")]
+pub fn decode(descriptor: &[u8]) -> Result<Note, String> {
+    read::note(descriptor)
+}
+
+#[cfg(feature = "command")]
+mod read {
+    use std::str::FromStr;
+
+    use serde_json::Value;
+
+    use super::{
+        CUDNN_DLOPENED, CUDNN_LINKED, CUDNN_PATCH, CUDNN_REQUIRED, CUDNN_STATIC, CudaVersion, DriverRelease, GpuNeed,
+        Linkage, MAGIC, Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, Version, served_flag,
+    };
+    use crate::arch::{Arch, Suffix, Target};
+    use crate::manifest::{Component, Cudnn};
+    use crate::policy::Runtime;
+
+    pub(super) fn note(bytes: &[u8]) -> Result<Note, String> {
+        let note = Bytes(bytes);
+        if bytes.get(..8) != Some(MAGIC) {
+            return Err("this is no manifest: it does not begin with `cudagrd`".to_owned());
+        }
+        let revision = note.u16(8)?;
+        if revision == 0 {
+            return Err("the manifest is damaged: its revision (at byte 8) is 0".to_owned());
+        }
+        let json = note.text(16, "the JSON text")?;
+        let facts: Value =
+            serde_json::from_str(json).map_err(|error| format!("the manifest's JSON text is damaged: {error}"))?;
+        let (requires, unknown_rows) = rows(note)?;
+        let mut manifest = from_json(&facts);
+        manifest.requires = requires;
+        // Only what stands before byte 20 keeps its place in later revisions.
+        if u32::from(revision) == REVISION {
+            manifest.runtime = Runtime {
+                mismatch_warns: note.choice(20, "[runtime] mismatch", &[true, false])?,
+                gpu: note.choice(21, "[runtime] gpu", &[GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional])?,
+                library_enforces: note.choice(22, "[runtime] library", &[false, true])?,
+            };
+            manifest.sealed = note.choice(24, "whether it is sealed", &[false, true])?;
+            manifest.partial_refuse = note.choice(25, "[gpu] partial", &[false, true])?;
+            manifest.component = Component {
+                name: note.text(28, "the component's name")?.to_owned(),
+                version: note.text(32, "the component's version")?.to_owned(),
+            };
+            note.text(36, "cudaguard's version")?.clone_into(&mut manifest.cudaguard);
+            manifest.toolkit = match note.text(40, "the toolkit's version")? {
+                "" => None,
+                text => {
+                    Some(text.parse().map_err(|error| format!("the manifest's toolkit version is damaged: {error}"))?)
+                }
+            };
+        }
+        Ok(Note { revision, manifest, unknown_rows, json: json.to_owned() })
+    }
+
+    /// A descriptor whose every read is within it.
+    #[derive(Clone, Copy)]
+    struct Bytes<'a>(&'a [u8]);
+
+    impl<'a> Bytes<'a> {
+        fn array<const N: usize>(self, at: usize) -> Result<[u8; N], String> {
+            let bytes = at.checked_add(N).and_then(|end| self.0.get(at..end));
+            bytes
+                .and_then(|bytes| bytes.try_into().ok())
+                .ok_or_else(|| format!("the manifest is damaged: {N} bytes at {at} stand beyond its end"))
+        }
+
+        fn u16(self, at: usize) -> Result<u16, String> {
+            self.array(at).map(u16::from_le_bytes)
+        }
+
+        fn u32(self, at: usize) -> Result<u32, String> {
+            self.array(at).map(u32::from_le_bytes)
+        }
+
+        fn text(self, at: usize, what: &str) -> Result<&'a str, String> {
+            let (start, length) = (usize::from(self.u16(at)?), usize::from(self.u16(at + 2)?));
+            let bytes = self.0.get(start..start + length);
+            bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).ok_or_else(|| {
+                format!("the manifest is damaged: {what} ({length} bytes at {start}) is no text within it")
+            })
+        }
+
+        fn choice<T: Copy>(self, at: usize, what: &str, choices: &[T]) -> Result<T, String> {
+            let [number] = self.array(at)?;
+            choices
+                .get(usize::from(number))
+                .copied()
+                .ok_or_else(|| format!("the manifest is damaged: {what} (at byte {at}) is {number}"))
+        }
+    }
+
+    fn rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> {
+        let (count, start, size) = (note.u16(10)?, usize::from(note.u16(12)?), usize::from(note.u16(14)?));
+        if count > 0 && size < ROW {
+            return Err(format!("the manifest is damaged: its rows (at byte 14) are {size} bytes, {ROW} at least"));
+        }
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        for index in 0..usize::from(count) {
+            let at = start + size * index;
+            let kind = note.u16(at)?;
+            match row(note, at, kind)? {
+                Some(row) => known.push(row),
+                None => unknown.push(kind),
+            }
+        }
+        unknown.sort_unstable();
+        unknown.dedup();
+        Ok((known, unknown))
+    }
+
+    fn row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, String> {
+        let _whole: [u8; ROW] = note.array(at)?;
+        let flags = note.u16(at + 2)?;
+        let text = |offset: usize, what: &str| {
+            note.text(at + offset, &format!("{what} of the row at byte {at}")).map(str::to_owned)
+        };
+        let version = |offset: usize| note.u32(at + offset).map(Version::from_packed);
+        Ok(match kind {
+            1 => Some(Requirement::Cudnn {
+                min: version(4)?,
+                below: version(8)?,
+                built: version(12)?,
+                soname: text(24, "the soname")?,
+                linkage: match flags & (CUDNN_LINKED | CUDNN_DLOPENED | CUDNN_STATIC) {
+                    CUDNN_LINKED => Linkage::Linked,
+                    CUDNN_DLOPENED => Linkage::Dlopened,
+                    CUDNN_STATIC => Linkage::Static,
+                    _ => Linkage::Unknown,
+                },
+                patch_refuse: flags & CUDNN_PATCH != 0,
+                required: flags & CUDNN_REQUIRED != 0,
+            }),
+            2 => Some(Requirement::CudnnInner {
+                file: text(24, "the file")?,
+                symbol: text(28, "the symbol")?,
+                needed: flags & 1 != 0,
+            }),
+            3 => Some(Requirement::Driver {
+                cuda: CudaVersion::from_int(note.u32(at + 16)?),
+                release: DriverRelease::from_packed(note.u32(at + 20)?),
+                because: text(24, "the reason")?,
+            }),
+            4 => {
+                let cc = |packed: u32| match packed.to_le_bytes() {
+                    [minor, major, 0, 0] => Ok((major, minor)),
+                    _ => Err(format!("the manifest is damaged: the row at byte {at} names no compute capability")),
+                };
+                let by = [ServedBy::Cubin, ServedBy::Ptx, ServedBy::Partial, ServedBy::Nothing]
+                    .into_iter()
+                    .find(|by| flags & served_flag(*by) != 0);
+                let (from, to) = (cc(note.u32(at + 4)?)?, note.u32(at + 8)?);
+                let to = if to == NO_END { None } else { Some(cc(to)?) };
+                let code = text(24, "the code")?;
+                let (cuda, release) = (note.u32(at + 16)?, note.u32(at + 20)?);
+                by.map(|by| Requirement::Gpu {
+                    from,
+                    to,
+                    by,
+                    code,
+                    cuda: (cuda != 0).then(|| CudaVersion::from_int(cuda)),
+                    release: (release != 0).then(|| DriverRelease::from_packed(release)),
+                })
+            }
+            _ => None,
+        })
+    }
+
+    /// What the text tells; what it does not tell, or tells in words that this reader does not know, stays empty.
+    fn from_json(facts: &Value) -> Manifest {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let policy = &facts["policy"];
+        let archs = |key: &str| {
+            let list = facts["archs"][key].as_array()?;
+            Some(list.iter().filter_map(|name| target(name.as_str()?)).collect::<Vec<_>>())
+        };
+        Manifest {
+            component: Component {
+                name: text(&facts["component"]["name"]),
+                version: text(&facts["component"]["version"]),
+            },
+            cudaguard: text(&facts["cudaguard"]),
+            target: text(&facts["target"]),
+            profile: text(&facts["profile"]),
+            toolkit: version(&facts["toolkit"]["version"]),
+            cudnn: version(&facts["cudnn"]["version"]).map(|version| Cudnn {
+                version,
+                linkage: facts["cudnn"]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
+            }),
+            declared: archs("declared").unwrap_or_default(),
+            observed: archs("observed"),
+            host_compiler: facts["host_compiler"].as_str().map(str::to_owned),
+            runtime: Runtime {
+                mismatch_warns: policy["mismatch"] == "warn",
+                gpu: match policy["gpu"].as_str() {
+                    Some("required") => GpuNeed::Required,
+                    Some("optional") => GpuNeed::Optional,
+                    _ => GpuNeed::Auto,
+                },
+                library_enforces: policy["library"] == "enforce",
+            },
+            partial_refuse: policy["partial"] == "refuse",
+            allow: facts["allow"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter_map(|(code, reason)| Some((code.parse().ok()?, reason.as_str()?.to_owned())))
+                .collect(),
+            sealed: facts["sealed"] == true,
+            requires: Vec::new(),
+        }
+    }
+
+    fn version(value: &Value) -> Option<Version> {
+        value.as_str().and_then(|text| Version::from_str(text).ok())
+    }
+
+    /// `sm_90a`, `compute_90`, as the writer spells them.
+    fn target(name: &str) -> Option<Target> {
+        let arch = |text: &str| {
+            let (digits, suffix) = match text.as_bytes().last()? {
+                b'a' => (&text[..text.len() - 1], Suffix::Specific),
+                b'f' => (&text[..text.len() - 1], Suffix::Family),
+                _ => (text, Suffix::None),
+            };
+            Some(Arch { number: digits.parse().ok()?, suffix })
+        };
+        match name.split_once('_')? {
+            ("sm", rest) => arch(rest).map(Target::Cubin),
+            ("compute", rest) => arch(rest).map(Target::Ptx),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::{Arch, Suffix, Target};
+    use crate::finding::Code;
+    use crate::manifest::{Component, Cudnn};
+    use crate::policy::Runtime;
+
+    fn rich() -> Manifest {
+        let version = Version::new(9, 15, 1);
+        Manifest {
+            component: Component { name: "resnet".to_owned(), version: "0.3.1".to_owned() },
+            cudaguard: "0.1.0".to_owned(),
+            target: "x86_64-unknown-linux-gnu".to_owned(),
+            profile: "release".to_owned(),
+            toolkit: Some(Version::new(13, 0, 48)),
+            cudnn: Some(Cudnn { version, linkage: Linkage::Linked }),
+            declared: vec![
+                Target::Cubin(Arch { number: 90, suffix: Suffix::Specific }),
+                Target::Ptx(Arch { number: 100, suffix: Suffix::Family }),
+            ],
+            observed: Some(vec![Target::Cubin(Arch { number: 80, suffix: Suffix::None })]),
+            host_compiler: Some("gcc 12.2.0".to_owned()),
+            runtime: Runtime { mismatch_warns: false, gpu: GpuNeed::Optional, library_enforces: true },
+            partial_refuse: true,
+            allow: vec![(Code::ALL[0], "a reason, \"quoted\"".to_owned())],
+            sealed: true,
+            requires: vec![
+                Requirement::Cudnn {
+                    min: Version::new(9, 15, 0),
+                    below: Version::new(10, 0, 0),
+                    built: version,
+                    soname: "libcudnn.so.9".to_owned(),
+                    linkage: Linkage::Linked,
+                    patch_refuse: true,
+                    required: false,
+                },
+                Requirement::CudnnInner {
+                    file: "libcudnn_graph.so.9".to_owned(),
+                    symbol: "cudnn_graph_version".to_owned(),
+                    needed: true,
+                },
+                Requirement::Driver {
+                    cuda: CudaVersion::new(13, 0),
+                    release: DriverRelease::new(580, 65, 6),
+                    because: "libcudart 13.0".to_owned(),
+                },
+                Requirement::Gpu {
+                    from: (9, 0),
+                    to: None,
+                    by: ServedBy::Ptx,
+                    code: "compute_90".to_owned(),
+                    cuda: Some(CudaVersion::new(12, 4)),
+                    release: None,
+                },
+            ],
+        }
+    }
+
+    #[test]
+    fn fields_stand_where_the_page_says() {
+        let manifest = rich();
+        let bytes = encode(&manifest).unwrap();
+        let u16_at = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let text_at = |at: usize| std::str::from_utf8(&bytes[u16_at(at)..][..u16_at(at + 2)]).unwrap();
+        assert_eq!(&bytes[..8], b"cudagrd\0");
+        assert_eq!([8, 10, 12, 14].map(u16_at), [1, 4, 44, 40]);
+        assert_eq!(bytes[20..28], [1, 2, 1, 2, 1, 1, 0, 0]);
+        assert_eq!([28, 32, 36, 40].map(text_at), ["resnet", "0.3.1", "0.1.0", "13.0.48"]);
+        assert_eq!(text_at(16), manifest.to_json().to_string());
+        assert_eq!([44, 46].map(u16_at), [1, 1 | 8]);
+        assert_eq!([48, 52, 56].map(u32_at), [0x09_0f00, 0x0a_0000, 0x09_0f01]);
+        assert_eq!([44 + 24, 44 + 28].map(text_at), ["libcudnn.so.9", "cuDNN"]);
+        assert_eq!([84, 86].map(u16_at), [2, 1]);
+        assert_eq!([84 + 24, 84 + 28].map(text_at), ["libcudnn_graph.so.9", "cudnn_graph_version"]);
+        assert_eq!([124, 126].map(u16_at), [3, 0]);
+        assert_eq!([124 + 16, 124 + 20].map(u32_at), [13_000, 580 << 16 | 65 << 8 | 6]);
+        assert_eq!(text_at(124 + 24), "libcudart 13.0");
+        assert_eq!([164, 166].map(u16_at), [4, 2]);
+        assert_eq!([168, 172, 176, 180, 184].map(u32_at), [0x900, 0xffff, 90, 12_040, 0]);
+        assert_eq!(text_at(164 + 24), "compute_90");
+    }
+
+    #[test]
+    fn what_does_not_fit_names_the_entry() {
+        let mut manifest = rich();
+        manifest.allow[0].1 = "because ".repeat(600);
+        let error = encode(&manifest).unwrap_err();
+        let expected = format!("shorten the reason of [allow] {}, which takes 4800 bytes", manifest.allow[0].0);
+        assert!(error.starts_with("the manifest of resnet 0.3.1 needs ") && error.ends_with(&expected), "{error}");
+
+        manifest = rich();
+        manifest.component.name = "n".repeat(70_000);
+        assert!(encode(&manifest).unwrap_err().contains("shorten the package's name"));
+
+        manifest = rich();
+        manifest.cudnn = None;
+        manifest.requires = vec![Requirement::Driver {
+            cuda: CudaVersion::new(12, 2),
+            release: DriverRelease::new(535, 261, 3),
+            because: String::new(),
+        }];
+        assert!(encode(&manifest).unwrap_err().contains("driver 535.261.03"));
+    }
+
+    /// Every arch that one toolkit makes: the rows alone hold them all.
+    #[test]
+    fn many_archs_fit() {
+        let mut manifest = rich();
+        let all: Vec<_> = (0..24).map(|n| Target::Cubin(Arch { number: 50 + n * 3, suffix: Suffix::None })).collect();
+        manifest.requires.extend(all.iter().map(|target| {
+            let Target::Cubin(arch) = target else { unreachable!() };
+            Requirement::Gpu {
+                from: arch.cc(),
+                to: Some(arch.cc()),
+                by: ServedBy::Cubin,
+                code: target.to_string(),
+                cuda: Some(CudaVersion::new(12, 0)),
+                release: Some(DriverRelease::new(525, 60, 13)),
+            }
+        }));
+        manifest.declared.clone_from(&all);
+        manifest.observed = Some(all);
+        let bytes = encode(&manifest).unwrap();
+        #[cfg(feature = "command")]
+        {
+            let note = decode(&bytes[..]).unwrap();
+            assert_eq!(note.manifest, manifest);
+            assert!(!note.json.contains("requires"), "{}", note.json);
+        }
+        assert_eq!(u16::from_le_bytes([bytes[10], bytes[11]]), 28);
+    }
+
+    #[cfg(feature = "command")]
+    mod decoding {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        #[test]
+        fn everything_returns() {
+            let manifest = rich();
+            let note = decode(&encode(&manifest).unwrap()[..]).unwrap();
+            assert_eq!(note.manifest, manifest);
+            assert_eq!((note.revision, note.json), (1, manifest.to_json().to_string()));
+            assert!(note.unknown_rows.is_empty());
+        }
+
+        /// Revision 2 with longer rows, one of a new kind, and fixed fields in other places.
+        #[test]
+        fn a_newer_revision_is_read_as_far_as_it_is_known() {
+            let manifest = rich();
+            let mut bytes = encode(&manifest).unwrap().to_vec();
+            bytes[8] = 2;
+            bytes[20..44].fill(0xee);
+            bytes[44] = 99;
+            let note = decode(&bytes).unwrap();
+            assert_eq!((note.revision, &note.unknown_rows[..]), (2, &[99][..]));
+            assert_eq!(note.manifest.requires, manifest.requires[1..]);
+            assert_eq!(Manifest { requires: manifest.requires.clone(), ..note.manifest }, manifest);
+        }
+
+        #[test]
+        fn damage_is_named() {
+            let good = encode(&rich()).unwrap().to_vec();
+            let damaged = |at: usize, value: u8| {
+                let mut bytes = good.clone();
+                bytes[at] = value;
+                decode(&bytes).unwrap_err()
+            };
+            assert!(damaged(0, 0).contains("no manifest"));
+            assert!(damaged(8, 0).contains("revision"));
+            assert!(damaged(14, 8).contains("rows"));
+            assert!(damaged(21, 3).contains("[runtime] gpu"));
+            assert!(damaged(29, 0xff).contains("the component's name"));
+            assert!(damaged(17, 0).contains("JSON"));
+            assert!(damaged(44 + 25, 0xff).contains("the soname of the row at byte 44"));
+            for length in 0..good.len().min(400) {
+                assert!(decode(&good[..length]).is_err(), "{length} bytes");
+            }
+        }
+
+        fn version() -> impl Strategy<Value = Version> {
+            (0..=0xffffu32, 0..=0xffu32, 0..=0xffu32).prop_map(|(a, b, c)| Version::new(a, b, c))
+        }
+
+        fn cuda() -> impl Strategy<Value = CudaVersion> {
+            (1..=99u32, 0..=99u32).prop_map(|(a, b)| CudaVersion::new(a, b))
+        }
+
+        fn release() -> impl Strategy<Value = DriverRelease> {
+            (1..=0xffffu32, 0..=0xffu32, 0..=0xffu32).prop_map(|(a, b, c)| DriverRelease::new(a, b, c))
+        }
+
+        fn linkage() -> impl Strategy<Value = Linkage> {
+            prop::sample::select(vec![Linkage::Unknown, Linkage::Linked, Linkage::Static, Linkage::Dlopened])
+        }
+
+        fn target() -> impl Strategy<Value = Target> {
+            let suffix = prop::sample::select(vec![Suffix::None, Suffix::Family, Suffix::Specific]);
+            (any::<bool>(), 1..=999u16, suffix).prop_map(|(cubin, number, suffix)| {
+                let arch = Arch { number, suffix };
+                if cubin { Target::Cubin(arch) } else { Target::Ptx(arch) }
+            })
+        }
+
+        fn text() -> impl Strategy<Value = String> {
+            prop::collection::vec(any::<char>(), 0..24).prop_map(String::from_iter)
+        }
+
+        fn requirement() -> impl Strategy<Value = Requirement> {
+            let by = prop::sample::select(vec![ServedBy::Cubin, ServedBy::Ptx, ServedBy::Partial, ServedBy::Nothing]);
+            let cc = || (any::<u8>(), any::<u8>());
+            prop_oneof![
+                (version(), version(), version(), text(), linkage(), any::<bool>(), any::<bool>()).prop_map(
+                    |(min, below, built, soname, linkage, patch_refuse, required)| Requirement::Cudnn {
+                        min,
+                        below,
+                        built,
+                        soname,
+                        linkage,
+                        patch_refuse,
+                        required
+                    }
+                ),
+                (text(), text(), any::<bool>()).prop_map(|(file, symbol, needed)| Requirement::CudnnInner {
+                    file,
+                    symbol,
+                    needed
+                }),
+                (cuda(), release(), text()).prop_map(|(cuda, release, because)| Requirement::Driver {
+                    cuda,
+                    release,
+                    because
+                }),
+                (
+                    cc(),
+                    prop::option::of(cc().prop_filter("255.255 is no end", |cc| *cc != (255, 255))),
+                    by,
+                    text(),
+                    prop::option::of(cuda()),
+                    prop::option::of(release())
+                )
+                    .prop_map(|(from, to, by, code, cuda, release)| Requirement::Gpu {
+                        from,
+                        to,
+                        by,
+                        code,
+                        cuda,
+                        release
+                    }),
+            ]
+        }
+
+        fn manifest() -> impl Strategy<Value = Manifest> {
+            let gpu = prop::sample::select(vec![GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional]);
+            let facts = (
+                [text(), text(), text(), text(), text()],
+                prop::option::of(version()),
+                prop::option::of((version(), linkage())),
+                prop::collection::vec(target(), 0..6),
+                prop::option::of(prop::collection::vec(target(), 0..6)),
+                prop::option::of(text()),
+            );
+            let rules = (
+                [any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()],
+                gpu,
+                prop::collection::btree_map(prop::sample::select(Code::ALL.to_vec()), text(), 0..3),
+                prop::collection::vec(requirement(), 0..6),
+            );
+            (facts, rules).prop_map(
+                |(
+                    ([name, version, cudaguard, target, profile], toolkit, cudnn, declared, observed, host_compiler),
+                    ([mismatch_warns, library_enforces, partial_refuse, sealed], gpu, allow, requires),
+                )| Manifest {
+                    component: Component { name, version },
+                    cudaguard,
+                    target,
+                    profile,
+                    toolkit,
+                    cudnn: cudnn.map(|(version, linkage)| Cudnn { version, linkage }),
+                    declared,
+                    observed,
+                    host_compiler,
+                    runtime: Runtime { mismatch_warns, gpu, library_enforces },
+                    partial_refuse,
+                    allow: allow.into_iter().collect(),
+                    sealed,
+                    requires,
+                },
+            )
+        }
+
+        proptest! {
+            #[test]
+            fn what_is_written_is_read(manifest in manifest()) {
+                if let Ok(bytes) = encode(&manifest) {
+                    prop_assert_eq!(decode(&bytes[..]).unwrap().manifest, manifest);
+                }
+            }
+
+            #[test]
+            fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+                let _ = decode(&bytes);
+                let mut marked = b"cudagrd\0\x01\0".to_vec();
+                marked.extend(bytes);
+                let _ = decode(&marked);
+            }
+
+            #[test]
+            fn flipped_bytes_never_panic(at in 8..SIZE, value in any::<u8>(), other in 8..SIZE, second in any::<u8>()) {
+                let mut bytes = encode(&rich()).unwrap().to_vec();
+                bytes[at] = value;
+                bytes[other] = second;
+                let _ = decode(&bytes);
+            }
+        }
+    }
 }
