@@ -1,0 +1,175 @@
+//! Asking a program for a line of text: bounded in time and in size, whatever the program does.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// As much as is read of an answer; nvcc's longest is a fiftieth of it.
+const ENOUGH: u64 = 256 * 1024;
+
+/// What a program said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// Standard output.
+    pub(super) out: String,
+    /// Standard error.
+    pub(super) err: String,
+    /// Whether it ended well.
+    pub(super) success: bool,
+}
+
+/// Runs the program and waits at most `patience` for its answer. `variables`: as [`crate::env::for_child`] gives them.
+/// The error says in words, after the program's name, what happened: `cannot be started: …`, `did not answer within
+/// 10 s`.
+pub(super) fn ask(
+    program: &Path,
+    arguments: &[&str],
+    variables: Option<&BTreeMap<String, OsString>>,
+    patience: Duration,
+) -> Result<Answer, String> {
+    let until = Instant::now() + patience;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(variables) = variables {
+        command.env_clear().envs(variables);
+    }
+    // gcc translates even its version line.
+    command.env("LC_ALL", "C");
+    // A group of its own, so that what a wrapper script started ends with it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = start(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
+    let out = listen(child.stdout.take());
+    let err = listen(child.stderr.take());
+    let heard = (hear(&out, until), hear(&err, until));
+    let (Ok(out), Ok(err)) = heard else {
+        end(&mut child);
+        return Err(late(patience));
+    };
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => {
+                return Ok(Answer { out, err, success: status.success() });
+            }
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+            Ok(None) => {
+                end(&mut child);
+                return Err(late(patience));
+            }
+            Err(error) => return Err(format!("cannot be waited for: {error}")),
+        }
+    }
+}
+
+fn late(patience: Duration) -> String {
+    format!("did not answer within {} s", patience.as_secs_f32())
+}
+
+/// Starts it; a script that another thread of this process has just written can still be open for writing in a child
+/// forked meanwhile (`ETXTBSY`), which passes.
+fn start(command: &mut Command) -> std::io::Result<Child> {
+    for _ in 0..20 {
+        match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
+    command.spawn()
+}
+
+fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (say, hear) = channel();
+    // Not joined: a grandchild may keep the pipe open for good.
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = pipe {
+            let _ = pipe.take(ENOUGH).read_to_end(&mut bytes);
+        }
+        let _ = say.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    hear
+}
+
+fn hear(from: &Receiver<String>, until: Instant) -> Result<String, RecvTimeoutError> {
+    from.recv_timeout(until.saturating_duration_since(Instant::now()))
+}
+
+fn end(child: &mut Child) {
+    #[cfg(unix)]
+    let _ = Command::new("kill")
+        .args(["-KILL", "--", &format!("-{}", child.id())])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// The program of this name in these folders (a `PATH`), as the shell finds it: the first file that may be executed.
+pub(super) fn in_path(name: &str, path: Option<&OsStr>) -> Option<std::path::PathBuf> {
+    let path = path?;
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|file| executable(file))
+}
+
+/// Whether this is a file that somebody may execute.
+pub(super) fn executable(file: &Path) -> bool {
+    let Ok(data) = file.metadata() else { return false };
+    #[cfg(unix)]
+    let may = std::os::unix::fs::PermissionsExt::mode(&data.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let may = true;
+    data.is_file() && may
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn sh(script: &str, patience: Duration) -> Result<Answer, String> {
+        ask(Path::new("/bin/sh"), &["-c", script], None, patience)
+    }
+
+    #[test]
+    fn answers_of_both_streams() {
+        let answer = sh("echo a; echo b >&2; exit 3", LONG).unwrap();
+        assert_eq!((answer.out.as_str(), answer.err.as_str(), answer.success), ("a\n", "b\n", false));
+    }
+
+    #[test]
+    fn what_hangs_is_given_up_with_its_children() {
+        assert_eq!(sh("sleep 600 & wait", Duration::from_millis(50)).unwrap_err(), "did not answer within 0.05 s");
+        // Closes its streams and stays.
+        assert!(sh("exec >&- 2>&-; sleep 600", Duration::from_millis(50)).is_err());
+    }
+
+    #[test]
+    fn what_never_stops_talking_is_cut() {
+        let long = sh("yes | head -c 1000000; true", LONG).unwrap();
+        assert!(long.out.len() as u64 <= ENOUGH);
+    }
+
+    #[test]
+    fn what_is_not_there() {
+        let error = ask(Path::new("/nowhere/nvcc"), &[], None, LONG).unwrap_err();
+        assert!(error.starts_with("cannot be started: "), "{error}");
+    }
+
+    #[test]
+    fn variables_replace_the_process_own() {
+        let variables = BTreeMap::from([("ONLY".to_owned(), OsString::from("this"))]);
+        let answer = ask(Path::new("/bin/sh"), &["-c", "echo $ONLY$HOME"], Some(&variables), LONG).unwrap();
+        assert_eq!(answer.out, "this\n");
+    }
+}

@@ -1,0 +1,234 @@
+//! nvcc: which one, of which release, out of which root. What runs it stands apart from what reads its answers.
+
+use std::path::{Path, PathBuf};
+
+use crate::version::Version;
+
+/// An nvcc.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nvcc {
+    /// As named: by a variable, or as found in a folder.
+    pub path: PathBuf,
+    /// Its release, `V13.0.88`: the third number is the compiler's build, not the toolkit's update.
+    pub version: Option<Version>,
+    /// The root it compiles with, where it had to be asked (`TOP` of `nvcc --dryrun`): that of a wrapper.
+    pub top: Option<PathBuf>,
+    /// The folder or compiler that its `nvcc.profile` sets as `compiler-bindir`.
+    pub compiler_bindir: Option<PathBuf>,
+    /// Why its release is not known, after its name: `did not answer within 10 s`.
+    pub trouble: Option<String>,
+}
+
+/// The release in what `nvcc --version` prints: `Cuda compilation tools, release 12.4, V12.4.131`.
+pub(super) fn parse_version(text: &str) -> Result<Version, String> {
+    for line in text.lines() {
+        let Some((_, rest)) = line.split_once("release ") else { continue };
+        let mut parts = rest.split(',').map(str::trim);
+        let release: Option<Version> = parts.next().and_then(|text| text.parse().ok());
+        let build: Option<Version> =
+            parts.next().and_then(|text| text.strip_prefix('V')).and_then(|text| text.parse().ok());
+        match (release, build) {
+            (Some(release), Some(build)) if (release.major, release.minor) == (build.major, build.minor) => {
+                return Ok(build);
+            }
+            (Some(release), _) => return Ok(release),
+            (None, _) => {}
+        }
+    }
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    Err(if first.is_empty() {
+        "prints nothing when asked for --version".to_owned()
+    } else {
+        format!("does not tell a release when asked for --version, but says `{}`", clip(first))
+    })
+}
+
+fn clip(line: &str) -> String {
+    let mut out: String = line.chars().take(80).collect();
+    if out.len() < line.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// What `nvcc --dryrun` says of its root: `TOP` and the folders of `INCLUDES`, as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Dryrun {
+    /// `TOP`: the toolkit's root.
+    pub(super) top: Option<PathBuf>,
+    /// Folders where it looks for `cuda.h`.
+    pub(super) includes: Vec<PathBuf>,
+}
+
+/// Reads the lines `#$ NAME=value` of `nvcc --dryrun`.
+pub(super) fn parse_dryrun(text: &str) -> Dryrun {
+    let mut told = Dryrun::default();
+    for line in text.lines() {
+        let Some(line) = line.trim_start().strip_prefix("#$ ") else { continue };
+        if let Some(top) = line.strip_prefix("TOP=") {
+            told.top = (!top.trim().is_empty()).then(|| PathBuf::from(top.trim()));
+        } else if let Some(includes) = line.strip_prefix("INCLUDES=") {
+            told.includes = words(includes)
+                .into_iter()
+                .filter_map(|word| word.strip_prefix("-I").map(PathBuf::from))
+                .filter(|folder| !folder.as_os_str().is_empty())
+                .collect();
+        }
+    }
+    told
+}
+
+/// `compiler-bindir` of an `nvcc.profile` (Debian's names a folder with an older gcc there).
+pub(super) fn parse_profile(text: &str, here: &Path) -> Option<PathBuf> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        let value = value.trim().replace("$(_HERE_)", &here.to_string_lossy());
+        (name.trim() == "compiler-bindir" && !value.is_empty() && !value.contains("$(")).then(|| PathBuf::from(value))
+    })
+}
+
+/// The words of a command line as a shell splits them: blanks, `'…'`, `"…"` and `\`. What is left open at the end
+/// counts as closed.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut letters = line.chars();
+    while let Some(c) = letters.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(letters.next()),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// The program and its flags in a variable such as `CUDACXX="ccache /opt/cuda/bin/nvcc -ccbin g++-11"`. A value that is
+/// one file's name, blanks and all, is that file.
+pub(super) fn command(value: &str, is_file: impl Fn(&Path) -> bool) -> Option<(PathBuf, Vec<String>)> {
+    if is_file(Path::new(value)) {
+        return Some((PathBuf::from(value), Vec::new()));
+    }
+    let mut words = words(value).into_iter();
+    let mut program = PathBuf::from(words.next()?);
+    let launcher = program.file_name().is_some_and(|name| name == "ccache" || name == "sccache");
+    if launcher {
+        program = PathBuf::from(words.next()?);
+    }
+    Some((program, words.collect()))
+}
+
+/// What `-ccbin` (or `--compiler-bindir`) among nvcc's flags names; the last one wins.
+pub(super) fn ccbin(flags: &[String]) -> Option<String> {
+    let mut found = None;
+    let mut flags = flags.iter();
+    while let Some(flag) = flags.next() {
+        let rest = ["-ccbin", "--ccbin", "-compiler-bindir", "--compiler-bindir"].iter().find_map(|name| {
+            let rest = flag.strip_prefix(name)?;
+            (rest.is_empty() || rest.starts_with('=')).then_some(rest)
+        });
+        match rest {
+            Some("") => found = flags.next().cloned().or(found),
+            Some(value) => found = Some(value[1..].to_owned()),
+            None => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Real: printed by nvcc of the wheels and of Debian.
+    const REAL: &[(&str, &str)] = &[
+        ("11.8.89", include_str!("transcripts/real-nvcc-11.8.txt")),
+        ("13.0.88", include_str!("transcripts/real-nvcc-13.0.txt")),
+        ("13.5.37", include_str!("transcripts/real-nvcc-13.5.txt")),
+    ];
+
+    #[test]
+    fn real_answers() {
+        for (version, text) in REAL {
+            assert_eq!(parse_version(text), Ok(version.parse().unwrap()));
+        }
+    }
+
+    /// Written after the known form, with the builds that NVIDIA's release notes and package lists name: these nvccs
+    /// are in no package that tests may fetch.
+    #[test]
+    fn recorded_answers() {
+        for release in [
+            "10.2.89", "11.0.221", "11.1.105", "11.2.152", "11.3.109", "11.4.152", "11.5.119", "11.6.124", "11.7.99",
+            "12.0.140", "12.1.105", "12.2.140", "12.3.107", "12.4.131", "12.5.82", "12.6.85", "12.8.93", "12.9.86",
+        ] {
+            let text = recorded(release);
+            assert_eq!(parse_version(&text), Ok(release.parse().unwrap()), "{text}");
+        }
+    }
+
+    fn recorded(release: &str) -> String {
+        let short = release.rsplit_once('.').unwrap().0;
+        format!(
+            "nvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\nBuilt on \
+             Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {short}, V{release}\nBuild \
+             cuda_{short}.r{short}/compiler.34097967_0\n"
+        )
+    }
+
+    #[test]
+    fn answers_that_tell_nothing() {
+        assert_eq!(parse_version(""), Err("prints nothing when asked for --version".to_owned()));
+        let error = parse_version("clang version 14.0.6\n").unwrap_err();
+        assert!(error.contains("`clang version 14.0.6`"), "{error}");
+        assert!(parse_version("release , V").is_err());
+        // No build, or one that contradicts: the release counts.
+        assert_eq!(parse_version("release 14.1"), Ok(Version::new(14, 1, 0)));
+        assert_eq!(parse_version("release 14.1, V9.9.9"), Ok(Version::new(14, 1, 0)));
+    }
+
+    #[test]
+    fn dryrun_of_a_real_nvcc() {
+        let told = parse_dryrun(include_str!("transcripts/real-dryrun-13.0.txt"));
+        assert_eq!(told.top, Some(PathBuf::from("/opt/cuda-13.0/bin/..")));
+        assert_eq!(told.includes, [PathBuf::from("/opt/cuda-13.0/bin/../targets/x86_64-linux/include")]);
+        assert_eq!(parse_dryrun("nvcc fatal   : Unknown option"), Dryrun::default());
+    }
+
+    #[test]
+    fn profiles() {
+        let debian = "TOP = /usr/lib/nvidia-cuda-toolkit\ncompiler-bindir = /usr/lib/nvidia-cuda-toolkit/bin\n";
+        assert_eq!(parse_profile(debian, Path::new("/x")), Some("/usr/lib/nvidia-cuda-toolkit/bin".into()));
+        assert_eq!(parse_profile("compiler-bindir=$(_HERE_)/host", Path::new("/x")), Some("/x/host".into()));
+        assert_eq!(parse_profile("TOP = $(_HERE_)/..\n", Path::new("/x")), None);
+    }
+
+    #[test]
+    fn commands_and_flags() {
+        let plain = |_: &Path| false;
+        let (program, flags) = command("ccache '/o p/nvcc' -O2 -ccbin=g++-11", plain).unwrap();
+        assert_eq!((program, ccbin(&flags)), (PathBuf::from("/o p/nvcc"), Some("g++-11".to_owned())));
+        assert_eq!(command("/o p/nvcc", |_| true), Some(("/o p/nvcc".into(), Vec::new())));
+        assert_eq!(command("  ", plain), None);
+        assert_eq!(ccbin(&words("-ccbin a --compiler-bindir b")), Some("b".to_owned()));
+        assert_eq!(ccbin(&words("-ccbinary -ccbin")), None);
+        assert_eq!(words(r#"a\ b "c \" d" '' e"#), ["a b", "c \" d", "", "e"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn parsers_never_panic(text: String) {
+            let _ = parse_version(&text);
+            let _ = parse_dryrun(&text);
+            let _ = parse_profile(&text, Path::new("/x"));
+            let _ = command(&text, |_| false).map(|(_, flags)| ccbin(&flags));
+        }
+    }
+}
