@@ -1,1 +1,462 @@
-//! What a linked file says of itself: notes and needed libraries.
+//! What a linked file says of itself, without running it: kind, notes, needed libraries, how cudart and cuDNN are
+//! reached. Executables, shared libraries, objects and static archives.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use crate::elf::{self, Elf, tag};
+use crate::manifest::Linkage;
+use crate::note;
+
+/// The owner of cudaguard's notes, and their type (MANIFEST.md).
+const OWNER: &str = "cudaguard";
+const NOTE_TYPE: u32 = 1;
+/// Position-independent executable: an entry of `DT_FLAGS_1`.
+const DF_1_PIE: u64 = 0x0800_0000;
+const SHF_ALLOC: u64 = 2;
+const SHF_EXECINSTR: u64 = 4;
+const SHT_PROGBITS: u32 = 1;
+const PF_X: u32 = 1;
+
+/// A file's bytes: mapped where that works, read otherwise.
+#[derive(Debug)]
+pub struct Contents(Held);
+
+#[derive(Debug)]
+enum Held {
+    Mapped(memmap2::Mmap),
+    Read(Vec<u8>),
+}
+
+impl Contents {
+    /// Opens a regular file; an error names it. What could block or never end (a FIFO, a device, a folder) is not
+    /// opened at all.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let fail = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
+        let regular = |metadata: &std::fs::Metadata| {
+            if metadata.is_dir() {
+                return Err(fail(&"is a folder"));
+            }
+            if !metadata.is_file() {
+                return Err(fail(&"is no regular file"));
+            }
+            Ok(())
+        };
+        regular(&std::fs::metadata(path).map_err(|error| fail(&error))?)?;
+        let mut file = File::open(path).map_err(|error| fail(&error))?;
+        let metadata = file.metadata().map_err(|error| fail(&error))?;
+        regular(&metadata)?;
+        if metadata.len() == 0 {
+            return Err(fail(&"is empty"));
+        }
+        if let Some(map) = map(&file) {
+            return Ok(Self(Held::Mapped(map)));
+        }
+        let mut data = Vec::new();
+        file.read_to_end(&mut data).map_err(|error| fail(&error))?;
+        Ok(Self(Held::Read(data)))
+    }
+}
+
+impl Deref for Contents {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Held::Mapped(map) => map,
+            Held::Read(data) => data,
+        }
+    }
+}
+
+#[allow(unsafe_code)]
+fn map(file: &File) -> Option<memmap2::Mmap> {
+    // SAFETY: the file is mapped read-only and privately, and nothing but bytes is made of it, so any content is valid.
+    // What remains is another process that writes to the file meanwhile: the bytes may then change between two looks,
+    // which the reader bears since it checks each number where it is used; or that cuts it off, which ends this
+    // process by SIGBUS. A linker replaces its output under a new inode and does neither; the alternative, a copy of
+    // a library of many hundred megabytes for each look, would cost every user for that.
+    unsafe { memmap2::Mmap::map(file) }.ok()
+}
+
+/// What kind of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A program, position-independent or not.
+    Executable,
+    /// A shared library.
+    SharedLibrary,
+    /// A relocatable object.
+    Object,
+    /// A static archive, a Rust library included.
+    Archive,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Executable => "executable",
+            Self::SharedLibrary => "shared library",
+            Self::Object => "object",
+            Self::Archive => "static archive",
+        })
+    }
+}
+
+/// One note of cudaguard in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where its descriptor starts in the file.
+    pub offset: u64,
+    /// The member it stands in, in an archive.
+    pub member: Option<String>,
+    /// Its descriptor.
+    pub descriptor: Vec<u8>,
+}
+
+impl Found {
+    /// What it says; an error says what is damaged.
+    pub fn decode(&self) -> Result<note::Note, String> {
+        note::decode(&self.descriptor)
+    }
+}
+
+/// What a file says of itself.
+#[derive(Clone, Debug)]
+pub struct Binary {
+    /// The file.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    /// For which processor: [`elf::machine`]; of an archive, its first object's.
+    pub machine: u16,
+    /// 64 bits.
+    pub class64: bool,
+    /// cudaguard's notes, in the order of the file.
+    pub notes: Vec<Found>,
+    /// The libraries it needs, in order.
+    pub needed: Vec<String>,
+    /// Its own name, of a shared library.
+    pub soname: Option<String>,
+    /// `DT_RPATH`, as written.
+    pub rpath: Option<String>,
+    /// `DT_RUNPATH`, as written.
+    pub runpath: Option<String>,
+    /// The program that loads it.
+    pub interpreter: Option<String>,
+    /// How it reaches cudart.
+    pub cudart: Linkage,
+    /// How it reaches cuDNN.
+    pub cudnn: Linkage,
+    /// Members of an archive that are no ELF objects, or only named by a thin archive, with the reason.
+    pub unread: Vec<(String, String)>,
+    /// What in the file does not lie within it: cut off or damaged, and read as far as it goes.
+    pub damage: Option<String>,
+}
+
+impl Binary {
+    /// Reads a file; an error names it and says why it is none that can be read.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let data = Contents::open(path)?;
+        Self::of(path, &data).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// The same from bytes already at hand; errors do not name the file.
+    pub fn of(path: &Path, data: &[u8]) -> Result<Self, String> {
+        let mut binary = Self {
+            path: path.to_owned(),
+            kind: Kind::Archive,
+            machine: 0,
+            class64: false,
+            notes: Vec::new(),
+            needed: Vec::new(),
+            soname: None,
+            rpath: None,
+            runpath: None,
+            interpreter: None,
+            cudart: Linkage::None,
+            cudnn: Linkage::None,
+            unread: Vec::new(),
+            damage: None,
+        };
+        if elf::is_archive(data) {
+            binary.read_archive(data)?;
+            return Ok(binary);
+        }
+        let elf = Elf::parse(data)?;
+        binary.kind = match elf.kind() {
+            elf::kind::EXECUTABLE => Kind::Executable,
+            elf::kind::SHARED if is_program(&elf) => Kind::Executable,
+            elf::kind::SHARED => Kind::SharedLibrary,
+            elf::kind::OBJECT => Kind::Object,
+            elf::kind::CORE => return Err("is a core dump".to_owned()),
+            other => return Err(format!("is an ELF file of type {other}: no program, library or object")),
+        };
+        (binary.machine, binary.class64) = (elf.machine(), elf.class64());
+        let text = |text: &str| text.to_owned();
+        binary.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        binary.soname = elf.soname().map(text);
+        binary.rpath = elf.rpath().map(text);
+        binary.runpath = elf.runpath().map(text);
+        binary.interpreter = elf.interpreter().map(text);
+        binary.damage = elf.damage();
+        binary.notes = found(&elf, 0, None);
+        (binary.cudart, binary.cudnn) = (cudart(&elf), cudnn(&elf));
+        Ok(binary)
+    }
+
+    fn read_archive(&mut self, data: &[u8]) -> Result<(), String> {
+        let mut objects = 0;
+        for member in elf::archive(data)? {
+            let member = match member {
+                Ok(member) => member,
+                Err(error) => {
+                    self.damage = Some(error);
+                    break;
+                }
+            };
+            let name = member.name.into_owned();
+            let Some(bytes) = member.data else {
+                self.unread.push((name, "the archive is thin and only names it".to_owned()));
+                continue;
+            };
+            let elf = match Elf::parse(bytes) {
+                Ok(elf) => elf,
+                Err(error) => {
+                    self.unread.push((name, error));
+                    continue;
+                }
+            };
+            if objects == 0 {
+                (self.machine, self.class64) = (elf.machine(), elf.class64());
+            }
+            objects += 1;
+            self.notes.extend(found(&elf, member.offset, Some(&name)));
+            self.cudart = stronger(self.cudart, cudart(&elf));
+            self.cudnn = stronger(self.cudnn, cudnn(&elf));
+        }
+        Ok(())
+    }
+
+    /// Its notes, each decoded, with what is wrong where it cannot be.
+    pub fn manifests(&self) -> impl Iterator<Item = Result<note::Note, String>> + '_ {
+        self.notes.iter().map(Found::decode)
+    }
+}
+
+fn stronger(one: Linkage, other: Linkage) -> Linkage {
+    let weight = |linkage| match linkage {
+        Linkage::None => 0,
+        Linkage::Unknown => 1,
+        Linkage::Dlopened => 2,
+        Linkage::Linked => 3,
+        Linkage::Static => 4,
+    };
+    if weight(other) > weight(one) { other } else { one }
+}
+
+/// Whether a file of type `ET_DYN` is a program. Linkers before 2016 set no mark; then a loader named, and no name of
+/// its own, make it one (libc.so.6 names a loader too).
+fn is_program(elf: &Elf<'_>) -> bool {
+    elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_PIE != 0)
+        || (elf.interpreter().is_some() && elf.soname().is_none())
+}
+
+fn found(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<Found> {
+    elf.notes()
+        .filter(|note| note.owner == OWNER && note.kind == NOTE_TYPE)
+        .map(|note| Found {
+            offset: base + note.offset,
+            member: member.map(str::to_owned),
+            descriptor: note.desc.to_owned(),
+        })
+        .collect()
+}
+
+/// How a file reaches cudart: by what stands in it, stripped or not.
+///
+/// Measured on 11.8, 13.0 and 13.2: the static cudart leaves symbols `libcudart_static_<hash>` where the file is not
+/// stripped; stripped, two texts that stand in every cudart and only there: its table of error names
+/// (`cudaErrorCudartUnloading`) and the name of its shared memory (`/cudart.shm.`). Bindings to cudart hold the first
+/// alone.
+pub fn cudart(elf: &Elf<'_>) -> Linkage {
+    let needed = elf.needed();
+    if needed.iter().any(|name| name.starts_with("libcudart.so")) {
+        return Linkage::Linked;
+    }
+    if elf.kind() == elf::kind::OBJECT {
+        let wants = elf.undefined_symbols().any(|name| name == "__cudaRegisterFatBinary" || name == "cudaMalloc");
+        return if wants { Linkage::Unknown } else { Linkage::None };
+    }
+    let text = Text::of(elf);
+    if text.has(b"/cudart.shm.") && text.has(b"cudaErrorCudartUnloading\0") {
+        // The shared library holds them too: of itself it can only say that it is inside.
+        return Linkage::Static;
+    }
+    if opens_libraries(elf) && text.has(b"libcudart.so") { Linkage::Dlopened } else { Linkage::None }
+}
+
+/// How a file reaches cuDNN. `None` says that no trace of the word stands in the file; `Unknown` that one does, and
+/// nothing more (bindings that put the library's name together at run time, names of errors).
+///
+/// A static cuDNN brings a text `cudnn_version_<major>_…_` along, with the version in numbers (measured: 8.5 to 9.28);
+/// cuDNN's own libraries hold it too.
+pub fn cudnn(elf: &Elf<'_>) -> Linkage {
+    if elf.needed().iter().any(|name| name.starts_with("libcudnn.so")) {
+        return Linkage::Linked;
+    }
+    if elf.kind() == elf::kind::OBJECT {
+        let wants = elf.undefined_symbols().any(|name| name.starts_with("cudnn"));
+        return if wants { Linkage::Unknown } else { Linkage::None };
+    }
+    let text = Text::of(elf);
+    let carries = text.places(b"cudnn_version_").any(|behind| behind.first().is_some_and(u8::is_ascii_digit));
+    let defines = || elf.symbols().any(|symbol| symbol.section != 0 && symbol.is("cudnnCreate"));
+    let names = text.has(b"libcudnn.so");
+    if carries || (!names && defines()) {
+        Linkage::Static
+    } else if names && opens_libraries(elf) {
+        Linkage::Dlopened
+    } else if names || text.has(b"cudnn") || text.has(b"CUDNN") || text.has(b"cuDNN") {
+        Linkage::Unknown
+    } else {
+        Linkage::None
+    }
+}
+
+/// Whether it can load libraries by name at run time.
+fn opens_libraries(elf: &Elf<'_>) -> bool {
+    !elf.is_dynamic() || elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen")
+}
+
+/// The parts of a file that hold its constants: loaded, no code, no kernels, no notes (which speak of cuDNN themselves).
+struct Text<'data>(Vec<&'data [u8]>);
+
+impl<'data> Text<'data> {
+    fn of(elf: &Elf<'data>) -> Self {
+        let sections: Vec<_> = elf
+            .sections()
+            .filter(|section| {
+                section.kind == SHT_PROGBITS
+                    && section.flags & SHF_ALLOC != 0
+                    && section.flags & SHF_EXECINSTR == 0
+                    && !section.name.starts_with(".nv")
+                    && !section.name.starts_with("__nv")
+            })
+            .map(|section| section.data)
+            .collect();
+        if !sections.is_empty() {
+            return Self(sections);
+        }
+        let mut parts = Vec::new();
+        for segment in elf.segments().filter(|segment| segment.kind == 1 && segment.flags & PF_X == 0) {
+            let mut rest = segment.data;
+            let mut at = segment.offset;
+            let mut notes: Vec<_> = elf.notes().map(|note| (note.offset, note.desc.len())).collect();
+            notes.sort_unstable();
+            for (offset, length) in notes {
+                let Some(before) = offset.checked_sub(at).and_then(|skip| usize::try_from(skip).ok()) else { continue };
+                if before.checked_add(length).is_some_and(|end| end <= rest.len()) {
+                    parts.push(&rest[..before]);
+                    rest = &rest[before + length..];
+                    at = offset + length as u64;
+                }
+            }
+            parts.push(rest);
+        }
+        Self(parts)
+    }
+
+    /// What stands behind each occurrence of a text.
+    fn places<'text>(&'text self, wanted: &'text [u8]) -> impl Iterator<Item = &'data [u8]> + 'text {
+        let shifts = shifts(wanted);
+        self.0.iter().flat_map(move |part| {
+            let mut rest: &'data [u8] = part;
+            std::iter::from_fn(move || {
+                let at = position(rest, wanted, &shifts)?;
+                rest = &rest[at + wanted.len()..];
+                Some(rest)
+            })
+        })
+    }
+
+    fn has(&self, wanted: &[u8]) -> bool {
+        self.places(wanted).next().is_some()
+    }
+}
+
+/// How far the search may jump, by the byte under the end of the text (Horspool): constants of large libraries are
+/// hundreds of megabytes.
+fn shifts(wanted: &[u8]) -> [usize; 256] {
+    let mut shifts = [wanted.len(); 256];
+    for (index, byte) in wanted.iter().enumerate().take(wanted.len().saturating_sub(1)) {
+        shifts[usize::from(*byte)] = wanted.len() - 1 - index;
+    }
+    shifts
+}
+
+fn position(data: &[u8], wanted: &[u8], shifts: &[usize; 256]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(window) = data.get(at..at + wanted.len()) {
+        if window == wanted {
+            return Some(at);
+        }
+        at += shifts[usize::from(*window.last()?)];
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_found_wherever_they_stand() {
+        let wanted = b"abcab";
+        let shifts = shifts(wanted);
+        for (data, at) in
+            [(&b"abcab"[..], Some(0)), (b"xabcab", Some(1)), (b"abcacabcab", Some(5)), (b"abca", None), (b"", None)]
+        {
+            assert_eq!(position(data, wanted, &shifts), at, "{data:?}");
+        }
+        let text = Text(vec![b"cudnn_version_x cudnn_version_9_1", b"cudnn_version_"]);
+        assert_eq!(text.places(b"cudnn_version_").count(), 3);
+        assert!(text.places(b"cudnn_version_").any(|behind| behind.starts_with(b"9_1")));
+    }
+
+    #[test]
+    fn what_is_no_binary_is_named_with_the_reason() {
+        let folder = std::env::temp_dir().join(format!("cudaguard-binary-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = |name: &str, data: &[u8]| {
+            let path = folder.join(name);
+            std::fs::write(&path, data).unwrap();
+            path
+        };
+        let fifo = folder.join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        for (path, why) in [
+            (file("empty", b""), "is empty"),
+            (file("text", b"#!/bin/sh"), "is not an ELF file"),
+            (folder.clone(), "is a folder"),
+            (folder.join("absent"), "No such file"),
+            (fifo, "is no regular file"),
+            (PathBuf::from("/dev/zero"), "is no regular file"),
+        ] {
+            let error = Binary::read(&path).unwrap_err();
+            assert!(error.contains(why) && error.contains(&path.display().to_string()), "{error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn this_very_program() {
+        let binary = Binary::read(&std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(binary.kind, Kind::Executable);
+        assert!(binary.needed.iter().any(|name| name.starts_with("libc.")));
+        assert!(binary.interpreter.is_some() && binary.damage.is_none() && binary.notes.is_empty());
+    }
+}
