@@ -1,0 +1,100 @@
+//! Cubins that stand alone: ELF images for a GPU, without a container around them.
+
+use crate::arch::{Arch, Suffix};
+use crate::elf::{Elf, machine};
+
+/// What a cubin's own headers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cubin {
+    pub(super) arch: Arch,
+    /// Version of its ELF ABI, the second number of the pair that a container's entry holds: 7 up to CUDA 12, 8 since.
+    pub(super) abi: u16,
+    pub(super) debug: bool,
+    /// Bytes from its beginning to the end of its last table or section.
+    pub(super) size: usize,
+    /// Of its kernels' names: equal for images that hold the same kernels for other GPUs.
+    pub(super) kernels: u64,
+}
+
+/// Reads the cubin that begins `data`, which may go on behind it. `None` where it is none, or is cut off.
+pub(super) fn read(data: &[u8]) -> Option<Cubin> {
+    // Checked before anything is parsed: in a scan, most of what begins like ELF is something else.
+    if data.get(18..20)? != machine::CUDA.to_le_bytes() {
+        return None;
+    }
+    let elf = Elf::parse(data).ok()?;
+    if elf.damage().is_some() {
+        return None;
+    }
+    let mut end = tables_end(data, elf.class64())?;
+    let (mut kernels, mut debug) = (0u64, false);
+    for section in elf.sections() {
+        let stored = section.data.len() as u64;
+        end = end.max(section.offset.saturating_add(stored));
+        if let Some(name) = section.name.strip_prefix(".text.") {
+            kernels = kernels.wrapping_add(name_mark(name.as_bytes()));
+        }
+        debug |= section.name == ".debug_info" || section.name == ".nv_debug_info_reg_sass";
+    }
+    let flags = elf.flags();
+    // Where the arch stands in the flags depends on the ABI (measured: ptxas 11.8 to 12.9 write 7, 13.0 to 13.5 write 8).
+    let (number, specific) = if elf.abi_version() >= 8 {
+        (flags >> 8 & 0xff, flags & FLAG_ACCELERATED_8 != 0)
+    } else {
+        (flags & 0xff, flags & FLAG_ACCELERATED_7 != 0)
+    };
+    let suffix = elf
+        .notes()
+        .filter(|note| note.owner.starts_with("NVIDIA"))
+        .find_map(|note| suffix_in(note.desc))
+        .unwrap_or(if specific { Suffix::Specific } else { Suffix::None });
+    Some(Cubin {
+        arch: Arch { number: u16::try_from(number).ok()?, suffix },
+        abi: elf.abi_version().into(),
+        debug,
+        size: usize::try_from(end).ok().filter(|end| *end <= data.len())?,
+        kernels,
+    })
+}
+
+// Set in cubins of `sm_90a` alone; sources: LLVM's `ELF.h`, EF_CUDA_ACCELERATORS. Newer archs say it in their notes only.
+const FLAG_ACCELERATED_7: u32 = 0x800;
+const FLAG_ACCELERATED_8: u32 = 0x8;
+
+/// Where the header tables end.
+fn tables_end(data: &[u8], class64: bool) -> Option<u64> {
+    let half = |at| super::fatbin::u16_at(data, at).map(u64::from);
+    let word = |at| super::fatbin::u32_at(data, at).map(u64::from);
+    let long = |at| super::fatbin::u64_at(data, at);
+    let (segments, sections, sizes) =
+        if class64 { (long(32)?, long(40)?, 54) } else { (word(28)?, word(32)?, 42) };
+    let segments_end = segments.checked_add(half(sizes)? * half(sizes + 2)?)?;
+    let sections_end = sections.checked_add(half(sizes + 4)? * half(sizes + 6)?)?;
+    Some(segments_end.max(sections_end))
+}
+
+/// `-arch sm_100f` in the command line that ptxas 13 and later leave in `.note.nv.tkinfo`.
+fn suffix_in(desc: &[u8]) -> Option<Suffix> {
+    let mark = b"-arch sm_";
+    let at = desc.windows(mark.len()).position(|window| window == mark)?;
+    let rest = &desc[at + mark.len()..];
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    Some(match rest.get(digits) {
+        Some(b'a') => Suffix::Specific,
+        Some(b'f') => Suffix::Family,
+        _ => Suffix::None,
+    })
+}
+
+/// Whether a cubin's bytes hold a kernel: code of its own. A cubin that cannot be read is taken to hold one.
+pub(super) fn has_kernels(image: &[u8]) -> bool {
+    match Elf::parse(image) {
+        Ok(elf) if elf.sections().next().is_some() => elf.sections().any(|section| section.name.starts_with(".text.")),
+        _ => true,
+    }
+}
+
+/// A mark of a kernel's name (FNV-1a); the sum of several does not depend on their order.
+pub(super) fn name_mark(name: &[u8]) -> u64 {
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}

@@ -1,0 +1,197 @@
+//! PTX as plain text: in files, and in the data of programs that compile it themselves at run time.
+
+use crate::arch::{Arch, Suffix};
+
+/// What the text says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ptx {
+    pub(super) arch: Arch,
+    pub(super) isa: (u16, u16),
+    pub(super) debug: bool,
+    /// Where its first directive stands.
+    pub(super) start: usize,
+    /// Behind its last line.
+    pub(super) end: usize,
+    /// How far the text has been read: nothing else begins before.
+    pub(super) read: usize,
+    /// Of its kernels' names, as in [`super::cubin::Cubin`]; 0 where it has none.
+    pub(super) kernels: u64,
+}
+
+/// Reads the PTX module whose `.version` stands at `at`. `None` where that is something else, such as a compiler's
+/// message, or a text whose numbers are filled in at run time.
+pub(super) fn read(data: &[u8], at: usize) -> Option<Ptx> {
+    // Bounded: what only begins like PTX must not cost a walk through the file.
+    let mut lexer = Lexer { data: &data[..data.len().min(at.saturating_add(LONGEST_HEAD))], at };
+    if lexer.word()? != b".version" {
+        return None;
+    }
+    let isa = lexer.version()?;
+    // `.target` is the next directive, by the PTX manual; comments may stand between.
+    if lexer.word()? != b".target" {
+        return None;
+    }
+    let (arch, debug) = lexer.target()?;
+    let body = lexer.at;
+    let mut lexer = Lexer { data, at: body };
+    let (end, kernels) = lexer.module();
+    Some(Ptx { arch, isa, debug, start: at, end: end.max(body), read: lexer.at.max(body), kernels })
+}
+
+/// Bytes from `.version` to the end of `.target`, comments included.
+const LONGEST_HEAD: usize = 1024;
+
+/// Whether this looks like a text in PTX from its beginning: `.version` comes first, behind nothing but comments.
+pub(super) fn starts(data: &[u8]) -> Option<usize> {
+    let mut lexer = Lexer { data, at: 0 };
+    lexer.blank();
+    data[lexer.at..].starts_with(b".version").then_some(lexer.at)
+}
+
+struct Lexer<'data> {
+    data: &'data [u8],
+    at: usize,
+}
+
+impl<'data> Lexer<'data> {
+    fn rest(&self) -> &'data [u8] {
+        self.data.get(self.at..).unwrap_or_default()
+    }
+
+    /// Passes blanks and comments.
+    fn blank(&mut self) {
+        loop {
+            let rest = self.rest();
+            if rest.first().is_some_and(u8::is_ascii_whitespace) {
+                self.at += 1;
+            } else if rest.starts_with(b"//") {
+                self.at += rest.iter().position(|byte| matches!(byte, b'\n' | 0)).unwrap_or(rest.len());
+            } else if rest.starts_with(b"/*") {
+                let body = &rest[2..];
+                let body = &body[..body.iter().position(|byte| *byte == 0).unwrap_or(body.len())];
+                self.at += 2 + body.windows(2).position(|window| window == b"*/").map_or(body.len(), |end| end + 2);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// The next run of a directive's or a name's characters; `None` where something else comes.
+    fn word(&mut self) -> Option<&'data [u8]> {
+        self.blank();
+        let rest = self.rest();
+        let length = rest.iter().take_while(|byte| is_word(**byte)).count();
+        self.at += length;
+        (length > 0).then(|| &rest[..length])
+    }
+
+    /// `8.5`.
+    fn version(&mut self) -> Option<(u16, u16)> {
+        let word = std::str::from_utf8(self.word()?).ok()?;
+        let (major, minor) = word.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
+    /// `sm_90a, debug`; `compute_90` is accepted as assemblers do.
+    fn target(&mut self) -> Option<(Arch, bool)> {
+        let word = std::str::from_utf8(self.word()?).ok()?;
+        let name = word.strip_prefix("sm_").or_else(|| word.strip_prefix("compute_"))?;
+        let (number, suffix) = match name.as_bytes().last()? {
+            b'a' => (&name[..name.len() - 1], Suffix::Specific),
+            b'f' => (&name[..name.len() - 1], Suffix::Family),
+            _ => (name, Suffix::None),
+        };
+        let arch = Arch { number: number.parse().ok()?, suffix };
+        let mut debug = false;
+        loop {
+            self.blank();
+            if self.rest().first() != Some(&b',') {
+                return Some((arch, debug));
+            }
+            self.at += 1;
+            debug |= self.word()? == b"debug";
+        }
+    }
+
+    /// The rest of the module: where it ends, and the mark of its kernels. A module ends at a NUL, at what is no text,
+    /// at the next module, or where at the outermost level something comes that is no directive (texts of a Rust
+    /// program follow each other without anything between).
+    fn module(&mut self) -> (usize, u64) {
+        let (mut end, mut kernels, mut depth) = (self.at, 0u64, 0usize);
+        let mut statement = false;
+        loop {
+            let before = self.at;
+            self.blank();
+            let rest = self.rest();
+            let Some(&first) = rest.first() else { break };
+            if first == 0 || !(first.is_ascii_graphic() || first >= 0x80) {
+                break;
+            }
+            match first {
+                b'{' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' => {
+                    if depth == 0 {
+                        break;
+                    }
+                    depth -= 1;
+                    self.at += 1;
+                    statement = false;
+                    if depth == 0 {
+                        end = self.at;
+                    }
+                }
+                b';' => {
+                    self.at += 1;
+                    if depth == 0 {
+                        statement = false;
+                        end = self.at;
+                    }
+                }
+                b'"' => {
+                    let text = &rest[1..];
+                    match text.iter().position(|byte| matches!(byte, b'"' | b'\n' | 0)) {
+                        Some(length) if text[length] == b'"' => self.at += length + 2,
+                        _ => break,
+                    }
+                }
+                _ => {
+                    let Some(word) = self.word() else {
+                        self.at += 1;
+                        continue;
+                    };
+                    if word == b".version" || depth == 0 && !statement && !matches!(word[0], b'.' | b'@') {
+                        self.at = before;
+                        break;
+                    }
+                    if depth == 0 && !statement {
+                        // These end with their line, without a semicolon.
+                        statement = !matches!(word, b".address_size" | b".file" | b".loc");
+                        if !statement {
+                            let line = self.rest();
+                            self.at += line.iter().position(|byte| matches!(byte, b'\n' | 0)).unwrap_or(line.len());
+                            end = self.at;
+                        }
+                    }
+                    if word == b".entry" {
+                        if let Some(name) = self.word() {
+                            kernels = kernels.wrapping_add(super::cubin::name_mark(name));
+                        }
+                    }
+                }
+            }
+        }
+        (end, kernels)
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'$' | b'%' | b'@')
+}
+
+/// Whether PTX text holds a kernel.
+pub(super) fn has_kernels(text: &[u8]) -> bool {
+    text.windows(6).any(|window| window == b".entry")
+}

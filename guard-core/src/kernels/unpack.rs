@@ -1,0 +1,67 @@
+//! Unpacks small images, where only their inside tells whether they hold a kernel.
+
+use std::io::Read as _;
+
+use super::fatbin::Compression;
+
+/// The image, if it is packed by a known scheme and is as long as its header says.
+pub(super) fn unpack(packed: &[u8], compression: Compression, length: usize) -> Option<Vec<u8>> {
+    let image = match compression {
+        Compression::None => packed.to_vec(),
+        Compression::Lz4 => lz4(packed, length)?,
+        Compression::Zstd => {
+            let decoder = ruzstd::decoding::StreamingDecoder::new(packed).ok()?;
+            let mut image = Vec::with_capacity(length);
+            decoder.take(length as u64 + 1).read_to_end(&mut image).ok()?;
+            image
+        }
+        Compression::Unknown => return None,
+    };
+    (image.len() == length).then_some(image)
+}
+
+/// A raw LZ4 block. Source: the block format's description, lz4 1.9, `doc/lz4_Block_format.md`.
+fn lz4(packed: &[u8], length: usize) -> Option<Vec<u8>> {
+    let mut image = Vec::with_capacity(length);
+    let mut input = packed.iter();
+    while image.len() < length {
+        let token = *input.next()?;
+        let literals = long(token >> 4, &mut input)?;
+        let rest = input.as_slice();
+        if image.len() + literals > length {
+            return None;
+        }
+        image.extend_from_slice(rest.get(..literals)?);
+        input = rest[literals..].iter();
+        if image.len() == length {
+            break;
+        }
+        let distance = usize::from(u16::from_le_bytes([*input.next()?, *input.next()?]));
+        let copied = long(token & 0xf, &mut input)? + 4;
+        let mut from = image.len().checked_sub(distance).filter(|_| distance != 0)?;
+        if image.len() + copied > length {
+            return None;
+        }
+        // Byte by byte: a copy may overlap what it writes.
+        for _ in 0..copied {
+            image.push(image[from]);
+            from += 1;
+        }
+    }
+    Some(image)
+}
+
+/// A length that goes on in further bytes where its four bits are full.
+fn long(bits: u8, input: &mut std::slice::Iter<'_, u8>) -> Option<usize> {
+    let mut length = usize::from(bits);
+    if bits == 15 {
+        loop {
+            let byte = *input.next()?;
+            length = length.checked_add(byte.into())?;
+            if byte != 255 {
+                break;
+            }
+        }
+    }
+    Some(length)
+}
