@@ -1,1 +1,365 @@
 //! The guard as object files: the note of a component, and the shim.
+//!
+//! The note is assembly, because no C compiler lets a section be a note in a COMDAT group that the linker may not
+//! collect. Nothing here depends on a path or a time: equal inputs give equal bytes.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::env;
+use crate::manifest::Component;
+use crate::note::{OWNER, SECTION, SIZE, TYPE};
+
+/// What [`compile`] made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guarded {
+    /// Two objects to link, both of them, each as often as one likes.
+    Objects {
+        /// The component's note.
+        note: PathBuf,
+        /// The shim.
+        shim: PathBuf,
+    },
+    /// Nothing can be embedded: why, in one line.
+    Unguarded(String),
+}
+
+/// The shim's text.
+pub const fn source() -> &'static str {
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"))
+}
+
+/// Compiles the note of this descriptor and the shim into `folder`, which must exist, for the target triple.
+///
+/// Inside a build script and outside of one alike. The C compiler is the one that the `cc` crate would take, with the
+/// project's `CFLAGS`; what those could do to a program that starts before `main` (sanitizers, LTO, coverage) is
+/// undone. An error is a folder that cannot be written to; whatever is wrong with the target or its compiler leaves
+/// the build [`Guarded::Unguarded`], for a guard that fails other people's builds gets removed.
+pub fn compile(
+    descriptor: &[u8; SIZE],
+    component: &Component,
+    target: &str,
+    folder: &Path,
+) -> Result<Guarded, String> {
+    if let Err(why) = supports(target) {
+        return Ok(Guarded::Unguarded(why));
+    }
+    let compiler = match Compiler::of(target, folder) {
+        Ok(compiler) => compiler,
+        Err(why) => return Ok(Guarded::Unguarded(why)),
+    };
+    let shim = compiler.object(folder, "cudaguard-shim", "c", source())?;
+    let note = match compiler.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Retain))? {
+        Ok(note) => Ok(note),
+        Err(_) => compiler.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Anchor))?,
+    };
+    Ok(match (note, shim) {
+        (Ok(note), Ok(shim)) => Guarded::Objects { note, shim },
+        (Err(why), _) | (_, Err(why)) => Guarded::Unguarded(why),
+    })
+}
+
+/// Whether the guard can live in files of this target; an error is why not, in one line.
+pub fn supports(target: &str) -> Result<(), String> {
+    const BIG_ENDIAN: [&str; 10] =
+        ["s390", "powerpc-", "powerpc64-", "sparc", "mips-", "mips64-", "mipsisa32r6-", "mipsisa64r6-", "m68k", "hppa"];
+    let parts: Vec<&str> = target.split('-').collect();
+    let system = parts.last().copied().unwrap_or_default();
+    if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
+        return Err(format!("the guard lives in ELF files that start through Linux's C library; {target} has none"));
+    }
+    if parts[0].ends_with("_be") || parts[0].ends_with("eb") || BIG_ENDIAN.iter().any(|arch| target.starts_with(arch)) {
+        return Err(format!("there is no CUDA for {target}, a big-endian machine"));
+    }
+    Ok(())
+}
+
+/// What keeps the note where the linker collects sections that nobody refers to.
+#[derive(Clone, Copy)]
+enum Keep {
+    /// `SHF_GNU_RETAIN`: binutils 2.36 and LLVM 13 on.
+    Retain,
+    /// For older assemblers: an empty `.init_array` section in the same group. Linkers keep those, and a group is kept
+    /// or dropped as a whole. (bfd, gold, lld and mold; without it bfd and lld collect the note.)
+    Anchor,
+}
+
+/// The note's section, in a group of the component's own: linked twice, it stands there once.
+fn assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
+    let group = group(component);
+    let flags = match keep {
+        Keep::Retain => "aGR",
+        Keep::Anchor => "aG",
+    };
+    let mut text = format!(
+        "\t.section {SECTION},\"{flags}\",%note,{group},comdat\n\
+         \t.balign 4\n\
+         \t.long {}, {SIZE}, {TYPE}\n\
+         \t.ascii \"{}\\0\"\n\
+         \t.balign 4\n",
+        OWNER.len(),
+        String::from_utf8_lossy(&OWNER[..OWNER.len() - 1]),
+    );
+    for line in descriptor.chunks(32) {
+        let numbers: Vec<String> = line.iter().map(ToString::to_string).collect();
+        let _ = writeln!(text, "\t.byte {}", numbers.join(","));
+    }
+    if matches!(keep, Keep::Anchor) {
+        let _ = writeln!(text, "\t.section .init_array,\"awG\",%init_array,{group},comdat");
+    }
+    text.push_str("\t.section .note.GNU-stack,\"\",%progbits\n");
+    text
+}
+
+/// `cudaguard_note_resnet_2d_rs_5f_0_2e_3_2e_1`: a symbol name of the component's own.
+pub(crate) fn group(component: &Component) -> String {
+    let mut name = "cudaguard_note_".to_owned();
+    for part in [&component.name, "@", &component.version] {
+        for byte in part.bytes() {
+            if byte.is_ascii_alphanumeric() {
+                name.push(char::from(byte));
+            } else {
+                let _ = write!(name, "_{byte:02x}_");
+            }
+        }
+    }
+    name
+}
+
+/// A static archive of these objects, made here so that nobody needs an `ar` for the target. It has no symbol index:
+/// it is for linking whole.
+pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut bytes = b"!<arch>\n".to_vec();
+    for (name, data) in members {
+        let header = format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", format!("{name}/"), 0, 0, 0, 644, data.len());
+        debug_assert_eq!(header.len(), 60, "a member's name has 15 bytes at most");
+        bytes.extend_from_slice(header.as_bytes());
+        bytes.extend_from_slice(data);
+        if data.len() % 2 == 1 {
+            bytes.push(b'\n');
+        }
+    }
+    bytes
+}
+
+struct Compiler {
+    tool: cc::Tool,
+    target: String,
+}
+
+impl Compiler {
+    /// The one that the `cc` crate would take; an error is why there is none, in one line.
+    fn of(target: &str, folder: &Path) -> Result<Self, String> {
+        announce(target);
+        let host = env::var("HOST").unwrap_or_else(|| {
+            // Only whether it equals the target counts: that decides between `cc` and a cross compiler's name.
+            let ours = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+            if same_machine(&ours, target) { target.to_owned() } else { ours }
+        });
+        let tool = cc::Build::new()
+            .target(target)
+            .host(&host)
+            .out_dir(folder)
+            .opt_level_str("s")
+            .debug(false)
+            .pic(true)
+            .warnings(false)
+            .inherit_rustflags(false)
+            .cargo_metadata(false)
+            .cargo_warnings(false)
+            .cargo_debug(false)
+            .try_get_compiler()
+            .map_err(|error| one_line(&format!("there is no C compiler for {target}: {error}")))?;
+        Ok(Self { tool, target: target.to_owned() })
+    }
+
+    /// Compiles this text to `folder/name.o`. The inner error is the compiler's, in one line.
+    fn object(
+        &self,
+        folder: &Path,
+        name: &str,
+        language: &str,
+        text: &str,
+    ) -> Result<Result<PathBuf, String>, String> {
+        let source = folder.join(format!("{name}.{language}"));
+        let object = folder.join(format!("{name}.o"));
+        fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
+        let mut command = self.tool.to_command();
+        // Whatever CFLAGS say: small, the same bytes everywhere, and nothing that needs a runtime before `main`.
+        command.args(["-Os", "-g0", "-w", "-fPIC", "-c"]);
+        if language == "c" {
+            command.args(["-x", "c", "-std=gnu11", "-fvisibility=hidden", "-fno-lto", "-fno-sanitize=all"]);
+            command.args(["-fno-profile-arcs", "-fno-test-coverage", "-fno-instrument-functions"]);
+        }
+        let compiler = self.tool.path().display();
+        let output = match command.arg(&source).arg("-o").arg(&object).output() {
+            Ok(output) => output,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Err(format!("there is no C compiler for {}: `{compiler}` is not found", self.target)));
+            }
+            Err(error) => {
+                return Ok(Err(format!("the C compiler `{compiler}` cannot be started: {error}")));
+            }
+        };
+        if output.status.success() {
+            return Ok(Ok(object));
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = said.lines().find(|line| line.contains("error")).or_else(|| said.lines().next()).unwrap_or_default();
+        Ok(Err(one_line(&format!("the C compiler `{compiler}` failed on the guard ({}): {line}", output.status))))
+    }
+}
+
+/// `x86_64-unknown-linux-gnu` and `x86_64-pc-linux-gnu` are one machine, `…-musl` is another.
+fn same_machine(one: &str, other: &str) -> bool {
+    let ends = |triple: &str| {
+        let mut parts = triple.split('-');
+        (parts.next().map(str::to_owned), parts.next_back().map(str::to_owned))
+    };
+    ends(one) == ends(other)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The `cc` crate reads its variables past our door; asking for them here is what announces them.
+fn announce(target: &str) {
+    let underscored = target.replace(['-', '.'], "_");
+    for name in ["CC", "CFLAGS"] {
+        for variable in
+            [name.to_owned(), format!("{name}_{target}"), format!("{name}_{underscored}"), format!("TARGET_{name}")]
+        {
+            let _ = env::var_os(&variable);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn component(name: &str) -> Component {
+        Component { name: name.to_owned(), version: "0.3.1".to_owned() }
+    }
+
+    fn descriptor() -> [u8; SIZE] {
+        std::array::from_fn(|at| u8::try_from(at % 251).unwrap())
+    }
+
+    /// A folder of this test's own, gone afterwards.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("cudaguard-guard-{name}-{}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn targets() {
+        for good in [
+            "x86_64-unknown-linux-gnu",
+            "x86_64-unknown-linux-musl",
+            "aarch64-unknown-linux-gnu",
+            "powerpc64le-unknown-linux-gnu",
+            "x86_64-pc-linux-gnu",
+            "riscv64gc-unknown-linux-gnu",
+        ] {
+            assert_eq!(supports(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "x86_64-pc-windows-msvc",
+            "x86_64-pc-windows-gnu",
+            "aarch64-apple-darwin",
+            "wasm32-unknown-unknown",
+            "wasm32-wasip1",
+            "aarch64-linux-android",
+            "x86_64-unknown-none",
+            "x86_64-unknown-linux-none",
+            "powerpc64-unknown-linux-gnu",
+            "s390x-unknown-linux-gnu",
+            "aarch64_be-unknown-linux-gnu",
+            "",
+        ] {
+            let why = supports(bad).unwrap_err();
+            assert!(why.contains(bad) && !why.contains('\n'), "{bad}: {why}");
+        }
+    }
+
+    #[test]
+    fn groups_tell_components_apart() {
+        assert_eq!(group(&component("resnet-rs")), "cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1");
+        assert_ne!(group(&component("a-b")), group(&component("a_b")));
+        assert!(group(&component("größe")).is_ascii());
+    }
+
+    #[test]
+    fn archives_are_archives() {
+        let bytes = archive(&[("note.o", b"odd"), ("shim.o", b"even")]);
+        assert_eq!(bytes.len(), 8 + 60 + 4 + 60 + 4);
+        let members: Vec<_> = crate::elf::archive(&bytes).unwrap().map(|member| member.unwrap()).collect();
+        assert_eq!(members.len(), 2);
+    }
+
+    /// Both ways to keep the note, under each linker that is here: linked twice with `--gc-sections` and stripped, it
+    /// stands in the program once.
+    #[test]
+    fn notes_are_kept_and_stand_once() {
+        let folder = Folder::new("kept");
+        let at = |name: &str| folder.0.join(name);
+        let run = |program: &str, arguments: &[&str]| {
+            Command::new(program).args(arguments).current_dir(&folder.0).output().is_ok_and(|out| out.status.success())
+        };
+        fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
+        if !run("cc", &["-c", "main.c", "-o", "main.o"]) {
+            return;
+        }
+        let bytes = descriptor();
+        for (name, keep) in [("retain", Keep::Retain), ("anchor", Keep::Anchor)] {
+            fs::write(at("note.s"), assembly(&bytes, &component("twice"), keep)).unwrap();
+            if !run("cc", &["-c", "note.s", "-o", "one.o"]) {
+                assert!(matches!(keep, Keep::Retain), "every assembler knows what {name} needs");
+                continue;
+            }
+            fs::copy(at("one.o"), at("two.o")).unwrap();
+            for linker in ["bfd", "gold", "lld", "mold"] {
+                let linker = format!("-fuse-ld={linker}");
+                let link = ["main.o", "one.o", "two.o", "-s", "-Wl,--gc-sections", "-o", "program", &linker];
+                if !run("cc", &link) {
+                    continue;
+                }
+                let program = fs::read(at("program")).unwrap();
+                let notes = program.windows(SIZE).filter(|window| *window == bytes).count();
+                assert_eq!(notes, 1, "{name} under {linker}");
+            }
+        }
+    }
+
+    #[test]
+    fn objects_hold_no_path() {
+        let (one, other) = (Folder::new("here"), Folder::new("elsewhere"));
+        let objects = |folder: &Folder| {
+            let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+            match compile(&descriptor(), &component("same"), &target, &folder.0).unwrap() {
+                Guarded::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
+                Guarded::Unguarded(_) => None,
+            }
+        };
+        assert_eq!(objects(&one), objects(&other));
+        let unguarded = compile(&descriptor(), &component("x"), "wasm32-unknown-unknown", &one.0).unwrap();
+        assert!(matches!(unguarded, Guarded::Unguarded(why) if why.contains("wasm32")));
+    }
+}

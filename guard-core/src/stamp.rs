@@ -1,1 +1,262 @@
 //! Whether a build is still true: contents, not times.
+//!
+//! cargo looks at the times of files and the values of variables. A toolkit that was replaced by an older package has
+//! older times, and cargo keeps what it had. So `cargo cudaguard` digests what a guard depends on before each build and
+//! rewrites a stamp file where the digest differs; `embed!()` announces that file.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::env;
+use crate::manifest::Component;
+use crate::policy::Policy;
+use crate::toolchain::Toolchain;
+
+/// The variable that names the folder of the stamp files.
+pub const VARIABLE: &str = "CUDAGUARD_STAMPS";
+
+/// Up to this size a file is digested whole. Compilers and libraries are larger: of those the two ends, which hold the
+/// build id and the section table, the size and the time stand for the rest, or digesting would cost more than cargo.
+const WHOLE: u64 = 1 << 20;
+const END: u64 = 1 << 16;
+
+/// A digest of everything a guard depends on. It tells changes, it is no protection: FNV-1a, 128 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp(u128);
+
+impl Stamp {
+    /// Of this toolchain and policy: the contents of every file that either was read from, the variables that were
+    /// asked for, the target, and cudaguard's version. `variables` are names; their values are read here.
+    ///
+    /// A file that cannot be read counts as absent, which is a state like any other.
+    pub fn of(policy: &Policy, toolchain: &Toolchain, variables: &[String]) -> Self {
+        let mut files = toolchain.files();
+        files.extend(policy.path.clone());
+        let mut digest = Digest::new();
+        digest.text(env!("CARGO_PKG_VERSION")).text(&toolchain.target).number(u64::from(toolchain.release));
+        digest.files(files);
+        let mut variables = variables.to_vec();
+        variables.sort();
+        variables.dedup();
+        for name in variables.iter().filter(|name| !given_by_cargo(name)) {
+            digest.text(name);
+            match env::var_os(name) {
+                Some(value) => digest.number(1).bytes(value.as_encoded_bytes()),
+                None => digest.number(0),
+            };
+        }
+        digest.stamp()
+    }
+
+    /// Of the contents of these files, whatever their order.
+    pub fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut digest = Digest::new();
+        digest.files(files.into_iter().collect());
+        digest.stamp()
+    }
+
+    /// Writes the stamp into its file where that says otherwise, or is not there; folders above are made. Answers
+    /// whether it wrote: whether cargo will now see a change.
+    pub fn write_if_changed(self, file: &Path) -> io::Result<bool> {
+        let text = format!("{self}\n");
+        if fs::read(file).is_ok_and(|old| old == text.as_bytes()) {
+            return Ok(false);
+        }
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        // Beside it and renamed: a cargo that looks at this moment sees the old one or the new one.
+        let mut beside = file.as_os_str().to_owned();
+        beside.push(format!(".{}", std::process::id()));
+        fs::write(&beside, text)?;
+        fs::rename(&beside, file)?;
+        Ok(true)
+    }
+}
+
+impl fmt::Display for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// Where the stamp of a component stands in the folder that [`VARIABLE`] names.
+pub fn file(folder: &Path, component: &Component) -> PathBuf {
+    folder.join(format!("{}.stamp", crate::guard::group(component)))
+}
+
+/// Whether cargo itself sets this variable for build scripts. cargo rebuilds by itself where these matter, and outside
+/// of a build script they say nothing.
+pub(crate) fn given_by_cargo(name: &str) -> bool {
+    const OTHERS: [&str; 11] = [
+        "CARGO", "DEBUG", "HOST", "NUM_JOBS", "OPT_LEVEL", "OUT_DIR", "PROFILE", "RUSTC", "RUSTDOC", "TARGET", VARIABLE,
+    ];
+    OTHERS.contains(&name)
+        || ["CARGO_PKG_", "CARGO_CFG_", "CARGO_FEATURE_", "CARGO_MANIFEST_", "CARGO_ENCODED_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+struct Digest(u128);
+
+impl Digest {
+    const fn new() -> Self {
+        Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
+    }
+
+    /// Without the length: for parts of one whole.
+    fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        for byte in bytes {
+            self.0 = (self.0 ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+        self
+    }
+
+    fn number(&mut self, number: u64) -> &mut Self {
+        self.raw(&number.to_le_bytes())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.number(bytes.len() as u64).raw(bytes)
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.bytes(text.as_bytes())
+    }
+
+    fn files(&mut self, mut files: Vec<PathBuf>) {
+        files.sort();
+        files.dedup();
+        for path in files {
+            self.bytes(path.as_os_str().as_encoded_bytes());
+            if let Err(error) = self.file(&path) {
+                self.text("absent").text(&error.kind().to_string());
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path) -> io::Result<()> {
+        let mut file = File::open(path)?;
+        let facts = file.metadata()?;
+        if facts.len() <= WHOLE {
+            let mut bytes = Vec::new();
+            file.take(WHOLE).read_to_end(&mut bytes)?;
+            self.bytes(&bytes);
+            return Ok(());
+        }
+        let time = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.number(facts.len()).number(time.as_secs()).number(time.subsec_nanos().into());
+        for start in [SeekFrom::Start(0), SeekFrom::Start(facts.len() - END)] {
+            let mut bytes = Vec::new();
+            file.seek(start)?;
+            (&mut file).take(END).read_to_end(&mut bytes)?;
+            self.bytes(&bytes);
+        }
+        Ok(())
+    }
+
+    const fn stamp(&self) -> Stamp {
+        Stamp(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("cudaguard-stamp-{name}-{}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn set_time(path: &Path, seconds: u64) {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    }
+
+    #[test]
+    fn the_digest_is_fnv() {
+        assert_eq!(Digest::new().raw(b"a").stamp().to_string(), "d228cb696f1a8caf78912b704e4a8964");
+    }
+
+    #[test]
+    fn contents_count_and_times_do_not() {
+        let folder = Folder::new("contents");
+        let (one, two) = (folder.0.join("one"), folder.0.join("two"));
+        fs::write(&one, "12.4").unwrap();
+        fs::write(&two, "9.1").unwrap();
+        let stamp = || Stamp::of_files([one.clone(), two.clone()]);
+        let before = stamp();
+        assert_eq!(before, Stamp::of_files([two.clone(), one.clone(), one.clone()]));
+        set_time(&one, 1_000_000);
+        assert_eq!(before, stamp(), "an older time alone is no change");
+        fs::write(&one, "12.2").unwrap();
+        set_time(&one, 1_000_000);
+        assert_ne!(before, stamp(), "other contents with an older time are one");
+        fs::write(&one, "12.4").unwrap();
+        assert_eq!(before, stamp());
+        fs::remove_file(&two).unwrap();
+        assert_ne!(before, stamp(), "a file that is gone is a change");
+    }
+
+    #[test]
+    fn both_ends_of_a_large_file_count() {
+        let folder = Folder::new("large");
+        let path = folder.0.join("nvcc");
+        let mut bytes = vec![7; usize::try_from(WHOLE).unwrap() + 1];
+        let stamp = |bytes: &[u8], seconds: u64| {
+            fs::write(&path, bytes).unwrap();
+            set_time(&path, seconds);
+            Stamp::of_files([path.clone()])
+        };
+        let before = stamp(&bytes, 5);
+        assert_eq!(before, stamp(&bytes, 5));
+        assert_ne!(before, stamp(&bytes, 6));
+        *bytes.last_mut().unwrap() = 8;
+        assert_ne!(before, stamp(&bytes, 5));
+    }
+
+    #[test]
+    fn variables_count_unless_cargo_sets_them() {
+        let names = ["CUDA_HOME".to_owned(), "OUT_DIR".to_owned()];
+        let stamp = |variables: &[(&str, &str)]| {
+            let variables: BTreeMap<_, _> =
+                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+            env::with(variables, || Stamp::of(&Policy::default(), &Toolchain::default(), &names))
+        };
+        let before = stamp(&[("CUDA_HOME", "/a")]);
+        assert_eq!(before, stamp(&[("CUDA_HOME", "/a"), ("OUT_DIR", "/o"), ("OTHER", "1")]));
+        assert_ne!(before, stamp(&[("CUDA_HOME", "/b")]));
+        assert_ne!(before, stamp(&[]));
+    }
+
+    #[test]
+    fn files_are_rewritten_only_where_they_differ() {
+        let folder = Folder::new("write");
+        let component = Component { name: "res-net".to_owned(), version: "1.0.0".to_owned() };
+        let path = file(&folder.0.join("new"), &component);
+        let (one, other) = (Stamp(1), Stamp(2));
+        assert!(one.write_if_changed(&path).unwrap());
+        assert!(!one.write_if_changed(&path).unwrap());
+        assert!(other.write_if_changed(&path).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{other}\n"));
+        assert_eq!(fs::read_dir(folder.0.join("new")).unwrap().count(), 1, "nothing is left beside it");
+    }
+}
