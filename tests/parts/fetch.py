@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Fetches the real parts that the tests run on: toolkits, cuDNN, driver libraries. See --help."""
+import argparse, contextlib, fcntl, hashlib, json, os, shutil, sys, time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import debs, finish, wheels  # noqa: E402 (after the path is set)
+
+HELP = """Each part becomes one folder, DIR/NAME, once it is whole and its checksums are right; its path is printed.
+What was interrupted goes on where it stopped. Nothing is installed, and no address stands here: wheels come by way
+of pip, Debian packages by way of apt, as they are configured on this machine.
+
+status: 0 every part is there, 1 something received is wrong, 3 something could not be had (no network)"""
+BY_HAND = {
+    "toolkit_of_wheels": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
+    "toolkit_of_debian": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
+    "cudnn": "cuDNN %s, as its archive has it: include/cudnn_version.h and the rest, lib/libcudnn*.so*",
+    "driver": "libcuda.so.1 and libnvidia-ml.so.1 of the driver %s",
+}
+
+
+class Wrong(Exception):
+    """What came is not what was recorded."""
+
+
+class Progress:
+    """How far one part is, on stderr, a line every few seconds at most."""
+
+    def __init__(self, name):
+        self.name, self.done, self.total, self.said = name, 0, 0, time.monotonic()
+
+    def __call__(self, came, expected=0):
+        self.done += came
+        self.total += expected
+        if time.monotonic() - self.said > 3:
+            self.said = time.monotonic()
+            of = " of %d" % (max(self.total, self.done) >> 20) if self.total else ""
+            self.say("%d%s MB" % (self.done >> 20, of))
+
+    def say(self, text):
+        print("%s: %s" % (self.name, text), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Alone, among processes: another one that wants the same part waits and then finds it there."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def chooser(take):
+    """`take` maps a file, or a folder (its name ends in "/"), to its place, or to null: the longest match counts."""
+    def place(name):
+        best = max((key for key in take if name == key or key.endswith("/") and name.startswith(key)),
+                   key=len, default=None)
+        if best is None or take[best] is None:
+            return None
+        return take[best] + name[len(best):] if best.endswith("/") else take[best]
+    return place
+
+
+def tree_digest(digests):
+    text = "".join("%s  %s\n" % (digests[place], place) for place in sorted(digests))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def assemble(name, part, downloads, into, recording):
+    progress = Progress(name)
+    for source in part["from"]:
+        what = source.get("wheel") or " ".join(source["packages"])
+        progress.say("fetching from " + what)
+        place, pinned = chooser(source["take"]), True
+        if "wheel" in source:
+            digests = wheels.take(source["wheel"], place, downloads, into, progress)
+        else:
+            digests, pinned = debs.take(source["packages"], source["suite"], source.get("or_newer", False), place,
+                                        downloads, into)
+        lacking = [p for k, p in source["take"].items() if p and not k.endswith("/") and p not in digests]
+        if lacking:
+            raise Wrong("%s: has no %s" % (what, ", ".join(lacking)))
+        digest = tree_digest(digests)
+        if recording:
+            source["sha256"] = digest
+        elif not pinned:
+            progress.say("the mirror has newer packages than recorded: taken as apt vouches for them")
+        elif digest != source["sha256"]:
+            raise Wrong("%s: the files taken from it have the digest %s, recorded is %s" %
+                        (what, digest, source["sha256"]))
+    getattr(finish, part["finish"])(into, part["version"])
+
+
+def provide(name, part, parts, recording):
+    """The folder of this part; makes it where it is not there, or is of another definition."""
+    folder = os.path.join(parts, name)
+    stamp = os.path.join(folder, ".part")
+    definition = hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() + "\n"
+
+    def there():
+        if not os.path.isdir(folder):
+            return False
+        if not os.path.exists(stamp):  # provided by hand
+            return True
+        with open(stamp) as file:
+            return file.read() == definition
+
+    if there() and not recording:
+        return folder
+    with locked(os.path.join(parts, ".locks", name)):
+        if there() and not recording:
+            return folder
+        began = time.monotonic()
+        fresh, downloads = os.path.join(parts, ".fresh", name), os.path.join(parts, ".downloads", name)
+        shutil.rmtree(fresh, ignore_errors=True)
+        os.makedirs(fresh)
+        os.makedirs(downloads, exist_ok=True)
+        try:
+            assemble(name, part, downloads, fresh, recording)
+        except Wrong:
+            shutil.rmtree(downloads, ignore_errors=True)  # or the same wrong bytes would be taken up again
+            raise
+        definition = hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() + "\n"
+        with open(os.path.join(fresh, ".part"), "w") as file:
+            file.write(definition)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(fresh, folder)
+        shutil.rmtree(downloads, ignore_errors=True)
+        Progress(name).say("ready after %.0f s" % (time.monotonic() - began))
+    return folder
+
+
+def main():
+    with open(os.path.join(HERE, "parts.json")) as file:
+        known = json.load(file)
+    parser = argparse.ArgumentParser(description=__doc__, epilog=HELP,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="one of: " + ", ".join(known))
+    parser.add_argument("--into", metavar="DIR", default=os.path.join(HERE, "../../target/parts"))
+    parser.add_argument("--record", action="store_true", help="fetch anew and write the checksums to parts.json")
+    call = parser.parse_args()
+    parts = os.path.abspath(call.into)
+    status = 0
+    for name in call.names:
+        if name not in known:
+            parser.error("no such part: %s (known: %s)" % (name, ", ".join(known)))
+        part = known[name]
+        try:
+            print(provide(name, part, parts, call.record), flush=True)
+        except wheels.Unreachable as error:
+            status = max(status, 3)
+            print("error: %s, version %s, could not be had.\n  %s\n  hint: with a network, run this again; without, put "
+                  "%s\n  into the folder %s" % (name, part["version"], str(error).replace("\n", "\n  "),
+                                                BY_HAND[part["finish"]] % part["version"], os.path.join(parts, name)),
+                  file=sys.stderr, flush=True)
+        except (Wrong, ValueError, OSError) as error:
+            print("error: %s: %s" % (name, error), file=sys.stderr, flush=True)
+            return 1
+    if call.record:
+        with open(os.path.join(HERE, "parts.json"), "w") as file:
+            json.dump(known, file, indent=2)
+            file.write("\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

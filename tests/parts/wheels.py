@@ -1,0 +1,204 @@
+"""Single files out of big wheels, without downloading the whole of them.
+
+Everything goes through pip's own code (its configuration, its session, its finder), so no host is named here. Bytes are
+read with HTTP Range requests into a sparse file beside a journal of what it holds already: an interrupted download goes
+on where it stopped. Where pip's insides have changed, or the server knows no ranges, `pip download` fetches it whole.
+"""
+import hashlib, io, logging, os, subprocess, sys, time, zipfile
+
+TRIES, CHUNK, GAP = 3, 16 << 20, 256 << 10
+PLATFORMS = ["manylinux_2_%d_x86_64" % n for n in (39, 35, 34, 31, 28, 27, 24, 17, 12, 5)] + [
+    "manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64", "any"]
+
+
+class Unreachable(Exception):
+    """What was wanted could not be had: no network, or not there. Nothing is wrong with what was received."""
+
+
+class NoRanges(Exception):
+    """It cannot be read in pieces."""
+
+
+def persist(work, what):
+    """Calls `work` up to three times, waiting longer each time."""
+    for attempt in range(TRIES):
+        try:
+            return work()
+        except (NoRanges, ImportError, AttributeError, TypeError):
+            raise
+        except Exception as error:  # whatever pip's network stack raises
+            if attempt == TRIES - 1:
+                raise Unreachable("%s: %s" % (what, error)) from error
+            time.sleep(2 * 4 ** attempt)
+
+
+class Pieces(io.RawIOBase):
+    """A remote file that looks like a local one; what has been read is kept in `path`."""
+
+    def __init__(self, get, path, what, progress):
+        self.get, self.path, self.what, self.progress, self.at = get, path, what, progress, 0
+        self.have = []
+        if os.path.exists(path + ".have"):
+            with open(path + ".have") as journal:
+                self.have = [tuple(map(int, line.split())) for line in journal if line.endswith("\n")]
+        self.size = persist(self._size, what)
+        self.file = open(path, "r+b" if os.path.exists(path) else "w+b")
+        self.journal = open(path + ".have", "a")
+
+    def _size(self):
+        with self._request(0, 1) as reply:
+            return int(reply.headers["Content-Range"].rpartition("/")[2])
+
+    def _request(self, start, end):
+        reply = self.get(start, end)
+        if reply.status_code == 200:
+            reply.close()
+            raise NoRanges(self.what)
+        if reply.status_code != 206:
+            reply.close()
+            raise OSError("the server answers %d" % reply.status_code)
+        return reply
+
+    def missing(self, start, end):
+        """The parts of this range that are not here yet."""
+        for have_start, have_end in sorted(self.have):
+            if have_end <= start or have_start >= end:
+                continue
+            if have_start > start:
+                yield start, have_start
+            start = max(start, have_end)
+        if start < end:
+            yield start, end
+
+    def ensure(self, start, end):
+        for gap_start, gap_end in list(self.missing(start, min(end, self.size))):
+            while gap_start < gap_end:
+                stop = min(gap_start + CHUNK, gap_end)
+                persist(lambda: self._piece(gap_start, stop), self.what)
+                gap_start = stop
+
+    def _piece(self, start, end):
+        with self._request(start, end) as reply:
+            data = b"".join(reply.iter_content(1 << 16))
+        if len(data) != end - start:
+            raise OSError("cut off after %d of %d bytes" % (len(data), end - start))
+        self.file.seek(start)
+        self.file.write(data)
+        self.file.flush()
+        self.have.append((start, end))
+        self.journal.write("%d %d\n" % (start, end))
+        self.journal.flush()
+        self.progress(len(data))
+
+    def seekable(self):
+        return True
+
+    def readable(self):
+        return True
+
+    def tell(self):
+        return self.at
+
+    def seek(self, offset, whence=0):
+        self.at = offset + (0, self.at, self.size)[whence]
+        return self.at
+
+    def read(self, count=-1):
+        count = self.size - self.at if count is None or count < 0 else min(count, self.size - self.at)
+        self.ensure(self.at, self.at + count)
+        self.file.seek(self.at)
+        data = self.file.read(count)
+        self.at += len(data)
+        return data
+
+    def close(self):
+        if not self.closed:
+            self.file.close()
+            self.journal.close()
+        super().close()
+
+
+def in_pieces(spec, downloads, progress):
+    """The wheel as a file object that fetches what is read."""
+    from pip._internal.commands import create_command
+    from pip._internal.models.target_python import TargetPython
+    logging.getLogger("pip").setLevel(logging.ERROR)
+    project, _, version = spec.partition("==")
+    command = create_command("download")
+    options, _ = command.parse_args(
+        ["--no-deps", "--only-binary=:all:", "--quiet", "--retries", "1", "--timeout", "30", "x"])
+    session = command._build_session(options)
+    target = TargetPython(platforms=PLATFORMS, py_version_info=(3, 11), abis=["cp311", "abi3", "none"],
+                          implementation="cp")
+
+    def link():
+        finder = command._build_package_finder(options=options, session=session, target_python=target,
+                                               ignore_requires_python=True)
+        seen = finder.find_all_candidates(project)
+        if not seen:
+            raise OSError("pip finds no such project")
+        found = [candidate.link for candidate in seen if str(candidate.version) == version]
+        if not found:
+            raise Unreachable("%s: pip finds this project, but not this version of it" % spec)
+        return found[-1]
+
+    link = persist(link, spec)
+    if link.is_file:
+        return open(link.file_path, "rb")
+
+    def get(start, end):
+        return session.get(link.url_without_fragment, stream=True, headers={
+            "Range": "bytes=%d-%d" % (start, end - 1), "Accept-Encoding": "identity", "Cache-Control": "no-cache"})
+
+    return Pieces(get, os.path.join(downloads, link.filename), spec, progress)
+
+
+def whole(spec, downloads):
+    """The wheel, downloaded by pip itself."""
+    folder = os.path.join(downloads, "whole")
+    call = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", folder]
+    for platform in PLATFORMS:
+        call += ["--platform", platform]
+
+    def run():
+        done = subprocess.run(call + [spec], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise OSError(done.stderr.strip() or "pip download failed")
+
+    persist(run, spec)
+    stem = spec.partition("==")[0].replace("-", "_").lower()
+    return open(next(os.path.join(folder, f) for f in os.listdir(folder) if f.lower().startswith(stem)), "rb")
+
+
+def take(spec, wanted, downloads, into, progress):
+    """Unpacks the members that `wanted` maps to a place below `into`; returns {place: sha256}."""
+    try:
+        remote = in_pieces(spec, downloads, progress)
+    except (NoRanges, ImportError, AttributeError, TypeError):
+        remote = whole(spec, downloads)
+    with remote, zipfile.ZipFile(remote) as wheel:
+        members = [(info, wanted(info.filename)) for info in wheel.infolist() if not info.is_dir()]
+        members = sorted(((i, place) for i, place in members if place), key=lambda pair: pair[0].header_offset)
+        if isinstance(remote, Pieces):
+            spans = []
+            for info, _ in members:  # neighbours in one go
+                start, end = info.header_offset, info.header_offset + info.compress_size + len(info.filename) + 512
+                if spans and start <= spans[-1][1] + GAP:
+                    spans[-1][1] = max(spans[-1][1], end)
+                else:
+                    spans.append([start, end])
+            progress(0, sum(b - a for s, e in spans for a, b in remote.missing(s, min(e, remote.size))))
+            for start, end in spans:
+                remote.ensure(start, end)
+        digests = {}
+        for info, place in members:
+            target = os.path.join(into, place)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            digest = hashlib.sha256()
+            with wheel.open(info) as source, open(target, "wb") as out:  # zipfile checks the CRC
+                while data := source.read(1 << 20):
+                    digest.update(data)
+                    out.write(data)
+            os.chmod(target, 0o755 if info.external_attr >> 16 & 0o111 or "/bin/" in info.filename else 0o644)
+            digests[place] = digest.hexdigest()
+        return digests
