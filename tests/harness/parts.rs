@@ -1,0 +1,84 @@
+//! Real parts, fetched once: toolkits, cuDNN, driver libraries. See `tests/parts/fetch.py`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::{places, skip};
+
+/// Why a part is not there.
+#[derive(Clone, Debug)]
+pub enum Lack {
+    /// It could not be had, in words that say how to provide it by hand.
+    NoNetwork(String),
+    /// Something else went wrong.
+    Broken(String),
+}
+
+/// The root of a real toolkit: `13.0`, `13.2`, `13.5`, `11.8`.
+pub fn cuda(version: &str) -> PathBuf {
+    part(&format!("cuda-{version}"))
+}
+
+/// A real cuDNN, a folder with `include/` and `lib/`: `9.15.1`, `9.1.0`, `8.9.7-loader` …
+pub fn cudnn(version: &str) -> PathBuf {
+    part(&format!("cudnn-{version}"))
+}
+
+/// The folder of a driver's real libraries, `libcuda.so.1` and `libnvidia-ml.so.1`: `535`.
+pub fn driver(version: &str) -> PathBuf {
+    part(&format!("driver-{version}"))
+}
+
+/// The folder of this part of `tests/parts/parts.json`. Skips the trial where it cannot be had, panics where it is broken.
+pub fn part(name: &str) -> PathBuf {
+    match fetch(name) {
+        Ok(folder) => folder,
+        Err(Lack::NoNetwork(why)) => skip(why),
+        Err(Lack::Broken(why)) => panic!("{why}"),
+    }
+}
+
+/// Where parts are kept: `CUDAGUARD_PARTS`, else `parts` in cargo's target folder.
+pub fn folder() -> PathBuf {
+    let given = std::env::var_os("CUDAGUARD_PARTS").filter(|value| !value.is_empty());
+    given.map_or_else(|| places::target().join("parts"), PathBuf::from)
+}
+
+/// The folder of this part, fetched where it is not there yet; progress goes to stderr.
+pub fn fetch(name: &str) -> Result<PathBuf, Lack> {
+    type Answers = BTreeMap<String, Arc<OnceLock<Result<PathBuf, Lack>>>>;
+    static ANSWERS: Mutex<Answers> = Mutex::new(BTreeMap::new());
+    let answer = ANSWERS.lock().expect("nothing panics here").entry(name.to_owned()).or_default().clone();
+    answer.get_or_init(|| ask(name)).clone()
+}
+
+fn ask(name: &str) -> Result<PathBuf, Lack> {
+    let script = places::workspace().join("tests/parts/fetch.py");
+    let python = std::env::var_os("PYTHON").unwrap_or_else(|| OsString::from("python3"));
+    let failed = |error| Lack::Broken(format!("cannot start {}: {error}", Path::new(&python).display()));
+    let mut child = Command::new(&python)
+        .args([script.as_os_str(), "--into".as_ref(), folder().as_os_str(), name.as_ref()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    // Lines of progress go on as they come; from the first error on they are kept for whoever asked.
+    let mut error = String::new();
+    for line in BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok) {
+        if line.starts_with("error: ") || !error.is_empty() {
+            error = error + &line + "\n";
+        } else {
+            eprintln!("{line}");
+        }
+    }
+    match child.wait().map_err(failed)?.code() {
+        Some(0) => Ok(folder().join(name)),
+        Some(3) => Err(Lack::NoNetwork(error.trim_end().to_owned())),
+        status => Err(Lack::Broken(format!("fetch.py {name} ended with {status:?}: {error}"))),
+    }
+}

@@ -1,0 +1,19 @@
+//! Where things are.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The root of this repository.
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace")
+}
+
+/// Cargo's target folder that this very program was built into.
+pub fn target() -> &'static Path {
+    static TARGET: OnceLock<PathBuf> = OnceLock::new();
+    TARGET.get_or_init(|| {
+        let here = std::env::current_exe().unwrap_or_default();
+        let above = here.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
+        above.map_or_else(|| workspace().join("target"), Path::to_path_buf)
+    })
+}

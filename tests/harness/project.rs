@@ -1,0 +1,194 @@
+//! Small cargo packages on disk.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::{Duration, SystemTime};
+
+use crate::{Call, Scratch, command, places, scratch};
+
+/// A cargo package in a scratch folder of its own, with the workspace's own choice of dependencies (its Cargo.lock), and
+/// with `cudaguard` and what it needs already compiled. Its target folder is its own, `target/` in it.
+#[derive(Debug)]
+pub struct Project {
+    scratch: Scratch,
+    root: PathBuf,
+}
+
+impl Project {
+    /// A package of this name and version 0.1.0, without any source yet. Add what is needed with [`Project::file`].
+    pub fn new(name: &str) -> Self {
+        Self::bare(name).file("Cargo.toml", package(name))
+    }
+
+    /// The same with a build.rs that says `cudaguard::embed!()` and nothing else.
+    pub fn guarded(name: &str) -> Self {
+        Self::new(name)
+            .append("Cargo.toml", &build_dependency())
+            .file("build.rs", "fn main() {\n    cudaguard::embed!();\n}\n")
+    }
+
+    /// A folder with a Cargo.lock and compiled dependencies, and nothing else: for workspaces.
+    pub fn bare(name: &str) -> Self {
+        Self::in_folder(name, name)
+    }
+
+    /// The same in a folder of this name, which may hold blanks and non-ASCII.
+    pub fn in_folder(name: &str, folder: &str) -> Self {
+        let scratch = Scratch::new(name);
+        let root = scratch.join(folder);
+        fs::create_dir_all(&root).expect("a scratch folder takes folders");
+        let seed = seed();
+        copy(&seed.join("target"), &root.join("target"));
+        copy(&seed.join("Cargo.lock"), &root.join("Cargo.lock"));
+        Self { scratch, root }
+    }
+
+    /// The package's folder.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// The scratch folder that holds it: for things beside it.
+    pub fn beside(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Writes a file of the package.
+    #[must_use]
+    pub fn file(self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Self {
+        self.write(name, content);
+        self
+    }
+
+    /// Adds text to a file of the package.
+    #[must_use]
+    pub fn append(self, name: &str, text: &str) -> Self {
+        let kept = fs::read_to_string(self.root.join(name)).unwrap_or_default();
+        self.file(name, kept + text)
+    }
+
+    /// Writes a file of the package, now and as it is.
+    pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+        scratch::write(&self.root.join(name), content);
+    }
+
+    /// Writes a file, later than anything built so far: a few seconds ahead of the clock, so that no file system is too
+    /// coarse to tell.
+    pub fn change(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+        self.write(&name, content);
+        self.touch(name);
+    }
+
+    /// Makes a file's time later than anything built so far, its content as it is.
+    pub fn touch(&self, name: impl AsRef<Path>) {
+        let path = self.root.join(name);
+        let later = SystemTime::now() + Duration::from_secs(5);
+        fs::File::options()
+            .append(true)
+            .open(&path)
+            .and_then(|file| file.set_modified(later))
+            .unwrap_or_else(|error| panic!("cannot touch {}: {error}", path.display()));
+    }
+
+    /// A call of plain cargo in the package, offline: `cargo(["build", "--release"])`.
+    pub fn cargo<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Call {
+        cargo(arguments).dir(&self.root)
+    }
+
+    /// A call of `cargo-cudaguard` in the package, offline: `cudaguard(["build", "--release"])`.
+    pub fn cudaguard<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Call {
+        let call = command::call(arguments).dir(&self.root).env("CARGO_NET_OFFLINE", "true");
+        match std::env::var_os("CARGO") {
+            Some(cargo) => call.env("CARGO", cargo),
+            None => call,
+        }
+    }
+
+    /// Where cargo puts what it built, unless told otherwise: `debug/name`, `release/libname.so`, `debug/examples/name`.
+    pub fn built(&self, file: &str) -> PathBuf {
+        self.root.join("target").join(file)
+    }
+}
+
+fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
+    Call::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(arguments)
+        .env("CARGO_NET_OFFLINE", "true")
+        .env("CARGO_TERM_COLOR", "never")
+}
+
+/// The head of a Cargo.toml; a workspace of its own, or cargo would look for ours above it.
+pub fn package(name: &str) -> String {
+    format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\npublish = false\n\n[workspace]\n")
+}
+
+/// `[build-dependencies]` with `cudaguard` from this repository.
+pub fn build_dependency() -> String {
+    format!("\n[build-dependencies]\ncudaguard = {{ path = {:?} }}\n", places::workspace().join("guard-core"))
+}
+
+/// `[dependencies]` with `cudaguard` from this repository, without what only a build.rs needs: for `cudaguard::check()`.
+pub fn check_dependency() -> String {
+    format!(
+        "\n[dependencies]\ncudaguard = {{ path = {:?}, default-features = false }}\n",
+        places::workspace().join("guard-core")
+    )
+}
+
+/// A package with `cudaguard` as build-dependency, built in both profiles: its target folder is what every project starts
+/// with, so that no trial compiles those crates again. Cargo itself sees to it that it is fresh, and locks it.
+fn seed() -> &'static Path {
+    static BUILT: Once = Once::new();
+    static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    let folder = FOLDER.get_or_init(|| places::target().join("scenes-seed"));
+    BUILT.call_once(|| {
+        let settle = |name: &str, content: &[u8]| {
+            let path = folder.join(name);
+            if fs::read(&path).ok().as_deref() != Some(content) {
+                scratch::write(&path, content);
+            }
+        };
+        settle("Cargo.toml", (package("seed") + &build_dependency() + &check_dependency()).as_bytes());
+        settle("build.rs", b"fn main() {}\n");
+        settle("src/lib.rs", b"");
+        let lock = folder.join("Cargo.lock");
+        let ours = places::workspace().join("Cargo.lock");
+        let modified = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+        if modified(&lock) < modified(&ours) {
+            fs::copy(&ours, &lock).expect("the workspace has a Cargo.lock");
+        }
+        for profile in ["dev", "release"] {
+            let _ = cargo(["build", "--quiet", "--profile", profile]).dir(folder).run().success();
+        }
+    });
+    folder
+}
+
+/// A copy with its times, which cargo goes by.
+fn copy(from: &Path, to: &Path) {
+    let _ = Call::new("cp").args(["-a", "--reflink=auto", "--"]).arg(from).arg(to).run().success();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_builds_offline_and_compiles_nothing_but_itself() {
+        let project = Project::new("seeded")
+            .append("Cargo.toml", &build_dependency())
+            .file("build.rs", "fn main() {\n    let _ = cudaguard::Embed::new();\n}\n")
+            .file("src/main.rs", "fn main() { println!(\"ran\"); }\n");
+        for profile in ["dev", "release"] {
+            let built = project.cargo(["run", "--profile", profile]).run().success();
+            assert_eq!(built.stdout, "ran\n", "{built}");
+            let compiled: Vec<_> = built.stderr.lines().filter(|line| line.contains("Compiling")).collect();
+            assert_eq!(compiled.len(), 1, "only the package itself is compiled: {built}");
+        }
+        let folder = project.beside().to_owned();
+        drop(project);
+        assert!(!folder.exists(), "nothing is left behind");
+    }
+}

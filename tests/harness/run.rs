@@ -1,0 +1,226 @@
+//! Processes: an environment that this machine does not colour, a time limit, and everything they said.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::Read;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The variables a child inherits: what programs, cargo and the network need. Nothing of CUDA, of the loader or of the
+/// cargo that runs the tests: what a trial is about it sets itself.
+const INHERITED: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "TMPDIR",
+    "TERM",
+    "LANG",
+    "SHELL",
+    "CARGO_HOME",
+    "CARGO_BUILD_JOBS",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "CUDAGUARD_PARTS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+const INHERITED_FAMILIES: &[&str] = &["PIP_", "CARGO_NET_", "CARGO_HTTP_", "CARGO_REGISTRIES_", "CARGO_SOURCE_"];
+
+/// A process to be run.
+#[derive(Debug)]
+pub struct Call {
+    command: Command,
+    limit: Duration,
+}
+
+impl Call {
+    /// A call of this program, in an environment of little else than `PATH` and `HOME`.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        let mut command = Command::new(program);
+        command.env_clear();
+        command.envs(std::env::vars_os().filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            INHERITED.contains(&&*name) || INHERITED_FAMILIES.iter().any(|family| name.starts_with(family))
+        }));
+        Self { command, limit: Duration::from_secs(600) }
+    }
+
+    /// With one more argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// With these arguments too.
+    #[must_use]
+    pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// With this variable.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Without this variable.
+    #[must_use]
+    pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// In this folder.
+    #[must_use]
+    pub fn dir(mut self, folder: impl AsRef<Path>) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// Killed, with its children, after this long (else ten minutes: a guard against hanging, not a measurement).
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Runs it to its end.
+    pub fn run(mut self) -> Outcome {
+        let what = format!("{:?}", self.command);
+        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = self.command.spawn().unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
+        let stdout = collect(child.stdout.take().expect("piped"));
+        let stderr = collect(child.stderr.take().expect("piped"));
+        let began = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        let (status, late) = loop {
+            match child.try_wait().expect("a child can be waited for") {
+                Some(status) => break (status, false),
+                None if began.elapsed() > self.limit => {
+                    let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
+                    break (child.wait().expect("a child can be waited for"), true);
+                }
+                None => thread::sleep(pause),
+            }
+            pause = (pause * 2).min(Duration::from_millis(50));
+        };
+        let text = |thread: thread::JoinHandle<Vec<u8>>| {
+            String::from_utf8_lossy(&thread.join().expect("reading does not panic")).into_owned()
+        };
+        let outcome = Outcome { what, status, stdout: text(stdout), stderr: text(stderr) };
+        assert!(!late, "stopped after {:?}: {outcome}", self.limit);
+        outcome
+    }
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut said = Vec::new();
+        let _ = pipe.read_to_end(&mut said);
+        said
+    })
+}
+
+/// What a process did.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    what: String,
+    status: ExitStatus,
+    /// What it wrote to stdout.
+    pub stdout: String,
+    /// What it wrote to stderr.
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// Its exit status; nothing where a signal ended it.
+    pub fn status(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// The signal that ended it.
+    pub fn signal(&self) -> Option<i32> {
+        self.status.signal()
+    }
+
+    /// Panics, with all that it said, unless its status is this one.
+    #[must_use]
+    #[track_caller]
+    pub fn expect(self, status: i32) -> Self {
+        assert!(self.status() == Some(status), "expected status {status}: {self}");
+        self
+    }
+
+    /// Panics, with all that it said, unless it succeeded.
+    #[must_use]
+    #[track_caller]
+    pub fn success(self) -> Self {
+        self.expect(0)
+    }
+
+    /// stderr without what comes and goes with the load of the machine.
+    pub fn clean_stderr(&self) -> String {
+        clean(&self.stderr)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n{}\n--- stdout\n{}--- stderr\n{}", self.what, self.status, self.stdout, self.stderr)
+    }
+}
+
+/// cargo's stderr without the lines that only say that another cargo was at work.
+pub fn clean(stderr: &str) -> String {
+    let kept = stderr.lines().filter(|line| !line.contains("Blocking waiting for file lock"));
+    kept.fold(String::new(), |text, line| text + line + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_tells_its_status_its_words_and_its_end() {
+        let outcome = Call::new("sh").args(["-c", "echo out; echo err >&2; exit 78"]).run().expect(78);
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("out\n", "err\n"));
+        assert_eq!(Call::new("sh").args(["-c", "kill -ABRT $$"]).run().signal(), Some(6));
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_ended_with_its_children() {
+        let call = Call::new("sh").args(["-c", "sleep 600 & echo started; wait"]).limit(Duration::from_millis(300));
+        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call.run())).expect_err("it hangs");
+        let said = said.downcast_ref::<String>().expect("words");
+        assert!(said.starts_with("stopped after"), "{said}");
+    }
+
+    #[test]
+    fn the_machine_does_not_show_through() {
+        let outcome = Call::new("env").env("CUDA_HOME", "/given").run().success();
+        for line in outcome.stdout.lines() {
+            let name = line.split('=').next().unwrap_or_default();
+            assert!(!name.starts_with("LD_") && name != "CARGO_MANIFEST_DIR", "{line}");
+        }
+        assert!(outcome.stdout.contains("CUDA_HOME=/given"), "{outcome}");
+    }
+
+    #[test]
+    fn waiting_for_a_lock_is_no_news() {
+        assert_eq!(clean("a\n    Blocking waiting for file lock on build directory\nb\n"), "a\nb\n");
+    }
+}

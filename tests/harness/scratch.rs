@@ -1,0 +1,84 @@
+//! Folders that are gone when the trial is over.
+
+use std::fs;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::places;
+
+/// A folder of one trial's own, `target/scenes/<name>-<process>-<number>`; removed on drop, on a panic too.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A fresh one. `name` is for people; it may hold blanks and non-ASCII, no `/`.
+    pub fn new(name: &str) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        static SWEPT: Once = Once::new();
+        let scenes = places::target().join("scenes");
+        SWEPT.call_once(|| sweep(&scenes));
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = scenes.join(format!("{name}-{}-{number}", process::id()));
+        fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("cannot make {}: {error}", folder.display()));
+        Self(folder)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file in it, with the folders above; returns its path.
+    pub fn file(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        write(&path, content);
+        path
+    }
+}
+
+impl Deref for Scratch {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl AsRef<Path> for Scratch {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if std::env::var_os("CUDAGUARD_KEEP").is_some() {
+            eprintln!("kept: {}", self.0.display());
+        } else if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("cannot remove {}: {error}", self.0.display());
+        }
+    }
+}
+
+/// Writes a file and the folders above it.
+pub fn write(path: &Path, content: impl AsRef<[u8]>) {
+    let folder = path.parent().expect("a file lies in a folder");
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(path, content))
+        .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+}
+
+/// Removes what processes that are gone left behind (killed: nothing was dropped).
+fn sweep(scenes: &Path) {
+    for entry in fs::read_dir(scenes).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.rsplit('-').nth(1).and_then(|number| number.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !Path::new("/proc").join(owner.to_string()).exists()) {
+            // Another suite may be sweeping the same one: whoever is second finds it gone.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}

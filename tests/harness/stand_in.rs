@@ -1,0 +1,118 @@
+//! Stand-ins: small shared libraries in C that answer like a library that cannot be had, and are called what they are.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{Call, Scratch, layout, scratch};
+
+/// A shared library to be made.
+#[derive(Clone, Debug)]
+pub struct Library {
+    soname: String,
+    source: String,
+    options: Vec<String>,
+}
+
+/// A library with this soname, empty as yet.
+pub fn shared_library(soname: &str) -> Library {
+    Library { soname: soname.to_owned(), source: String::new(), options: Vec::new() }
+}
+
+impl Library {
+    /// It exports this 4-byte data object, as cuDNN's inner libraries do with their version.
+    #[must_use]
+    pub fn word(mut self, symbol: &str, value: u32) -> Self {
+        let _ = writeln!(self.source, "const unsigned {symbol} = {value:#x};");
+        self
+    }
+
+    /// It exports this function of no arguments, which returns this number.
+    #[must_use]
+    pub fn answers(mut self, function: &str, number: u64) -> Self {
+        let _ = writeln!(self.source, "unsigned long {function}(void) {{ return {number}; }}");
+        self
+    }
+
+    /// With this C text too.
+    #[must_use]
+    pub fn source(mut self, text: &str) -> Self {
+        self.source.push_str(text);
+        self.source.push('\n');
+        self
+    }
+
+    /// With this argument for the compiler, which links (`-lfoo`, `-Wl,-rpath,…`).
+    #[must_use]
+    pub fn option(mut self, option: impl Into<String>) -> Self {
+        self.options.push(option.into());
+        self
+    }
+
+    /// Makes it at this path, and a link of its soname beside it where it is named otherwise; returns the path.
+    pub fn make(&self, path: &Path) -> PathBuf {
+        let work = Scratch::new("stand-in");
+        let source = work.file("stand_in.c", &self.source);
+        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("a folder can be made");
+        let _ = Call::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-w", &format!("-Wl,-soname,{}", self.soname), "-o"])
+            .arg(path)
+            .arg(source)
+            .args(&self.options)
+            .run()
+            .success();
+        let link = path.with_file_name(&self.soname);
+        if link != path {
+            layout::link(Path::new(path.file_name().expect("a file has a name")), &link);
+        }
+        path.to_owned()
+    }
+}
+
+/// A stand-in of a cuDNN release, laid out as NVIDIA's archive is: `include/cudnn_version.h`, `include/cudnn.h`,
+/// `lib/libcudnn.so` → `libcudnn.so.8` → `libcudnn.so.8.0.5`. It has one function, `cudnnGetVersion`; its file name
+/// says its exact version, as in the archive.
+pub fn cudnn(folder: &Path, (major, minor, patch): (u32, u32, u32)) {
+    let number = if major < 9 { major * 1000 + minor * 100 + patch } else { major * 10000 + minor * 100 + patch };
+    scratch::write(
+        &folder.join("include/cudnn_version.h"),
+        format!(
+            "/* A stand-in. */\n#ifndef CUDNN_VERSION_H_\n#define CUDNN_VERSION_H_\n\n#define CUDNN_MAJOR {major}\n\
+             #define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n\n#define CUDNN_VERSION {number}\n\n#endif\n"
+        ),
+    );
+    scratch::write(
+        &folder.join("include/cudnn.h"),
+        "/* A stand-in. */\n#include <stddef.h>\n#include \"cudnn_version.h\"\nsize_t cudnnGetVersion(void);\n",
+    );
+    let lib = folder.join("lib");
+    let soname = format!("libcudnn.so.{major}");
+    shared_library(&soname)
+        .answers("cudnnGetVersion", number.into())
+        .make(&lib.join(format!("libcudnn.so.{major}.{minor}.{patch}")));
+    layout::link(Path::new(&soname), &lib.join("libcudnn.so"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stand_in_of_cudnn_is_laid_out_as_the_real_one_and_answers() {
+        let scratch = Scratch::new("stand-in-cudnn");
+        cudnn(&scratch, (8, 0, 5));
+        let main = scratch.file(
+            "main.c",
+            "#include <cudnn.h>\n#include <stdio.h>\nint main(void) { printf(\"%zu\", cudnnGetVersion()); }\n",
+        );
+        let lib = scratch.join("lib");
+        let program = scratch.join("program");
+        let _ = Call::new("cc")
+            .args([&main, Path::new("-o"), &program, Path::new("-I"), &scratch.join("include"), Path::new("-L"), &lib])
+            .arg("-lcudnn")
+            .run()
+            .success();
+        assert_eq!(Call::new(&program).env("LD_LIBRARY_PATH", &lib).run().success().stdout, "8005");
+        assert_eq!(fs::read_link(lib.join("libcudnn.so.8")).expect("a link"), Path::new("libcudnn.so.8.0.5"));
+    }
+}
