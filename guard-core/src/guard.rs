@@ -37,12 +37,7 @@ pub const fn source() -> &'static str {
 /// project's `CFLAGS`; what those could do to a program that starts before `main` (sanitizers, LTO, coverage) is
 /// undone. An error is a folder that cannot be written to; whatever is wrong with the target or its compiler leaves
 /// the build [`Guarded::Unguarded`], for a guard that fails other people's builds gets removed.
-pub fn compile(
-    descriptor: &[u8; SIZE],
-    component: &Component,
-    target: &str,
-    folder: &Path,
-) -> Result<Guarded, String> {
+pub fn compile(descriptor: &[u8; SIZE], component: &Component, target: &str, folder: &Path) -> Result<Guarded, String> {
     if let Err(why) = supports(target) {
         return Ok(Guarded::Unguarded(why));
     }
@@ -176,13 +171,7 @@ impl Compiler {
     }
 
     /// Compiles this text to `folder/name.o`. The inner error is the compiler's, in one line.
-    fn object(
-        &self,
-        folder: &Path,
-        name: &str,
-        language: &str,
-        text: &str,
-    ) -> Result<Result<PathBuf, String>, String> {
+    fn object(&self, folder: &Path, name: &str, language: &str, text: &str) -> Result<Result<PathBuf, String>, String> {
         let source = folder.join(format!("{name}.{language}"));
         let object = folder.join(format!("{name}.o"));
         fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;

@@ -92,7 +92,17 @@ pub fn file(folder: &Path, component: &Component) -> PathBuf {
 /// of a build script they say nothing.
 pub(crate) fn given_by_cargo(name: &str) -> bool {
     const OTHERS: [&str; 11] = [
-        "CARGO", "DEBUG", "HOST", "NUM_JOBS", "OPT_LEVEL", "OUT_DIR", "PROFILE", "RUSTC", "RUSTDOC", "TARGET", VARIABLE,
+        "CARGO",
+        "DEBUG",
+        "HOST",
+        "NUM_JOBS",
+        "OPT_LEVEL",
+        "OUT_DIR",
+        "PROFILE",
+        "RUSTC",
+        "RUSTDOC",
+        "TARGET",
+        VARIABLE,
     ];
     OTHERS.contains(&name)
         || ["CARGO_PKG_", "CARGO_CFG_", "CARGO_FEATURE_", "CARGO_MANIFEST_", "CARGO_ENCODED_"]

@@ -126,15 +126,17 @@ pub fn package(name: &str) -> String {
 
 /// `[build-dependencies]` with `cudaguard` from this repository.
 pub fn build_dependency() -> String {
-    format!("\n[build-dependencies]\ncudaguard = {{ path = {:?} }}\n", places::workspace().join("guard-core"))
+    format!("\n[build-dependencies]\ncudaguard = {{ path = '{}' }}\n", guard_core().display())
 }
 
 /// `[dependencies]` with `cudaguard` from this repository, without what only a build.rs needs: for `cudaguard::check()`.
 pub fn check_dependency() -> String {
-    format!(
-        "\n[dependencies]\ncudaguard = {{ path = {:?}, default-features = false }}\n",
-        places::workspace().join("guard-core")
-    )
+    let path = guard_core();
+    format!("\n[dependencies]\ncudaguard = {{ path = '{}', default-features = false }}\n", path.display())
+}
+
+fn guard_core() -> PathBuf {
+    places::workspace().join("guard-core")
 }
 
 /// A package with `cudaguard` as build-dependency, built in both profiles: its target folder is what every project starts
