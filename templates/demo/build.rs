@@ -4,11 +4,8 @@ use std::env;
 use std::path::PathBuf;
 
 /// Machine code for Turing, Ampere and Hopper; PTX, from which the driver compiles for whatever comes later.
-const ARCHS: [&str; 3] = [
-    "arch=compute_75,code=sm_75",
-    "arch=compute_80,code=sm_80",
-    "arch=compute_90,code=[sm_90,compute_90]",
-];
+const ARCHS: [&str; 3] =
+    ["arch=compute_75,code=sm_75", "arch=compute_80,code=sm_80", "arch=compute_90,code=[sm_90,compute_90]"];
 
 fn main() {
     let mut build = cc::Build::new();
