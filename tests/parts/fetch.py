@@ -119,8 +119,10 @@ def provide(name, part, parts, recording):
         os.makedirs(downloads, exist_ok=True)
         try:
             assemble(name, part, downloads, fresh, recording)
-        except Wrong:
-            shutil.rmtree(downloads, ignore_errors=True)  # or the same wrong bytes would be taken up again
+        except BaseException as error:
+            shutil.rmtree(fresh, ignore_errors=True)
+            if isinstance(error, Wrong):  # or the same wrong bytes would be taken up again
+                shutil.rmtree(downloads, ignore_errors=True)
             raise
         definition = hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() + "\n"
         with open(os.path.join(fresh, ".part"), "w") as file:
@@ -139,11 +141,12 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="one of: " + ", ".join(known))
     parser.add_argument("--into", metavar="DIR", default=os.path.join(HERE, "../../target/parts"))
+    parser.add_argument("--all", action="store_true", help="every part")
     parser.add_argument("--record", action="store_true", help="fetch anew and write the checksums to parts.json")
     call = parser.parse_args()
     parts = os.path.abspath(call.into)
     status = 0
-    for name in call.names:
+    for name in known if call.all else call.names:
         if name not in known:
             parser.error("no such part: %s (known: %s)" % (name, ", ".join(known)))
         part = known[name]

@@ -136,7 +136,7 @@ def in_pieces(spec, downloads, progress):
                                                ignore_requires_python=True)
         seen = finder.find_all_candidates(project)
         if not seen:
-            raise OSError("pip finds no such project")
+            raise OSError("pip finds nothing of this name: there is no network, or its index does not have it")
         found = [candidate.link for candidate in seen if str(candidate.version) == version]
         if not found:
             raise Unreachable("%s: pip finds this project, but not this version of it" % spec)
