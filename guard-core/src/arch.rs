@@ -1,6 +1,13 @@
-//! GPU architectures, in every spelling that tools use.
+//! GPU architectures, in every spelling that tools use, and which GPU runs what.
+//!
+//! Each spelling means what the tool that it comes from means by it: CMake's plain `90` is machine code and PTX,
+//! PyTorch's `9.0` is machine code alone, nvcc's `-arch=sm_90` is both. [`list`] reads variables, policy and builder,
+//! [`nvcc_flags`] reads nvcc's own command line.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::tables;
 
 /// `90a`: the number of an `sm_` or `compute_` name, with its suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +39,86 @@ pub enum Target {
     Ptx(Arch),
 }
 
+/// What a list of archs asks for: a target, or a word that means targets only together with a toolkit or a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ArchRequest {
+    /// `sm_90a`, `compute_90`.
+    Target(Target),
+    /// `all`: whatever the toolkit makes ([`tables::expand_all`]).
+    All,
+    /// `all-major`: one of each major ([`tables::expand_all_major`]).
+    AllMajor,
+    /// `native`: the GPU of the building machine.
+    Native,
+    /// CMake's `OFF`: it passes no arch flags at all, the project's own flags decide.
+    Off,
+}
+
+/// Whether a GPU runs code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Serves {
+    /// It does not.
+    No,
+    /// Neither documents nor measurements say.
+    CannotTell,
+    /// It does.
+    Yes,
+}
+
+/// Whose list it is. Every dialect reads every unmistakable spelling; they differ in what a plain number and a
+/// family's name mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// `CUDAARCHS`, `CMAKE_CUDA_ARCHITECTURES`: `90` is `sm_90` and `compute_90`; false constants mean `OFF`.
+    Cmake,
+    /// `TORCH_CUDA_ARCH_LIST`: `9.0` is `sm_90`; generations by name (`Ampere`).
+    Torch,
+    /// `CUDA_COMPUTE_CAP`: `90` names a GPU. Crates make machine code of it, PTX or both (`cudaforge` makes `sm_90a` of
+    /// 90), so it is read as the least that all of them serve: `sm_90`.
+    ComputeCap,
+    /// `[gpu] archs` and the builder: plain numbers as CMake reads them, `9.0` as PyTorch does.
+    Policy,
+}
+
+/// A word that names no architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchError {
+    /// The word, as written.
+    pub word: String,
+    /// What is wrong with it and what was expected: a clause that follows the word.
+    pub reason: String,
+}
+
+impl fmt::Display for ArchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.word, self.reason)
+    }
+}
+
+impl std::error::Error for ArchError {}
+
+impl ArchError {
+    fn new(word: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { word: word.into(), reason: reason.into() }
+    }
+
+    fn unknown(word: &str) -> Self {
+        Self::new(
+            word,
+            "is not an architecture; expected a spelling such as sm_90, compute_90, 90, 90a, 90-real, 90-virtual, 9.0 or \
+             9.0+PTX",
+        )
+    }
+
+    fn lto(word: &str) -> Self {
+        Self::new(
+            word,
+            "is LTO-IR, which serves no GPU until it is linked; name the machine code (sm_…) or PTX (compute_…) that it \
+             becomes",
+        )
+    }
+}
+
 impl fmt::Display for Arch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let suffix = match self.suffix {
@@ -52,10 +139,820 @@ impl fmt::Display for Target {
     }
 }
 
+impl fmt::Display for ArchRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Target(target) => target.fmt(f),
+            Self::All => f.write_str("all"),
+            Self::AllMajor => f.write_str("all-major"),
+            Self::Native => f.write_str("native"),
+            Self::Off => f.write_str("OFF"),
+        }
+    }
+}
+
+impl FromStr for Arch {
+    type Err = ArchError;
+
+    /// `90`, `90a`, `100f`: the number as in an `sm_` name.
+    fn from_str(word: &str) -> Result<Self, ArchError> {
+        let (digits, suffix) = split_suffix(word);
+        // Two or three digits, since every minor so far has one: `9` is a typing error, not a compute capability.
+        if !matches!(digits.len(), 2 | 3) || digits.starts_with('0') || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(ArchError::unknown(word));
+        }
+        let number = digits.parse().map_err(|_| ArchError::unknown(word))?;
+        Ok(Self { number, suffix })
+    }
+}
+
+impl FromStr for Target {
+    type Err = ArchError;
+
+    /// nvcc's names: `sm_90a`, `compute_90`.
+    fn from_str(word: &str) -> Result<Self, ArchError> {
+        let arch = |rest: &str| rest.parse().map_err(|_| ArchError::unknown(word));
+        if let Some(rest) = word.strip_prefix("sm_") {
+            Ok(Self::Cubin(arch(rest)?))
+        } else if let Some(rest) = word.strip_prefix("compute_") {
+            Ok(Self::Ptx(arch(rest)?))
+        } else if word.strip_prefix("lto_").is_some_and(|rest| rest.parse::<Arch>().is_ok()) {
+            Err(ArchError::lto(word))
+        } else {
+            Err(ArchError::unknown(word))
+        }
+    }
+}
+
 impl Arch {
+    /// An arch without suffix.
+    pub const fn plain(number: u16) -> Self {
+        Self { number, suffix: Suffix::None }
+    }
+
+    /// The arch named after a compute capability: 9.0 → 90. `None` where no such name can be written.
+    pub fn of_cc(cc: (u8, u8)) -> Option<Self> {
+        (cc.0 >= 1 && cc.0 <= 99 && cc.1 <= 9).then(|| Self::plain(u16::from(cc.0) * 10 + u16::from(cc.1)))
+    }
+
     /// (major, minor) of the compute capability it is named after: 90 → 9.0, 103 → 10.3.
     pub const fn cc(self) -> (u8, u8) {
         #[allow(clippy::cast_possible_truncation)]
         ((self.number / 10) as u8, (self.number % 10) as u8)
+    }
+}
+
+impl Target {
+    /// The arch, whichever of the two it is.
+    pub const fn arch(self) -> Arch {
+        match self {
+            Self::Cubin(arch) | Self::Ptx(arch) => arch,
+        }
+    }
+
+    /// Whether a GPU of this cc runs it, as far as architecture goes; whether the driver compiles that PTX is a
+    /// question of [`tables::ptx_floor`].
+    ///
+    /// The rules of NVIDIA's CUDA C++ programming guide, 6.1 (binary and PTX compatibility), and of families as ptxas
+    /// 12.9 to 13.5 assembles them:
+    /// - machine code: same major, minor not smaller, discrete GPUs only; on a Tegra exactly its own;
+    /// - PTX: any GPU that is not older;
+    /// - `a`, both kinds: exactly that cc; `f`: its family, minor not smaller.
+    pub fn serves(self, cc: (u8, u8)) -> Serves {
+        let arch = self.arch();
+        let made_for = arch.cc();
+        let same_major_not_older = made_for.0 == cc.0 && made_for.1 <= cc.1;
+        match (self, arch.suffix) {
+            (Self::Ptx(_), Suffix::None) if made_for <= cc => Serves::Yes,
+            _ if made_for == cc => Serves::Yes,
+            // One chip under two names: CUDA 12 calls it 10.1, CUDA 13 11.0; whether code crosses over is in no document.
+            _ if tables::same_chip(made_for, cc) => Serves::CannotTell,
+            (_, Suffix::Specific) | (Self::Ptx(_), Suffix::None) => Serves::No,
+            (Self::Cubin(_), Suffix::None) => {
+                let discrete = !tables::is_tegra(made_for) && !tables::is_tegra(cc);
+                if same_major_not_older && discrete { Serves::Yes } else { Serves::No }
+            }
+            (_, Suffix::Family) => match tables::same_family(made_for, cc) {
+                Some(same) if same && made_for.1 <= cc.1 => Serves::Yes,
+                None if same_major_not_older => Serves::CannotTell,
+                _ => Serves::No,
+            },
+        }
+    }
+}
+
+impl From<Target> for ArchRequest {
+    fn from(target: Target) -> Self {
+        Self::Target(target)
+    }
+}
+
+impl ArchRequest {
+    /// The target, where it is one.
+    pub const fn target(self) -> Option<Target> {
+        match self {
+            Self::Target(target) => Some(target),
+            _ => None,
+        }
+    }
+}
+
+impl Dialect {
+    /// Whose list an environment variable holds; `None` for variables that hold none.
+    pub fn of_variable(name: &str) -> Option<Self> {
+        match name {
+            "CUDAARCHS" | "CMAKE_CUDA_ARCHITECTURES" => Some(Self::Cmake),
+            "TORCH_CUDA_ARCH_LIST" => Some(Self::Torch),
+            "CUDA_COMPUTE_CAP" => Some(Self::ComputeCap),
+            _ => None,
+        }
+    }
+}
+
+/// `all`, `sm_90,compute_90`: requests as [`list`] reads them back in any dialect.
+pub fn join(requests: &[ArchRequest]) -> String {
+    requests.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Reads a list separated by comma, semicolon or blank: each request once, in the order of first mention. An empty list
+/// is empty.
+pub fn list(text: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
+    let words: Vec<&str> =
+        text.split(|c: char| matches!(c, ',' | ';') || c.is_whitespace()).filter(|word| !word.is_empty()).collect();
+    let mut requests = Vec::new();
+    for &word in &words {
+        for request in self::word(word, dialect)? {
+            if request == ArchRequest::Off && words.len() > 1 {
+                return Err(ArchError::new(word, "stands alone or not at all: beside it the list names architectures"));
+            }
+            push(&mut requests, request);
+        }
+    }
+    Ok(requests)
+}
+
+/// What PyTorch means by a generation's name (`torch/utils/cpp_extension.py`, `named_arches`).
+const TORCH_NAMES: &[(&str, &str)] = &[
+    ("Kepler+Tesla", "3.7"),
+    ("Kepler", "3.5+PTX"),
+    ("Maxwell+Tegra", "5.3"),
+    ("Maxwell", "5.0;5.2+PTX"),
+    ("Pascal", "6.0;6.1+PTX"),
+    ("Volta+Tegra", "7.2"),
+    ("Volta", "7.0+PTX"),
+    ("Turing", "7.5+PTX"),
+    ("Ampere+Tegra", "8.7"),
+    ("Ampere", "8.0;8.6+PTX"),
+    ("Ada", "8.9+PTX"),
+    ("Hopper", "9.0+PTX"),
+    // 2.7 means this by it, later releases 10.3 and 12.1 as well: the least of them.
+    ("Blackwell", "10.0;12.0+PTX"),
+];
+
+fn word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
+    let both = |arch| vec![Target::Cubin(arch).into(), Target::Ptx(arch).into()];
+    match word {
+        "all" => return Ok(vec![ArchRequest::All]),
+        "all-major" => return Ok(vec![ArchRequest::AllMajor]),
+        "native" => return Ok(vec![ArchRequest::Native]),
+        _ => {}
+    }
+    // CMake's false constants; a plain 0 is no arch in any dialect.
+    let off: &[&str] =
+        if dialect == Dialect::Cmake { &["off", "0", "no", "n", "false", "ignore", "notfound"] } else { &["off"] };
+    if off.iter().any(|constant| word.eq_ignore_ascii_case(constant)) {
+        return Ok(vec![ArchRequest::Off]);
+    }
+    if let Some(&(_, archs)) = TORCH_NAMES.iter().find(|(name, _)| *name == word) {
+        if dialect == Dialect::Torch {
+            return list(archs, Dialect::Torch);
+        }
+        return Err(ArchError::new(
+            word,
+            format!("is a generation's name, which only TORCH_CUDA_ARCH_LIST knows; it stands for {archs}"),
+        ));
+    }
+    if word.contains('_') {
+        return Ok(vec![word.parse::<Target>()?.into()]);
+    }
+    if let Some(number) = word.strip_suffix("-real") {
+        return Ok(vec![Target::Cubin(numbered(number, word)?).into()]);
+    }
+    if let Some(number) = word.strip_suffix("-virtual") {
+        return Ok(vec![Target::Ptx(numbered(number, word)?).into()]);
+    }
+    if let Some(number) = word.strip_suffix("+PTX") {
+        return Ok(both(numbered(number, word)?));
+    }
+    let arch = numbered(word, word)?;
+    if word.contains('.') || matches!(dialect, Dialect::ComputeCap | Dialect::Torch) {
+        Ok(vec![Target::Cubin(arch).into()])
+    } else {
+        Ok(both(arch))
+    }
+}
+
+/// `90a` or `9.0a`.
+fn numbered(text: &str, word: &str) -> Result<Arch, ArchError> {
+    let Some((major, rest)) = text.split_once('.') else {
+        return text.parse().map_err(|_| ArchError::unknown(word));
+    };
+    let (minor, _) = split_suffix(rest);
+    if !matches!(major.len(), 1 | 2) || minor.len() != 1 {
+        return Err(ArchError::unknown(word));
+    }
+    format!("{major}{rest}").parse().map_err(|_| ArchError::unknown(word))
+}
+
+fn split_suffix(text: &str) -> (&str, Suffix) {
+    if let Some(rest) = text.strip_suffix('a') {
+        (rest, Suffix::Specific)
+    } else if let Some(rest) = text.strip_suffix('f') {
+        (rest, Suffix::Family)
+    } else {
+        (text, Suffix::None)
+    }
+}
+
+fn push(requests: &mut Vec<ArchRequest>, request: ArchRequest) {
+    if !requests.contains(&request) {
+        requests.push(request);
+    }
+}
+
+/// What nvcc's flags ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NvccFlags {
+    /// Targets and symbolic words, each once, in the order of first mention.
+    pub requests: Vec<ArchRequest>,
+    /// `lto_90`: link-time code, which serves no GPU until nvlink makes it something else.
+    pub lto: Vec<Arch>,
+    /// `--options-file`: more flags stand in these files.
+    pub options_files: Vec<String>,
+    /// `-ccbin`: the host compiler that the flags name.
+    pub ccbin: Option<String>,
+}
+
+/// nvcc's options that take a value in the next word, as `nvcc --help` of 11.8 to 13.5 lists them: what follows them is
+/// no option of nvcc's own (`-Xcompiler -arch=…` speaks to the host compiler).
+const VALUE_FOLLOWS: &[&str] = &[
+    "-o",
+    "--output-file",
+    "-include",
+    "--pre-include",
+    "-l",
+    "--library",
+    "-D",
+    "--define-macro",
+    "-U",
+    "--undefine-macro",
+    "-I",
+    "--include-path",
+    "-isystem",
+    "--system-include",
+    "-L",
+    "--library-path",
+    "-odir",
+    "--output-directory",
+    "-MF",
+    "--dependency-output",
+    "-MT",
+    "--dependency-target-name",
+    "-x",
+    "--x",
+    "-std",
+    "--std",
+    "-Xcompiler",
+    "--compiler-options",
+    "-Xlinker",
+    "--linker-options",
+    "-Xarchive",
+    "--archive-options",
+    "-Xptxas",
+    "--ptxas-options",
+    "-Xnvlink",
+    "--nvlink-options",
+    "-Xcudafe",
+    "--cudafe-options",
+    "-t",
+    "--threads",
+    "-O",
+    "--optimize",
+    "-maxrregcount",
+    "--maxrregcount",
+    "-cudart",
+    "--cudart",
+    "-cudadevrt",
+    "--cudadevrt",
+    "-ldir",
+    "--libdevice-directory",
+    "-target-dir",
+    "--target-directory",
+    "-dlto-threads",
+    "-diag-suppress",
+    "--diag-suppress",
+    "-diag-error",
+    "--diag-error",
+    "-diag-warn",
+    "--diag-warn",
+    "-Werror",
+    "--Werror",
+    "-idp",
+    "--input-drive-prefix",
+    "-ddp",
+    "--dependency-drive-prefix",
+    "-dp",
+    "--drive-prefix",
+    "-default-stream",
+    "--default-stream",
+    "-time",
+    "--time",
+    "-run-args",
+    "--run-args",
+    "-split-compile",
+    "--split-compile",
+    "-arch-list",
+    "-opt-info",
+    "--opt-info",
+];
+
+/// Reads nvcc's flags (`NVCC_PREPEND_FLAGS`, `NVCC_APPEND_FLAGS`, what follows the compiler in `CUDACXX`): `-arch`,
+/// `-code`, `-gencode` and their long forms, with `=` or a blank, quoted or not. Words that are no flag of these are
+/// passed over.
+///
+/// As nvcc 13.0 does: `-arch` and `-gencode` add up, of several `-arch` the last counts, `-arch=sm_90` alone is machine
+/// code and PTX, `-code` needs a virtual `-arch`.
+pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
+    let words = shell_words(text);
+    let mut words = words.iter().map(String::as_str);
+    let mut flags = NvccFlags::default();
+    let mut arch: Option<String> = None;
+    let mut codes: Vec<String> = Vec::new();
+    while let Some(word) = words.next() {
+        let (name, attached) = match word.split_once('=') {
+            Some((name, value)) if name.starts_with('-') => (name, Some(value)),
+            _ => (word, None),
+        };
+        let mut value = || {
+            attached
+                .or_else(|| words.next())
+                .map(str::to_owned)
+                .ok_or_else(|| ArchError::new(word, "stands at the end of the flags; expected a value behind it"))
+        };
+        match name {
+            "-arch" | "--gpu-architecture" => arch = Some(value()?),
+            "-code" | "--gpu-code" => codes.extend(value()?.split(',').map(str::to_owned)),
+            "-gencode" | "--generate-code" => generate_code(&value()?, &mut flags)?,
+            "-optf" | "--options-file" => flags.options_files.extend(value()?.split(',').map(str::to_owned)),
+            "-ccbin" | "--compiler-bindir" => flags.ccbin = Some(value()?),
+            _ if attached.is_none() && VALUE_FOLLOWS.contains(&name) => {
+                words.next();
+            }
+            _ => {}
+        }
+    }
+    if arch.is_none() && !codes.is_empty() {
+        return Err(ArchError::new(
+            format!("-code={}", codes.join(",")),
+            "stands without -arch=compute_…, which nvcc needs beside it",
+        ));
+    }
+    if let Some(arch) = arch {
+        match (arch.as_str(), codes.is_empty()) {
+            ("all", true) => push(&mut flags.requests, ArchRequest::All),
+            ("all-major", true) => push(&mut flags.requests, ArchRequest::AllMajor),
+            ("native", true) => push(&mut flags.requests, ArchRequest::Native),
+            (_, true) => {
+                nvcc_code(&arch, &mut flags)?;
+                if let Ok(Target::Cubin(real)) = arch.parse() {
+                    push(&mut flags.requests, Target::Ptx(real).into());
+                }
+            }
+            (_, false) => {
+                if !matches!(arch.parse(), Ok(Target::Ptx(_))) {
+                    return Err(ArchError::new(
+                        format!("-arch={arch}"),
+                        "stands beside -code; expected a virtual architecture there, for example -arch=compute_90",
+                    ));
+                }
+                for code in &codes {
+                    nvcc_code(code, &mut flags)?;
+                }
+            }
+        }
+    }
+    Ok(flags)
+}
+
+/// `arch=compute_90,code=[sm_90,compute_90]`, `code=sm_90,arch=…`, with the list in brackets or quotes.
+fn generate_code(spec: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
+    let fail = |reason: &str| ArchError::new(format!("-gencode {spec}"), reason);
+    let mut depth = false;
+    let parts: Vec<&str> = spec
+        .split(|c: char| {
+            match c {
+                '[' => depth = true,
+                ']' => depth = false,
+                '"' | '\'' => depth = !depth,
+                _ => {}
+            }
+            c == ',' && !depth
+        })
+        .collect();
+    let (mut arch, mut code): (_, Option<String>) = (None, None);
+    for part in parts {
+        match (part.split_once('='), &mut code) {
+            (Some(("arch", value)), _) if arch.is_none() => arch = Some(value),
+            (Some(("code", value)), None) => code = Some(value.to_owned()),
+            // A shell has taken away the quotes around the list.
+            (None, Some(code)) => {
+                code.push(',');
+                code.push_str(part);
+            }
+            _ => return Err(fail("is not nvcc's form; expected arch=compute_90,code=[sm_90,compute_90]")),
+        }
+    }
+    let Some(arch) = arch else { return Err(fail("names no arch; expected arch=compute_90,code=sm_90")) };
+    let Some(code) = code else { return Err(fail("names no code; expected arch=compute_90,code=sm_90")) };
+    if !matches!(arch.parse(), Ok(Target::Ptx(_))) {
+        return Err(fail("does not name a virtual architecture behind arch=; expected arch=compute_90"));
+    }
+    for code in code.trim_matches(['[', ']', '"', '\'']).split(',') {
+        nvcc_code(code, flags)?;
+    }
+    Ok(())
+}
+
+fn nvcc_code(code: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
+    let code = code.trim();
+    if let Some(Ok(arch)) = code.strip_prefix("lto_").map(str::parse) {
+        if !flags.lto.contains(&arch) {
+            flags.lto.push(arch);
+        }
+        return Ok(());
+    }
+    push(&mut flags.requests, code.parse::<Target>()?.into());
+    Ok(())
+}
+
+/// Words as a shell splits them: blanks apart, single and double quotes, a backslash before any character. A quote left
+/// open ends with the text.
+fn shell_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(characters.next()),
+            (None, _) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str, dialect: Dialect) -> String {
+        match list(text, dialect) {
+            Ok(requests) => join(&requests),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    #[test]
+    fn every_spelling_in_every_dialect() {
+        use Dialect::{Cmake, ComputeCap, Policy, Torch};
+        for (dialect, text, wanted) in [
+            (Cmake, "75;86-real;90a-virtual", "sm_75,compute_75,sm_86,compute_90a"),
+            (Cmake, "90", "sm_90,compute_90"),
+            (Cmake, "90a", "sm_90a,compute_90a"),
+            (Cmake, "100f-real", "sm_100f"),
+            (Cmake, "all", "all"),
+            (Cmake, "all-major", "all-major"),
+            (Cmake, "native", "native"),
+            (Cmake, "OFF", "OFF"),
+            (Cmake, "off", "OFF"),
+            (Cmake, "0", "OFF"),
+            (Cmake, "FALSE", "OFF"),
+            (Cmake, "", ""),
+            (Cmake, ";;80;;", "sm_80,compute_80"),
+            (Cmake, "80;80", "sm_80,compute_80"),
+            (Torch, "8.0 8.6+PTX 9.0a", "sm_80,sm_86,compute_86,sm_90a"),
+            (Torch, "8.0;8.6+PTX", "sm_80,sm_86,compute_86"),
+            (Torch, "10.0 12.0a", "sm_100,sm_120a"),
+            (Torch, "Ampere", "sm_80,sm_86,compute_86"),
+            (Torch, "Volta+Tegra;Hopper", "sm_72,sm_90,compute_90"),
+            (Torch, "Blackwell", "sm_100,sm_120,compute_120"),
+            (Torch, "90", "sm_90"),
+            (ComputeCap, "86", "sm_86"),
+            (ComputeCap, "8.6", "sm_86"),
+            (ComputeCap, "90a", "sm_90a"),
+            (Policy, "sm_80, sm_90a, compute_90", "sm_80,sm_90a,compute_90"),
+            (Policy, "90 9.0a\t9.0+PTX\n100-virtual", "sm_90,compute_90,sm_90a,compute_100"),
+            (Policy, "all-major", "all-major"),
+            // What no table knows is an arch all the same.
+            (Policy, "sm_150a", "sm_150a"),
+            (Torch, "15.3+PTX", "sm_153,compute_153"),
+        ] {
+            assert_eq!(read(text, dialect), wanted, "{text} as {dialect:?}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_no_arch() {
+        let expected = "is not an architecture; expected a spelling such as sm_90, compute_90, 90, 90a, 90-real, \
+                        90-virtual, 9.0 or 9.0+PTX";
+        for word in [
+            "9",
+            "sm90",
+            "sm_9",
+            "sm_",
+            "sm_90b",
+            "SM_90",
+            "compute90",
+            "90-REAL",
+            "9.00",
+            "9.",
+            ".0",
+            "100.0",
+            "90-",
+            "+PTX",
+            "9.0+ptx",
+            "sm_9.0",
+            "0900",
+            "09",
+            "ninety",
+            "1234",
+            "sm_90_",
+            "lto_",
+            "-1",
+            "٩٠",
+            "9.0a-real-real",
+        ] {
+            assert_eq!(read(word, Dialect::Policy), format!("error: `{word}` {expected}"));
+        }
+        for (dialect, text, message) in [
+            (Dialect::Policy, "sm_80 lto_90", "`lto_90` is LTO-IR"),
+            (Dialect::Policy, "Ampere", "`Ampere` is a generation's name, which only TORCH_CUDA_ARCH_LIST knows"),
+            (Dialect::Cmake, "80;OFF", "`OFF` stands alone"),
+            (Dialect::Policy, "0", "`0` is not an architecture"),
+        ] {
+            let found = read(text, dialect);
+            assert!(found.starts_with(&format!("error: {message}")), "{text}: {found}");
+        }
+    }
+
+    fn flags(text: &str) -> String {
+        match nvcc_flags(text) {
+            Ok(found) => {
+                let lto = found.lto.iter().map(|arch| format!(" lto_{arch}")).collect::<String>();
+                format!("{}{lto}", join(&found.requests))
+            }
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    /// Each outcome is what `nvcc --dryrun` of 13.0.88 does with these flags on its command line.
+    #[test]
+    fn flags_of_nvcc() {
+        for (text, wanted) in [
+            ("", ""),
+            ("-O3 --expt-relaxed-constexpr -lineinfo", ""),
+            ("-arch=sm_90", "sm_90,compute_90"),
+            ("-arch sm_90a", "sm_90a,compute_90a"),
+            ("--gpu-architecture=sm_90", "sm_90,compute_90"),
+            ("--gpu-architecture compute_80", "compute_80"),
+            ("-arch=compute_80 -code=sm_86,compute_80", "sm_86,compute_80"),
+            ("-arch=compute_80 -code=sm_80 -code=sm_86", "sm_80,sm_86"),
+            ("--gpu-code=sm_90 --gpu-architecture=compute_90", "sm_90"),
+            ("-arch=compute_80 -code=compute_80", "compute_80"),
+            ("-arch=all", "all"),
+            ("-arch all-major", "all-major"),
+            ("-arch=native", "native"),
+            ("-gencode arch=compute_90,code=sm_90", "sm_90"),
+            ("-gencode=arch=compute_90,code=[sm_90,compute_90]", "sm_90,compute_90"),
+            ("-gencode 'arch=compute_90,code=\"sm_90,compute_90\"'", "sm_90,compute_90"),
+            ("-gencode=arch=compute_90,code=\"sm_90,compute_90\"", "sm_90,compute_90"),
+            ("\"-gencode=arch=compute_90,code=sm_90\"", "sm_90"),
+            ("--generate-code=arch=compute_100f,code=sm_100f", "sm_100f"),
+            ("--generate-code code=sm_90,arch=compute_90", "sm_90"),
+            ("-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a", "sm_80,sm_90a"),
+            // Both kinds add up.
+            ("-arch=sm_80 -gencode arch=compute_90,code=sm_90", "sm_90,sm_80,compute_80"),
+            ("-arch=compute_90 -code=sm_90,compute_90 -gencode arch=compute_80,code=sm_80", "sm_80,sm_90,compute_90"),
+            // The last -arch counts.
+            ("-arch=sm_90 -arch=sm_80", "sm_80,compute_80"),
+            ("-arch=lto_90 -rdc=true", " lto_90"),
+            ("-gencode=arch=compute_90,code=[sm_90,lto_90] -dc", "sm_90 lto_90"),
+            // Words of other tools.
+            ("-Xcompiler -arch=foo -O2", ""),
+            ("-Xcompiler -march=native,-Wall -arch=sm_80", "sm_80,compute_80"),
+            ("--compiler-options -arch=foo -I -arch=bar", ""),
+        ] {
+            assert_eq!(flags(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn flags_that_nvcc_refuses() {
+        for (text, message) in [
+            ("-arch", "`-arch` stands at the end of the flags"),
+            ("-arch=90", "`90` is not an architecture"),
+            ("-arch=SM_90", "`SM_90` is not an architecture"),
+            ("-code=sm_90", "`-code=sm_90` stands without -arch=compute_…"),
+            ("-arch=sm_90 -code=sm_90", "`-arch=sm_90` stands beside -code"),
+            ("-gencode arch=compute_90", "`-gencode arch=compute_90` names no code"),
+            ("-gencode code=sm_90", "`-gencode code=sm_90` names no arch"),
+            ("-gencode arch=sm_90,code=sm_90", "`-gencode arch=sm_90,code=sm_90` does not name a virtual architecture"),
+            (
+                "-gencode arch=compute_80,code=sm_80,arch=compute_90",
+                "`-gencode arch=compute_80,code=sm_80,arch=compute_90` is not",
+            ),
+            ("-gencode arch=compute_90,code=", "`` is not an architecture"),
+            ("-gencode", "`-gencode` stands at the end"),
+        ] {
+            let found = flags(text);
+            assert!(found.starts_with(&format!("error: {message}")), "{text}: {found}");
+        }
+        let found = nvcc_flags("--options-file a.txt,b.txt -optf=c.txt -ccbin=g++-11").unwrap();
+        assert_eq!(
+            (found.options_files.join(" "), found.ccbin.as_deref()),
+            ("a.txt b.txt c.txt".into(), Some("g++-11"))
+        );
+    }
+
+    #[test]
+    fn words_of_a_shell() {
+        for (text, wanted) in [
+            ("a  b\tc", &["a", "b", "c"][..]),
+            ("a'b c'd", &["ab cd"]),
+            (r#""a \" b" '' c\ d"#, &["a \" b", "", "c d"]),
+            ("'open a", &["open a"]),
+            ("a\\", &["a"]),
+            ("  ", &[]),
+        ] {
+            assert_eq!(shell_words(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn which_gpu_runs_what() {
+        use Serves::{CannotTell, No, Yes};
+        for (target, cc, wanted) in [
+            ("sm_80", (8, 0), Yes),
+            ("sm_80", (8, 6), Yes),
+            ("sm_86", (8, 9), Yes),
+            ("sm_86", (8, 0), No),
+            ("sm_89", (8, 6), No),
+            ("sm_80", (9, 0), No),
+            ("sm_80", (7, 5), No),
+            // An arch that no document names, judged as a discrete GPU.
+            ("sm_86", (8, 8), Yes),
+            ("sm_130", (13, 4), Yes),
+            ("sm_130", (14, 0), No),
+            // Tegra.
+            ("sm_87", (8, 7), Yes),
+            ("sm_87", (8, 9), No),
+            ("sm_80", (8, 7), No),
+            ("sm_72", (7, 5), No),
+            ("compute_72", (7, 5), Yes),
+            ("compute_80", (8, 7), Yes),
+            // a
+            ("sm_90a", (9, 0), Yes),
+            ("sm_90a", (10, 0), No),
+            ("sm_100a", (10, 3), No),
+            ("compute_90a", (9, 0), Yes),
+            ("compute_90a", (10, 0), No),
+            // f
+            ("sm_100f", (10, 0), Yes),
+            ("sm_100f", (10, 3), Yes),
+            ("sm_100f", (10, 7), Yes),
+            ("sm_103f", (10, 0), No),
+            ("sm_103f", (10, 7), Yes),
+            ("sm_100f", (10, 1), No),
+            ("sm_100f", (11, 0), No),
+            ("sm_120f", (12, 1), Yes),
+            ("compute_120f", (12, 1), Yes),
+            ("compute_120f", (12, 0), Yes),
+            ("compute_120f", (13, 0), No),
+            ("sm_120f", (12, 5), CannotTell),
+            ("sm_130f", (13, 1), CannotTell),
+            ("sm_130f", (13, 0), Yes),
+            ("sm_131f", (13, 0), No),
+            // One chip, two names.
+            ("sm_101", (11, 0), CannotTell),
+            ("sm_110", (10, 1), CannotTell),
+            ("sm_101a", (11, 0), CannotTell),
+            ("sm_101f", (11, 0), CannotTell),
+            ("sm_101", (10, 1), Yes),
+            ("sm_110", (11, 0), Yes),
+            ("sm_101", (10, 3), No),
+            // PTX
+            ("compute_75", (7, 5), Yes),
+            ("compute_75", (12, 1), Yes),
+            ("compute_75", (7, 0), No),
+            ("compute_90", (13, 0), Yes),
+            ("compute_101", (11, 0), Yes),
+            ("compute_110", (10, 1), CannotTell),
+        ] {
+            assert_eq!(target.parse::<Target>().unwrap().serves(cc), wanted, "{target} on {cc:?}");
+        }
+    }
+
+    #[test]
+    fn compute_capabilities() {
+        assert_eq!(Arch::of_cc((12, 1)), Some(Arch::plain(121)));
+        assert_eq!(Arch::of_cc((9, 10)), None);
+        assert_eq!(Arch::of_cc((0, 5)), None);
+        assert_eq!(Arch::plain(103).cc(), (10, 3));
+    }
+
+    fn any_arch() -> impl Strategy<Value = Arch> {
+        let suffix = prop_oneof![Just(Suffix::None), Just(Suffix::Family), Just(Suffix::Specific)];
+        (10u16..1000, suffix).prop_map(|(number, suffix)| Arch { number, suffix })
+    }
+
+    fn any_request() -> impl Strategy<Value = ArchRequest> {
+        prop_oneof![
+            any_arch().prop_map(|arch| Target::Cubin(arch).into()),
+            any_arch().prop_map(|arch| Target::Ptx(arch).into()),
+            Just(ArchRequest::All),
+            Just(ArchRequest::AllMajor),
+            Just(ArchRequest::Native),
+        ]
+    }
+
+    const DIALECTS: [Dialect; 4] = [Dialect::Cmake, Dialect::Torch, Dialect::ComputeCap, Dialect::Policy];
+
+    /// Words near enough to right ones to reach every corner.
+    const NEAR: &str = "((sm_|compute_|lto_)?[0-9]{0,4}(\\.[0-9]{0,2})?[afb]?(-real|-virtual|\\+PTX)?|all|all-major|native|OFF|Ampere)";
+    const NEAR_FLAGS: &str = "(-gencode|--generate-code|-arch|-code|--gpu-code|-Xcompiler|-optf)?[= ]?(arch=|code=)?[\\[\"',= ]{0,2}(sm_90|compute_90|lto_90|all)[\\]\"', ]{0,2}(arch=|code=)?(sm_80|compute_8)?";
+
+    proptest! {
+        #[test]
+        fn lists_return(requests in prop::collection::vec(any_request(), 0..8)) {
+            let mut unique = Vec::new();
+            for &request in &requests {
+                push(&mut unique, request);
+            }
+            for dialect in DIALECTS {
+                prop_assert_eq!(list(&join(&requests), dialect).unwrap(), unique.clone());
+            }
+        }
+
+        #[test]
+        fn what_is_read_reads_the_same_again(text in prop::collection::vec(NEAR, 0..4)) {
+            for dialect in DIALECTS {
+                if let Ok(requests) = list(&text.join(";"), dialect) {
+                    prop_assert_eq!(list(&join(&requests), dialect), Ok(requests));
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_or_named(text in "\\PC*") {
+            for dialect in DIALECTS {
+                if let Err(error) = list(&text, dialect) {
+                    prop_assert!(text.contains(&error.word), "{error}");
+                }
+            }
+            let _ = nvcc_flags(&text);
+        }
+
+        #[test]
+        fn any_flags_are_read_or_named(words in prop::collection::vec(NEAR_FLAGS, 0..5)) {
+            if let Err(error) = nvcc_flags(&words.join(" ")) {
+                prop_assert!(!error.reason.is_empty());
+            }
+        }
+
+        #[test]
+        fn flags_return(arch in any_arch()) {
+            let text = format!("-gencode arch=compute_{arch},code=[sm_{arch},compute_{arch}]");
+            prop_assert_eq!(flags(&text), format!("sm_{arch},compute_{arch}"));
+        }
+
+        /// Whatever is not known: exactly its own GPU always runs it, an older one never.
+        #[test]
+        fn own_gpu_and_older_ones(arch in any_arch(), older in 1u16..40) {
+            for target in [Target::Cubin(arch), Target::Ptx(arch)] {
+                prop_assert_eq!(target.serves(arch.cc()), Serves::Yes);
+                let cc = Arch::plain(arch.number.saturating_sub(older)).cc();
+                if !tables::same_chip(arch.cc(), cc) {
+                    prop_assert_eq!(target.serves(cc), Serves::No);
+                }
+            }
+        }
     }
 }

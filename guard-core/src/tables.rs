@@ -1,1 +1,1086 @@
-//! The project's tables (`data/*.toml`), read once, and the questions that are asked of them.
+//! What is known of toolkits, architectures, cuDNN and drivers: the tables in `data/`, and the questions asked of them.
+//!
+//! Each table is compiled in, read when it is first asked and then kept. Every row names its source, every source its
+//! date. Releases and archs that no table knows are judged by the general rule, so that news never becomes an error:
+//! a toolkit newer than all makes what the newest makes, and of the rest the answer is "cannot tell".
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::arch::{Arch, Suffix, Target};
+use crate::version::{CudaVersion, DriverRelease, Version};
+
+/// A compute capability: (major, minor).
+pub type Cc = (u8, u8);
+
+/// A table's text is not what its reader expects: says the file, the full key and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableError(String);
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TableError {}
+
+/// Whether a toolkit makes code of an arch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It does.
+    Made,
+    /// Not yet.
+    TooNew {
+        /// The first release that does; `None`: none that the table knows, up to and with its newest.
+        first: Option<CudaVersion>,
+    },
+    /// No longer.
+    Dropped {
+        /// The last release that did; `None`: older than the table.
+        last: Option<CudaVersion>,
+    },
+    /// Cannot tell: neither the toolkit nor the arch is in the table.
+    Unknown,
+}
+
+/// The oldest driver for something, in both currencies. Where the CUDA version of a driver is known, it decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Floor {
+    /// The CUDA version that the driver must support.
+    pub cuda: CudaVersion,
+    /// The oldest Linux release known to support it; `None` where no document names one yet.
+    pub release: Option<DriverRelease>,
+    /// Whether the floor is known exactly; otherwise it is a lower bound: what lies below does not serve, what lies above
+    /// cannot be told.
+    pub exact: bool,
+}
+
+/// What a driver release supports, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Supports {
+    /// At least this CUDA version.
+    pub least: Option<CudaVersion>,
+    /// At most this one.
+    pub most: Option<CudaVersion>,
+}
+
+impl Supports {
+    /// The version, where it is known exactly.
+    pub fn exactly(self) -> Option<CudaVersion> {
+        self.least.filter(|_| self.least == self.most)
+    }
+
+    /// Whether it supports `need`; `None`: cannot tell.
+    pub fn covers(self, need: CudaVersion) -> Option<bool> {
+        if self.least.is_some_and(|least| least >= need) {
+            Some(true)
+        } else if self.most.is_some_and(|most| most < need) {
+            Some(false)
+        } else {
+            None
+        }
+    }
+}
+
+/// Host compilers that an nvcc takes. What is not known is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostLimits {
+    /// The newest gcc major that it takes.
+    pub gcc_newest: Option<u32>,
+    /// The first clang major that it refuses.
+    pub clang_below: Option<u32>,
+}
+
+/// A row of the arch table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchRow {
+    /// `90a`.
+    pub arch: Arch,
+    /// The compute capability of the GPUs it is named after.
+    pub cc: Cc,
+    /// The first release that makes it; 7.0 stands for that and older.
+    pub first: CudaVersion,
+    /// The last one; `None`: the newest still does.
+    pub last: Option<CudaVersion>,
+    /// Part of a Jetson or Drive.
+    pub tegra: bool,
+}
+
+/// A row of the toolkit table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolkitRow {
+    /// The release, without its update.
+    pub version: CudaVersion,
+    /// The PTX ISA that its nvcc writes.
+    pub ptx: (u32, u32),
+    /// The driver that it came with.
+    pub driver: Option<DriverRelease>,
+    /// What nvcc makes where nobody says.
+    pub default_arch: Option<Arch>,
+    /// Host compilers.
+    pub host: HostLimits,
+    /// A number that a driver has and no toolkit.
+    pub unreleased: bool,
+}
+
+/// A row of the driver table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchRow {
+    /// The number before the first dot.
+    pub branch: u32,
+    /// The CUDA version that it supports at least.
+    pub least: CudaVersion,
+    /// Whether that is also the most.
+    pub exact: bool,
+}
+
+struct Archs {
+    rows: Vec<ArchRow>,
+    families: Vec<Vec<Cc>>,
+    renamed: Vec<(Cc, Cc)>,
+    gpus: Vec<(Cc, Vec<String>)>,
+    chips: Vec<(Cc, Vec<String>)>,
+}
+
+struct Toolkits {
+    rows: Vec<ToolkitRow>,
+    older_ptx: Vec<((u32, u32), CudaVersion)>,
+}
+
+struct Drivers {
+    branches: Vec<BranchRow>,
+    cudart: Vec<(u32, Floor)>,
+    zstandard: Vec<(u32, Floor)>,
+}
+
+struct CudnnBuild {
+    cuda_major: u32,
+    from: Version,
+    min_cc: Cc,
+    newest_cc: Option<Cc>,
+}
+
+struct CudnnTable {
+    builds: Vec<CudnnBuild>,
+    known: Vec<(u32, Vec<Version>)>,
+}
+
+/// The compiled-in texts: (file, text).
+const ARCHS: (&str, &str) = ("archs.toml", include_str!("../data/archs.toml"));
+const TOOLKITS: (&str, &str) = ("toolkits.toml", include_str!("../data/toolkits.toml"));
+const DRIVERS: (&str, &str) = ("drivers.toml", include_str!("../data/drivers.toml"));
+const CUDNN: (&str, &str) = ("cudnn.toml", include_str!("../data/cudnn.toml"));
+
+/// Reads a compiled-in table. That its text is right is proven by the tests, so a mistake in it is one in this crate.
+fn compiled_in<T>(read: Result<T, TableError>) -> T {
+    read.unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}"))
+}
+
+macro_rules! kept {
+    ($name:ident, $table:ident, $text:ident) => {
+        fn $name() -> &'static $table {
+            static TABLE: OnceLock<$table> = OnceLock::new();
+            TABLE.get_or_init(|| compiled_in($table::read($text.0, $text.1)))
+        }
+    };
+}
+
+kept!(arch_table, Archs, ARCHS);
+kept!(toolkit_table, Toolkits, TOOLKITS);
+kept!(driver_table, Drivers, DRIVERS);
+kept!(cudnn_table, CudnnTable, CUDNN);
+
+/// Every arch in the table, oldest first.
+pub fn archs() -> &'static [ArchRow] {
+    &arch_table().rows
+}
+
+/// Every toolkit in the table, oldest first; with the one that was never released.
+pub fn toolkits() -> &'static [ToolkitRow] {
+    &toolkit_table().rows
+}
+
+/// Every driver branch in the table, oldest first.
+pub fn branches() -> &'static [BranchRow] {
+    &driver_table().branches
+}
+
+/// Whether the toolkit makes machine code, or PTX, of an arch. (So far each release makes both or neither.)
+pub fn can_make(toolkit: Version, target: Target) -> Answer {
+    let toolkit = CudaVersion::from(toolkit);
+    let arch = target.arch();
+    let rows = archs();
+    if let Some(row) = rows.iter().find(|row| row.arch == arch) {
+        return match row.last {
+            _ if toolkit < row.first => Answer::TooNew { first: Some(row.first) },
+            Some(last) if toolkit > last => Answer::Dropped { last: Some(last) },
+            _ => Answer::Made,
+        };
+    }
+    let known = toolkits()
+        .first()
+        .zip(toolkits().last())
+        .is_some_and(|(first, last)| (first.version..=last.version).contains(&toolkit));
+    if !known {
+        Answer::Unknown
+    } else if rows.first().is_some_and(|oldest| arch.number < oldest.arch.number) {
+        Answer::Dropped { last: None }
+    } else {
+        Answer::TooNew { first: None }
+    }
+}
+
+/// The archs without suffix that the toolkit makes, oldest first.
+fn plain_archs(toolkit: Version) -> impl DoubleEndedIterator<Item = Arch> {
+    archs()
+        .iter()
+        .map(|row| row.arch)
+        .filter(move |&arch| arch.suffix == Suffix::None && can_make(toolkit, Target::Cubin(arch)) == Answer::Made)
+}
+
+/// The newest PTX of this toolkit that a GPU of this cc compiles: what remains for a GPU whose machine code the toolkit
+/// cannot make. `None`: not even that.
+pub fn only_ptx(toolkit: Version, cc: Cc) -> Option<Arch> {
+    plain_archs(toolkit).rfind(|arch| arch.cc() <= cc)
+}
+
+/// What `all` means to this toolkit (nvcc's `-arch=all`, CMake's `all`): machine code of every arch without suffix, PTX
+/// of the newest major's first. Measured with nvcc 11.8, 13.0, 13.2 and 13.5.
+pub fn expand_all(toolkit: Version) -> Vec<Target> {
+    with_newest_ptx(toolkit, plain_archs(toolkit).collect())
+}
+
+/// What `all-major` means to this toolkit: the oldest arch, the first of each major, PTX of the newest major's first.
+/// Measured as [`expand_all`].
+pub fn expand_all_major(toolkit: Version) -> Vec<Target> {
+    let oldest = plain_archs(toolkit).next();
+    with_newest_ptx(toolkit, plain_archs(toolkit).filter(|&arch| arch.cc().1 == 0 || Some(arch) == oldest).collect())
+}
+
+fn with_newest_ptx(toolkit: Version, archs: Vec<Arch>) -> Vec<Target> {
+    let newest_major = plain_archs(toolkit).next_back().map(|arch| arch.cc().0);
+    let ptx = plain_archs(toolkit).find(|arch| Some(arch.cc().0) == newest_major);
+    archs.into_iter().map(Target::Cubin).chain(ptx.map(Target::Ptx)).collect()
+}
+
+/// The toolkit's own row.
+fn toolkit_row(toolkit: CudaVersion) -> Option<&'static ToolkitRow> {
+    toolkits().iter().find(|row| row.version == toolkit)
+}
+
+/// What nvcc makes where nobody says: machine code and PTX of this arch. A toolkit newer than the table: as the newest.
+pub fn default_arch(toolkit: Version) -> Option<Arch> {
+    toolkits().iter().rev().filter(|row| row.version <= toolkit.into()).find_map(|row| row.default_arch)
+}
+
+/// The host compilers that the toolkit's nvcc takes; a toolkit that is not in the table limits nothing.
+pub fn host_compiler(toolkit: Version) -> HostLimits {
+    toolkit_row(toolkit.into()).map(|row| row.host).unwrap_or_default()
+}
+
+/// The PTX ISA that the toolkit's nvcc writes; `None` where it is not in the table.
+pub fn ptx_isa(toolkit: Version) -> Option<(u32, u32)> {
+    toolkit_row(toolkit.into()).map(|row| row.ptx)
+}
+
+/// The driver that compiles PTX of this ISA: the oldest CUDA version whose toolkit writes it. A newer ISA than the table
+/// knows needs more than the newest toolkit's driver, which is all that can be said.
+pub fn ptx_floor(isa: (u32, u32)) -> Floor {
+    let table = toolkit_table();
+    let oldest = table.rows.first().map_or((0, 0), |row| row.ptx);
+    if isa < oldest {
+        // Every driver that can be met speaks the oldest of these; there is no floor below.
+        let cuda = table.older_ptx.iter().find(|(known, _)| *known >= isa).map(|&(_, cuda)| cuda);
+        if let Some(cuda) = cuda {
+            return Floor { cuda, release: release_for(cuda), exact: true };
+        }
+    }
+    match table.rows.iter().find(|row| row.ptx >= isa) {
+        Some(row) => Floor { cuda: row.version, release: row.driver, exact: true },
+        None => table.rows.last().map_or(Floor { cuda: CudaVersion::new(0, 0), release: None, exact: false }, |row| {
+            Floor { cuda: row.version, release: row.driver, exact: false }
+        }),
+    }
+}
+
+/// The driver that supports all of a toolkit's own version: the floor of its PTX where the ISA is not known.
+pub fn toolkit_floor(toolkit: Version) -> Floor {
+    let cuda = toolkit.into();
+    Floor { cuda, release: release_for(cuda), exact: true }
+}
+
+/// The oldest release that is known to support a CUDA version.
+fn release_for(cuda: CudaVersion) -> Option<DriverRelease> {
+    if let Some(row) = toolkit_row(cuda) {
+        return row.driver;
+    }
+    let branch = branches().iter().find(|row| row.exact && row.least >= cuda)?;
+    Some(DriverRelease::new(branch.branch, 0, 0))
+}
+
+/// The driver that a libcudart starts on: any of its own major (minor version compatibility), for CUDA 10 and older the
+/// very release. A major that the table does not know: `major.0`, by the same rule.
+pub fn cudart_floor(cudart: CudaVersion) -> Floor {
+    if let Some(&(_, floor)) = driver_table().cudart.iter().find(|(major, _)| *major == cudart.major) {
+        floor
+    } else if cudart.major < 11 {
+        Floor { cuda: cudart, release: release_for(cudart), exact: true }
+    } else {
+        Floor { cuda: CudaVersion::new(cudart.major, 0), release: None, exact: true }
+    }
+}
+
+/// The driver that unpacks Zstandard-compressed entries which a toolkit of this major wrote; `None`: cannot tell.
+pub fn zstandard_floor(toolkit_major: u32) -> Option<Floor> {
+    driver_table().zstandard.iter().find(|(major, _)| *major == toolkit_major).map(|&(_, floor)| floor)
+}
+
+/// The CUDA version that a driver release supports: what its branch is known for, otherwise bounded by the branches
+/// beside it, since what branches support only grows.
+pub fn driver_supports(release: DriverRelease) -> Supports {
+    let rows = branches();
+    if let Some(row) = rows.iter().find(|row| row.branch == release.branch) {
+        return Supports { least: Some(row.least), most: row.exact.then_some(row.least) };
+    }
+    let older = rows.iter().rev().find(|row| row.branch < release.branch);
+    let newer = rows.iter().find(|row| row.branch > release.branch && row.exact);
+    Supports { least: older.map(|row| row.least), most: newer.map(|row| row.least) }
+}
+
+/// The oldest GPU that cuDNN of this version, built for this CUDA major, serves; `None`: cannot tell. Newer than the table:
+/// as the newest.
+pub fn cudnn_min_cc(cudnn: Version, cuda_major: u32) -> Option<Cc> {
+    cudnn_build(cudnn, cuda_major).map(|build| build.min_cc)
+}
+
+/// The newest GPU that cuDNN of this version, built for this CUDA major, has code for; `None`: cannot tell. From cuDNN 9 for
+/// CUDA 12 on newer GPUs are served as well (hardware forward compatibility).
+pub fn cudnn_newest_cc(cudnn: Version, cuda_major: u32) -> Option<Cc> {
+    cudnn_build(cudnn, cuda_major).and_then(|build| build.newest_cc)
+}
+
+fn cudnn_build(cudnn: Version, cuda_major: u32) -> Option<&'static CudnnBuild> {
+    cudnn_table().builds.iter().rev().find(|build| build.cuda_major == cuda_major && build.from <= cudnn)
+}
+
+/// The releases of cuDNN for a CUDA major that the table knows, oldest first; empty where it knows none.
+pub fn cudnn_releases(cuda_major: u32) -> &'static [Version] {
+    cudnn_table().known.iter().find(|(major, _)| *major == cuda_major).map_or(&[], |(_, versions)| versions)
+}
+
+/// Whether GPUs of this cc are parts of a Tegra, which stand outside binary compatibility. One that no table knows is
+/// taken for a discrete GPU.
+pub fn is_tegra(cc: Cc) -> bool {
+    archs().iter().any(|row| row.tegra && row.cc == cc)
+}
+
+/// Whether two cc's are one chip under two names.
+pub fn same_chip(one: Cc, other: Cc) -> bool {
+    arch_table().renamed.iter().any(|&pair| pair == (one, other) || pair == (other, one))
+}
+
+/// The other name of a chip, where it has one: 10.1 → 11.0.
+pub fn other_name(cc: Cc) -> Option<Cc> {
+    arch_table().renamed.iter().find_map(|&(old, new)| {
+        if old == cc {
+            Some(new)
+        } else if new == cc {
+            Some(old)
+        } else {
+            None
+        }
+    })
+}
+
+/// Whether two cc's share `f` code; `None`: one of them is in no family that the table knows.
+pub fn same_family(one: Cc, other: Cc) -> Option<bool> {
+    let family = |cc| arch_table().families.iter().position(|members| members.contains(&cc));
+    Some(family(one)? == family(other)?)
+}
+
+/// The compute capability of a GPU as people name it: `8.6`, `sm_86`, a product (`T4`, `NVIDIA A100-SXM4-80GB`), a chip
+/// (`GA102`). `None`: no table knows it.
+pub fn gpu_cc(name: &str) -> Option<Cc> {
+    let name = name.trim();
+    if let Some((major, minor)) = name.split_once('.') {
+        if let (Ok(major @ 1..=99), Ok(minor @ 0..=9)) = (major.parse(), minor.parse()) {
+            return Some((major, minor));
+        }
+    }
+    if let Ok(Target::Cubin(arch)) = name.parse() {
+        return (arch.suffix == Suffix::None).then(|| arch.cc());
+    }
+    let words = gpu_words(name);
+    let table = arch_table();
+    let in_rows = |rows: &[(Cc, Vec<String>)]| {
+        rows.iter().find(|(_, names)| names.iter().any(|known| gpu_words(known) == words)).map(|&(cc, _)| cc)
+    };
+    in_rows(&table.gpus).or_else(|| in_rows(&table.chips))
+}
+
+/// Products of this compute capability, the best known first; empty where the table has none.
+pub fn gpu_examples(cc: Cc) -> &'static [String] {
+    arch_table().gpus.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| names)
+}
+
+/// Every product and chip that [`gpu_cc`] knows by name.
+pub fn gpu_names() -> impl Iterator<Item = &'static str> {
+    let table = arch_table();
+    table.gpus.iter().chain(&table.chips).flat_map(|(_, names)| names).map(String::as_str)
+}
+
+/// The words of a product's name that tell it from others: without its lines' names, its form and its memory.
+fn gpu_words(name: &str) -> Vec<String> {
+    const SHARED: &[&str] = &[
+        "nvidia",
+        "tesla",
+        "geforce",
+        "quadro",
+        "pcie",
+        "nvl",
+        "gpu",
+        "generation",
+        "super",
+        "laptop",
+        "mobile",
+        "superchip",
+    ];
+    name.to_ascii_lowercase()
+        .split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'))
+        .filter(|word| {
+            let memory = word.strip_suffix("gb").is_some_and(|size| size.bytes().all(|b| b.is_ascii_digit()));
+            !word.is_empty() && !SHARED.contains(word) && !word.starts_with("sxm") && !memory
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+/// One row of a table, with its full key.
+struct Row<'a> {
+    file: &'a str,
+    key: String,
+    table: &'a DeTable<'a>,
+}
+
+impl<'a> Row<'a> {
+    fn error(&self, key: &str, expected: &str, found: Option<&DeValue<'_>>) -> TableError {
+        let found = match found {
+            None => "nothing".to_owned(),
+            Some(DeValue::String(text)) => format!("\"{text}\""),
+            Some(other) => format!("{} {}", article(other.type_str()), other.type_str()),
+        };
+        TableError(format!("{}: `{}.{key}`: expected {expected}, found {found}", self.file, self.key))
+    }
+
+    fn get(&self, key: &str) -> Option<&'a DeValue<'a>> {
+        self.table.get(key).map(Spanned::get_ref)
+    }
+
+    /// The value of `key`, read by `read`; `None` where it is absent.
+    fn optional<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&DeValue<'_>) -> Option<T>,
+    ) -> Result<Option<T>, TableError> {
+        self.get(key).map(|value| read(value).ok_or_else(|| self.error(key, expected, Some(value)))).transpose()
+    }
+
+    fn required<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&DeValue<'_>) -> Option<T>,
+    ) -> Result<T, TableError> {
+        self.optional(key, expected, read)?.ok_or_else(|| self.error(key, expected, None))
+    }
+
+    /// No other keys than these, and a source that the file explains.
+    fn only(self, keys: &[&str], sources: &[String]) -> Result<Self, TableError> {
+        for key in self.table.keys() {
+            let key: &str = key.get_ref();
+            if key != "source" && !keys.contains(&key) {
+                return Err(self.error(key, "no such key", self.get(key)));
+            }
+        }
+        let known =
+            |value: &DeValue<'_>| value.as_str().is_some_and(|name| sources.iter().any(|source| source == name));
+        self.required("source", "a name, or several, of the [source] table", |value| match value {
+            DeValue::Array(names) => {
+                (!names.is_empty() && names.iter().all(|name| known(name.get_ref()))).then_some(())
+            }
+            name => known(name).then_some(()),
+        })?;
+        Ok(self)
+    }
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}
+
+/// A file's tables, its sources read and dated.
+struct File<'a> {
+    name: &'a str,
+    table: &'a DeTable<'a>,
+    sources: Vec<String>,
+}
+
+impl<'a> File<'a> {
+    fn of(name: &'a str, whole: &'a DeTable<'a>) -> Result<Self, TableError> {
+        let top = Row { file: name, key: "(top)".into(), table: whole };
+        let table = |key| {
+            whole
+                .get(key)
+                .and_then(|value| value.get_ref().as_table())
+                .ok_or_else(|| top.error(key, "a table", whole.get(key).map(Spanned::get_ref)))
+        };
+        let mut sources = Vec::new();
+        for (source, value) in table("source")? {
+            let key = format!("source.{}", source.get_ref());
+            let Some(row) = value.get_ref().as_table() else {
+                return Err(TableError(format!("{name}: `{key}`: expected a table with text and date")));
+            };
+            let row = Row { file: name, key, table: row };
+            row.required("text", "where it was read or measured", |value| {
+                value.as_str().filter(|text| text.len() > 9).map(drop)
+            })?;
+            row.required("date", "a date such as 2026-11-20", |value| {
+                value.as_str().filter(|date| is_date(date)).map(drop)
+            })?;
+            sources.push(source.get_ref().to_string());
+        }
+        Ok(Self { name, table: table("table")?, sources })
+    }
+
+    /// Reads an array of rows, which have these keys and a source.
+    fn rows<T>(
+        &self,
+        key: &str,
+        keys: &[&str],
+        read: impl Fn(&Row<'a>) -> Result<T, TableError>,
+    ) -> Result<Vec<T>, TableError> {
+        let fail = |key: &str, expected: &str| TableError(format!("{}: `{key}`: expected {expected}", self.name));
+        let full = format!("table.{key}");
+        let array = self
+            .table
+            .get(key)
+            .and_then(|value| value.get_ref().as_array())
+            .ok_or_else(|| fail(&full, "an array of rows"))?;
+        array
+            .iter()
+            .enumerate()
+            .map(|(index, value)| {
+                let key = format!("{full}[{index}]");
+                let table = value.get_ref().as_table().ok_or_else(|| fail(&key, "a row: { … }"))?;
+                read(&Row { file: self.name, key, table }.only(keys, &self.sources)?)
+            })
+            .collect()
+    }
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(index, b)| if matches!(index, 4 | 7) { b == b'-' } else { b.is_ascii_digit() })
+}
+
+/// Parses a file and reads it by `read`.
+fn read_file<T>(name: &str, text: &str, read: impl Fn(&File<'_>) -> Result<T, TableError>) -> Result<T, TableError> {
+    let whole = DeTable::parse(text).map_err(|error| TableError(format!("{name}: {}", error.message())))?;
+    read(&File::of(name, whole.get_ref())?)
+}
+
+fn text<T: std::str::FromStr>(value: &DeValue<'_>) -> Option<T> {
+    value.as_str()?.parse().ok()
+}
+
+fn number(value: &DeValue<'_>) -> Option<u32> {
+    value.as_integer()?.as_str().parse().ok()
+}
+
+fn flag(value: &DeValue<'_>) -> Option<bool> {
+    value.as_bool()
+}
+
+fn cc(value: &DeValue<'_>) -> Option<Cc> {
+    pair(value).and_then(|(major, minor)| Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)))
+}
+
+fn pair(value: &DeValue<'_>) -> Option<(u32, u32)> {
+    text::<CudaVersion>(value).map(|version| (version.major, version.minor))
+}
+
+fn arch(value: &DeValue<'_>) -> Option<Arch> {
+    match text(value)? {
+        Target::Cubin(arch) => Some(arch),
+        Target::Ptx(_) => None,
+    }
+}
+
+fn several<T>(value: &DeValue<'_>, read: impl Fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
+    value.as_array()?.iter().map(|value| read(value.get_ref())).collect()
+}
+
+const A_RELEASE: &str = "a release such as \"12.4\"";
+const A_CC: &str = "a compute capability such as \"8.6\"";
+
+impl Archs {
+    fn read(name: &str, text_: &str) -> Result<Self, TableError> {
+        read_file(name, text_, |file| {
+            let named = |row: &Row<'_>| {
+                let names =
+                    row.required("names", "names", |value| several(value, |name| name.as_str().map(str::to_owned)))?;
+                Ok((row.required("cc", A_CC, cc)?, names))
+            };
+            Ok(Self {
+                rows: file.rows("arch", &["name", "cc", "first", "last", "tegra"], |row| {
+                    Ok(ArchRow {
+                        arch: row.required("name", "an arch such as \"sm_90a\"", arch)?,
+                        cc: row.required("cc", A_CC, cc)?,
+                        first: row.required("first", A_RELEASE, text)?,
+                        last: row.optional("last", A_RELEASE, text)?,
+                        tegra: row.optional("tegra", "true or false", flag)?.unwrap_or(false),
+                    })
+                })?,
+                families: file.rows("family", &["members"], |row| {
+                    row.required("members", "compute capabilities", |value| several(value, cc))
+                })?,
+                renamed: file.rows("renamed", &["old", "new"], |row| {
+                    Ok((row.required("old", A_CC, cc)?, row.required("new", A_CC, cc)?))
+                })?,
+                gpus: file.rows("gpu", &["cc", "names"], named)?,
+                chips: file.rows("chip", &["cc", "names"], named)?,
+            })
+        })
+    }
+}
+
+impl Toolkits {
+    fn read(name: &str, text_: &str) -> Result<Self, TableError> {
+        const KEYS: &[&str] = &["version", "ptx", "driver", "arch", "gcc", "clang", "unreleased"];
+        const AN_ISA: &str = "a PTX ISA such as \"8.5\"";
+        const A_MAJOR: &str = "a major number";
+        read_file(name, text_, |file| {
+            Ok(Self {
+                rows: file.rows("toolkit", KEYS, |row| {
+                    Ok(ToolkitRow {
+                        version: row.required("version", A_RELEASE, text)?,
+                        ptx: row.required("ptx", AN_ISA, pair)?,
+                        driver: row.optional("driver", "a driver release such as \"550.54.14\"", text)?,
+                        default_arch: row.optional("arch", "an arch such as \"sm_75\"", arch)?,
+                        host: HostLimits {
+                            gcc_newest: row.optional("gcc", A_MAJOR, number)?,
+                            clang_below: row.optional("clang", A_MAJOR, number)?,
+                        },
+                        unreleased: row.optional("unreleased", "true or false", flag)?.unwrap_or(false),
+                    })
+                })?,
+                older_ptx: file.rows("older_ptx", &["ptx", "cuda"], |row| {
+                    Ok((row.required("ptx", AN_ISA, pair)?, row.required("cuda", A_RELEASE, text)?))
+                })?,
+            })
+        })
+    }
+}
+
+impl Drivers {
+    fn read(name: &str, text_: &str) -> Result<Self, TableError> {
+        const BRANCH: &str = "the number before the first dot of a driver release";
+        let floor = |row: &Row<'_>| {
+            let floor = Floor {
+                cuda: row.required("cuda", A_RELEASE, text)?,
+                release: Some(row.required("driver", "a driver release such as \"550.54.14\"", text)?),
+                exact: true,
+            };
+            Ok((row.required("major", "a major number", number)?, floor))
+        };
+        read_file(name, text_, |file| {
+            Ok(Self {
+                branches: file.rows("branch", &["branch", "cuda", "least"], |row| {
+                    let branch = row.required("branch", BRANCH, number)?;
+                    Ok(match row.optional("least", A_RELEASE, text)? {
+                        Some(least) => BranchRow { branch, least, exact: false },
+                        None => BranchRow { branch, least: row.required("cuda", A_RELEASE, text)?, exact: true },
+                    })
+                })?,
+                cudart: file.rows("cudart", &["major", "cuda", "driver"], floor)?,
+                zstandard: file.rows("zstandard", &["major", "cuda", "driver"], floor)?,
+            })
+        })
+    }
+}
+
+impl CudnnTable {
+    fn read(name: &str, text_: &str) -> Result<Self, TableError> {
+        read_file(name, text_, |file| {
+            Ok(Self {
+                builds: file.rows("build", &["major", "from", "min_cc", "newest_cc"], |row| {
+                    Ok(CudnnBuild {
+                        cuda_major: row.required("major", "a CUDA major", number)?,
+                        from: row.required("from", "a cuDNN version such as \"9.11\"", text)?,
+                        min_cc: row.required("min_cc", A_CC, cc)?,
+                        newest_cc: row.optional("newest_cc", A_CC, cc)?,
+                    })
+                })?,
+                known: file.rows("known", &["major", "versions"], |row| {
+                    let versions = row.required("versions", "cuDNN versions", |value| several(value, text))?;
+                    Ok((row.required("major", "a CUDA major", number)?, versions))
+                })?,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toolkit(text: &str) -> Version {
+        text.parse().unwrap()
+    }
+
+    fn target(text: &str) -> Target {
+        text.parse().unwrap()
+    }
+
+    fn cuda(text: &str) -> CudaVersion {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn what_toolkits_make() {
+        let too_new = |first: &str| Answer::TooNew { first: Some(cuda(first)) };
+        let dropped = |last: &str| Answer::Dropped { last: Some(cuda(last)) };
+        for (release, name, answer) in [
+            ("12.4", "sm_90a", Answer::Made),
+            ("12.4.131", "compute_90", Answer::Made),
+            ("12.4", "sm_120", too_new("12.8")),
+            ("12.4", "compute_120", too_new("12.8")),
+            ("11.8", "sm_90a", too_new("12.0")),
+            ("13.0", "sm_70", dropped("12.9")),
+            ("13.0", "sm_101", dropped("12.9")),
+            ("12.9", "sm_110", too_new("13.0")),
+            ("13.0", "sm_107", too_new("13.4")),
+            ("10.2", "sm_30", Answer::Made),
+            ("9.0", "sm_70", Answer::Made),
+            // No release known makes these.
+            ("13.0", "sm_91", Answer::TooNew { first: None }),
+            ("13.5", "sm_130", Answer::TooNew { first: None }),
+            ("12.4", "sm_80a", Answer::TooNew { first: None }),
+            ("12.4", "sm_20", Answer::Dropped { last: None }),
+            // News: a toolkit that the table does not know makes what the newest makes, and who knows what else.
+            ("14.2", "sm_90a", Answer::Made),
+            ("14.2", "sm_70", dropped("12.9")),
+            ("14.2", "sm_150a", Answer::Unknown),
+            ("8.0", "sm_20", Answer::Unknown),
+        ] {
+            assert_eq!(can_make(toolkit(release), target(name)), answer, "{name} by {release}");
+        }
+    }
+
+    #[test]
+    fn what_remains_as_ptx() {
+        assert_eq!(only_ptx(toolkit("12.4"), (12, 0)), Some(Arch::plain(90)));
+        assert_eq!(only_ptx(toolkit("11.8"), (8, 8)), Some(Arch::plain(87)));
+        assert_eq!(only_ptx(toolkit("13.0"), (7, 0)), None);
+    }
+
+    #[test]
+    fn symbolic_archs() {
+        let text = |targets: Vec<Target>| targets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        // As `nvcc --dryrun -arch=…` of 13.0.88 and 11.8.89 lists them.
+        assert_eq!(
+            text(expand_all(toolkit("13.0"))),
+            "sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121 compute_120"
+        );
+        assert_eq!(text(expand_all_major(toolkit("13.0"))), "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120");
+        assert_eq!(text(expand_all_major(toolkit("11.8"))), "sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90");
+        assert_eq!(expand_all(toolkit("14.0")), expand_all(toolkit("13.5")));
+    }
+
+    #[test]
+    fn defaults_and_host_compilers() {
+        for (release, arch) in [("10.2", 30), ("11.0", 52), ("12.9", 52), ("12.7", 52), ("13.0", 75), ("15.1", 75)] {
+            assert_eq!(default_arch(toolkit(release)), Some(Arch::plain(arch)), "{release}");
+        }
+        assert_eq!(default_arch(toolkit("8.0")), None);
+        assert_eq!(host_compiler(toolkit("11.8.89")), HostLimits { gcc_newest: Some(11), clang_below: Some(15) });
+        assert_eq!(host_compiler(toolkit("13.4")), HostLimits { gcc_newest: Some(16), clang_below: Some(23) });
+        assert_eq!(host_compiler(toolkit("14.0")), HostLimits::default());
+    }
+
+    #[test]
+    fn floors() {
+        let floor = |cuda_: &str, release: &str| Floor {
+            cuda: cuda(cuda_),
+            release: (!release.is_empty()).then(|| release.parse().unwrap()),
+            exact: true,
+        };
+        for (isa, wanted) in [
+            ((8, 5), floor("12.5", "555.42.02")),
+            ((8, 6), floor("12.7", "565")),
+            ((8, 7), floor("12.8", "570.26")),
+            ((7, 9), floor("12.0", "525.60.13")),
+            ((9, 5), floor("13.5", "")),
+            ((6, 0), floor("9.0", "390")),
+            ((3, 2), floor("6.5", "340")),
+            ((9, 9), Floor { exact: false, ..floor("13.5", "") }),
+        ] {
+            assert_eq!(ptx_floor(isa), wanted, "PTX {isa:?}");
+        }
+        for (cudart, wanted) in [
+            ("12.9", floor("12.0", "525.60.13")),
+            ("11.4", floor("11.0", "450.80.02")),
+            ("13.0", floor("13.0", "580.65.06")),
+            ("10.2", floor("10.2", "440.33")),
+            ("14.3", floor("14.0", "")),
+        ] {
+            assert_eq!(cudart_floor(cuda(cudart)), wanted, "cudart {cudart}");
+        }
+        assert_eq!(toolkit_floor(toolkit("12.6.85")), floor("12.6", "560.28.03"));
+        assert_eq!(toolkit_floor(toolkit("13.6")), floor("13.6", ""));
+        assert_eq!(zstandard_floor(12), Some(floor("12.4", "550.54.14")));
+        assert_eq!(zstandard_floor(14), None);
+        assert_eq!(ptx_isa(toolkit("12.6")), Some((8, 5)));
+        assert_eq!(ptx_isa(toolkit("14.0")), None);
+    }
+
+    #[test]
+    fn what_drivers_support() {
+        for (release, least, most) in [
+            ("535.261.03", "12.2", "12.2"),
+            ("580.65.06", "13.0", "13.0"),
+            ("565.57.01", "12.7", "12.7"),
+            ("585.10", "13.0", "13.1"),
+            ("620.10", "13.4", ""),
+            ("304.1", "", "6.5"),
+            ("430.50", "10.1", ""),
+            ("425.10", "10.1", "10.2"),
+            // JetPack 6 says 12.6 for it.
+            ("540.4.0", "12.2", ""),
+            ("541.0", "12.2", "12.3"),
+        ] {
+            let version = |text: &str| (!text.is_empty()).then(|| cuda(text));
+            let found = driver_supports(release.parse().unwrap());
+            assert_eq!(found, Supports { least: version(least), most: version(most) }, "{release}");
+        }
+        let open = driver_supports("620.10".parse().unwrap());
+        assert_eq!((open.covers(cuda("13.4")), open.covers(cuda("14.0"))), (Some(true), None));
+        let old = driver_supports("535.261.03".parse().unwrap());
+        assert_eq!((old.covers(cuda("12.4")), old.exactly()), (Some(false), Some(cuda("12.2"))));
+    }
+
+    #[test]
+    fn cudnn() {
+        for (version, major, oldest, newest) in [
+            ("9.15.1", 13, Some((7, 5)), Some((12, 1))),
+            ("9.10.2", 12, Some((5, 0)), Some((12, 0))),
+            ("9.11.0", 12, Some((7, 5)), Some((12, 0))),
+            ("8.5.0", 11, Some((3, 5)), Some((8, 6))),
+            ("8.2.2", 11, Some((3, 5)), None),
+            ("7.6.5", 10, Some((3, 0)), Some((7, 5))),
+            ("9.99.0", 13, Some((7, 5)), Some((12, 1))),
+            ("9.15.1", 14, None, None),
+            ("8.5.0", 12, None, None),
+        ] {
+            let version = toolkit(version);
+            assert_eq!(
+                (cudnn_min_cc(version, major), cudnn_newest_cc(version, major)),
+                (oldest, newest),
+                "{version} {major}"
+            );
+        }
+        assert!(cudnn_releases(13).contains(&toolkit("9.15.1")));
+        assert!(!cudnn_releases(11).contains(&toolkit("9.15.1")));
+        assert!(cudnn_releases(14).is_empty());
+    }
+
+    #[test]
+    fn gpus_by_name() {
+        for (name, cc) in [
+            ("T4", (7, 5)),
+            ("Tesla T4", (7, 5)),
+            ("A100", (8, 0)),
+            ("NVIDIA A100-SXM4-80GB", (8, 0)),
+            ("NVIDIA GeForce RTX 4090 Laptop GPU", (8, 9)),
+            ("geforce rtx 2080 super", (7, 5)),
+            ("RTX 6000 Ada Generation", (8, 9)),
+            ("NVIDIA H100 PCIe", (9, 0)),
+            ("8.6", (8, 6)),
+            ("10.3", (10, 3)),
+            ("13.1", (13, 1)),
+            ("sm_86", (8, 6)),
+            ("GA102", (8, 6)),
+            ("gh100", (9, 0)),
+        ] {
+            assert_eq!(gpu_cc(name), Some(cc), "{name}");
+        }
+        for name in ["", "T5", "sm_90a", "A1000", "8", "8.66", "RTX", "NVIDIA", "GeForce", "8.6.1", "-8.6"] {
+            assert_eq!(gpu_cc(name), None, "{name}");
+        }
+        for name in gpu_names() {
+            assert!(gpu_cc(name).is_some() && !gpu_words(name).is_empty(), "{name}");
+        }
+        assert_eq!(gpu_examples((7, 5))[0], "Tesla T4");
+    }
+
+    fn rising<T: PartialOrd + fmt::Debug>(what: &str, values: impl IntoIterator<Item = T>) {
+        let values: Vec<T> = values.into_iter().collect();
+        assert!(!values.is_empty(), "{what}: empty");
+        for pair in values.windows(2) {
+            assert!(pair[0] < pair[1], "{what}: {:?} stands before {:?}", pair[0], pair[1]);
+        }
+    }
+
+    fn never_falling<T: PartialOrd + fmt::Debug>(what: &str, values: impl IntoIterator<Item = T>) {
+        let values: Vec<T> = values.into_iter().collect();
+        for pair in values.windows(2) {
+            assert!(pair[0] <= pair[1], "{what}: {:?} stands before {:?}", pair[0], pair[1]);
+        }
+    }
+
+    #[test]
+    fn tables_are_sorted_unique_monotone_and_whole() {
+        let archs = arch_table();
+        // By number, then plain, `a`, `f`.
+        rising("archs", archs.rows.iter().map(|row| (row.arch.number, row.arch.to_string())));
+        for row in &archs.rows {
+            assert_eq!(row.cc, row.arch.cc(), "sm_{}", row.arch);
+            assert!(row.last.is_none_or(|last| row.first <= last), "sm_{}", row.arch);
+            let plain = archs.rows.iter().find(|other| other.arch == Arch::plain(row.arch.number)).unwrap();
+            assert!(plain.first <= row.first && plain.last == row.last && plain.tegra == row.tegra, "sm_{}", row.arch);
+            assert!(row.arch.suffix != Suffix::Family || same_family(row.cc, row.cc) == Some(true), "sm_{}", row.arch);
+        }
+        for members in &archs.families {
+            rising("family", members);
+            assert!(
+                members
+                    .iter()
+                    .all(|cc| archs.rows.iter().any(|row| row.cc == *cc && row.arch.suffix == Suffix::Family))
+            );
+        }
+        for rows in [&archs.gpus, &archs.chips] {
+            rising("GPUs", rows.iter().map(|(cc, _)| cc));
+        }
+        let mut names: Vec<Vec<String>> = gpu_names().map(gpu_words).collect();
+        names.sort();
+        rising("names of GPUs", names);
+
+        let toolkits = toolkit_table();
+        rising("toolkits", toolkits.rows.iter().map(|row| row.version));
+        never_falling("PTX ISA", toolkits.rows.iter().map(|row| row.ptx));
+        rising("drivers", toolkits.rows.iter().filter_map(|row| row.driver));
+        never_falling("default archs", toolkits.rows.iter().filter_map(|row| row.default_arch));
+        never_falling("gcc", toolkits.rows.iter().filter_map(|row| row.host.gcc_newest));
+        never_falling("clang", toolkits.rows.iter().filter_map(|row| row.host.clang_below));
+        rising(
+            "older PTX",
+            toolkits.older_ptx.iter().copied().chain([(toolkits.rows[0].ptx, toolkits.rows[0].version)]),
+        );
+        for row in toolkits.rows.iter().filter(|row| !row.unreleased) {
+            assert!(row.default_arch.is_some(), "{}", row.version);
+            // No document names the driver of the newest release yet.
+            assert!(row.driver.is_some() || row.version == toolkits.rows.last().unwrap().version, "{}", row.version);
+            if let Some(driver) = row.driver {
+                assert_eq!(driver_supports(driver).exactly(), Some(row.version), "the driver of {}", row.version);
+            }
+            let default = Target::Cubin(row.default_arch.unwrap());
+            assert_eq!(can_make(Version::new(row.version.major, row.version.minor, 0), default), Answer::Made);
+        }
+        for arch in &archs.rows {
+            for release in arch.last.iter().chain([&arch.first]).filter(|release| **release >= cuda("10.0")) {
+                assert!(
+                    toolkits.rows.iter().any(|row| row.version == *release && !row.unreleased),
+                    "sm_{}: {release}",
+                    arch.arch
+                );
+            }
+        }
+
+        let drivers = driver_table();
+        rising("branches", drivers.branches.iter().map(|row| row.branch));
+        never_falling("what branches support", drivers.branches.iter().map(|row| row.least));
+        rising("cudart", drivers.cudart.iter().map(|(major, _)| major));
+        for (major, floor) in drivers.cudart.iter().chain(&drivers.zstandard) {
+            assert_eq!(floor.cuda.major, *major);
+            assert_eq!(driver_supports(floor.release.unwrap()).covers(floor.cuda), Some(true), "{major}");
+        }
+        let majors = toolkits.rows.iter().map(|row| row.version.major).filter(|major| *major > 10);
+        for major in majors {
+            assert!(cudart_floor(CudaVersion::new(major, 0)).release.is_some(), "cudart {major}");
+        }
+
+        let cudnn = cudnn_table();
+        rising("cuDNN builds", cudnn.builds.iter().map(|build| (build.cuda_major, build.from)));
+        for pair in cudnn.builds.windows(2).filter(|pair| pair[0].cuda_major == pair[1].cuda_major) {
+            assert!(pair[0].min_cc <= pair[1].min_cc);
+        }
+        for (major, versions) in &cudnn.known {
+            rising("cuDNN releases", versions);
+            for version in versions {
+                assert!(cudnn_min_cc(*version, *major).is_some(), "cuDNN {version} for CUDA {major} has no floor");
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_name_the_file_and_the_full_key() {
+        let drivers = |rows: &str| {
+            let text = format!(
+                "[source]\ns = {{ text = \"read somewhere\", date = \"2026-11-20\" }}\n[table]\ncudart = []\nzstandard = []\n\
+                 branch = [{rows}]\n"
+            );
+            Drivers::read("drivers.toml", &text).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(drivers("{ branch = 535, cuda = \"12.2\", source = \"s\" }"), Ok(()));
+        for (rows, message) in [
+            (
+                "{ branch = 535, cuda = 12.2, source = \"s\" }",
+                "drivers.toml: `table.branch[0].cuda`: expected a release such as \"12.4\", found a float",
+            ),
+            (
+                "{ branch = 535, cuda = \"twelve\", source = \"s\" }",
+                "drivers.toml: `table.branch[0].cuda`: expected a release such as \"12.4\", found \"twelve\"",
+            ),
+            (
+                "{ branch = -1, cuda = \"12.2\", source = \"s\" }",
+                "drivers.toml: `table.branch[0].branch`: expected the number before the first dot of a driver release, found \
+                 an integer",
+            ),
+            (
+                "{ cuda = \"12.2\", source = \"s\" }",
+                "drivers.toml: `table.branch[0].branch`: expected the number before the first dot of a driver release, found \
+                 nothing",
+            ),
+            (
+                "{ branch = 535, cuda = \"12.2\" }",
+                "drivers.toml: `table.branch[0].source`: expected a name, or several, of the [source] table, found nothing",
+            ),
+            (
+                "{ branch = 535, cuda = \"12.2\", source = [\"s\", \"t\"] }",
+                "drivers.toml: `table.branch[0].source`: expected a name, or several, of the [source] table, found an array",
+            ),
+            (
+                "{ branch = 535, cuda = \"12.2\", color = 1, source = \"s\" }",
+                "drivers.toml: `table.branch[0].color`: expected no such key, found an integer",
+            ),
+            ("535", "drivers.toml: `table.branch[0]`: expected a row: { … }"),
+        ] {
+            assert_eq!(drivers(rows), Err(message.to_owned()));
+        }
+        let error = |text: &str| Drivers::read("drivers.toml", text).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error(""), "drivers.toml: `(top).source`: expected a table, found nothing");
+        assert_eq!(
+            error("[source]\ns = { text = \"read somewhere\", date = \"lately\" }"),
+            "drivers.toml: `source.s.date`: expected a date such as 2026-11-20, found \"lately\""
+        );
+        assert!(error("[").starts_with("drivers.toml: "));
+    }
+}
