@@ -79,6 +79,10 @@ pub mod tag {
     pub const GNU_HASH: u64 = 0x6fff_fef5;
     /// Flags: `nodeflib` and its like.
     pub const FLAGS_1: u64 = 0x6fff_fffb;
+    /// Address of the versions that it defines.
+    pub const VERDEF: u64 = 0x6fff_fffc;
+    /// Address of the versions that it asks for.
+    pub const VERNEED: u64 = 0x6fff_fffe;
     /// Filters: another object stands in for all of this one's symbols.
     pub const FILTER: u64 = 0x7fff_ffff;
     /// Filters: another object may stand in for some of this one's symbols.
@@ -97,6 +101,8 @@ const PN_XNUM: u64 = 0xffff;
 const SHN_XINDEX: u64 = 0xffff;
 /// No symbol, soname or path that a tool writes is longer; a damaged table must not cost a walk over the whole file.
 const LONGEST_TEXT: usize = 1 << 20;
+/// libstdc++ has about sixty.
+const MOST_VERSIONS: usize = 4096;
 
 fn bytes(data: &[u8], at: u64, size: u64) -> Option<&[u8]> {
     let start = usize::try_from(at).ok()?;
@@ -558,6 +564,11 @@ impl<'data> Elf<'data> {
         link.and_then(|link| self.section(link.into())).map(|section| section.data).unwrap_or_default()
     }
 
+    /// The text at this place of the dynamic section's string table.
+    pub fn dynamic_string(&self, at: u64) -> Option<&'data [u8]> {
+        text_at(self.dynamic_strings(), at)
+    }
+
     /// The texts of every entry of this tag, in order, as bytes: a path need not be UTF-8.
     pub fn dynamic_texts(&self, tag: u64) -> impl Iterator<Item = &'data [u8]> + use<'data> {
         let strings = self.dynamic_strings();
@@ -691,6 +702,34 @@ impl<'data> Elf<'data> {
         u32_at(self.at_address(found.value)?, 0)
     }
 
+    /// The symbol versions that this object asks for: (library, version), without the weak ones, which may be missing.
+    pub fn needed_versions(&self) -> impl Iterator<Item = (&'data str, &'data str)> + use<'data> {
+        const WEAK: u16 = 2;
+        let table = self.dynamic_value(tag::VERNEED).and_then(|address| self.at_address(address)).unwrap_or_default();
+        let strings = self.dynamic_strings();
+        let text = move |at: u32| text_at(strings, at.into()).and_then(|text| std::str::from_utf8(text).ok());
+        // A record names the library; its list of versions stands apart.
+        let records = linked(table, Some(0), 12, 16).take(MOST_VERSIONS);
+        records.flat_map(move |record| {
+            let file = u32_at(record, 4).and_then(text);
+            let start = u32_at(record, 8).and_then(|skip| usize::try_from(skip).ok());
+            let versions = linked(record, start.filter(|_| file.is_some()), 12, 16).take(MOST_VERSIONS);
+            versions
+                .filter(|version| u16_at(version, 4).is_some_and(|flags| flags & WEAK == 0))
+                .filter_map(move |version| Some((file?, u32_at(version, 8).and_then(text)?)))
+        })
+    }
+
+    /// The symbol versions that this object defines.
+    pub fn defined_versions(&self) -> impl Iterator<Item = &'data str> + use<'data> {
+        let table = self.dynamic_value(tag::VERDEF).and_then(|address| self.at_address(address)).unwrap_or_default();
+        let strings = self.dynamic_strings();
+        linked(table, Some(0), 16, 20).take(MOST_VERSIONS).filter_map(move |record| {
+            let first = record.get(usize::try_from(u32_at(record, 12)?).ok()?..)?;
+            std::str::from_utf8(text_at(strings, u32_at(first, 0)?.into())?).ok()
+        })
+    }
+
     /// Names wanted from other objects: of the dynamic symbols in a linked file, of all in an object.
     pub fn undefined_symbols(&self) -> impl Iterator<Item = &'data str> + use<'data> {
         let (table, names) =
@@ -698,6 +737,23 @@ impl<'data> Elf<'data> {
                 .unwrap_or_default();
         self.symbols_of(table, names).filter(Symbol::undefined).filter_map(|symbol| symbol.name())
     }
+}
+
+/// Records of which each says at `link` how many bytes further the next one stands; 0 ends the list. Only forward, so it
+/// ends with the data.
+fn linked<'data>(
+    data: &'data [u8],
+    start: Option<usize>,
+    link: usize,
+    size: usize,
+) -> impl Iterator<Item = &'data [u8]> + use<'data> {
+    let mut at = start;
+    std::iter::from_fn(move || {
+        let here = data.get(at?..).filter(|here| here.len() >= size)?;
+        let skip = usize::try_from(u32_at(here, link)?).ok()?;
+        at = if skip == 0 { None } else { at?.checked_add(skip) };
+        Some(here)
+    })
 }
 
 struct Notes<'data> {

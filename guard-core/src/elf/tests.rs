@@ -249,6 +249,8 @@ fn walk(data: &[u8]) -> usize {
         + elf.symbols().filter_map(|symbol| symbol.name()).count()
         + elf.dynamic_symbols().filter_map(|symbol| symbol.name()).count()
         + elf.undefined_symbols().count()
+        + elf.needed_versions().count()
+        + elf.defined_versions().count()
         + usize::from(elf.exports("demo_call"))
         + elf.exported_u32("demo_version").map_or(0, |_| 1)
 }
@@ -288,5 +290,28 @@ proptest! {
             data[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1, 1]);
             walk(&data);
         }
+    }
+}
+
+#[test]
+fn versions_asked_for_and_defined() {
+    let elf = Elf::parse(library()).unwrap();
+    assert_eq!(elf.defined_versions().count(), 0);
+    let data = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let elf = Elf::parse(&data).unwrap();
+    assert!(
+        elf.needed_versions().any(|(file, version)| file.starts_with("libc.") && version.starts_with("GLIBC_2.")),
+        "{:?}",
+        elf.needed_versions().collect::<Vec<_>>()
+    );
+    let folder = Folder::new("versions");
+    let map = folder.0.join("map");
+    std::fs::write(&map, "DEMO_1 { global: demo_call; }; DEMO_2 { global: demo_version; local: *; } DEMO_1;").unwrap();
+    let script = format!("-Wl,--version-script={}", map.display());
+    let data = gcc(&folder.0, "libversions.so", &["-shared", "-fPIC", &script]);
+    for data in [data.clone(), without_sections(&data)] {
+        let elf = Elf::parse(&data).unwrap();
+        let defined: Vec<_> = elf.defined_versions().collect();
+        assert_eq!(defined, ["libversions.so", "DEMO_1", "DEMO_2"], "its own name is the first");
     }
 }

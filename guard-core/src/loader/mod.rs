@@ -1,1 +1,135 @@
-//! Which file the loader would take for a name, and why: the rules of glibc's ld.so and of musl.
+//! Which file the loader would take for a name, and why: the rules of glibc's ld.so and of musl, applied to files,
+//! nothing executed.
+//!
+//! Sources: glibc, `elf/dl-load.c` and `elf/dl-deps.c` (2.31 to 2.41); musl, `ldso/dynlink.c` (1.2). Not followed, since
+//! nothing on disk tells of them: `LD_AUDIT`, `GLIBC_TUNABLES`, file capabilities, a loader called by hand with options.
+
+mod cache;
+mod graph;
+mod system;
+mod versions;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+pub use graph::{Answer, Graph, Object, Request};
+pub use versions::MissingVersion;
+
+/// What of a process's environment its loader obeys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// `LD_LIBRARY_PATH`.
+    pub library_path: Option<OsString>,
+    /// `LD_PRELOAD`.
+    pub preload: Option<OsString>,
+    /// The folder it is started in: where relative entries start.
+    pub folder: PathBuf,
+}
+
+impl Environment {
+    /// This process's own (or the one that [`crate::env::with`] put in its place).
+    pub fn here() -> Self {
+        Self {
+            library_path: crate::env::var_os("LD_LIBRARY_PATH"),
+            preload: crate::env::var_os("LD_PRELOAD"),
+            folder: std::env::current_dir().unwrap_or_default(),
+        }
+    }
+
+    /// Of these variables, in this folder.
+    pub fn of(variables: &BTreeMap<String, OsString>, folder: &Path) -> Self {
+        let value = |name: &str| variables.get(name).filter(|value| !value.is_empty()).cloned();
+        Self { library_path: value("LD_LIBRARY_PATH"), preload: value("LD_PRELOAD"), folder: folder.to_owned() }
+    }
+}
+
+/// By what a file came, or would come, into the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is the program.
+    Program,
+    /// It is the loader itself.
+    Loader,
+    /// An object of this name is loaded already.
+    Loaded,
+    /// The name is a path.
+    Path,
+    /// `DT_RPATH` of this object: with this entry.
+    Rpath(PathBuf, String),
+    /// `LD_LIBRARY_PATH`: with this entry.
+    LibraryPath(String),
+    /// `DT_RUNPATH` of this object: with this entry.
+    Runpath(PathBuf, String),
+    /// The cache that ldconfig writes: this file.
+    Cache(PathBuf),
+    /// A folder that the loader always looks into.
+    System,
+    /// A folder named in musl's path file.
+    PathFile(PathBuf),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program => f.write_str("the program"),
+            Self::Loader => f.write_str("the loader itself"),
+            Self::Loaded => f.write_str("already loaded under this name"),
+            Self::Path => f.write_str("the name is a path"),
+            Self::Rpath(of, entry) => write!(f, "DT_RPATH of {}: {entry}", of.display()),
+            Self::LibraryPath(entry) => write!(f, "LD_LIBRARY_PATH: {entry}"),
+            Self::Runpath(of, entry) => write!(f, "DT_RUNPATH of {}: {entry}", of.display()),
+            Self::Cache(file) => write!(f, "{}", file.display()),
+            Self::System => f.write_str("a folder of the system"),
+            Self::PathFile(file) => write!(f, "{}", file.display()),
+        }
+    }
+}
+
+/// What the loader makes of a file that it looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It takes it.
+    Usable,
+    /// There is none, or it may not be read: it looks on.
+    Missing,
+    /// It is for another machine: it looks on.
+    Foreign(String),
+    /// It cannot even be asked for (a loop of links): the rest of this list is passed over.
+    Stopped(String),
+    /// It takes it, and dies of it.
+    Broken(String),
+}
+
+/// One file that the loader looks at for a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The file.
+    pub path: PathBuf,
+    /// Why it looks there.
+    pub place: Place,
+    /// What it makes of it.
+    pub look: Look,
+}
+
+/// Everything that the loader would load to start this program in this environment. An error: no program that can be
+/// read. A program without a loader (static) gives a graph of itself alone.
+pub fn resolve(program: &Path, environment: &Environment) -> Result<Graph, String> {
+    Graph::of(program, environment)
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    Path::new(OsStr::from_bytes(bytes)).to_owned()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn bytes_of(text: &OsStr) -> &[u8] {
+    text.as_encoded_bytes()
+}

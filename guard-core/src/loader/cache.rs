@@ -1,0 +1,183 @@
+//! `/etc/ld.so.cache`, as glibc's ldconfig writes it: `glibc-ld.so.cache1.1`, alone or behind the old format.
+//!
+//! Source of the rules: glibc, `elf/cache.c`, `elf/dl-cache.c` and `sysdeps/generic/dl-cache.h`.
+
+const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
+const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
+const HEADER: usize = 48;
+const ENTRY: usize = 24;
+const EXTENSION_MAGIC: u32 = 0xeaa4_2174;
+const HWCAPS_TAG: u32 = 1;
+/// The entry is from a `glibc-hwcaps` folder; the low half says which.
+const HWCAP_EXTENSION: u64 = 1 << 62;
+
+/// One line of `ldconfig -p`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry<'data> {
+    /// The file.
+    pub(super) path: &'data [u8],
+    /// For which kind of program: `FLAG_ELF_LIBC6` and the machine's own bits.
+    pub(super) flags: u32,
+    /// The folder below `glibc-hwcaps` that it stands in.
+    pub(super) hwcaps: Option<&'data [u8]>,
+    /// Bits of the old kind of hardware folders.
+    pub(super) legacy: u64,
+}
+
+fn u32_at(data: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(data.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+fn text(data: &[u8], at: u32) -> Option<&[u8]> {
+    let rest = data.get(usize::try_from(at).ok()?..)?;
+    rest.iter().position(|byte| *byte == 0).map(|end| &rest[..end])
+}
+
+fn text_is(data: &[u8], at: u32, name: &[u8]) -> bool {
+    usize::try_from(at)
+        .ok()
+        .and_then(|at| data.get(at..))
+        .is_some_and(|rest| rest.starts_with(name) && rest.get(name.len()) == Some(&0))
+}
+
+/// The part in the new format.
+fn new_format(data: &[u8]) -> Option<&[u8]> {
+    if data.starts_with(MAGIC) {
+        return Some(data);
+    }
+    if !data.starts_with(OLD_MAGIC) {
+        return None;
+    }
+    // 12 bytes of name, the number of entries, 12 bytes each; the new part starts at the next multiple of 8.
+    let count = usize::try_from(u32_at(data, 12)?).ok()?;
+    let end = count.checked_mul(12)?.checked_add(16)?.checked_next_multiple_of(8)?;
+    data.get(end..).filter(|rest| rest.starts_with(MAGIC))
+}
+
+/// The names of the folders below `glibc-hwcaps`, by number.
+fn hwcaps_name(data: &[u8], wanted: u32) -> Option<&[u8]> {
+    let at = usize::try_from(u32_at(data, 32)?).ok()?;
+    if at == 0 || u32_at(data, at)? != EXTENSION_MAGIC {
+        return None;
+    }
+    let sections = usize::try_from(u32_at(data, at + 4)?).ok()?;
+    let table = data.get(at + 8..)?;
+    let section = table.chunks_exact(16).take(sections).find(|section| u32_at(section, 0) == Some(HWCAPS_TAG))?;
+    let (offset, size) = (u32_at(section, 8)?, u32_at(section, 12)?);
+    if wanted >= size / 4 {
+        return None;
+    }
+    text(data, u32_at(data, usize::try_from(offset.checked_add(wanted.checked_mul(4)?)?).ok()?)?)
+}
+
+/// The entries for a name, in the cache's order; none where the file is no cache.
+pub(super) fn lookup<'data>(data: &'data [u8], name: &[u8]) -> Vec<Entry<'data>> {
+    let Some(data) = new_format(data) else { return Vec::new() };
+    let count = u32_at(data, 20).and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+    // The cache is sorted by a comparison of its own; a walk over a few thousand entries needs none.
+    data.get(HEADER..)
+        .unwrap_or_default()
+        .chunks_exact(ENTRY)
+        .take(count)
+        .filter(|entry| u32_at(entry, 4).is_some_and(|key| text_is(data, key, name)))
+        .filter_map(|entry| {
+            let low = u32_at(entry, 16)?;
+            let hwcap = u64::from(low) | u64::from(u32_at(entry, 20)?) << 32;
+            let extended = hwcap & HWCAP_EXTENSION != 0;
+            Some(Entry {
+                path: text(data, u32_at(entry, 8)?)?,
+                flags: u32_at(entry, 0)?,
+                hwcaps: if extended { Some(hwcaps_name(data, low)?) } else { None },
+                legacy: if extended { 0 } else { hwcap },
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cache of these (name, path, flags, hwcaps) entries.
+    fn written(entries: &[(&str, &str, u32, Option<u32>)], hwcaps: &[&str]) -> Vec<u8> {
+        let mut strings = Vec::new();
+        let base = HEADER + entries.len() * ENTRY;
+        let mut put = |text: &str| {
+            let at = base + strings.len();
+            strings.extend(text.bytes());
+            strings.push(0);
+            u32::try_from(at).unwrap().to_le_bytes()
+        };
+        let mut table = Vec::new();
+        for (name, path, flags, hwcap) in entries {
+            table.extend(flags.to_le_bytes());
+            table.extend(put(name));
+            table.extend(put(path));
+            table.extend(0_u32.to_le_bytes());
+            table.extend(hwcap.map_or(0, |index| HWCAP_EXTENSION | u64::from(index)).to_le_bytes());
+        }
+        let names: Vec<u8> = hwcaps.iter().flat_map(|name| put(name)).collect();
+        while (base + strings.len()) % 4 != 0 {
+            strings.push(0);
+        }
+        let extension = base + strings.len();
+        let mut data = MAGIC.to_vec();
+        data.extend(u32::try_from(entries.len()).unwrap().to_le_bytes());
+        data.extend(u32::try_from(strings.len()).unwrap().to_le_bytes());
+        data.extend(2_u32.to_le_bytes());
+        data.extend(u32::try_from(extension).unwrap().to_le_bytes());
+        data.resize(HEADER, 0);
+        data.extend(table);
+        data.extend(strings);
+        data.extend(EXTENSION_MAGIC.to_le_bytes());
+        data.extend(1_u32.to_le_bytes());
+        for number in [HWCAPS_TAG, 0, u32::try_from(extension).unwrap() + 24, u32::try_from(names.len()).unwrap()] {
+            data.extend(number.to_le_bytes());
+        }
+        data.extend(names);
+        data
+    }
+
+    #[test]
+    fn both_formats_and_hardware_folders() {
+        let new = written(
+            &[
+                ("libx.so.1", "/lib/glibc-hwcaps/x86-64-v3/libx.so.1", 0x303, Some(0)),
+                ("libx.so.1", "/lib/libx.so.1", 0x303, None),
+                ("libx.so.1", "/lib32/libx.so.1", 3, None),
+                ("libx.so.11", "/lib/libx.so.11", 0x303, None),
+            ],
+            &["x86-64-v3"],
+        );
+        let mut old = OLD_MAGIC.to_vec();
+        old.push(0);
+        old.extend(1_u32.to_le_bytes());
+        old.resize(32, 7);
+        old.extend(&new);
+        for data in [&new, &old] {
+            let found = lookup(data, b"libx.so.1");
+            assert_eq!(found.len(), 3);
+            assert_eq!(found[0].hwcaps, Some(&b"x86-64-v3"[..]));
+            assert_eq!((found[1].path, found[1].hwcaps, found[1].flags), (&b"/lib/libx.so.1"[..], None, 0x303));
+            assert_eq!(found[2].flags, 3);
+            assert!(lookup(data, b"libx.so").is_empty());
+        }
+    }
+
+    #[test]
+    fn damage_is_no_entry() {
+        let whole = written(&[("liba.so", "/lib/liba.so", 0x303, Some(0))], &["x86-64-v2"]);
+        assert_eq!(lookup(&whole, b"liba.so").len(), 1);
+        for end in 0..whole.len() {
+            lookup(&whole[..end], b"liba.so");
+        }
+        for at in 0..whole.len() {
+            for byte in [0, 0xff] {
+                let mut bad = whole.clone();
+                bad[at] = byte;
+                lookup(&bad, b"liba.so");
+            }
+        }
+        assert!(lookup(b"", b"liba.so").is_empty());
+    }
+}

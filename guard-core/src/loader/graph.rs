@@ -1,0 +1,759 @@
+//! The graph of everything that is loaded, in the loader's own order.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+
+use super::system::{self, System};
+use super::{Candidate, Environment, Look, MissingVersion, Place, bytes_of, cache, path_of, versions};
+use crate::binary::Contents;
+use crate::elf::{self, Elf, machine, tag};
+
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+/// `DT_FLAGS_1`: the folders of the system are not for this object.
+const DF_1_NODEFLIB: u64 = 0x800;
+/// The loader maps whole pages; the smallest page there is.
+const PAGE: u64 = 4096;
+
+/// One file in the process.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// The file, by the path under which the loader opens it.
+    pub path: PathBuf,
+    /// The name under which it was first asked for; empty for the program.
+    pub name: String,
+    /// Which object asked for it first, by its number in [`Graph::objects`]; none asks for the program and the loader.
+    pub wanted_by: Option<usize>,
+    /// Why the loader takes this file.
+    pub place: Place,
+    /// Its own name.
+    pub soname: Option<String>,
+    names: Vec<Vec<u8>>,
+    rpath: Option<Vec<u8>>,
+    runpath: Option<Vec<u8>>,
+    origin: PathBuf,
+    no_system: bool,
+    id: Option<(u64, u64)>,
+    wants: Vec<(Vec<u8>, Want)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Want {
+    Needed,
+    /// May be missing.
+    Auxiliary,
+}
+
+/// One object's wish for a library, and what comes of it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The number of the object that wishes.
+    pub by: usize,
+    /// The name.
+    pub name: String,
+    /// What comes of it.
+    pub answer: Answer,
+}
+
+/// What comes of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// This object of [`Graph::objects`], because of this.
+    Object(usize, Place),
+    /// Nothing: these were looked at.
+    Absent(Vec<Candidate>),
+    /// A file on which the loader dies, and why.
+    Broken(Candidate),
+}
+
+#[derive(Clone, Debug)]
+enum Rules {
+    Glibc(System),
+    /// The folders of its path file, or those compiled in.
+    Musl(Vec<(PathBuf, Option<PathBuf>)>),
+}
+
+/// Everything that is loaded to start a program.
+#[derive(Debug)]
+pub struct Graph {
+    /// The files, in the order in which they are loaded; the program first.
+    pub objects: Vec<Object>,
+    /// Every wish, in the order in which the loader fulfils them.
+    pub requests: Vec<Request>,
+    /// Preloaded names that are ignored, with the reason: the loader says so and goes on.
+    pub ignored: Vec<(String, String)>,
+    /// The loader: what the program names as its interpreter; `None` for a static program.
+    pub interpreter: Option<PathBuf>,
+    /// Why that cannot start anything.
+    pub interpreter_problem: Option<String>,
+    machine: u16,
+    class64: bool,
+    rules: Rules,
+    environment: Environment,
+    folders: RefCell<HashMap<PathBuf, bool>>,
+    cache: Option<Vec<u8>>,
+}
+
+/// Where to look next.
+enum Step {
+    /// In these folders.
+    List(Vec<(PathBuf, Place)>),
+    /// At this file.
+    File(PathBuf, Place),
+}
+
+#[cfg(unix)]
+fn id(metadata: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn id(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+/// Whether the kernel starts this program with more rights than its user has: the loader then ignores the environment.
+#[cfg(unix)]
+fn secure(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    // The folder belongs to who the process is.
+    let Ok(me) = std::fs::metadata("/proc/self") else { return metadata.mode() & 0o6000 != 0 };
+    (metadata.mode() & 0o4000 != 0 && metadata.uid() != me.uid())
+        || (metadata.mode() & 0o2010 == 0o2010 && metadata.gid() != me.gid())
+}
+
+#[cfg(not(unix))]
+fn secure(_: &Metadata) -> bool {
+    false
+}
+
+impl Object {
+    fn of(path: PathBuf, name: &[u8], wanted_by: Option<usize>, place: Place) -> Result<Self, String> {
+        let data = Contents::open(&path)?;
+        let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", path.display()))?;
+        let first = |tag| elf.dynamic_texts(tag).next().map(<[u8]>::to_vec);
+        let runpath = first(tag::RUNPATH);
+        let wants = elf
+            .dynamic()
+            .filter(|(tag, _)| matches!(*tag, tag::NEEDED | tag::AUXILIARY | tag::FILTER))
+            .filter_map(|(tag, value)| {
+                let want = if tag == tag::AUXILIARY { Want::Auxiliary } else { Want::Needed };
+                Some((elf.dynamic_string(value)?.to_vec(), want))
+            })
+            .collect();
+        Ok(Self {
+            name: String::from_utf8_lossy(name).into_owned(),
+            wanted_by,
+            place,
+            soname: elf.soname().map(str::to_owned),
+            names: vec![name.to_vec(), bytes_of(path.as_os_str()).to_vec()],
+            rpath: if runpath.is_some() { None } else { first(tag::RPATH).filter(|path| !path.is_empty()) },
+            runpath,
+            origin: path.parent().map(Path::to_owned).unwrap_or_default(),
+            no_system: elf.dynamic_value(tag::FLAGS_1).is_some_and(|flags| flags & DF_1_NODEFLIB != 0),
+            id: std::fs::metadata(&path).ok().as_ref().and_then(id),
+            wants,
+            path,
+        })
+    }
+
+    fn is_called(&self, name: &[u8]) -> bool {
+        self.names.iter().any(|known| known == name)
+            || self.soname.as_deref().is_some_and(|soname| soname.as_bytes() == name)
+    }
+}
+
+impl Graph {
+    pub(super) fn of(program: &Path, environment: &Environment) -> Result<Self, String> {
+        let path = environment.folder.join(program);
+        let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let data = Contents::open(&path)?;
+        let elf = Elf::parse(&data).map_err(|error| fail(&error))?;
+        if !matches!(elf.kind(), elf::kind::EXECUTABLE | elf::kind::SHARED) {
+            return Err(fail(&"is no program"));
+        }
+        let mut main = Object::of(path.clone(), b"", None, Place::Program)?;
+        // The kernel's own link to the program, not the path it was called by, is what `$ORIGIN` starts from.
+        let real = std::fs::canonicalize(&path).map_err(|error| fail(&error))?;
+        main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
+        main.names = vec![Vec::new()];
+        let mut environment = environment.clone();
+        if std::fs::metadata(&path).is_ok_and(|metadata| secure(&metadata)) {
+            (environment.library_path, environment.preload) = (None, None);
+        }
+        let interpreter = elf.interpreter().map(PathBuf::from);
+        let mut graph = Self {
+            objects: vec![main],
+            requests: Vec::new(),
+            ignored: Vec::new(),
+            interpreter_problem: None,
+            machine: elf.machine(),
+            class64: elf.class64(),
+            rules: Rules::Glibc(System::read(&[], elf.machine())),
+            environment,
+            folders: RefCell::default(),
+            cache: None,
+            interpreter,
+        };
+        // A library is judged as if a program of its kind had been started with it.
+        let loader = match graph.interpreter.clone() {
+            Some(loader) => loader,
+            None if elf.is_dynamic() && !elf.needed().is_empty() => graph.usual_loader(),
+            None => return Ok(graph),
+        };
+        graph.start(&loader);
+        Ok(graph)
+    }
+
+    /// The loader of programs of this kind: a library names none.
+    fn usual_loader(&self) -> PathBuf {
+        match (self.machine, self.class64) {
+            (machine::X86_64, true) => "/lib64/ld-linux-x86-64.so.2".into(),
+            (machine::X86_64, false) => "/libx32/ld-linux-x32.so.2".into(),
+            (machine::X86, _) => "/lib/ld-linux.so.2".into(),
+            (machine::ARM, _) => "/lib/ld-linux-armhf.so.3".into(),
+            (other, _) => format!("/lib/ld-linux-{}.so.1", machine::name(other)).into(),
+        }
+    }
+
+    fn start(&mut self, loader: &Path) {
+        let musl = loader.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-musl-"));
+        match Contents::open(loader) {
+            Err(error) => {
+                self.interpreter_problem = self.interpreter.is_some().then_some(error);
+                if musl || self.interpreter.is_some() {
+                    return;
+                }
+            }
+            Ok(data) if musl => {
+                let _ = data;
+                self.rules = Rules::Musl(system::musl_folders(loader));
+            }
+            Ok(data) => self.rules = Rules::Glibc(System::read(&data, self.machine)),
+        }
+        match self.look(loader) {
+            Look::Usable => {}
+            Look::Missing => self.interpreter_problem = Some(format!("{}: is not there", loader.display())),
+            Look::Foreign(why) | Look::Stopped(why) | Look::Broken(why) => {
+                self.interpreter_problem = Some(format!("{}: {why}", loader.display()));
+            }
+        }
+        if self.interpreter_problem.is_some() {
+            return;
+        }
+        if let Rules::Glibc(system) = &self.rules {
+            self.cache = std::fs::read(&system.cache).ok();
+        }
+        let name = bytes_of(loader.as_os_str()).to_vec();
+        if let Ok(object) = Object::of(loader.to_owned(), &name, None, Place::Loader) {
+            self.objects.push(object);
+        }
+        let mut queue = VecDeque::from([0]);
+        for (name, from) in self.preloads() {
+            if let Err(why) = self.preload(&name, &mut queue) {
+                self.ignored.push((format!("{} ({from})", String::from_utf8_lossy(&name)), why));
+            }
+        }
+        while let Some(by) = queue.pop_front() {
+            for (name, want) in self.objects[by].wants.clone() {
+                let answer = self.load(by, &name, &mut queue);
+                if want == Want::Auxiliary && !matches!(answer, Answer::Object(..)) {
+                    continue;
+                }
+                self.requests.push(Request { by, name: String::from_utf8_lossy(&name).into_owned(), answer });
+            }
+        }
+    }
+
+    fn preload(&mut self, name: &[u8], queue: &mut VecDeque<usize>) -> Result<(), String> {
+        match self.load(0, name, queue) {
+            Answer::Object(..) => Ok(()),
+            Answer::Absent(_) => Err("not found".to_owned()),
+            Answer::Broken(candidate) => Err(candidate.problem()),
+        }
+    }
+
+    /// Names to load before everything, and who says so.
+    fn preloads(&self) -> Vec<(Vec<u8>, &'static str)> {
+        let variable = self.environment.preload.as_deref().map(bytes_of).unwrap_or_default();
+        let musl = matches!(self.rules, Rules::Musl(_));
+        let split = |byte: &u8| *byte == b':' || if musl { byte.is_ascii_whitespace() } else { *byte == b' ' };
+        let mut names: Vec<_> = variable.split(split).map(|name| (name.to_vec(), "LD_PRELOAD")).collect();
+        if !musl {
+            let file = std::fs::read("/etc/ld.so.preload").unwrap_or_default();
+            for line in file.split(|byte| *byte == b'\n') {
+                let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
+                let parts = line.split(|byte| matches!(byte, b':' | b' ' | b'\t'));
+                names.extend(parts.map(|name| (name.to_vec(), "/etc/ld.so.preload")));
+            }
+        }
+        names.retain(|(name, _)| !name.is_empty());
+        names
+    }
+
+    fn load(&mut self, by: usize, name: &[u8], queue: &mut VecDeque<usize>) -> Answer {
+        if let Some(index) = self.already(name) {
+            return Answer::Object(index, Place::Loaded);
+        }
+        let candidates = self.walk(by, name, false);
+        let Some(taken) = candidates.last().filter(|last| last.taken()) else {
+            return Answer::Absent(candidates);
+        };
+        if taken.look != Look::Usable {
+            return Answer::Broken(taken.clone());
+        }
+        let metadata = std::fs::metadata(&taken.path).ok();
+        let file = metadata.as_ref().and_then(id);
+        if let Some(index) = self.objects.iter().position(|object| file.is_some() && object.id == file) {
+            self.objects[index].names.push(name.to_vec());
+            return Answer::Object(index, taken.place.clone());
+        }
+        match Object::of(taken.path.clone(), name, Some(by), taken.place.clone()) {
+            Ok(object) => {
+                self.objects.push(object);
+                queue.push_back(self.objects.len() - 1);
+                Answer::Object(self.objects.len() - 1, taken.place.clone())
+            }
+            Err(error) => Answer::Broken(Candidate { look: Look::Broken(error), ..taken.clone() }),
+        }
+    }
+
+    /// The object of this name that is loaded already.
+    fn already(&self, name: &[u8]) -> Option<usize> {
+        match &self.rules {
+            Rules::Glibc(_) => self.objects.iter().position(|object| object.is_called(name)),
+            Rules::Musl(_) => {
+                let loader = self.objects.iter().position(|object| object.place == Place::Loader);
+                if is_musl_itself(name) {
+                    return loader;
+                }
+                // Only names that were searched for count, not the objects' own.
+                (!name.contains(&b'/'))
+                    .then(|| {
+                        self.objects.iter().position(|object| {
+                            object.names.iter().any(|known| known == name)
+                                || (object.place == Place::Loader && object.is_called(name))
+                        })
+                    })
+                    .flatten()
+            }
+        }
+    }
+
+    /// The file that the loader would take for this name if the object `from` asked for it when everything else is
+    /// loaded (by `dlopen`, for example): usable, or one that it dies of. `None`: there is none.
+    pub fn file(&self, from: usize, name: &str) -> Option<Candidate> {
+        if let Some(index) = self.already(name.as_bytes()) {
+            let object = &self.objects[index];
+            return Some(Candidate { path: object.path.clone(), place: object.place.clone(), look: Look::Usable });
+        }
+        self.walk(from, name.as_bytes(), false).pop().filter(Candidate::taken)
+    }
+
+    /// Every file that could stand for this name, in the loader's order, also behind the one that it takes: the first
+    /// that is usable (or broken) is the one taken, the others are shadowed. Files that are not there are left out.
+    pub fn candidates(&self, from: usize, name: &str) -> Vec<Candidate> {
+        let mut seen = BTreeSet::new();
+        let mut found = self.walk(from, name.as_bytes(), true);
+        found.retain(|candidate| candidate.look != Look::Missing && seen.insert(candidate.path.clone()));
+        found
+    }
+
+    /// Wishes that are not fulfilled: of these the program dies before any of its code runs.
+    pub fn unfulfilled(&self) -> impl Iterator<Item = &Request> + '_ {
+        self.requests.iter().filter(|request| !matches!(request.answer, Answer::Object(..)))
+    }
+
+    /// Symbol versions that an object asks of a library and that this library does not have: the program dies of them
+    /// as well.
+    pub fn missing_versions(&self) -> Vec<MissingVersion> {
+        if matches!(self.rules, Rules::Musl(_)) { Vec::new() } else { versions::missing(self) }
+    }
+
+    /// The object that this name stands for, among those loaded.
+    pub(super) fn called(&self, name: &[u8]) -> Option<&Object> {
+        self.objects.iter().find(|object| object.is_called(name))
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        if let Some(known) = self.folders.borrow().get(path) {
+            return *known;
+        }
+        let found = path.is_dir();
+        self.folders.borrow_mut().insert(path.to_owned(), found);
+        found
+    }
+
+    /// Looks at one file after the other, up to the one that is taken (`all`: to the end).
+    fn walk(&self, by: usize, name: &[u8], all: bool) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        let nothing = [String::new()];
+        let below = match &self.rules {
+            Rules::Glibc(system) => &system.below[..],
+            Rules::Musl(_) => &nothing[..],
+        };
+        let done = |candidates: &[Candidate]| !all && candidates.last().is_some_and(Candidate::taken);
+        for step in self.steps(by, name) {
+            match step {
+                Step::File(path, place) => candidates.push(Candidate { look: self.look(&path), path, place }),
+                Step::List(folders) => {
+                    'list: for (folder, place) in folders {
+                        let there = self.is_folder(&folder);
+                        for below in below {
+                            let folder = if below.is_empty() { folder.clone() } else { folder.join(below) };
+                            let path = folder.join(path_of(name));
+                            let look = match (there, below.is_empty()) {
+                                (false, true) => Look::Missing,
+                                (true, false) if self.is_folder(&folder) => self.look(&path),
+                                (true, true) => self.look(&path),
+                                (_, false) => continue,
+                            };
+                            let stop = below.is_empty() && matches!(look, Look::Stopped(_));
+                            candidates.push(Candidate { path, place: place.clone(), look });
+                            if done(&candidates) {
+                                return candidates;
+                            }
+                            if stop {
+                                break 'list;
+                            }
+                        }
+                    }
+                }
+            }
+            if done(&candidates) {
+                return candidates;
+            }
+        }
+        candidates
+    }
+
+    fn steps(&self, by: usize, name: &[u8]) -> Vec<Step> {
+        match &self.rules {
+            Rules::Glibc(system) => self.glibc_steps(system, by, name),
+            Rules::Musl(folders) => self.musl_steps(folders, by, name),
+        }
+    }
+
+    fn glibc_steps(&self, system: &System, by: usize, name: &[u8]) -> Vec<Step> {
+        let object = &self.objects[by];
+        if name.contains(&b'/') {
+            let path = expand(name, &object.origin, system).map(|name| self.absolute(&name));
+            return path.map(|path| Step::File(path, Place::Path)).into_iter().collect();
+        }
+        let mut steps = Vec::new();
+        if object.runpath.is_none() {
+            // The object that asks, who asked for it, and so on up; then the program, where it was not among them.
+            let mut next = Some(by);
+            let mut with_program = false;
+            while let Some(index) = next {
+                let asking = &self.objects[index];
+                if let Some(rpath) = &asking.rpath {
+                    steps.push(self.rpath_list(system, rpath, asking, Place::Rpath));
+                    with_program |= index == 0;
+                }
+                next = asking.wanted_by;
+            }
+            let program = &self.objects[0];
+            if let (false, true, Some(rpath)) = (with_program, by != 0, &program.rpath) {
+                steps.push(self.rpath_list(system, rpath, program, Place::Rpath));
+            }
+        }
+        if let Some(list) = &self.environment.library_path {
+            let origin = &self.objects[0].origin;
+            let entries = bytes_of(list).split(|byte| matches!(byte, b':' | b';'));
+            let place = |entry: &[u8]| Place::LibraryPath(String::from_utf8_lossy(entry).into_owned());
+            steps.push(self.list(system, entries, origin, place));
+        }
+        if let Some(runpath) = object.runpath.as_ref().filter(|runpath| !runpath.is_empty()) {
+            steps.push(self.rpath_list(system, runpath, object, Place::Runpath));
+        }
+        steps
+            .extend(self.cached(system, object, name).map(|path| Step::File(path, Place::Cache(system.cache.clone()))));
+        if !object.no_system {
+            let folders = system.folders.iter().map(|folder| (folder.clone(), Place::System));
+            steps.push(Step::List(folders.collect()));
+        }
+        steps
+    }
+
+    fn rpath_list(&self, system: &System, text: &[u8], of: &Object, place: fn(PathBuf, String) -> Place) -> Step {
+        let entries = text.split(|byte| *byte == b':');
+        self.list(system, entries, &of.origin, |entry| {
+            place(of.path.clone(), String::from_utf8_lossy(entry).into_owned())
+        })
+    }
+
+    fn list<'text>(
+        &self,
+        system: &System,
+        entries: impl Iterator<Item = &'text [u8]>,
+        origin: &Path,
+        place: impl Fn(&[u8]) -> Place,
+    ) -> Step {
+        let mut folders: Vec<(PathBuf, Place)> = Vec::new();
+        for entry in entries {
+            // An entry that is nothing from the start is the folder of the process.
+            let Some(folder) = expand(entry, origin, system) else { continue };
+            let folder = self.absolute(&folder);
+            if !folders.iter().any(|(known, _)| *known == folder) {
+                folders.push((folder, place(entry)));
+            }
+        }
+        Step::List(folders)
+    }
+
+    fn absolute(&self, bytes: &[u8]) -> PathBuf {
+        self.environment.folder.join(path_of(bytes))
+    }
+
+    /// The cache's file for this name: of the right kind of program, from the best hardware folder.
+    fn cached(&self, system: &System, object: &Object, name: &[u8]) -> Option<PathBuf> {
+        let known = match (self.machine, self.class64) {
+            (machine::X86_64, true) => Some(0x303),
+            (machine::X86_64, false) => Some(0x803),
+            (machine::X86, _) => Some(3),
+            (machine::AARCH64, true) => Some(0xa03),
+            _ => None,
+        };
+        let entries = cache::lookup(self.cache.as_deref()?, name);
+        let fits = |entry: &&cache::Entry<'_>| match known {
+            Some(flags) => entry.flags == flags || entry.flags == 1,
+            // Of another machine's bits the file itself tells.
+            None => entry.flags & 0xff == 3 && self.look(&path_of(entry.path)) == Look::Usable,
+        };
+        let level = |entry: &cache::Entry<'_>| match entry.hwcaps {
+            Some(name) => system.hwcaps.iter().position(|known| known.as_bytes() == name),
+            None => (entry.legacy == 0).then_some(usize::MAX),
+        };
+        let best = entries
+            .iter()
+            .filter(fits)
+            .filter_map(|entry| Some((level(entry)?, entry)))
+            .min_by_key(|(level, _)| *level)
+            .map(|(_, entry)| path_of(entry.path))?;
+        let in_system = || system.folders.iter().any(|folder| best.starts_with(folder));
+        (!object.no_system || !in_system()).then_some(best)
+    }
+
+    fn musl_steps(&self, system: &[(PathBuf, Option<PathBuf>)], by: usize, name: &[u8]) -> Vec<Step> {
+        if name.contains(&b'/') {
+            return vec![Step::File(self.absolute(name), Place::Path)];
+        }
+        let split = |text: &[u8]| -> Vec<Vec<u8>> {
+            let parts = text.split(|byte| matches!(byte, b':' | b'\n'));
+            parts.filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect()
+        };
+        let mut steps = Vec::new();
+        if let Some(list) = &self.environment.library_path {
+            let place = |entry: &[u8]| Place::LibraryPath(String::from_utf8_lossy(entry).into_owned());
+            let entries = split(bytes_of(list));
+            steps.push(Step::List(entries.iter().map(|entry| (self.absolute(entry), place(entry))).collect()));
+        }
+        let mut next = Some(by);
+        while let Some(index) = next {
+            let object = &self.objects[index];
+            // Both kinds are one, and both are inherited.
+            let (text, place): (_, fn(PathBuf, String) -> Place) = match (&object.runpath, &object.rpath) {
+                (Some(text), _) => (Some(text), Place::Runpath),
+                (None, text) => (text.as_ref(), Place::Rpath),
+            };
+            if let Some(text) = text.and_then(|text| origin_alone(text, &object.origin)) {
+                let entries = split(&text).into_iter().map(|entry| {
+                    (self.absolute(&entry), place(object.path.clone(), String::from_utf8_lossy(&entry).into_owned()))
+                });
+                steps.push(Step::List(entries.collect()));
+            }
+            next = object.wanted_by;
+        }
+        let folders =
+            system.iter().map(|(folder, file)| (folder.clone(), file.clone().map_or(Place::System, Place::PathFile)));
+        steps.push(Step::List(folders.collect()));
+        steps
+    }
+
+    /// What the loader makes of a file (`open_verify` and the first checks of `_dl_map_object_from_fd`; musl's
+    /// `map_library` checks less and dies where glibc looks on).
+    fn look(&self, path: &Path) -> Look {
+        use std::io::ErrorKind::{NotFound, PermissionDenied};
+        let metadata = match std::fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => return Look::Missing,
+            Err(error) => return Look::Stopped(error.to_string()),
+        };
+        if metadata.is_dir() {
+            return Look::Broken("is a folder".to_owned());
+        }
+        if !metadata.is_file() {
+            return Look::Broken("is no regular file".to_owned());
+        }
+        if metadata.len() == 0 {
+            return Look::Broken("is empty: file too short".to_owned());
+        }
+        let data = match Contents::open(path) {
+            Ok(data) => data,
+            // Gone, or not for this user.
+            Err(_) => return Look::Missing,
+        };
+        self.judge(&data).unwrap_or(Look::Usable)
+    }
+
+    /// What is wrong with a file; nothing where it can be loaded.
+    fn judge(&self, data: &[u8]) -> Option<Look> {
+        let broken = |why: &str| Some(Look::Broken(why.to_owned()));
+        let musl = matches!(self.rules, Rules::Musl(_));
+        let foreign = |what: String| Some(if musl { Look::Broken(what) } else { Look::Foreign(what) });
+        if data.len() < if self.class64 { 64 } else { 52 } {
+            return broken("file too short");
+        }
+        if !Elf::is_elf(data) {
+            return broken("invalid ELF header");
+        }
+        match (data[4], self.class64) {
+            (1, true) => return foreign("is for 32-bit programs".to_owned()),
+            (2, false) => return foreign("is for 64-bit programs".to_owned()),
+            _ => {}
+        }
+        let elf = match Elf::parse(data) {
+            Ok(elf) => elf,
+            Err(error) => return Some(Look::Broken(error)),
+        };
+        if !musl && !matches!(elf.os_abi(), 0 | 3) {
+            return broken("ELF file OS ABI invalid");
+        }
+        if elf.machine() != self.machine {
+            return foreign(format!("is for {}", machine::name(elf.machine())));
+        }
+        if !matches!(elf.kind(), elf::kind::SHARED | elf::kind::EXECUTABLE) {
+            return broken("only ET_DYN and ET_EXEC can be loaded");
+        }
+        if !elf.segments().any(|segment| segment.kind == PT_DYNAMIC) {
+            return broken("object file has no dynamic section");
+        }
+        // A page of which the file holds nothing is a bus error at the first touch.
+        let pages = |size: u64| size.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+        let end = elf
+            .segments()
+            .filter(|segment| segment.kind == PT_LOAD && segment.file_size != 0)
+            .map(|segment| segment.offset.saturating_add(segment.file_size))
+            .max();
+        match end {
+            None => broken("object file has no loadable segments"),
+            Some(end) if pages(end) > pages(data.len() as u64) => {
+                Some(Look::Broken(format!("is cut off: {} of at least {end} bytes", data.len())))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+impl Candidate {
+    /// Whether the loader looks no further.
+    pub fn taken(&self) -> bool {
+        matches!(self.look, Look::Usable | Look::Broken(_))
+    }
+
+    /// What is wrong with it, in words; empty where nothing is.
+    pub fn problem(&self) -> String {
+        match &self.look {
+            Look::Usable => String::new(),
+            Look::Missing => "is not there".to_owned(),
+            Look::Foreign(why) | Look::Stopped(why) | Look::Broken(why) => why.clone(),
+        }
+    }
+}
+
+/// musl is its own libc, libm, libpthread and so on, whatever number stands behind.
+fn is_musl_itself(name: &[u8]) -> bool {
+    const RESERVED: [&[u8]; 7] = [b"c.", b"pthread.", b"rt.", b"m.", b"dl.", b"util.", b"xnet."];
+    name.strip_prefix(b"lib").is_some_and(|rest| RESERVED.iter().any(|reserved| rest.starts_with(reserved)))
+}
+
+/// glibc's `$ORIGIN`, `$LIB` and `$PLATFORM`, also in braces; another `$` is a letter like others. Nothing where the
+/// result is nothing, though the entry was not.
+fn expand(text: &[u8], origin: &Path, system: &System) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
+        let meanings: [(&[u8], &[u8]); 3] = [
+            (b"ORIGIN", bytes_of(origin.as_os_str())),
+            (b"PLATFORM", system.platform.as_bytes()),
+            (b"LIB", system.lib.as_bytes()),
+        ];
+        let hit = meanings.iter().find_map(|(name, meaning)| token(rest, name).map(|behind| (behind, *meaning)));
+        match hit {
+            Some((behind, meaning)) => {
+                out.extend_from_slice(meaning);
+                rest = behind;
+            }
+            None => out.push(b'$'),
+        }
+    }
+    out.extend_from_slice(rest);
+    (text.is_empty() || !out.is_empty()).then_some(out)
+}
+
+/// What stands behind this token, where it is one.
+fn token<'text>(text: &'text [u8], name: &[u8]) -> Option<&'text [u8]> {
+    if let Some(inner) = text.strip_prefix(b"{") {
+        return inner.strip_prefix(name)?.strip_prefix(b"}");
+    }
+    let behind = text.strip_prefix(name)?;
+    let goes_on = behind.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    (!goes_on).then_some(behind)
+}
+
+/// musl's `$ORIGIN`: with any other `$` the whole path counts for nothing.
+fn origin_alone(text: &[u8], origin: &Path) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
+        out.extend_from_slice(&rest[..at]);
+        let behind = &rest[at + 1..];
+        rest = behind.strip_prefix(b"{ORIGIN}").or_else(|| behind.strip_prefix(b"ORIGIN"))?;
+        out.extend_from_slice(bytes_of(origin.as_os_str()));
+    }
+    out.extend_from_slice(rest);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens() {
+        let mut system = System::read(&[], machine::X86_64);
+        system.lib = "lib64".to_owned();
+        let origin = Path::new("/o");
+        let expanded = |text: &str| expand(text.as_bytes(), origin, &system).map(|out| String::from_utf8(out).unwrap());
+        for (text, meaning) in [
+            ("$ORIGIN", "/o"),
+            ("${ORIGIN}/../$LIB/x", "/o/../lib64/x"),
+            ("$ORIGINAL", "$ORIGINAL"),
+            ("$ORIGIN_", "$ORIGIN_"),
+            ("${ORIGIN", "${ORIGIN"),
+            ("/a/$PLATFORM", "/a/x86_64"),
+            ("$", "$"),
+            ("", ""),
+        ] {
+            assert_eq!(expanded(text).as_deref(), Some(meaning), "{text}");
+        }
+        assert_eq!(origin_alone(b"$ORIGIN:/x/${ORIGIN}", origin).unwrap(), b"/o:/x//o");
+        assert_eq!(origin_alone(b"/x/$LIB", origin), None);
+    }
+
+    #[test]
+    fn names_that_musl_is() {
+        for name in ["libc.so", "libc.musl-x86_64.so.1", "libpthread.so.0", "libm.so.6"] {
+            assert!(is_musl_itself(name.as_bytes()), "{name}");
+        }
+        for name in ["libcudnn.so.9", "libmagic.so", "libdlib.so", "c.so"] {
+            assert!(!is_musl_itself(name.as_bytes()), "{name}");
+        }
+    }
+}

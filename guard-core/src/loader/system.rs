@@ -1,0 +1,159 @@
+//! What a machine's glibc has compiled in, read from the file of its loader: distributions differ, and the file is the
+//! only one that knows.
+
+use std::path::{Path, PathBuf};
+
+use super::path_of;
+use crate::elf::machine;
+
+/// A glibc.
+#[derive(Clone, Debug)]
+pub(super) struct System {
+    /// The folders that it always looks into, in order.
+    pub(super) folders: Vec<PathBuf>,
+    /// What `$LIB` stands for.
+    pub(super) lib: String,
+    /// What `$PLATFORM` stands for.
+    pub(super) platform: String,
+    /// The cache that ldconfig writes.
+    pub(super) cache: PathBuf,
+    /// Folders below `glibc-hwcaps` that this processor may use, best first.
+    pub(super) hwcaps: Vec<String>,
+    /// What is put behind each folder, best first; the last is nothing.
+    pub(super) below: Vec<String>,
+}
+
+impl System {
+    /// From the loader's bytes.
+    pub(super) fn read(loader: &[u8], for_machine: u16) -> Self {
+        let texts = || loader.split(|byte| *byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
+        let version = texts().find_map(|text| release(text.split_once("release version ")?.1));
+        let folders = folders(texts()).unwrap_or_else(|| by_machine(for_machine));
+        let first = folders.first().and_then(|folder| folder.to_str()).unwrap_or_default();
+        let first = first.trim_matches('/');
+        let lib = if texts().any(|text| text == first) {
+            first.to_owned()
+        } else {
+            first.rsplit('/').next().unwrap_or_default().to_owned()
+        };
+        let cache = texts()
+            .find(|text| text.starts_with('/') && text.ends_with("/ld.so.cache"))
+            .unwrap_or("/etc/ld.so.cache")
+            .into();
+        // Only the processor that this runs on can be asked; another's machine code is started by an emulator.
+        let native = for_machine == native();
+        let level = if native { level() } else { 1 };
+        let hwcaps: Vec<String> = texts()
+            .find(|text| text.starts_with("x86-64-v") && text.contains(':'))
+            .unwrap_or_default()
+            .split(':')
+            .filter(|name| name.strip_prefix("x86-64-v").and_then(|n| n.parse().ok()).is_some_and(|n: u8| n <= level))
+            .map(str::to_owned)
+            .collect();
+        let mut platform = machine::name(for_machine).into_owned();
+        let mut below: Vec<String> = hwcaps.iter().map(|name| format!("glibc-hwcaps/{name}")).collect();
+        if version.is_some_and(|version| version < (2, 37)) {
+            below.extend(legacy(for_machine, native, &mut platform));
+        }
+        below.push(String::new());
+        Self { folders, lib, platform, cache, hwcaps, below }
+    }
+}
+
+fn release(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// The compiled-in list: texts one behind the other, each a folder with a slash at its end.
+fn folders<'text>(texts: impl Iterator<Item = &'text str>) -> Option<Vec<PathBuf>> {
+    let mut run = Vec::new();
+    for text in texts {
+        if text.len() > 2 && text.starts_with('/') && text.ends_with('/') && text.contains("/lib") {
+            run.push(path_of(text.as_bytes()));
+        } else if !run.is_empty() {
+            break;
+        }
+    }
+    (!run.is_empty()).then_some(run)
+}
+
+fn by_machine(for_machine: u16) -> Vec<PathBuf> {
+    let triplet = format!("{}-linux-gnu", machine::name(for_machine));
+    [format!("/lib/{triplet}/"), format!("/usr/lib/{triplet}/")]
+        .iter()
+        .map(String::as_str)
+        .chain(["/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"])
+        .map(PathBuf::from)
+        .filter(|folder| folder.is_dir())
+        .collect()
+}
+
+const fn native() -> u16 {
+    if cfg!(target_arch = "x86_64") {
+        machine::X86_64
+    } else if cfg!(target_arch = "aarch64") {
+        machine::AARCH64
+    } else if cfg!(target_arch = "x86") {
+        machine::X86
+    } else {
+        0
+    }
+}
+
+/// The level of the x86-64 psABI that this processor has.
+#[cfg(target_arch = "x86_64")]
+fn level() -> u8 {
+    macro_rules! all { ($($feature:tt)*) => { $(is_x86_feature_detected!($feature))&&* } }
+    let second = all!("cmpxchg16b" "popcnt" "sse3" "sse4.1" "sse4.2" "ssse3");
+    let third = second && all!("avx" "avx2" "bmi1" "bmi2" "f16c" "fma" "lzcnt" "movbe");
+    let fourth = third && all!("avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl");
+    1 + u8::from(second) + u8::from(third) + u8::from(fourth)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+const fn level() -> u8 {
+    1
+}
+
+/// Folders of the old kind, which glibc had up to 2.36: `tls`, the platform and the important hardware capabilities, in
+/// every combination (`_dl_important_hwcaps`). Intel's processors have a platform of their own (`cpu_features.c`).
+fn legacy(for_machine: u16, native: bool, platform: &mut String) -> Vec<String> {
+    let mut names = Vec::new();
+    if for_machine == machine::X86_64 {
+        names.push("x86_64".to_owned());
+        let intel = || std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("GenuineIntel"));
+        if native && level() >= 3 && intel() {
+            if level() >= 4 {
+                names.push("avx512_1".to_owned());
+            }
+            "haswell".clone_into(platform);
+        }
+    }
+    names.push(platform.clone());
+    names.push("tls".to_owned());
+    (1..1_usize << names.len())
+        .rev()
+        .map(|mask| {
+            let parts = (0..names.len()).rev().filter(|bit| mask >> bit & 1 == 1).map(|bit| names[bit].as_str());
+            parts.collect::<Vec<_>>().join("/")
+        })
+        .collect()
+}
+
+/// What musl has: the file with its folders, or the folders compiled in.
+pub(super) fn musl_folders(interpreter: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
+    // `/lib/ld-musl-x86_64.so.1` reads `/etc/ld-musl-x86_64.path`, below the folder in which its `lib` stands.
+    let name = interpreter.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let arch = name.strip_prefix("ld-musl-").and_then(|rest| rest.split('.').next()).unwrap_or_default();
+    let prefix = interpreter.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    let file = prefix.join(format!("etc/ld-musl-{arch}.path"));
+    match std::fs::read(&file) {
+        Ok(text) => text
+            .split(|byte| matches!(byte, b':' | b'\n'))
+            .filter(|folder| !folder.is_empty())
+            .map(|folder| (path_of(folder), Some(file.clone())))
+            .collect(),
+        Err(_) => ["/lib", "/usr/local/lib", "/usr/lib"].iter().map(|folder| (folder.into(), None)).collect(),
+    }
+}

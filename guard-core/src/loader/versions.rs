@@ -1,0 +1,50 @@
+//! Symbol versions: what an object asks of a library (`.gnu.version_r`), against what the library defines
+//! (`.gnu.version_d`). Rule: glibc, `elf/dl-version.c`: a library that defines no versions at all is let through.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::graph::Graph;
+use crate::binary::Contents;
+use crate::elf::Elf;
+
+/// A version that a library lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingVersion {
+    /// `GLIBC_2.38`.
+    pub version: String,
+    /// The library that lacks it.
+    pub library: PathBuf,
+    /// The object that asks for it.
+    pub by: PathBuf,
+}
+
+/// What the loader would die of.
+pub(super) fn missing(graph: &Graph) -> Vec<MissingVersion> {
+    let mut defined: BTreeMap<PathBuf, Option<BTreeSet<String>>> = BTreeMap::new();
+    let mut missing = Vec::new();
+    for object in &graph.objects {
+        let Ok(data) = Contents::open(&object.path) else { continue };
+        let Ok(elf) = Elf::parse(&data) else { continue };
+        for (file, version) in elf.needed_versions() {
+            let Some(library) = graph.called(file.as_bytes()) else { continue };
+            let known = defined.entry(library.path.clone()).or_insert_with(|| definitions(&library.path));
+            if known.as_ref().is_some_and(|known| !known.contains(version)) {
+                missing.push(MissingVersion {
+                    version: version.to_owned(),
+                    library: library.path.clone(),
+                    by: object.path.clone(),
+                });
+            }
+        }
+    }
+    missing
+}
+
+/// The versions that a file defines; `None` where it has none, or cannot be read.
+fn definitions(path: &Path) -> Option<BTreeSet<String>> {
+    let data = Contents::open(path).ok()?;
+    let elf = Elf::parse(&data).ok()?;
+    let names: BTreeSet<_> = elf.defined_versions().map(str::to_owned).collect();
+    (!names.is_empty()).then_some(names)
+}
