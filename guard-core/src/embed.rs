@@ -1,13 +1,311 @@
 //! The door of a build.rs.
 
-/// What `cudaguard::embed!()` does, with options.
-#[derive(Debug, Default)]
-pub struct Embed {}
+mod package;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use crate::env;
+use crate::finding::{Finding, Severity};
+use crate::guard::{self, Guarded};
+use crate::judge;
+use crate::manifest::{Component, Manifest};
+use crate::note;
+use crate::policy::{BuildAction, Policy};
+use crate::stamp;
+use crate::toolchain::Toolchain;
+
+/// What [`embed!`](crate::embed!) does, with options.
+///
+/// ```no_run
+/// cudaguard::Embed::new().archs(["sm_80", "sm_90a", "compute_90"]).cudnn_include("vendor/cudnn/include").embed();
+/// ```
+///
+/// Relative paths are relative to the package.
+#[derive(Clone, Debug, Default)]
+pub struct Embed {
+    policy: Option<PathBuf>,
+    cudnn_include: Option<PathBuf>,
+    archs: Vec<String>,
+    component: Option<Component>,
+}
 
 impl Embed {
-    /// With everything by default.
+    /// With everything as `embed!()` has it.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The policy file, in place of the `cudaguard.toml` of the package or the workspace.
+    #[must_use]
+    pub fn policy(mut self, file: impl Into<PathBuf>) -> Self {
+        self.policy = Some(file.into());
+        self
+    }
+
+    /// The folder of cuDNN's headers, where the build names one that cudaguard would not find.
+    #[must_use]
+    pub fn cudnn_include(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cudnn_include = Some(folder.into());
+        self
+    }
+
+    /// The archs that the build compiles for, in any spelling that a tool has: `sm_90a`, `90a`, `9.0+PTX`,
+    /// `compute_90`.
+    #[must_use]
+    pub fn archs<A: Into<String>>(mut self, archs: impl IntoIterator<Item = A>) -> Self {
+        self.archs.extend(archs.into_iter().map(Into::into));
+        self
+    }
+
+    /// The component's name and version, in place of the package's.
+    #[must_use]
+    pub fn component(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        self.component = Some(Component { name: name.into(), version: version.into() });
+        self
+    }
+
+    /// Judges the toolchain, and tells cargo to link manifest and shim into whatever this package makes, and, from a
+    /// library, into whatever links it.
+    ///
+    /// Where the policy refuses this build, or the policy cannot be read, the reasons go to stderr and the build
+    /// script ends with status 1: cargo shows them as the reason of the failed build.
+    pub fn embed(self) {
+        match self.plan() {
+            Ok(said) => print!("{said}"),
+            Err(why) => {
+                eprintln!("{why}");
+                std::process::exit(1);
+            }
+        }
+    }
+
+    /// What cargo is to be told; an error is why the build may not go on. Nothing is printed before all is known: on a
+    /// failed build cargo shows what went to stdout as well, above the reason.
+    fn plan(&self) -> Result<String, String> {
+        let package = Package::of_cargo()?;
+        let component = self.component.clone().unwrap_or_else(|| package.component.clone());
+        if env::var_os("DOCS_RS").is_some() {
+            return Ok(unguarded(&component, "docs.rs links nothing"));
+        }
+        if is_proc_macro(&package.folder) {
+            return Ok(unguarded(&component, "a procedural macro runs inside the compiler, which a guard would end"));
+        }
+        let policy = self.read_policy(&package)?;
+        let toolchain = self.look(&package, &policy);
+        let mut said = String::new();
+        for finding in Self::judged(&component, &policy, &toolchain, package.release)? {
+            for line in finding.render().lines() {
+                warn(&mut said, line);
+            }
+        }
+        let manifest = Manifest::of(component.clone(), &package.target, &package.profile, &policy, &toolchain);
+        let descriptor = note::encode(&manifest)?;
+        match guard::compile(&descriptor, &component, &package.target, &package.out_dir)? {
+            Guarded::Objects { note, shim } => link(&mut said, &component, &package.out_dir, &note, &shim)?,
+            Guarded::Unguarded(why) => said.push_str(&unguarded(&component, &why)),
+        }
+        announce(&mut said, &package, &component, &policy, &toolchain)?;
+        Ok(said)
+    }
+
+    fn read_policy(&self, package: &Package) -> Result<Policy, String> {
+        let _ = &self.policy;
+        Policy::of_package(&package.folder, &workspace(&package.folder), &package.component.name)
+            .map_err(|error| error.to_string())
+    }
+
+    fn look(&self, package: &Package, _policy: &Policy) -> Toolchain {
+        let _ = (&self.cudnn_include, &self.archs);
+        Toolchain { target: package.target.clone(), release: package.release }
+    }
+
+    /// The findings to say as warnings; an error are those that end the build, as people read them.
+    fn judged(
+        component: &Component,
+        policy: &Policy,
+        toolchain: &Toolchain,
+        release: bool,
+    ) -> Result<Vec<Finding>, String> {
+        let findings: Vec<Finding> = judge::build::judge(policy, toolchain)
+            .into_iter()
+            .map(|finding| finding.of(component.to_string()))
+            .collect();
+        let fatal = findings.iter().any(|finding| finding.severity == Severity::Error);
+        if fatal && policy.action(release) == BuildAction::Deny {
+            let mut text = String::new();
+            for finding in findings.iter().filter(|finding| finding.severity > Severity::Info) {
+                let _ = writeln!(text, "{}", finding.render());
+            }
+            let kind = if release { "release" } else { "dev" };
+            let _ = write!(
+                text,
+                "cudaguard: {component} is not built: its parts do not belong together. cudaguard.toml can say otherwise: \
+                 [build] {kind} = \"warn\", or [allow] with a reason."
+            );
+            return Err(text);
+        }
+        Ok(findings.into_iter().filter(|finding| finding.severity > Severity::Info).collect())
+    }
+}
+
+/// The package being built, as cargo tells its build script.
+struct Package {
+    folder: PathBuf,
+    out_dir: PathBuf,
+    component: Component,
+    target: String,
+    profile: String,
+    release: bool,
+}
+
+impl Package {
+    fn of_cargo() -> Result<Self, String> {
+        let given = |name: &str| {
+            env::var_os(name)
+                .ok_or_else(|| format!("cudaguard::embed!() belongs into a build.rs: cargo has not set {name}"))
+        };
+        let text = |name: &str| given(name).map(|value| value.to_string_lossy().into_owned());
+        let out_dir = PathBuf::from(given("OUT_DIR")?);
+        // cargo calls whatever inherits `release` so.
+        let release = text("PROFILE")? == "release";
+        Ok(Self {
+            folder: given("CARGO_MANIFEST_DIR")?.into(),
+            component: Component { name: text("CARGO_PKG_NAME")?, version: text("CARGO_PKG_VERSION")? },
+            target: text("TARGET")?,
+            profile: profile(&out_dir, release),
+            out_dir,
+            release,
+        })
+    }
+}
+
+/// The profile's name. cargo tells build scripts only what it inherits; the folder has its own name
+/// (`target/bench-lto/build/package-hash/out`), with `debug` for `dev`.
+fn profile(out_dir: &Path, release: bool) -> String {
+    let names: Vec<_> = out_dir.iter().rev().take(4).map(|name| name.to_string_lossy()).collect();
+    match &names[..] {
+        [_, _, build, folder] if build == "build" && folder != "debug" => folder.to_string(),
+        _ if release => "release".to_owned(),
+        _ => "dev".to_owned(),
+    }
+}
+
+/// The workspace's root: the first folder from the package upwards whose manifest says so; without any, the package.
+fn workspace(package: &Path) -> PathBuf {
+    let is_root = |folder: &&Path| in_manifest(folder, |table| table.contains_key("workspace")).unwrap_or(false);
+    package.ancestors().find(is_root).unwrap_or(package).to_owned()
+}
+
+fn is_proc_macro(package: &Path) -> bool {
+    let says = |library: &DeValue<'_>| {
+        let yes = |key: &str| library.get(key).and_then(|value| value.get_ref().as_bool()) == Some(true);
+        let kind = |key: &str| {
+            let kinds = library.get(key).and_then(|value| value.get_ref().as_array());
+            kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind.get_ref().as_str() == Some("proc-macro")))
+        };
+        yes("proc-macro") || yes("proc_macro") || kind("crate-type") || kind("crate_type")
+    };
+    in_manifest(package, |table| table.get("lib").is_some_and(|library| says(library.get_ref()))).unwrap_or(false)
+}
+
+fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
+    let text = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+    let table = DeTable::parse(&text).ok()?;
+    Some(answer(table.get_ref()))
+}
+
+/// Both ways are needed: in a package with a library the archive reaches only the library, so that a binary that does
+/// not use its own library would go without; and only the archive reaches those who link the library. What both reach
+/// holds everything once, by the COMDAT groups of the objects.
+fn link(said: &mut String, component: &Component, out_dir: &Path, note: &Path, shim: &Path) -> Result<(), String> {
+    let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
+    let name = guard::group(component);
+    let archive = out_dir.join(format!("lib{name}.a"));
+    fs::write(&archive, guard::archive(&[("note.o", &read(note)?), ("shim.o", &read(shim)?)]))
+        .map_err(|error| format!("cannot write {}: {error}", archive.display()))?;
+    for object in [note, shim] {
+        tell(said, "rustc-link-arg", text(object)?);
+    }
+    tell(said, "rustc-link-search", &format!("native={}", text(out_dir)?));
+    tell(said, "rustc-link-lib", &format!("static:+whole-archive={name}"));
+    Ok(())
+}
+
+/// Whatever can make this build untrue: the package's own files, what was looked at, what was asked for.
+fn announce(
+    said: &mut String,
+    package: &Package,
+    component: &Component,
+    policy: &Policy,
+    toolchain: &Toolchain,
+) -> Result<(), String> {
+    let mut files = package::files(&package.folder, &package.out_dir);
+    files.extend(policy.path.clone());
+    files.extend(toolchain.files());
+    if let Some(folder) = env::var_os(stamp::VARIABLE) {
+        files.push(stamp::file(Path::new(&folder), component));
+    }
+    files.sort();
+    files.dedup();
+    // cargo takes a file that is not there for one that has changed, each time.
+    for file in files.iter().filter(|file| file.exists()) {
+        tell(said, "rerun-if-changed", text(file)?);
+    }
+    tell(said, "rerun-if-env-changed", stamp::VARIABLE);
+    for variable in env::read_so_far().iter().filter(|name| !stamp::given_by_cargo(name)) {
+        tell(said, "rerun-if-env-changed", variable);
+    }
+    Ok(())
+}
+
+fn text(path: &Path) -> Result<&str, String> {
+    path.to_str()
+        .filter(|text| !text.contains('\n'))
+        .ok_or_else(|| format!("cargo can only be told of paths that are UTF-8 text in one line: {}", path.display()))
+}
+
+/// `cargo:`, not `cargo::`: cargo refuses the newer form where the package's rust-version is older than 1.77.
+fn tell(said: &mut String, key: &str, value: &str) {
+    let _ = writeln!(said, "cargo:{key}={value}");
+}
+
+fn warn(said: &mut String, line: &str) {
+    tell(said, "warning", line);
+}
+
+fn unguarded(component: &Component, why: &str) -> String {
+    let mut said = String::new();
+    let code = crate::finding::Code::Unguarded;
+    warn(&mut said, &format!("{code}: {component} is built without the guard: {why}"));
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_by_the_folder() {
+        for (out_dir, release, expected) in [
+            ("/w/target/debug/build/p-0123/out", false, "dev"),
+            ("/w/target/release/build/p-0123/out", true, "release"),
+            ("/w/target/aarch64-unknown-linux-gnu/release/build/p-0123/out", true, "release"),
+            ("/w/target/bench-lto/build/p-0123/out", true, "bench-lto"),
+            ("/elsewhere", true, "release"),
+            ("/elsewhere", false, "dev"),
+        ] {
+            assert_eq!(profile(Path::new(out_dir), release), expected, "{out_dir}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_build_script_is_told() {
+        let why = env::with(std::collections::BTreeMap::new(), || Embed::new().plan()).unwrap_err();
+        assert_eq!(why, "cudaguard::embed!() belongs into a build.rs: cargo has not set OUT_DIR");
     }
 }

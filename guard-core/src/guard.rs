@@ -108,7 +108,7 @@ fn assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> Strin
     text
 }
 
-/// `cudaguard_note_resnet_2d_rs_5f_0_2e_3_2e_1`: a symbol name of the component's own.
+/// `cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1`: a symbol name of the component's own.
 pub(crate) fn group(component: &Component) -> String {
     let mut name = "cudaguard_note_".to_owned();
     for part in [&component.name, "@", &component.version] {

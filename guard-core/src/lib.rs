@@ -56,3 +56,20 @@ pub mod seal;
 
 #[cfg(feature = "build")]
 pub use embed::Embed;
+
+/// In a build.rs: records what this package is built with, and guards every executable, example and `cdylib` of it and
+/// whatever links its library. [`Embed`] has the options.
+///
+/// ```no_run
+/// // build.rs
+/// fn main() {
+///     cudaguard::embed!();
+/// }
+/// ```
+#[cfg(feature = "build")]
+#[macro_export]
+macro_rules! embed {
+    () => {
+        $crate::Embed::new().embed()
+    };
+}

@@ -1,0 +1,327 @@
+//! The package's own files, as a build script announces them.
+//!
+//! cargo looks at every file of a package until its build script announces the first one; from then on only at those.
+//! So they are announced again here, a folder as one where cargo may look at all that is in it, or else by what it
+//! holds. As with cargo's own rule, what git ignores, the target folder and nested packages do not count.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What to announce for the package in `root`, sorted. `out_dir` is where this build script writes.
+///
+/// A file that is added later is seen where its folder is announced as one.
+pub(super) fn files(root: &Path, out_dir: &Path) -> Vec<PathBuf> {
+    let mut walk = Walk {
+        out_dir: out_dir.canonicalize().unwrap_or_else(|_| out_dir.to_owned()),
+        ignores: Ignore::above(root),
+        inside: BTreeSet::new(),
+        root: root.to_owned(),
+    };
+    let mut found = match walk.folder(root) {
+        Folder::Whole => vec![root.to_owned()],
+        Folder::Parts(parts) => parts,
+    };
+    found.sort();
+    found
+}
+
+enum Folder {
+    Whole,
+    Parts(Vec<PathBuf>),
+}
+
+struct Walk {
+    root: PathBuf,
+    out_dir: PathBuf,
+    /// Rules of the folders from the repository's top down to the one being read; `None` outside of a repository.
+    ignores: Option<Vec<Ignore>>,
+    /// The real paths of the folders being read, so that a link back to one of them is not followed.
+    inside: BTreeSet<PathBuf>,
+}
+
+impl Walk {
+    fn folder(&mut self, folder: &Path) -> Folder {
+        let Ok(real) = folder.canonicalize() else { return Folder::Parts(Vec::new()) };
+        let Ok(entries) = fs::read_dir(folder) else { return Folder::Parts(Vec::new()) };
+        self.inside.insert(real.clone());
+        if folder != self.root {
+            if let (Some(ignores), Some(ignore)) = (&mut self.ignores, Ignore::of(folder)) {
+                ignores.push(ignore);
+            }
+        }
+        let mut whole = true;
+        let mut parts = Vec::new();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            match self.entry(&path) {
+                Some(Folder::Whole) => parts.push(path),
+                Some(Folder::Parts(below)) => {
+                    whole = false;
+                    parts.extend(below);
+                }
+                None => whole = false,
+            }
+        }
+        if let Some(ignores) = &mut self.ignores {
+            if ignores.last().is_some_and(|last| last.folder == folder) && folder != self.root {
+                ignores.pop();
+            }
+        }
+        self.inside.remove(&real);
+        if whole { Folder::Whole } else { Folder::Parts(parts) }
+    }
+
+    /// `None`: not the package's, or not to be looked at.
+    fn entry(&mut self, path: &Path) -> Option<Folder> {
+        let name = path.file_name()?;
+        if name.as_encoded_bytes().starts_with(b".") {
+            return None;
+        }
+        let facts = fs::metadata(path).ok()?;
+        if self.ignored(path, facts.is_dir()) {
+            return None;
+        }
+        if facts.is_file() {
+            return Some(Folder::Whole);
+        }
+        if !facts.is_dir() {
+            return None;
+        }
+        let real = path.canonicalize().ok()?;
+        let back = self.inside.contains(&real);
+        let target = path == self.root.join("target") || self.out_dir.starts_with(&real);
+        if back || target || path.join("CACHEDIR.TAG").is_file() || path.join("Cargo.toml").is_file() {
+            return None;
+        }
+        Some(self.folder(path))
+    }
+
+    fn ignored(&self, path: &Path, is_folder: bool) -> bool {
+        let verdicts = self.ignores.iter().flatten().filter_map(|ignore| ignore.verdict(path, is_folder));
+        verdicts.fold(false, |_, verdict| verdict)
+    }
+}
+
+/// One `.gitignore`. Classes (`[a-z]`) are not read: a file too many costs a rebuild, one too few would lose one.
+struct Ignore {
+    folder: PathBuf,
+    /// In the file's order: the last one that matches decides.
+    rules: Vec<Rule>,
+}
+
+struct Rule {
+    segments: Vec<String>,
+    /// Matches from this folder on, rather than at any depth.
+    anchored: bool,
+    only_folders: bool,
+    ignored: bool,
+}
+
+impl Ignore {
+    /// Those of the folders from the repository's top down to `root`; `None` where there is no repository.
+    fn above(root: &Path) -> Option<Vec<Self>> {
+        let top = root.ancestors().find(|folder| folder.join(".git").exists())?;
+        let mut folders: Vec<&Path> = root.ancestors().take_while(|folder| folder.starts_with(top)).collect();
+        folders.reverse();
+        Some(folders.into_iter().filter_map(Self::of).collect())
+    }
+
+    fn of(folder: &Path) -> Option<Self> {
+        let bytes = fs::read(folder.join(".gitignore")).ok()?;
+        let rules = String::from_utf8_lossy(&bytes).lines().filter_map(Rule::parse).collect();
+        Some(Self { folder: folder.to_owned(), rules })
+    }
+
+    fn verdict(&self, path: &Path, is_folder: bool) -> Option<bool> {
+        let below = path.strip_prefix(&self.folder).ok()?;
+        let names: Option<Vec<&str>> = below.iter().map(|name| name.to_str()).collect();
+        let names = names?;
+        self.rules.iter().rev().find(|rule| rule.matches(&names, is_folder)).map(|rule| rule.ignored)
+    }
+}
+
+impl Rule {
+    fn parse(line: &str) -> Option<Self> {
+        let line = line.trim_end();
+        let (line, ignored) = line.strip_prefix('!').map_or((line, true), |rest| (rest, false));
+        if line.is_empty() || line.starts_with('#') || line.contains(['[', '\\']) {
+            return None;
+        }
+        let (line, only_folders) = line.strip_suffix('/').map_or((line, false), |rest| (rest, true));
+        let anchored = line.contains('/');
+        let segments: Vec<String> = line.trim_start_matches('/').split('/').map(str::to_owned).collect();
+        Some(Self { segments, anchored, only_folders, ignored })
+    }
+
+    fn matches(&self, names: &[&str], is_folder: bool) -> bool {
+        if self.only_folders && !is_folder {
+            return false;
+        }
+        let segments: Vec<&str> = self.segments.iter().map(String::as_str).collect();
+        if self.anchored {
+            return path_matches(&segments, names);
+        }
+        matches!((&segments[..], names.last()), ([pattern], Some(name)) if name_matches(pattern.as_bytes(), name.as_bytes()))
+    }
+}
+
+fn path_matches(patterns: &[&str], names: &[&str]) -> bool {
+    match (patterns.split_first(), names.split_first()) {
+        (None, None) => true,
+        (Some((&"**", [])), rest) => rest.is_some(),
+        (Some((&"**", patterns_left)), _) => {
+            (0..=names.len()).any(|skipped| path_matches(patterns_left, &names[skipped..]))
+        }
+        (Some((pattern, patterns_left)), Some((name, names_left))) => {
+            name_matches(pattern.as_bytes(), name.as_bytes()) && path_matches(patterns_left, names_left)
+        }
+        _ => false,
+    }
+}
+
+/// `*` and `?`, in time that grows with the product of both lengths at most.
+fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(b) if *b == b'?' || *b == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => match star {
+                Some((at, from)) => {
+                    p = at + 1;
+                    n = from + 1;
+                    star = Some((at, n));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|b| *b == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Package(PathBuf);
+
+    impl Package {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let root = std::env::temp_dir().join(format!("cudaguard-package-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&root);
+            let package = Self(root);
+            for (path, text) in files {
+                let path = package.0.join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            package
+        }
+
+        fn announced(&self, root: &str) -> Vec<String> {
+            let root = self.0.join(root);
+            let out_dir = self.0.join("target/debug/build/x/out");
+            let relative = |path: PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            files(&root, &out_dir).into_iter().map(relative).collect()
+        }
+    }
+
+    impl Drop for Package {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_folder_without_anything_foreign_is_announced_as_one() {
+        let package = Package::new("clean", &[("m/Cargo.toml", ""), ("m/src/main.rs", ""), ("m/kernels/a.cu", "")]);
+        assert_eq!(package.announced("m"), [""]);
+    }
+
+    #[test]
+    fn foreign_things_are_left_out() {
+        let package = Package::new(
+            "foreign",
+            &[
+                ("Cargo.toml", ""),
+                ("build.rs", ""),
+                ("src/main.rs", ""),
+                ("kernels/a.cu", ""),
+                ("kernels/.a.cu.swp", ""),
+                (".hidden/x", ""),
+                ("target/debug/build/x/out/note.o", ""),
+                ("elsewhere/CACHEDIR.TAG", ""),
+                ("elsewhere/debug/app", ""),
+                ("member/Cargo.toml", ""),
+                ("member/src/lib.rs", ""),
+            ],
+        );
+        assert_eq!(package.announced(""), ["Cargo.toml", "build.rs", "kernels/a.cu", "src"]);
+    }
+
+    /// A scratch package somewhere under `target`: its own files count all the same.
+    #[test]
+    fn a_package_inside_a_target_folder() {
+        let package =
+            Package::new("inside", &[("target/scratch/p/Cargo.toml", ""), ("target/scratch/p/src/lib.rs", "")]);
+        assert_eq!(package.announced("target/scratch/p"), [""]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_but_not_back() {
+        let package = Package::new("links", &[("p/Cargo.toml", ""), ("p/src/lib.rs", ""), ("shared/k.cu", "")]);
+        std::os::unix::fs::symlink("../shared", package.0.join("p/kernels")).unwrap();
+        assert_eq!(package.announced("p"), [""]);
+        std::os::unix::fs::symlink("..", package.0.join("p/src/loop")).unwrap();
+        std::os::unix::fs::symlink("nowhere", package.0.join("p/dangling")).unwrap();
+        assert_eq!(package.announced("p"), ["Cargo.toml", "kernels", "src/lib.rs"]);
+    }
+
+    #[test]
+    fn what_git_ignores_does_not_count() {
+        let ignore = "# outputs\n*.log\n/results/\ndata/**/cache\n!keep.log\nbuild\n";
+        let files = [
+            ("Cargo.toml", ""),
+            (".gitignore", ignore),
+            ("a.log", ""),
+            ("keep.log", ""),
+            ("results/1.bin", ""),
+            ("src/results/mod.rs", ""),
+            ("src/lib.rs", ""),
+            ("src/.gitignore", "generated.rs\n"),
+            ("src/generated.rs", ""),
+            ("data/x/y/cache/big", ""),
+            ("data/x/in", ""),
+            ("build/out", ""),
+        ];
+        let package = Package::new("ignored", &files);
+        let without = package.announced("");
+        assert!(without.contains(&"results".to_owned()), "outside of a repository nothing is ignored: {without:?}");
+        fs::create_dir(package.0.join(".git")).unwrap();
+        assert_eq!(package.announced(""), ["Cargo.toml", "data/x/in", "keep.log", "src/lib.rs", "src/results"]);
+    }
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, expected) in [
+            ("*.log", "a.log", true),
+            ("*.log", "a.log.txt", false),
+            ("a*b*c", "aXXbYYc", true),
+            ("a*b*c", "aXXbYY", false),
+            ("?.cu", "a.cu", true),
+            ("?.cu", ".cu", false),
+            ("*", "", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(name_matches(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+        }
+    }
+}
