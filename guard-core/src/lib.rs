@@ -61,10 +61,7 @@ pub use embed::Embed;
 /// whatever links its library. [`Embed`] has the options.
 ///
 /// ```no_run
-/// // build.rs
-/// fn main() {
-///     cudaguard::embed!();
-/// }
+/// cudaguard::embed!();
 /// ```
 #[cfg(feature = "build")]
 #[macro_export]

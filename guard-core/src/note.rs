@@ -3,7 +3,7 @@
 use crate::json::Value;
 use crate::manifest::{Linkage, Manifest, REVISION, Requirement, ServedBy};
 use crate::policy::GpuNeed;
-use crate::version::{CudaVersion, DriverRelease, Version};
+use crate::version::CudaVersion;
 
 /// Size of a note's descriptor.
 pub const SIZE: usize = 4096;
@@ -242,12 +242,13 @@ mod read {
     use serde_json::Value;
 
     use super::{
-        CUDNN_DLOPENED, CUDNN_LINKED, CUDNN_PATCH, CUDNN_REQUIRED, CUDNN_STATIC, CudaVersion, DriverRelease, GpuNeed,
-        Linkage, MAGIC, Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, Version, served_flag,
+        CUDNN_DLOPENED, CUDNN_LINKED, CUDNN_PATCH, CUDNN_REQUIRED, CUDNN_STATIC, CudaVersion, GpuNeed, Linkage, MAGIC,
+        Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
     use crate::manifest::{Component, Cudnn};
     use crate::policy::Runtime;
+    use crate::version::{DriverRelease, Version};
 
     pub(super) fn note(bytes: &[u8]) -> Result<Note, String> {
         let note = Bytes(bytes);
@@ -475,6 +476,7 @@ mod tests {
     use crate::finding::Code;
     use crate::manifest::{Component, Cudnn};
     use crate::policy::Runtime;
+    use crate::version::{DriverRelease, Version};
 
     fn rich() -> Manifest {
         let version = Version::new(9, 15, 1);
