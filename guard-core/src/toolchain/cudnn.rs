@@ -1,0 +1,374 @@
+//! cuDNN on the build side: headers, the library that the linker would take, its inner libraries, and the CUDA major
+//! that it is built for. Everything is read from files; nothing of NVIDIA's is run.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::library::{Image, numbers_of};
+use super::places::{Layout, Place, Reach, below, entries, site_packages};
+use super::{Fact, Folder};
+use crate::cudnn::inner_libraries;
+use crate::env;
+use crate::version::Version;
+
+/// One place where cuDNN stands: headers, a library, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cudnn {
+    /// What led to it: `CUDNN_PATH`, `beside the toolkit`, `/usr/include`, …
+    pub found: Vec<String>,
+    /// Its headers.
+    pub headers: Option<Headers>,
+    /// Its library.
+    pub library: Option<Library>,
+}
+
+/// The header that tells a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// `cudnn_version.h`, `cudnn_version_v9.h`, or cuDNN 7's `cudnn.h`.
+    pub path: PathBuf,
+    /// What it says; `None` where it says nothing readable.
+    pub version: Option<Version>,
+}
+
+/// A loader library, `libcudnn.so.9`, and what stands beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Library {
+    /// As found.
+    pub path: PathBuf,
+    /// By its soname.
+    pub major: u32,
+    /// By the inner library's exported word, the real file's name, or the wheel's name.
+    pub version: Option<Fact<Version>>,
+    /// The CUDA major that it is built for.
+    pub cuda_major: Option<Fact<u32>>,
+    /// The inner libraries beside it, by name.
+    pub parts: Vec<Part>,
+    /// Inner libraries that are not there, without which the loader library does not work.
+    pub missing: Vec<String>,
+}
+
+/// One of the inner libraries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// `libcudnn_graph.so.9`.
+    pub file: String,
+    /// Its own version, where it exports one or its real file's name tells it.
+    pub version: Option<Version>,
+}
+
+/// The version in a header's text: `#define CUDNN_MAJOR 9`, …
+pub(super) fn parse_header(text: &str) -> Option<Version> {
+    let number = |name: &str| {
+        text.lines().find_map(|line| {
+            let mut words = line.strip_prefix('#')?.split_whitespace();
+            (words.next() == Some("define") && words.next() == Some(name)).then(|| words.next()?.parse().ok())?
+        })
+    };
+    Some(Version::new(number("CUDNN_MAJOR")?, number("CUDNN_MINOR")?, number("CUDNN_PATCHLEVEL")?))
+}
+
+/// The CUDA majors for which a release of cuDNN was ever published (facts: cuDNN, `[wheel_builds]` and the support
+/// matrices). An upper end that is not reached yet is open.
+pub fn cuda_majors(version: Version) -> std::ops::RangeInclusive<u32> {
+    let (major, minor) = (version.major, version.minor);
+    let from = match major {
+        ..=7 => 0,
+        8 => 10,
+        9 if minor < 11 => 11,
+        _ => 12,
+    };
+    let to = match major {
+        ..=7 => 10,
+        8 if minor < 8 => 11,
+        8 => 12,
+        9 if minor < 12 => 12,
+        _ => u32::MAX,
+    };
+    from..=to
+}
+
+pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
+    let mut damaged = None;
+    for name in ["cudnn_version.h", "cudnn_version_v9.h", "cudnn_version_v8.h", "cudnn.h", "cudnn_v9.h", "cudnn_v8.h"] {
+        let path = folder.join(name);
+        let Ok(text) = std::fs::read(&path) else { continue };
+        let version = parse_header(&String::from_utf8_lossy(&text));
+        if version.is_some() {
+            return Some(Headers { path, version });
+        }
+        // cuDNN 8's and 9's cudnn.h says no version by itself.
+        damaged.get_or_insert(Headers { path, version: None });
+    }
+    damaged
+}
+
+pub(super) fn library_in(folder: &Path) -> Option<Library> {
+    let named = folder.join("libcudnn.so");
+    let path = if named.is_file() {
+        named
+    } else {
+        // Wheels have no link of this name. The newest major, and of one major the soname itself.
+        let mut found: Vec<_> = entries(folder, "libcudnn.so.").into_iter().filter(|file| file.is_file()).collect();
+        found.sort_by_key(|file| (std::cmp::Reverse(numbers(file).first().copied()), numbers(file).len()));
+        found.into_iter().next()?
+    };
+    library(&path)
+}
+
+fn numbers(file: &Path) -> Vec<u32> {
+    numbers_of(&file.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// The library of this file; `None` where not even its major can be told.
+pub(super) fn library(path: &Path) -> Option<Library> {
+    let real = path.canonicalize().ok()?;
+    let folder = real.parent()?;
+    let by_name = |file: &Path| match numbers(file)[..] {
+        [major, minor, patch, ..] => Some(Version::new(major, minor, patch)),
+        _ => None,
+    };
+    let soname = std::fs::read(&real).ok().filter(|data| data.len() < 1 << 24).and_then(|data| {
+        let soname = crate::elf::Elf::parse(&data).ok()?.soname()?.to_owned();
+        numbers_of(&soname).first().copied()
+    });
+    let major = soname.or_else(|| numbers(&real).first().copied()).or_else(|| numbers(path).first().copied())?;
+
+    let suffix = format!(".so.{major}");
+    let needed: Vec<_> = inner_libraries(major).to_vec();
+    let mut names: BTreeSet<String> = needed.iter().map(|(name, _)| (*name).to_owned()).collect();
+    names.extend(entries(folder, "libcudnn_").iter().filter_map(|file| {
+        let name = file.file_name()?.to_str()?;
+        name.ends_with(&suffix).then(|| name.to_owned())
+    }));
+    let mut parts = Vec::new();
+    let mut missing = Vec::new();
+    let mut cuda_major = None;
+    let mut word: Option<Fact<Version>> = None;
+    for name in names {
+        let file = folder.join(&name);
+        let Ok(real) = file.canonicalize() else {
+            missing.push(name);
+            continue;
+        };
+        let symbol = name.trim_start_matches("lib").trim_end_matches(&suffix).to_owned() + "_version";
+        // Engines and heuristics export none, and are the large ones.
+        let asked = needed.iter().any(|(needed, _)| *needed == name) || symbol.contains("adv") || symbol.contains("_ops");
+        let mut image = asked.then(|| Image::open(&real).ok()).flatten();
+        let exported = image.as_mut().and_then(|image| image.exported_u32(&symbol)).map(Version::from_packed);
+        if let (Some(version), None, true) = (exported, &word, needed.first().is_some_and(|(first, _)| *first == name)) {
+            word = Some(Fact { value: version, source: format!("{symbol} in {}", file.display()) });
+        }
+        if cuda_major.is_none() {
+            cuda_major = image.as_mut().and_then(|image| cuda_major_of(image, &file));
+        }
+        parts.push(Part { file: name, version: exported.or_else(|| by_name(&real)) });
+    }
+    let version = word
+        .or_else(|| by_name(&real).map(|value| Fact { value, source: format!("file name {}", real.display()) }))
+        .or_else(|| dist_info(folder).map(|(version, _, source)| Fact { value: version, source }))
+        .filter(|version| version.value.major == major);
+    let cuda_major = cuda_major
+        .or_else(|| dist_info(folder).and_then(|(_, cuda, source)| Some(Fact { value: cuda?, source })))
+        .or_else(|| package(folder, major));
+    Some(Library { path: path.to_owned(), major, version, cuda_major, parts, missing })
+}
+
+/// The CUDA major that an inner library tells: by the libraries it needs (up to 8.7), the folders it looks for them in
+/// (from 9.17 on), the names it loads (8), or the PTX of its kernels (all).
+fn cuda_major_of(image: &mut Image, file: &Path) -> Option<Fact<u32>> {
+    for text in image.dynamic_texts() {
+        if let Some(major) = text.strip_prefix("libcublas.so.").and_then(|rest| rest.parse().ok()) {
+            return Some(Fact { value: major, source: format!("{} needs {text}", file.display()) });
+        }
+        let folder = text.split(['/', ':']).find(|part| part.starts_with("cu1"));
+        if let Some(major) = folder.and_then(|name| name[2..].parse().ok()) {
+            return Some(Fact { value: major, source: format!("{} looks into ../cu{major}/lib", file.display()) });
+        }
+    }
+    if let Some(major) = image.number_after("libcublas.so.") {
+        return Some(Fact { value: major, source: format!("{} loads libcublas.so.{major}", file.display()) });
+    }
+    // CUDA 11 writes PTX ISA 7.x, 12 8.x, 13 9.x (facts: toolkits, `ptx_isa_max`); what comes after is not known.
+    let (major, minor) = image.ptx_isa()?;
+    (7..=9).contains(&major).then(|| Fact {
+        value: u32::from(major) + 4,
+        source: format!("{} holds PTX {major}.{minor}, which CUDA {} writes", file.display(), major + 4),
+    })
+}
+
+/// What a wheel's metadata folder tells of the wheel that `nvidia/cudnn/lib` belongs to:
+/// `nvidia_cudnn_cu12-9.1.0.70.dist-info`.
+fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
+    if !folder.ends_with("nvidia/cudnn/lib") {
+        return None;
+    }
+    let site = folder.ancestors().nth(3)?;
+    entries(site, "nvidia_cudnn").into_iter().find_map(|entry| {
+        let name = entry.file_name()?.to_str()?.strip_suffix(".dist-info")?;
+        let (package, version) = name.rsplit_once('-')?;
+        let cuda = package.strip_prefix("nvidia_cudnn_cu").and_then(|number| number.parse().ok());
+        Some((version.parse().ok()?, cuda, format!("wheel {name}")))
+    })
+}
+
+/// What the package that put it there says: Debian's `libcudnn9-cuda-12`, conda's `cuda-version >=12`.
+fn package(folder: &Path, major: u32) -> Option<Fact<u32>> {
+    let system_root = folder.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
+    let triplet_folder = folder.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
+    if let Some(root) = system_root.filter(|_| triplet_folder) {
+        let prefix = format!("libcudnn{major}-cuda-");
+        let lists = entries(&root.join("var/lib/dpkg/info"), &prefix);
+        let mut majors: Vec<u32> = lists.iter().filter_map(|file| number_in(file, &prefix)).collect();
+        majors.dedup();
+        // Two packages cannot both own the files.
+        if let [cuda] = majors[..] {
+            return Some(Fact { value: cuda, source: format!("package libcudnn{major}-cuda-{cuda}") });
+        }
+    }
+    let meta = folder.parent()?.join("conda-meta");
+    ["cudnn-", "libcudnn-"].iter().flat_map(|prefix| entries(&meta, prefix)).find_map(|file| {
+        let text = std::fs::read_to_string(&file).ok()?;
+        let (_, rest) = text.split_once("\"cuda-version >=")?;
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
+        Some(Fact { value: digits.parse().ok()?, source })
+    })
+}
+
+fn number_in(file: &Path, prefix: &str) -> Option<u32> {
+    let rest = file.file_name()?.to_str()?.strip_prefix(prefix)?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Variables that name cuDNN's root, in the order of most build scripts.
+const ROOTS: &[&str] = &["CUDNN_PATH", "CUDNN_HOME", "CUDNN_ROOT", "CUDNN_ROOT_DIR"];
+
+/// Every folder in which cuDNN's headers or libraries may stand, the surest first, each with what led there.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    pub(super) includes: Vec<Folder>,
+    pub(super) libraries: Vec<Folder>,
+}
+
+/// `toolkits`: roots of the toolkits found, those in use first.
+pub(super) fn search(system_root: &Path, layout: &Layout, toolkits: &[Place], link_first: &[Folder]) -> Search {
+    let mut search = Search::default();
+    let mut include = |folder: PathBuf, source: &str, reach: Reach| {
+        search.includes.push(Folder { path: folder, source: source.to_owned(), reach });
+    };
+    let mut libraries = Vec::new();
+    let mut library = |folder: PathBuf, source: &str, reach: Reach| {
+        libraries.push(Folder { path: folder, source: source.to_owned(), reach });
+    };
+    let named = |name: &str| env::var_os(name).map(PathBuf::from);
+
+    if let Some(folder) = named("CUDNN_INCLUDE_DIR") {
+        include(folder, "CUDNN_INCLUDE_DIR", Reach::Named);
+    }
+    // A file or a folder; cudarc takes CUDNN_LIB for a root as well.
+    let mut beside = Vec::new();
+    for name in ["CUDNN_LIBRARY", "CUDNN_LIB"] {
+        let Some(folder) = named(name) else { continue };
+        let folder = if folder.is_dir() { folder } else { folder.parent().map(Path::to_owned).unwrap_or(folder) };
+        library(folder.clone(), name, Reach::Named);
+        for below in layout.libraries(&folder) {
+            library(below, name, Reach::Named);
+        }
+        beside.extend([(folder.join("include"), name), (folder.join("../include"), name)]);
+    }
+    for name in ROOTS {
+        let Some(root) = named(name) else { continue };
+        for folder in layout.includes(&root).into_iter().chain([root.clone()]) {
+            include(folder, name, Reach::Named);
+        }
+        for folder in layout.libraries(&root).into_iter().chain([root]) {
+            library(folder, name, Reach::Named);
+        }
+    }
+    for (folder, name) in beside {
+        include(folder, name, Reach::Named);
+    }
+    for folder in link_first {
+        library(folder.path.clone(), &folder.source, Reach::Named);
+    }
+    for place in toolkits {
+        let source = format!("beside the toolkit ({})", place.source);
+        for folder in layout.includes(&place.root) {
+            include(folder, &source, place.reach);
+        }
+        for folder in layout.libraries(&place.root) {
+            library(folder, &source, place.reach);
+        }
+        // A cu13 wheel's root has cuDNN as its neighbour.
+        let wheel = place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join("cudnn"));
+        if let Some(wheel) = wheel {
+            include(wheel.join("include"), &source, place.reach);
+            library(wheel.join("lib"), &source, place.reach);
+        }
+    }
+    for usual in ["/usr/local", "/usr"] {
+        let root = below(system_root, usual);
+        for folder in layout.includes(&root) {
+            include(folder, "the system", Reach::Usual);
+        }
+        let wide = if layout.cross { None } else { Some(root.join("lib64")) };
+        for folder in layout.libraries(&root).into_iter().chain(wide) {
+            library(folder, "the system", Reach::Usual);
+        }
+    }
+    if let Some(conda) = named("CONDA_PREFIX") {
+        include(conda.join("include"), "CONDA_PREFIX", Reach::Listed);
+        library(conda.join("lib"), "CONDA_PREFIX", Reach::Listed);
+    }
+    for site in site_packages() {
+        include(site.join("nvidia/cudnn/include"), "VIRTUAL_ENV (wheel nvidia/cudnn)", Reach::Listed);
+        library(site.join("nvidia/cudnn/lib"), "VIRTUAL_ENV (wheel nvidia/cudnn)", Reach::Listed);
+    }
+    search.libraries = libraries;
+    search
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_all_majors() {
+        let eight = "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n";
+        assert_eq!(parse_header(eight), Some(Version::new(8, 9, 7)));
+        // cuDNN 7's cudnn.h, aligned with blanks.
+        let seven = "/* x */\n#define CUDNN_MAJOR 7\n#define  CUDNN_MINOR   6\n#define CUDNN_PATCHLEVEL 5\n";
+        assert_eq!(parse_header(seven), Some(Version::new(7, 6, 5)));
+        assert_eq!(parse_header("#define CUDNN_MAJOR\n#define CUDNN_MINOR x\n#define"), None);
+        assert_eq!(parse_header(""), None);
+    }
+
+    #[test]
+    fn which_cuda_a_release_was_made_for() {
+        for (version, cuda, made) in [
+            ("7.6.5", 10, true),
+            ("7.6.5", 11, false),
+            ("8.5.0", 11, true),
+            ("8.5.0", 12, false),
+            ("8.9.7", 12, true),
+            ("8.9.7", 13, false),
+            ("9.1.0", 11, true),
+            ("9.1.0", 13, false),
+            ("9.10.2", 11, true),
+            ("9.11.0", 11, false),
+            ("9.12.0", 13, true),
+            ("9.28.0", 12, true),
+            ("10.0.0", 14, true),
+        ] {
+            assert_eq!(cuda_majors(version.parse().unwrap()).contains(&cuda), made, "{version} for CUDA {cuda}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn parsers_never_panic(text: String) {
+            let _ = parse_header(&text);
+        }
+    }
+}

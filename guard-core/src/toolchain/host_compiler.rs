@@ -1,0 +1,122 @@
+//! The host compiler that nvcc would call: which, and of which release. What runs it stands apart from what reads its
+//! answer.
+
+use std::path::PathBuf;
+
+use crate::version::Version;
+
+/// A host compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostCompiler {
+    /// The program.
+    pub path: PathBuf,
+    /// What chose it: `NVCC_CCBIN`, `-ccbin in NVCC_PREPEND_FLAGS`, `PATH`, …
+    pub source: String,
+    /// Who made it.
+    pub family: Family,
+    /// Its release; `None` where it does not say.
+    pub version: Option<Version>,
+}
+
+/// Makers of compilers that nvcc knows to tell apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// GNU.
+    Gcc,
+    /// LLVM.
+    Clang,
+    /// Another, or not known.
+    #[default]
+    Other,
+}
+
+impl Family {
+    /// `gcc`, `clang`; empty for another.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gcc => "gcc",
+            Self::Clang => "clang",
+            Self::Other => "",
+        }
+    }
+}
+
+/// The host compilers that a toolkit takes, as its `crt/host_config.h` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The newest major of gcc.
+    pub gcc_max: Option<u32>,
+    /// Below this major of clang.
+    pub clang_below: Option<u32>,
+    /// The file.
+    pub source: String,
+}
+
+/// The release in what `g++ --version` prints.
+pub(super) fn parse(text: &str) -> (Family, Option<Version>) {
+    let first = text.lines().next().unwrap_or_default();
+    if let Some((_, rest)) = first.split_once("clang version ") {
+        return (Family::Clang, leading(rest));
+    }
+    if !text.contains("Free Software Foundation") {
+        return (Family::Other, None);
+    }
+    // `g++ (Debian 12.2.0-14) 12.2.0`, `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`: behind the first parenthesis.
+    let rest = first.split_once(')').map_or(first, |(_, rest)| rest);
+    (Family::Gcc, rest.split_whitespace().find_map(leading))
+}
+
+/// The version at the start of a text: `14.0.6-1` → 14.0.6, `15` → 15.0.0.
+fn leading(text: &str) -> Option<Version> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let text = text[..end].trim_end_matches('.');
+    text.parse().ok().or_else(|| text.parse().ok().map(|major| Version::new(major, 0, 0)))
+}
+
+/// The limits in the text of a `crt/host_config.h`: what its own error messages say.
+pub(super) fn parse_limits(text: &str) -> (Option<u32>, Option<u32>) {
+    let number_after = |before: &str| {
+        let (_, rest) = text.split_once(before)?;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..end].parse().ok()
+    };
+    (number_after("gcc versions later than "), number_after("clang version must be less than "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_compilers() {
+        const FSF: &str = "\nCopyright (C) 2022 Free Software Foundation, Inc.\n";
+        for (text, family, version) in [
+            (format!("g++ (Debian 12.2.0-14+deb12u1) 12.2.0{FSF}"), Family::Gcc, Some("12.2.0")),
+            (format!("gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3){FSF}"), Family::Gcc, Some("11.4.1")),
+            (format!("x86_64-conda-linux-gnu-c++ (conda-forge gcc 13.3.0-1) 13.3.0{FSF}"), Family::Gcc, Some("13.3.0")),
+            (format!("gcc (GCC) 15{FSF}"), Family::Gcc, Some("15.0")),
+            ("Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n".to_owned(), Family::Clang, Some("14.0.6")),
+            ("Ubuntu clang version 18.1.3 (1ubuntu1)\n".to_owned(), Family::Clang, Some("18.1.3")),
+            ("icpx 2024".to_owned(), Family::Other, None),
+            (String::new(), Family::Other, None),
+        ] {
+            assert_eq!(parse(&text), (family, version.map(|version| version.parse().unwrap())), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_of_real_toolkits() {
+        const TEXT: &str = "#error -- unsupported GNU version! gcc versions later than 11 are not supported! The nvcc \
+                            flag\n#error -- unsupported clang version! clang version must be less than 15 and greater \
+                            than 3.2 .";
+        assert_eq!(parse_limits(TEXT), (Some(11), Some(15)));
+        assert_eq!(parse_limits("#error -- unsupported GNU version! gcc versions later than"), (None, None));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn parsers_never_panic(text: String) {
+            let _ = (parse(&text), parse_limits(&text));
+        }
+    }
+}

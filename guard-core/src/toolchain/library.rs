@@ -1,0 +1,186 @@
+//! What a shared library's file tells of itself: read by position, since cuDNN's inner libraries have up to 600 MB of
+//! which a question needs some hundred KB.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::elf::{Elf, tag};
+
+/// A larger `.rodata` is not searched: of the libraries asked here only cuDNN 9.28's graph (24 MB) exceeds it.
+const MOST_RODATA: u64 = 4 << 20;
+
+/// A library in memory with holes: as long as its file, but read only where somebody asked; the rest is zeros that the
+/// system never has to provide.
+pub(super) struct Image {
+    file: File,
+    bytes: Vec<u8>,
+}
+
+impl Image {
+    /// Reads the headers and the tables of names. The error says in words what is wrong with the file.
+    pub(super) fn open(path: &Path) -> Result<Self, String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let length = file.metadata().map_err(|error| error.to_string())?.len();
+        let length = usize::try_from(length).map_err(|_| "is too large".to_owned())?;
+        let mut image = Self { file, bytes: vec![0; length] };
+        image.load(0, 4096)?;
+        let elf = Elf::parse(&image.bytes).map_err(|_| "is not an ELF file".to_owned());
+        // The section table stands at the end; where it does is in the first bytes.
+        let at = u64::from_le_bytes(image.bytes.get(40..48).and_then(|at| at.try_into().ok()).unwrap_or_default());
+        if elf?.class64() {
+            image.load(at, (length as u64).saturating_sub(at).min(64 << 10))?;
+        }
+        let elf = Elf::parse(&image.bytes)?;
+        let tables: Vec<(u64, u64)> = elf
+            .sections()
+            // PROGBITS and NOBITS are the large ones.
+            .filter(|section| !matches!(section.kind, 0 | 1 | 8))
+            .map(|section| (section.offset, section.size))
+            .chain(elf.segments().filter(|segment| segment.kind == 2).map(|segment| (segment.offset, segment.file_size)))
+            .collect();
+        for (at, size) in tables {
+            image.load(at, size)?;
+        }
+        Ok(image)
+    }
+
+    fn elf(&self) -> Option<Elf<'_>> {
+        Elf::parse(&self.bytes).ok()
+    }
+
+    fn load(&mut self, at: u64, size: u64) -> Result<(), String> {
+        let Ok(from) = usize::try_from(at) else { return Ok(()) };
+        let to = usize::try_from(at.saturating_add(size)).unwrap_or(usize::MAX).min(self.bytes.len());
+        if from < to {
+            read_at(&mut self.file, at, &mut self.bytes[from..to]).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The value of an exported 4-byte object.
+    pub(super) fn exported_u32(&mut self, name: &str) -> Option<u32> {
+        let elf = self.elf()?;
+        let address = elf.dynamic_symbols().find(|symbol| symbol.exported() && symbol.is(name))?.value;
+        let at = elf.segments().find_map(|segment| {
+            let into = address.checked_sub(segment.addr).filter(|into| segment.kind == 1 && *into < segment.file_size)?;
+            segment.offset.checked_add(into)
+        })?;
+        self.load(at, 4).ok()?;
+        self.elf()?.exported_u32(name)
+    }
+
+    /// Its DT_NEEDED, RPATH and RUNPATH.
+    pub(super) fn dynamic_texts(&self) -> Vec<String> {
+        let Some(elf) = self.elf() else { return Vec::new() };
+        // The strings may lie in a segment whose section was not read; then there is nothing.
+        [tag::NEEDED, tag::RPATH, tag::RUNPATH]
+            .into_iter()
+            .flat_map(|tag| elf.dynamic_texts(tag).map(|text| String::from_utf8_lossy(text).into_owned()))
+            .collect()
+    }
+
+    /// The number that follows `before` in the texts of `.rodata`: 12 for `libcublas.so.` and `libcublas.so.12`.
+    pub(super) fn number_after(&mut self, before: &str) -> Option<u32> {
+        let (at, size) = self
+            .elf()?
+            .section_named(".rodata")
+            .map(|section| (section.offset, section.size))
+            .filter(|(_, size)| *size <= MOST_RODATA)?;
+        self.load(at, size).ok()?;
+        let data = self.elf()?.section_named(".rodata")?.data;
+        data.windows(before.len()).enumerate().filter(|(_, window)| *window == before.as_bytes()).find_map(|(at, _)| {
+            let digits: String =
+                data[at + before.len()..].iter().take_while(|b| b.is_ascii_digit()).map(|b| char::from(*b)).collect();
+            digits.parse().ok()
+        })
+    }
+
+    /// The PTX ISA of the first PTX among its kernels, (major, minor). Headers only, nothing is unpacked (the format:
+    /// containers of entries, each entry's header 64 bytes and more).
+    pub(super) fn ptx_isa(&mut self) -> Option<(u16, u16)> {
+        const CONTAINER: u32 = 0xba55_ed50;
+        const PTX: u16 = 1;
+        let section = self.elf()?.section_named(".nv_fatbin")?;
+        let end = section.offset.checked_add(section.size)?;
+        let mut at = section.offset;
+        // Of cuDNN's core libraries the eighth entry at the latest is PTX; a file that has none is not walked through.
+        for _ in 0..64 {
+            let container = self.header(at, end)?;
+            if u32_of(&container, 0) != CONTAINER {
+                return None;
+            }
+            let stop = at.checked_add(16)?.checked_add(u64_of(&container, 8))?.min(end);
+            at = at.checked_add(16)?;
+            while at < stop {
+                let entry = self.header(at, stop)?;
+                if u16_of(&entry, 0) == PTX {
+                    return Some((u16_of(&entry, 26), u16_of(&entry, 24)));
+                }
+                let size = u64::from(u32_of(&entry, 4)).checked_add(u64_of(&entry, 8))?;
+                at = at.checked_add(size.max(1))?;
+            }
+            // Containers are aligned to 8.
+            at = stop.checked_next_multiple_of(8)?;
+        }
+        None
+    }
+
+    fn header(&mut self, at: u64, end: u64) -> Option<[u8; 32]> {
+        let mut header = [0; 32];
+        (at.checked_add(32)? <= end).then_some(())?;
+        read_at(&mut self.file, at, &mut header).ok()?;
+        Some(header)
+    }
+}
+
+fn u16_of(bytes: &[u8; 32], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_of(bytes: &[u8; 32], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn u64_of(bytes: &[u8; 32], at: usize) -> u64 {
+    u64::from(u32_of(bytes, at)) | u64::from(u32_of(bytes, at + 4)) << 32
+}
+
+fn read_at(file: &mut File, at: u64, into: &mut [u8]) -> std::io::Result<()> {
+    use std::io::{Seek, SeekFrom};
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(into)
+}
+
+/// The numbers behind `.so.` in a library's file name: `libcudart.so.13.0.96` → [13, 0, 96].
+pub(super) fn numbers_of(file: &str) -> Vec<u32> {
+    let Some((_, suffix)) = file.split_once(".so.") else { return Vec::new() };
+    suffix.split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_behind_so() {
+        assert_eq!(numbers_of("libcudart.so.13.0.96"), [13, 0, 96]);
+        assert_eq!(numbers_of("libcudnn.so"), Vec::<u32>::new());
+        assert_eq!(numbers_of("libx.so.1.x"), [1]);
+    }
+
+    #[test]
+    fn what_is_no_library() {
+        assert!(Image::open(Path::new("/nowhere")).is_err());
+        assert!(Image::open(Path::new("/dev/null")).is_err());
+        assert!(Image::open(Path::new(file!())).is_err());
+    }
+
+    /// Any ELF file will do: the test's own.
+    #[test]
+    fn holes_do_not_matter() {
+        let image = Image::open(&std::env::current_exe().unwrap()).unwrap();
+        let texts = image.dynamic_texts();
+        assert!(texts.iter().any(|text| text.starts_with("libc.so")), "{texts:?}");
+    }
+}

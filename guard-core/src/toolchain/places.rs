@@ -1,0 +1,235 @@
+//! Where toolkits and their parts stand: variables, usual folders, layouts of packages. The orders follow what build
+//! scripts do (cudaforge, cudarc, bindgen_cuda, PyTorch, CMake's `FindCUDAToolkit`).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::env;
+
+/// Folder names that depend on the target.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Folders below a toolkit's `targets/`.
+    pub(super) targets: &'static [&'static str],
+    /// Debian's multiarch names.
+    pub(super) triplets: &'static [&'static str],
+    /// The target is not the building machine's kind: then only the target's own tree counts.
+    pub(super) cross: bool,
+}
+
+impl Layout {
+    /// Of a target triple, seen from a machine of this architecture (`std::env::consts::ARCH`).
+    pub(super) fn of(target: &str, machine: &str) -> Self {
+        let arch = target.split('-').next().unwrap_or_default();
+        let (targets, triplets): (&[&str], &[&str]) = match arch {
+            "x86_64" => (&["x86_64-linux"], &["x86_64-linux-gnu"]),
+            // Servers and Jetson have a tree each.
+            "aarch64" => (&["sbsa-linux", "aarch64-linux"], &["aarch64-linux-gnu"]),
+            "powerpc64le" => (&["ppc64le-linux"], &["powerpc64le-linux-gnu"]),
+            "armv7" | "arm" => (&["armv7-linux-gnueabihf"], &["arm-linux-gnueabihf"]),
+            _ => (&[], &[]),
+        };
+        Self { targets, triplets, cross: !arch.is_empty() && arch != machine }
+    }
+
+    /// Folders with headers in a toolkit's root, or in `/usr`, best first.
+    pub(super) fn includes(&self, root: &Path) -> Vec<PathBuf> {
+        let mut folders: Vec<_> = self.targets.iter().map(|name| root.join("targets").join(name).join("include")).collect();
+        folders.extend(self.triplets.iter().map(|name| root.join("include").join(name)));
+        if !self.cross {
+            folders.push(root.join("include"));
+        }
+        folders
+    }
+
+    /// Folders with libraries in a toolkit's root, or in `/usr`, best first.
+    pub(super) fn libraries(&self, root: &Path) -> Vec<PathBuf> {
+        let mut folders: Vec<_> = self.targets.iter().map(|name| root.join("targets").join(name).join("lib")).collect();
+        folders.extend(self.triplets.iter().map(|name| root.join("lib").join(name)));
+        if !self.cross {
+            folders.extend([root.join("lib64"), root.join("lib")]);
+        }
+        folders
+    }
+}
+
+/// How surely a build looks at a place by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// A variable names it.
+    Named,
+    /// Build scripts try it without being told.
+    Usual,
+    /// No build script of cargo's world looks there: listed, never in use unless something else leads there.
+    Listed,
+}
+
+/// A folder that may be a toolkit's root.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The folder.
+    pub(super) root: PathBuf,
+    /// What led to it.
+    pub(super) source: String,
+    /// How surely it is looked at.
+    pub(super) reach: Reach,
+}
+
+/// Variables that name a toolkit's root, in the order of most build scripts.
+pub(super) const ROOTS: &[&str] = &["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CUDAToolkit_ROOT"];
+
+/// The folder below the system's root: `/usr/local/cuda` → `<system_root>/usr/local/cuda`.
+pub(super) fn below(system_root: &Path, path: &str) -> PathBuf {
+    system_root.join(path.trim_start_matches('/'))
+}
+
+/// Entries of a folder whose names begin so, sorted by name; none where the folder cannot be read.
+pub(super) fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found
+}
+
+/// The version at the end of a folder's name: `cuda-12.9` → [12, 9].
+pub(super) fn version_in_name(folder: &Path) -> Vec<u32> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    digits.split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+/// Sorted with the newest first, by the versions in their names.
+fn newest_first(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    folders.sort_by_key(|folder| std::cmp::Reverse(version_in_name(folder)));
+    folders
+}
+
+/// `site-packages` of the virtual environment, where one is active.
+pub(super) fn site_packages() -> Vec<PathBuf> {
+    let Some(venv) = env::var_os("VIRTUAL_ENV").map(PathBuf::from) else { return Vec::new() };
+    ["lib", "lib64"]
+        .iter()
+        .flat_map(|lib| entries(&venv.join(lib), "python"))
+        .map(|python| python.join("site-packages"))
+        .filter(|folder| folder.join("nvidia").is_dir())
+        .collect()
+}
+
+/// Every folder that may be a toolkit's root, the surest first. A variable may name what is not there; every other
+/// place exists.
+pub(super) fn places(system_root: &Path) -> Vec<Place> {
+    let mut places: Vec<Place> = ROOTS
+        .iter()
+        .filter_map(|name| {
+            let root = PathBuf::from(env::var_os(name)?);
+            Some(Place { root, source: (*name).to_owned(), reach: Reach::Named })
+        })
+        .collect();
+    let mut add = |root: PathBuf, source: String, reach: Reach| {
+        if root.is_dir() {
+            places.push(Place { root, source, reach });
+        }
+    };
+    for usual in ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr", "/usr/lib/nvidia-cuda-toolkit"] {
+        add(below(system_root, usual), usual.to_owned(), Reach::Usual);
+    }
+    for folder in newest_first(entries(&below(system_root, "/usr/local"), "cuda-")) {
+        let source = format!("/usr/local/{}", name_of(&folder));
+        add(folder, source, Reach::Usual);
+    }
+    if let Some(conda) = env::var_os("CONDA_PREFIX") {
+        add(PathBuf::from(conda), "CONDA_PREFIX".to_owned(), Reach::Listed);
+    }
+    for site in site_packages() {
+        // cu13 is one merged root; before, each package has a folder and the compiler's has no nvcc.
+        for merged in entries(&site.join("nvidia"), "cu").into_iter().filter(|folder| folder.join("include").is_dir()) {
+            let name = name_of(&merged);
+            if matches!(name.as_str(), "cuda_runtime" | "cuda_nvcc") || name.trim_start_matches("cu").parse::<u32>().is_ok()
+            {
+                add(merged, format!("VIRTUAL_ENV (wheel nvidia/{name})"), Reach::Listed);
+            }
+        }
+    }
+    for machine in entries(&below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_") {
+        for release in newest_first(entries(&machine, "")) {
+            for cuda in newest_first(entries(&release.join("cuda"), "")) {
+                if !version_in_name(&cuda).is_empty() {
+                    let source = format!("HPC SDK {}", name_of(&release));
+                    add(cuda, source, Reach::Listed);
+                }
+            }
+        }
+    }
+    for (root, file) in pkg_config_roots() {
+        add(root, format!("pkg-config ({file})"), Reach::Listed);
+    }
+    places
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Roots that `cuda*.pc` and `cudart*.pc` on `PKG_CONFIG_PATH` name, with the file's name.
+fn pkg_config_roots() -> Vec<(PathBuf, String)> {
+    let folders = env::var_os("PKG_CONFIG_PATH").map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
+    folders
+        .into_iter()
+        .flatten()
+        .flat_map(|folder| entries(&folder, "cuda"))
+        .filter(|file| file.extension().is_some_and(|extension| extension == "pc"))
+        .filter_map(|file| {
+            let text = std::fs::read_to_string(&file).ok()?;
+            let root = pc_value(&text, "cudaroot=").or_else(|| pc_value(&text, "prefix="))?;
+            Some((PathBuf::from(root), name_of(&file)))
+        })
+        .collect()
+}
+
+/// The value of a line of a `.pc` file: `Version: 12.9`, `cudaroot=/usr/local/cuda-12.9`; `None` where it refers to
+/// other variables.
+pub(super) fn pc_value(text: &str, key: &str) -> Option<String> {
+    let value = text.lines().find_map(|line| line.strip_prefix(key))?.trim();
+    (!value.is_empty() && !value.contains("${")).then(|| value.to_owned())
+}
+
+/// Folders that a variable lists, `:` between them; empty entries are left out.
+pub(super) fn listed(variable: &str) -> Vec<PathBuf> {
+    let value: OsString = env::var_os(variable).unwrap_or_default();
+    std::env::split_paths(&value).filter(|folder| !folder.as_os_str().is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cross_builds_see_the_target_tree_only() {
+        let own = Layout::of("x86_64-unknown-linux-gnu", "x86_64");
+        assert!(!own.cross && own.libraries(Path::new("/r")).contains(&PathBuf::from("/r/lib64")));
+        let cross = Layout::of("aarch64-unknown-linux-gnu", "x86_64");
+        assert_eq!(
+            cross.includes(Path::new("/r")),
+            ["/r/targets/sbsa-linux/include", "/r/targets/aarch64-linux/include", "/r/include/aarch64-linux-gnu"]
+                .map(PathBuf::from)
+        );
+        // A target that nobody knows has no tree, and nothing breaks.
+        assert!(Layout::of("loongarch64-unknown-linux-gnu", "x86_64").includes(Path::new("/r")).is_empty());
+    }
+
+    #[test]
+    fn names_and_lines() {
+        assert_eq!(version_in_name(Path::new("/usr/local/cuda-12.10")), [12, 10]);
+        assert!(version_in_name(Path::new("/usr/local/cuda-12.10")) > version_in_name(Path::new("/usr/local/cuda-12.9")));
+        assert_eq!(version_in_name(Path::new("/x/comm_libs")), Vec::<u32>::new());
+        let pc = "cudaroot=/usr/local/cuda-12.9\nlibdir=${cudaroot}/lib\nVersion: 12.9\n";
+        assert_eq!(pc_value(pc, "cudaroot="), Some("/usr/local/cuda-12.9".to_owned()));
+        assert_eq!(pc_value(pc, "Version:"), Some("12.9".to_owned()));
+        assert_eq!(pc_value(pc, "libdir="), None);
+    }
+}
