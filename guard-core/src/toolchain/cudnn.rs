@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::library::{Image, numbers_of};
 use super::places::{Layout, Place, Reach, below, entries, site_packages};
-use super::{Fact, Folder};
+use super::{Choice, Fact, Folder};
 use crate::cudnn::inner_libraries;
 use crate::env;
 use crate::version::Version;
@@ -58,7 +58,7 @@ pub struct Part {
 }
 
 /// The version in a header's text: `#define CUDNN_MAJOR 9`, …
-pub(super) fn parse_header(text: &str) -> Option<Version> {
+fn parse_header(text: &str) -> Option<Version> {
     let number = |name: &str| {
         text.lines().find_map(|line| {
             let mut words = line.strip_prefix('#')?.split_whitespace();
@@ -88,7 +88,7 @@ pub fn cuda_majors(version: Version) -> std::ops::RangeInclusive<u32> {
     from..=to
 }
 
-pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
+fn headers_in(folder: &Path) -> Option<Headers> {
     let mut damaged = None;
     for name in ["cudnn_version.h", "cudnn_version_v9.h", "cudnn_version_v8.h", "cudnn.h", "cudnn_v9.h", "cudnn_v8.h"] {
         let path = folder.join(name);
@@ -103,7 +103,8 @@ pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
     damaged
 }
 
-pub(super) fn library_in(folder: &Path) -> Option<Library> {
+/// The library of a folder. One of `known` is not read again.
+fn library_in(folder: &Path, known: &[Cudnn]) -> Option<Library> {
     let named = folder.join("libcudnn.so");
     let path = if named.is_file() {
         named
@@ -113,7 +114,12 @@ pub(super) fn library_in(folder: &Path) -> Option<Library> {
         found.sort_by_key(|file| (std::cmp::Reverse(numbers(file).first().copied()), numbers(file).len()));
         found.into_iter().next()?
     };
-    library(&path)
+    let real = path.canonicalize().ok()?;
+    let known = known
+        .iter()
+        .filter_map(|cudnn| cudnn.library.as_ref())
+        .find(|known| known.path.canonicalize().ok().as_ref() == Some(&real));
+    known.cloned().or_else(|| library(&path))
 }
 
 fn numbers(file: &Path) -> Vec<u32> {
@@ -121,7 +127,7 @@ fn numbers(file: &Path) -> Vec<u32> {
 }
 
 /// The library of this file; `None` where not even its major can be told.
-pub(super) fn library(path: &Path) -> Option<Library> {
+fn library(path: &Path) -> Option<Library> {
     let real = path.canonicalize().ok()?;
     let folder = real.parent()?;
     let by_name = |file: &Path| match numbers(file)[..] {
@@ -153,10 +159,12 @@ pub(super) fn library(path: &Path) -> Option<Library> {
         };
         let symbol = name.trim_start_matches("lib").trim_end_matches(&suffix).to_owned() + "_version";
         // Engines and heuristics export none, and are the large ones.
-        let asked = needed.iter().any(|(needed, _)| *needed == name) || symbol.contains("adv") || symbol.contains("_ops");
+        let asked =
+            needed.iter().any(|(needed, _)| *needed == name) || symbol.contains("adv") || symbol.contains("_ops");
         let mut image = asked.then(|| Image::open(&real).ok()).flatten();
         let exported = image.as_mut().and_then(|image| image.exported_u32(&symbol)).map(Version::from_packed);
-        if let (Some(version), None, true) = (exported, &word, needed.first().is_some_and(|(first, _)| *first == name)) {
+        if let (Some(version), None, true) = (exported, &word, needed.first().is_some_and(|(first, _)| *first == name))
+        {
             word = Some(Fact { value: version, source: format!("{symbol} in {}", file.display()) });
         }
         if cuda_major.is_none() {
@@ -327,6 +335,73 @@ pub(super) fn search(system_root: &Path, layout: &Layout, toolkits: &[Place], li
     }
     search.libraries = libraries;
     search
+}
+
+/// Every cuDNN of a search, and which is in use.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) all: Vec<Cudnn>,
+    pub(super) headers: Option<Choice>,
+    pub(super) library: Option<Choice>,
+}
+
+/// Reads what stands in the folders of a search.
+///
+/// In use are the first headers that a build reaches by itself. The library: the first that a variable puts on the
+/// linker's way; else the one that came with the headers; else the first that a build reaches.
+pub(super) fn found(search: &Search) -> Found {
+    let mut sources: Vec<(&str, Reach)> = Vec::new();
+    for folder in search.includes.iter().chain(&search.libraries) {
+        if !sources.iter().any(|(source, _)| *source == folder.source) {
+            sources.push((&folder.source, folder.reach));
+        }
+    }
+    let mut found = Found::default();
+    let mut reaches: Vec<Reach> = Vec::new();
+    for (source, reach) in sources {
+        let of = |folders: &'_ [Folder]| -> Vec<PathBuf> {
+            folders.iter().filter(|folder| folder.source == source).map(|folder| folder.path.clone()).collect()
+        };
+        let headers = of(&search.includes).iter().find_map(|folder| headers_in(folder));
+        let library = of(&search.libraries).iter().find_map(|folder| library_in(folder, &found.all));
+        if headers.is_none() && library.is_none() {
+            continue;
+        }
+        let same = |one: &Path, other: &Path| one.canonicalize().ok() == other.canonicalize().ok();
+        let known = found.all.iter_mut().zip(&mut reaches).find(|(known, _)| {
+            let headers =
+                headers.as_ref().is_none_or(|new| known.headers.as_ref().is_some_and(|old| same(&old.path, &new.path)));
+            let library =
+                library.as_ref().is_none_or(|new| known.library.as_ref().is_some_and(|old| same(&old.path, &new.path)));
+            headers && library
+        });
+        if let Some((known, known_reach)) = known {
+            known.found.push(source.to_owned());
+            *known_reach = (*known_reach).min(reach);
+            continue;
+        }
+        found.all.push(Cudnn { found: vec![source.to_owned()], headers, library });
+        reaches.push(reach);
+    }
+    let reached = |index: &usize| reaches[*index] < Reach::Listed;
+    let indices = || (0..found.all.len()).filter(reached);
+    let headers = indices().find(|index| found.all[*index].headers.is_some());
+    let has_library = |index: &usize| found.all[*index].library.is_some();
+    // In the order of the linker, which is not that of the headers.
+    let on_the_way = search.libraries.iter().filter(|folder| folder.reach == Reach::Named).find_map(|folder| {
+        indices().filter(has_library).find(|index| found.all[*index].found.contains(&folder.source))
+    });
+    let library = on_the_way.or_else(|| headers.filter(has_library)).or_else(|| indices().find(has_library));
+    let reason = |index: usize| match (reaches[index], found.all[index].found[0].as_str()) {
+        (Reach::Named, source) => format!("{source} names it"),
+        (_, source) => format!("{source}: no variable names another"),
+    };
+    found.headers = headers.map(|index| Choice { index, reason: reason(index) });
+    found.library = library.map(|index| {
+        let with_headers = on_the_way.is_none() && headers == Some(index);
+        Choice { index, reason: if with_headers { "it came with the headers".to_owned() } else { reason(index) } }
+    });
+    found
 }
 
 #[cfg(test)]

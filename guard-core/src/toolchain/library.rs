@@ -37,7 +37,9 @@ impl Image {
             // PROGBITS and NOBITS are the large ones.
             .filter(|section| !matches!(section.kind, 0 | 1 | 8))
             .map(|section| (section.offset, section.size))
-            .chain(elf.segments().filter(|segment| segment.kind == 2).map(|segment| (segment.offset, segment.file_size)))
+            .chain(
+                elf.segments().filter(|segment| segment.kind == 2).map(|segment| (segment.offset, segment.file_size)),
+            )
             .collect();
         for (at, size) in tables {
             image.load(at, size)?;
@@ -63,7 +65,8 @@ impl Image {
         let elf = self.elf()?;
         let address = elf.dynamic_symbols().find(|symbol| symbol.exported() && symbol.is(name))?.value;
         let at = elf.segments().find_map(|segment| {
-            let into = address.checked_sub(segment.addr).filter(|into| segment.kind == 1 && *into < segment.file_size)?;
+            let into =
+                address.checked_sub(segment.addr).filter(|into| segment.kind == 1 && *into < segment.file_size)?;
             segment.offset.checked_add(into)
         })?;
         self.load(at, 4).ok()?;

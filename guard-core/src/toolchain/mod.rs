@@ -15,13 +15,13 @@
 //! of the above leads to it: no build script of cargo's world looks there by itself.
 
 use std::collections::BTreeSet;
-use std::fmt;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::arch::Target;
 use crate::env;
-use crate::json::{Value, array, object};
+
 use crate::version::{CudaVersion, Version};
 
 mod archs;
@@ -31,12 +31,14 @@ mod host_compiler;
 mod library;
 mod nvcc;
 mod places;
+mod report;
 
+use archs::NvccFlags;
 pub use archs::{Archs, Declared, Native};
 pub use cudnn::{Cudnn, Headers as CudnnHeaders, Library as CudnnLibrary, Part as CudnnPart, cuda_majors};
 pub use host_compiler::{Family, HostCompiler, Limits};
 pub use nvcc::Nvcc;
-use places::{Layout, Place, Reach, below};
+use places::{Layout, Place, ROOTS, Reach, below};
 
 /// A fact and where it came from, in words: `CUDA_HOME`, `/usr/local/cuda/include/cuda.h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -325,8 +327,8 @@ fn stated_in(root: &Path, layout: &Layout) -> Option<Fact<Version>> {
         })
 }
 
-/// The libcudart of a folder. `root`: the toolkit's, whose `version.json` may tell what a file name does not.
-fn cudart_in(folder: &Path, root: Option<&Path>, source: &str) -> Option<Cudart> {
+/// The libcudart of a folder. Where its name does not tell its version, the `version.json` of the root above may.
+fn cudart_in(folder: &Path, source: &str) -> Option<Cudart> {
     let linked = folder.join("libcudart.so");
     let path = if linked.is_file() {
         linked
@@ -340,7 +342,8 @@ fn cudart_in(folder: &Path, root: Option<&Path>, source: &str) -> Option<Cudart>
         [major, minor, patch, ..] => Some(Fact::new(Version::new(major, minor, patch), real.display().to_string())),
         // Up to 10.2 the soname has the whole release (libcudart.so.10.2), 11's is 11.0 in all of them.
         [major @ ..=10, minor] => Some(Fact::new(Version::new(major, minor, 0), real.display().to_string())),
-        _ => root.map(|root| root.join("version.json")).and_then(|file| {
+        // lib, lib64 and targets/*/lib lie at most three folders below the root.
+        _ => folder.ancestors().skip(1).take(3).map(|root| root.join("version.json")).find_map(|file| {
             let version = parse_version_json(&read(&file)?, "cuda_cudart")?;
             Some(Fact::new(version, file.display().to_string()))
         }),
@@ -373,12 +376,14 @@ struct Looking<'a> {
     out: Toolchain,
     /// How surely each of `out.toolkits` is looked at, in the same order.
     reach: Vec<Reach>,
+    /// What the nvcc in use said.
+    compiler: Option<Nvcc>,
 }
 
 fn look(request: &Request) -> Toolchain {
     let layout = Layout::of(&request.target, std::env::consts::ARCH);
     let out = Toolchain { target: request.target.clone(), release: request.release, ..Toolchain::default() };
-    let mut looking = Looking { request, layout, out, reach: Vec::new() };
+    let mut looking = Looking { request, layout, out, reach: Vec::new(), compiler: None };
     looking.toolkits();
     looking.cudart();
     looking.cudnn();
@@ -406,7 +411,7 @@ impl Looking<'_> {
             self.out.compiler = Some(Choice { index, reason: candidate.reason });
         }
         self.choose_headers();
-        let release = self.out.toolkit().map(|fact| CudaVersion::from(fact.value));
+        let release = self.out.toolkit_version();
         self.out.archs.resolve(release);
         self.in_use_first();
     }
@@ -462,9 +467,7 @@ impl Looking<'_> {
             self.reach[index] = self.reach[index].min(place.reach);
             return Some(index);
         }
-        let cudart = self.layout.libraries(&place.root).iter().find_map(|folder| {
-            cudart_in(folder, Some(&place.root), &place.source)
-        });
+        let cudart = self.layout.libraries(&place.root).iter().find_map(|folder| cudart_in(folder, &place.source));
         // `/usr` is a toolkit only where Debian has put one there.
         let splayed = place.source == "/usr";
         if nvcc.is_none() && headers.is_none() && (cudart.is_none() || splayed) {
@@ -569,4 +572,277 @@ impl Looking<'_> {
         toolkit.nvcc = Some(nvcc);
         index
     }
+
+    /// The host compiler that this nvcc would call, and what chose it.
+    fn host_candidate(&self, candidate: Option<&Candidate>, flags: &NvccFlags) -> Option<(PathBuf, String)> {
+        let candidate = candidate?;
+        let path = env::var_os("PATH");
+        let named = flags
+            .ccbin()
+            .or_else(|| Some(Fact::new(env::var("NVCC_CCBIN")?, "NVCC_CCBIN")))
+            .or_else(|| Some(Fact::new(env::var("CUDAHOSTCXX")?, "CUDAHOSTCXX")))
+            .or_else(|| {
+                let folder = profile_of(&candidate.path)?;
+                Some(Fact::new(folder.to_string_lossy().into_owned(), "nvcc.profile beside nvcc"))
+            });
+        let in_path = |names: &[String]| names.iter().find_map(|name| ask::in_path(name, path.as_deref()));
+        let Some(named) = named else {
+            // nvcc calls gcc, for C++ too.
+            let names = if self.layout.cross {
+                self.layout.triplets.iter().map(|triplet| format!("{triplet}-g++")).collect()
+            } else {
+                vec!["gcc".to_owned()]
+            };
+            return Some((in_path(&names)?, "first in PATH".to_owned()));
+        };
+        let value = PathBuf::from(&named.value);
+        let program = if value.is_dir() {
+            ["gcc", "g++"].iter().map(|name| value.join(name)).find(|program| ask::executable(program))
+        } else if value.components().count() > 1 {
+            Some(value)
+        } else {
+            in_path(&[named.value])
+        };
+        Some((program?, named.source))
+    }
+
+    /// Whose headers are included: see the module.
+    fn choose_headers(&mut self) {
+        let has = |index: &usize| self.out.toolkits[*index].headers.is_some();
+        let of =
+            |variable: &str| self.out.toolkits.iter().position(|toolkit| toolkit.found.iter().any(|f| f == variable));
+        let mut named: Vec<(usize, String)> =
+            ROOTS.iter().filter_map(|name| Some((of(name).filter(has)?, (*name).to_owned()))).collect();
+        let chosen = if named.is_empty() {
+            let own = self.out.compiler.as_ref().map(|choice| choice.index).filter(has);
+            own.map(|index| (index, "the compiler's own".to_owned())).or_else(|| {
+                let usual = (0..self.reach.len()).find(|index| self.reach[*index] < Reach::Listed && has(index))?;
+                let place = &self.out.toolkits[usual].found[0];
+                Some((usual, format!("found in {place}; no variable names a toolkit")))
+            })
+        } else {
+            let (index, variable) = named.remove(0);
+            Some((index, format!("{variable} names it")))
+        };
+        let Some((index, reason)) = chosen else { return };
+        named.retain(|(other, _)| *other != index);
+        self.out.also_named = named;
+        self.out.headers = Some(Choice { index, reason });
+    }
+
+    /// Puts the toolkits in use first; the order of the others stays.
+    fn in_use_first(&mut self) {
+        let used: Vec<usize> =
+            [&self.out.compiler, &self.out.headers].into_iter().flatten().map(|choice| choice.index).collect();
+        let mut order: Vec<usize> = (0..self.out.toolkits.len()).collect();
+        order.sort_by_key(|index| used.iter().position(|used| used == index).unwrap_or(usize::MAX));
+        let new_place = |old: usize| order.iter().position(|index| *index == old).unwrap_or(old);
+        for choice in [&mut self.out.compiler, &mut self.out.headers].into_iter().flatten() {
+            choice.index = new_place(choice.index);
+        }
+        for (index, _) in &mut self.out.also_named {
+            *index = new_place(*index);
+        }
+        let mut old: Vec<_> = std::mem::take(&mut self.out.toolkits).into_iter().map(Some).collect();
+        self.out.toolkits = order.iter().filter_map(|index| old[*index].take()).collect();
+        self.reach = order.iter().map(|index| self.reach[*index]).collect();
+    }
+
+    /// Folders that the linker searches before a toolkit's own: what the user put on its way.
+    fn link_first(&self) -> Vec<Folder> {
+        let mut folders: Vec<Folder> = Vec::new();
+        for (source, flags) in rust_flags(&self.request.target) {
+            let mut flags = flags.iter();
+            while let Some(flag) = flags.next() {
+                let Some(rest) = flag.strip_prefix("-L") else { continue };
+                let value = if rest.is_empty() { flags.next().map_or("", String::as_str) } else { rest };
+                let (kind, path) = value.split_once('=').unwrap_or(("all", value));
+                if matches!(kind, "native" | "all") && !path.is_empty() {
+                    let source = format!("-L in {source}");
+                    folders.push(Folder { path: path.into(), source, reach: Reach::Named });
+                }
+            }
+        }
+        // gcc as a cross compiler does not read LIBRARY_PATH.
+        let variables: &[&str] = if self.layout.cross { &[] } else { &["LIBRARY_PATH", "CUDA_LIBRARY_PATH"] };
+        for variable in variables {
+            for path in places::listed(variable) {
+                folders.push(Folder { path, source: (*variable).to_owned(), reach: Reach::Named });
+            }
+        }
+        folders
+    }
+
+    /// The libcudart on the linker's way.
+    fn cudart(&mut self) {
+        let first = self.link_first();
+        let on_the_way = first.iter().find_map(|folder| cudart_in(&folder.path, &folder.source));
+        let own = || {
+            [&self.out.headers, &self.out.compiler]
+                .into_iter()
+                .flatten()
+                .find_map(|choice| self.out.toolkits[choice.index].cudart.clone())
+                .map(|cudart| Cudart { source: "the toolkit's own folder".to_owned(), ..cudart })
+        };
+        let system = || {
+            let root = below(&self.request.system_root, "/usr");
+            self.layout.libraries(&root).iter().find_map(|folder| cudart_in(folder, "the system's folder"))
+        };
+        self.out.cudart = on_the_way.or_else(own).or_else(system);
+    }
+
+    /// Every cuDNN, and which is in use.
+    fn cudnn(&mut self) {
+        let used: Vec<usize> =
+            [&self.out.headers, &self.out.compiler].into_iter().flatten().map(|choice| choice.index).collect();
+        let mut toolkits: Vec<usize> = (0..self.out.toolkits.len()).collect();
+        toolkits.sort_by_key(|index| used.iter().position(|used| used == index).unwrap_or(usize::MAX));
+        let toolkits: Vec<Place> = toolkits
+            .into_iter()
+            // The system's own folders are searched by their own name, and a virtual environment's are listed by theirs.
+            .filter(|index| used.contains(index) || self.reach[*index] < Reach::Listed)
+            .map(|index| {
+                let toolkit = &self.out.toolkits[index];
+                let reach = if used.contains(&index) { Reach::Usual } else { Reach::Listed };
+                Place { root: toolkit.root.clone(), source: toolkit.root.display().to_string(), reach }
+            })
+            .filter(|place| place.root != below(&self.request.system_root, "/usr"))
+            .collect();
+        let search = cudnn::search(&self.request.system_root, &self.layout, &toolkits, &self.link_first());
+        let found = cudnn::found(&search);
+        self.out.cudnn_headers = found.headers;
+        self.out.cudnn_library = found.library;
+        self.out.cudnns = found.all;
+    }
+
+    /// Folders of stubs where the loader of a running program would look.
+    fn stubs(&mut self) {
+        let mut named: Vec<Fact<PathBuf>> =
+            places::listed("LD_LIBRARY_PATH").into_iter().map(|path| Fact::new(path, "LD_LIBRARY_PATH")).collect();
+        for (source, flags) in rust_flags(&self.request.target) {
+            named.extend(rpaths(&flags).into_iter().map(|path| Fact::new(path, format!("-rpath in {source}"))));
+        }
+        if let Some(flags) = env::var("LDFLAGS") {
+            named.extend(rpaths(&nvcc::words(&flags)).into_iter().map(|path| Fact::new(path, "-rpath in LDFLAGS")));
+        }
+        named.retain(|fact| fact.value.file_name().is_some_and(|name| name == "stubs") && fact.value.is_dir());
+        self.out.stubs = named;
+    }
+
+    fn read_files(&mut self) {
+        let out = &self.out;
+        let mut files: BTreeSet<PathBuf> = BTreeSet::new();
+        if let Some(toolkit) = out.compiling() {
+            files.extend(toolkit.nvcc.as_ref().map(|nvcc| nvcc.path.clone()));
+            files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
+            files.extend(toolkit.limits.as_ref().map(|limits| PathBuf::from(&limits.source)));
+        }
+        for toolkit in out.including().into_iter().chain(out.also_named.iter().map(|(index, _)| &out.toolkits[*index]))
+        {
+            files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
+        }
+        files.extend(out.cudart.as_ref().map(|cudart| cudart.path.clone()));
+        files.extend(out.cudnn_headers_used().map(|headers| headers.path.clone()));
+        files.extend(out.cudnn_library_used().map(|library| library.path.clone()));
+        files.extend(out.host.as_ref().map(|host| host.path.clone()));
+        self.out.files = files;
+    }
+}
+
+/// What rustc is told by variables: each variable with its flags, in the order in which cargo prefers them (the first one
+/// set wins, as in cargo).
+fn rust_flags(target: &str) -> Vec<(String, Vec<String>)> {
+    if let Some(encoded) = env::var("CARGO_ENCODED_RUSTFLAGS") {
+        return vec![("RUSTFLAGS".to_owned(), encoded.split('\u{1f}').map(str::to_owned).collect())];
+    }
+    let of_target = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace(['-', '.'], "_"));
+    let plain = |name: &str| {
+        let flags = env::var(name)?.split_whitespace().map(str::to_owned).collect();
+        Some((name.to_owned(), flags))
+    };
+    plain("RUSTFLAGS").map_or_else(
+        || [plain(&of_target), plain("CARGO_BUILD_RUSTFLAGS")].into_iter().flatten().collect(),
+        |flags| vec![flags],
+    )
+}
+
+/// Folders behind `-rpath` in a linker's or rustc's flags: `-Wl,-rpath,DIR`, `-Wl,-rpath=DIR`, `link-arg=-Wl,-rpath,DIR`.
+fn rpaths(flags: &[String]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let words: Vec<&str> = flags.iter().flat_map(|flag| flag.split([',', '=', ' '])).collect();
+    for pair in words.windows(2) {
+        if matches!(pair[0], "-rpath" | "--rpath" | "-R") {
+            found.extend(pair[1].split(':').filter(|path| !path.is_empty()).map(PathBuf::from));
+        }
+    }
+    found
+}
+
+/// Whether nvcc's root has to be asked for: of scripts always (a wrapper may stand in any folder), of a program only where
+/// there are no headers beside it.
+fn needs_top(nvcc: &Path, layout: &Layout) -> bool {
+    use std::io::Read;
+    let mut magic = [0; 4];
+    let program =
+        std::fs::File::open(nvcc).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x7fELF";
+    !program || root_beside(nvcc, layout).is_none()
+}
+
+/// The root that an nvcc stands in, by the headers beside it: first as named (nvcc itself does not follow links to find
+/// its profile), then with links resolved.
+fn root_beside(nvcc: &Path, layout: &Layout) -> Option<PathBuf> {
+    let real = nvcc.canonicalize().ok();
+    [Some(nvcc), real.as_deref()].into_iter().flatten().find_map(|nvcc| {
+        let root = nvcc.parent()?.parent()?;
+        let plain = root.join("include/cuda.h").is_file();
+        (plain || headers_in(&layout.includes(root)).is_some()).then(|| root.to_owned())
+    })
+}
+
+fn profile_of(nvcc: &Path) -> Option<PathBuf> {
+    let here = nvcc.parent()?;
+    nvcc::parse_profile(&read(&here.join("nvcc.profile"))?, here)
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().ok().is_some_and(|real| other.canonicalize().ok() == Some(real))
+}
+
+/// Asks an nvcc for its release and, where `top`, for its root.
+fn ask_nvcc(
+    path: &Path,
+    top: bool,
+    variables: Option<&std::collections::BTreeMap<String, std::ffi::OsString>>,
+    patience: Duration,
+) -> Nvcc {
+    let mut nvcc = Nvcc { path: path.to_owned(), ..Nvcc::default() };
+    let version = ask::ask(path, &["--version"], variables, patience).and_then(|answer| {
+        nvcc::parse_version(&answer.out).map_err(|trouble| {
+            let said = answer.err.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+            if answer.success || said.is_empty() { trouble } else { format!("fails when asked for --version: {said}") }
+        })
+    });
+    match version {
+        Ok(version) => nvcc.version = Some(version),
+        // What does not answer once is not asked twice.
+        Err(trouble) => {
+            nvcc.trouble = Some(trouble);
+            return nvcc;
+        }
+    }
+    if top {
+        // The file need not exist: nothing is run, and the answer is on either stream.
+        nvcc.top = ask::ask(path, &["--dryrun", "cudaguard.cu"], variables, patience).ok().and_then(|answer| {
+            let told = nvcc::parse_dryrun(&format!("{}\n{}", answer.err, answer.out));
+            let by_include = || {
+                let folder = told.includes.iter().find(|folder| folder.join("cuda.h").is_file())?;
+                let root = folder.ancestors().find(|root| root.join("bin").is_dir() || root.join("nvvm").is_dir())?;
+                Some(root.to_owned())
+            };
+            let top = told.top.clone().filter(|top| top.is_dir()).or_else(by_include)?;
+            // `/usr/local/cuda/bin/..` is `/usr/local/cuda`.
+            Some(if top.ends_with("bin/..") { top.parent()?.parent()?.to_owned() } else { top })
+        });
+    }
+    nvcc
 }

@@ -34,7 +34,8 @@ impl Layout {
 
     /// Folders with headers in a toolkit's root, or in `/usr`, best first.
     pub(super) fn includes(&self, root: &Path) -> Vec<PathBuf> {
-        let mut folders: Vec<_> = self.targets.iter().map(|name| root.join("targets").join(name).join("include")).collect();
+        let mut folders: Vec<_> =
+            self.targets.iter().map(|name| root.join("targets").join(name).join("include")).collect();
         folders.extend(self.triplets.iter().map(|name| root.join("include").join(name)));
         if !self.cross {
             folders.push(root.join("include"));
@@ -149,7 +150,8 @@ pub(super) fn places(system_root: &Path) -> Vec<Place> {
         // cu13 is one merged root; before, each package has a folder and the compiler's has no nvcc.
         for merged in entries(&site.join("nvidia"), "cu").into_iter().filter(|folder| folder.join("include").is_dir()) {
             let name = name_of(&merged);
-            if matches!(name.as_str(), "cuda_runtime" | "cuda_nvcc") || name.trim_start_matches("cu").parse::<u32>().is_ok()
+            if matches!(name.as_str(), "cuda_runtime" | "cuda_nvcc")
+                || name.trim_start_matches("cu").parse::<u32>().is_ok()
             {
                 add(merged, format!("VIRTUAL_ENV (wheel nvidia/{name})"), Reach::Listed);
             }
@@ -225,7 +227,9 @@ mod tests {
     #[test]
     fn names_and_lines() {
         assert_eq!(version_in_name(Path::new("/usr/local/cuda-12.10")), [12, 10]);
-        assert!(version_in_name(Path::new("/usr/local/cuda-12.10")) > version_in_name(Path::new("/usr/local/cuda-12.9")));
+        assert!(
+            version_in_name(Path::new("/usr/local/cuda-12.10")) > version_in_name(Path::new("/usr/local/cuda-12.9"))
+        );
         assert_eq!(version_in_name(Path::new("/x/comm_libs")), Vec::<u32>::new());
         let pc = "cudaroot=/usr/local/cuda-12.9\nlibdir=${cudaroot}/lib\nVersion: 12.9\n";
         assert_eq!(pc_value(pc, "cudaroot="), Some("/usr/local/cuda-12.9".to_owned()));

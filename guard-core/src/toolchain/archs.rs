@@ -1,0 +1,252 @@
+//! The declared archs: what policy, builder, variables and nvcc's flags ask for.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Candidate, Fact, Request, ask, nvcc};
+use crate::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
+use crate::env;
+use crate::tables;
+use crate::version::Version;
+
+/// What one source declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// `[gpu] archs`, `the builder`, or a variable.
+    pub source: String,
+    /// As written.
+    pub text: String,
+    /// As read.
+    pub requests: Result<Vec<ArchRequest>, ArchError>,
+    /// What the requests mean to the toolkit and the GPU of this machine; `all` and `native` are resolved where that can
+    /// be done.
+    pub targets: Vec<Target>,
+    /// Flags of nvcc's own variables: they add to whatever else is declared.
+    pub adds: bool,
+}
+
+impl Declared {
+    fn new(source: &str, text: String, requests: Result<Vec<ArchRequest>, ArchError>) -> Self {
+        Self { source: source.to_owned(), text, requests, targets: Vec::new(), adds: false }
+    }
+
+    /// Whether this word is among the requests.
+    pub fn asks(&self, word: ArchRequest) -> bool {
+        self.requests.as_ref().is_ok_and(|requests| requests.contains(&word))
+    }
+
+    /// Whether it says anything about archs.
+    fn speaks(&self) -> bool {
+        match &self.requests {
+            Ok(requests) => requests.iter().any(|request| *request != ArchRequest::Off),
+            Err(_) => true,
+        }
+    }
+}
+
+/// The GPUs of this machine, where `native` asked for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Native {
+    /// Their compute capabilities, each once.
+    Gpus(Fact<Vec<(u8, u8)>>),
+    /// None can be told, because.
+    Unknown(String),
+}
+
+/// All declared archs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Archs {
+    /// Each source that says something, the strongest first.
+    pub declared: Vec<Declared>,
+    /// What `native` means here; `None` where nobody asks.
+    pub native: Option<Native>,
+    /// What holds: the strongest source's targets and those of nvcc's own variables, sorted.
+    pub in_force: Vec<Target>,
+}
+
+/// nvcc's flags outside of build scripts: each source with its words.
+#[derive(Debug, Default)]
+pub(super) struct NvccFlags(Vec<(String, String)>);
+
+impl NvccFlags {
+    pub(super) fn read(candidate: Option<&Candidate>) -> Self {
+        let own = candidate.map(|candidate| (candidate.source.clone(), candidate.flags.join(" ")));
+        let variable = |name: &str| Some((name.to_owned(), env::var(name)?));
+        let all = [variable("NVCC_PREPEND_FLAGS"), own, variable("NVCC_APPEND_FLAGS")];
+        Self(all.into_iter().flatten().filter(|(_, flags)| !flags.trim().is_empty()).collect())
+    }
+
+    /// Every flag.
+    pub(super) fn all(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.iter().flat_map(|(_, flags)| nvcc::words(flags))
+    }
+
+    /// The host compiler that they name, and where: the last one wins.
+    pub(super) fn ccbin(&self) -> Option<Fact<String>> {
+        self.0.iter().rev().find_map(|(source, flags)| {
+            Some(Fact::new(nvcc::ccbin(&nvcc::words(flags))?, format!("-ccbin in {source}")))
+        })
+    }
+}
+
+/// Variables with lists of archs, the strongest first.
+const VARIABLES: &[&str] = &["CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES", "CUDA_COMPUTE_CAP", "TORCH_CUDA_ARCH_LIST"];
+
+impl Archs {
+    pub(super) fn read(request: &Request, flags: &NvccFlags) -> Self {
+        let mut declared = Vec::new();
+        if !request.policy_archs.is_empty() {
+            let requests: Vec<_> = request.policy_archs.iter().copied().map(ArchRequest::Target).collect();
+            declared.push(Declared::new("[gpu] archs", arch::join(&requests), Ok(requests)));
+        }
+        if let Some(text) = &request.archs {
+            declared.push(Declared::new("the builder", text.clone(), arch::list(text, Dialect::Policy)));
+        }
+        for name in VARIABLES {
+            let Some((text, dialect)) = env::var(name).zip(Dialect::of_variable(name)) else { continue };
+            let requests = arch::list(&text, dialect);
+            declared.push(Declared::new(name, text, requests));
+        }
+        for (source, text) in &flags.0 {
+            let requests = arch::nvcc_flags(text).map(|flags| flags.requests);
+            declared.push(Declared { adds: true, ..Declared::new(source, text.clone(), requests) });
+        }
+        declared.retain(Declared::speaks);
+        Self { declared, ..Self::default() }
+    }
+
+    /// Whether a source asks for the GPU of this machine.
+    pub(super) fn wants_native(&self) -> bool {
+        self.declared.iter().any(|declared| declared.asks(ArchRequest::Native))
+    }
+
+    /// Makes targets of the requests, for this toolkit.
+    pub(super) fn resolve(&mut self, toolkit: Option<Version>) {
+        let native: Vec<Target> = match &self.native {
+            Some(Native::Gpus(gpus)) => {
+                gpus.value.iter().filter_map(|cc| Arch::of_cc(*cc)).map(Target::Cubin).collect()
+            }
+            _ => Vec::new(),
+        };
+        for declared in &mut self.declared {
+            let mut targets: Vec<Target> = Vec::new();
+            for request in declared.requests.iter().flatten() {
+                match request {
+                    ArchRequest::Target(target) => targets.push(*target),
+                    ArchRequest::All => targets.extend(toolkit.map(tables::expand_all).unwrap_or_default()),
+                    ArchRequest::AllMajor => targets.extend(toolkit.map(tables::expand_all_major).unwrap_or_default()),
+                    ArchRequest::Native => targets.extend(&native),
+                    ArchRequest::Off => {}
+                }
+            }
+            targets.sort();
+            targets.dedup();
+            declared.targets = targets;
+        }
+        let strongest = self.declared.iter().find(|declared| !declared.adds);
+        let adding = self.declared.iter().filter(|declared| declared.adds);
+        let mut in_force: Vec<_> = strongest.into_iter().chain(adding).flat_map(|d| d.targets.clone()).collect();
+        in_force.sort();
+        in_force.dedup();
+        self.in_force = in_force;
+    }
+}
+
+/// Asks the driver, by its own command, which GPUs there are.
+pub(super) fn ask_driver(
+    smi: Option<PathBuf>,
+    variables: Option<&BTreeMap<String, OsString>>,
+    patience: Duration,
+) -> Native {
+    let Some(smi) = smi else { return Native::Unknown("no nvidia-smi in PATH".to_owned()) };
+    let shown = smi.display();
+    match ask::ask(&smi, &["--query-gpu=compute_cap", "--format=csv,noheader"], variables, patience) {
+        Err(trouble) => Native::Unknown(format!("{shown} {trouble}")),
+        Ok(answer) => {
+            let gpus = parse_gpus(&answer.out);
+            if gpus.is_empty() {
+                let said = format!("{}{}", answer.out, answer.err);
+                let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim().to_owned();
+                Native::Unknown(format!("{shown} names no GPU, but says: {said}"))
+            } else {
+                Native::Gpus(Fact::new(gpus, format!("{shown} --query-gpu=compute_cap")))
+            }
+        }
+    }
+}
+
+/// The compute capabilities that `nvidia-smi --query-gpu=compute_cap` prints, each once.
+fn parse_gpus(text: &str) -> Vec<(u8, u8)> {
+    let mut gpus: Vec<(u8, u8)> = text
+        .lines()
+        .filter_map(|line| {
+            let (major, minor) = line.trim().split_once('.')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        })
+        .collect();
+    gpus.sort_unstable();
+    gpus.dedup();
+    gpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_the_driver() {
+        assert_eq!(parse_gpus("9.0\n8.6\n9.0\n"), [(8, 6), (9, 0)]);
+        assert_eq!(parse_gpus("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"), []);
+        assert_eq!(parse_gpus("[N/A]\n"), []);
+    }
+
+    fn read(variables: &[(&str, &str)], policy: &[&str], builder: Option<&str>) -> Archs {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+        env::with(variables, || {
+            let mut request = Request::new("x86_64-unknown-linux-gnu");
+            request.policy_archs = policy.iter().map(|arch| arch.parse().unwrap()).collect();
+            request.archs = builder.map(str::to_owned);
+            let mut archs = Archs::read(&request, &NvccFlags::read(None));
+            archs.resolve(Some(Version::new(13, 0, 88)));
+            archs
+        })
+    }
+
+    fn names(targets: &[Target]) -> String {
+        targets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_strongest_source_holds_and_flags_add() {
+        let archs = read(
+            &[("CUDAARCHS", "75-real"), ("TORCH_CUDA_ARCH_LIST", "8.0"), ("NVCC_APPEND_FLAGS", "-O3 -arch=sm_90")],
+            &[],
+            None,
+        );
+        let sources: Vec<_> = archs.declared.iter().map(|declared| declared.source.as_str()).collect();
+        assert_eq!(sources, ["CUDAARCHS", "TORCH_CUDA_ARCH_LIST", "NVCC_APPEND_FLAGS"]);
+        assert_eq!(names(&archs.in_force), "sm_75 sm_90 compute_90");
+        let archs = read(&[("CUDAARCHS", "75-real")], &["sm_80"], Some("90a"));
+        assert_eq!(names(&archs.in_force), "sm_80");
+    }
+
+    #[test]
+    fn flags_that_name_no_arch_and_off_declare_nothing() {
+        assert_eq!(read(&[("NVCC_PREPEND_FLAGS", "-ccbin g++-11"), ("CUDAARCHS", "OFF")], &[], None), Archs::default());
+    }
+
+    #[test]
+    fn all_is_what_the_toolkit_makes() {
+        let archs = read(&[("CUDAARCHS", "all-major")], &[], None);
+        assert!(names(&archs.in_force).starts_with("sm_75 sm_80 "), "{}", names(&archs.in_force));
+        assert!(!archs.wants_native());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_kept_for_the_judge() {
+        let archs = read(&[("CUDA_COMPUTE_CAP", "ninety")], &[], None);
+        assert!(archs.declared[0].requests.is_err() && archs.in_force.is_empty());
+    }
+}
