@@ -119,9 +119,12 @@ impl Embed {
             .map_err(|error| error.to_string())
     }
 
-    fn look(&self, package: &Package, _policy: &Policy) -> Toolchain {
+    fn look(&self, package: &Package, policy: &Policy) -> Toolchain {
         let _ = (&self.cudnn_include, &self.archs);
-        Toolchain { target: package.target.clone(), release: package.release }
+        let mut request = crate::toolchain::Request::new(&package.target);
+        request.release = package.release;
+        request.policy_archs.clone_from(&policy.archs);
+        Toolchain::look(&request)
     }
 
     /// The findings to say as warnings; an error are those that end the build, as people read them.
