@@ -50,7 +50,7 @@
 enum { RIGHT = 0, WRONG = 1, CANNOT_TELL = 2 };
 enum { INFO, WARNING, ERROR };
 enum { ROW_CUDNN = 1, ROW_INNER = 2, ROW_DRIVER = 3, ROW_GPU = 4 };
-enum { LINKED = 1, DLOPENED = 2, STATIC = 4, REQUIRED = 16 }; /* 8, the patch rule, is in the interval already */
+enum { LINKED = 1, DLOPENED = 2, STATIC = 4, PATCH = 8, REQUIRED = 16 };
 enum { MODE_MANIFEST, MODE_OFF, MODE_WARN, MODE_ENFORCE };
 enum { UNKNOWN, ABSENT, FOUND, INSIDE };
 
@@ -1067,6 +1067,7 @@ CODE struct finding *find_cudnn(int code, int severity, int note, const struct c
 CODE void judge_cudnn(const struct cudnn *c, int note, const unsigned char *row) {
   uint32_t flags = u16(row + 2), min = u32(row + 4), below = u32(row + 8), built = u32(row + 12), major, k;
   int missing = 0;
+  if ((flags & PATCH) && built > min) min = built;
   if (c->state == INSIDE) return;
   if (c->state == ABSENT) {
     if (flags & DLOPENED) find_cudnn(205, flags & REQUIRED ? ERROR : INFO, note, c, row);
@@ -1085,7 +1086,8 @@ CODE void judge_cudnn(const struct cudnn *c, int note, const unsigned char *row)
   if (!c->version) {
     if (!missing) find_cudnn(501, INFO, note, c, row);
   } else if (c->version < min) {
-    find_cudnn(c->version >> 8 == built >> 8 ? 203 : 202, ERROR, note, c, row);
+    struct finding *f = find_cudnn(c->version >> 8 == built >> 8 ? 203 : 202, ERROR, note, c, row);
+    f->min = min;
   } else if (c->version >= below) {
     find_cudnn(201, ERROR, note, c, row);
     return;
@@ -1203,12 +1205,9 @@ CODE void say_what(struct text *t, const struct finding *f) {
       break;
     case 204:
       put(t, "cuDNN's library "), put_shown(t, f->file), put(t, " is missing");
-      put(t, f->severity == ERROR ? ": its first call would abort, in what was built with cuDNN " : ", in what was built with cuDNN ");
-      put_version(t, f->built);
+      if (f->severity == ERROR) put(t, ": the first call would abort");
       break;
-    case 205:
-      put(t, "no cuDNN was found for what was built with cuDNN "), put_version(t, f->built);
-      break;
+    case 205: put(t, "no cuDNN was found"); break;
     case 206:
       put(t, "cuDNN is mixed: "), put_shown(t, f->file), put(t, " is "), put_version(t, f->other);
       put(t, ", the rest "), put_version(t, f->found);

@@ -294,12 +294,16 @@ impl Cudnn {
             patch_refuse: policy.cudnn_patch_refuse,
             required: policy.cudnn_required,
         };
-        let inner = cudnn::inner_libraries(major).iter().map(|(file, symbol)| Requirement::CudnnInner {
-            file: (*file).to_owned(),
-            symbol: (*symbol).to_owned(),
-            needed: true,
-        });
-        std::iter::once(whole).chain(inner).collect()
+        let row = |needed| {
+            move |(file, symbol): &(&str, &str)| Requirement::CudnnInner {
+                file: (*file).to_owned(),
+                symbol: (*symbol).to_owned(),
+                needed,
+            }
+        };
+        let inner = cudnn::inner_libraries(major).iter().map(row(true));
+        let further = cudnn::further_libraries(major).iter().map(row(false));
+        std::iter::once(whole).chain(inner).chain(further).collect()
     }
 }
 
@@ -363,7 +367,7 @@ mod tests {
             [
                 r#"{"kind":"cudnn","min":"9.15.0","below":"10.0.0","built":"9.15.1","soname":"libcudnn.so.9","linkage":"linked"}"#,
                 r#"{"kind":"cudnn-inner","file":"libcudnn_graph.so.9","symbol":"cudnn_graph_version","needed":true}"#,
-                r#"{"kind":"cudnn-inner","file":"libcudnn_ops.so.9","symbol":"cudnn_ops_version","needed":true}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_ops.so.9","symbol":"cudnn_ops_infer_version","needed":false}"#,
             ]
         );
         let strict = Policy { cudnn_patch_refuse: true, cudnn_required: true, ..Policy::default() };

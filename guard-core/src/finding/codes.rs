@@ -135,4 +135,9 @@ codes! {
         "a manifest is of a newer revision than this reader"
         "The file was guarded by a newer cudaguard. What this reader knows of it was judged, the rest was left out.\n\
          What to do: update cargo-cudaguard.";
+    503 NoteDamaged Info
+        "a manifest is damaged"
+        "A file carries a manifest whose bytes do not hold together: an offset points outside, or its mark is missing. It was \
+         left out of the judgement, and never refuses by itself.\n\
+         What to do: rebuild the file; something wrote into it after it was linked.";
 }
