@@ -716,8 +716,8 @@ mod tests {
     fn flags(text: &str) -> String {
         match nvcc_flags(text) {
             Ok(found) => {
-                let lto = found.lto.iter().map(|arch| format!(" lto_{arch}")).collect::<String>();
-                format!("{}{lto}", join(&found.requests))
+                let lto = found.lto.iter().map(|arch| format!(" lto_{arch}")).collect::<Vec<_>>().concat();
+                join(&found.requests) + &lto
             }
             Err(error) => format!("error: {error}"),
         }

@@ -1,11 +1,28 @@
 //! What the project's `cudaguard.toml` demands.
+//!
+//! The file is walked by hand, so that each mistake is told with its line, its full key, what was expected and what was
+//! most probably meant. All mistakes are told at once.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::arch::Target;
-use crate::finding::Code;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::arch::{self, ArchRequest, Dialect, Target};
+use crate::finding::{Code, Finding, Severity};
+use crate::manifest::Linkage;
+use crate::tables::{self, Cc};
+use crate::version::{DriverRelease, Version};
+
+/// The file's name.
+pub const FILE: &str = "cudaguard.toml";
+
+/// A policy is a page of text; what is larger is some other file.
+const LARGEST: u64 = 1 << 20;
 
 /// A policy: each key has a sensible default, so `Policy::default()` is what holds without a file.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +34,7 @@ pub struct Policy {
     /// `[cudnn] require`.
     pub cudnn: Option<Requirement>,
     /// `[cudnn] linkage`: what the project's cuDNN linkage must be.
-    pub cudnn_linkage: Option<crate::manifest::Linkage>,
+    pub cudnn_linkage: Option<Linkage>,
     /// `[cudnn] patch = "refuse"`: older patches of the built minor are refused as well.
     pub cudnn_patch_refuse: bool,
     /// `[cudnn] required`: an absent cuDNN that is loaded at run time refuses.
@@ -26,6 +43,9 @@ pub struct Policy {
     pub cudnn_fleet: Option<String>,
     /// `[gpu] archs`: what the package's own kernels must be.
     pub archs: Vec<Target>,
+    /// Words of `[gpu] archs` that mean archs only together with a toolkit: `all`, `all-major`. See
+    /// [`Policy::archs_by`].
+    pub arch_words: Vec<ArchRequest>,
     /// `[gpu] fleet`: product names, chips or cc's that the whole binary must run on.
     pub fleet: Vec<String>,
     /// `[gpu] partial = "refuse"`.
@@ -43,12 +63,26 @@ pub struct Policy {
 }
 
 /// A version requirement, with its own words.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// As written.
     pub text: String,
     /// As read.
     pub parsed: semver::VersionReq,
+}
+
+impl Requirement {
+    /// Whether a version is among those required. A toolkit's third number is nvcc's build, so that a requirement should
+    /// name no more than two: `=12.4` is every update of 12.4.
+    pub fn allows(&self, version: Version) -> bool {
+        self.parsed.matches(&semver::Version::new(version.major.into(), version.minor.into(), version.patch.into()))
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 /// What a finding of weight does to a build.
@@ -83,7 +117,7 @@ pub enum GpuNeed {
     Optional,
 }
 
-/// The policy cannot be read: file, line, key, what was expected.
+/// The policy cannot be read. One line for each mistake: file, line, key, what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError(pub String);
 
@@ -95,15 +129,881 @@ impl fmt::Display for PolicyError {
 
 impl std::error::Error for PolicyError {}
 
+/// What findings are in this build, under this policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// The findings, each with the severity that it has in this build; what is allowed is an info.
+    pub findings: Vec<Finding>,
+    /// The allows that applied, each with its reason: for the manifest.
+    pub allowed: Vec<(Code, String)>,
+    /// Allows of build findings (`CG1xx`) that nothing was found for: the reason may have gone.
+    pub stale_allows: Vec<Code>,
+}
+
+impl Judged {
+    /// Whether the build fails.
+    pub fn fails(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+}
+
 impl Policy {
     /// The policy of the package in `dir`: `cudaguard.toml` there, else in the folders above up to and with `top` (the
     /// workspace's root); `[package.NAME]` of `package` laid over it. No file: the default.
-    pub fn of_package(_dir: &Path, _top: &Path, _package: &str) -> Result<Self, PolicyError> {
+    pub fn of_package(dir: &Path, top: &Path, package: &str) -> Result<Self, PolicyError> {
+        for path in Self::places(dir, top) {
+            match fs::metadata(&path) {
+                Err(error) if absent(&path, &error) => {}
+                Err(error) => return Err(unreadable(&path, &error)),
+                Ok(metadata) if !metadata.is_file() => {
+                    let kind = if metadata.is_dir() { "a folder" } else { "no ordinary file" };
+                    return Err(PolicyError(format!("{}: is {kind}; expected a policy file", path.display())));
+                }
+                Ok(metadata) if metadata.len() > LARGEST => {
+                    let size = metadata.len();
+                    return Err(PolicyError(format!(
+                        "{}: has {size} bytes; a policy has at most {LARGEST}, so this is some other file",
+                        path.display()
+                    )));
+                }
+                Ok(_) => {
+                    let bytes = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
+                    return Self::parse(&path, &bytes, package);
+                }
+            }
+        }
         Ok(Self::default())
+    }
+
+    /// The files that [`Policy::of_package`] looks for, in this order: the first that exists is the policy.
+    pub fn places(dir: &Path, top: &Path) -> Vec<PathBuf> {
+        let mut places: Vec<PathBuf> = Vec::new();
+        if dir.starts_with(top) {
+            places.extend(dir.ancestors().take_while(|folder| folder.starts_with(top)).map(|folder| folder.join(FILE)));
+        } else {
+            // A member outside the workspace's folder: there is no way from here to there.
+            places.extend([dir.join(FILE), top.join(FILE)]);
+        }
+        places
+    }
+
+    /// Reads a policy file's bytes for a package.
+    pub fn parse(path: &Path, bytes: &[u8], package: &str) -> Result<Self, PolicyError> {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            let line = 1 + count_lines(&bytes[..error.valid_up_to()]);
+            PolicyError(format!("{}:{line}: is not UTF-8 text", path.display()))
+        })?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut reader = Reader { path, text, errors: Vec::new() };
+        let mut policy = Self { path: Some(path.to_owned()), ..Self::default() };
+        match DeTable::parse(text) {
+            Ok(table) => reader.file(table.get_ref(), &mut policy, package),
+            Err(error) => {
+                let message = error.message().lines().collect::<Vec<_>>().join("; ");
+                reader.errors.push((error.span().map_or(0, |span| span.start), format!("is not TOML: {message}")));
+            }
+        }
+        reader.finish().map(|()| policy)
     }
 
     /// What a finding of weight does to a build of this kind.
     pub fn action(&self, release: bool) -> BuildAction {
         if release { self.release.unwrap_or(BuildAction::Deny) } else { self.dev.unwrap_or(BuildAction::Warn) }
+    }
+
+    /// The archs that the package's own kernels must be, as this toolkit makes them.
+    pub fn archs_by(&self, toolkit: Version) -> Vec<Target> {
+        let mut archs = self.archs.clone();
+        for word in &self.arch_words {
+            let more = match word {
+                ArchRequest::All => tables::expand_all(toolkit),
+                ArchRequest::AllMajor => tables::expand_all_major(toolkit),
+                ArchRequest::Target(_) | ArchRequest::Native | ArchRequest::Off => Vec::new(),
+            };
+            for target in more {
+                if !archs.contains(&target) {
+                    archs.push(target);
+                }
+            }
+        }
+        archs
+    }
+
+    /// `[gpu] fleet` as compute capabilities, each with the word that names it.
+    pub fn fleet_ccs(&self) -> Vec<(&str, Cc)> {
+        self.fleet.iter().filter_map(|name| Some((name.as_str(), tables::gpu_cc(name)?))).collect()
+    }
+
+    /// `[driver] fleet` as a release.
+    pub fn driver_fleet_release(&self) -> Option<DriverRelease> {
+        self.driver_fleet.as_deref()?.parse().ok()
+    }
+
+    /// `[cudnn] fleet` as a version.
+    pub fn cudnn_fleet_version(&self) -> Option<Version> {
+        self.cudnn_fleet.as_deref()?.parse().ok()
+    }
+
+    /// What the judge's findings are in a build of this kind: an allowed one is an info, and errors are warnings where
+    /// `[build]` says so. This is the one place where `[build]` and `[allow]` act.
+    pub fn apply(&self, findings: Vec<Finding>, release: bool) -> Judged {
+        let action = self.action(release);
+        let allowed: Vec<(Code, String)> = self
+            .allow
+            .iter()
+            .filter(|(code, _)| findings.iter().any(|finding| finding.code == **code))
+            .map(|(code, reason)| (*code, reason.clone()))
+            .collect();
+        let findings = findings
+            .into_iter()
+            .map(|mut finding| {
+                if let Some(reason) = self.allow.get(&finding.code) {
+                    finding.severity = Severity::Info;
+                    finding.message.push_str("\nallowed: ");
+                    finding.message.push_str(reason);
+                } else if finding.severity == Severity::Error && action == BuildAction::Warn {
+                    finding.severity = Severity::Warning;
+                }
+                finding
+            })
+            .collect();
+        let stale_allows = self
+            .allow
+            .keys()
+            .copied()
+            .filter(|code| (*code as u16) < 200 && allowed.iter().all(|(applied, _)| applied != code))
+            .collect();
+        Judged { findings, allowed, stale_allows }
+    }
+}
+
+/// Whether there is nothing at this path: a link that leads nowhere is something.
+fn absent(path: &Path, error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        && fs::symlink_metadata(path).is_err()
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> PolicyError {
+    PolicyError(format!("{}: cannot be read: {error}", path.display()))
+}
+
+fn count_lines(bytes: &[u8]) -> usize {
+    bytes.split(|&b| b == b'\n').count() - 1
+}
+
+/// Every section and its keys; `allow` and `package` have keys of their own.
+const SECTIONS: &[(&str, &[&str])] = &[
+    ("toolkit", &["require"]),
+    ("cudnn", &["require", "linkage", "patch", "required", "fleet"]),
+    ("gpu", &["archs", "fleet", "partial"]),
+    ("driver", &["fleet"]),
+    ("build", &["release", "dev"]),
+    ("runtime", &["mismatch", "gpu", "library"]),
+    ("allow", &[]),
+];
+
+/// Where a value stands: its full key and the value.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    key: &'a str,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    /// (offset in the text, message without place).
+    errors: Vec<(usize, String)>,
+}
+
+impl Reader<'_> {
+    fn finish(mut self) -> Result<(), PolicyError> {
+        if self.errors.is_empty() {
+            return Ok(());
+        }
+        self.errors.sort();
+        let lines: Vec<String> = self
+            .errors
+            .iter()
+            .map(|(offset, message)| {
+                let before = self.text.as_bytes().get(..*offset).unwrap_or(self.text.as_bytes());
+                format!("{}:{}: {message}", self.path.display(), 1 + count_lines(before))
+            })
+            .collect();
+        Err(PolicyError(lines.join("\n")))
+    }
+
+    fn wrong(&mut self, entry: Entry<'_>, expected: &str) {
+        let found = match entry.value.get_ref() {
+            DeValue::String(text) => format!("{text:?}"),
+            other => tables::kind_of(other),
+        };
+        self.errors.push((entry.value.span().start, format!("`{}`: expected {expected}, found {found}", entry.key)));
+    }
+
+    /// A key that is not one of `valid`.
+    fn unknown_key<'v>(&mut self, full: &str, at: usize, valid: impl Iterator<Item = &'v str> + Clone) {
+        let last = full.rsplit('.').next().unwrap_or(full);
+        let mut message = format!("`{full}`: no such key");
+        if let Some(meant) = nearest(last, valid.clone()) {
+            let _ = write!(message, "; did you mean `{meant}`?");
+        } else if let Some((section, _)) = SECTIONS.iter().find(|(_, keys)| keys.contains(&last)) {
+            let _ = write!(message, "; it belongs to [{section}]");
+        } else {
+            let valid: Vec<&str> = valid.collect();
+            let _ = write!(message, "; expected one of {}", valid.join(", "));
+        }
+        self.errors.push((at, message));
+    }
+
+    fn table<'v>(&mut self, entry: Entry<'v>) -> Option<&'v DeTable<'v>> {
+        let table = entry.value.get_ref().as_table();
+        if table.is_none() {
+            self.wrong(entry, &format!("a table: [{}]", entry.key));
+        }
+        table
+    }
+
+    fn file(&mut self, table: &DeTable<'_>, policy: &mut Policy, package: &str) {
+        self.sections("", table, policy);
+        let Some(packages) = table.get("package") else { return };
+        let Some(packages) = self.table(Entry { key: "package", value: packages }) else { return };
+        for (name, value) in packages {
+            let key = format!("package.{}", name.get_ref());
+            let Some(table) = self.table(Entry { key: &key, value }) else { continue };
+            // What is laid over another package is read all the same, for its mistakes.
+            let mut other = Policy::default();
+            let over = if name.get_ref() == package { &mut *policy } else { &mut other };
+            self.sections(&format!("{key}."), table, over);
+        }
+    }
+
+    fn sections(&mut self, prefix: &str, table: &DeTable<'_>, policy: &mut Policy) {
+        for (name, value) in table {
+            let (section, at): (&str, usize) = (name.get_ref(), name.span().start);
+            let key = format!("{prefix}{section}");
+            let Some((_, keys)) = SECTIONS.iter().find(|(known, _)| *known == section) else {
+                if section != "package" || !prefix.is_empty() {
+                    let names = SECTIONS.iter().map(|(name, _)| *name);
+                    self.unknown_key(&key, at, names.chain(prefix.is_empty().then_some("package")));
+                }
+                continue;
+            };
+            let Some(table) = self.table(Entry { key: &key, value }) else { continue };
+            if section == "allow" {
+                self.allow(&key, table, policy);
+                continue;
+            }
+            for (name, value) in table {
+                let full = format!("{key}.{}", name.get_ref());
+                if keys.contains(&&**name.get_ref()) {
+                    self.key(section, name.get_ref(), Entry { key: &full, value }, policy);
+                } else {
+                    self.unknown_key(&full, name.span().start, keys.iter().copied());
+                }
+            }
+            if section == "cudnn" {
+                self.cudnn(&key, table, policy);
+            }
+        }
+    }
+
+    fn key(&mut self, section: &str, key: &str, entry: Entry<'_>, policy: &mut Policy) {
+        match (section, key) {
+            ("toolkit", "require") => set(&mut policy.toolkit, self.requirement(entry, ">=12.4, <14")),
+            ("cudnn", "require") => set(&mut policy.cudnn, self.requirement(entry, "^9.1")),
+            ("cudnn", "linkage") => {
+                let linkages = [
+                    ("linked", Linkage::Linked),
+                    ("static", Linkage::Static),
+                    ("dlopened", Linkage::Dlopened),
+                    ("none", Linkage::None),
+                ];
+                set(&mut policy.cudnn_linkage, self.choice(entry, &linkages));
+            }
+            ("cudnn", "patch") => {
+                policy.cudnn_patch_refuse =
+                    self.choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
+            }
+            ("cudnn", "required") => match entry.value.get_ref().as_bool() {
+                Some(required) => policy.cudnn_required = required,
+                None => self.wrong(entry, "true or false"),
+            },
+            ("cudnn", "fleet") => {
+                set(
+                    &mut policy.cudnn_fleet,
+                    self.parsed::<Version>(entry, "the oldest cuDNN as a string such as \"9.1\""),
+                );
+            }
+            ("gpu", "archs") => self.archs(entry, policy),
+            ("gpu", "fleet") => self.fleet(entry, policy),
+            ("gpu", "partial") => {
+                policy.partial_refuse = self.choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
+            }
+            ("driver", "fleet") => {
+                let expected = "the oldest driver as a string such as \"535\" or \"535.261.03\"";
+                set(&mut policy.driver_fleet, self.parsed::<DriverRelease>(entry, expected));
+            }
+            ("build", "release") => set(&mut policy.release, self.build_action(entry)),
+            ("build", "dev") => set(&mut policy.dev, self.build_action(entry)),
+            ("runtime", "mismatch") => {
+                policy.runtime.mismatch_warns =
+                    self.choice(entry, &[("refuse", false), ("warn", true)]).unwrap_or_default();
+            }
+            ("runtime", "gpu") => {
+                let needs = [("auto", GpuNeed::Auto), ("required", GpuNeed::Required), ("optional", GpuNeed::Optional)];
+                policy.runtime.gpu = self.choice(entry, &needs).unwrap_or_default();
+            }
+            ("runtime", "library") => {
+                policy.runtime.library_enforces =
+                    self.choice(entry, &[("check", false), ("enforce", true)]).unwrap_or_default();
+            }
+            _ => unreachable!("a key of SECTIONS that nothing reads: {section}.{key}"),
+        }
+    }
+
+    /// What `require` and `linkage` of one table say together: the later layer wins over what the earlier said.
+    fn cudnn(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
+        let none = policy.cudnn_linkage == Some(Linkage::None);
+        match (table.get("require"), table.get("linkage")) {
+            (Some(require), Some(_)) if none => self.errors.push((
+                require.span().start,
+                format!("`{key}.require`: contradicts linkage = \"none\" beside it; keep one of them"),
+            )),
+            (None, Some(_)) if none => policy.cudnn = None,
+            (Some(_), None) if none => policy.cudnn_linkage = None,
+            _ => {}
+        }
+    }
+
+    fn string<'v>(&mut self, entry: Entry<'v>, expected: &str) -> Option<&'v str> {
+        let text = entry.value.get_ref().as_str();
+        if text.is_none() {
+            self.wrong(entry, expected);
+        }
+        text
+    }
+
+    fn requirement(&mut self, entry: Entry<'_>, example: &str) -> Option<Requirement> {
+        let expected = format!("a version requirement as cargo writes them, such as {example:?}");
+        let text = self.string(entry, &expected)?;
+        match semver::VersionReq::parse(text) {
+            Ok(parsed) => Some(Requirement { text: text.to_owned(), parsed }),
+            Err(error) => {
+                let place = entry.value.span().start;
+                self.errors.push((place, format!("`{}`: expected {expected}, found {text:?}: {error}", entry.key)));
+                None
+            }
+        }
+    }
+
+    /// A string that must read as a `T`, kept as written.
+    fn parsed<T: std::str::FromStr>(&mut self, entry: Entry<'_>, expected: &str) -> Option<String> {
+        let text = self.string(entry, expected)?;
+        if text.parse::<T>().is_err() {
+            self.wrong(entry, expected);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn choice<T: Copy>(&mut self, entry: Entry<'_>, choices: &[(&str, T)]) -> Option<T> {
+        let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let expected = match &names[..] {
+            [one, other] => format!("{one} or {other}"),
+            several => format!("one of {}", several.join(", ")),
+        };
+        let text = self.string(entry, &expected)?;
+        let chosen = choices.iter().find(|(name, _)| *name == text).map(|&(_, value)| value);
+        if chosen.is_none() {
+            self.wrong(entry, &expected);
+        }
+        chosen
+    }
+
+    fn build_action(&mut self, entry: Entry<'_>) -> Option<BuildAction> {
+        self.choice(entry, &[("deny", BuildAction::Deny), ("warn", BuildAction::Warn)])
+    }
+
+    /// Each string of an array, with its own key.
+    fn strings(&mut self, entry: Entry<'_>, expected: &str, mut each: impl FnMut(&mut Self, Entry<'_>, &str)) {
+        let Some(array) = entry.value.get_ref().as_array() else {
+            self.wrong(entry, &format!("an array of {expected}"));
+            return;
+        };
+        for (index, value) in array.iter().enumerate() {
+            let key = format!("{}[{index}]", entry.key);
+            let entry = Entry { key: &key, value };
+            if let Some(text) = self.string(entry, &format!("one of {expected}")) {
+                each(self, entry, text);
+            }
+        }
+    }
+
+    fn archs(&mut self, entry: Entry<'_>, policy: &mut Policy) {
+        policy.archs.clear();
+        policy.arch_words.clear();
+        self.strings(entry, "strings such as \"sm_90a\" or \"compute_90\"", |reader, entry, text| {
+            let place = entry.value.span().start;
+            let requests = match arch::list(text, Dialect::Policy) {
+                Ok(requests) if requests.is_empty() => {
+                    return reader.wrong(entry, "an architecture such as \"sm_90a\"");
+                }
+                Ok(requests) => requests,
+                Err(error) => return reader.errors.push((place, format!("`{}`: {error}", entry.key))),
+            };
+            for request in requests {
+                match request {
+                    ArchRequest::Target(target) if policy.archs.contains(&target) => {}
+                    ArchRequest::Target(target) => policy.archs.push(target),
+                    ArchRequest::All | ArchRequest::AllMajor => policy.arch_words.push(request),
+                    ArchRequest::Native | ArchRequest::Off => reader.errors.push((
+                        place,
+                        format!(
+                            "`{}`: `{request}` means something else on every machine; expected architectures such as \
+                             \"sm_90a\"",
+                            entry.key
+                        ),
+                    )),
+                }
+            }
+        });
+    }
+
+    fn fleet(&mut self, entry: Entry<'_>, policy: &mut Policy) {
+        policy.fleet.clear();
+        self.strings(entry, "strings such as \"T4\", \"A100\" or \"8.6\"", |reader, entry, text| {
+            if tables::gpu_cc(text).is_none() {
+                let mut message = format!(
+                    "`{}`: {text:?} is no GPU that cudaguard knows; expected its compute capability, such as \"8.6\"",
+                    entry.key
+                );
+                if let Some(meant) = nearest(text, tables::gpu_names()) {
+                    let _ = write!(message, ", or did you mean {meant:?}?");
+                }
+                reader.errors.push((entry.value.span().start, message));
+            } else if !policy.fleet.iter().any(|known| known == text) {
+                policy.fleet.push(text.to_owned());
+            }
+        });
+    }
+
+    fn allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
+        for (name, value) in table {
+            let full = format!("{key}.{}", name.get_ref());
+            let entry = Entry { key: &full, value };
+            let Ok(code) = name.get_ref().parse::<Code>() else {
+                let codes: Vec<String> = Code::ALL.iter().map(ToString::to_string).collect();
+                let mut message = format!("`{full}`: no such finding; expected a code such as CG122");
+                if let Some(meant) = nearest(name.get_ref(), codes.iter().map(String::as_str)) {
+                    let _ = write!(message, ", did you mean `{meant}`?");
+                }
+                self.errors.push((name.span().start, message));
+                continue;
+            };
+            match value.get_ref().as_str() {
+                Some(reason) if !reason.trim().is_empty() => {
+                    policy.allow.insert(code, reason.trim().to_owned());
+                }
+                _ => self.wrong(entry, "the reason, a string that is not empty"),
+            }
+        }
+    }
+}
+
+/// Keeps what an earlier layer said where this one made a mistake.
+fn set<T>(place: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *place = value;
+    }
+}
+
+/// The candidate that a mistyped word most probably means: at most every third letter wrong.
+fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    // A word this long is no slip of the finger, and comparing it would take long.
+    if word.len() > 64 {
+        return None;
+    }
+    candidates
+        .map(|candidate| (distance(&word.to_ascii_lowercase(), &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(3).min(3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// How many letters must be added, dropped or changed to make one word the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (above, a) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = above + 1;
+        for (column, &b) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(a != b);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Policy, String> {
+        Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "demo").map_err(|error| error.to_string())
+    }
+
+    const WHOLE: &str = r#"
+[toolkit]
+require = ">=12.4, <14"
+[cudnn]
+require = "^9.1"
+linkage = "dlopened"
+patch = "refuse"
+required = true
+fleet = "9.1"
+[gpu]
+archs = ["sm_80", "sm_90a", "compute_90", "8.6+PTX"]
+fleet = ["T4", "A100", "8.6"]
+partial = "refuse"
+[driver]
+fleet = "535"
+[build]
+release = "warn"
+dev = "deny"
+[runtime]
+mismatch = "warn"
+gpu = "required"
+library = "enforce"
+[allow]
+CG122 = "Hopper only, no PTX on purpose"
+"#;
+
+    #[test]
+    fn every_key() {
+        let policy = read(WHOLE).unwrap();
+        assert_eq!(policy.path.as_deref(), Some(Path::new("cudaguard.toml")));
+        assert_eq!(policy.toolkit.as_ref().unwrap().to_string(), ">=12.4, <14");
+        assert!(policy.cudnn.as_ref().unwrap().allows(Version::new(9, 15, 1)));
+        assert!(!policy.cudnn.as_ref().unwrap().allows(Version::new(9, 0, 0)));
+        assert_eq!(policy.cudnn_linkage, Some(Linkage::Dlopened));
+        assert!(policy.cudnn_patch_refuse && policy.cudnn_required && policy.partial_refuse);
+        assert_eq!(policy.cudnn_fleet_version(), Some(Version::new(9, 1, 0)));
+        let archs: Vec<String> = policy.archs.iter().map(ToString::to_string).collect();
+        assert_eq!(archs, ["sm_80", "sm_90a", "compute_90", "sm_86", "compute_86"]);
+        assert_eq!(policy.fleet_ccs(), [("T4", (7, 5)), ("A100", (8, 0)), ("8.6", (8, 6))]);
+        assert_eq!(policy.driver_fleet_release(), Some(DriverRelease::new(535, 0, 0)));
+        assert_eq!((policy.action(true), policy.action(false)), (BuildAction::Warn, BuildAction::Deny));
+        assert_eq!(policy.runtime, Runtime { mismatch_warns: true, gpu: GpuNeed::Required, library_enforces: true });
+        assert_eq!(policy.allow.get(&Code::NoPtx).map(String::as_str), Some("Hopper only, no PTX on purpose"));
+    }
+
+    #[test]
+    fn nothing_said_is_the_default() {
+        for text in ["", "# only a comment\n", "[gpu]\n", "[package.demo]\n"] {
+            let policy = read(text).unwrap();
+            let default = Policy { path: policy.path.clone(), ..Policy::default() };
+            assert_eq!(format!("{policy:?}"), format!("{default:?}"), "{text}");
+            assert_eq!((policy.action(true), policy.action(false)), (BuildAction::Deny, BuildAction::Warn));
+        }
+    }
+
+    #[test]
+    fn as_editors_write_it() {
+        let windows = format!("\u{feff}{}", WHOLE.replace('\n', "\r\n"));
+        assert_eq!(format!("{:?}", read(&windows).unwrap()), format!("{:?}", read(WHOLE).unwrap()));
+        assert_eq!(
+            read("\u{feff}[gpu]\r\n\r\narchs = 90\r\n").unwrap_err(),
+            "cudaguard.toml:3: `gpu.archs`: expected an array of strings such as \"sm_90a\" or \"compute_90\", found an integer"
+        );
+    }
+
+    #[test]
+    fn a_package_of_its_own() {
+        let text = "[cudnn]\nrequire = \"^9.1\"\n[gpu]\narchs = [\"sm_80\"]\nfleet = [\"A100\"]\n[allow]\nCG123 = \"two lists\"\n\
+                    [package.demo.gpu]\narchs = [\"sm_90\"]\n[package.demo.cudnn]\nlinkage = \"none\"\n\
+                    [package.demo.allow]\nCG122 = \"on purpose\"\n[package.other.runtime]\ngpu = \"required\"\n";
+        let policy = read(text).unwrap();
+        assert_eq!(policy.archs, ["sm_90".parse().unwrap()]);
+        assert_eq!(policy.fleet, ["A100"]);
+        assert_eq!((policy.cudnn.clone(), policy.cudnn_linkage), (None, Some(Linkage::None)));
+        assert_eq!(policy.allow.len(), 2);
+        assert_eq!(policy.runtime.gpu, GpuNeed::Auto);
+        let other = Policy::parse(Path::new("p"), text.as_bytes(), "other").unwrap();
+        assert_eq!((other.runtime.gpu, other.archs.len(), other.cudnn.is_some()), (GpuNeed::Required, 1, true));
+        // The other way round.
+        let text = "[cudnn]\nlinkage = \"none\"\n[package.demo.cudnn]\nrequire = \"^9\"\n";
+        let policy = read(text).unwrap();
+        assert_eq!((policy.cudnn.is_some(), policy.cudnn_linkage), (true, None));
+    }
+
+    #[test]
+    fn symbolic_archs_wait_for_a_toolkit() {
+        let policy = read("[gpu]\narchs = [\"sm_90a\", \"all-major\"]\n").unwrap();
+        let by =
+            |release: Version| policy.archs_by(release).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        assert_eq!(by(Version::new(13, 0, 88)), "sm_90a sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120");
+        assert_eq!(by(Version::new(11, 8, 0)), "sm_90a sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90");
+    }
+
+    #[test]
+    fn each_mistake_names_line_key_and_what_was_expected() {
+        for (text, message) in [
+            ("[toolkits]\n", ":1: `toolkits`: no such key; did you mean `toolkit`?"),
+            ("[gpu]\narch = []\n", ":2: `gpu.arch`: no such key; did you mean `archs`?"),
+            ("[toolkit]\narchs = []\n", ":2: `toolkit.archs`: no such key; it belongs to [gpu]"),
+            (
+                "[build]\ndebug_assertions = 1\n",
+                ":2: `build.debug_assertions`: no such key; expected one of release, dev",
+            ),
+            (
+                "speed = 1\n",
+                ":1: `speed`: no such key; expected one of toolkit, cudnn, gpu, driver, build, runtime, allow, package",
+            ),
+            ("toolkit = \">=12\"\n", ":1: `toolkit`: expected a table: [toolkit], found \">=12\""),
+            (
+                "[toolkit]\nrequire = 12.4\n",
+                ":2: `toolkit.require`: expected a version requirement as cargo writes them, such as \">=12.4, <14\", found a \
+                 float",
+            ),
+            (
+                "[toolkit]\nrequire = \">=twelve\"\n",
+                ":2: `toolkit.require`: expected a version requirement as cargo writes them, such as \">=12.4, <14\", found \
+                 \">=twelve\": unexpected character 't' while parsing major version number",
+            ),
+            (
+                "[cudnn]\nrequire = \"\"\n",
+                ":2: `cudnn.require`: expected a version requirement as cargo writes them, such as \"^9.1\", found \"\": \
+                 unexpected end of input while parsing major version number",
+            ),
+            (
+                "[cudnn]\nlinkage = \"dynamic\"\n",
+                ":2: `cudnn.linkage`: expected one of \"linked\", \"static\", \"dlopened\", \"none\", found \"dynamic\"",
+            ),
+            ("[cudnn]\npatch = true\n", ":2: `cudnn.patch`: expected \"accept\" or \"refuse\", found a boolean"),
+            ("[cudnn]\nrequired = \"yes\"\n", ":2: `cudnn.required`: expected true or false, found \"yes\""),
+            (
+                "[cudnn]\nfleet = 9.1\n",
+                ":2: `cudnn.fleet`: expected the oldest cuDNN as a string such as \"9.1\", found a float",
+            ),
+            (
+                "[cudnn]\nlinkage = \"none\"\nrequire = \"^9\"\n",
+                ":3: `cudnn.require`: contradicts linkage = \"none\" beside it; keep one of them",
+            ),
+            (
+                "[gpu]\narchs = [\"sm_80\",\n  90]\n",
+                ":3: `gpu.archs[1]`: expected one of strings such as \"sm_90a\" or \"compute_90\", found an integer",
+            ),
+            (
+                "[gpu]\narchs = [\"sm90\"]\n",
+                ":2: `gpu.archs[0]`: `sm90` is not an architecture; expected a spelling such as sm_90, compute_90, 90, 90a, \
+                 90-real, 90-virtual, 9.0 or 9.0+PTX",
+            ),
+            ("[gpu]\narchs = [\"\"]\n", ":2: `gpu.archs[0]`: expected an architecture such as \"sm_90a\", found \"\""),
+            (
+                "[gpu]\narchs = [\"native\"]\n",
+                ":2: `gpu.archs[0]`: `native` means something else on every machine; expected architectures such as \"sm_90a\"",
+            ),
+            (
+                "[gpu]\narchs = [\"lto_90\"]\n",
+                ":2: `gpu.archs[0]`: `lto_90` is LTO-IR, which serves no GPU until it is linked; name the machine code (sm_…) \
+                 or PTX (compute_…) that it becomes",
+            ),
+            (
+                "[gpu]\nfleet = [\"A100\", \"L41\"]\n",
+                ":2: `gpu.fleet[1]`: \"L41\" is no GPU that cudaguard knows; expected its compute capability, such as \"8.6\", \
+                 or did you mean \"L4\"?",
+            ),
+            (
+                "[gpu]\nfleet = [\"Voodoo2 of 1998\"]\n",
+                ":2: `gpu.fleet[0]`: \"Voodoo2 of 1998\" is no GPU that cudaguard knows; expected its compute capability, such \
+                 as \"8.6\"",
+            ),
+            (
+                "[driver]\nfleet = 535\n",
+                ":2: `driver.fleet`: expected the oldest driver as a string such as \"535\" or \"535.261.03\", found an integer",
+            ),
+            ("[build]\nrelease = \"allow\"\n", ":2: `build.release`: expected \"deny\" or \"warn\", found \"allow\""),
+            (
+                "[runtime]\ngpu = \"always\"\n",
+                ":2: `runtime.gpu`: expected one of \"auto\", \"required\", \"optional\", found \"always\"",
+            ),
+            ("[runtime]\nmismatches = 1\n", ":2: `runtime.mismatches`: no such key; did you mean `mismatch`?"),
+            (
+                "[allow]\nCG122 = \" \"\n",
+                ":2: `allow.CG122`: expected the reason, a string that is not empty, found \" \"",
+            ),
+            (
+                "[allow]\nCG122 = true\n",
+                ":2: `allow.CG122`: expected the reason, a string that is not empty, found a boolean",
+            ),
+            ("[allow]\nCG999 = \"because\"\n", ":2: `allow.CG999`: no such finding; expected a code such as CG122"),
+            (
+                "[allow]\nCG1O1 = \"because\"\n",
+                ":2: `allow.CG1O1`: no such finding; expected a code such as CG122, did you mean `CG101`?",
+            ),
+            ("[allow]\nptx = \"because\"\n", ":2: `allow.ptx`: no such finding; expected a code such as CG122"),
+            ("[package]\ndemo = 1\n", ":2: `package.demo`: expected a table: [package.demo], found an integer"),
+            ("[package.demo.gpus]\n", ":1: `package.demo.gpus`: no such key; did you mean `gpu`?"),
+            (
+                "[package.other.gpu]\nfleets = []\n",
+                ":2: `package.other.gpu.fleets`: no such key; did you mean `fleet`?",
+            ),
+            (
+                "[package.demo.package.x]\n",
+                ":1: `package.demo.package`: no such key; expected one of toolkit, cudnn, gpu, driver, build, runtime, allow",
+            ),
+        ] {
+            assert_eq!(read(text).map(|_| ()), Err(format!("cudaguard.toml{message}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_mistakes_at_once_in_the_order_of_the_file() {
+        let error = read("[runtime]\ngpu = 1\n[build]\ndev = 2\n[allow]\nX = 3\n").unwrap_err();
+        let lines: Vec<&str> = error.lines().map(|line| line.split('`').next().unwrap()).collect();
+        assert_eq!(lines, ["cudaguard.toml:2: ", "cudaguard.toml:4: ", "cudaguard.toml:6: "]);
+    }
+
+    #[test]
+    fn what_is_not_toml_or_not_text() {
+        for (text, start) in [
+            ("[gpu\n", "cudaguard.toml:1: is not TOML: "),
+            ("[gpu]\n\narchs = [\"sm_80\"", "cudaguard.toml:3: is not TOML: "),
+            ("[gpu]\n[gpu]\n", "cudaguard.toml:2: is not TOML: duplicate key"),
+            ("[build]\ndev = \"warn\"\ndev = \"deny\"\n", "cudaguard.toml:3: is not TOML: duplicate key"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.starts_with(start) && error.lines().count() == 1, "{text}: {error}");
+        }
+        let error = Policy::parse(Path::new("p"), b"[gpu]\n# \xff\n", "").unwrap_err();
+        assert_eq!(error.to_string(), "p:2: is not UTF-8 text");
+    }
+
+    /// A folder of its own, gone afterwards.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("cudaguard-policy-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn found_from_the_package_upwards_to_the_workspace() {
+        let folder = Folder::new("upwards");
+        let top = folder.0.join("workspace");
+        let member = top.join("crates/member");
+        fs::create_dir_all(&member).unwrap();
+        let found = || Policy::of_package(&member, &top, "member").unwrap().path;
+        fs::write(folder.0.join(FILE), "nonsense above the workspace").unwrap();
+        assert_eq!(found(), None);
+        fs::write(top.join(FILE), "[driver]\nfleet = \"535\"\n").unwrap();
+        assert_eq!(found(), Some(top.join(FILE)));
+        fs::write(member.join(FILE), "").unwrap();
+        assert_eq!(found(), Some(member.join(FILE)));
+        assert_eq!(Policy::places(&member, &top), [member.join(FILE), top.join("crates").join(FILE), top.join(FILE)]);
+        assert_eq!(Policy::places(&top, &top), [top.join(FILE)]);
+        // A member that lies elsewhere.
+        let other = folder.0.join("elsewhere");
+        assert_eq!(Policy::places(&other, &top), [other.join(FILE), top.join(FILE)]);
+        assert_eq!(Policy::of_package(&other, &top, "other").unwrap().path, Some(top.join(FILE)));
+    }
+
+    #[test]
+    fn files_that_are_no_policy() {
+        let folder = Folder::new("files");
+        let path = folder.0.join(FILE);
+        let error = || Policy::of_package(&folder.0, &folder.0, "demo").unwrap_err().to_string();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(error(), format!("{}: is a folder; expected a policy file", path.display()));
+        fs::remove_dir(&path).unwrap();
+        let file = fs::File::create(&path).unwrap();
+        file.set_len(LARGEST + 1).unwrap();
+        assert!(error().contains("has 1048577 bytes; a policy has at most 1048576"), "{}", error());
+        fs::remove_file(&path).unwrap();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(folder.0.join("gone"), &path).unwrap();
+            assert!(error().starts_with(&format!("{}: cannot be read: ", path.display())), "{}", error());
+        }
+    }
+
+    fn finding(code: Code) -> Finding {
+        Finding::new(code, "subject", "message", "hint")
+    }
+
+    #[test]
+    fn what_findings_weigh() {
+        let weights = |policy: &Policy, release| {
+            let codes = [Code::ToolkitMixed, Code::ToolkitUnreadable, Code::NoPtx];
+            let judged = policy.apply(codes.map(finding).to_vec(), release);
+            (
+                judged.findings.iter().map(|finding| finding.severity.name()).collect::<Vec<_>>().join(" "),
+                judged.fails(),
+            )
+        };
+        let default = Policy::default();
+        assert_eq!(weights(&default, true), ("error warning info".into(), true));
+        assert_eq!(weights(&default, false), ("warning warning info".into(), false));
+        let turned = read("[build]\nrelease = \"warn\"\ndev = \"deny\"\n").unwrap();
+        assert_eq!(weights(&turned, true), ("warning warning info".into(), false));
+        assert_eq!(weights(&turned, false), ("error warning info".into(), true));
+    }
+
+    #[test]
+    fn what_is_allowed_is_kept_and_said() {
+        let policy =
+            read("[allow]\nCG101 = \"headers are patched\"\nCG122 = \"Hopper only\"\nCG202 = \"at run time\"\n")
+                .unwrap();
+        let judged = policy.apply(vec![finding(Code::ToolkitMixed), finding(Code::ToolkitMissing)], true);
+        assert_eq!(judged.findings[0].severity, Severity::Info);
+        assert_eq!(judged.findings[0].message, "message\nallowed: headers are patched");
+        assert_eq!(judged.findings[1].severity, Severity::Error);
+        assert_eq!(judged.allowed, [(Code::ToolkitMixed, "headers are patched".to_owned())]);
+        assert_eq!(judged.stale_allows, [Code::NoPtx]);
+        assert_eq!(policy.apply(Vec::new(), true).findings, []);
+    }
+
+    #[test]
+    fn typing_errors() {
+        for (word, meant) in [("archz", Some("archs")), ("ARCHS", Some("archs")), ("flet", Some("fleet")), ("x", None)]
+        {
+            assert_eq!(nearest(word, ["archs", "fleet", "partial"].into_iter()), meant, "{word}");
+        }
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused_with_a_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Err(error) = Policy::parse(Path::new("p"), &bytes, "demo") {
+                prop_assert!(error.0.lines().all(|line| line.starts_with("p:")), "{error}");
+            }
+        }
+
+        #[test]
+        fn any_keys_and_values(
+            section in "(toolkit|cudnn|gpu|driver|build|runtime|allow|package\\.demo\\.gpu|package|[a-z]{1,6})",
+            key in "(require|linkage|patch|required|fleet|archs|partial|release|dev|mismatch|gpu|library|CG[0-9]{3}|[a-z]{1,6})",
+            value in "(\"\\PC{0,8}\"|[0-9]{1,5}|\\[\\]|\\[\"\\PC{0,6}\", 3\\]|true|\\{\\}|1979-05-27|\"9\\.[0-9]\"|\"warn\")",
+        ) {
+            if let Err(error) = read(&format!("[{section}]\n{key} = {value}\n")) {
+                prop_assert!(error.lines().all(|line| line.starts_with("cudaguard.toml:")), "{error}");
+            }
+        }
     }
 }

@@ -471,7 +471,7 @@ impl<'a> Row<'a> {
         let found = match found {
             None => "nothing".to_owned(),
             Some(DeValue::String(text)) => format!("\"{text}\""),
-            Some(other) => format!("{} {}", article(other.type_str()), other.type_str()),
+            Some(other) => kind_of(other),
         };
         TableError(format!("{}: `{}.{key}`: expected {expected}, found {found}", self.file, self.key))
     }
@@ -519,8 +519,11 @@ impl<'a> Row<'a> {
     }
 }
 
-fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+/// What a value is, in words: "an integer".
+pub(crate) fn kind_of(value: &DeValue<'_>) -> String {
+    let kind = value.type_str();
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {kind}")
 }
 
 /// A file's tables, its sources read and dated.

@@ -61,6 +61,11 @@ codes! {
         "the toolkit no longer makes this architecture"
         "Later releases drop old architectures: CUDA 13 makes nothing below sm_75.\n\
          What to do: drop the arch and the GPUs that need it, or build with the last toolkit that makes it.";
+    122 NoPtx Info
+        "no PTX: GPUs newer than the architectures named are not served"
+        "Machine code runs on GPUs of its own major only. Without PTX of the newest architecture the program has nothing to \
+         run on GPUs of later generations.\n\
+         What to do: add PTX of the newest arch (compute_90, 9.0+PTX); where leaving it out is meant, say so in [allow].";
     123 ArchsContradict Warning
         "two sources name different architectures"
         "Variables, the policy file and the builder each may declare the archs; here they do not agree, and which of them the \
