@@ -1,0 +1,376 @@
+//! What real parts say about themselves, held against the tables. Shared by this suite and by `cargo tables`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::arch::{Arch, Serves, Suffix, Target};
+use cudaguard::tables::{self, Answer, Cc};
+use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard_tests::{Call, Scratch, parts};
+
+/// The real toolkits that the suites use.
+pub const TOOLKITS: &[&str] = &["11.8", "13.0", "13.2", "13.5"];
+
+/// The real cuDNNs, each with the CUDA major that it is built for.
+pub const CUDNNS: &[(&str, u32)] =
+    &[("8.5.0", 11), ("8.9.7", 12), ("9.1.0", 12), ("9.15.1-cu12", 12), ("9.15.1", 13), ("9.17.1", 13), ("9.28.0", 13)];
+
+/// The real drivers.
+pub const DRIVERS: &[&str] = &["535"];
+
+/// One thing that was measured.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// What: the table's row and what of it.
+    pub what: String,
+    /// What the tables say.
+    pub table: String,
+    /// What the part says.
+    pub part: String,
+}
+
+impl Measurement {
+    fn new(what: impl Into<String>, table: impl fmt::Display, part: impl fmt::Display) -> Self {
+        Self { what: what.into(), table: table.to_string(), part: part.to_string() }
+    }
+
+    /// Whether table and part differ.
+    pub fn differs(&self) -> bool {
+        self.table != self.part
+    }
+}
+
+impl fmt::Display for Measurement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.differs() {
+            write!(f, "{}\n  table: {}\n  part:  {}", self.what, self.table, self.part)
+        } else {
+            write!(f, "{}: {}", self.what, self.table)
+        }
+    }
+}
+
+/// All that a part says about the tables; the part is fetched where it is not there yet.
+pub fn part(name: &str) -> Result<Vec<Measurement>, parts::Lack> {
+    let folder = parts::fetch(name)?;
+    let measured = if let Some(version) = name.strip_prefix("cudnn-") {
+        let major = CUDNNS.iter().find(|(known, _)| *known == version).map(|&(_, major)| major);
+        major.ok_or_else(|| format!("{name}: for which CUDA major?")).and_then(|major| cudnn(&folder, major))
+    } else if name.starts_with("driver-") {
+        driver(&folder)
+    } else {
+        toolkit(&folder)
+    };
+    measured.map_err(parts::Lack::Broken)
+}
+
+/// A toolkit's root: what nvcc and ptxas make, default, symbolic archs, PTX ISA, host compilers, families.
+pub fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
+    let release = release(root)?;
+    let scratch = Scratch::new("measure-toolkit");
+    let row = |what: &str| format!("CUDA {}.{}: {what}", release.major, release.minor);
+    let mut measured = Vec::new();
+
+    let made = ptxas_archs(root)?;
+    let table = names(tables::archs().iter().map(|row| row.arch).filter(|&arch| makes(release, arch)));
+    measured.push(Measurement::new(row("archs by ptxas"), table, names(made.iter().copied())));
+
+    let listed = call(root, "nvcc", &["--list-gpu-code"], &scratch)?;
+    let listed: BTreeSet<Arch> = listed.split_whitespace().filter_map(|word| cubin(word.trim())).collect();
+    let plain = made.iter().copied().filter(|arch| arch.suffix == Suffix::None);
+    let table = names(tables::archs().iter().map(|row| row.arch).filter(|&arch| plain_made(release, arch)));
+    measured.push(Measurement::new(row("archs by nvcc"), &table, names(listed)));
+    measured.push(Measurement::new(row("archs without suffix by ptxas"), &table, names(plain)));
+
+    scratch.file("k.cu", "__global__ void k() {}\n");
+    let default =
+        tables::default_arch(release).map(|arch| vec![Target::Cubin(arch), Target::Ptx(arch)]).unwrap_or_default();
+    for (flag, table) in [
+        ("", default),
+        ("-arch=all", tables::expand_all(release)),
+        ("-arch=all-major", tables::expand_all_major(release)),
+    ] {
+        let what = if flag.is_empty() { "nvcc without -arch".to_owned() } else { format!("nvcc {flag}") };
+        measured.push(Measurement::new(row(&what), targets(table), targets(images(root, flag, &scratch)?)));
+    }
+
+    let isa = tables::ptx_isa(release).map_or("nothing".to_owned(), |(major, minor)| format!("{major}.{minor}"));
+    measured.push(Measurement::new(row("PTX ISA"), isa, newest_isa(root, &made, &scratch)?));
+
+    let limits = tables::host_compiler(release);
+    let (gcc, clang) = host_limits(root)?;
+    measured.push(Measurement::new(row("newest gcc"), limit(limits.gcc_newest), limit(gcc)));
+    measured.push(Measurement::new(row("first clang refused"), limit(limits.clang_below), limit(clang)));
+
+    measured.extend(ptx_compatibility(root, &made, &scratch, &row)?);
+    Ok(measured)
+}
+
+/// The release, by cuda.h; nvcc must say the same.
+fn release(root: &Path) -> Result<Version, String> {
+    let header = read(&root.join("include/cuda.h"))?;
+    let number = header
+        .lines()
+        .find_map(|line| line.strip_prefix("#define CUDA_VERSION "))
+        .and_then(|number| number.trim().parse().ok())
+        .ok_or("cuda.h has no CUDA_VERSION")?;
+    let header = CudaVersion::from_int(number);
+    let said = Call::new(root.join("bin/nvcc")).arg("--version").run();
+    let nvcc: Version = said
+        .stdout
+        .split(", V")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next())
+        .and_then(|version| version.parse().ok())
+        .ok_or_else(|| format!("nvcc does not say its version: {said}"))?;
+    if header != nvcc.into() {
+        return Err(format!("cuda.h is of {header}, nvcc of {nvcc}"));
+    }
+    Ok(nvcc)
+}
+
+fn makes(release: Version, arch: Arch) -> bool {
+    tables::can_make(release, Target::Cubin(arch)) == Answer::Made
+}
+
+fn plain_made(release: Version, arch: Arch) -> bool {
+    arch.suffix == Suffix::None && makes(release, arch)
+}
+
+/// Every `'sm_…'` in `ptxas --help`.
+fn ptxas_archs(root: &Path) -> Result<BTreeSet<Arch>, String> {
+    let help = Call::new(root.join("bin/ptxas")).arg("--help").run();
+    let archs: BTreeSet<Arch> = help.stdout.split('\'').filter_map(cubin).collect();
+    if archs.is_empty() { Err(format!("ptxas names no archs: {help}")) } else { Ok(archs) }
+}
+
+/// The images that nvcc would put into an object, by its dry run.
+fn images(root: &Path, flag: &str, scratch: &Scratch) -> Result<Vec<Target>, String> {
+    let arguments: Vec<&str> = ["--dryrun", "-c", "k.cu", flag].into_iter().filter(|word| !word.is_empty()).collect();
+    let said = call(root, "nvcc", &arguments, scratch)?;
+    let images: Vec<Target> = said
+        .split("kind=")
+        .skip(1)
+        .filter_map(|image| {
+            let (kind, rest) = image.split_once(",sm=")?;
+            let name = rest.split([',', '"', ' ']).next()?;
+            let arch = name.parse().ok()?;
+            match kind {
+                "elf" => Some(Target::Cubin(arch)),
+                "ptx" => Some(Target::Ptx(arch)),
+                _ => None,
+            }
+        })
+        .collect();
+    if images.is_empty() { Err(format!("nvcc's dry run names no image:\n{said}")) } else { Ok(images) }
+}
+
+/// ptxas names its own ISA when it refuses another.
+fn newest_isa(root: &Path, made: &BTreeSet<Arch>, scratch: &Scratch) -> Result<String, String> {
+    let newest = made.iter().next_back().ok_or("no arch")?;
+    scratch.file("v.ptx", format!(".version 99.9\n.target sm_{newest}\n.address_size 64\n"));
+    let said = Call::new(root.join("bin/ptxas"))
+        .args([format!("-arch=sm_{newest}").as_str(), "v.ptx", "-o", "v.cubin"])
+        .dir(scratch.path())
+        .run();
+    let current = said.stderr.split("current version is '").nth(1).and_then(|rest| rest.split('\'').next());
+    current.map(str::to_owned).ok_or_else(|| format!("ptxas does not say its ISA: {said}"))
+}
+
+/// (newest gcc, first clang refused), as crt/host_config.h tests them. The last clang test is the one for every clang.
+fn host_limits(root: &Path) -> Result<(Option<u32>, Option<u32>), String> {
+    let header = read(&root.join("include/crt/host_config.h"))?;
+    let number = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+    let tests = || header.lines().filter(|line| line.trim_start().starts_with("#if"));
+    let gcc = tests().filter_map(|line| line.trim().strip_prefix("#if __GNUC__ > ")).filter_map(number).next_back();
+    let clang = tests().filter_map(|line| line.split("(__clang_major__ >= ").nth(1)).filter_map(number).next_back();
+    Ok((gcc, clang))
+}
+
+/// PTX of every arch that the toolkit makes, assembled for every GPU that it makes: the rule of [`Target::serves`].
+fn ptx_compatibility(
+    root: &Path,
+    made: &BTreeSet<Arch>,
+    scratch: &Scratch,
+    row: &impl Fn(&str) -> String,
+) -> Result<Vec<Measurement>, String> {
+    let gpus: Vec<Arch> = made.iter().copied().filter(|arch| arch.suffix == Suffix::None).collect();
+    let isa = newest_isa(root, made, scratch)?;
+    let mut measured = Vec::new();
+    for &arch in made {
+        let file = format!("{arch}.ptx");
+        scratch.file(
+            &file,
+            format!(".version {isa}\n.target sm_{arch}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"),
+        );
+        let (mut table, mut part) = (Vec::new(), Vec::new());
+        for gpu in &gpus {
+            // Machine code for a suffixed arch is what such a GPU gets: PTX with a suffix is assembled for no plain arch.
+            let own = if arch.suffix != Suffix::None && gpu.number == arch.number { arch } else { *gpu };
+            let own =
+                if arch.suffix == Suffix::Family && own != arch { Arch { suffix: Suffix::Family, ..own } } else { own };
+            let assembled = Call::new(root.join("bin/ptxas"))
+                .args([format!("-arch=sm_{own}").as_str(), &file, "-o", "k.cubin"])
+                .dir(scratch.path())
+                .run();
+            if assembled.status() == Some(0) {
+                part.push(gpu.to_string());
+            }
+            if Target::Ptx(arch).serves(gpu.cc()) == Serves::Yes {
+                table.push(gpu.to_string());
+            }
+        }
+        measured.push(Measurement::new(row(&format!("GPUs for PTX of sm_{arch}")), table.join(" "), part.join(" ")));
+    }
+    Ok(measured)
+}
+
+/// A cuDNN's folder: its release is known, and its core library's code begins where the table says.
+pub fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, String> {
+    let header = read(&folder.join("include/cudnn_version.h"))?;
+    let macro_ = |name: &str| {
+        let value =
+            header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().parse().ok());
+        value.ok_or_else(|| format!("cudnn_version.h has no {name}"))
+    };
+    let version = Version::new(macro_("CUDNN_MAJOR ")?, macro_("CUDNN_MINOR ")?, macro_("CUDNN_PATCHLEVEL ")?);
+    let row = |what: &str| format!("cuDNN {version} for CUDA {cuda_major}: {what}");
+    let known = tables::cudnn_releases(cuda_major).contains(&version);
+    let mut measured = vec![Measurement::new(row("known release"), known, true)];
+
+    let core = if version.major < 9 { "libcudnn_ops_infer.so.8" } else { "libcudnn_ops.so.9" };
+    let kernels = cudaguard::kernels::read(&folder.join("lib").join(core))?;
+    let code: Vec<Target> = kernels.entries().iter().filter_map(cudaguard::kernels::Entry::target).collect();
+    let oldest = code.iter().filter(|target| matches!(target, Target::Cubin(_))).map(|target| target.arch().cc()).min();
+    measured.push(Measurement::new(
+        row("oldest GPU"),
+        capability(tables::cudnn_min_cc(version, cuda_major)),
+        capability(oldest),
+    ));
+    if let Some(newest) = tables::cudnn_newest_cc(version, cuda_major) {
+        let served = code.iter().any(|target| target.serves(newest) == Serves::Yes);
+        measured.push(Measurement::new(row(&format!("code for {}", capability(Some(newest)))), true, served));
+    }
+    Ok(measured)
+}
+
+/// A driver's folder: what its libcuda answers without a GPU.
+pub fn driver(folder: &Path) -> Result<Vec<Measurement>, String> {
+    let real = fs::canonicalize(folder.join("libcuda.so.1")).map_err(|error| format!("libcuda.so.1: {error}"))?;
+    let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let release: DriverRelease = name
+        .strip_prefix("libcuda.so.")
+        .and_then(|release| release.parse().ok())
+        .ok_or_else(|| format!("{name} does not name its release"))?;
+    let scratch = Scratch::new("measure-driver");
+    scratch.file("ask.c", ASK);
+    let _ = Call::new("cc").args(["-o", "ask", "ask.c", "-ldl"]).dir(scratch.path()).run().success();
+    let said = Call::new(scratch.path().join("ask")).arg(&real).run().success();
+    let answer = said.stdout.trim().parse().map_err(|_| format!("no number: {said}"))?;
+    let table = tables::driver_supports(release).exactly();
+    Ok(vec![Measurement::new(
+        format!("driver {release}: CUDA version"),
+        table.map_or("not known exactly".to_owned(), |version| version.to_string()),
+        CudaVersion::from_int(answer),
+    )])
+}
+
+/// Prints what `cuDriverGetVersion` of the given libcuda answers.
+const ASK: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(int count, char **arguments)
+{
+    int version = 0;
+    void *library = count == 2 ? dlopen(arguments[1], RTLD_NOW) : 0;
+    int (*ask)(int *) = library ? (int (*)(int *))dlsym(library, "cuDriverGetVersion") : 0;
+    if (!ask || ask(&version)) {
+        fprintf(stderr, "%s\n", ask ? "it answers an error" : dlerror());
+        return 1;
+    }
+    printf("%d\n", version);
+    return 0;
+}
+"#;
+
+/// Runs a tool of the toolkit in the scratch folder; what it wrote to both streams.
+fn call(root: &Path, tool: &str, arguments: &[&str], scratch: &Scratch) -> Result<String, String> {
+    let outcome = Call::new(root.join("bin").join(tool)).args(arguments).dir(scratch.path()).run();
+    match outcome.status() {
+        Some(0) => Ok(outcome.stdout + &outcome.stderr),
+        _ => Err(outcome.to_string()),
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn cubin(word: &str) -> Option<Arch> {
+    match word.parse() {
+        Ok(Target::Cubin(arch)) => Some(arch),
+        _ => None,
+    }
+}
+
+fn names(archs: impl IntoIterator<Item = Arch>) -> String {
+    let sorted: BTreeSet<Arch> = archs.into_iter().collect();
+    sorted.iter().map(|arch| format!("sm_{arch}")).collect::<Vec<_>>().join(" ")
+}
+
+fn targets(targets: Vec<Target>) -> String {
+    let sorted: BTreeSet<Target> = targets.into_iter().collect();
+    sorted.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn limit(number: Option<u32>) -> String {
+    number.map_or("none".to_owned(), |number| number.to_string())
+}
+
+fn capability(cc: Option<Cc>) -> String {
+    cc.map_or("none".to_owned(), |(major, minor)| format!("{major}.{minor}"))
+}
+
+/// A toolkit of the caller's own: a folder with `bin/nvcc`.
+pub fn is_toolkit(folder: &Path) -> bool {
+    folder.join("bin/nvcc").is_file()
+}
+
+/// Every part that can be measured.
+pub fn all() -> Vec<String> {
+    let toolkits = TOOLKITS.iter().map(|version| format!("cuda-{version}"));
+    let cudnns = CUDNNS.iter().map(|(version, _)| format!("cudnn-{version}"));
+    let drivers = DRIVERS.iter().map(|version| format!("driver-{version}"));
+    toolkits.chain(cudnns).chain(drivers).collect()
+}
+
+/// The row that a toolkit would have which the table lacks.
+pub fn missing_row(root: &Path) -> Option<String> {
+    let release = release(root).ok()?;
+    if tables::ptx_isa(release).is_some() {
+        return None;
+    }
+    let scratch = Scratch::new("measure-row");
+    let made = ptxas_archs(root).ok()?;
+    let (gcc, clang) = host_limits(root).ok()?;
+    scratch.file("k.cu", "__global__ void k() {}\n");
+    let default = images(root, "", &scratch).ok()?.iter().map(|target| target.arch()).min()?;
+    Some(format!(
+        "    {{ version = \"{}.{}\", ptx = \"{}\", arch = \"sm_{default}\", gcc = {}, clang = {}, source = [\"…\"] }},",
+        release.major,
+        release.minor,
+        newest_isa(root, &made, &scratch).ok()?,
+        limit(gcc),
+        limit(clang),
+    ))
+}
+
+/// The folder that a word on the command line names, where it names one.
+pub fn folder(word: &str) -> Option<PathBuf> {
+    let folder = PathBuf::from(word);
+    is_toolkit(&folder).then_some(folder)
+}
