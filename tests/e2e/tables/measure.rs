@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cudaguard::arch::{Arch, Serves, Suffix, Target};
 use cudaguard::tables::{self, Answer, Cc};
@@ -11,24 +11,24 @@ use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, parts};
 
 /// The real toolkits that the suites use.
-pub const TOOLKITS: &[&str] = &["11.8", "13.0", "13.2", "13.5"];
+pub(crate) const TOOLKITS: &[&str] = &["11.8", "13.0", "13.2", "13.5"];
 
 /// The real cuDNNs, each with the CUDA major that it is built for.
-pub const CUDNNS: &[(&str, u32)] =
+pub(crate) const CUDNNS: &[(&str, u32)] =
     &[("8.5.0", 11), ("8.9.7", 12), ("9.1.0", 12), ("9.15.1-cu12", 12), ("9.15.1", 13), ("9.17.1", 13), ("9.28.0", 13)];
 
 /// The real drivers.
-pub const DRIVERS: &[&str] = &["535"];
+pub(crate) const DRIVERS: &[&str] = &["535"];
 
 /// One thing that was measured.
 #[derive(Clone, Debug)]
-pub struct Measurement {
+pub(crate) struct Measurement {
     /// What: the table's row and what of it.
-    pub what: String,
+    pub(crate) what: String,
     /// What the tables say.
-    pub table: String,
+    pub(crate) table: String,
     /// What the part says.
-    pub part: String,
+    pub(crate) part: String,
 }
 
 impl Measurement {
@@ -37,7 +37,7 @@ impl Measurement {
     }
 
     /// Whether table and part differ.
-    pub fn differs(&self) -> bool {
+    pub(crate) fn differs(&self) -> bool {
         self.table != self.part
     }
 }
@@ -53,7 +53,7 @@ impl fmt::Display for Measurement {
 }
 
 /// All that a part says about the tables; the part is fetched where it is not there yet.
-pub fn part(name: &str) -> Result<Vec<Measurement>, parts::Lack> {
+pub(crate) fn part(name: &str) -> Result<Vec<Measurement>, parts::Lack> {
     let folder = parts::fetch(name)?;
     let measured = if let Some(version) = name.strip_prefix("cudnn-") {
         let major = CUDNNS.iter().find(|(known, _)| *known == version).map(|&(_, major)| major);
@@ -67,7 +67,7 @@ pub fn part(name: &str) -> Result<Vec<Measurement>, parts::Lack> {
 }
 
 /// A toolkit's root: what nvcc and ptxas make, default, symbolic archs, PTX ISA, host compilers, families.
-pub fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
+pub(crate) fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
     let release = release(root)?;
     let scratch = Scratch::new("measure-toolkit");
     let row = |what: &str| format!("CUDA {}.{}: {what}", release.major, release.minor);
@@ -109,7 +109,7 @@ pub fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
 }
 
 /// The release, by cuda.h; nvcc must say the same.
-fn release(root: &Path) -> Result<Version, String> {
+pub(crate) fn release(root: &Path) -> Result<Version, String> {
     let header = read(&root.join("include/cuda.h"))?;
     let number = header
         .lines()
@@ -140,14 +140,14 @@ fn plain_made(release: Version, arch: Arch) -> bool {
 }
 
 /// Every `'sm_…'` in `ptxas --help`.
-fn ptxas_archs(root: &Path) -> Result<BTreeSet<Arch>, String> {
+pub(crate) fn ptxas_archs(root: &Path) -> Result<BTreeSet<Arch>, String> {
     let help = Call::new(root.join("bin/ptxas")).arg("--help").run();
     let archs: BTreeSet<Arch> = help.stdout.split('\'').filter_map(cubin).collect();
     if archs.is_empty() { Err(format!("ptxas names no archs: {help}")) } else { Ok(archs) }
 }
 
 /// The images that nvcc would put into an object, by its dry run.
-fn images(root: &Path, flag: &str, scratch: &Scratch) -> Result<Vec<Target>, String> {
+pub(crate) fn images(root: &Path, flag: &str, scratch: &Scratch) -> Result<Vec<Target>, String> {
     let arguments: Vec<&str> = ["--dryrun", "-c", "k.cu", flag].into_iter().filter(|word| !word.is_empty()).collect();
     let said = call(root, "nvcc", &arguments, scratch)?;
     let images: Vec<Target> = said
@@ -168,7 +168,7 @@ fn images(root: &Path, flag: &str, scratch: &Scratch) -> Result<Vec<Target>, Str
 }
 
 /// ptxas names its own ISA when it refuses another.
-fn newest_isa(root: &Path, made: &BTreeSet<Arch>, scratch: &Scratch) -> Result<String, String> {
+pub(crate) fn newest_isa(root: &Path, made: &BTreeSet<Arch>, scratch: &Scratch) -> Result<String, String> {
     let newest = made.iter().next_back().ok_or("no arch")?;
     scratch.file("v.ptx", format!(".version 99.9\n.target sm_{newest}\n.address_size 64\n"));
     let said = Call::new(root.join("bin/ptxas"))
@@ -179,8 +179,8 @@ fn newest_isa(root: &Path, made: &BTreeSet<Arch>, scratch: &Scratch) -> Result<S
     current.map(str::to_owned).ok_or_else(|| format!("ptxas does not say its ISA: {said}"))
 }
 
-/// (newest gcc, first clang refused), as crt/host_config.h tests them. The last clang test is the one for every clang.
-fn host_limits(root: &Path) -> Result<(Option<u32>, Option<u32>), String> {
+/// (newest gcc, first clang refused), as `crt/host_config.h` tests them. The last clang test is the one for every clang.
+pub(crate) fn host_limits(root: &Path) -> Result<(Option<u32>, Option<u32>), String> {
     let header = read(&root.join("include/crt/host_config.h"))?;
     let number = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
     let tests = || header.lines().filter(|line| line.trim_start().starts_with("#if"));
@@ -207,10 +207,8 @@ fn ptx_compatibility(
         );
         let (mut table, mut part) = (Vec::new(), Vec::new());
         for gpu in &gpus {
-            // Machine code for a suffixed arch is what such a GPU gets: PTX with a suffix is assembled for no plain arch.
-            let own = if arch.suffix != Suffix::None && gpu.number == arch.number { arch } else { *gpu };
-            let own =
-                if arch.suffix == Suffix::Family && own != arch { Arch { suffix: Suffix::Family, ..own } } else { own };
+            // PTX of an `a` arch is assembled for the GPU of that name only.
+            let own = if arch.suffix == Suffix::Specific && arch.number == gpu.number { arch } else { *gpu };
             let assembled = Call::new(root.join("bin/ptxas"))
                 .args([format!("-arch=sm_{own}").as_str(), &file, "-o", "k.cubin"])
                 .dir(scratch.path())
@@ -228,7 +226,7 @@ fn ptx_compatibility(
 }
 
 /// A cuDNN's folder: its release is known, and its core library's code begins where the table says.
-pub fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, String> {
+pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, String> {
     let header = read(&folder.join("include/cudnn_version.h"))?;
     let macro_ = |name: &str| {
         let value =
@@ -241,8 +239,11 @@ pub fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, String>
     let mut measured = vec![Measurement::new(row("known release"), known, true)];
 
     let core = if version.major < 9 { "libcudnn_ops_infer.so.8" } else { "libcudnn_ops.so.9" };
-    let kernels = cudaguard::kernels::read(&folder.join("lib").join(core))?;
-    let code: Vec<Target> = kernels.entries().iter().filter_map(cudaguard::kernels::Entry::target).collect();
+    let path = folder.join("lib").join(core);
+    let code = device_code(&fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?);
+    if code.is_empty() {
+        return Err(format!("{}: no device code", path.display()));
+    }
     let oldest = code.iter().filter(|target| matches!(target, Target::Cubin(_))).map(|target| target.arch().cc()).min();
     measured.push(Measurement::new(
         row("oldest GPU"),
@@ -256,8 +257,50 @@ pub fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, String>
     Ok(measured)
 }
 
+/// The targets of every fatbin container in a file, found by their magic number: all that is wanted here are the
+/// headers, so this stays apart from the reader that is tested elsewhere.
+fn device_code(file: &[u8]) -> BTreeSet<Target> {
+    const MAGIC: &[u8; 8] = b"\x50\xed\x55\xba\x01\x00\x10\x00";
+    let field = |at: usize, size: usize| -> Option<u64> {
+        let bytes = file.get(at..at.checked_add(size)?)?;
+        Some(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+    };
+    let entry = |at: usize| -> Option<(Option<Target>, usize)> {
+        let suffix = match field(at + 40, 8)? >> 20 & 3 {
+            1 => Suffix::Specific,
+            2 => Suffix::Family,
+            _ => Suffix::None,
+        };
+        let arch = Arch { number: field(at + 28, 4)?.try_into().ok()?, suffix };
+        let target = match field(at, 2)? {
+            1 => Some(Target::Ptx(arch)),
+            2 => Some(Target::Cubin(arch)),
+            _ => None,
+        };
+        let next =
+            at.checked_add(field(at + 4, 4)?.try_into().ok()?)?.checked_add(field(at + 8, 8)?.try_into().ok()?)?;
+        Some((target, next))
+    };
+    let mut targets = BTreeSet::new();
+    // The compiler aligns containers to eight bytes.
+    for (index, word) in file.chunks_exact(8).enumerate() {
+        if word != MAGIC {
+            continue;
+        }
+        let start = index * 8;
+        let end = field(start + 8, 8).and_then(|size| usize::try_from(size).ok()).map_or(0, |size| start + 16 + size);
+        let mut at = start + 16;
+        while at < end.min(file.len()) {
+            let Some((target, next)) = entry(at).filter(|(_, next)| *next > at) else { break };
+            targets.extend(target);
+            at = next;
+        }
+    }
+    targets
+}
+
 /// A driver's folder: what its libcuda answers without a GPU.
-pub fn driver(folder: &Path) -> Result<Vec<Measurement>, String> {
+pub(crate) fn driver(folder: &Path) -> Result<Vec<Measurement>, String> {
     let real = fs::canonicalize(folder.join("libcuda.so.1")).map_err(|error| format!("libcuda.so.1: {error}"))?;
     let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let release: DriverRelease = name
@@ -327,7 +370,7 @@ fn targets(targets: Vec<Target>) -> String {
     sorted.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-fn limit(number: Option<u32>) -> String {
+pub(crate) fn limit(number: Option<u32>) -> String {
     number.map_or("none".to_owned(), |number| number.to_string())
 }
 
@@ -335,42 +378,10 @@ fn capability(cc: Option<Cc>) -> String {
     cc.map_or("none".to_owned(), |(major, minor)| format!("{major}.{minor}"))
 }
 
-/// A toolkit of the caller's own: a folder with `bin/nvcc`.
-pub fn is_toolkit(folder: &Path) -> bool {
-    folder.join("bin/nvcc").is_file()
-}
-
 /// Every part that can be measured.
-pub fn all() -> Vec<String> {
+pub(crate) fn all() -> Vec<String> {
     let toolkits = TOOLKITS.iter().map(|version| format!("cuda-{version}"));
     let cudnns = CUDNNS.iter().map(|(version, _)| format!("cudnn-{version}"));
     let drivers = DRIVERS.iter().map(|version| format!("driver-{version}"));
     toolkits.chain(cudnns).chain(drivers).collect()
-}
-
-/// The row that a toolkit would have which the table lacks.
-pub fn missing_row(root: &Path) -> Option<String> {
-    let release = release(root).ok()?;
-    if tables::ptx_isa(release).is_some() {
-        return None;
-    }
-    let scratch = Scratch::new("measure-row");
-    let made = ptxas_archs(root).ok()?;
-    let (gcc, clang) = host_limits(root).ok()?;
-    scratch.file("k.cu", "__global__ void k() {}\n");
-    let default = images(root, "", &scratch).ok()?.iter().map(|target| target.arch()).min()?;
-    Some(format!(
-        "    {{ version = \"{}.{}\", ptx = \"{}\", arch = \"sm_{default}\", gcc = {}, clang = {}, source = [\"…\"] }},",
-        release.major,
-        release.minor,
-        newest_isa(root, &made, &scratch).ok()?,
-        limit(gcc),
-        limit(clang),
-    ))
-}
-
-/// The folder that a word on the command line names, where it names one.
-pub fn folder(word: &str) -> Option<PathBuf> {
-    let folder = PathBuf::from(word);
-    is_toolkit(&folder).then_some(folder)
 }
