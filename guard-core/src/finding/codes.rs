@@ -53,6 +53,11 @@ codes! {
         "cudaguard.toml says with [cudnn] require or linkage what this project may be built with; what was found does not \
          fit.\n\
          What to do: use an allowed cuDNN, or change the policy and say why in the commit.";
+    114 CudnnUnreadable Warning
+        "the version of cuDNN's headers cannot be read"
+        "There is a cudnn.h or cudnn_version.h, but it does not define CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL. What \
+         the program is built with cannot be recorded, so nothing can be checked when it starts.\n\
+         What to do: reinstall cuDNN's headers; cuDNN 8 and newer keep the version in cudnn_version.h beside cudnn.h.";
     120 ArchTooNew Error
         "the toolkit cannot make this architecture yet"
         "The arch was introduced by a later release than the toolkit in use: nvcc stops with `Unsupported gpu architecture`.\n\
