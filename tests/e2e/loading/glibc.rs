@@ -1,0 +1,519 @@
+//! glibc's rules.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use cudaguard::loader::{self, Environment, Look, Place};
+use cudaguard_tests::{Trial, skip, trials};
+
+use crate::scene::{Scene, compare};
+
+const OLD: &str = "-Wl,--disable-new-dtags";
+const NEW: &str = "-Wl,--enable-new-dtags";
+
+pub fn trials() -> Vec<Trial> {
+    trials![
+        rpath_before_the_variable,
+        runpath_after_the_variable,
+        rpath_is_inherited,
+        runpath_is_not_inherited,
+        runpath_of_a_library_hides_the_programs_rpath,
+        tokens,
+        a_program_called_by_a_link,
+        entries_of_the_variable,
+        relative_folders,
+        loaded_already_by_soname,
+        the_same_file_by_two_names,
+        the_first_of_two_wins,
+        files_of_other_machines_are_passed_over,
+        files_that_the_loader_dies_of,
+        a_loop_of_links_ends_the_list,
+        folders_that_are_none,
+        absent,
+        preloaded,
+        hardware_folders,
+        no_folders_of_the_system,
+        names_with_a_slash,
+        filters,
+        an_empty_rpath,
+        a_library_without_a_soname,
+        versions_that_a_library_lacks,
+        more_rights_than_the_user,
+        every_candidate_for_a_name,
+        programs_of_this_system,
+        no_interpreter,
+    ]
+}
+
+fn rpath_before_the_variable() {
+    let scene = Scene::new("rpath");
+    scene.library("a/libx.so.1", &[]).library("b/libx.so.1", &[]);
+    scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so.1"]).variable("LD_LIBRARY_PATH", "@/b");
+    scene.equal();
+    let graph = scene.foretold(&scene.at("prog"));
+    assert_eq!(graph.file(0, "libx.so.1").unwrap().path, scene.at("a/libx.so.1"));
+}
+
+fn runpath_after_the_variable() {
+    let scene = Scene::new("runpath");
+    scene.library("a/libx.so.1", &[]).library("b/libx.so.1", &[]);
+    scene.program(&[NEW, "-Wl,-rpath,@/a", "@/a/libx.so.1"]);
+    scene.equal();
+    scene.variable("LD_LIBRARY_PATH", "@/b");
+    scene.equal();
+    let found = scene.foretold(&scene.at("prog")).file(0, "libx.so.1").unwrap();
+    assert_eq!(found.path, scene.at("b/libx.so.1"));
+    assert_eq!(found.place, Place::LibraryPath(scene.at("b").display().to_string()));
+}
+
+fn inner_and_outer(scene: &Scene, arguments: &[&str]) {
+    scene.library("inner/libinner.so", &[]);
+    let mut all = vec!["@/inner/libinner.so"];
+    all.extend(arguments);
+    scene.library("outer/libouter.so", &all);
+}
+
+fn rpath_is_inherited() {
+    let scene = Scene::new("rpath inherited");
+    inner_and_outer(&scene, &[]);
+    scene.program(&[OLD, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
+    scene.equal();
+    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0);
+}
+
+fn runpath_is_not_inherited() {
+    let scene = Scene::new("runpath not inherited");
+    inner_and_outer(&scene, &[]);
+    scene.program(&[NEW, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
+    scene.equal();
+    let graph = scene.foretold(&scene.at("prog"));
+    let names: Vec<_> = graph.unfulfilled().map(|request| request.name.as_str()).collect();
+    assert_eq!(names, ["libinner.so"]);
+}
+
+fn runpath_of_a_library_hides_the_programs_rpath() {
+    let scene = Scene::new("runpath hides rpath");
+    inner_and_outer(&scene, &[NEW, "-Wl,-rpath,@/elsewhere"]);
+    scene.program(&[OLD, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
+    scene.equal();
+    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 1);
+}
+
+fn tokens() {
+    for (folder, entry) in [
+        ("here", "$ORIGIN/here"),
+        ("here", "${ORIGIN}/here"),
+        ("lib/x86_64-linux-gnu", "$ORIGIN/$LIB"),
+        ("lib64", "$ORIGIN/$LIB"),
+        ("x86_64", "$ORIGIN/${PLATFORM}"),
+        ("haswell", "$ORIGIN/${PLATFORM}"),
+        ("$ORIGINAL", "@/$ORIGINAL"),
+        ("x", "$NOTHING/x"),
+    ] {
+        for style in [OLD, NEW] {
+            let scene = Scene::new("tokens");
+            let library = format!("{folder}/libx.so");
+            scene.library(&library, &[]);
+            let rpath = format!("-Wl,-rpath,{entry}");
+            scene.program(&[style, &rpath, &format!("@/{library}")]);
+            scene.equal();
+        }
+    }
+    let scene = Scene::new("tokens of the variable");
+    scene.library("here/libx.so", &[]).program(&["@/here/libx.so"]);
+    scene.variable("LD_LIBRARY_PATH", "$ORIGIN/here");
+    scene.equal();
+    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0);
+}
+
+fn a_program_called_by_a_link() {
+    let scene = Scene::new("called by a link");
+    scene.library("lib/libx.so", &[]).program(&["-Wl,-rpath,$ORIGIN/lib", "@/lib/libx.so"]);
+    scene.link_to("../prog", "elsewhere/called").equal_for("elsewhere/called");
+    scene.link_to("../lib/libx.so", "links/libx.so").without("prog");
+    scene.program(&["-Wl,-rpath,$ORIGIN/links", "@/lib/libx.so"]);
+    scene.equal();
+}
+
+fn entries_of_the_variable() {
+    let scene = Scene::new("entries");
+    scene.library("a/libx.so", &[]).library("b b/liby.so", &[]).library("libz.so", &[]);
+    scene.program(&["@/a/libx.so", "@/b b/liby.so", "@/libz.so"]);
+    for value in [
+        "@/a:@/b b",
+        "@/a;@/b b;",
+        "@/a::@/b b",
+        ":@/a;@/b b/",
+        "@/a//:@/./a:@/b b:",
+        "@/absent:@/a",
+        "a:b b",
+        ".",
+        "",
+        ":",
+        "$LIB:@/a",
+    ] {
+        scene.variable("LD_LIBRARY_PATH", value);
+        scene.equal();
+    }
+}
+
+fn relative_folders() {
+    let scene = Scene::new("relative");
+    scene.library("a/libx.so", &["-Wl,-rpath,b"]).library("b/liby.so", &[]);
+    scene.library("a/liby.so", &[]);
+    scene.program(&[OLD, "-Wl,-rpath,a::b", "@/a/libx.so", "@/b/liby.so"]);
+    scene.equal();
+    scene.variable("LD_LIBRARY_PATH", "./b");
+    scene.equal();
+}
+
+fn loaded_already_by_soname() {
+    let scene = Scene::new("by soname");
+    // The file's name and its own name differ; the second library asks for the latter and would find another file.
+    scene.named("a/libreal.so.1.2", "libx.so.1", &[]).link_to("libreal.so.1.2", "a/libx.so.1");
+    scene.library("b/libx.so.1", &[]).library("b/liby.so", &[NEW, "-Wl,-rpath,@/b", "@/b/libx.so.1"]);
+    scene.program(&["-Wl,-rpath,@/a:@/b", "@/a/libx.so.1", "@/b/liby.so"]);
+    scene.equal();
+    let other = Scene::new("by path");
+    other.named("a/libplain.so", "", &[]).named("a/libx.so.1", "libx.so.1", &["@/a/libplain.so"]);
+    other.program(&["-Wl,-rpath,@/a", "@/a/libx.so.1", "@/a/libplain.so"]);
+    other.equal();
+}
+
+fn the_same_file_by_two_names() {
+    let scene = Scene::new("two names");
+    scene.named("a/libx.so.1", "libx.so.1", &[]);
+    scene.library("stub/libalias.so", &[]).link_to("libx.so.1", "a/libalias.so");
+    scene.program(&["-Wl,-rpath,@/a", "@/a/libx.so.1", "@/stub/libalias.so"]);
+    scene.equal();
+    let hard = Scene::new("a hard link");
+    hard.named("a/libx.so.1", "libx.so.1", &[]).library("stub/libalias.so", &[]);
+    std::fs::hard_link(hard.at("a/libx.so.1"), hard.at("a/libalias.so")).unwrap();
+    hard.program(&["-Wl,-rpath,@/a", "@/stub/libalias.so", "@/a/libx.so.1"]);
+    hard.equal();
+}
+
+/// Breadth first: who is asked first decides where everybody's library comes from.
+fn the_first_of_two_wins() {
+    for (first, second) in [("left", "right"), ("right", "left")] {
+        let scene = Scene::new("diamond");
+        for side in ["left", "right"] {
+            scene.library(&format!("{side}/libcommon.so"), &[]);
+            let rpath = format!("-Wl,-rpath,$ORIGIN:@/{side}");
+            scene.library(&format!("{side}/lib{side}.so"), &[OLD, &rpath, &format!("@/{side}/libcommon.so")]);
+        }
+        scene.library("deep/libdeep.so", &[OLD, "-Wl,-rpath,@/left:@/right", "@/left/libcommon.so"]);
+        let (one, two) = (format!("@/{first}/lib{first}.so"), format!("@/{second}/lib{second}.so"));
+        scene.program(&[OLD, "-Wl,-rpath,@/left:@/right:@/deep", &one, "@/deep/libdeep.so", &two]);
+        scene.equal();
+        scene.program(&[NEW, "-Wl,-rpath,@/left:@/right:@/deep", "@/deep/libdeep.so", &one, &two]);
+        scene.equal();
+    }
+}
+
+const MACHINE: usize = 18;
+const CLASS: usize = 4;
+
+fn files_of_other_machines_are_passed_over() {
+    for (at, byte) in [(MACHINE, 183), (MACHINE, 3), (CLASS, 1)] {
+        let scene = Scene::new("other machines");
+        scene.library("good/libx.so", &[]).altered("good/libx.so", "bad/libx.so", at, byte);
+        scene.program(&["@/good/libx.so"]).variable("LD_LIBRARY_PATH", "@/bad:@/good");
+        scene.equal();
+        let graph = scene.foretold(&scene.at("prog"));
+        assert_eq!(graph.file(0, "libx.so").unwrap().path, scene.at("good/libx.so"));
+        assert!(matches!(graph.candidates(0, "libx.so")[0].look, Look::Foreign(_)));
+        scene.variable("LD_LIBRARY_PATH", "@/bad");
+        scene.equal();
+    }
+}
+
+fn files_that_the_loader_dies_of() {
+    let make = |name: &str| {
+        let scene = Scene::new("broken");
+        scene.library("good/libx.so", &[]).program(&["@/good/libx.so"]);
+        scene.variable("LD_LIBRARY_PATH", "@/bad:@/good");
+        let whole = std::fs::read(scene.at("good/libx.so")).unwrap();
+        let mut other = whole.clone();
+        match name {
+            "empty" => other.clear(),
+            "text" => other = "INPUT(libx.so.1) /* a linker script, as libx.so often is */\n".repeat(3).into(),
+            "short" => other.truncate(45),
+            "headers only" => other.truncate(200),
+            "cut off" => other.truncate(5000),
+            "big-endian" => other[5] = 2,
+            "another system" => other[7] = 9,
+            "object" => other[16] = 1,
+            "core dump" => other[16] = 4,
+            "version" => other[20] = 7,
+            other => panic!("{other}"),
+        }
+        scene.file("bad/libx.so", &other);
+        scene
+    };
+    for name in [
+        "empty",
+        "text",
+        "short",
+        "headers only",
+        "cut off",
+        "big-endian",
+        "another system",
+        "object",
+        "core dump",
+        "version",
+    ] {
+        let scene = make(name);
+        let graph = scene.foretold(&scene.at("prog"));
+        assert_eq!(graph.unfulfilled().count(), 1, "{name}: {graph:#?}");
+        scene.equal();
+    }
+    let scene = Scene::new("a folder");
+    scene.library("good/libx.so", &[]).program(&["@/good/libx.so"]).file("bad/libx.so/file", b"");
+    scene.variable("LD_LIBRARY_PATH", "@/bad:@/good");
+    scene.equal();
+}
+
+fn a_loop_of_links_ends_the_list() {
+    let scene = Scene::new("loop");
+    scene.library("good/libx.so", &[]).link_to("libx.so", "bad/libx.so").link_to("absent", "dangling/libx.so");
+    scene.program(&[NEW, "-Wl,-rpath,@/good", "@/good/libx.so"]);
+    for value in ["@/bad:@/absent", "@/dangling:@/good", "@/bad"] {
+        scene.variable("LD_LIBRARY_PATH", value);
+        scene.equal();
+    }
+    scene.program(&["@/good/libx.so"]).variable("LD_LIBRARY_PATH", "@/bad:@/good");
+    scene.equal();
+    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 1);
+}
+
+fn folders_that_are_none() {
+    let scene = Scene::new("no folders");
+    scene.library("good/libx.so", &[]).program(&["@/good/libx.so"]).file("file", b"text");
+    for value in ["@/file:@/good", "@/absent/deeper:@/good", "/dev/null:@/good", "/proc/self/fd:@/good"] {
+        scene.variable("LD_LIBRARY_PATH", value);
+        scene.equal();
+        assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0, "{value}");
+    }
+}
+
+fn absent() {
+    let scene = Scene::new("absent");
+    scene
+        .library("a/libdeep.so", &[])
+        .library("a/libx.so", &["@/a/libdeep.so"])
+        .library("a/liby.so", &["@/a/libdeep.so"]);
+    scene.library("a/libgone.so", &[]);
+    scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so", "@/a/libgone.so", "@/a/liby.so"]);
+    scene.without("a/libdeep.so").without("a/libgone.so").equal();
+    let graph = scene.foretold(&scene.at("prog"));
+    let names: Vec<_> = graph.unfulfilled().map(|request| request.name.as_str()).collect();
+    assert_eq!(names, ["libgone.so", "libdeep.so", "libdeep.so"]);
+}
+
+fn preloaded() {
+    let scene = Scene::new("preloaded");
+    scene.library("a/libx.so", &[]).library("b/libx.so", &[]).library("p/libp.so", &["@/a/libx.so"]);
+    scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so"]).file("broken.so", b"text");
+    for value in [
+        "@/p/libp.so",
+        "@/b/libx.so",
+        "@/b/libx.so:@/p/libp.so",
+        "@/b/libx.so @/p/libp.so",
+        "libx.so",
+        "@/absent.so:@/p/libp.so",
+        "@/broken.so @/b/libx.so",
+        "p/libp.so",
+        "$ORIGIN/p/libp.so",
+    ] {
+        scene.variable("LD_PRELOAD", value);
+        scene.equal();
+    }
+    scene.variable("LD_PRELOAD", "libp.so").variable("LD_LIBRARY_PATH", "@/p");
+    scene.equal();
+    let ignored = {
+        scene.variable("LD_PRELOAD", "@/broken.so");
+        scene.foretold(&scene.at("prog")).ignored
+    };
+    assert_eq!(ignored.len(), 1);
+}
+
+fn hardware_folders() {
+    for folder in [
+        "glibc-hwcaps/x86-64-v2",
+        "glibc-hwcaps/x86-64-v3",
+        "glibc-hwcaps/x86-64-v4",
+        "glibc-hwcaps/x86-64-v9",
+        "tls",
+        "x86_64",
+        "tls/x86_64",
+        "haswell",
+        "avx512_1",
+        "haswell/avx512_1",
+        "tls/haswell/avx512_1/x86_64",
+    ] {
+        for style in [OLD, NEW] {
+            let scene = Scene::new("hardware");
+            scene.library("a/libx.so", &[]).library(&format!("a/{folder}/libx.so"), &[]);
+            scene.program(&[style, "-Wl,-rpath,@/a", "@/a/libx.so"]);
+            scene.equal();
+        }
+    }
+    let scene = Scene::new("the best of them");
+    scene.library("a/libx.so", &[]).library("a/glibc-hwcaps/x86-64-v2/libx.so", &[]);
+    scene.library("a/glibc-hwcaps/x86-64-v3/libx.so", &[]);
+    scene.program(&["@/a/libx.so"]).variable("LD_LIBRARY_PATH", "@/a");
+    scene.equal();
+}
+
+fn no_folders_of_the_system() {
+    for arguments in [&["-Wl,-z,nodefaultlib"][..], &["-Wl,-z,nodefaultlib", "-Wl,-rpath,/lib/x86_64-linux-gnu"]] {
+        let scene = Scene::new("no system");
+        scene.program(arguments);
+        scene.equal();
+    }
+}
+
+fn names_with_a_slash() {
+    let scene = Scene::new("slash");
+    // A library without a soname is needed by the path that the linker was given.
+    scene.named("a/libx.so", "", &[]).program(&["a/libx.so"]);
+    scene.equal();
+    scene.named("a/liby.so", "$ORIGIN/a/liby.so", &[]).program(&["a/liby.so"]);
+    scene.equal();
+    scene.named("a/libz.so", "./gone/libz.so", &[]).program(&["a/libz.so"]);
+    scene.equal();
+    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 1);
+}
+
+fn filters() {
+    let scene = Scene::new("filters");
+    scene.library("a/libreal.so", &[]);
+    scene.library("a/libaux.so", &["-Wl,-f,libreal.so", "-Wl,-f,libgone.so", OLD, "-Wl,-rpath,@/a"]);
+    scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libaux.so"]);
+    let graph = scene.foretold(&scene.at("prog"));
+    assert_eq!(graph.unfulfilled().count(), 0, "an auxiliary one may be missing");
+    assert!(graph.objects.iter().any(|object| object.name == "libreal.so"));
+}
+
+fn an_empty_rpath() {
+    let scene = Scene::new("empty rpath");
+    scene.library("libx.so", &[]);
+    for style in [OLD, NEW] {
+        for rpath in ["-Wl,-rpath,", "-Wl,-rpath,:", "-Wl,-rpath,$NONE:"] {
+            scene.program(&[style, rpath, "@/libx.so"]);
+            scene.equal();
+        }
+    }
+}
+
+fn a_library_without_a_soname() {
+    let scene = Scene::new("no soname");
+    scene.named("a/libx.so", "", &[]).named("stub/libx.so", "libx.so", &[]).library("a/liby.so", &["@/stub/libx.so"]);
+    scene.program(&["@/stub/libx.so", "@/a/liby.so"]).variable("LD_LIBRARY_PATH", "@/a");
+    scene.equal();
+}
+
+fn versions_that_a_library_lacks() {
+    let scene = Scene::new("versions");
+    scene.file("new.c", b"int f(void) { return 1; } int g(void) { return 2; }");
+    scene.file("new.map", b"V_1 { global: f; }; V_2 { global: g; } V_1;");
+    scene.file("old.map", b"V_1 { global: f; local: *; };");
+    let build = |path: &str, map: &str| {
+        std::fs::create_dir_all(scene.at(path).parent().unwrap()).unwrap();
+        let script = format!("-Wl,--version-script={}", scene.at(map).display());
+        let arguments = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libv.so", &script, "-o"];
+        let done = Command::new("gcc").args(arguments).arg(scene.at(path)).arg(scene.at("new.c")).status().unwrap();
+        assert!(done.success());
+    };
+    build("new/libv.so", "new.map");
+    build("old/libv.so", "old.map");
+    scene.file("main.c", b"int f(void); int g(void); int main(void) { return f() + g() - 3; }");
+    scene.program(&["@/new/libv.so"]);
+    for (folder, missing) in [("@/new", 0), ("@/old", 1)] {
+        scene.variable("LD_LIBRARY_PATH", folder);
+        let graph = scene.foretold(&scene.at("prog"));
+        let found = graph.missing_versions();
+        assert_eq!(found.len(), missing, "{found:?}");
+        let library_path = folder.replace('@', &scene.at("").display().to_string());
+        let ran = Command::new(scene.at("prog")).env_clear().env("LD_LIBRARY_PATH", library_path).output().unwrap();
+        assert_eq!(ran.status.success(), missing == 0);
+        for one in found {
+            assert_eq!(one.version, "V_2");
+            assert!(String::from_utf8_lossy(&ran.stderr).contains("version `V_2' not found"));
+        }
+    }
+}
+
+/// A setuid program ignores the variables. Where the kernel gives no rights here (no root, `nosuid`), nothing is shown.
+fn more_rights_than_the_user() {
+    use std::os::unix::fs::PermissionsExt;
+    let scene = Scene::new("setuid");
+    scene.file("main.c", b"#include <sys/auxv.h>\nint main(void) { return (int)getauxval(AT_SECURE); }");
+    scene.program(&[]);
+    let mode = || std::fs::set_permissions(scene.at("prog"), PermissionsExt::from_mode(0o4755));
+    if std::os::unix::fs::chown(scene.at("prog"), Some(65534), None).is_err() || mode().is_err() {
+        skip("only root may give a program to another user");
+    }
+    std::fs::set_permissions(scene.at(""), PermissionsExt::from_mode(0o755)).unwrap();
+    if Command::new(scene.at("prog")).env_clear().status().ok().and_then(|status| status.code()) != Some(1) {
+        skip("setuid does nothing here");
+    }
+    scene.library("a/libx.so", &[]).program(&["@/a/libx.so"]);
+    std::os::unix::fs::chown(scene.at("prog"), Some(65534), None).unwrap();
+    std::fs::set_permissions(scene.at("prog"), PermissionsExt::from_mode(0o4755)).unwrap();
+    scene.variable("LD_LIBRARY_PATH", "@/a");
+    let graph = scene.foretold(&scene.at("prog"));
+    assert_eq!(graph.unfulfilled().count(), 1, "LD_LIBRARY_PATH is ignored");
+    let ran = Command::new(scene.at("prog")).env_clear().env("LD_LIBRARY_PATH", scene.at("a")).status().unwrap();
+    assert_eq!(ran.code(), Some(127));
+}
+
+fn every_candidate_for_a_name() {
+    let scene = Scene::new("candidates");
+    scene.library("a/libx.so", &[]).library("b/libx.so", &[]).library("c/libx.so", &[]);
+    scene.altered("a/libx.so", "foreign/libx.so", MACHINE, 183);
+    scene.program(&[NEW, "-Wl,-rpath,@/c", "@/a/libx.so"]).variable("LD_LIBRARY_PATH", "@/foreign:@/gone:@/a:@/b:@/a");
+    let graph = scene.foretold(&scene.at("prog"));
+    let found = graph.candidates(0, "libx.so");
+    let paths: Vec<_> = found.iter().map(|candidate| candidate.path.clone()).collect();
+    let expected = ["foreign", "a", "b", "c"].map(|folder| scene.at(folder).join("libx.so"));
+    assert_eq!(paths, expected);
+    assert_eq!(found[0].look, Look::Foreign("is for aarch64".to_owned()));
+    assert!(found[1..].iter().all(|candidate| candidate.look == Look::Usable));
+    assert!(found[3].place.to_string().starts_with("DT_RUNPATH of "), "{}", found[3].place);
+    assert_eq!(graph.file(0, "libx.so").unwrap(), found[1]);
+}
+
+fn programs_of_this_system() {
+    let environment = Environment { folder: "/".into(), ..Environment::default() };
+    let mut seen = 0;
+    for folder in ["/usr/bin", "/usr/sbin"] {
+        let Ok(files) = std::fs::read_dir(folder) else { continue };
+        for file in files.map(|file| file.unwrap().path()) {
+            let Ok(graph) = loader::resolve(&file, &environment) else { continue };
+            let glibc = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-linux"));
+            if !glibc || graph.interpreter_problem.is_some() {
+                continue;
+            }
+            compare(&graph, &file, Path::new("/"), &BTreeMap::new());
+            assert_eq!(graph.missing_versions(), [], "{}", file.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "only {seen} programs were compared");
+}
+
+fn no_interpreter() {
+    let scene = Scene::new("no interpreter");
+    scene.program(&["-Wl,--dynamic-linker,@/gone/ld.so"]);
+    let graph = scene.foretold(&scene.at("prog"));
+    assert!(graph.interpreter_problem.as_ref().unwrap().contains("gone/ld.so"), "{graph:?}");
+    assert!(Command::new(scene.at("prog")).status().is_err());
+    scene.program(&["-static"]);
+    let graph = scene.foretold(&scene.at("prog"));
+    assert!(graph.interpreter.is_none() && graph.interpreter_problem.is_none() && graph.requests.is_empty());
+    let error = loader::resolve(&scene.at("main.c"), &Environment::default()).unwrap_err();
+    assert!(error.contains("main.c") && error.contains("is not an ELF file"), "{error}");
+}

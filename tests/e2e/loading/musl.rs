@@ -1,0 +1,91 @@
+//! musl's rules.
+
+use std::path::Path;
+
+use cudaguard_tests::{Trial, skip, trials};
+
+use crate::scene::Scene;
+
+pub fn trials() -> Vec<Trial> {
+    trials![
+        musl_searches_the_variable_first,
+        musl_inherits_every_path,
+        musl_knows_origin_alone,
+        musl_is_its_own_libc,
+        musl_misses,
+        musl_preloads,
+    ]
+}
+
+fn scene(name: &str) -> Scene {
+    if !Path::new("/lib/ld-musl-x86_64.so.1").exists() {
+        skip("musl is not installed");
+    }
+    Scene::by(name, "musl-gcc")
+}
+
+const NEW: &str = "-Wl,--enable-new-dtags";
+const OLD: &str = "-Wl,--disable-new-dtags";
+
+fn musl_searches_the_variable_first() {
+    for style in [OLD, NEW] {
+        let scene = scene("musl variable");
+        scene.library("a/libx.so", &[]).library("b/libx.so", &[]);
+        scene.program(&[style, "-Wl,-rpath,@/a", "@/a/libx.so"]);
+        scene.equal();
+        for value in ["@/b", "@/gone:@/b", "::@/b", "@/b;@/a", "b"] {
+            scene.variable("LD_LIBRARY_PATH", value);
+            scene.equal();
+        }
+    }
+}
+
+fn musl_inherits_every_path() {
+    for style in [OLD, NEW] {
+        let scene = scene("musl inherits");
+        scene.library("inner/libinner.so", &[]).library("outer/libouter.so", &["@/inner/libinner.so"]);
+        scene.program(&[style, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
+        scene.equal();
+        assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0);
+    }
+}
+
+fn musl_knows_origin_alone() {
+    for entry in ["$ORIGIN/a", "${ORIGIN}/a", "$LIB:$ORIGIN/a", "@/a/$ORIGIN:@/a"] {
+        let scene = scene("musl origin");
+        let rpath = format!("-Wl,-rpath,{entry}");
+        scene.library("a/libx.so", &[]).program(&[&rpath, "@/a/libx.so"]);
+        scene.equal();
+    }
+}
+
+fn musl_is_its_own_libc() {
+    let scene = scene("musl libc");
+    scene.library("a/libpthread.so.0", &[]).program(&["-Wl,-rpath,@/a", "@/a/libpthread.so.0"]);
+    scene.equal();
+    let graph = scene.foretold(&scene.at("prog"));
+    assert_eq!(graph.unfulfilled().count(), 0);
+    assert_eq!(graph.objects.len(), 2, "the program and musl itself: {graph:?}");
+}
+
+fn musl_misses() {
+    let scene = scene("musl misses");
+    scene.library("a/libx.so", &[]).program(&["@/a/libx.so"]);
+    scene.equal();
+    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 1);
+}
+
+fn musl_preloads() {
+    let scene = scene("musl preloads");
+    scene.library("a/libx.so", &[]).library("b/libx.so", &[]);
+    scene.program(&["-Wl,-rpath,@/a", "@/a/libx.so"]);
+    for value in ["@/b/libx.so", "@/gone.so:@/b/libx.so", "libx.so"] {
+        scene.variable("LD_PRELOAD", value);
+        if value.contains("gone") {
+            // musl goes on, though it says so as if it died.
+            assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0);
+        } else {
+            scene.equal();
+        }
+    }
+}
