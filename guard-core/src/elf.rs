@@ -741,12 +741,7 @@ impl<'data> Elf<'data> {
 
 /// Records of which each says at `link` how many bytes further the next one stands; 0 ends the list. Only forward, so it
 /// ends with the data.
-fn linked<'data>(
-    data: &'data [u8],
-    start: Option<usize>,
-    link: usize,
-    size: usize,
-) -> impl Iterator<Item = &'data [u8]> + use<'data> {
+fn linked(data: &[u8], start: Option<usize>, link: usize, size: usize) -> impl Iterator<Item = &[u8]> + use<'_> {
     let mut at = start;
     std::iter::from_fn(move || {
         let here = data.get(at?..).filter(|here| here.len() >= size)?;

@@ -93,7 +93,16 @@ pub struct Graph {
     rules: Rules,
     environment: Environment,
     folders: RefCell<HashMap<PathBuf, bool>>,
-    cache: Option<Vec<u8>>,
+    cache: Option<Cache>,
+}
+
+/// The bytes of the cache: not to be printed.
+struct Cache(Vec<u8>);
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
 }
 
 /// Where to look next.
@@ -245,7 +254,7 @@ impl Graph {
             return;
         }
         if let Rules::Glibc(system) = &self.rules {
-            self.cache = std::fs::read(&system.cache).ok();
+            self.cache = std::fs::read(&system.cache).ok().map(Cache);
         }
         let name = bytes_of(loader.as_os_str()).to_vec();
         if let Ok(object) = Object::of(loader.to_owned(), &name, None, Place::Loader) {
@@ -259,6 +268,11 @@ impl Graph {
         }
         while let Some(by) = queue.pop_front() {
             for (name, want) in self.objects[by].wants.clone() {
+                let name = match &self.rules {
+                    // A needed name may hold tokens, also without a slash.
+                    Rules::Glibc(system) => expand(&name, &self.objects[by].origin, system).unwrap_or(name),
+                    Rules::Musl(_) => name,
+                };
                 let answer = self.load(by, &name, &mut queue);
                 if want == Want::Auxiliary && !matches!(answer, Answer::Object(..)) {
                     continue;
@@ -518,7 +532,7 @@ impl Graph {
             (machine::AARCH64, true) => Some(0xa03),
             _ => None,
         };
-        let entries = cache::lookup(self.cache.as_deref()?, name);
+        let entries = cache::lookup(&self.cache.as_ref()?.0, name);
         let fits = |entry: &&cache::Entry<'_>| match known {
             Some(flags) => entry.flags == flags || entry.flags == 1,
             // Of another machine's bits the file itself tells.
@@ -620,6 +634,9 @@ impl Graph {
             Ok(elf) => elf,
             Err(error) => return Some(Look::Broken(error)),
         };
+        if !musl && data[20..24] != [1, 0, 0, 0] {
+            return broken("ELF file version does not match current one");
+        }
         if !musl && !matches!(elf.os_abi(), 0 | 3) {
             return broken("ELF file OS ABI invalid");
         }

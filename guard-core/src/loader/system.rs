@@ -26,7 +26,12 @@ pub(super) struct System {
 impl System {
     /// From the loader's bytes.
     pub(super) fn read(loader: &[u8], for_machine: u16) -> Self {
-        let texts = || loader.split(|byte| *byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
+        let texts: Vec<&str> = loader
+            .split(|byte| *byte == 0)
+            .filter(|text| text.len() > 2)
+            .filter_map(|text| std::str::from_utf8(text).ok())
+            .collect();
+        let texts = || texts.iter().copied();
         let version = texts().find_map(|text| release(text.split_once("release version ")?.1));
         let folders = folders(texts()).unwrap_or_else(|| by_machine(for_machine));
         let first = folders.first().and_then(|folder| folder.to_str()).unwrap_or_default();

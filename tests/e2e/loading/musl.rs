@@ -6,7 +6,7 @@ use cudaguard_tests::{Trial, skip, trials};
 
 use crate::scene::Scene;
 
-pub fn trials() -> Vec<Trial> {
+pub(crate) fn trials() -> Vec<Trial> {
     trials![
         musl_searches_the_variable_first,
         musl_inherits_every_path,

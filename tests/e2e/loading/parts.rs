@@ -2,6 +2,6 @@
 
 use cudaguard_tests::Trial;
 
-pub fn trials() -> Vec<Trial> {
+pub(crate) fn trials() -> Vec<Trial> {
     Vec::new()
 }

@@ -10,7 +10,7 @@ use cudaguard::loader::{self, Answer, Environment, Graph, Place};
 use cudaguard_tests::Scratch;
 
 /// A folder with libraries and a program in it.
-pub struct Scene {
+pub(crate) struct Scene {
     folder: Scratch,
     variables: RefCell<BTreeMap<String, OsString>>,
     compiler: &'static str,
@@ -18,7 +18,7 @@ pub struct Scene {
 
 impl Scene {
     /// An empty one.
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = Scratch::new(name);
         folder.file("nothing.c", "int nothing(void) { return 0; }\n");
         folder.file("main.c", "int main(void) { return 0; }\n");
@@ -26,12 +26,12 @@ impl Scene {
     }
 
     /// One whose program is linked by another compiler.
-    pub fn by(name: &str, compiler: &'static str) -> Self {
+    pub(crate) fn by(name: &str, compiler: &'static str) -> Self {
         Self { compiler, ..Self::new(name) }
     }
 
     /// A path in it.
-    pub fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -41,13 +41,13 @@ impl Scene {
 
     /// A shared library of this file name, which is its soname too; `@` in the arguments is the scene's folder, and
     /// other libraries of the scene are named by path.
-    pub fn library(&self, path: &str, arguments: &[&str]) -> &Self {
+    pub(crate) fn library(&self, path: &str, arguments: &[&str]) -> &Self {
         let name = path.rsplit('/').next().unwrap();
         self.named(path, name, arguments)
     }
 
     /// The same with a soname of its own; none where that is empty.
-    pub fn named(&self, path: &str, soname: &str, arguments: &[&str]) -> &Self {
+    pub(crate) fn named(&self, path: &str, soname: &str, arguments: &[&str]) -> &Self {
         let mut all = vec!["-shared", "-fPIC", "-nostdlib", "nothing.c"];
         let soname = format!("-Wl,-soname,{soname}");
         if !soname.ends_with(',') {
@@ -57,7 +57,7 @@ impl Scene {
     }
 
     /// The program `prog`.
-    pub fn program(&self, arguments: &[&str]) -> &Self {
+    pub(crate) fn program(&self, arguments: &[&str]) -> &Self {
         self.link(self.compiler, "prog", &["main.c"], arguments)
     }
 
@@ -78,13 +78,13 @@ impl Scene {
     }
 
     /// A file of these bytes.
-    pub fn file(&self, path: &str, bytes: &[u8]) -> &Self {
+    pub(crate) fn file(&self, path: &str, bytes: &[u8]) -> &Self {
         self.folder.file(path, bytes);
         self
     }
 
     /// A symbolic link.
-    pub fn link_to(&self, target: &str, path: &str) -> &Self {
+    pub(crate) fn link_to(&self, target: &str, path: &str) -> &Self {
         let path = self.at(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(target, path).unwrap();
@@ -92,36 +92,36 @@ impl Scene {
     }
 
     /// A copy in which this byte is another.
-    pub fn altered(&self, from: &str, to: &str, at: usize, byte: u8) -> &Self {
+    pub(crate) fn altered(&self, from: &str, to: &str, at: usize, byte: u8) -> &Self {
         let mut bytes = std::fs::read(self.at(from)).unwrap();
         bytes[at] = byte;
         self.file(to, &bytes)
     }
 
     /// Takes a file away.
-    pub fn without(&self, path: &str) -> &Self {
+    pub(crate) fn without(&self, path: &str) -> &Self {
         std::fs::remove_file(self.at(path)).unwrap();
         self
     }
 
     /// Sets a variable; `@` is the scene's folder.
-    pub fn variable(&self, name: &str, value: &str) -> &Self {
+    pub(crate) fn variable(&self, name: &str, value: &str) -> &Self {
         self.variables.borrow_mut().insert(name.to_owned(), self.text(value).into());
         self
     }
 
     /// What is foretold of the program.
-    pub fn foretold(&self, program: &Path) -> Graph {
+    pub(crate) fn foretold(&self, program: &Path) -> Graph {
         loader::resolve(program, &Environment::of(&self.variables.borrow(), self.folder.path())).unwrap()
     }
 
     /// Compares what is foretold with what the loader does.
-    pub fn equal(&self) {
+    pub(crate) fn equal(&self) {
         self.equal_for("prog");
     }
 
     /// The same for a program of another name.
-    pub fn equal_for(&self, program: &str) {
+    pub(crate) fn equal_for(&self, program: &str) {
         let program = self.at(program);
         let graph = self.foretold(&program);
         compare(&graph, &program, self.folder.path(), &self.variables.borrow());
@@ -130,14 +130,14 @@ impl Scene {
 
 /// What the loader says it loads: (name, file), in its order; and the names that it does not find.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
-    pub files: Vec<(String, PathBuf)>,
-    pub absent: Vec<String>,
-    pub fatal: Option<String>,
+pub(crate) struct Loaded {
+    pub(crate) files: Vec<(String, PathBuf)>,
+    pub(crate) absent: Vec<String>,
+    pub(crate) fatal: Option<String>,
 }
 
 /// Asks the real loader, which then starts nothing.
-pub fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeMap<String, OsString>) -> Loaded {
+pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeMap<String, OsString>) -> Loaded {
     let mut command = Command::new(program);
     command.env_clear().envs(variables).env("LC_ALL", "C").current_dir(folder).stdin(Stdio::null());
     if musl {
@@ -174,7 +174,7 @@ pub fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeMap<Stri
 }
 
 /// Fails where what is foretold is not what the loader does.
-pub fn compare(graph: &Graph, program: &Path, folder: &Path, variables: &BTreeMap<String, OsString>) {
+pub(crate) fn compare(graph: &Graph, program: &Path, folder: &Path, variables: &BTreeMap<String, OsString>) {
     let musl = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-musl"));
     let said = real(program, musl, folder, variables);
     let broken = graph.requests.iter().find_map(|request| match &request.answer {
