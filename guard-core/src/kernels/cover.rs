@@ -1,0 +1,421 @@
+//! Which GPUs the code of a file serves, by what, and what driver that needs. Pure: counts what the reader found.
+
+use std::collections::HashMap;
+
+use super::rules::{self, Floor, Serves};
+use super::{Compression, Container, Kernels, Kind, Role};
+use crate::arch::Target;
+use crate::manifest::{Requirement, ServedBy};
+
+/// How GPUs of a compute capability are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum By {
+    /// By machine code in every container.
+    Cubin,
+    /// By every container, at least one of them through PTX that the driver compiles first.
+    Ptx,
+    /// No container is known to leave it out, but for one at least nobody can tell.
+    Unknown,
+    /// By some containers, not by others.
+    Partial,
+    /// By none.
+    Nothing,
+}
+
+impl By {
+    /// `cubin`, `ptx`, `unknown`, `partial`, `none`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubin => "cubin",
+            Self::Ptx => "ptx",
+            Self::Unknown => "unknown",
+            Self::Partial => "partial",
+            Self::Nothing => "none",
+        }
+    }
+}
+
+/// How one compute capability is served, and at what price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// By what.
+    pub by: By,
+    /// The weakest code that a GPU of this kind uses: PTX before machine code, then the oldest arch.
+    pub code: Option<Target>,
+    /// The newest PTX ISA that the driver must compile for it.
+    pub isa: Option<(u16, u16)>,
+    /// What the driver must support for it: PTX ISA and compression of the entries that such a GPU uses.
+    pub floor: Option<Floor>,
+}
+
+/// A compute capability with its service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cover {
+    /// The compute capability.
+    pub cc: (u8, u8),
+    /// How it is served.
+    pub service: Service,
+}
+
+/// One thing that a GPU may use, with what the driver's floor depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Code {
+    Run {
+        target: Target,
+        /// Of PTX; (0, 0) of a cubin.
+        isa: (u16, u16),
+        /// CUDA major of the Zstandard compression.
+        zstd: Option<u32>,
+    },
+    /// Of a kind that nobody here knows, or damaged.
+    Unknown,
+}
+
+/// What containers that hold the same kinds of code are to a GPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Unit {
+    codes: Vec<Code>,
+    /// Relocatable code that a device linker has seen: the PTX of all of these together serves newer GPUs.
+    inputs: Vec<Vec<Code>>,
+    /// Several device links in one file: which inputs are whose, no file says.
+    shared: bool,
+}
+
+/// The distinct units of a file, and which of them each container belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Units {
+    distinct: Vec<Unit>,
+    of: Vec<Option<u32>>,
+}
+
+impl Units {
+    pub(super) fn of(kernels: &Kernels) -> Self {
+        let majors = Majors::of(kernels);
+        let codes = |container: &Container| codes(kernels, container, &majors);
+        let with = |role: Role| {
+            move |(_, container): &(usize, &Container)| container.role == role
+        };
+        let all = || kernels.containers.iter().enumerate();
+        let mut known: HashMap<Unit, u32> = HashMap::new();
+        let mut units = Self { distinct: Vec::new(), of: vec![None; kernels.containers.len()] };
+        let mut put = |units: &mut Self, unit: Unit, members: &[usize]| {
+            let next = u32::try_from(units.distinct.len()).unwrap_or(u32::MAX);
+            let number = *known.entry(unit).or_insert_with_key(|unit| {
+                units.distinct.push(unit.clone());
+                next
+            });
+            for member in members {
+                units.of[*member] = Some(number);
+            }
+        };
+
+        // Bare images of the same kernels are alternatives: the program picks one of them for its GPU.
+        let mut alternatives: HashMap<u64, (Vec<usize>, Vec<Code>)> = HashMap::new();
+        for (at, container) in all().filter(with(Role::Kernels)) {
+            if container.kernels == 0 {
+                put(&mut units, Unit { codes: codes(container), ..Unit::default() }, &[at]);
+            } else {
+                let (members, all) = alternatives.entry(container.kernels).or_default();
+                members.push(at);
+                all.extend(codes(container));
+            }
+        }
+        let mut alternatives: Vec<_> = alternatives.into_values().collect();
+        alternatives.sort_unstable();
+        for (members, mut codes) in alternatives {
+            codes.sort_unstable();
+            codes.dedup();
+            put(&mut units, Unit { codes, ..Unit::default() }, &members);
+        }
+
+        let mut inputs: Vec<Vec<Code>> = all().filter(with(Role::Input)).map(|(_, container)| codes(container)).collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        let linked: Vec<usize> = all().filter(with(Role::Linked)).map(|(at, _)| at).collect();
+        for at in &linked {
+            let unit =
+                Unit { codes: codes(&kernels.containers[*at]), inputs: inputs.clone(), shared: linked.len() > 1 };
+            put(&mut units, unit, &[*at]);
+        }
+        if linked.is_empty() && !inputs.is_empty() {
+            let members: Vec<usize> = all().filter(with(Role::Input)).map(|(at, _)| at).collect();
+            put(&mut units, Unit { codes: Vec::new(), inputs, shared: false }, &members);
+        }
+        units
+    }
+}
+
+/// Which CUDA major compressed an entry: its driver floor depends on it, and no field says it.
+struct Majors {
+    /// What the file as a whole speaks for.
+    file: u32,
+}
+
+impl Majors {
+    fn of(kernels: &Kernels) -> Self {
+        let mut said = kernels.containers.iter().filter_map(|container| Self::said_by(kernels, container));
+        let first = said.next();
+        let agreed = first.is_some() && said.all(|major| Some(major) == first);
+        // Undecided: the lower floor, which never refuses a machine that works.
+        Self { file: first.filter(|_| agreed).unwrap_or(12) }
+    }
+
+    /// PTX ISA 9 came with CUDA 13 and so did ELF ABI 8 below sm_100, sm_88, sm_107 and sm_110; sm_101 ended with CUDA 12.
+    fn said_by(kernels: &Kernels, container: &Container) -> Option<u32> {
+        kernels.entries_of(container).iter().find_map(|entry| match entry.kind {
+            Kind::Ptx | Kind::RelocatablePtx => Some(if entry.version.0 >= 9 { 13 } else { 12 }),
+            Kind::Cubin => match (entry.arch.number, entry.version) {
+                (88 | 107 | 110, _) => Some(13),
+                (101, _) => Some(12),
+                (number, version) if number < 100 => Some(if version >= (1, 8) { 13 } else { 12 }),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+fn codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<Code> {
+    let mut major = None;
+    let mut codes = Vec::new();
+    for entry in kernels.entries_of(container) {
+        let code = match entry.target() {
+            Some(target) => {
+                let zstd = (entry.compression == Compression::Zstd).then(|| {
+                    *major.get_or_insert_with(|| Majors::said_by(kernels, container).unwrap_or(majors.file))
+                });
+                Code::Run { target, isa: entry.isa().unwrap_or_default(), zstd }
+            }
+            None if entry.kind == Kind::LtoIr => continue,
+            None => Code::Unknown,
+        };
+        codes.push(code);
+    }
+    if container.damaged {
+        codes.push(Code::Unknown);
+    }
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// What a GPU finds in one unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Run { target: Target, isa: (u16, u16), floor: Option<Floor> },
+    Unknown,
+    Nothing,
+}
+
+/// The best of these that a GPU runs: the newest arch, the narrowest suffix.
+fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
+    let mut unknown = false;
+    let mut found: Option<(Target, (u16, u16), Option<u32>)> = None;
+    for code in codes {
+        let Code::Run { target, isa, zstd } = *code else {
+            unknown = true;
+            continue;
+        };
+        if matches!(target, Target::Ptx(_)) != ptx {
+            continue;
+        }
+        match rules::serves(target, cc) {
+            Serves::Yes if found.is_none_or(|(best, ..)| best < target) => found = Some((target, isa, zstd)),
+            Serves::CannotTell => unknown = true,
+            _ => {}
+        }
+    }
+    match found {
+        Some((target, isa, zstd)) => {
+            let compiled = ptx.then(|| rules::ptx_floor(isa)).flatten();
+            let unpacked = zstd.and_then(rules::zstd_floor);
+            Found::Run { target, isa, floor: rules::higher(compiled, unpacked) }
+        }
+        None if unknown => Found::Unknown,
+        None => Found::Nothing,
+    }
+}
+
+impl Unit {
+    fn for_gpu(&self, cc: (u8, u8)) -> Found {
+        let cubin = best(&self.codes, cc, false);
+        if let Found::Run { .. } = cubin {
+            return cubin;
+        }
+        let ptx = best(&self.codes, cc, true);
+        if let Found::Run { .. } = ptx {
+            return ptx;
+        }
+        let linked = self.by_linking(cc);
+        if let Found::Run { .. } = linked {
+            return linked;
+        }
+        if [cubin, ptx, linked].contains(&Found::Unknown) { Found::Unknown } else { Found::Nothing }
+    }
+
+    /// All inputs must have PTX for it: the driver links them anew.
+    fn by_linking(&self, cc: (u8, u8)) -> Found {
+        let mut all = Found::Nothing;
+        let mut missing = false;
+        for (at, input) in self.inputs.iter().enumerate() {
+            let found = best(input, cc, true);
+            let (Found::Run { target, isa, floor }, first) = (found, at == 0) else {
+                if found == Found::Unknown {
+                    return found;
+                }
+                missing = true;
+                continue;
+            };
+            all = match all {
+                Found::Run { target: other, isa: other_isa, floor: other_floor } => Found::Run {
+                    target: other.min(target),
+                    isa: other_isa.max(isa),
+                    floor: rules::higher(other_floor, floor),
+                },
+                _ if first || missing => found,
+                other => other,
+            };
+        }
+        match all {
+            Found::Run { .. } if missing && self.shared => Found::Unknown,
+            Found::Run { .. } if missing => Found::Nothing,
+            found => found,
+        }
+    }
+}
+
+impl Kernels {
+    /// Whether any container holds a kernel. A file without says nothing about GPUs.
+    pub fn any(&self) -> bool {
+        !self.units.distinct.is_empty()
+    }
+
+    /// How GPUs of this compute capability are served.
+    pub fn service(&self, cc: (u8, u8)) -> Service {
+        let (mut served, mut left_out, mut unknown) = (false, false, false);
+        let mut weakest: Option<Target> = None;
+        let (mut newest, mut floor) = (None, None);
+        for unit in &self.units.distinct {
+            match unit.for_gpu(cc) {
+                Found::Run { target, isa, floor: needs } => {
+                    served = true;
+                    weakest = Some(weakest.map_or(target, |other| weaker(other, target)));
+                    if matches!(target, Target::Ptx(_)) {
+                        newest = newest.max(Some(isa));
+                    }
+                    floor = rules::higher(floor, needs);
+                }
+                Found::Unknown => unknown = true,
+                Found::Nothing => left_out = true,
+            }
+        }
+        let by = match (served, left_out, unknown) {
+            (true, true, _) => By::Partial,
+            (_, _, true) => By::Unknown,
+            (true, ..) if matches!(weakest, Some(Target::Ptx(_))) => By::Ptx,
+            (true, ..) => By::Cubin,
+            _ => By::Nothing,
+        };
+        Service { by, code: weakest, isa: newest, floor }
+    }
+
+    /// The containers that hold nothing for GPUs of this compute capability.
+    pub fn without(&self, cc: (u8, u8)) -> impl Iterator<Item = &Container> {
+        let lacking: Vec<bool> =
+            self.units.distinct.iter().map(|unit| unit.for_gpu(cc) == Found::Nothing).collect();
+        self.containers.iter().zip(&self.units.of).filter_map(move |(container, unit)| {
+            unit.filter(|unit| lacking[*unit as usize]).map(|_| container)
+        })
+    }
+
+    /// Every compute capability that is known, or that the file has code for, with its service; none for a file without
+    /// kernels.
+    pub fn covers(&self) -> Vec<Cover> {
+        if !self.any() {
+            return Vec::new();
+        }
+        let mut ccs = rules::known_ccs();
+        ccs.extend(self.targets().into_iter().map(|target| target.arch().cc()));
+        ccs.sort_unstable();
+        ccs.dedup();
+        ccs.into_iter().map(|cc| Cover { cc, service: self.service(cc) }).collect()
+    }
+
+    /// What the file is built for, sorted: the code that counts, so that of a device link its results and the PTX that
+    /// all its inputs have.
+    pub fn targets(&self) -> Vec<Target> {
+        let mut targets = Vec::new();
+        for unit in &self.units.distinct {
+            targets.extend(unit.codes.iter().filter_map(target_of));
+            if let Some((first, others)) = unit.inputs.split_first() {
+                let ptx = first.iter().filter_map(target_of).filter(|target| matches!(target, Target::Ptx(_)));
+                targets.extend(ptx.filter(|target| {
+                    others.iter().all(|codes| codes.iter().filter_map(target_of).any(|other| other == *target))
+                }));
+            }
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    }
+
+    /// One row for each interval of compute capabilities that is served alike, from 0.0 on, without gaps: an interval
+    /// ends at minor 255 where it ends with a major. None for a file without kernels.
+    ///
+    /// What nobody can tell is a row of its own kind of doubt, [`ServedBy::Partial`]: never refused by itself.
+    pub fn requirements(&self) -> Vec<Requirement> {
+        if !self.any() {
+            return Vec::new();
+        }
+        let newest = rules::known_ccs().into_iter().chain(self.targets().into_iter().map(|target| target.arch().cc()));
+        let last = newest.map(|(major, _)| major).max().unwrap_or_default().saturating_add(1);
+        let mut rows: Vec<((u8, u8), (u8, u8), Service)> = Vec::new();
+        for major in 0..=last {
+            // No arch's name can say a minor above 9, so beyond that nothing changes any more.
+            for minor in 0..=10 {
+                let end = if minor == 10 { u8::MAX } else { minor };
+                let service = alike(self.service((major, minor)));
+                match rows.last_mut() {
+                    Some((_, to, known)) if *known == service => *to = (major, end),
+                    _ => rows.push(((major, minor), (major, end), service)),
+                }
+            }
+        }
+        let count = rows.len();
+        let row = |(at, (from, to, service)): (usize, ((u8, u8), (u8, u8), Service))| Requirement::Gpu {
+            from,
+            to: (at + 1 < count).then_some(to),
+            by: match service.by {
+                By::Cubin => ServedBy::Cubin,
+                By::Ptx => ServedBy::Ptx,
+                By::Unknown | By::Partial => ServedBy::Partial,
+                By::Nothing => ServedBy::Nothing,
+            },
+            code: service.code.map(|code| code.to_string()).unwrap_or_default(),
+            cuda: service.floor.and_then(|floor| floor.cuda),
+            release: service.floor.and_then(|floor| floor.release),
+        };
+        rows.into_iter().enumerate().map(row).collect()
+    }
+}
+
+/// A service without what no row says: intervals are merged by the rest.
+fn alike(service: Service) -> Service {
+    Service { isa: None, ..service }
+}
+
+fn target_of(code: &Code) -> Option<Target> {
+    match code {
+        Code::Run { target, .. } => Some(*target),
+        Code::Unknown => None,
+    }
+}
+
+/// PTX before machine code; of the same kind the older arch.
+fn weaker(one: Target, other: Target) -> Target {
+    match (one, other) {
+        (Target::Ptx(_), Target::Cubin(_)) => one,
+        (Target::Cubin(_), Target::Ptx(_)) => other,
+        _ => one.min(other),
+    }
+}

@@ -1,0 +1,581 @@
+//! Finds the containers of a file, and what each is there for.
+
+use super::fatbin::{self, Compression};
+use super::{Container, Entry, Form, Kernels, Kind, Place, Role, cover, cubin, ptx, scan, unpack};
+use crate::elf::{self, Elf};
+
+const PROGBITS: u32 = 1;
+const RELA: u32 = 4;
+const ALLOCATED: u64 = 2;
+const EXECUTABLE: u64 = 4;
+const SYMBOL_OF_FILE: u8 = 4;
+const LOAD: u32 = 1;
+
+/// Where nvcc puts whole programs, and device linkers their results.
+const WHOLE: &str = ".nv_fatbin";
+/// Where nvcc puts relocatable code.
+const RELOCATABLE: &str = "__nv_relfatbin";
+
+/// Sections of every program that hold tables of the compiler's and the loader's, never anything embedded.
+const TABLES: [&str; 10] = [
+    ".eh_frame",
+    ".eh_frame_hdr",
+    ".gcc_except_table",
+    ".got",
+    ".got.plt",
+    ".interp",
+    ".nvFatBinSegment",
+    ".plt",
+    ".plt.got",
+    "__nv_module_id",
+];
+
+/// Unpacked bytes up to which it is worth looking inside for a kernel. Measured with nvcc 11.8 to 13.5: cubins without
+/// any have 660 to 1736 bytes, those of an empty kernel 2408 and more; PTX 56 bytes to a few hundred against 94 and more.
+const SMALL_CUBIN: u64 = 2560;
+const SMALL_PTX: u64 = 1024;
+/// Of several cubins packed together.
+const SMALL_CONCATENATED: u64 = 16 << 10;
+
+pub(super) fn read(data: &[u8]) -> Result<Kernels, String> {
+    let mut reader = Reader::default();
+    if elf::is_archive(data) {
+        for member in elf::archive(data)? {
+            let member = match member {
+                Ok(member) => member,
+                Err(error) => {
+                    reader.doubts.push(error);
+                    break;
+                }
+            };
+            let Some(bytes) = member.data else {
+                return Err("is a thin archive: it names its objects and holds none of them".to_owned());
+            };
+            // Rust libraries carry metadata, and archives whatever else they like, beside their objects.
+            if let Err(error) = reader.image(bytes, member.offset, Some(&member.name)) {
+                if Elf::is_elf(bytes) {
+                    reader.doubts.push(format!("{} {error}", member.name));
+                }
+            }
+        }
+    } else {
+        reader.image(data, 0, None)?;
+    }
+    Ok(reader.finish())
+}
+
+#[derive(Default)]
+struct Reader {
+    entries: Vec<Entry>,
+    containers: Vec<Container>,
+    places: Vec<Place>,
+    doubts: Vec<String>,
+    /// Offsets of containers that a record of a device link points to.
+    links: Vec<u64>,
+}
+
+/// A piece of the file: its bytes, where they stand in the file, and the section they are.
+#[derive(Clone, Copy)]
+struct Piece<'data> {
+    data: &'data [u8],
+    base: u64,
+    place: u32,
+}
+
+impl Reader {
+    /// One file, or one member of an archive.
+    fn image(&mut self, data: &[u8], base: u64, member: Option<&str>) -> Result<(), String> {
+        let whole = |reader: &mut Self| Piece { data, base, place: reader.place(member, "") };
+        if data.starts_with(&fatbin::MAGIC) {
+            let piece = whole(self);
+            self.walk(piece);
+            return Ok(());
+        }
+        if Elf::is_elf(data) {
+            let elf = Elf::parse(data)?;
+            if elf.machine() != elf::machine::CUDA {
+                self.host(&elf, base, member);
+                return Ok(());
+            }
+            let piece = whole(self);
+            let Some(cubin) = cubin::read(data) else {
+                let damage = elf.damage().unwrap_or_else(|| "is a damaged cubin".to_owned());
+                return Err(damage);
+            };
+            self.cubin(piece, 0, &cubin);
+            return Ok(());
+        }
+        if let Some(at) = ptx::starts(data) {
+            let text = ptx::read(data, at).ok_or("begins like PTX, but names no `.target sm_NN` after its `.version`")?;
+            let piece = whole(self);
+            self.ptx(piece, &text);
+            return Ok(());
+        }
+        Err(if data.is_empty() {
+            "is empty".to_owned()
+        } else {
+            "is neither an ELF file, an archive of them, a fatbin, a cubin nor PTX".to_owned()
+        })
+    }
+
+    fn place(&mut self, member: Option<&str>, section: &str) -> u32 {
+        let known = self.places.last();
+        if !known.is_some_and(|place| place.section == section && place.member.as_deref() == member) {
+            self.places.push(Place { member: member.map(str::to_owned), section: section.to_owned() });
+        }
+        u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// A program, a library or an object of the machine's own processor.
+    fn host(&mut self, elf: &Elf, base: u64, member: Option<&str>) {
+        if let Some(damage) = elf.damage() {
+            self.doubts.push(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
+        }
+        let first = self.containers.len();
+        let mut relocatable = false;
+        let mut sections = 0u64;
+        for section in elf.sections() {
+            sections += section.index;
+            if section.kind != PROGBITS || section.flags & (ALLOCATED | EXECUTABLE) != ALLOCATED || section.data.is_empty()
+            {
+                continue;
+            }
+            let code = section.name == WHOLE || section.name == RELOCATABLE;
+            if !code && TABLES.contains(&section.name) {
+                continue;
+            }
+            let before = self.containers.len();
+            let place = self.place(member, section.name);
+            let piece = Piece { data: section.data, base: base + section.offset, place };
+            if code {
+                self.walk(piece);
+                relocatable |= section.name == RELOCATABLE && self.containers.len() > before;
+            } else {
+                self.search(piece);
+            }
+            if self.containers.len() == before && self.places.len() as u64 == u64::from(place) + 1 {
+                self.places.pop();
+            }
+        }
+        if sections == 0 {
+            // Without section headers: what is loaded and is no code.
+            for segment in elf.segments().filter(|segment| segment.kind == LOAD && segment.flags & 1 == 0) {
+                let place = self.place(member, "");
+                self.search(Piece { data: segment.data, base: base + segment.offset, place });
+            }
+        }
+        if self.containers.len() == first {
+            return;
+        }
+        if relocatable {
+            self.module_ids(elf, first);
+            self.records(elf, base);
+        }
+        self.symbols(elf, base, first);
+        if let Some(member) = member {
+            for container in &mut self.containers[first..] {
+                container.origin.get_or_insert_with(|| member.to_owned());
+            }
+        }
+    }
+
+    /// A section of nothing but containers: one after the other, with padding between.
+    fn walk(&mut self, piece: Piece) {
+        let data = piece.data;
+        let mut at = 0usize;
+        while at < data.len() {
+            let aligned = at.next_multiple_of(8);
+            if let Some(header) = data.get(aligned..).and_then(fatbin::Header::read) {
+                at = aligned + self.fatbin(piece, aligned, header);
+                continue;
+            }
+            // Padding of another width, or damage.
+            match scan::next(data, at) {
+                Some((found, scan::Hit::Fatbin)) => match fatbin::Header::read(&data[found..]) {
+                    Some(header) => at = found + self.fatbin(piece, found, header),
+                    None => at = found + 1,
+                },
+                Some((found, _)) => at = found + 1,
+                None => break,
+            }
+        }
+    }
+
+    /// A section that may hold anything.
+    fn search(&mut self, piece: Piece) {
+        let mut at = 0usize;
+        while let Some((found, hit)) = scan::next(piece.data, at) {
+            let rest = &piece.data[found..];
+            let end = match hit {
+                scan::Hit::Fatbin => {
+                    fatbin::certain(rest).map(|header| found + self.fatbin(piece, found, header))
+                }
+                scan::Hit::Elf => cubin::read(rest).map(|cubin| {
+                    self.cubin(piece, found, &cubin);
+                    found + cubin.size
+                }),
+                scan::Hit::Ptx => ptx::read(piece.data, found).map(|text| {
+                    self.ptx(piece, &text);
+                    text.read
+                }),
+            };
+            at = end.unwrap_or(found).max(found + 1);
+        }
+    }
+
+    fn number(&self) -> u32 {
+        u32::try_from(self.containers.len()).unwrap_or(u32::MAX)
+    }
+
+    fn entries_from(&self, first: usize) -> std::ops::Range<u32> {
+        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        number(first)..number(self.entries.len())
+    }
+
+    /// The fatbin at this place. Returns its length as far as it is there, 1 at least.
+    fn fatbin(&mut self, piece: Piece, at: usize, header: fatbin::Header) -> usize {
+        let rest = &piece.data[at..];
+        let size = header.size().min(rest.len());
+        let payload = rest.get(header.length..size).unwrap_or_default();
+        let base = piece.base + at as u64;
+        let first = self.entries.len();
+        let mut damaged = None;
+        if header.version != 1 {
+            damaged = Some(format!("a fatbin of version {}", header.version));
+        } else if header.size() > rest.len() {
+            damaged = Some(format!("a fatbin of {} bytes, of which {} are there", header.size(), rest.len()));
+        }
+        let mut kernels = false;
+        let mut origin = None;
+        if header.version == 1 {
+            for entry in fatbin::Entries::new(payload) {
+                match entry {
+                    Ok(entry) => {
+                        kernels = kernels || holds_kernels(&entry);
+                        origin = origin.or_else(|| entry.name());
+                        if let Err(at) = self.entry(&entry, base + header.length as u64) {
+                            damaged.get_or_insert_with(|| format!("no image's header at byte {at} of a fatbin's table"));
+                        }
+                    }
+                    Err(at) => {
+                        damaged.get_or_insert_with(|| format!("no entry's header at byte {at} of a fatbin"));
+                    }
+                }
+            }
+        }
+        if let Some(damage) = &damaged {
+            self.doubts.push(format!("{damage} (at {base:#x})"));
+        }
+        let role = if kernels || damaged.is_some() { Role::Kernels } else { Role::Empty };
+        self.containers.push(Container {
+            form: Form::Fatbin,
+            role,
+            offset: base,
+            size: size as u64,
+            origin: origin.map(|name| file_name(name).to_owned()),
+            place: piece.place,
+            entries: self.entries_from(first),
+            kernels: 0,
+            damaged: damaged.is_some(),
+        });
+        size.max(1)
+    }
+
+    /// Lists an entry, or the images in it.
+    fn entry(&mut self, entry: &fatbin::Entry, base: u64) -> Result<(), usize> {
+        let container = self.number();
+        let mut push = |image: &fatbin::Entry, compression: Compression| {
+            self.entries.push(Entry {
+                kind: Kind::of(image.kind),
+                arch: image.arch(),
+                version: image.code_version,
+                debug: image.debug(),
+                compression,
+                size: image.size,
+                unpacked: image.unpacked,
+                offset: base + image.at as u64,
+                container,
+            });
+        };
+        if entry.kind != fatbin::kind::CONCATENATED {
+            push(entry, entry.compression());
+            return Ok(());
+        }
+        for image in entry.images() {
+            push(&image?, entry.compression());
+        }
+        Ok(())
+    }
+
+    fn bare(&mut self, piece: Piece, form: Form, entry: Entry, kernels: u64) {
+        let first = self.entries.len();
+        self.entries.push(entry);
+        self.containers.push(Container {
+            form,
+            role: if kernels == 0 { Role::Empty } else { Role::Kernels },
+            offset: entry.offset,
+            size: entry.size,
+            origin: None,
+            place: piece.place,
+            entries: self.entries_from(first),
+            kernels,
+            damaged: false,
+        });
+    }
+
+    fn cubin(&mut self, piece: Piece, at: usize, cubin: &cubin::Cubin) {
+        let entry = Entry {
+            kind: Kind::Cubin,
+            arch: cubin.arch,
+            version: (1, cubin.abi),
+            debug: cubin.debug,
+            compression: Compression::None,
+            size: cubin.size as u64,
+            unpacked: cubin.size as u64,
+            offset: piece.base + at as u64,
+            container: self.number(),
+        };
+        self.bare(piece, Form::Cubin, entry, cubin.kernels);
+    }
+
+    fn ptx(&mut self, piece: Piece, text: &ptx::Ptx) {
+        let size = (text.end - text.start) as u64;
+        let entry = Entry {
+            kind: Kind::Ptx,
+            arch: text.arch,
+            version: text.isa,
+            debug: text.debug,
+            compression: Compression::None,
+            size,
+            unpacked: size,
+            offset: piece.base + text.start as u64,
+            container: self.number(),
+        };
+        self.bare(piece, Form::Ptx, entry, text.kernels);
+    }
+
+    /// Tells from which source each relocatable container comes: their objects carry one name each, in the same order.
+    fn module_ids(&mut self, elf: &Elf, first: usize) {
+        let names: Vec<&str> = elf
+            .sections()
+            .filter(|section| section.name == "__nv_module_id")
+            .flat_map(|section| section.data.split(|byte| *byte == 0))
+            .filter_map(|name| std::str::from_utf8(name).ok())
+            .filter_map(source_of_module)
+            .collect();
+        let places = &self.places;
+        let inputs = || {
+            let relocatable =
+                |container: &&mut Container| places[container.place as usize].section == RELOCATABLE;
+            move |containers| <[Container]>::iter_mut(containers).filter(relocatable)
+        };
+        let count = inputs()(&mut self.containers[first..]).count();
+        if count == names.len() {
+            for (container, name) in inputs()(&mut self.containers[first..]).zip(names) {
+                if name.starts_with(DEVICE_RUNTIME) {
+                    container.role = Role::DeviceRuntime;
+                }
+                container.origin = Some(name.strip_suffix("_cu").map_or(name.to_owned(), |stem| format!("{stem}.cu")));
+            }
+        } else if names.iter().any(|name| name.starts_with(DEVICE_RUNTIME)) {
+            // Another order, or names lost: it is the one with code for everything that its toolkit knew.
+            if let Some(container) =
+                inputs()(&mut self.containers[first..]).max_by_key(|container| container.entries.len())
+            {
+                container.role = Role::DeviceRuntime;
+            }
+        }
+    }
+
+    /// Notes which containers are results of a device link: the record of such a one has version 2.
+    fn records(&mut self, elf: &Elf, base: u64) {
+        for segment in elf.sections().filter(|section| section.name == ".nvFatBinSegment") {
+            for (at, record) in segment.data.chunks_exact(24).enumerate() {
+                if fatbin::u32_at(record, 4) != Some(2) {
+                    continue;
+                }
+                let place = segment.addr + at as u64 * 24 + 8;
+                let stored = fatbin::u64_at(record, 8).unwrap_or_default();
+                let offset = if elf.kind() == elf::kind::OBJECT {
+                    object_pointer(elf, segment.index, place)
+                } else {
+                    // Some linkers write the address in place as well, some only into the relocation.
+                    let address = if stored == 0 { relocated(elf, place) } else { Some(stored) };
+                    address.and_then(|address| file_offset(elf, address))
+                };
+                self.links.extend(offset.map(|offset| base + offset));
+            }
+        }
+    }
+
+    /// Names containers by the symbols that stand at their beginning, where these have not been stripped: nvcc's
+    /// (`fatbinData`) say nothing by themselves, but follow the name of their source; others say it themselves.
+    fn symbols(&mut self, elf: &Elf, base: u64, first: usize) {
+        if !elf.sections().any(|section| section.kind == 2) {
+            return;
+        }
+        let mut sections: Vec<(u16, u64)> = Vec::new();
+        for section in elf.sections() {
+            let end = base + section.offset + section.data.len() as u64;
+            let within = |container: &Container| (base + section.offset..end).contains(&container.offset);
+            if section.flags & ALLOCATED != 0 && self.containers[first..].iter().any(within) {
+                if let Ok(index) = u16::try_from(section.index) {
+                    sections.push((index, (base + section.offset).wrapping_sub(section.addr)));
+                }
+            }
+        }
+        let containers = &mut self.containers[first..];
+        let mut by_offset: Vec<(u64, usize)> =
+            containers.iter().enumerate().map(|(at, container)| (container.offset, at)).collect();
+        by_offset.sort_unstable();
+        let mut file = None;
+        for symbol in elf.symbols() {
+            if symbol.kind == SYMBOL_OF_FILE {
+                file = Some(symbol);
+                continue;
+            }
+            let Some((_, shift)) = sections.iter().find(|(index, _)| *index == symbol.section) else { continue };
+            let Ok(found) = by_offset.binary_search_by_key(&symbol.value.wrapping_add(*shift), |(offset, _)| *offset)
+            else {
+                continue;
+            };
+            let container = &mut containers[by_offset[found].1];
+            if container.origin.is_some() {
+                continue;
+            }
+            let name = symbol.name().filter(|name| !name.is_empty());
+            container.origin = match name {
+                // A mark of the linker or the assembler, or of the section itself.
+                None | Some("fatbinData" | "__cuda_fatbin") => file.and_then(|file| file.name()).and_then(source_of_file),
+                Some(name) if name.starts_with(".L") || name.starts_with("__start_") => None,
+                Some(name) => Some(name.to_owned()),
+            };
+        }
+    }
+
+    fn finish(mut self) -> Kernels {
+        self.links.sort_unstable();
+        let places = &self.places;
+        let is_input = |container: &Container| {
+            container.role != Role::DeviceRuntime && places[container.place as usize].section == RELOCATABLE
+        };
+        let is_linked = |container: &Container| {
+            container.role == Role::Kernels
+                && !is_input(container)
+                && self.links.binary_search(&container.offset).is_ok()
+        };
+        let cubins = |container: &Container| {
+            let entries = &self.entries[container.entries.start as usize..container.entries.end as usize];
+            entries.iter().any(|entry| entry.kind == Kind::Cubin)
+        };
+        let inputs = self.containers.iter().any(is_input);
+        // Objects that no device linker has seen are judged by what they hold, and so is code whose link got lost.
+        let linked = !self.links.is_empty()
+            && (self.containers.iter().any(is_linked)
+                || !self.containers.iter().any(|container| is_input(container) && cubins(container)));
+        for container in &mut self.containers {
+            if linked && is_input(container) {
+                container.role = Role::Input;
+            } else if inputs && is_linked(container) {
+                container.role = Role::Linked;
+            }
+        }
+        let mut kernels = Kernels {
+            entries: self.entries,
+            containers: self.containers,
+            places: self.places,
+            doubts: self.doubts,
+            units: cover::Units::default(),
+        };
+        kernels.units = cover::Units::of(&kernels);
+        kernels
+    }
+}
+
+const DEVICE_RUNTIME: &str = "cuda_device_runtime";
+
+/// Whether an entry holds a kernel, as far as that can be told without unpacking much; in doubt it does.
+fn holds_kernels(entry: &fatbin::Entry) -> bool {
+    let (least, test): (u64, fn(&[u8]) -> bool) = match entry.kind {
+        fatbin::kind::PTX => (SMALL_PTX, ptx::has_kernels),
+        fatbin::kind::CUBIN => (SMALL_CUBIN, cubin::has_kernels),
+        fatbin::kind::CONCATENATED => (SMALL_CONCATENATED, |images| images.windows(6).any(|window| window == b".text.")),
+        _ => return true,
+    };
+    let compression = entry.compression();
+    if compression == Compression::None {
+        return test(entry.payload);
+    }
+    if entry.unpacked > least {
+        return true;
+    }
+    let packed = usize::try_from(entry.size).ok().and_then(|size| entry.payload.get(..size));
+    let length = usize::try_from(entry.unpacked).ok();
+    match packed.zip(length).and_then(|(packed, length)| unpack::unpack(packed, compression, length)) {
+        Some(image) => test(&image),
+        None => true,
+    }
+}
+
+/// `a_cu` out of `_7f1bd79f_4_a_cu__Z1kPi`: mark, length and name of the source, a kernel or another mark.
+fn source_of_module(id: &str) -> Option<&str> {
+    let (mark, rest) = id.strip_prefix('_')?.split_once('_')?;
+    let (length, rest) = rest.split_once('_')?;
+    let hexadecimal = !mark.is_empty() && mark.bytes().all(|byte| byte.is_ascii_hexdigit());
+    rest.get(..length.parse().ok()?).filter(|_| hexadecimal)
+}
+
+/// `k.cu` out of `tmpxft_00002673_00000000-6_k.compute_100f.cudafe1.cpp`; `None` for the device linker's own stub.
+fn source_of_file(name: &str) -> Option<String> {
+    if name == "link.stub" || name.is_empty() {
+        return None;
+    }
+    let Some(stem) = name.strip_suffix(".cudafe1.cpp") else { return Some(name.to_owned()) };
+    let stem = stem.rsplit_once(".compute_").map_or(stem, |(stem, _)| stem);
+    let stem = match stem.strip_prefix("tmpxft_").and_then(|rest| rest.split_once('-')) {
+        Some((_, rest)) => rest.split_once('_').map_or(rest, |(_, stem)| stem),
+        None => stem,
+    };
+    Some(format!("{stem}.cu"))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+fn file_offset(elf: &Elf, address: u64) -> Option<u64> {
+    let section = elf.sections().find(|section| {
+        section.flags & ALLOCATED != 0 && address >= section.addr && address - section.addr < section.data.len() as u64
+    })?;
+    section.offset.checked_add(address - section.addr)
+}
+
+/// The relocations of these sections: (place, symbol, addend).
+fn relocations<'data>(
+    elf: &Elf<'data>, wanted: impl Fn(&elf::Section) -> bool,
+) -> impl Iterator<Item = (u64, u64, u64, u64)> {
+    let sections: Vec<elf::Section<'data>> =
+        elf.sections().filter(|section| section.kind == RELA && wanted(section)).collect();
+    sections.into_iter().flat_map(|section| {
+        section.data.chunks_exact(24).map(move |entry| {
+            let word = |at| fatbin::u64_at(entry, at).unwrap_or_default();
+            (word(0), word(8) >> 32, word(16), section.link.into())
+        })
+    })
+}
+
+/// What the loader will write to this address.
+fn relocated(elf: &Elf, place: u64) -> Option<u64> {
+    relocations(elf, |section| section.flags & ALLOCATED != 0)
+        .find(|(at, symbol, ..)| *at == place && *symbol == 0)
+        .map(|(_, _, addend, _)| addend)
+}
+
+/// Where in an object's file a pointer of a section will point to.
+fn object_pointer(elf: &Elf, section: u64, place: u64) -> Option<u64> {
+    let (_, symbol, addend, _) =
+        relocations(elf, |table| u64::from(table.info) == section).find(|(at, ..)| *at == place)?;
+    let symbol = elf.symbols().nth(usize::try_from(symbol).ok()?)?;
+    let target = elf.section(symbol.section.into())?;
+    target.offset.checked_add(symbol.value)?.checked_add(addend)
+}
