@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::rules::{self, Floor, Serves};
 use super::{Compression, Container, Kernels, Kind, Role};
-use crate::arch::Target;
+use crate::arch::{Serves, Target};
 use crate::manifest::{Requirement, ServedBy};
+use crate::tables::{self, Floor};
 
 /// How GPUs of a compute capability are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,9 +92,7 @@ impl Units {
     pub(super) fn of(kernels: &Kernels) -> Self {
         let majors = Majors::of(kernels);
         let codes = |container: &Container| codes(kernels, container, &majors);
-        let with = |role: Role| {
-            move |(_, container): &(usize, &Container)| container.role == role
-        };
+        let with = |role: Role| move |(_, container): &(usize, &Container)| container.role == role;
         let all = || kernels.containers.iter().enumerate();
         let mut known: HashMap<Unit, u32> = HashMap::new();
         let mut units = Self { distinct: Vec::new(), of: vec![None; kernels.containers.len()] };
@@ -128,7 +126,8 @@ impl Units {
             put(&mut units, Unit { codes, ..Unit::default() }, &members);
         }
 
-        let mut inputs: Vec<Vec<Code>> = all().filter(with(Role::Input)).map(|(_, container)| codes(container)).collect();
+        let mut inputs: Vec<Vec<Code>> =
+            all().filter(with(Role::Input)).map(|(_, container)| codes(container)).collect();
         inputs.sort_unstable();
         inputs.dedup();
         let linked: Vec<usize> = all().filter(with(Role::Linked)).map(|(at, _)| at).collect();
@@ -160,7 +159,8 @@ impl Majors {
         Self { file: first.filter(|_| agreed).unwrap_or(12) }
     }
 
-    /// PTX ISA 9 came with CUDA 13 and so did ELF ABI 8 below sm_100, sm_88, sm_107 and sm_110; sm_101 ended with CUDA 12.
+    /// PTX ISA 9 came with CUDA 13, and so did ELF ABI 8 below arch 100, and archs 88, 107 and 110; arch 101 ended with
+    /// CUDA 12.
     fn said_by(kernels: &Kernels, container: &Container) -> Option<u32> {
         kernels.entries_of(container).iter().find_map(|entry| match entry.kind {
             Kind::Ptx | Kind::RelocatablePtx => Some(if entry.version.0 >= 9 { 13 } else { 12 }),
@@ -181,9 +181,8 @@ fn codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<Code>
     for entry in kernels.entries_of(container) {
         let code = match entry.target() {
             Some(target) => {
-                let zstd = (entry.compression == Compression::Zstd).then(|| {
-                    *major.get_or_insert_with(|| Majors::said_by(kernels, container).unwrap_or(majors.file))
-                });
+                let zstd = (entry.compression == Compression::Zstd)
+                    .then(|| *major.get_or_insert_with(|| Majors::said_by(kernels, container).unwrap_or(majors.file)));
                 Code::Run { target, isa: entry.isa().unwrap_or_default(), zstd }
             }
             None if entry.kind == Kind::LtoIr => continue,
@@ -219,7 +218,7 @@ fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
         if matches!(target, Target::Ptx(_)) != ptx {
             continue;
         }
-        match rules::serves(target, cc) {
+        match target.serves(cc) {
             Serves::Yes if found.is_none_or(|(best, ..)| best < target) => found = Some((target, isa, zstd)),
             Serves::CannotTell => unknown = true,
             _ => {}
@@ -227,9 +226,9 @@ fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
     }
     match found {
         Some((target, isa, zstd)) => {
-            let compiled = ptx.then(|| rules::ptx_floor(isa)).flatten();
-            let unpacked = zstd.and_then(rules::zstd_floor);
-            Found::Run { target, isa, floor: rules::higher(compiled, unpacked) }
+            let compiled = ptx.then(|| tables::ptx_floor((isa.0.into(), isa.1.into())));
+            let unpacked = zstd.and_then(tables::zstandard_floor);
+            Found::Run { target, isa, floor: higher(compiled, unpacked) }
         }
         None if unknown => Found::Unknown,
         None => Found::Nothing,
@@ -267,11 +266,9 @@ impl Unit {
                 continue;
             };
             all = match all {
-                Found::Run { target: other, isa: other_isa, floor: other_floor } => Found::Run {
-                    target: other.min(target),
-                    isa: other_isa.max(isa),
-                    floor: rules::higher(other_floor, floor),
-                },
+                Found::Run { target: other, isa: other_isa, floor: other_floor } => {
+                    Found::Run { target: other.min(target), isa: other_isa.max(isa), floor: higher(other_floor, floor) }
+                }
                 _ if first || missing => found,
                 other => other,
             };
@@ -303,7 +300,7 @@ impl Kernels {
                     if matches!(target, Target::Ptx(_)) {
                         newest = newest.max(Some(isa));
                     }
-                    floor = rules::higher(floor, needs);
+                    floor = higher(floor, needs);
                 }
                 Found::Unknown => unknown = true,
                 Found::Nothing => left_out = true,
@@ -321,11 +318,11 @@ impl Kernels {
 
     /// The containers that hold nothing for GPUs of this compute capability.
     pub fn without(&self, cc: (u8, u8)) -> impl Iterator<Item = &Container> {
-        let lacking: Vec<bool> =
-            self.units.distinct.iter().map(|unit| unit.for_gpu(cc) == Found::Nothing).collect();
-        self.containers.iter().zip(&self.units.of).filter_map(move |(container, unit)| {
-            unit.filter(|unit| lacking[*unit as usize]).map(|_| container)
-        })
+        let lacking: Vec<bool> = self.units.distinct.iter().map(|unit| unit.for_gpu(cc) == Found::Nothing).collect();
+        self.containers
+            .iter()
+            .zip(&self.units.of)
+            .filter_map(move |(container, unit)| unit.filter(|unit| lacking[*unit as usize]).map(|_| container))
     }
 
     /// Every compute capability that is known, or that the file has code for, with its service; none for a file without
@@ -334,7 +331,7 @@ impl Kernels {
         if !self.any() {
             return Vec::new();
         }
-        let mut ccs = rules::known_ccs();
+        let mut ccs = known_ccs();
         ccs.extend(self.targets().into_iter().map(|target| target.arch().cc()));
         ccs.sort_unstable();
         ccs.dedup();
@@ -367,22 +364,22 @@ impl Kernels {
         if !self.any() {
             return Vec::new();
         }
-        let newest = rules::known_ccs().into_iter().chain(self.targets().into_iter().map(|target| target.arch().cc()));
+        let newest = known_ccs().into_iter().chain(self.targets().into_iter().map(|target| target.arch().cc()));
         let last = newest.map(|(major, _)| major).max().unwrap_or_default().saturating_add(1);
-        let mut rows: Vec<((u8, u8), (u8, u8), Service)> = Vec::new();
+        let mut rows: Vec<Interval> = Vec::new();
         for major in 0..=last {
             // No arch's name can say a minor above 9, so beyond that nothing changes any more.
             for minor in 0..=10 {
-                let end = if minor == 10 { u8::MAX } else { minor };
+                let to = (major, if minor == 10 { u8::MAX } else { minor });
                 let service = alike(self.service((major, minor)));
                 match rows.last_mut() {
-                    Some((_, to, known)) if *known == service => *to = (major, end),
-                    _ => rows.push(((major, minor), (major, end), service)),
+                    Some(row) if row.service == service => row.to = to,
+                    _ => rows.push(Interval { from: (major, minor), to, service }),
                 }
             }
         }
         let count = rows.len();
-        let row = |(at, (from, to, service)): (usize, ((u8, u8), (u8, u8), Service))| Requirement::Gpu {
+        let row = |(at, Interval { from, to, service }): (usize, Interval)| Requirement::Gpu {
             from,
             to: (at + 1 < count).then_some(to),
             by: match service.by {
@@ -392,11 +389,18 @@ impl Kernels {
                 By::Nothing => ServedBy::Nothing,
             },
             code: service.code.map(|code| code.to_string()).unwrap_or_default(),
-            cuda: service.floor.and_then(|floor| floor.cuda),
+            cuda: service.floor.map(|floor| floor.cuda),
             release: service.floor.and_then(|floor| floor.release),
         };
         rows.into_iter().enumerate().map(row).collect()
     }
+}
+
+/// Compute capabilities, ends included, that are served alike.
+struct Interval {
+    from: (u8, u8),
+    to: (u8, u8),
+    service: Service,
 }
 
 /// A service without what no row says: intervals are merged by the rest.
@@ -418,4 +422,20 @@ fn weaker(one: Target, other: Target) -> Target {
         (Target::Cubin(_), Target::Ptx(_)) => other,
         _ => one.min(other),
     }
+}
+
+/// The driver that meets both: the higher of each currency.
+fn higher(one: Option<Floor>, other: Option<Floor>) -> Option<Floor> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Floor {
+            cuda: one.cuda.max(other.cuda),
+            release: one.release.max(other.release),
+            exact: one.exact && other.exact,
+        }),
+        _ => one.or(other),
+    }
+}
+
+fn known_ccs() -> Vec<(u8, u8)> {
+    tables::archs().iter().map(|row| row.cc).collect()
 }

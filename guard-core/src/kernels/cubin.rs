@@ -66,8 +66,7 @@ fn tables_end(data: &[u8], class64: bool) -> Option<u64> {
     let half = |at| super::fatbin::u16_at(data, at).map(u64::from);
     let word = |at| super::fatbin::u32_at(data, at).map(u64::from);
     let long = |at| super::fatbin::u64_at(data, at);
-    let (segments, sections, sizes) =
-        if class64 { (long(32)?, long(40)?, 54) } else { (word(28)?, word(32)?, 42) };
+    let (segments, sections, sizes) = if class64 { (long(32)?, long(40)?, 54) } else { (word(28)?, word(32)?, 42) };
     let segments_end = segments.checked_add(half(sizes)? * half(sizes + 2)?)?;
     let sections_end = sections.checked_add(half(sizes + 4)? * half(sizes + 6)?)?;
     Some(segments_end.max(sections_end))

@@ -44,11 +44,8 @@ impl Header {
         if !data.starts_with(&MAGIC) {
             return None;
         }
-        let header = Self {
-            version: u16_at(data, 4)?,
-            length: usize::from(u16_at(data, 6)?),
-            payload: index(u64_at(data, 8)?),
-        };
+        let header =
+            Self { version: u16_at(data, 4)?, length: usize::from(u16_at(data, 6)?), payload: index(u64_at(data, 8)?) };
         (header.length >= CONTAINER_HEADER).then_some(header)
     }
 

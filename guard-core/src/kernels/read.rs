@@ -1,11 +1,14 @@
 //! Finds the containers of a file, and what each is there for.
 
+use std::collections::HashMap;
+
 use super::fatbin::{self, Compression};
 use super::{Container, Entry, Form, Kernels, Kind, Place, Role, cover, cubin, ptx, scan, unpack};
 use crate::elf::{self, Elf};
 
 const PROGBITS: u32 = 1;
 const RELA: u32 = 4;
+const WRITABLE: u64 = 1;
 const ALLOCATED: u64 = 2;
 const EXECUTABLE: u64 = 4;
 const SYMBOL_OF_FILE: u8 = 4;
@@ -65,13 +68,15 @@ pub(super) fn read(data: &[u8]) -> Result<Kernels, String> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct Reader<'data> {
     entries: Vec<Entry>,
     containers: Vec<Container>,
     places: Vec<Place>,
     doubts: Vec<String>,
     /// Offsets of containers that a record of a device link points to.
     links: Vec<u64>,
+    /// Small packed images, and whether they hold a kernel: libraries repeat the same empty one a thousand times.
+    small: HashMap<(&'data [u8], u64), bool>,
 }
 
 /// A piece of the file: its bytes, where they stand in the file, and the section they are.
@@ -82,9 +87,9 @@ struct Piece<'data> {
     place: u32,
 }
 
-impl Reader {
+impl<'data> Reader<'data> {
     /// One file, or one member of an archive.
-    fn image(&mut self, data: &[u8], base: u64, member: Option<&str>) -> Result<(), String> {
+    fn image(&mut self, data: &'data [u8], base: u64, member: Option<&str>) -> Result<(), String> {
         let whole = |reader: &mut Self| Piece { data, base, place: reader.place(member, "") };
         if data.starts_with(&fatbin::MAGIC) {
             let piece = whole(self);
@@ -106,7 +111,8 @@ impl Reader {
             return Ok(());
         }
         if let Some(at) = ptx::starts(data) {
-            let text = ptx::read(data, at).ok_or("begins like PTX, but names no `.target sm_NN` after its `.version`")?;
+            let text =
+                ptx::read(data, at).ok_or("begins like PTX, but names no `.target sm_NN` after its `.version`")?;
             let piece = whole(self);
             self.ptx(piece, &text);
             return Ok(());
@@ -127,7 +133,7 @@ impl Reader {
     }
 
     /// A program, a library or an object of the machine's own processor.
-    fn host(&mut self, elf: &Elf, base: u64, member: Option<&str>) {
+    fn host(&mut self, elf: &Elf<'data>, base: u64, member: Option<&str>) {
         if let Some(damage) = elf.damage() {
             self.doubts.push(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
         }
@@ -136,7 +142,9 @@ impl Reader {
         let mut sections = 0u64;
         for section in elf.sections() {
             sections += section.index;
-            if section.kind != PROGBITS || section.flags & (ALLOCATED | EXECUTABLE) != ALLOCATED || section.data.is_empty()
+            if section.kind != PROGBITS
+                || section.flags & (ALLOCATED | EXECUTABLE) != ALLOCATED
+                || section.data.is_empty()
             {
                 continue;
             }
@@ -151,7 +159,7 @@ impl Reader {
                 self.walk(piece);
                 relocatable |= section.name == RELOCATABLE && self.containers.len() > before;
             } else {
-                self.search(piece);
+                self.search(piece, marks(section.flags, section.size));
             }
             if self.containers.len() == before && self.places.len() as u64 == u64::from(place) + 1 {
                 self.places.pop();
@@ -161,7 +169,9 @@ impl Reader {
             // Without section headers: what is loaded and is no code.
             for segment in elf.segments().filter(|segment| segment.kind == LOAD && segment.flags & 1 == 0) {
                 let place = self.place(member, "");
-                self.search(Piece { data: segment.data, base: base + segment.offset, place });
+                let flags = if segment.flags & 2 == 0 { 0 } else { WRITABLE };
+                let piece = Piece { data: segment.data, base: base + segment.offset, place };
+                self.search(piece, marks(flags, segment.file_size));
             }
         }
         if self.containers.len() == first {
@@ -180,7 +190,7 @@ impl Reader {
     }
 
     /// A section of nothing but containers: one after the other, with padding between.
-    fn walk(&mut self, piece: Piece) {
+    fn walk(&mut self, piece: Piece<'data>) {
         let data = piece.data;
         let mut at = 0usize;
         while at < data.len() {
@@ -190,7 +200,7 @@ impl Reader {
                 continue;
             }
             // Padding of another width, or damage.
-            match scan::next(data, at) {
+            match scan::next(data, at, scan::Marks::Anywhere) {
                 Some((found, scan::Hit::Fatbin)) => match fatbin::Header::read(&data[found..]) {
                     Some(header) => at = found + self.fatbin(piece, found, header),
                     None => at = found + 1,
@@ -202,14 +212,12 @@ impl Reader {
     }
 
     /// A section that may hold anything.
-    fn search(&mut self, piece: Piece) {
+    fn search(&mut self, piece: Piece<'data>, marks: scan::Marks) {
         let mut at = 0usize;
-        while let Some((found, hit)) = scan::next(piece.data, at) {
+        while let Some((found, hit)) = scan::next(piece.data, at, marks) {
             let rest = &piece.data[found..];
             let end = match hit {
-                scan::Hit::Fatbin => {
-                    fatbin::certain(rest).map(|header| found + self.fatbin(piece, found, header))
-                }
+                scan::Hit::Fatbin => fatbin::certain(rest).map(|header| found + self.fatbin(piece, found, header)),
                 scan::Hit::Elf => cubin::read(rest).map(|cubin| {
                     self.cubin(piece, found, &cubin);
                     found + cubin.size
@@ -233,7 +241,7 @@ impl Reader {
     }
 
     /// The fatbin at this place. Returns its length as far as it is there, 1 at least.
-    fn fatbin(&mut self, piece: Piece, at: usize, header: fatbin::Header) -> usize {
+    fn fatbin(&mut self, piece: Piece<'data>, at: usize, header: fatbin::Header) -> usize {
         let rest = &piece.data[at..];
         let size = header.size().min(rest.len());
         let payload = rest.get(header.length..size).unwrap_or_default();
@@ -245,16 +253,20 @@ impl Reader {
         } else if header.size() > rest.len() {
             damaged = Some(format!("a fatbin of {} bytes, of which {} are there", header.size(), rest.len()));
         }
-        let mut kernels = false;
+        let (mut largest, mut largest_ptx): (Option<fatbin::Entry>, Option<fatbin::Entry>) = (None, None);
         let mut origin = None;
         if header.version == 1 {
             for entry in fatbin::Entries::new(payload) {
                 match entry {
                     Ok(entry) => {
-                        kernels = kernels || holds_kernels(&entry);
+                        let largest = if entry.kind == fatbin::kind::PTX { &mut largest_ptx } else { &mut largest };
+                        if largest.is_none_or(|known| known.unpacked < entry.unpacked) {
+                            *largest = Some(entry);
+                        }
                         origin = origin.or_else(|| entry.name());
                         if let Err(at) = self.entry(&entry, base + header.length as u64) {
-                            damaged.get_or_insert_with(|| format!("no image's header at byte {at} of a fatbin's table"));
+                            damaged
+                                .get_or_insert_with(|| format!("no image's header at byte {at} of a fatbin's table"));
                         }
                     }
                     Err(at) => {
@@ -266,6 +278,8 @@ impl Reader {
         if let Some(damage) = &damaged {
             self.doubts.push(format!("{damage} (at {base:#x})"));
         }
+        // One image speaks for all, since all come from one source; machine code says it more cheaply than PTX.
+        let kernels = largest.or(largest_ptx).is_some_and(|entry| self.holds_kernels(&entry));
         let role = if kernels || damaged.is_some() { Role::Kernels } else { Role::Empty };
         self.containers.push(Container {
             form: Form::Fatbin,
@@ -279,6 +293,31 @@ impl Reader {
             damaged: damaged.is_some(),
         });
         size.max(1)
+    }
+
+    /// Whether an entry holds a kernel, as far as that can be told without unpacking much; in doubt it does.
+    fn holds_kernels(&mut self, entry: &fatbin::Entry<'data>) -> bool {
+        let (least, test): (u64, fn(&[u8]) -> bool) = match entry.kind {
+            fatbin::kind::PTX => (SMALL_PTX, ptx::has_kernels),
+            fatbin::kind::CUBIN => (SMALL_CUBIN, cubin::has_kernels),
+            fatbin::kind::CONCATENATED => {
+                (SMALL_CONCATENATED, |images| images.windows(6).any(|window| window == b".text."))
+            }
+            _ => return true,
+        };
+        let compression = entry.compression();
+        if compression == Compression::None {
+            return test(entry.payload);
+        }
+        if entry.unpacked > least {
+            return true;
+        }
+        let packed = usize::try_from(entry.size).ok().and_then(|size| entry.payload.get(..size));
+        let Some((packed, length)) = packed.zip(usize::try_from(entry.unpacked).ok()) else { return true };
+        *self
+            .small
+            .entry((packed, entry.unpacked))
+            .or_insert_with(|| unpack::unpack(packed, compression, length).is_none_or(|image| test(&image)))
     }
 
     /// Lists an entry, or the images in it.
@@ -364,26 +403,23 @@ impl Reader {
             .filter_map(source_of_module)
             .collect();
         let places = &self.places;
-        let inputs = || {
-            let relocatable =
-                |container: &&mut Container| places[container.place as usize].section == RELOCATABLE;
-            move |containers| <[Container]>::iter_mut(containers).filter(relocatable)
-        };
-        let count = inputs()(&mut self.containers[first..]).count();
-        if count == names.len() {
-            for (container, name) in inputs()(&mut self.containers[first..]).zip(names) {
-                if name.starts_with(DEVICE_RUNTIME) {
-                    container.role = Role::DeviceRuntime;
-                }
-                container.origin = Some(name.strip_suffix("_cu").map_or(name.to_owned(), |stem| format!("{stem}.cu")));
+        let inputs: Vec<usize> = (first..self.containers.len())
+            .filter(|at| places[self.containers[*at].place as usize].section == RELOCATABLE)
+            .collect();
+        let runtime = if inputs.len() == names.len() {
+            for (at, name) in inputs.iter().zip(&names) {
+                let origin = name.strip_suffix("_cu").map_or((*name).to_owned(), |stem| format!("{stem}.cu"));
+                self.containers[*at].origin = Some(origin);
             }
+            names.iter().position(|name| name.starts_with(DEVICE_RUNTIME)).map(|at| inputs[at])
         } else if names.iter().any(|name| name.starts_with(DEVICE_RUNTIME)) {
             // Another order, or names lost: it is the one with code for everything that its toolkit knew.
-            if let Some(container) =
-                inputs()(&mut self.containers[first..]).max_by_key(|container| container.entries.len())
-            {
-                container.role = Role::DeviceRuntime;
-            }
+            inputs.into_iter().max_by_key(|at| self.containers[*at].entries.len())
+        } else {
+            None
+        };
+        if let Some(runtime) = runtime {
+            self.containers[runtime].role = Role::DeviceRuntime;
         }
     }
 
@@ -446,7 +482,9 @@ impl Reader {
             let name = symbol.name().filter(|name| !name.is_empty());
             container.origin = match name {
                 // A mark of the linker or the assembler, or of the section itself.
-                None | Some("fatbinData" | "__cuda_fatbin") => file.and_then(|file| file.name()).and_then(source_of_file),
+                None | Some("fatbinData" | "__cuda_fatbin") => {
+                    file.and_then(|file| file.name()).and_then(source_of_file)
+                }
                 Some(name) if name.starts_with(".L") || name.starts_with("__start_") => None,
                 Some(name) => Some(name.to_owned()),
             };
@@ -494,28 +532,13 @@ impl Reader {
 
 const DEVICE_RUNTIME: &str = "cuda_device_runtime";
 
-/// Whether an entry holds a kernel, as far as that can be told without unpacking much; in doubt it does.
-fn holds_kernels(entry: &fatbin::Entry) -> bool {
-    let (least, test): (u64, fn(&[u8]) -> bool) = match entry.kind {
-        fatbin::kind::PTX => (SMALL_PTX, ptx::has_kernels),
-        fatbin::kind::CUBIN => (SMALL_CUBIN, cubin::has_kernels),
-        fatbin::kind::CONCATENATED => (SMALL_CONCATENATED, |images| images.windows(6).any(|window| window == b".text.")),
-        _ => return true,
-    };
-    let compression = entry.compression();
-    if compression == Compression::None {
-        return test(entry.payload);
-    }
-    if entry.unpacked > least {
-        return true;
-    }
-    let packed = usize::try_from(entry.size).ok().and_then(|size| entry.payload.get(..size));
-    let length = usize::try_from(entry.unpacked).ok();
-    match packed.zip(length).and_then(|(packed, length)| unpack::unpack(packed, compression, length)) {
-        Some(image) => test(&image),
-        None => true,
-    }
+/// How closely to look: writable data is large in some libraries (100 MB of tables), and what compilers put there is
+/// aligned; texts are looked for where it is of an ordinary size.
+fn marks(flags: u64, size: u64) -> scan::Marks {
+    if flags & WRITABLE != 0 && size > ORDINARY_DATA { scan::Marks::Aligned } else { scan::Marks::Anywhere }
 }
+
+const ORDINARY_DATA: u64 = 4 << 20;
 
 /// `a_cu` out of `_7f1bd79f_4_a_cu__Z1kPi`: mark, length and name of the source, a kernel or another mark.
 fn source_of_module(id: &str) -> Option<&str> {
@@ -552,7 +575,8 @@ fn file_offset(elf: &Elf, address: u64) -> Option<u64> {
 
 /// The relocations of these sections: (place, symbol, addend).
 fn relocations<'data>(
-    elf: &Elf<'data>, wanted: impl Fn(&elf::Section) -> bool,
+    elf: &Elf<'data>,
+    wanted: impl Fn(&elf::Section) -> bool,
 ) -> impl Iterator<Item = (u64, u64, u64, u64)> {
     let sections: Vec<elf::Section<'data>> =
         elf.sections().filter(|section| section.kind == RELA && wanted(section)).collect();

@@ -11,21 +11,35 @@ pub(super) enum Hit {
     Ptx,
 }
 
+/// Where to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// At every byte: `include_bytes!` and `.incbin` align nothing.
+    Anywhere,
+    /// Fatbins and ELF images at multiples of four.
+    Aligned,
+}
+
 const BLOCK: usize = 128;
 
 /// The next place at or after `from` where one of the marks stands.
 ///
-/// Marks stand at any byte: `include_bytes!` and `.incbin` align nothing. Blocks without a suspicious pair of bytes
-/// are passed over by comparisons that the compiler turns into vector instructions; every mark is told by a pair that
-/// is rare in code and text.
-pub(super) fn next(data: &[u8], from: usize) -> Option<(usize, Hit)> {
-    let mut at = from;
+/// Blocks without anything suspicious are passed over by comparisons that the compiler turns into vector instructions.
+pub(super) fn next(data: &[u8], from: usize, marks: Marks) -> Option<(usize, Hit)> {
+    let mut at = match marks {
+        Marks::Anywhere => from,
+        Marks::Aligned => from.checked_next_multiple_of(4)?,
+    };
     loop {
         let rest = data.get(at..)?;
         // One byte more than a block: pairs may stand across its end.
-        let Some(block) = rest.get(..=BLOCK) else { return exactly(data, at, data.len()) };
-        if suspicious(block) {
-            if let Some(hit) = exactly(data, at, at + BLOCK) {
+        let Some(block) = rest.get(..=BLOCK) else { return exactly(data, at, data.len(), marks) };
+        let suspicious = match marks {
+            Marks::Anywhere => pair_within(block),
+            Marks::Aligned => word_within(block),
+        };
+        if suspicious {
+            if let Some(hit) = exactly(data, at, at + BLOCK, marks) {
                 return Some(hit);
             }
         }
@@ -33,9 +47,10 @@ pub(super) fn next(data: &[u8], from: usize) -> Option<(usize, Hit)> {
     }
 }
 
-/// Whether a mark's pair of bytes stands in the block. Without branches, so that it becomes vector code.
+/// Whether the first two bytes of a mark stand in the block: pairs that are rare in code and text. Without branches, so
+/// that it becomes vector code.
 #[inline]
-fn suspicious(block: &[u8]) -> bool {
+fn pair_within(block: &[u8]) -> bool {
     let mut found = 0u8;
     for (first, second) in block[..BLOCK].iter().zip(&block[1..=BLOCK]) {
         let fatbin = u8::from(*first == 0x50) & u8::from(*second == 0xed);
@@ -46,8 +61,19 @@ fn suspicious(block: &[u8]) -> bool {
     found != 0
 }
 
-fn exactly(data: &[u8], from: usize, to: usize) -> Option<(usize, Hit)> {
-    (from..to).find_map(|at| {
+#[inline]
+fn word_within(block: &[u8]) -> bool {
+    let mut found = 0u32;
+    for word in block[..BLOCK].chunks_exact(4) {
+        let word = [word[0], word[1], word[2], word[3]];
+        found |= u32::from(word == super::fatbin::MAGIC) | u32::from(word == *b"\x7fELF");
+    }
+    found != 0
+}
+
+fn exactly(data: &[u8], from: usize, to: usize, marks: Marks) -> Option<(usize, Hit)> {
+    let step = if marks == Marks::Aligned { 4 } else { 1 };
+    (from..to).step_by(step).find_map(|at| {
         let rest = &data[at..];
         let hit = match rest.first()? {
             0x50 if rest.starts_with(&super::fatbin::MAGIC) => Hit::Fatbin,
@@ -77,12 +103,14 @@ mod tests {
                     data[at..at + mark.len()].copy_from_slice(mark);
                 }
             }
-            let mut at = 0;
-            while let Some((hit, what)) = next(&data, at) {
-                prop_assert_eq!(exactly(&data, at, data.len()), Some((hit, what)));
-                at = hit + 1;
+            for marks in [Marks::Anywhere, Marks::Aligned] {
+                let mut at = 0;
+                while let Some((hit, what)) = next(&data, at, marks) {
+                    prop_assert_eq!(exactly(&data, at.next_multiple_of(if marks == Marks::Aligned { 4 } else { 1 }), data.len(), marks), Some((hit, what)));
+                    at = hit + 1;
+                }
+                prop_assert_eq!(exactly(&data, at, data.len(), Marks::Anywhere).filter(|_| marks == Marks::Anywhere), None);
             }
-            prop_assert_eq!(exactly(&data, at, data.len()), None);
         }
     }
 }

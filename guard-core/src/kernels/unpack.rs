@@ -38,14 +38,13 @@ fn lz4(packed: &[u8], length: usize) -> Option<Vec<u8>> {
         }
         let distance = usize::from(u16::from_le_bytes([*input.next()?, *input.next()?]));
         let copied = long(token & 0xf, &mut input)? + 4;
-        let mut from = image.len().checked_sub(distance).filter(|_| distance != 0)?;
+        let from = image.len().checked_sub(distance).filter(|_| distance != 0)?;
         if image.len() + copied > length {
             return None;
         }
         // Byte by byte: a copy may overlap what it writes.
-        for _ in 0..copied {
-            image.push(image[from]);
-            from += 1;
+        for at in from..from + copied {
+            image.push(image[at]);
         }
     }
     Some(image)

@@ -1,0 +1,387 @@
+mod writer;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use writer::{Image, cubin, data, fatbin, program};
+
+use super::*;
+use crate::arch::{Serves, Suffix};
+use crate::manifest::{Requirement, ServedBy};
+
+fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {
+    let version = if kind == 1 { (8, 5) } else { (1, 7) };
+    Image { kind, arch, version, flags, payload, unpacked: None, options: Vec::new(), name: String::new() }
+}
+
+/// A cubin with a kernel.
+fn sm(arch: u32) -> Vec<u8> {
+    writer::entry(&image(2, arch, 0, cubin(arch, 7, &["k"])))
+}
+
+fn compute(arch: u32, isa: (u16, u16)) -> Vec<u8> {
+    let text = writer::ptx("8.5", "sm_80", "k").into_bytes();
+    writer::entry(&Image { version: isa, ..image(1, arch, 0, text) })
+}
+
+fn archs(kernels: &Kernels) -> Vec<String> {
+    kernels.entries().iter().map(Entry::arch_name).collect()
+}
+
+fn by(kernels: &Kernels, cc: (u8, u8)) -> By {
+    kernels.service(cc).by
+}
+
+fn plain(containers: &[Vec<u8>]) -> Kernels {
+    let section = containers.concat();
+    read_bytes(&program(&[data(".nv_fatbin", false, &section)])).unwrap()
+}
+
+#[test]
+fn one_container_serves_as_the_rules_say() {
+    let kernels = plain(&[fatbin(&[sm(80), compute(90, (8, 5))])]);
+    assert_eq!(archs(&kernels), ["sm_80", "compute_90"]);
+    assert_eq!(by(&kernels, (7, 5)), By::Nothing);
+    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (8, 9)), By::Cubin);
+    assert_eq!(by(&kernels, (8, 7)), By::Nothing, "a Tegra runs no machine code of another arch");
+    assert_eq!(by(&kernels, (12, 0)), By::Ptx);
+    let service = kernels.service((12, 0));
+    assert_eq!(service.isa, Some((8, 5)));
+    assert_eq!(service.floor.unwrap().cuda.to_string(), "12.5");
+    assert_eq!(kernels.service((8, 0)).floor, None);
+}
+
+#[test]
+fn coverage_is_per_container() {
+    let kernels = plain(&[fatbin(&[sm(80), sm(90)]), fatbin(&[sm(90)])]);
+    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (8, 0)), By::Partial);
+    assert_eq!(by(&kernels, (7, 5)), By::Nothing);
+    let without: Vec<u64> = kernels.without((8, 0)).map(|container| container.offset).collect();
+    assert_eq!(without, [kernels.containers()[1].offset]);
+    assert_eq!(kernels.without((7, 5)).count(), 2);
+}
+
+#[test]
+fn containers_without_kernels_do_not_count() {
+    let empty = writer::entry(&image(2, 75, 0, cubin(75, 7, &[])));
+    let kernels = plain(&[fatbin(&[]), fatbin(&[empty]), fatbin(&[sm(90)])]);
+    let roles: Vec<Role> = kernels.containers().iter().map(|container| container.role).collect();
+    assert_eq!(roles, [Role::Empty, Role::Empty, Role::Kernels]);
+    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (7, 5)), By::Nothing);
+    assert_eq!(kernels.targets(), [Target::Cubin(Arch { number: 90, suffix: Suffix::None })]);
+}
+
+#[test]
+fn packed_images_are_unpacked_only_where_they_are_small() {
+    // An LZ4 block of literals alone: the token, the length's further bytes, the bytes.
+    let pack = |image: &[u8]| {
+        let mut block = vec![0xf0];
+        let mut rest = image.len() - 15;
+        while rest >= 255 {
+            block.push(255);
+            rest -= 255;
+        }
+        block.push(u8::try_from(rest).unwrap());
+        block.extend(image);
+        block
+    };
+    let packed = |image: &[u8], unpacked: usize| {
+        writer::entry(&Image {
+            unpacked: Some(unpacked as u64),
+            ..super::tests::image(2, 90, writer::LZ4, pack(image))
+        })
+    };
+    let (with, without) = (cubin(90, 7, &["k"]), cubin(90, 7, &[]));
+    let kernels = plain(&[
+        fatbin(&[packed(&with, with.len())]),
+        fatbin(&[packed(&without, without.len())]),
+        fatbin(&[packed(&without, without.len() + 1)]),
+        fatbin(&[packed(&without, 1 << 40)]),
+    ]);
+    let roles: Vec<Role> = kernels.containers().iter().map(|container| container.role).collect();
+    assert_eq!(roles, [Role::Kernels, Role::Empty, Role::Kernels, Role::Kernels], "in doubt it holds a kernel");
+    assert_eq!(kernels.entries()[0].compression, Compression::Lz4);
+}
+
+#[test]
+fn several_cubins_in_one_entry() {
+    let images = [
+        Image { name: "a.cu".to_owned(), ..image(2, 75, 0, vec![1; 24]) },
+        Image { options: b"--x".to_vec(), ..image(2, 90, writer::SPECIFIC, vec![2; 40]) },
+        image(2, 100, writer::FAMILY, vec![3; 8]),
+    ];
+    let kernels = plain(&[fatbin(&[writer::concatenated(&images, &[0; 16], 1 << 20), compute(100, (9, 5))])]);
+    assert_eq!(archs(&kernels), ["sm_75", "sm_90a", "sm_100f", "compute_100"]);
+    assert_eq!(kernels.entries()[1].size, 40);
+    assert_eq!(kernels.entries()[1].compression, Compression::Lz4);
+    assert_eq!(by(&kernels, (7, 5)), By::Cubin);
+}
+
+#[test]
+fn bare_images_in_data_and_their_alternatives() {
+    let text = writer::ptx("7.8", "sm_75", "k");
+    let mut rodata = b"some text .version of nothing ".to_vec();
+    rodata.extend(cubin(80, 7, &["k"]));
+    rodata.extend(b"?");
+    rodata.extend(cubin(90, 8, &["k"]));
+    rodata.extend(text.as_bytes());
+    rodata.extend(b"called with {} arguments");
+    let kernels = read_bytes(&program(&[data(".rodata", false, &rodata)])).unwrap();
+    assert_eq!(archs(&kernels), ["sm_80", "sm_90", "compute_75"]);
+    assert_eq!(kernels.entries()[2].size, (text.len() - text.find(".version").unwrap() - 1) as u64);
+    // The same kernel for three GPUs: the program picks one.
+    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (7, 5)), By::Ptx);
+    // Another kernel for one GPU only.
+    rodata.extend(cubin(90, 7, &["other"]));
+    let kernels = read_bytes(&program(&[data(".rodata", false, &rodata)])).unwrap();
+    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (8, 0)), By::Partial);
+}
+
+#[test]
+fn fatbins_wherever_they_are_put() {
+    let container = fatbin(&[sm(80)]);
+    let mut odd = vec![7u8; 3];
+    odd.extend(&container);
+    let mut large = vec![0u8; 5 << 20];
+    large.extend(&container);
+    let file = program(&[
+        data(".rodata", false, &odd),
+        data(".data", true, &odd),
+        data(".cask_resource", false, &container),
+        data(".ldata", true, &large),
+        writer::Section { name: ".debug_str", kind: 1, flags: 0, data: &container },
+        writer::Section { name: ".text", kind: 1, flags: 6, data: &container },
+    ]);
+    let kernels = read_bytes(&file).unwrap();
+    let sections: Vec<&str> = kernels.containers().iter().map(|container| kernels.section(container)).collect();
+    assert_eq!(sections, [".rodata", ".data", ".cask_resource", ".ldata"]);
+}
+
+#[test]
+fn archives_and_bare_files() {
+    let container = fatbin(&[sm(80)]);
+    let object = |machine| writer::elf(1, machine, 0, 0, &[data(".nv_fatbin", false, &container)]);
+    let file = writer::archive(&[("a.o", &object(62)), ("lib.rmeta", b"metadata"), ("b.o", &object(183))]);
+    let kernels = read_bytes(&file).unwrap();
+    let members: Vec<_> = kernels.containers().iter().map(|container| kernels.member(container)).collect();
+    assert_eq!(members, [Some("a.o"), Some("b.o")]);
+    assert_eq!(kernels.containers()[1].origin.as_deref(), Some("b.o"));
+    for (bytes, arch) in [
+        (container.clone(), "sm_80"),
+        (cubin(90, 8, &["k"]), "sm_90"),
+        (cubin(90, 7, &["k"]), "sm_90"),
+        (writer::ptx("8.0", "sm_90a, debug", "k").into_bytes(), "compute_90a"),
+    ] {
+        assert_eq!(archs(&read_bytes(&bytes).unwrap()), [arch]);
+    }
+    for (bytes, said) in [
+        (&b""[..], "is empty"),
+        (b"hello", "is neither"),
+        (b"\x7fELF", "is cut off"),
+        (b".version 8.0 // and no more", "names no `.target"),
+    ] {
+        let error = read_bytes(bytes).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn damage_is_said_and_leaves_a_doubt() {
+    let mut file = fatbin(&[sm(80), sm(90)]);
+    file.truncate(file.len() - 100);
+    let kernels = read_bytes(&file).unwrap();
+    assert_eq!(archs(&kernels), ["sm_80"]);
+    assert!(kernels.doubts()[0].contains("of which"), "{:?}", kernels.doubts());
+    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), By::Unknown, "what was cut off might serve it");
+}
+
+#[test]
+fn kinds_are_an_open_set() {
+    let kernels = plain(&[fatbin(&[sm(80), writer::entry(&image(0x4242, 90, 0, vec![0; 8]))])]);
+    assert_eq!(kernels.entries()[1].kind.to_string(), "kind 0x4242");
+    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), By::Unknown);
+    let kernels = plain(&[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]);
+    assert_eq!(archs(&kernels), ["lto_80"]);
+    assert_eq!(by(&kernels, (8, 0)), By::Nothing, "LTO-IR runs nowhere by itself");
+}
+
+#[test]
+fn json_of_a_small_file() {
+    let debug = writer::entry(&image(2, 90, writer::SPECIFIC | writer::DEBUG, cubin(90, 7, &["k"])));
+    let kernels = plain(&[fatbin(&[debug, compute(90, (8, 5))])]);
+    let text = kernels.to_json().to_string();
+    let size = cubin(90, 7, &["k"]).len();
+    assert!(
+        text.starts_with(&format!(
+            r#"{{"entries":[{{"kind":"cubin","arch":"sm_90a","container":0,"section":".nv_fatbin","size":{size},"debug":true}},{{"kind":"ptx","arch":"compute_90","isa":"8.5","container":0,"section":".nv_fatbin","size":"#
+        )),
+        "{text}"
+    );
+    assert!(text.contains(r#"{"cc":"8.0","by":"none"}"#), "{text}");
+    assert!(text.contains(r#"{"cc":"9.0","by":"cubin","code":"sm_90a"}"#), "{text}");
+    assert!(text.contains(r#"{"cc":"12.0","by":"ptx","code":"compute_90"}"#), "{text}");
+}
+
+/// PTX or not, number, letter's flag, PTX ISA.
+type Code = (bool, u32, u64, (u16, u16));
+
+/// Any entry that means something to a GPU.
+fn any_code() -> impl Strategy<Value = Code> {
+    let number =
+        select(vec![50u32, 60, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121, 130]);
+    let letter = select(vec![0, 0, 0, writer::SPECIFIC, writer::FAMILY]);
+    (any::<bool>(), number, letter, select(vec![(6, 4), (7, 8), (8, 0), (8, 5), (9, 0), (9, 5)]))
+}
+
+fn built((ptx, number, letter, isa): Code) -> Vec<u8> {
+    if ptx {
+        writer::entry(&Image { version: isa, ..image(1, number, letter, b".entry k".to_vec()) })
+    } else {
+        writer::entry(&image(2, number, letter, cubin(number, 7, &["k"])))
+    }
+}
+
+fn target_of((ptx, number, letter, _): Code) -> Target {
+    let suffix = match letter {
+        writer::SPECIFIC => Suffix::Specific,
+        writer::FAMILY => Suffix::Family,
+        _ => Suffix::None,
+    };
+    let arch = Arch { number: u16::try_from(number).unwrap(), suffix };
+    if ptx { Target::Ptx(arch) } else { Target::Cubin(arch) }
+}
+
+fn any_file() -> impl Strategy<Value = Vec<Vec<Code>>> {
+    prop::collection::vec(prop::collection::vec(any_code(), 1..5), 1..5)
+}
+
+fn written(file: &[Vec<Code>]) -> Vec<Vec<u8>> {
+    file.iter().map(|container| fatbin(&container.iter().map(|code| built(*code)).collect::<Vec<_>>())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn what_is_written_is_read(file in any_file(), padding in 0usize..40) {
+        let mut section = Vec::new();
+        for container in written(&file) {
+            section.extend(container);
+            section.resize(section.len() + padding * 4, 0);
+        }
+        let kernels = read_bytes(&program(&[data(".nv_fatbin", false, &section)])).unwrap();
+        prop_assert_eq!(kernels.containers().len(), file.len());
+        prop_assert!(kernels.doubts().is_empty());
+        let read: Vec<(u32, Target)> = kernels.entries().iter().map(|e| (e.container, e.target().unwrap())).collect();
+        let wrote: Vec<(u32, Target)> = (0u32..).zip(&file).flat_map(|(number, container)| {
+            container.iter().map(move |code| (number, target_of(*code)))
+        }).collect();
+        prop_assert_eq!(read, wrote);
+    }
+
+    /// A slow judge, straight from the words of the rule: each container serves, or does not.
+    #[test]
+    fn coverage_is_what_the_rule_says(file in any_file()) {
+        let kernels = plain(&written(&file));
+        for major in 0..15u8 {
+            for minor in 0..12u8 {
+                let cc = (major, minor);
+                let verdicts: Vec<By> = file.iter().map(|container| {
+                    let is = |ptx: bool, serves: Serves| container.iter().any(|code| {
+                        code.0 == ptx && target_of(*code).serves(cc) == serves
+                    });
+                    if is(false, Serves::Yes) { By::Cubin }
+                    else if is(true, Serves::Yes) { By::Ptx }
+                    else if is(false, Serves::CannotTell) || is(true, Serves::CannotTell) { By::Unknown }
+                    else { By::Nothing }
+                }).collect();
+                let all = |by: &[By]| verdicts.iter().all(|verdict| by.contains(verdict));
+                let any = |by: By| verdicts.contains(&by);
+                let expected = if all(&[By::Cubin]) { By::Cubin }
+                    else if all(&[By::Cubin, By::Ptx]) { By::Ptx }
+                    else if all(&[By::Nothing]) { By::Nothing }
+                    else if any(By::Nothing) && (any(By::Cubin) || any(By::Ptx)) { By::Partial }
+                    else { By::Unknown };
+                prop_assert_eq!(by(&kernels, cc), expected, "{:?}", cc);
+            }
+        }
+    }
+
+    /// The rows say of every GPU what the file does, and leave none out.
+    #[test]
+    fn rows_cover_every_gpu(file in any_file()) {
+        let kernels = plain(&written(&file));
+        let mut next = Some((0u8, 0u8));
+        for row in kernels.requirements() {
+            let Requirement::Gpu { from, to, by: served, cuda, .. } = row else { panic!("a row of another kind") };
+            prop_assert_eq!(Some(from), next);
+            next = to.map(|(major, minor)| if minor == 255 { (major + 1, 0) } else { (major, minor + 1) });
+            for cc in [from, to.unwrap_or((200, 3))] {
+                let service = kernels.service(cc);
+                let expected = match service.by {
+                    By::Cubin => ServedBy::Cubin,
+                    By::Ptx => ServedBy::Ptx,
+                    By::Nothing => ServedBy::Nothing,
+                    By::Partial | By::Unknown => ServedBy::Partial,
+                };
+                prop_assert_eq!(served, expected);
+                prop_assert_eq!(cuda, service.floor.map(|floor| floor.cuda));
+            }
+        }
+        prop_assert_eq!(next, None);
+    }
+
+    /// Another image never takes a GPU away.
+    #[test]
+    fn more_code_serves_more(file in any_file(), at in any::<prop::sample::Index>(), code in any_code()) {
+        let before = plain(&written(&file));
+        let mut more = file.clone();
+        at.get_mut(&mut more).push(code);
+        let after = plain(&written(&more));
+        for cover in before.covers() {
+            let now = by(&after, cover.cc);
+            prop_assert!(now <= cover.service.by || matches!((cover.service.by, now), (By::Nothing, _) | (By::Unknown, By::Partial)), "{:?} {:?}", cover, now);
+        }
+    }
+
+    #[test]
+    fn never_panics(
+        file in any_file(),
+        cut in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+        whole in any::<bool>(),
+    ) {
+        let section = written(&file).concat();
+        let mut rodata = b"xyz".to_vec();
+        rodata.extend(cubin(80, 7, &["k"]));
+        rodata.extend(writer::ptx("8.0", "sm_80", "k").bytes());
+        let object = program(&[
+            data(".nv_fatbin", false, &section),
+            data("__nv_relfatbin", false, &section),
+            data(".nvFatBinSegment", true, &[1; 48]),
+            data("__nv_module_id", false, b"_570e7b9d_22_cuda_device_runtime_cu_8b1a5d37\0"),
+            data(".rodata", false, &rodata),
+        ]);
+        let mut bytes = writer::archive(&[("a.o", &object), ("b.o", &object)]);
+        if whole {
+            bytes = object;
+        }
+        for (at, value) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        bytes.truncate(cut.index(bytes.len()) + 1);
+        for bytes in [&bytes[..], &section[..section.len().min(bytes.len())]] {
+            if let Ok(kernels) = read_bytes(bytes) {
+                let _ = (kernels.to_json().to_string(), kernels.requirements());
+            }
+        }
+    }
+}
