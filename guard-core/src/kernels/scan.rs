@@ -16,7 +16,7 @@ pub(super) enum Hit {
 pub(super) enum Marks {
     /// At every byte: `include_bytes!` and `.incbin` align nothing.
     Anywhere,
-    /// Fatbins and ELF images at multiples of four.
+    /// Fatbins and ELF images at multiples of four, no texts.
     Aligned,
 }
 
@@ -78,7 +78,9 @@ fn exactly(data: &[u8], from: usize, to: usize, marks: Marks) -> Option<(usize, 
         let hit = match rest.first()? {
             0x50 if rest.starts_with(&super::fatbin::MAGIC) => Hit::Fatbin,
             0x7f if rest.starts_with(b"\x7fELF") => Hit::Elf,
-            b'.' if rest.starts_with(b".version") && rest.get(8).is_some_and(u8::is_ascii_whitespace) => Hit::Ptx,
+            b'.' if step == 1 && rest.starts_with(b".version") && rest.get(8).is_some_and(u8::is_ascii_whitespace) => {
+                Hit::Ptx
+            }
             _ => return None,
         };
         Some((at, hit))
