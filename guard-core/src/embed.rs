@@ -2,6 +2,8 @@
 
 mod package;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +11,14 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use crate::env;
-use crate::finding::{Finding, Severity};
+use crate::finding::Severity;
 use crate::guard::{self, Guarded};
 use crate::judge;
 use crate::manifest::{Component, Manifest};
 use crate::note;
-use crate::policy::{BuildAction, Policy};
+use crate::policy::{Judged, Policy};
 use crate::stamp;
-use crate::toolchain::Toolchain;
+use crate::toolchain::{Request, Toolchain};
 
 /// What [`embed!`](crate::embed!) does, with options.
 ///
@@ -97,13 +99,21 @@ impl Embed {
         }
         let policy = self.read_policy(&package)?;
         let toolchain = self.look(&package, &policy);
+        let findings = judge::build::judge(&policy, &toolchain);
+        let findings = findings.into_iter().map(|finding| finding.of(component.to_string())).collect();
+        let judged = policy.apply(findings, package.release);
+        if judged.fails() {
+            return Err(refusal(&judged, &component, package.release));
+        }
         let mut said = String::new();
-        for finding in Self::judged(&component, &policy, &toolchain, package.release)? {
+        for finding in judged.findings.iter().filter(|finding| finding.severity > Severity::Info) {
             for line in finding.render().lines() {
                 warn(&mut said, line);
             }
         }
-        let manifest = Manifest::of(component.clone(), &package.target, &package.profile, &policy, &toolchain);
+        let mut manifest = Manifest::of(component.clone(), &package.target, &package.profile, &policy, &toolchain);
+        // An allow whose reason has gone is no fact of this build.
+        manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
         let descriptor = note::encode(&manifest)?;
         match guard::compile(&descriptor, &component, &package.target, &package.out_dir)? {
             Guarded::Objects { note, shim } => link(&mut said, &component, &package.out_dir, &note, &shim)?,
@@ -114,46 +124,47 @@ impl Embed {
     }
 
     fn read_policy(&self, package: &Package) -> Result<Policy, String> {
-        let _ = &self.policy;
-        Policy::of_package(&package.folder, &workspace(&package.folder), &package.component.name)
-            .map_err(|error| error.to_string())
+        let name = &package.component.name;
+        let read = match &self.policy {
+            Some(file) => {
+                let path = package.folder.join(file);
+                let bytes = fs::read(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+                Policy::parse(&path, &bytes, name)
+            }
+            None => Policy::of_package(&package.folder, &workspace(&package.folder), name),
+        };
+        read.map_err(|error| format!("error: {error}"))
     }
 
     fn look(&self, package: &Package, policy: &Policy) -> Toolchain {
-        let _ = (&self.cudnn_include, &self.archs);
-        let mut request = crate::toolchain::Request::new(&package.target);
-        request.release = package.release;
-        request.policy_archs.clone_from(&policy.archs);
-        Toolchain::look(&request)
+        let request = Request {
+            release: package.release,
+            archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
+            policy_archs: policy.archs.clone(),
+            ..Request::new(package.target.as_str())
+        };
+        let Some(include) = &self.cudnn_include else { return Toolchain::look(&request) };
+        // Named by the build script, it goes before whatever the machine names.
+        let mut variables: BTreeMap<String, OsString> =
+            std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value)).collect();
+        variables.insert("CUDNN_INCLUDE_DIR".to_owned(), package.folder.join(include).into());
+        env::with(variables, || Toolchain::look(&request))
     }
+}
 
-    /// The findings to say as warnings; an error are those that end the build, as people read them.
-    fn judged(
-        component: &Component,
-        policy: &Policy,
-        toolchain: &Toolchain,
-        release: bool,
-    ) -> Result<Vec<Finding>, String> {
-        let findings: Vec<Finding> = judge::build::judge(policy, toolchain)
-            .into_iter()
-            .map(|finding| finding.of(component.to_string()))
-            .collect();
-        let fatal = findings.iter().any(|finding| finding.severity == Severity::Error);
-        if fatal && policy.action(release) == BuildAction::Deny {
-            let mut text = String::new();
-            for finding in findings.iter().filter(|finding| finding.severity > Severity::Info) {
-                let _ = writeln!(text, "{}", finding.render());
-            }
-            let kind = if release { "release" } else { "dev" };
-            let _ = write!(
-                text,
-                "cudaguard: {component} is not built: its parts do not belong together. cudaguard.toml can say otherwise: \
-                 [build] {kind} = \"warn\", or [allow] with a reason."
-            );
-            return Err(text);
-        }
-        Ok(findings.into_iter().filter(|finding| finding.severity > Severity::Info).collect())
+/// The findings of a build that may not go on, as people read them, and what else they can do.
+fn refusal(judged: &Judged, component: &Component, release: bool) -> String {
+    let mut text = String::new();
+    for finding in judged.findings.iter().filter(|finding| finding.severity > Severity::Info) {
+        let _ = writeln!(text, "{}", finding.render());
     }
+    let kind = if release { "release" } else { "dev" };
+    let _ = write!(
+        text,
+        "cudaguard: {component} is not built; where this is on purpose, cudaguard.toml can say so: [build] {kind} = \
+         \"warn\", or [allow] with the code and a reason"
+    );
+    text
 }
 
 /// The package being built, as cargo tells its build script.

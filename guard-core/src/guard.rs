@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::env;
 use crate::manifest::Component;
@@ -34,8 +35,7 @@ pub const fn source() -> &'static str {
 /// Compiles the note of this descriptor and the shim into `folder`, which must exist, for the target triple.
 ///
 /// Inside a build script and outside of one alike. The C compiler is the one that the `cc` crate would take, with the
-/// project's `CFLAGS`; what those could do to a program that starts before `main` (sanitizers, LTO, coverage) is
-/// undone. An error is a folder that cannot be written to; whatever is wrong with the target or its compiler leaves
+/// project's `CFLAGS` but for those that code before `main` cannot have (sanitizers, LTO, coverage). An error is a folder that cannot be written to; whatever is wrong with the target or its compiler leaves
 /// the build [`Guarded::Unguarded`], for a guard that fails other people's builds gets removed.
 pub fn compile(descriptor: &[u8; SIZE], component: &Component, target: &str, folder: &Path) -> Result<Guarded, String> {
     if let Err(why) = supports(target) {
@@ -175,12 +175,12 @@ impl Compiler {
         let source = folder.join(format!("{name}.{language}"));
         let object = folder.join(format!("{name}.o"));
         fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
-        let mut command = self.tool.to_command();
-        // Whatever CFLAGS say: small, the same bytes everywhere, and nothing that needs a runtime before `main`.
+        let mut command = Command::new(self.tool.path());
+        command.args(self.tool.args().iter().filter(|argument| !is_of_others(&argument.to_string_lossy())));
         command.args(["-Os", "-g0", "-w", "-fPIC", "-c"]);
         if language == "c" {
+            // Some compilers are built to do these unasked.
             command.args(["-x", "c", "-std=gnu11", "-fvisibility=hidden", "-fno-lto", "-fno-sanitize=all"]);
-            command.args(["-fno-profile-arcs", "-fno-test-coverage", "-fno-instrument-functions"]);
         }
         let compiler = self.tool.path().display();
         let output = match command.arg(&source).arg("-o").arg(&object).output() {
@@ -210,6 +210,29 @@ fn same_machine(one: &str, other: &str) -> bool {
     ends(one) == ends(other)
 }
 
+/// Flags of `CFLAGS` that are about the program's own code: they would give the guard a runtime that is not ready before
+/// `main`, bytes that differ from build to build, or errors for what is no fault.
+fn is_of_others(flag: &str) -> bool {
+    const WHOLE: [&str; 6] = ["--coverage", "-coverage", "-pg", "-p", "-pedantic", "-pedantic-errors"];
+    const STARTS: [&str; 12] = [
+        "-O",
+        "-g",
+        "-std=",
+        "-W",
+        "-fsanitize",
+        "-flto",
+        "-fprofile",
+        "-ftest-coverage",
+        "-fcoverage",
+        "-fcs-profile",
+        "-finstrument",
+        "-fxray",
+    ];
+    // `-Wl,…`, `-Wp,…` and `-Wa,…` are for other tools, which may need them.
+    let for_tools = ["-Wl,", "-Wa,", "-Wp,"].iter().any(|start| flag.starts_with(start));
+    WHOLE.contains(&flag) || (!for_tools && STARTS.iter().any(|start| flag.starts_with(start)))
+}
+
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -228,8 +251,6 @@ fn announce(target: &str) {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
 
     fn component(name: &str) -> Component {

@@ -282,11 +282,12 @@ impl Manifest {
 }
 
 impl Cudnn {
-    /// NVIDIA's rule: the same major, the same minor or a newer one; patches are interchangeable both ways.
+    /// NVIDIA's rule: the same major, the same minor or a newer one; patches are interchangeable both ways, unless the
+    /// policy wants no older one.
     fn requirements(&self, policy: &Policy) -> Vec<Requirement> {
         let Version { major, minor, .. } = self.version;
         let whole = Requirement::Cudnn {
-            min: Version::new(major, minor, 0),
+            min: if policy.cudnn_patch_refuse { self.version } else { Version::new(major, minor, 0) },
             below: Version::new(major + 1, 0, 0),
             built: self.version,
             soname: cudnn::soname(self.version),
@@ -374,7 +375,7 @@ mod tests {
         assert_eq!(
             cudnn(Version::new(7, 6, 5), &strict),
             [
-                r#"{"kind":"cudnn","min":"7.6.0","below":"8.0.0","built":"7.6.5","soname":"libcudnn.so.7","linkage":"linked","patch":"refuse","required":true}"#
+                r#"{"kind":"cudnn","min":"7.6.5","below":"8.0.0","built":"7.6.5","soname":"libcudnn.so.7","linkage":"linked","patch":"refuse","required":true}"#
             ]
         );
     }
