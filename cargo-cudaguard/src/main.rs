@@ -1,2 +1,36 @@
-//! `cargo cudaguard`.
-fn main() {}
+//! `cargo cudaguard`: builds CUDA programs that know what they were built with, and says where they will run.
+
+#![deny(unsafe_code)]
+
+mod arguments;
+mod cargo;
+mod check;
+mod config;
+mod exec;
+mod explain;
+mod guards;
+mod inspect;
+mod ledger;
+mod project;
+mod report;
+mod signals;
+mod wrapper;
+
+use std::process::ExitCode;
+
+use arguments::Verb;
+
+fn main() -> ExitCode {
+    if let Some(call) = wrapper::called() {
+        return wrapper::run(&call);
+    }
+    let outcome = match arguments::read() {
+        Verb::Cargo(verb, arguments) => cargo::run(verb, arguments),
+        Verb::Check(arguments) => check::run(&arguments),
+        Verb::Inspect { file, json } => inspect::run(&file, json),
+        Verb::Exec { program, arguments } => exec::run(&program, &arguments),
+        Verb::Runner(words) => exec::run_for_cargo(words),
+        Verb::Explain(code) => explain::run(code.as_deref()),
+    };
+    outcome.unwrap_or_else(|stop| stop.say())
+}

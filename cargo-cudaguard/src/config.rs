@@ -1,0 +1,300 @@
+//! cargo's configuration, as far as the guard must know it: cargo has no stable way to ask for it.
+//! (<https://doc.rust-lang.org/cargo/reference/config.html>: files from the current folder upwards, then
+//! `$CARGO_HOME`; variables over files; `--config` over both.)
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use cudaguard::env;
+use toml::{Table, Value};
+
+use crate::report::Stop;
+
+/// What was read: the first one that knows a key decides.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    /// `--config KEY=VALUE` and `--config FILE`, the last one first: they go over variables.
+    given: Vec<Layer>,
+    files: Vec<Layer>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    /// What relative paths in it start from.
+    base: PathBuf,
+    table: Table,
+}
+
+/// A word list of a key such as `target.<triple>.runner`, and from where its first word starts if it is relative.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Words(pub(crate) Vec<String>);
+
+impl Config {
+    /// Reads what holds in this folder with these `--config` values.
+    pub(crate) fn read(folder: &Path, given: &[String]) -> Result<Self, Stop> {
+        let mut config = Self::default();
+        for text in given.iter().rev() {
+            config.given.push(match text.parse::<Table>() {
+                Ok(table) => Layer { base: folder.to_owned(), table },
+                Err(_) => Layer::file(&folder.join(text))?,
+            });
+        }
+        let mut seen = Vec::new();
+        let homes = folder.ancestors().map(|folder| folder.join(".cargo")).chain(cargo_home());
+        for home in homes {
+            // Without the ending it is the older name, which cargo prefers where both stand.
+            let Some(file) = ["config", "config.toml"].iter().map(|name| home.join(name)).find(|path| path.is_file())
+            else {
+                continue;
+            };
+            if !seen.contains(&file) {
+                config.files.push(Layer::file(&file)?);
+                seen.push(file);
+            }
+        }
+        Ok(config)
+    }
+
+    /// A text by its dotted key, by variable (`CARGO_BUILD_TARGET_DIR`) or file.
+    pub(crate) fn text(&self, key: &[&str]) -> Option<String> {
+        self.find(key).map(|(_, value)| value).and_then(|found| match found {
+            Found::Variable(text) => Some(text),
+            Found::Value(value) => value.as_str().map(str::to_owned),
+        })
+    }
+
+    /// A switch by its dotted key.
+    pub(crate) fn switch(&self, key: &[&str]) -> bool {
+        self.find(key).is_some_and(|(_, found)| match found {
+            Found::Variable(text) => text == "true",
+            Found::Value(value) => value.as_bool().unwrap_or(false),
+        })
+    }
+
+    /// A program with arguments by its dotted key, as cargo reads those: a text is split at blanks, a list is taken as
+    /// it stands; a first word with a slash counts from where it is written.
+    pub(crate) fn program(&self, key: &[&str]) -> Option<Words> {
+        let (base, found) = self.find(key)?;
+        let mut words: Vec<String> = match found {
+            Found::Variable(text) => text.split_whitespace().map(str::to_owned).collect(),
+            Found::Value(Value::String(text)) => text.split_whitespace().map(str::to_owned).collect(),
+            Found::Value(Value::Array(items)) => {
+                items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            Found::Value(_) => return None,
+        };
+        let first = words.first_mut()?;
+        if first.contains('/') {
+            *first = base.join(&*first).to_string_lossy().into_owned();
+        }
+        Some(Words(words))
+    }
+
+    /// The texts of a key that holds one or a list (`build.target`).
+    pub(crate) fn texts(&self, key: &[&str]) -> Vec<String> {
+        match self.find(key) {
+            Some((_, Found::Variable(text))) => vec![text],
+            Some((_, Found::Value(Value::String(text)))) => vec![text.clone()],
+            Some((_, Found::Value(Value::Array(items)))) => {
+                items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The `cfg(…)` keys of `[target]` that name a runner, each with it.
+    pub(crate) fn cfg_runners(&self) -> Vec<(String, Words)> {
+        let mut runners = Vec::new();
+        for layer in self.given.iter().chain(&self.files) {
+            let Some(Value::Table(targets)) = layer.table.get("target") else { continue };
+            for key in targets.keys().filter(|key| key.starts_with("cfg(")) {
+                if let Some(words) = self.program(&["target", key, "runner"]) {
+                    runners.push((key.clone(), words));
+                }
+            }
+        }
+        runners
+    }
+
+    /// The variables of `[env]`, as cargo gives them to the compiler, to build scripts and to what it runs.
+    pub(crate) fn variables(&self) -> BTreeMap<String, OsString> {
+        let mut variables = BTreeMap::new();
+        for layer in self.given.iter().chain(&self.files) {
+            let Some(Value::Table(entries)) = layer.table.get("env") else { continue };
+            for (name, entry) in entries {
+                if variables.contains_key(name) {
+                    continue;
+                }
+                let (value, force, relative) = match entry {
+                    Value::String(value) => (value, false, false),
+                    Value::Table(table) => {
+                        let Some(Value::String(value)) = table.get("value") else { continue };
+                        let is = |key: &str| table.get(key).and_then(Value::as_bool).unwrap_or(false);
+                        (value, is("force"), is("relative"))
+                    }
+                    _ => continue,
+                };
+                let value = if relative { layer.base.join(value).into_os_string() } else { value.into() };
+                if force || env::var_os(name).is_none() {
+                    variables.insert(name.clone(), value);
+                }
+            }
+        }
+        variables
+    }
+
+    fn find(&self, key: &[&str]) -> Option<(&Path, Found<'_>)> {
+        for layer in &self.given {
+            if let Some(value) = look(&layer.table, key) {
+                return Some((&layer.base, Found::Value(value)));
+            }
+        }
+        if let Some(text) = env::var(&variable(key)) {
+            return Some((Path::new(""), Found::Variable(text)));
+        }
+        self.files.iter().find_map(|layer| Some((layer.base.as_path(), Found::Value(look(&layer.table, key)?))))
+    }
+}
+
+enum Found<'a> {
+    Variable(String),
+    Value(&'a Value),
+}
+
+impl Layer {
+    fn file(path: &Path) -> Result<Self, Stop> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Stop::no_look(format_args!("cannot read {}: {error}", path.display())))?;
+        let table = text
+            .parse()
+            .map_err(|error| Stop::no_look(format_args!("cannot read {}: {error}", path.display())))?;
+        // Relative paths count from the folder that holds `.cargo`.
+        let base = path.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned();
+        Ok(Self { base, table })
+    }
+}
+
+fn look<'a>(table: &'a Table, key: &[&str]) -> Option<&'a Value> {
+    let (last, tables) = key.split_last()?;
+    let mut here = table;
+    for name in tables {
+        here = here.get(*name)?.as_table()?;
+    }
+    here.get(*last)
+}
+
+/// `build.target-dir` → `CARGO_BUILD_TARGET_DIR`.
+pub(crate) fn variable(key: &[&str]) -> String {
+    format!("CARGO_{}", key.join("_").to_uppercase().replace(['-', '.'], "_"))
+}
+
+fn cargo_home() -> Option<PathBuf> {
+    env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")))
+}
+
+/// Whether a `cfg(…)` expression holds where the compiler says `set` (the lines of `rustc --print cfg`). What cannot be
+/// read does not hold.
+pub(crate) fn cfg_holds(expression: &str, set: &[String]) -> bool {
+    expression
+        .trim()
+        .strip_prefix("cfg(")
+        .and_then(|rest| rest.strip_suffix(')'))
+        .is_some_and(|inside| holds(inside.trim(), set).unwrap_or(false))
+}
+
+fn holds(term: &str, set: &[String]) -> Option<bool> {
+    if let Some((name, rest)) = term.split_once('(').filter(|(name, _)| ["all", "any", "not"].contains(&name.trim())) {
+        let parts = split(rest.strip_suffix(')')?)?;
+        let mut truths = Vec::new();
+        for part in parts {
+            truths.push(holds(part, set)?);
+        }
+        return match name.trim() {
+            "all" => Some(truths.iter().all(|truth| *truth)),
+            "any" => Some(truths.contains(&true)),
+            _ => Some(!truths.first()?),
+        };
+    }
+    let wanted = match term.split_once('=') {
+        Some((key, value)) => format!("{}={}", key.trim(), value.trim()),
+        None => term.to_owned(),
+    };
+    Some(wanted == "true" || set.contains(&wanted))
+}
+
+/// The parts between the commas that stand in no bracket and no quotes.
+fn split(list: &str) -> Option<Vec<&str>> {
+    let (mut parts, mut depth, mut quoted, mut start) = (Vec::new(), 0_u32, false, 0);
+    for (at, c) in list.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.checked_sub(1)?,
+            ',' if !quoted && depth == 0 => {
+                parts.push(list[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(list[start..].trim());
+    parts.retain(|part| !part.is_empty());
+    Some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(given: &[&str]) -> Config {
+        let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
+        Config::read(Path::new("/nowhere/at/all"), &given).unwrap()
+    }
+
+    #[test]
+    fn what_is_given_later_goes_first() {
+        let config = config(&["build.target='a'", "build.target='b'"]);
+        assert_eq!(config.text(&["build", "target"]).as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn programs_are_split_or_taken_as_they_stand() {
+        let config = config(&["target.x.runner='qemu -L /usr'", "target.y.runner=['my runner', '-v']"]);
+        assert_eq!(config.program(&["target", "x", "runner"]).unwrap().0, ["qemu", "-L", "/usr"]);
+        assert_eq!(config.program(&["target", "y", "runner"]).unwrap().0, ["my runner", "-v"]);
+    }
+
+    #[test]
+    fn variables_of_the_env_section() {
+        let config = config(&["env.CUDAGUARD_TEST_A='1'", "env.CUDAGUARD_TEST_B={value='d', relative=true}"]);
+        let variables = config.variables();
+        assert_eq!(variables["CUDAGUARD_TEST_A"], "1");
+        assert_eq!(variables["CUDAGUARD_TEST_B"], "/nowhere/at/all/d");
+    }
+
+    #[test]
+    fn conditions() {
+        let set = ["unix".to_owned(), "target_os=\"linux\"".to_owned()];
+        for (expression, truth) in [
+            ("cfg(unix)", true),
+            ("cfg(windows)", false),
+            ("cfg(all(unix, target_os = \"linux\"))", true),
+            ("cfg(any(windows, all(unix, not(target_os = \"macos\"))))", true),
+            ("cfg(not(unix))", false),
+            ("cfg(all())", true),
+            ("cfg(any())", false),
+            ("cfg(all(unix)", false),
+            ("unix", false),
+        ] {
+            assert_eq!(cfg_holds(expression, &set), truth, "{expression}");
+        }
+    }
+
+    #[test]
+    fn names_of_variables() {
+        assert_eq!(variable(&["target", "x86_64-unknown-linux-gnu", "runner"]), "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER");
+    }
+}

@@ -1,0 +1,156 @@
+//! The guard of a package for a target: its toolchain judged, its note and shim as objects that the wrapper links.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use cudaguard::finding::Finding;
+use cudaguard::guard::{self, Guarded};
+use cudaguard::manifest::{Component, Manifest};
+use cudaguard::policy::Policy;
+use cudaguard::toolchain::Toolchain;
+use cudaguard::{env, judge, note, stamp};
+
+use crate::ledger::write_where_new;
+
+/// Which guard is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Order<'a> {
+    /// The package.
+    pub(crate) component: Component,
+    /// Its folder.
+    pub(crate) dir: &'a Path,
+    /// The workspace's root: no policy is looked for above it.
+    pub(crate) top: &'a Path,
+    /// The target triple.
+    pub(crate) target: &'a str,
+    /// The profile, as cargo names it.
+    pub(crate) profile: &'a str,
+    /// Whether that is a release one.
+    pub(crate) release: bool,
+}
+
+/// What a package is built with, and what is wrong with that.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) policy: Policy,
+    pub(crate) toolchain: Toolchain,
+    pub(crate) findings: Vec<Finding>,
+    /// The variables that were asked for.
+    variables: Vec<String>,
+}
+
+impl Order<'_> {
+    /// Looks at the toolchain, with these variables of cargo's configuration laid over the process's own, and judges it.
+    pub(crate) fn judge(&self, configured: &BTreeMap<String, OsString>) -> Result<Judged, String> {
+        let look = || {
+            let policy = Policy::of_package(self.dir, self.top, &self.component.name).map_err(|error| error.to_string())?;
+            let toolchain = Toolchain::look(self.target, self.release, &policy);
+            let component = format!("{} {}", self.component.name, self.component.version);
+            let findings = judge::build::judge(&policy, &toolchain);
+            let findings = policy.apply(findings, self.release).into_iter().map(|one| one.of(&component)).collect();
+            Ok(Judged { policy, toolchain, findings, variables: env::read_so_far() })
+        };
+        // In a thread of its own: which variables were asked for is kept by thread.
+        std::thread::scope(|scope| {
+            let work = scope.spawn(|| {
+                if configured.is_empty() {
+                    return look();
+                }
+                let mut variables: BTreeMap<String, OsString> = std::env::vars_os()
+                    .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
+                    .collect();
+                variables.extend(configured.clone());
+                env::with(variables, look)
+            });
+            work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Where the guard of this order lies.
+    pub(crate) fn folder(&self, own: &Path) -> PathBuf {
+        let Component { name, version } = &self.component;
+        own.join("guards").join(self.target).join(self.profile).join(format!("{name}-{version}"))
+    }
+}
+
+/// A guard that lies ready.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// What it consists of: a file that is rewritten where its content changes, for cargo to see.
+    pub(crate) key: PathBuf,
+    /// Its objects, or why there are none.
+    pub(crate) guarded: Guarded,
+}
+
+/// Makes the guard of this order, unless it lies ready just so. `since` is the time a new one is given: what is made
+/// while cargo already builds must not look newer than that build.
+pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option<SystemTime>) -> Result<Guard, String> {
+    let manifest =
+        Manifest::of(order.component.clone(), order.target, order.profile, &judged.policy, &judged.toolchain);
+    let descriptor = note::encode(&manifest)?;
+    let folder = order.folder(own);
+    let mut content = descriptor.to_vec();
+    content.extend_from_slice(guard::source().as_bytes());
+    let key = folder.join("guard");
+    let ready = if fs::read(&key).is_ok_and(|old| old == content) { ready(&folder) } else { None };
+    if let Some(guarded) = ready {
+        return Ok(Guard { key, guarded });
+    }
+    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    // Compiled elsewhere and moved into place, so that a linker that reads the old ones meanwhile is not disturbed.
+    let workshop = folder.join(format!(".{}", std::process::id()));
+    fs::create_dir_all(&workshop).map_err(|error| format!("cannot make {}: {error}", workshop.display()))?;
+    let made = guard::compile(&descriptor, &order.component, order.target, &workshop).and_then(|guarded| {
+        if let Guarded::Objects { note, shim } = &guarded {
+            let place = |from: &Path, to: PathBuf| {
+                fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))
+            };
+            place(note, folder.join(NOTE)).and_then(|()| place(shim, folder.join(SHIM)))?;
+        }
+        Ok(guarded)
+    });
+    let _ = fs::remove_dir_all(&workshop);
+    let guarded = match made? {
+        Guarded::Objects { .. } => ready(&folder).ok_or("the guard's objects have gone away meanwhile")?,
+        unguarded @ Guarded::Unguarded(_) => {
+            let _ = fs::remove_file(folder.join(NOTE));
+            // The reason stands in the key too: should a guard become possible, cargo has to link again.
+            content.extend_from_slice(format!("{unguarded:?}").as_bytes());
+            unguarded
+        }
+    };
+    if write_where_new(&key, &content)?
+        && let_time(&key, since).is_err()
+    {
+        return Err(format!("cannot set the time of {}", key.display()));
+    }
+    Ok(Guard { key, guarded })
+}
+
+const NOTE: &str = "cudaguard-note.o";
+const SHIM: &str = "cudaguard-shim.o";
+
+fn ready(folder: &Path) -> Option<Guarded> {
+    let (note, shim) = (folder.join(NOTE), folder.join(SHIM));
+    (note.is_file() && shim.is_file()).then_some(Guarded::Objects { note, shim })
+}
+
+fn let_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
+    match since {
+        Some(time) => fs::File::options().write(true).open(path)?.set_modified(time),
+        None => Ok(()),
+    }
+}
+
+/// Writes the stamp that `embed!()` in this package's build script announces: a guard that depends on anything that
+/// has changed since makes cargo run the script again.
+pub(crate) fn stamp(order: &Order<'_>, judged: &Judged, stamps: &Path) -> Result<(), String> {
+    let file = stamp::file(stamps, &order.component);
+    stamp::Stamp::of(&judged.policy, &judged.toolchain, &judged.variables)
+        .write_if_changed(&file)
+        .map(drop)
+        .map_err(|error| format!("cannot write {}: {error}", file.display()))
+}

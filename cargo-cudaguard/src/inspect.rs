@@ -1,0 +1,241 @@
+//! `inspect`: manifests, kernels and needed libraries of a file, for people and as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use cudaguard::arch::Target;
+use cudaguard::binary::Binary;
+use cudaguard::elf::machine;
+use cudaguard::json::{array, object};
+use cudaguard::kernels::{self, Kernels};
+use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::note::Note;
+
+use crate::report::{self, NO_LOOK, Stop};
+
+pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
+    let binary = match Binary::read(file) {
+        Ok(binary) => Some(binary),
+        // A bare cubin, fatbin or PTX has kernels, and nothing else to tell.
+        Err(error) => match kernels::read(file) {
+            Ok(kernels) if !kernels.entries().is_empty() => None,
+            _ => return Err(Stop::no_look(error)),
+        },
+    };
+    let kernels = kernels::read(file).map_err(Stop::no_look)?;
+    let (mut notes, mut damaged) = (Vec::new(), Vec::new());
+    for note in binary.iter().flat_map(Binary::manifests) {
+        match note {
+            Ok(note) => notes.push(note),
+            Err(error) => damaged.push(error),
+        }
+    }
+    for error in &damaged {
+        report::line(&format!("warning: {}: a manifest cannot be read: {error}", file.display()));
+    }
+    if let Some(damage) = binary.as_ref().and_then(|binary| binary.damage.as_ref()) {
+        report::line(&format!("warning: {}: {damage}", file.display()));
+    }
+    for doubt in kernels.doubts() {
+        report::line(&format!("warning: {}: {doubt}", file.display()));
+    }
+    if json {
+        report::result(&to_json(file, binary.as_ref(), &notes, &kernels));
+    } else {
+        report::result(&to_text(file, binary.as_ref(), &notes, &kernels));
+    }
+    if notes.is_empty() {
+        if damaged.is_empty() {
+            report::line(&format!("{}: no manifest: it was built without cudaguard", file.display()));
+        }
+        return Ok(ExitCode::from(NO_LOOK));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn to_json(file: &Path, binary: Option<&Binary>, notes: &[Note], kernels: &Kernels) -> String {
+    let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
+    value.put("kind", binary.map(|binary| binary.kind.to_string()));
+    value.put("machine", binary.map(|binary| machine::name(binary.machine).into_owned()));
+    value.put("components", Some(array(notes.iter().map(|note| note.manifest.to_json()))));
+    value.put("kernels", Some(kernels.to_json()));
+    let needed = binary.iter().flat_map(|binary| &binary.needed).map(String::as_str);
+    value.put("needed", Some(array(needed)));
+    value.put("cudart", binary.and_then(|binary| binary.cudart.name()));
+    value.put("cudnn", binary.and_then(|binary| binary.cudnn.name()));
+    format!("{}\n", value.pretty())
+}
+
+fn to_text(file: &Path, binary: Option<&Binary>, notes: &[Note], kernels: &Kernels) -> String {
+    let mut page = Page::default();
+    match binary {
+        Some(binary) => {
+            page.title(&format!("{}: {}, {}", file.display(), binary.kind, machine::name(binary.machine)));
+        }
+        None => page.title(&format!("{}: kernels only", file.display())),
+    }
+    for note in notes {
+        component(&mut page, note);
+    }
+    page.title("kernels");
+    if kernels.entries().is_empty() {
+        page.line("none", "no GPU code in this file");
+    } else {
+        images(&mut page, kernels);
+    }
+    if let Some(binary) = binary {
+        page.title("libraries");
+        let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
+        page.line("CUDA", &listed(&of_cuda, "none needed"));
+        if binary.cudart != Linkage::None {
+            page.line("cudart", binary.cudart.name().unwrap_or("not known"));
+        }
+        if binary.cudnn != Linkage::None {
+            page.line("cuDNN", binary.cudnn.name().unwrap_or("not known"));
+        }
+        page.line("others", &listed(&others, "none needed"));
+    }
+    page.0
+}
+
+/// Lines of a name and what is said of it.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn title(&mut self, text: &str) {
+        self.0.push_str(text);
+        self.0.push('\n');
+    }
+
+    fn line(&mut self, name: &str, text: &str) {
+        let _ = writeln!(self.0, "  {name:<10} {text}");
+    }
+}
+
+fn component(page: &mut Page, note: &Note) {
+    let manifest = &note.manifest;
+    page.title(&format!("component {}", manifest.component));
+    if note.revision > 1 {
+        page.line("note", &format!("of revision {}, newer than this reader: it says what it knows", note.revision));
+    }
+    page.line("guarded by", &format!("cudaguard {}", manifest.cudaguard));
+    page.line("target", &format!("{}, {}", manifest.target, manifest.profile));
+    page.line("toolkit", &manifest.toolkit.map_or("none".to_owned(), |version| version.to_string()));
+    page.line("cuDNN", &cudnn(manifest));
+    if let Some(compiler) = &manifest.host_compiler {
+        page.line("compiler", compiler);
+    }
+    let archs = manifest.observed.as_deref().unwrap_or(&manifest.declared);
+    let names: Vec<String> = archs.iter().map(Target::to_string).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    page.line("archs", &format!("{} ({})", listed(&names, "none"), manifest.archs_known()));
+    let mut name = "requires";
+    for requirement in &manifest.requires {
+        page.line(name, &demand(requirement));
+        name = "";
+    }
+    if manifest.requires.is_empty() {
+        page.line(name, "nothing");
+    }
+    for (code, reason) in &manifest.allow {
+        page.line("allows", &format!("{code}: {reason}"));
+    }
+}
+
+fn cudnn(manifest: &Manifest) -> String {
+    match &manifest.cudnn {
+        None => "none".to_owned(),
+        Some(cudnn) => match cudnn.linkage.name() {
+            Some(linkage) => format!("{}, {linkage}", cudnn.version),
+            None => format!("{}, linkage not known before linking", cudnn.version),
+        },
+    }
+}
+
+/// A row in words.
+fn demand(requirement: &Requirement) -> String {
+    let driver = |cuda: &dyn std::fmt::Display, release: &dyn std::fmt::Display| {
+        format!("driver supports CUDA {cuda} (release {release})")
+    };
+    match requirement {
+        Requirement::Cudnn { min, below, built, soname, .. } => {
+            format!("cuDNN {min} or newer, below {below} ({soname}, built with {built})")
+        }
+        Requirement::CudnnInner { file, needed, .. } => {
+            format!("{file} beside it{}", if *needed { "" } else { ", where it is used" })
+        }
+        Requirement::Driver { cuda, release, because } => format!("{}: {because}", driver(cuda, release)),
+        Requirement::Gpu { from, to, by, code, cuda, release } => {
+            let mut text = match to {
+                Some(to) if to == from => format!("GPU {}.{}: ", from.0, from.1),
+                Some(to) => format!("GPU {}.{} to {}.{}: ", from.0, from.1, to.0, to.1),
+                None => format!("GPU {}.{} and newer: ", from.0, from.1),
+            };
+            text.push_str(match by {
+                ServedBy::Cubin => "served by ",
+                ServedBy::Ptx => "served by PTX, ",
+                ServedBy::Partial => "served in part, ",
+                ServedBy::Nothing => "not served",
+            });
+            text.push_str(code);
+            match (cuda, release) {
+                (Some(cuda), Some(release)) => text + "; " + &driver(cuda, release),
+                (Some(cuda), None) => text + &format!("; driver supports CUDA {cuda}"),
+                _ => text,
+            }
+        }
+    }
+}
+
+fn images(page: &mut Page, kernels: &Kernels) {
+    let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for entry in kernels.entries() {
+        let isa = entry.isa().map_or(String::new(), |(major, minor)| format!(" (PTX ISA {major}.{minor})"));
+        *count.entry((entry.kind.to_string(), format!("{}{isa}", entry.arch_name()))).or_default() += 1;
+    }
+    for ((kind, arch), number) in &count {
+        page.line(kind, &if *number == 1 { arch.clone() } else { format!("{number} × {arch}") });
+    }
+    // Neighbours that are served alike stand together.
+    let mut spans: Vec<((u8, u8), (u8, u8), String)> = Vec::new();
+    for cover in kernels.covers() {
+        let how = match cover.service.code {
+            Some(code) => format!("{} ({code})", cover.service.by.name()),
+            None => cover.service.by.name().to_owned(),
+        };
+        match spans.last_mut() {
+            Some(last) if last.2 == how => last.1 = cover.cc,
+            _ => spans.push((cover.cc, cover.cc, how)),
+        }
+    }
+    let mut name = "serves";
+    for ((a, b), (c, d), how) in spans {
+        page.line(name, &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") });
+        name = "";
+    }
+}
+
+fn listed(names: &[&str], none: &str) -> String {
+    if names.is_empty() { none.to_owned() } else { names.join(" ") }
+}
+
+fn is_cuda(name: &&str) -> bool {
+    ["libcuda.", "libcudart", "libcudnn", "libcublas", "libcufft", "libcurand", "libcusolver", "libcusparse", "libnv", "libnpp", "libnccl", "libcupti", "libcutensor", "libcufile"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
+/// What a component was built with, in a few words.
+pub(crate) fn built_with(manifest: &Manifest) -> String {
+    let mut parts = Vec::new();
+    if let Some(version) = manifest.toolkit {
+        parts.push(format!("CUDA {}.{}", version.major, version.minor));
+    }
+    if let Some(cudnn) = manifest.cudnn.as_ref().filter(|cudnn| cudnn.linkage != Linkage::None) {
+        parts.push(format!("cuDNN {}", cudnn.version));
+    }
+    if parts.is_empty() { "no CUDA".to_owned() } else { parts.join(", ") }
+}

@@ -1,0 +1,190 @@
+//! What the wrapper has made, kept beside the guards: cargo calls it only for what is not fresh, and the summary at the
+//! end speaks of everything.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::project::{Artefact, Kind};
+
+/// What became of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) package: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    /// The file that cargo hands on.
+    pub(crate) file: PathBuf,
+    /// Its inode, time and size when it was done: another file in its place is not ours.
+    pub(crate) mark: Mark,
+    /// Why it carries no guard; `None` where it does.
+    pub(crate) unguarded: Option<String>,
+    /// The components in it, as its notes say: what each was built with.
+    pub(crate) built_with: Vec<String>,
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    inode: u64,
+    seconds: i64,
+    nanoseconds: i64,
+    size: u64,
+}
+
+impl Mark {
+    /// Of the file as it is now.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let about = fs::metadata(path)?;
+        Ok(Self { inode: about.ino(), seconds: about.mtime(), nanoseconds: about.mtime_nsec(), size: about.len() })
+    }
+}
+
+/// The ledger of one target and profile.
+#[derive(Clone, Debug)]
+pub(crate) struct Ledger {
+    folder: PathBuf,
+}
+
+impl Ledger {
+    /// Below the folder that cudaguard has for itself in the target folder.
+    pub(crate) fn of(own: &Path, target: &str, profile: &str) -> Self {
+        Self { folder: own.join("made").join(target).join(profile) }
+    }
+
+    fn file(&self, package: &str, kind: &str, name: &str) -> PathBuf {
+        self.folder.join(format!("{package}.{kind}.{name}.json"))
+    }
+
+    /// What is known of this artefact, where the file is still as it was made.
+    pub(crate) fn valid(&self, package: &str, artefact: &Artefact) -> Option<Entry> {
+        self.read(package, artefact).filter(|entry| Mark::of(&entry.file).is_ok_and(|mark| mark == entry.mark))
+    }
+
+    /// What is written of this artefact.
+    pub(crate) fn read(&self, package: &str, artefact: &Artefact) -> Option<Entry> {
+        read(&self.file(package, artefact.kind.name(), &artefact.name))
+    }
+
+    /// Everything in it.
+    pub(crate) fn all(&self) -> Vec<Entry> {
+        let Ok(files) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+        paths.sort();
+        paths.iter().filter_map(|path| read(path)).collect()
+    }
+
+    /// Writes what became of a file.
+    pub(crate) fn put(&self, entry: &Entry) -> Result<(), String> {
+        let Mark { inode, seconds, nanoseconds, size } = entry.mark;
+        let text = json!({
+            "package": entry.package,
+            "kind": entry.kind,
+            "name": entry.name,
+            "file": entry.file,
+            "mark": [inode, seconds, nanoseconds, size],
+            "unguarded": entry.unguarded,
+            "built_with": entry.built_with,
+        });
+        write_where_new(&self.file(&entry.package, &entry.kind, &entry.name), format!("{text}\n").as_bytes()).map(drop)
+    }
+}
+
+fn read(path: &Path) -> Option<Entry> {
+    // A ledger that cannot be read is as good as none: what it would speak of is made anew.
+    let value: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    let mark = &value["mark"];
+    Some(Entry {
+        package: text("package")?,
+        kind: text("kind")?,
+        name: text("name")?,
+        file: text("file")?.into(),
+        mark: Mark {
+            inode: mark[0].as_u64()?,
+            seconds: mark[1].as_i64()?,
+            nanoseconds: mark[2].as_i64()?,
+            size: mark[3].as_u64()?,
+        },
+        unguarded: text("unguarded"),
+        built_with: value["built_with"].as_array()?.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+    })
+}
+
+/// Takes away what cargo would take for fresh although the wrapper did not make it. A file whose name holds no hash
+/// (a cdylib's) is shared between `cargo build` and `cargo cudaguard build`; cargo makes a missing one anew.
+pub(crate) fn drop_strangers(ledger: &Ledger, out: &Path, package: &str, artefact: &Artefact) -> Result<(), String> {
+    let shared = match artefact.kind {
+        Kind::Cdylib => Some(out.join("deps")),
+        Kind::ExampleCdylib => Some(out.join("examples")),
+        Kind::Bin | Kind::Example => None,
+    };
+    let stranger = match ledger.read(package, artefact) {
+        Some(entry) if Mark::of(&entry.file).is_ok_and(|mark| mark == entry.mark) => None,
+        Some(entry) => Some(entry.file),
+        None => shared.map(|folder| folder.join(format!("lib{}.so", artefact.name))),
+    };
+    match stranger.map(|file| (fs::remove_file(&file), file)) {
+        Some((Err(error), file)) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("cannot remove {}, which was built without the guard: {error}", file.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the file, whole or not at all, unless it holds just that already; says whether it wrote.
+pub(crate) fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(false);
+    }
+    let fail = |error: io::Error| format!("cannot write {}: {error}", path.display());
+    let folder = path.parent().expect("a file in a folder");
+    fs::create_dir_all(folder).map_err(fail)?;
+    let beside = folder.join(format!(".{}.{}", path.file_name().expect("a file").to_string_lossy(), std::process::id()));
+    fs::write(&beside, content).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        fail(error)
+    })?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_changed_since_is_a_stranger_and_removed() {
+        let folder = std::env::temp_dir().join(format!("cudaguard-ledger-{}", std::process::id()));
+        let out = folder.join("debug");
+        fs::create_dir_all(out.join("deps")).unwrap();
+        let file = out.join("deps/libx.so");
+        let artefact = Artefact { kind: Kind::Cdylib, name: "x".into() };
+        let ledger = Ledger::of(&folder, "t", "dev");
+        fs::write(&file, "plain").unwrap();
+        drop_strangers(&ledger, &out, "p", &artefact).unwrap();
+        assert!(!file.exists(), "nothing is known of it");
+        fs::write(&file, "guarded").unwrap();
+        let entry = Entry {
+            package: "p".into(),
+            kind: "cdylib".into(),
+            name: "x".into(),
+            file: file.clone(),
+            mark: Mark::of(&file).unwrap(),
+            unguarded: None,
+            built_with: vec!["CUDA 13.0".into()],
+        };
+        ledger.put(&entry).unwrap();
+        assert_eq!(ledger.valid("p", &artefact), Some(entry.clone()));
+        assert_eq!(ledger.all(), [entry]);
+        drop_strangers(&ledger, &out, "p", &artefact).unwrap();
+        assert!(file.exists(), "ours stays");
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, "plain again").unwrap();
+        drop_strangers(&ledger, &out, "p", &artefact).unwrap();
+        assert!(!file.exists(), "another file has taken its place");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,503 @@
+//! What cargo is asked to do, and with which packages: read from its arguments, its configuration and its metadata.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
+use cudaguard::env;
+
+use crate::arguments::CargoVerb;
+use crate::config::Config;
+use crate::report::Stop;
+
+/// Options of cargo's that take a value, apart from those that [`Call`] reads: a value is never taken for an option.
+const WITH_VALUE: &[&str] = &[
+    "-j", "--jobs", "-F", "--features", "-Z", "--message-format", "--color", "--test", "--bench", "--lockfile-path",
+    "--artifact-dir", "--out-dir", "--git", "--branch", "--tag", "--rev", "--root", "--registry", "--index", "--version",
+    "--vers", "-C",
+];
+
+/// What the guard must know of cargo's arguments. They themselves are passed on untouched.
+#[derive(Debug, Default)]
+pub(crate) struct Call {
+    pub(crate) manifest_path: Option<PathBuf>,
+    pub(crate) target_dir: Option<PathBuf>,
+    pub(crate) targets: Vec<String>,
+    pub(crate) packages: Vec<String>,
+    pub(crate) excluded: Vec<String>,
+    pub(crate) workspace: bool,
+    pub(crate) release: bool,
+    pub(crate) debug: bool,
+    pub(crate) profile: Option<String>,
+    pub(crate) configs: Vec<String>,
+    pub(crate) quiet: bool,
+    pub(crate) json: bool,
+    pub(crate) bins: Vec<String>,
+    pub(crate) examples: Vec<String>,
+    pub(crate) all_bins: bool,
+    pub(crate) all_examples: bool,
+    pub(crate) all_targets: bool,
+    /// `--lib`, `--test`, `--tests`, `--bench`, `--benches`, `--doc`: targets are named, and these are none to guard.
+    pub(crate) others: bool,
+    /// `install --path`.
+    pub(crate) path: Option<PathBuf>,
+    /// cargo is only asked about itself.
+    pub(crate) help: bool,
+}
+
+impl Call {
+    /// Reads the arguments of this verb (`None`: of `check`) up to where the program's own begin.
+    pub(crate) fn read(verb: Option<CargoVerb>, arguments: &[OsString]) -> Self {
+        let mut call = Self::default();
+        let mut words = arguments.iter().map(|word| word.to_string_lossy()).peekable();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                break;
+            }
+            if !word.starts_with('-') || word == "-" {
+                if verb == Some(CargoVerb::Run) {
+                    break;
+                }
+                continue;
+            }
+            let (name, glued) = match word.split_once('=') {
+                Some((name, value)) if word.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
+                _ if word.len() > 2 && !word.starts_with("--") && "pFjZ".contains(&word[1..2]) => {
+                    (word[..2].to_owned(), Some(word[2..].trim_start_matches('=').to_owned()))
+                }
+                _ => (word.to_string(), None),
+            };
+            let mut value = || glued.clone().or_else(|| words.next_if(|next| !next.starts_with('-')).map(Into::into));
+            match name.as_str() {
+                "--manifest-path" => call.manifest_path = value().map(PathBuf::from),
+                "--target-dir" => call.target_dir = value().map(PathBuf::from),
+                "--path" => call.path = value().map(PathBuf::from),
+                "--target" => call.targets.extend(value()),
+                "-p" | "--package" => call.packages.extend(value()),
+                "--exclude" => call.excluded.extend(value()),
+                "--profile" => call.profile = value(),
+                "--config" => call.configs.extend(value()),
+                "--bin" => call.bins.extend(value()),
+                "--example" => call.examples.extend(value()),
+                "--workspace" | "--all" => call.workspace = true,
+                "--release" => call.release = true,
+                "--debug" => call.debug = true,
+                "--quiet" => call.quiet = true,
+                "--json" => call.json = true,
+                "--bins" => call.all_bins = true,
+                "--examples" => call.all_examples = true,
+                "--all-targets" => call.all_targets = true,
+                "--lib" | "--tests" | "--benches" | "--doc" => call.others = true,
+                "--test" | "--bench" => {
+                    call.others = true;
+                    let _ = value();
+                }
+                "--help" | "--list" => call.help = true,
+                "--version" if glued.is_none() && verb != Some(CargoVerb::Install) => call.help = true,
+                other if WITH_VALUE.contains(&other) => drop(value()),
+                short if !short.starts_with("--") => {
+                    for letter in short[1..].chars() {
+                        match letter {
+                            'q' => call.quiet = true,
+                            'r' => call.release = true,
+                            'h' | 'V' => call.help = true,
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        call
+    }
+}
+
+/// A package, as far as the guard is concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) dir: PathBuf,
+    /// Its build script may call `cudaguard::embed!()`: it has cudaguard as a build-dependency.
+    pub(crate) embeds: bool,
+    /// What it makes that can carry a guard: those that this call makes.
+    pub(crate) artefacts: Vec<Artefact>,
+    /// Directories of the packages that it depends on by path.
+    paths: Vec<PathBuf>,
+}
+
+/// What kind of file a guard goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// A program.
+    Bin,
+    /// An example that is a program.
+    Example,
+    /// A C library.
+    Cdylib,
+    /// An example that is a C library.
+    ExampleCdylib,
+}
+
+impl Kind {
+    /// In names of files.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Bin => "bin",
+            Self::Example => "example",
+            Self::Cdylib => "cdylib",
+            Self::ExampleCdylib => "example-cdylib",
+        }
+    }
+}
+
+/// One file that can carry a guard.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Artefact {
+    pub(crate) kind: Kind,
+    /// The crate's name, with underscores.
+    pub(crate) name: String,
+}
+
+/// Everything that a build is about.
+#[derive(Debug)]
+pub(crate) struct Project {
+    /// The workspace's root.
+    pub(crate) top: PathBuf,
+    /// The target folder.
+    pub(crate) target_dir: PathBuf,
+    /// Where cargo keeps what it does not hand over: the same folder, unless configured.
+    pub(crate) build_dir: PathBuf,
+    /// All members.
+    pub(crate) members: Vec<Package>,
+    /// Which of them this call is for.
+    pub(crate) selected: Vec<usize>,
+    /// The target triples; the host's where none is named.
+    pub(crate) targets: Vec<String>,
+    /// Whether a target is named: cargo then gives each a folder of its own.
+    pub(crate) target_named: bool,
+    /// The profile, as cargo names it.
+    pub(crate) profile: String,
+    /// Whether that profile is, or inherits from, release.
+    pub(crate) release: bool,
+}
+
+impl Project {
+    /// Looks at the project of this call.
+    pub(crate) fn of(verb: Option<CargoVerb>, call: &Call, config: &Config) -> Result<Self, Stop> {
+        let mut targets = call.targets.clone();
+        if targets.is_empty() && verb != Some(CargoVerb::Install) {
+            targets = config.texts(&["build", "target"]);
+        }
+        let target_named = !targets.is_empty();
+        let host_wanted = !target_named || targets.iter().any(|target| target == "host-tuple");
+        let host = host_wanted.then(|| Host::ask(config)).transpose()?;
+        let manifest = match (verb, &call.path) {
+            (Some(CargoVerb::Install), Some(path)) => Some(path.join("Cargo.toml")),
+            _ => call.manifest_path.clone(),
+        };
+        let metadata = metadata(manifest.as_deref(), call)?;
+        let top = metadata.workspace_root.clone().into_std_path_buf();
+        let (profile, release) = profile(verb, call, config, &top);
+        let told = metadata.target_directory.clone().into_std_path_buf();
+        let target_dir = match &call.target_dir {
+            Some(folder) => absolute(folder),
+            None => told.clone(),
+        };
+        let build_dir = match &metadata.build_directory {
+            Some(folder) if folder.as_std_path() != told => folder.clone().into_std_path_buf(),
+            _ => target_dir.clone(),
+        };
+        let mut members: Vec<Package> = metadata.workspace_packages().iter().map(|one| package(one, verb, call)).collect();
+        members.sort_by(|a, b| a.dir.cmp(&b.dir));
+        let selected = selected(&metadata, &members, call);
+        if let Some(host) = host {
+            targets.retain(|target| target != "host-tuple");
+            targets.push(host.wait()?);
+        }
+        Ok(Self { top, target_dir, build_dir, members, selected, targets, target_named, profile, release })
+    }
+
+    /// The members that this call makes something of, with those whose C libraries are made along, because a selected
+    /// one depends on them.
+    pub(crate) fn made(&self) -> Vec<(&Package, Vec<&Artefact>)> {
+        let by_dir: BTreeMap<&Path, usize> =
+            self.members.iter().enumerate().map(|(at, package)| (package.dir.as_path(), at)).collect();
+        let (mut seen, mut open) = (BTreeSet::new(), self.selected.clone());
+        while let Some(at) = open.pop() {
+            if seen.insert(at) {
+                open.extend(self.members[at].paths.iter().filter_map(|dir| by_dir.get(dir.as_path())));
+            }
+        }
+        seen.into_iter()
+            .map(|at| {
+                let package = &self.members[at];
+                let along = !self.selected.contains(&at);
+                (package, package.artefacts.iter().filter(|one| !along || one.kind == Kind::Cdylib).collect())
+            })
+            .filter(|(_, artefacts): &(_, Vec<_>)| !artefacts.is_empty())
+            .collect()
+    }
+
+    /// The folder of a profile's files: `target/debug`, `target/<triple>/release`.
+    pub(crate) fn out(&self, target: &str) -> PathBuf {
+        let folder = match self.profile.as_str() {
+            "dev" | "test" => "debug",
+            "bench" => "release",
+            other => other,
+        };
+        if self.target_named { self.build_dir.join(target).join(folder) } else { self.build_dir.join(folder) }
+    }
+}
+
+fn metadata(manifest: Option<&Path>, call: &Call) -> Result<Metadata, Stop> {
+    let mut command = MetadataCommand::new();
+    command.cargo_path(cargo()).no_deps();
+    if let Some(path) = manifest {
+        command.manifest_path(path);
+    }
+    command.other_options(call.configs.iter().flat_map(|one| ["--config".to_owned(), one.clone()]).collect::<Vec<_>>());
+    command.exec().map_err(|error| match error {
+        // cargo's own words, as cargo would have said them.
+        cargo_metadata::Error::CargoMetadata { stderr } => {
+            Stop::no_look(stderr.trim().trim_start_matches("error: ").to_owned())
+        }
+        other => Stop::no_look(format_args!("cannot ask cargo about the project: {other}")),
+    })
+}
+
+fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Call) -> Package {
+    let named = call.all_bins || call.all_examples || call.all_targets || call.others;
+    let named = named || !call.bins.is_empty() || !call.examples.is_empty();
+    let tests = verb == Some(CargoVerb::Test);
+    let mut artefacts = Vec::new();
+    for target in &package.targets {
+        let c_library = target.crate_types.iter().any(|kind| kind.to_string() == "cdylib");
+        let program = target.crate_types.iter().any(|kind| kind.to_string() == "bin");
+        let is = |kind: &TargetKind| target.kind.contains(kind);
+        let (kind, made) = if is(&TargetKind::Bin) {
+            // An integration test may start any of the package's programs, so cargo makes them along.
+            let made = !named || call.all_bins || call.all_targets || call.bins.contains(&target.name);
+            (Kind::Bin, made || tests && call.others)
+        } else if is(&TargetKind::Example) {
+            let made = call.all_examples || call.all_targets || call.examples.contains(&target.name);
+            let kind = if c_library { Kind::ExampleCdylib } else { Kind::Example };
+            (kind, (c_library || program) && (made || tests && !named))
+        } else {
+            (Kind::Cdylib, c_library)
+        };
+        if made {
+            artefacts.push(Artefact { kind, name: target.name.replace('-', "_") });
+        }
+    }
+    let build = cargo_metadata::DependencyKind::Build;
+    Package {
+        name: package.name.to_string(),
+        version: package.version.to_string(),
+        dir: parent(package.manifest_path.as_std_path()),
+        embeds: package.dependencies.iter().any(|one| one.kind == build && one.name == "cudaguard"),
+        artefacts,
+        paths: package.dependencies.iter().filter_map(|one| one.path.clone()).map(Into::into).collect(),
+    }
+}
+
+fn selected(metadata: &Metadata, members: &[Package], call: &Call) -> Vec<usize> {
+    let at = |dir: &Path| members.iter().position(|package| package.dir == dir);
+    let all = 0..members.len();
+    if call.workspace {
+        return all.filter(|one| !call.excluded.iter().any(|spec| names(spec, &members[*one]))).collect();
+    }
+    if !call.packages.is_empty() {
+        return all.filter(|one| call.packages.iter().any(|spec| names(spec, &members[*one]))).collect();
+    }
+    if !metadata.workspace_default_members.is_available() {
+        return all.collect();
+    }
+    let defaults = metadata.workspace_default_packages();
+    defaults.iter().filter_map(|package| at(&parent(package.manifest_path.as_std_path()))).collect()
+}
+
+/// Whether a package ID specification (`name`, `name@1.2.3`, `path+file:///…#name@1.2.3`) or a pattern names it.
+fn names(spec: &str, package: &Package) -> bool {
+    let (url, rest) = match spec.rsplit_once('#') {
+        Some((url, rest)) => (Some(url), rest),
+        None if spec.contains("://") => (Some(spec), ""),
+        None => (None, spec),
+    };
+    if let Some(url) = url {
+        let path = url.split_once("file://").map_or("", |(_, path)| path);
+        if !Path::new(path.trim_end_matches('/')).eq(&package.dir) {
+            return false;
+        }
+        if rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit()) {
+            return rest.is_empty() || package.version.starts_with(rest);
+        }
+    }
+    let (name, version) = rest.split_once(['@', ':']).unwrap_or((rest, ""));
+    matches(name, &package.name) && package.version.starts_with(version)
+}
+
+/// `*` and `?`, as cargo's patterns have them.
+fn matches(pattern: &str, text: &str) -> bool {
+    match pattern.chars().next() {
+        None => text.is_empty(),
+        Some('*') => {
+            let rest = &pattern[1..];
+            text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| matches(rest, &text[at..]))
+        }
+        Some('?') => text.chars().next().is_some_and(|c| matches(&pattern[1..], &text[c.len_utf8()..])),
+        Some(c) => text.strip_prefix(c).is_some_and(|text| matches(&pattern[c.len_utf8()..], text)),
+    }
+}
+
+/// The profile's name, and whether it is a release one: custom ones say from which they inherit.
+fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) -> (String, bool) {
+    let name = match (&call.profile, call.release, verb) {
+        (Some(name), ..) if name == "test" => "dev".to_owned(),
+        (Some(name), ..) if name == "bench" => "release".to_owned(),
+        (Some(name), ..) => name.clone(),
+        (None, true, _) => "release".to_owned(),
+        (None, false, Some(CargoVerb::Install)) if !call.debug => "release".to_owned(),
+        _ => "dev".to_owned(),
+    };
+    let manifest: toml::Table =
+        std::fs::read_to_string(top.join("Cargo.toml")).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
+    let mut root = name.clone();
+    // A chain has no more links than there are profiles; a ring is cargo's to complain about.
+    for _ in 0..32 {
+        if ["release", "dev"].contains(&root.as_str()) {
+            break;
+        }
+        let in_manifest = || {
+            let profile = manifest.get("profile")?.get(&root)?;
+            profile.get("inherits")?.as_str().map(str::to_owned)
+        };
+        match config.text(&["profile", &root, "inherits"]).or_else(in_manifest) {
+            Some(parent) => root = parent,
+            None => break,
+        }
+    }
+    (name, root == "release")
+}
+
+/// cargo: the one that called, so that `cargo +nightly cudaguard` stays with nightly.
+pub(crate) fn cargo() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// The compiler that cargo would take.
+pub(crate) fn rustc(config: &Config) -> OsString {
+    if let Some(rustc) = env::var_os("RUSTC") {
+        return rustc;
+    }
+    if let Some(words) = config.program(&["build", "rustc"]) {
+        return words.0.into_iter().next().unwrap_or_default().into();
+    }
+    // Beside the cargo that called: saves the way through rustup.
+    let beside = Path::new(&cargo()).with_file_name("rustc");
+    if beside.is_absolute() && beside.is_file() { beside.into() } else { "rustc".into() }
+}
+
+/// The question for the host's triple, asked while cargo is asked for the project.
+struct Host(OsString, Child);
+
+impl Host {
+    fn ask(config: &Config) -> Result<Self, Stop> {
+        let rustc = rustc(config);
+        let child = Command::new(&rustc)
+            .arg("-vV")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| Stop::no_look(format_args!("cannot run {}: {error}", rustc.display())))?;
+        Ok(Self(rustc, child))
+    }
+
+    fn wait(self) -> Result<String, Stop> {
+        let fail = |why: &dyn std::fmt::Display| {
+            Stop::no_look(format_args!("{} -vV does not name the host: {why}", self.0.display()))
+        };
+        let output = self.1.wait_with_output().map_err(|error| fail(&error))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+        host.map(str::to_owned).ok_or_else(|| fail(&String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
+fn parent(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(path).to_owned()
+}
+
+/// From the current folder on.
+pub(crate) fn absolute(path: impl AsRef<OsStr>) -> PathBuf {
+    let path = Path::new(path.as_ref());
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(verb: CargoVerb, words: &str) -> Call {
+        Call::read(Some(verb), &words.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_is_read_of_cargos_arguments() {
+        let read = call(CargoVerb::Build, "-p a -pb --package=c --target-dir t --release -j 4 -qv --bin x --config k='v'");
+        assert_eq!(read.packages, ["a", "b", "c"]);
+        assert_eq!(read.target_dir.as_deref(), Some(Path::new("t")));
+        assert!(read.release && read.quiet && !read.workspace);
+        assert_eq!(read.bins, ["x"]);
+        assert_eq!(read.configs, ["k='v'"]);
+    }
+
+    #[test]
+    fn the_programs_own_arguments_are_not_cargos() {
+        let read = call(CargoVerb::Run, "--bin x word --release");
+        assert!(!read.release);
+        assert!(!call(CargoVerb::Build, "-- -q").quiet);
+        assert!(call(CargoVerb::Test, "name --release").release);
+        assert!(!call(CargoVerb::Build, "--features --release").packages.contains(&"--release".to_owned()));
+    }
+
+    #[test]
+    fn specifications_of_packages() {
+        let package = Package {
+            name: "foo-bar".into(),
+            version: "1.2.3".into(),
+            dir: "/w/foo".into(),
+            embeds: false,
+            artefacts: Vec::new(),
+            paths: Vec::new(),
+        };
+        for (spec, truth) in [
+            ("foo-bar", true),
+            ("foo-bar@1.2", true),
+            ("foo-bar:1.2.3", true),
+            ("foo-bar@2", false),
+            ("foo*", true),
+            ("f?o-bar", true),
+            ("bar", false),
+            ("path+file:///w/foo#foo-bar@1.2.3", true),
+            ("path+file:///w/foo#1.2.3", true),
+            ("file:///w/foo", true),
+            ("file:///w/other", false),
+        ] {
+            assert_eq!(names(spec, &package), truth, "{spec}");
+        }
+    }
+
+    #[test]
+    fn profiles_inherit() {
+        let config = Config::read(Path::new("/nowhere"), &["profile.dist.inherits='release'".to_owned()]).unwrap();
+        let of = |words| profile(Some(CargoVerb::Build), &call(CargoVerb::Build, words), &config, Path::new("/nowhere"));
+        assert_eq!(of("--profile dist"), ("dist".into(), true));
+        assert_eq!(of("--profile other"), ("other".into(), false));
+        assert_eq!(of(""), ("dev".into(), false));
+        assert_eq!(of("-r"), ("release".into(), true));
+    }
+}

@@ -1,0 +1,102 @@
+//! How the command speaks: findings and trouble on stderr, results on stdout, colour only on a terminal.
+
+use std::fmt::Display;
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use cudaguard::env;
+use cudaguard::finding::{Finding, Severity};
+
+/// Findings that refuse.
+pub(crate) const REFUSED: u8 = 1;
+/// Could not look.
+pub(crate) const NO_LOOK: u8 = 2;
+/// Refused at start-up: the status of the shim, `run` and `exec`.
+pub(crate) const NO_START: u8 = 78;
+
+/// Why the command ends early.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    status: u8,
+    text: String,
+}
+
+impl Stop {
+    /// It could not look: what, and why.
+    pub(crate) fn no_look(text: impl Display) -> Self {
+        Self { status: NO_LOOK, text: text.to_string() }
+    }
+
+    /// Everything has been said already.
+    pub(crate) const fn silent(status: u8) -> Self {
+        Self { status, text: String::new() }
+    }
+
+    /// Says it and gives the status.
+    pub(crate) fn say(self) -> ExitCode {
+        if !self.text.is_empty() {
+            line(&format!("{}: {}", paint(Severity::Error, "error"), self.text));
+        }
+        ExitCode::from(self.status)
+    }
+}
+
+/// One line (or a few) on stderr, in one write, so that it stays whole among cargo's own.
+pub(crate) fn line(text: &str) {
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
+/// Text on stdout. A reader that has gone away (`| head`) is no trouble of ours.
+pub(crate) fn result(text: &str) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Stop::no_look(format_args!("cannot write to stdout: {error}")).say()
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Each finding once, the grave ones last, where the eye is.
+pub(crate) fn findings(findings: &[Finding]) {
+    let mut sorted: Vec<&Finding> = Vec::new();
+    for finding in findings {
+        let same = |other: &&Finding| Finding { component: String::new(), ..(*other).clone() }
+            == Finding { component: String::new(), ..finding.clone() };
+        if !sorted.iter().any(same) {
+            sorted.push(finding);
+        }
+    }
+    sorted.sort_by_key(|finding| finding.severity);
+    for finding in sorted {
+        let text = finding.render();
+        let head = finding.severity.name();
+        line(&text.replacen(head, &paint(finding.severity, head), 1));
+    }
+}
+
+/// Whether any of them refuses.
+pub(crate) fn refuses(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.severity == Severity::Error)
+}
+
+fn paint(severity: Severity, text: &str) -> String {
+    if !coloured() {
+        return text.to_owned();
+    }
+    let colour = match severity {
+        Severity::Info => 36,
+        Severity::Warning => 33,
+        Severity::Error => 31,
+    };
+    format!("\x1b[1;{colour}m{text}\x1b[0m")
+}
+
+/// cargo's own switch (`CARGO_TERM_COLOR`) and the common one (`NO_COLOR`), else whether a person reads.
+fn coloured() -> bool {
+    match env::var("CARGO_TERM_COLOR").as_deref() {
+        Some("always") => true,
+        Some("never") => false,
+        _ => env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal(),
+    }
+}

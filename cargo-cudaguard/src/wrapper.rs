@@ -1,0 +1,391 @@
+//! The rustc wrapper: cargo calls it for each crate of the workspace, as `RUSTC_WORKSPACE_WRAPPER`. What becomes a
+//! program or a C library gets the guard linked in, and its note sealed before cargo hands the file on. Everything else
+//! is the compiler's affair alone.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, SystemTime};
+
+use cudaguard::env;
+use cudaguard::guard::Guarded;
+use cudaguard::manifest::Component;
+
+use crate::cargo::{BUILD, Build, MARK, STARTED};
+use crate::guards::{self, Guard, Order};
+use crate::ledger::{Entry, Ledger, Mark};
+use crate::project::Kind;
+use crate::report;
+use crate::signals;
+
+/// A call by cargo: the compiler and its arguments.
+#[derive(Debug)]
+pub(crate) struct Called {
+    build: Build,
+    words: Vec<OsString>,
+}
+
+/// Whether cargo calls this process as a wrapper, and for which build.
+pub(crate) fn called() -> Option<Called> {
+    env::var_os(MARK)?;
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // A verb is a bare word; cargo gives the compiler as it was found or named.
+    let first = Path::new(words.first()?);
+    let compiler = first.components().count() > 1 || first.to_str().is_some_and(|name| name.contains("rustc"));
+    let build = compiler.then(|| Build::read(Path::new(&env::var_os(BUILD)?)))?;
+    // Without what the build says, all that can be done is to compile.
+    Some(Called { build: build.unwrap_or_default(), words })
+}
+
+/// Compiles, and guards what is to be guarded.
+pub(crate) fn run(call: &Called) -> ExitCode {
+    let mut command = match call.build.inner.first() {
+        Some(inner) => {
+            let mut command = Command::new(inner);
+            command.args(&call.build.inner[1..]).args(&call.words);
+            command
+        }
+        None => {
+            let mut command = Command::new(&call.words[0]);
+            command.args(&call.words[1..]);
+            command
+        }
+    };
+    let program = command.get_program().to_owned();
+    let job = match Job::of(call) {
+        Ok(Some(job)) => job,
+        Ok(None) => return cannot_run(&program, &command.exec()),
+        Err(error) => return fail(&error),
+    };
+    if let Guarded::Objects { note, shim } = &job.guard.guarded
+        && !job.unit.embeds
+    {
+        for object in [note, shim] {
+            command.arg("-C").arg(link_argument(object));
+        }
+    }
+    let status = match command.status() {
+        Ok(status) => status,
+        Err(error) => return cannot_run(&program, &error),
+    };
+    if !status.success() {
+        return signals::end_as(status);
+    }
+    match job.finish() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+fn link_argument(object: &Path) -> OsString {
+    let mut argument = OsString::from("link-arg=");
+    argument.push(object);
+    argument
+}
+
+fn cannot_run(program: &OsStr, error: &std::io::Error) -> ExitCode {
+    fail(&format!("cannot run {}: {error}", program.display()))
+}
+
+fn fail(error: &str) -> ExitCode {
+    report::line(&format!("error: cudaguard: {error}"));
+    ExitCode::FAILURE
+}
+
+/// A crate to guard.
+struct Job<'a> {
+    build: &'a Build,
+    unit: Unit,
+    package: String,
+    target: String,
+    guard: Guard,
+}
+
+impl<'a> Job<'a> {
+    fn of(call: &'a Called) -> Result<Option<Self>, String> {
+        let build = &call.build;
+        let Some(unit) = Unit::read(&call.words[1..]) else { return Ok(None) };
+        let Some(dir) = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
+        let is_ours =
+            if build.members.is_empty() { env::var_os("CARGO_PRIMARY_PACKAGE").is_some() } else { build.members.contains(&dir) };
+        let (Some(name), Some(version)) = (env::var("CARGO_PKG_NAME"), env::var("CARGO_PKG_VERSION")) else {
+            return Ok(None);
+        };
+        if !is_ours || unit.kind.is_none() {
+            return Ok(None);
+        }
+        let target = unit.target.clone().unwrap_or_else(|| build.host.clone());
+        let order = Order {
+            component: Component { name: name.clone(), version },
+            dir: &dir,
+            top: if build.members.is_empty() { &dir } else { &build.top },
+            target: &target,
+            profile: &build.profile,
+            release: build.release,
+        };
+        // Judged before cargo was started, and said then: here only the guard is wanted.
+        let judged = order.judge(&build.variables)?;
+        if build.members.is_empty() && report::refuses(&judged.findings) {
+            report::findings(&judged.findings);
+            return Err(format!("{name} is not built with this toolchain"));
+        }
+        let guard = guards::make(&order, &judged, &build.own, started())?;
+        Ok(Some(Self { build, unit, package: name, target, guard }))
+    }
+
+    /// Seals the file, lets cargo know what it depends on, and writes it down.
+    fn finish(&self) -> Result<(), String> {
+        let kind = self.unit.kind.expect("of a kind that can be guarded");
+        let shared = self.unit.extra.is_empty();
+        self.unit.depend_on(&self.guard.key, shared)?;
+        let file = self.unit.file(kind);
+        if !file.is_file() {
+            // Of another form than ELF: what the target makes of it is not ours to know.
+            return Ok(());
+        }
+        let mut unguarded = match (&self.guard.guarded, self.unit.embeds) {
+            (Guarded::Unguarded(why), false) => Some(why.clone()),
+            _ => None,
+        };
+        let mut built_with = Vec::new();
+        if unguarded.is_none() {
+            match seal(&file)? {
+                Ok(components) => built_with = components,
+                Err(why) => unguarded = Some(why),
+            }
+        }
+        let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
+        let ledger = Ledger::of(&self.build.own, &self.target, &self.build.profile);
+        ledger.put(&Entry {
+            package: self.package.clone(),
+            kind: kind.name().to_owned(),
+            name: self.unit.name.clone(),
+            file,
+            mark,
+            unguarded,
+            built_with,
+        })
+    }
+}
+
+/// Seals the file. The inner error is why it carries no guard although one was linked: the linker left it out, or the
+/// file is none that could hold it.
+fn seal(file: &Path) -> Result<Result<Vec<String>, String>, String> {
+    let sealed = crate::inspect::seal(file)?;
+    Ok(if sealed.is_empty() {
+        Err("the linker left the note out".to_owned())
+    } else {
+        Ok(sealed.iter().map(crate::inspect::built_with).collect())
+    })
+}
+
+/// When the whole build began.
+fn started() -> Option<SystemTime> {
+    let text = env::var(STARTED)?;
+    let (seconds, nanoseconds) = text.split_once('.')?;
+    let since = Duration::new(seconds.parse().ok()?, nanoseconds.parse().ok()?);
+    SystemTime::UNIX_EPOCH.checked_add(since)
+}
+
+/// What the compiler is asked to make, as far as the guard is concerned.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Unit {
+    name: String,
+    /// `None`: nothing that can be guarded.
+    kind: Option<Kind>,
+    out: PathBuf,
+    /// What cargo puts behind the name; empty where the file's name is shared by all that make it.
+    extra: String,
+    target: Option<String>,
+    /// The build script has put a guard on the command line.
+    embeds: bool,
+    dep_info: bool,
+}
+
+impl Unit {
+    /// Reads a call of the compiler. `None` where it makes no crate.
+    fn read(words: &[OsString]) -> Option<Self> {
+        let mut unit = Self::default();
+        let (mut types, mut test, mut links) = (Vec::new(), false, false);
+        let words = unfolded(words);
+        let mut rest = words.iter().map(String::as_str);
+        while let Some(word) = rest.next() {
+            let (name, glued) = match word.split_once('=') {
+                Some((name, value)) if word.starts_with("--") => (name, Some(value)),
+                _ if word.len() > 2 && !word.starts_with("--") && (word.starts_with("-C") || word.starts_with("-l")) => {
+                    (&word[..2], Some(&word[2..]))
+                }
+                _ => (word, None),
+            };
+            let mut value = || glued.or_else(|| rest.next()).unwrap_or_default();
+            match name {
+                "--crate-name" => value().clone_into(&mut unit.name),
+                "--crate-type" => types.extend(value().split(',').map(str::to_owned)),
+                "--out-dir" => unit.out = value().into(),
+                "--target" => unit.target = Some(value().to_owned()),
+                "--test" => test = true,
+                "--print" => return None,
+                "--emit" => {
+                    for kind in value().split(',') {
+                        links |= kind == "link" || kind.starts_with("link=");
+                        unit.dep_info |= kind == "dep-info";
+                    }
+                }
+                "-C" | "--codegen" => {
+                    let option = value();
+                    if let Some(extra) = option.strip_prefix("extra-filename=") {
+                        extra.clone_into(&mut unit.extra);
+                    }
+                    unit.embeds |= option.strip_prefix("link-arg=").is_some_and(of_embed);
+                }
+                "-l" => unit.embeds |= of_embed(value()),
+                _ => {}
+            }
+        }
+        if unit.name.is_empty() || unit.out.as_os_str().is_empty() {
+            return None;
+        }
+        let is = |wanted: &str| types.iter().any(|kind| kind == wanted);
+        // cargo says so of programs and examples only: a test or a benchmark with its own `main` is neither.
+        let program = is("bin") && env::var_os("CARGO_BIN_NAME").is_some();
+        let example = unit.out.ends_with("examples");
+        unit.kind = match (program, is("cdylib")) {
+            _ if test || !links || unit.name.starts_with("build_script_") => None,
+            (true, _) if example => Some(Kind::Example),
+            (true, _) => Some(Kind::Bin),
+            (_, true) if example => Some(Kind::ExampleCdylib),
+            (_, true) => Some(Kind::Cdylib),
+            _ => None,
+        };
+        Some(unit)
+    }
+
+    /// The file that comes out.
+    fn file(&self, kind: Kind) -> PathBuf {
+        self.out.join(match kind {
+            Kind::Bin | Kind::Example => format!("{}{}", self.name, self.extra),
+            Kind::Cdylib | Kind::ExampleCdylib => format!("lib{}{}.so", self.name, self.extra),
+        })
+    }
+
+    /// Adds the guard to what cargo knows this crate to depend on. A file that `cargo build` makes under the same name
+    /// depends on this very variable too, so that cargo does not take one for the other.
+    fn depend_on(&self, key: &Path, shared: bool) -> Result<(), String> {
+        if !self.dep_info {
+            return Ok(());
+        }
+        let path = self.out.join(format!("{}{}.d", self.name, self.extra));
+        let fail = |error: std::io::Error| format!("cannot add the guard to {}: {error}", path.display());
+        let text = fs::read_to_string(&path).map_err(fail)?;
+        let key = key.to_string_lossy().replace(' ', "\\ ");
+        let mut changed = String::with_capacity(text.len() + 2 * key.len());
+        for line in text.lines() {
+            changed.push_str(line);
+            if line.contains(": ") && !line.starts_with('#') {
+                changed.push(' ');
+                changed.push_str(&key);
+            }
+            changed.push('\n');
+        }
+        if shared {
+            changed.push_str(&format!("\n# env-dep:{MARK}=1\n"));
+        }
+        fs::write(&path, changed).map_err(fail)
+    }
+}
+
+/// `embed!()` names what it links after itself.
+fn of_embed(argument: &str) -> bool {
+    let name = argument.rsplit(['/', '=', ':']).next().unwrap_or_default();
+    name.starts_with("cudaguard") || name.starts_with("libcudaguard")
+}
+
+/// The words, those of `@file` in its place: so cargo calls where a command line would be too long.
+fn unfolded(words: &[OsString]) -> Vec<String> {
+    let mut all = Vec::new();
+    for word in words {
+        let word = word.to_string_lossy();
+        match word.strip_prefix('@').map(fs::read_to_string) {
+            Some(Ok(text)) => all.extend(text.lines().map(str::to_owned)),
+            _ => all.push(word.into_owned()),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str, bin: bool) -> Option<Unit> {
+        let variables = bin.then(|| ("CARGO_BIN_NAME".to_owned(), OsString::from("x"))).into_iter().collect();
+        env::with(variables, || Unit::read(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>()))
+    }
+
+    const BIN: &str = "--crate-name app --edition=2024 src/main.rs --crate-type bin --emit=dep-info,link \
+                       -C extra-filename=-0123 --out-dir /t/debug/deps";
+
+    #[test]
+    fn programs_examples_and_c_libraries() {
+        let unit = read(BIN, true).unwrap();
+        assert_eq!(unit.kind, Some(Kind::Bin));
+        assert_eq!(unit.file(Kind::Bin), Path::new("/t/debug/deps/app-0123"));
+        let unit = read(&BIN.replace("deps", "examples"), true).unwrap();
+        assert_eq!(unit.kind, Some(Kind::Example));
+        let line = "--crate-name x src/lib.rs --crate-type lib --crate-type cdylib --emit dep-info,link --out-dir /t/deps";
+        let unit = read(line, false).unwrap();
+        assert_eq!((unit.kind, unit.extra.as_str()), (Some(Kind::Cdylib), ""));
+        assert_eq!(unit.file(Kind::Cdylib), Path::new("/t/deps/libx.so"));
+    }
+
+    #[test]
+    fn what_is_left_alone() {
+        for (line, bin) in [
+            (BIN.to_owned(), false),
+            (format!("{BIN} --test"), true),
+            (BIN.replace("app", "build_script_build"), true),
+            (BIN.replace("dep-info,link", "dep-info,metadata"), true),
+            (BIN.replace("--crate-type bin", "--crate-type lib"), true),
+            (BIN.replace("--crate-type bin", "--crate-type proc-macro"), false),
+            (BIN.replace("--crate-type bin", "--crate-type dylib"), false),
+        ] {
+            assert_eq!(read(&line, bin).unwrap().kind, None, "{line}");
+        }
+        assert_eq!(read("-vV", false), None);
+        assert_eq!(read("- --crate-name ___ --print=file-names --crate-type bin", false), None);
+    }
+
+    #[test]
+    fn guards_of_embed_are_seen() {
+        assert!(!read(BIN, true).unwrap().embeds);
+        for more in [
+            "-C link-arg=/t/build/app-1/out/cudaguard-note.o",
+            "-Clink-arg=/t/cudaguard-shim.o",
+            "-l static:+whole-archive=cudaguard_note",
+            "-lstatic=cudaguard_app",
+        ] {
+            assert!(read(&format!("{BIN} {more}"), true).unwrap().embeds, "{more}");
+        }
+        for more in ["-C link-arg=-lfoo", "-l cuda", "--extern cudaguard=/t/libcudaguard.rlib"] {
+            assert!(!read(&format!("{BIN} {more}"), true).unwrap().embeds, "{more}");
+        }
+    }
+
+    #[test]
+    fn dependencies_are_added_to_every_rule() {
+        let folder = std::env::temp_dir().join(format!("cudaguard-dep-info-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let unit = Unit { name: "x".into(), out: folder.clone(), dep_info: true, ..Unit::default() };
+        fs::write(folder.join("x.d"), "/t/x.d: src/lib.rs\n\n/t/libx.so: src/lib.rs\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n")
+            .unwrap();
+        unit.depend_on(Path::new("/a b/guard"), true).unwrap();
+        assert_eq!(
+            fs::read_to_string(folder.join("x.d")).unwrap(),
+            "/t/x.d: src/lib.rs /a\\ b/guard\n\n/t/libx.so: src/lib.rs /a\\ b/guard\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n\n\
+             # env-dep:CUDAGUARD_WRAPS=1\n"
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
