@@ -214,7 +214,8 @@ fn set_runner(command: &mut Command, build: &Build, call: &Call, config: &Config
     let words: Vec<&str> =
         [ours.as_str(), RUNNER, &count].into_iter().chain(before.iter().map(String::as_str)).collect();
     if words.iter().any(|word| word.contains(char::is_whitespace)) {
-        let list: Vec<String> = words.iter().map(|word| toml::Value::from(*word).to_string()).collect();
+        // A basic string of TOML and one of JSON are spelled alike.
+        let list: Vec<String> = words.iter().map(|word| Value::from(*word).to_string()).collect();
         // Before the verb's own arguments: after `--` it would be the program's.
         let mut anew = Command::new(command.get_program());
         anew.args(["--config", &format!("target.{target}.runner=[{}]", list.join(", "))]).args(command.get_args());

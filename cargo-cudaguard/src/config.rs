@@ -108,9 +108,9 @@ impl Config {
         let mut runners = Vec::new();
         for layer in self.given.iter().chain(&self.files) {
             let Some(Value::Table(targets)) = layer.table.get("target") else { continue };
-            for key in targets.keys().filter(|key| key.starts_with("cfg(")) {
+            for key in targets.keys().map(String::as_str).filter(|key| key.starts_with("cfg(")) {
                 if let Some(words) = self.program(&["target", key, "runner"]) {
-                    runners.push((key.clone(), words));
+                    runners.push((key.to_owned(), words));
                 }
             }
         }
@@ -215,7 +215,7 @@ fn holds(term: &str, set: &[String]) -> Option<bool> {
         return match name.trim() {
             "all" => Some(truths.iter().all(|truth| *truth)),
             "any" => Some(truths.contains(&true)),
-            _ => Some(!truths.first()?),
+            _ => truths.first().map(|truth| !truth),
         };
     }
     let wanted = match term.split_once('=') {

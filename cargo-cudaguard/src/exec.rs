@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use cudaguard::env;
+use cudaguard::loader::Environment;
 
 use crate::cargo;
 use crate::report::{self, NO_START, Stop};
@@ -40,7 +41,7 @@ fn start(program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
     let switch = env::var("CUDAGUARD");
     if switch.as_deref() != Some("off") {
         if let Some(file) = found(program) {
-            let findings = cudaguard::foretell::start(&file, &environment());
+            let findings = cudaguard::foretell::start(&file, &Environment::here());
             report::findings(&findings);
             if report::refuses(&findings) && switch.as_deref() != Some("warn") {
                 return Ok(ExitCode::from(NO_START));

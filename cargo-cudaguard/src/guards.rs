@@ -6,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use cudaguard::finding::Finding;
+use cudaguard::finding::{Code, Finding};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::manifest::{Component, Manifest};
 use cudaguard::policy::Policy;
-use cudaguard::toolchain::Toolchain;
+use cudaguard::toolchain::{Request, Toolchain};
 use cudaguard::{env, judge, note, stamp};
 
 use crate::ledger::write_where_new;
@@ -38,6 +38,8 @@ pub(crate) struct Judged {
     pub(crate) policy: Policy,
     pub(crate) toolchain: Toolchain,
     pub(crate) findings: Vec<Finding>,
+    /// Allows that applied, each with its reason.
+    allowed: Vec<(Code, String)>,
     /// The variables that were asked for.
     variables: Vec<String>,
 }
@@ -47,11 +49,16 @@ impl Order<'_> {
     pub(crate) fn judge(&self, configured: &BTreeMap<String, OsString>) -> Result<Judged, String> {
         let look = || {
             let policy = Policy::of_package(self.dir, self.top, &self.component.name).map_err(|error| error.to_string())?;
-            let toolchain = Toolchain::look(self.target, self.release, &policy);
-            let component = format!("{} {}", self.component.name, self.component.version);
-            let findings = judge::build::judge(&policy, &toolchain);
-            let findings = policy.apply(findings, self.release).into_iter().map(|one| one.of(&component)).collect();
-            Ok(Judged { policy, toolchain, findings, variables: env::read_so_far() })
+            let request = Request {
+                release: self.release,
+                policy_archs: policy.archs.clone(),
+                ..Request::new(self.target)
+            };
+            let toolchain = Toolchain::look(&request);
+            let component = self.component.to_string();
+            let judged = policy.apply(judge::build::judge(&policy, &toolchain), self.release);
+            let findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
+            Ok(Judged { policy, toolchain, findings, allowed: judged.allowed, variables: env::read_so_far() })
         };
         // In a thread of its own: which variables were asked for is kept by thread.
         std::thread::scope(|scope| {
@@ -88,15 +95,16 @@ pub(crate) struct Guard {
 /// Makes the guard of this order, unless it lies ready just so. `since` is the time a new one is given: what is made
 /// while cargo already builds must not look newer than that build.
 pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option<SystemTime>) -> Result<Guard, String> {
-    let manifest =
+    let mut manifest =
         Manifest::of(order.component.clone(), order.target, order.profile, &judged.policy, &judged.toolchain);
+    manifest.allow.clone_from(&judged.allowed);
     let descriptor = note::encode(&manifest)?;
     let folder = order.folder(own);
     let mut content = descriptor.to_vec();
     content.extend_from_slice(guard::source().as_bytes());
     let key = folder.join("guard");
-    let ready = if fs::read(&key).is_ok_and(|old| old == content) { ready(&folder) } else { None };
-    if let Some(guarded) = ready {
+    let unchanged = fs::read(&key).is_ok_and(|old| old == content);
+    if let Some(guarded) = ready(&folder).filter(|_| unchanged) {
         return Ok(Guard { key, guarded });
     }
     fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
@@ -122,10 +130,8 @@ pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option
             unguarded
         }
     };
-    if write_where_new(&key, &content)?
-        && let_time(&key, since).is_err()
-    {
-        return Err(format!("cannot set the time of {}", key.display()));
+    if write_where_new(&key, &content)? {
+        set_time(&key, since).map_err(|error| format!("cannot set the time of {}: {error}", key.display()))?;
     }
     Ok(Guard { key, guarded })
 }
@@ -138,7 +144,7 @@ fn ready(folder: &Path) -> Option<Guarded> {
     (note.is_file() && shim.is_file()).then_some(Guarded::Objects { note, shim })
 }
 
-fn let_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
+fn set_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
     match since {
         Some(time) => fs::File::options().write(true).open(path)?.set_modified(time),
         None => Ok(()),

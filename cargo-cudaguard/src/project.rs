@@ -400,6 +400,11 @@ pub(crate) fn rustc(config: &Config) -> OsString {
     if beside.is_absolute() && beside.is_file() { beside.into() } else { "rustc".into() }
 }
 
+/// The host's triple.
+pub(crate) fn host(config: &Config) -> Result<String, Stop> {
+    Host::ask(config)?.wait()
+}
+
 /// The question for the host's triple, asked while cargo is asked for the project.
 struct Host(OsString, Child);
 

@@ -59,12 +59,13 @@ pub(crate) fn run(call: &Called) -> ExitCode {
         Ok(None) => return cannot_run(&program, &command.exec()),
         Err(error) => return fail(&error),
     };
-    if let Guarded::Objects { note, shim } = &job.guard.guarded
-        && !job.unit.embeds
-    {
-        for object in [note, shim] {
-            command.arg("-C").arg(link_argument(object));
+    match &job.guard.guarded {
+        Guarded::Objects { note, shim } if !job.unit.embeds => {
+            for object in [note, shim] {
+                command.arg("-C").arg(link_argument(object));
+            }
         }
+        _ => {}
     }
     let status = match command.status() {
         Ok(status) => status,
