@@ -70,27 +70,39 @@ impl Library {
 }
 
 /// A stand-in of a cuDNN release, laid out as NVIDIA's archive is: `include/cudnn_version.h`, `include/cudnn.h`,
-/// `lib/libcudnn.so` → `libcudnn.so.8` → `libcudnn.so.8.0.5`. It has one function, `cudnnGetVersion`; its file name
-/// says its exact version, as in the archive.
+/// `lib/libcudnn.so` → `libcudnn.so.8` → `libcudnn.so.8.0.5`, and the inner libraries that a start needs, named in the
+/// same way, with the data symbol that tells their version. The loader library has one function, `cudnnGetVersion`.
 pub fn cudnn(folder: &Path, (major, minor, patch): (u32, u32, u32)) {
     let number = if major < 9 { major * 1000 + minor * 100 + patch } else { major * 10000 + minor * 100 + patch };
+    let define = |name: &str, value: u32| format!("#define CUDNN_{name} {value}\n");
     scratch::write(
         &folder.join("include/cudnn_version.h"),
-        format!(
-            "/* A stand-in. */\n#ifndef CUDNN_VERSION_H_\n#define CUDNN_VERSION_H_\n\n#define CUDNN_MAJOR {major}\n\
-             #define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n\n#define CUDNN_VERSION {number}\n\n#endif\n"
-        ),
+        "/* A stand-in. */\n".to_owned()
+            + &define("MAJOR", major)
+            + &define("MINOR", minor)
+            + &define("PATCHLEVEL", patch)
+            + &define("VERSION", number),
     );
     scratch::write(
         &folder.join("include/cudnn.h"),
         "/* A stand-in. */\n#include <stddef.h>\n#include \"cudnn_version.h\"\nsize_t cudnnGetVersion(void);\n",
     );
-    let lib = folder.join("lib");
-    let soname = format!("libcudnn.so.{major}");
-    shared_library(&soname)
-        .answers("cudnnGetVersion", number.into())
-        .make(&lib.join(format!("libcudnn.so.{major}.{minor}.{patch}")));
-    layout::link(Path::new(&soname), &lib.join("libcudnn.so"));
+    let make = |stem: &str, library: Library| {
+        library.make(&folder.join(format!("lib/{stem}.so.{major}.{minor}.{patch}")));
+        layout::link(Path::new(&format!("{stem}.so.{major}")), &folder.join(format!("lib/{stem}.so")));
+    };
+    let library = |stem: &str| shared_library(&format!("{stem}.so.{major}"));
+    make("libcudnn", library("libcudnn").answers("cudnnGetVersion", number.into()));
+    let inner: &[&str] = match major {
+        ..8 => &[],
+        8 => &["ops_infer"],
+        _ => &["graph", "ops"],
+    };
+    for name in inner {
+        let stem = format!("libcudnn_{name}");
+        let packed = major << 16 | minor << 8 | patch;
+        make(&stem, library(&stem).word(&format!("cudnn_{name}_version"), packed));
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,95 @@
+//! The scene of every forum: built with one cuDNN, started with an older one.
+
+use cudaguard_tests::{Scratch, Trial, layout, parts, stand_in, trials};
+
+use crate::world::{build, program, refused, runs, start};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        built_with_8_1_0_started_with_8_0_5,
+        built_with_8_9_7_started_with_8_5_0,
+        built_with_9_15_1_started_with_9_1_0,
+        newer_minors_and_other_patches_run,
+        a_loader_library_without_its_inner_library_is_refused_in_words,
+        inner_libraries_of_another_release_are_refused,
+    ]
+}
+
+/// No package carries a real 8.1.0 or 8.0.5: those two are stand-ins. 8.9.7 is real.
+fn built_with_8_1_0_started_with_8_0_5() {
+    let project = program("forum");
+    let (built, older) = (project.beside().join("cudnn-8.1.0"), project.beside().join("cudnn-8.0.5"));
+    stand_in::cudnn(&built, (8, 1, 0));
+    stand_in::cudnn(&older, (8, 0, 5));
+    build(&project, &built);
+    let program = project.built("release/forum");
+    runs(start(&program, &built).run(), 8100);
+    let outcome = refused(start(&program, &older).run(), "forum", &[(project.beside(), "<scene>")]);
+    for word in ["8.1.0", "8.0.5", "libcudnn.so.8", "LD_LIBRARY_PATH"] {
+        assert!(outcome.stderr.contains(word), "{word} is not named: {outcome}");
+    }
+    runs(start(&program, &parts::cudnn("8.9.7")).run(), 8907);
+}
+
+fn built_with_8_9_7_started_with_8_5_0() {
+    let project = program("real-8");
+    let (built, older) = (parts::cudnn("8.9.7"), parts::cudnn("8.5.0"));
+    build(&project, &built);
+    let program = project.built("release/real-8");
+    runs(start(&program, &built).run(), 8907);
+    refused(start(&program, &older).run(), "real_8", &[(&parts::folder(), "<parts>")]);
+}
+
+fn built_with_9_15_1_started_with_9_1_0() {
+    let project = program("real-9");
+    let (built, older) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
+    build(&project, &built);
+    let program = project.built("release/real-9");
+    runs(start(&program, &built).run(), 91501);
+    refused(start(&program, &older).run(), "real_9", &[(&parts::folder(), "<parts>")]);
+}
+
+/// Where nothing is wrong nothing is said: newer minors, the same files by way of links, the other CUDA major's build of
+/// the same release; and patches are interchangeable both ways (stand-ins).
+fn newer_minors_and_other_patches_run() {
+    let project = program("newer");
+    let built = parts::cudnn("9.15.1");
+    build(&project, &built);
+    let program = project.built("release/newer");
+    runs(start(&program, &parts::cudnn("9.17.1")).run(), 91701);
+    runs(start(&program, &parts::cudnn("9.28.0")).run(), 92800);
+    runs(start(&program, &parts::cudnn("9.15.1-cu12")).run(), 91501);
+    let farm = project.beside().join("farm");
+    layout::farm(&built, &farm);
+    runs(start(&program, &farm).run(), 91501);
+    for (name, patch, number) in [("older patch", 0, 91500), ("newer patch", 2, 91502)] {
+        let other = project.beside().join(name);
+        stand_in::cudnn(&other, (9, 15, patch));
+        runs(start(&program, &other).run(), number);
+    }
+}
+
+/// Left to itself, such a cuDNN aborts the process at the first call.
+fn a_loader_library_without_its_inner_library_is_refused_in_words() {
+    for (name, version) in [("loader-9", "9.15.1"), ("loader-8", "8.9.7")] {
+        let project = program(name);
+        let (whole, loader) = (parts::cudnn(version), parts::cudnn(&format!("{version}-loader")));
+        build(&project, &whole);
+        let program = project.built(&format!("release/{name}"));
+        let bare = start(&program, &loader).env("CUDAGUARD", "off").run();
+        assert_eq!(bare.signal(), Some(6), "what the guard is there to foresee: {bare}");
+        let snapshot = name.replace('-', "_");
+        refused(start(&program, &loader).run(), &snapshot, &[(&parts::folder(), "<parts>")]);
+    }
+}
+
+/// The loader library is new enough; beside it lie the inner libraries of an older release.
+fn inner_libraries_of_another_release_are_refused() {
+    let project = program("mixed");
+    let (built, older) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
+    build(&project, &built);
+    let mixed = Scratch::new("mixed-cudnn");
+    layout::link(&built.join("lib/libcudnn.so.9"), &mixed.join("lib/libcudnn.so.9"));
+    layout::farm(&older.join("lib"), &mixed.join("lib"));
+    refused(start(&project.built("release/mixed"), &mixed).run(), "mixed", &[(&mixed, "<mixed>")]);
+}

@@ -1,0 +1,113 @@
+//! A guarded library in a program that is not ours: Python. It survives, and the library can be asked.
+
+use std::path::Path;
+
+use cudaguard_tests::{Call, Outcome, Project, Trial, parts, places, project, snapshot, trials};
+
+use crate::world::{LINKS_CUDNN, build};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![python_survives_a_guarded_library, a_library_may_ask_to_end_the_process, a_verdict_without_a_guard]
+}
+
+const SOURCE: &str = r#"
+extern "C" {
+    fn cudnnGetVersion() -> usize;
+    fn asked_in_c(text: *mut u8, size: usize) -> i32;
+}
+
+#[no_mangle]
+pub extern "C" fn works() -> usize {
+    unsafe { cudnnGetVersion() }
+}
+
+#[no_mangle]
+pub extern "C" fn ask_in_rust() -> i32 {
+    match cudaguard::check() {
+        cudaguard::Verdict::Right => 0,
+        cudaguard::Verdict::Wrong(why) => { println!("rust: {why}"); 1 }
+        cudaguard::Verdict::CannotTell(why) => { println!("rust: {why}"); 2 }
+    }
+}
+
+#[no_mangle]
+pub extern "C" fn ask_in_c() -> i32 {
+    let mut text = [0; 4096];
+    let verdict = unsafe { asked_in_c(text.as_mut_ptr(), text.len()) };
+    let end = text.iter().position(|byte| *byte == 0).unwrap();
+    println!("c: {}", String::from_utf8_lossy(&text[..end]));
+    verdict
+}
+"#;
+
+const ASKED_IN_C: &str = "#include <cudaguard.h>\n\
+                          int asked_in_c(char *text, size_t size) { return cudaguard_check_text(text, size); }\n";
+
+const SCRIPT: &str = "
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+print('loaded', flush=True)
+print('rust:', library.ask_in_rust(), 'c:', library.ask_in_c(), flush=True)
+if len(sys.argv) > 2:
+    print('works:', library.works())
+print('alive')
+";
+
+/// A cdylib linked to cuDNN, with ways to ask it in Rust and in C.
+fn extension(name: &str) -> Project {
+    let include = places::workspace().join("templates");
+    let c = format!("cc::Build::new().file(\"asked.c\").include({include:?}).compile(\"asked\");");
+    Project::new(name)
+        .append("Cargo.toml", &project::build_dependency())
+        .append("Cargo.toml", "cc = \"1\"\n[lib]\ncrate-type = [\"cdylib\"]\n")
+        .append("Cargo.toml", &project::check_dependency())
+        .file("build.rs", LINKS_CUDNN.replace("EMBED", &format!("{c}\n    cudaguard::embed!();")))
+        .file("asked.c", ASKED_IN_C)
+        .file("src/lib.rs", SOURCE)
+}
+
+/// Python loads the library with this cuDNN on its path; `more` makes it call cuDNN too.
+fn python(project: &Project, library: &str, cudnn: &Path, more: &[&str]) -> Outcome {
+    Call::new("python3")
+        .args(["-c", SCRIPT])
+        .arg(project.built(&format!("release/{library}")))
+        .args(more)
+        .env("LD_LIBRARY_PATH", cudnn.join("lib"))
+        .run()
+}
+
+fn python_survives_a_guarded_library() {
+    let project = extension("extension");
+    build(&project, &parts::cudnn("9.15.1"));
+    let good = python(&project, "libextension.so", &parts::cudnn("9.15.1"), &["call"]).success();
+    assert_eq!(good.stdout, "loaded\nc: \nrust: 0 c: 0\nworks: 91501\nalive\n", "{good}");
+    assert_eq!(good.stderr, "");
+    let older = python(&project, "libextension.so", &parts::cudnn("9.1.0"), &[]).success();
+    assert!(older.stdout.contains("rust: 1 c: 1") && older.stdout.ends_with("alive\n"), "{older}");
+    assert_eq!(older.stderr, "", "a library says nothing unasked: {older}");
+    snapshot::check(
+        "scenes/python",
+        &snapshot::paths(&older.stdout, &[(&parts::folder(), "<parts>"), (project.path(), "<project>")]),
+    );
+}
+
+fn a_library_may_ask_to_end_the_process() {
+    let project = extension("enforcing").file("cudaguard.toml", "[runtime]\nlibrary = \"enforce\"\n");
+    build(&project, &parts::cudnn("9.15.1"));
+    let good = python(&project, "libenforcing.so", &parts::cudnn("9.15.1"), &["call"]).success();
+    assert!(good.stdout.ends_with("works: 91501\nalive\n") && good.stderr.is_empty(), "{good}");
+    let older = python(&project, "libenforcing.so", &parts::cudnn("9.1.0"), &[]).expect(78);
+    assert_eq!(older.stdout, "", "before anything of the library runs: {older}");
+    snapshot::check(
+        "scenes/enforcing",
+        &snapshot::paths(&older.stderr, &[(&parts::folder(), "<parts>"), (project.path(), "<project>")]),
+    );
+}
+
+fn a_verdict_without_a_guard() {
+    let project = Project::new("bare")
+        .append("Cargo.toml", &project::check_dependency())
+        .file("src/main.rs", "fn main() { println!(\"{:?}\", cudaguard::check()); }\n");
+    let outcome = project.cargo(["run", "--quiet"]).run().success();
+    assert!(outcome.stdout.starts_with("CannotTell("), "{outcome}");
+}
