@@ -98,9 +98,19 @@ impl Call {
         self
     }
 
+    /// As one would type it: folder, the variables given here, program, arguments.
+    fn spelled(&self) -> String {
+        let folder = self.command.get_current_dir().map(|folder| format!("cd {} && ", folder.display()));
+        let given = self.command.get_envs().filter(|(name, value)| std::env::var_os(name).as_deref() != *value);
+        let given = given.map(|(name, value)| format!("{}={:?} ", name.to_string_lossy(), value.unwrap_or_default()));
+        let program = [self.command.get_program()].into_iter().chain(self.command.get_args());
+        let words: Vec<_> = program.map(|word| format!("{word:?}")).collect();
+        folder.unwrap_or_default() + &given.collect::<String>() + &words.join(" ")
+    }
+
     /// Runs it to its end.
     pub fn run(mut self) -> Outcome {
-        let what = format!("{:?}", self.command);
+        let what = self.spelled();
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = self.command.spawn().unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
         let stdout = collect(child.stdout.take().expect("piped"));

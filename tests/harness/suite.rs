@@ -56,8 +56,13 @@ fn said(payload: &(dyn Any + Send)) -> String {
     })
 }
 
-/// Trials of these functions, named like them.
+/// Trials of these functions, named like them and like the module they stand in.
 #[macro_export]
 macro_rules! trials {
-    ($($body:ident),* $(,)?) => { vec![$($crate::trial(stringify!($body), $body)),*] };
+    ($($body:ident),* $(,)?) => {
+        vec![$($crate::trial(
+            concat!(module_path!(), "::", stringify!($body)).split_once("::").map_or("", |(_, name)| name),
+            $body,
+        )),*]
+    };
 }

@@ -9,7 +9,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         built_with_8_1_0_started_with_8_0_5,
         built_with_8_9_7_started_with_8_5_0,
         built_with_9_15_1_started_with_9_1_0,
-        newer_minors_and_other_patches_run,
+        newer_minors_run,
+        patches_are_interchangeable_both_ways,
         a_loader_library_without_its_inner_library_is_refused_in_words,
         inner_libraries_of_another_release_are_refused,
     ]
@@ -50,8 +51,8 @@ fn built_with_9_15_1_started_with_9_1_0() {
 }
 
 /// Where nothing is wrong nothing is said: newer minors, the same files by way of links, the other CUDA major's build of
-/// the same release; and patches are interchangeable both ways (stand-ins).
-fn newer_minors_and_other_patches_run() {
+/// the same release.
+fn newer_minors_run() {
     let project = program("newer");
     let built = parts::cudnn("9.15.1");
     build(&project, &built);
@@ -62,10 +63,19 @@ fn newer_minors_and_other_patches_run() {
     let farm = project.beside().join("farm");
     layout::farm(&built, &farm);
     runs(start(&program, &farm).run(), 91501);
-    for (name, patch, number) in [("older patch", 0, 91500), ("newer patch", 2, 91502)] {
-        let other = project.beside().join(name);
-        stand_in::cudnn(&other, (9, 15, patch));
-        runs(start(&program, &other).run(), number);
+}
+
+/// By stand-ins.
+fn patches_are_interchangeable_both_ways() {
+    let project = program("patches");
+    let cudnn = |patch: u32| {
+        let folder = project.beside().join(format!("cuDNN 9.15.{patch}"));
+        stand_in::cudnn(&folder, (9, 15, patch));
+        folder
+    };
+    build(&project, &cudnn(1));
+    for (patch, number) in [(0, 91500), (2, 91502)] {
+        runs(start(&project.built("release/patches"), &cudnn(patch)).run(), number);
     }
 }
 
