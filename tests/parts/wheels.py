@@ -29,7 +29,7 @@ def persist(work, what):
         except Exception as error:  # whatever pip's network stack raises
             if attempt == TRIES - 1:
                 raise Unreachable("%s: %s" % (what, error)) from error
-            time.sleep(2 * 4 ** attempt)
+            time.sleep(4 ** attempt)
 
 
 class Pieces(io.RawIOBase):

@@ -1,0 +1,50 @@
+//! The fetcher of the real parts, where it cannot get them or gets something else.
+
+use std::path::Path;
+
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, places, trials};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![what_cannot_be_had_is_named, what_is_there_is_taken_as_it_is, what_is_not_as_recorded_is_thrown_away]
+}
+
+/// Fetches into the scratch folder, with a pip that knows no index, only the wheels in this folder.
+fn fetch(into: &Path, wheels: &Path, part: &str) -> Outcome {
+    Call::new("python3")
+        .arg(places::workspace().join("tests/parts/fetch.py"))
+        .args(["--into".as_ref(), into.as_os_str(), part.as_ref()])
+        .env("PIP_NO_INDEX", "1")
+        // The variable is a list by blanks.
+        .env("PIP_FIND_LINKS", format!("file://{}", wheels.display().to_string().replace(' ', "%20")))
+        .run()
+}
+
+fn what_cannot_be_had_is_named() {
+    let scratch = Scratch::new("no network");
+    let told = fetch(&scratch, &scratch, "cudnn-9.15.1-loader").expect(3);
+    let folder = scratch.join("cudnn-9.15.1-loader");
+    for word in ["cudnn-9.15.1-loader", "9.15.1.9", "hint:", "cudnn_version.h", folder.to_str().expect("UTF-8")] {
+        assert!(told.stderr.contains(word), "{word} is not named: {told}");
+    }
+    assert!(!folder.exists(), "nothing half done: {told}");
+}
+
+fn what_is_there_is_taken_as_it_is() {
+    let scratch = Scratch::new("by hand");
+    scratch.file("cudnn-9.15.1/include/cudnn_version.h", "");
+    let told = fetch(&scratch, &scratch, "cudnn-9.15.1").success();
+    assert_eq!(told.stdout.trim_end(), scratch.join("cudnn-9.15.1").display().to_string());
+}
+
+fn what_is_not_as_recorded_is_thrown_away() {
+    let scratch = Scratch::new("another wheel");
+    let wheel = scratch.join("nvidia_cudnn_cu13-9.15.1.9-py3-none-manylinux_2_27_x86_64.whl");
+    let make = "import sys, zipfile\n\
+                with zipfile.ZipFile(sys.argv[1], 'w') as wheel:\n    \
+                    wheel.writestr('nvidia/cudnn/lib/libcudnn.so.9', 'not cuDNN')\n";
+    let _ = Call::new("python3").args(["-c", make]).arg(&wheel).run().success();
+    let told = fetch(&scratch, &scratch, "cudnn-9.15.1-loader").expect(1);
+    assert!(told.stderr.contains("nvidia-cudnn-cu13==9.15.1.9") && told.stderr.contains("digest"), "{told}");
+    assert!(!scratch.join("cudnn-9.15.1-loader").exists(), "{told}");
+    assert!(!scratch.join(".fresh/cudnn-9.15.1-loader").exists(), "{told}");
+}
