@@ -2,7 +2,9 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
+use std::thread;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -24,7 +26,11 @@ pub fn suite(trials: Vec<Trial>) -> ! {
             otherwise(info);
         }
     }));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit()
+    let mut arguments = Arguments::from_args();
+    // Most trials call cargo, which takes every core by itself.
+    let cores = thread::available_parallelism().map_or(2, NonZero::get);
+    arguments.test_threads.get_or_insert(cores.min(8));
+    libtest_mimic::run(&arguments, trials).exit()
 }
 
 /// One trial: it passes where `body` returns, fails where it panics, and is skipped where it calls [`skip`](crate::skip()).
