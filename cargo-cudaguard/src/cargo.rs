@@ -61,7 +61,8 @@ pub(crate) fn run(verb: CargoVerb, arguments: Vec<OsString>) -> Result<ExitCode,
     let config = Config::read(&folder, &call.configs)?;
     let inner = inner_wrapper(&config);
     let fetched = verb == CargoVerb::Install && call.path.is_none();
-    let (build, scratch) = if fetched { from_registry(&call, &config, inner)? } else { (prepare(verb, &call, &config, inner)?, None) };
+    let (build, scratch) =
+        if fetched { from_registry(&call, &config, inner)? } else { (prepare(verb, &call, &config, inner)?, None) };
     let file = build.write()?;
     command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?);
     command.env(MARK, "1").env(BUILD, &file).env(STARTED, now());

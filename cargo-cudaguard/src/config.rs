@@ -166,9 +166,8 @@ impl Layer {
     fn file(path: &Path) -> Result<Self, Stop> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Stop::no_look(format_args!("cannot read {}: {error}", path.display())))?;
-        let table = text
-            .parse()
-            .map_err(|error| Stop::no_look(format_args!("cannot read {}: {error}", path.display())))?;
+        let table =
+            text.parse().map_err(|error| Stop::no_look(format_args!("cannot read {}: {error}", path.display())))?;
         // Relative paths count from the folder that holds `.cargo`.
         let base = path.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned();
         Ok(Self { base, table })
@@ -295,6 +294,9 @@ mod tests {
 
     #[test]
     fn names_of_variables() {
-        assert_eq!(variable(&["target", "x86_64-unknown-linux-gnu", "runner"]), "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER");
+        assert_eq!(
+            variable(&["target", "x86_64-unknown-linux-gnu", "runner"]),
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER"
+        );
     }
 }

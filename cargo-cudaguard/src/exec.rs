@@ -19,7 +19,8 @@ pub(crate) fn run(program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, S
 
 /// As cargo's runner: the number of words of another runner, that runner, the program and its arguments.
 pub(crate) fn run_for_cargo(words: Vec<OsString>) -> Result<ExitCode, Stop> {
-    let wrong = || Stop::no_look("the runner is for cargo to call; to start a program: cargo cudaguard exec -- PROGRAM");
+    let wrong =
+        || Stop::no_look("the runner is for cargo to call; to start a program: cargo cudaguard exec -- PROGRAM");
     let mut words = words.into_iter();
     let count: usize = words.next().and_then(|word| word.to_str()?.parse().ok()).ok_or_else(wrong)?;
     let line: Vec<OsString> = words.collect();

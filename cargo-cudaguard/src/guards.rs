@@ -48,12 +48,10 @@ impl Order<'_> {
     /// Looks at the toolchain, with these variables of cargo's configuration laid over the process's own, and judges it.
     pub(crate) fn judge(&self, configured: &BTreeMap<String, OsString>) -> Result<Judged, String> {
         let look = || {
-            let policy = Policy::of_package(self.dir, self.top, &self.component.name).map_err(|error| error.to_string())?;
-            let request = Request {
-                release: self.release,
-                policy_archs: policy.archs.clone(),
-                ..Request::new(self.target)
-            };
+            let policy =
+                Policy::of_package(self.dir, self.top, &self.component.name).map_err(|error| error.to_string())?;
+            let request =
+                Request { release: self.release, policy_archs: policy.archs.clone(), ..Request::new(self.target) };
             let toolchain = Toolchain::look(&request);
             let component = self.component.to_string();
             let judged = policy.apply(judge::build::judge(&policy, &toolchain), self.release);
@@ -66,9 +64,8 @@ impl Order<'_> {
                 if configured.is_empty() {
                     return look();
                 }
-                let mut variables: BTreeMap<String, OsString> = std::env::vars_os()
-                    .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
-                    .collect();
+                let mut variables: BTreeMap<String, OsString> =
+                    std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value)).collect();
                 variables.extend(configured.clone());
                 env::with(variables, look)
             });

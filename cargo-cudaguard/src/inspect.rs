@@ -213,7 +213,10 @@ fn images(page: &mut Page, kernels: &Kernels) {
     }
     let mut name = "serves";
     for ((a, b), (c, d), how) in spans {
-        page.line(name, &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") });
+        page.line(
+            name,
+            &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
+        );
         name = "";
     }
 }
@@ -223,9 +226,24 @@ fn listed(names: &[&str], none: &str) -> String {
 }
 
 fn is_cuda(name: &&str) -> bool {
-    ["libcuda.", "libcudart", "libcudnn", "libcublas", "libcufft", "libcurand", "libcusolver", "libcusparse", "libnv", "libnpp", "libnccl", "libcupti", "libcutensor", "libcufile"]
-        .iter()
-        .any(|start| name.starts_with(start))
+    [
+        "libcuda.",
+        "libcudart",
+        "libcudnn",
+        "libcublas",
+        "libcufft",
+        "libcurand",
+        "libcusolver",
+        "libcusparse",
+        "libnv",
+        "libnpp",
+        "libnccl",
+        "libcupti",
+        "libcutensor",
+        "libcufile",
+    ]
+    .iter()
+    .any(|start| name.starts_with(start))
 }
 
 /// What a component was built with, in a few words.

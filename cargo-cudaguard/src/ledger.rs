@@ -143,7 +143,8 @@ pub(crate) fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, Strin
     let fail = |error: io::Error| format!("cannot write {}: {error}", path.display());
     let folder = path.parent().expect("a file in a folder");
     fs::create_dir_all(folder).map_err(fail)?;
-    let beside = folder.join(format!(".{}.{}", path.file_name().expect("a file").to_string_lossy(), std::process::id()));
+    let beside =
+        folder.join(format!(".{}.{}", path.file_name().expect("a file").to_string_lossy(), std::process::id()));
     fs::write(&beside, content).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
         let _ = fs::remove_file(&beside);
         fail(error)

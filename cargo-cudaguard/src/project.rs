@@ -14,9 +14,28 @@ use crate::report::Stop;
 
 /// Options of cargo's that take a value, apart from those that [`Call`] reads: a value is never taken for an option.
 const WITH_VALUE: &[&str] = &[
-    "-j", "--jobs", "-F", "--features", "-Z", "--message-format", "--color", "--test", "--bench", "--lockfile-path",
-    "--artifact-dir", "--out-dir", "--git", "--branch", "--tag", "--rev", "--root", "--registry", "--index", "--version",
-    "--vers", "-C",
+    "-j",
+    "--jobs",
+    "-F",
+    "--features",
+    "-Z",
+    "--message-format",
+    "--color",
+    "--test",
+    "--bench",
+    "--lockfile-path",
+    "--artifact-dir",
+    "--out-dir",
+    "--git",
+    "--branch",
+    "--tag",
+    "--rev",
+    "--root",
+    "--registry",
+    "--index",
+    "--version",
+    "--vers",
+    "-C",
 ];
 
 /// What the guard must know of cargo's arguments. They themselves are passed on untouched.
@@ -210,7 +229,8 @@ impl Project {
             Some(folder) if folder.as_std_path() != told => folder.clone().into_std_path_buf(),
             _ => target_dir.clone(),
         };
-        let mut members: Vec<Package> = metadata.workspace_packages().iter().map(|one| package(one, verb, call)).collect();
+        let mut members: Vec<Package> =
+            metadata.workspace_packages().iter().map(|one| package(one, verb, call)).collect();
         members.sort_by(|a, b| a.dir.cmp(&b.dir));
         let selected = selected(&metadata, &members, call);
         if let Some(host) = host {
@@ -452,7 +472,8 @@ mod tests {
 
     #[test]
     fn what_is_read_of_cargos_arguments() {
-        let read = call(CargoVerb::Build, "-p a -pb --package=c --target-dir t --release -j 4 -qv --bin x --config k='v'");
+        let read =
+            call(CargoVerb::Build, "-p a -pb --package=c --target-dir t --release -j 4 -qv --bin x --config k='v'");
         assert_eq!(read.packages, ["a", "b", "c"]);
         assert_eq!(read.target_dir.as_deref(), Some(Path::new("t")));
         assert!(read.release && read.quiet && !read.workspace);
@@ -499,7 +520,8 @@ mod tests {
     #[test]
     fn profiles_inherit() {
         let config = Config::read(Path::new("/nowhere"), &["profile.dist.inherits='release'".to_owned()]).unwrap();
-        let of = |words| profile(Some(CargoVerb::Build), &call(CargoVerb::Build, words), &config, Path::new("/nowhere"));
+        let of =
+            |words| profile(Some(CargoVerb::Build), &call(CargoVerb::Build, words), &config, Path::new("/nowhere"));
         assert_eq!(of("--profile dist"), ("dist".into(), true));
         assert_eq!(of("--profile other"), ("other".into(), false));
         assert_eq!(of(""), ("dev".into(), false));

@@ -61,8 +61,10 @@ pub(crate) fn result(text: &str) -> ExitCode {
 pub(crate) fn findings(findings: &[Finding]) {
     let mut sorted: Vec<&Finding> = Vec::new();
     for finding in findings {
-        let same = |other: &&Finding| Finding { component: String::new(), ..(*other).clone() }
-            == Finding { component: String::new(), ..finding.clone() };
+        let same = |other: &&Finding| {
+            Finding { component: String::new(), ..(*other).clone() }
+                == Finding { component: String::new(), ..finding.clone() }
+        };
         if !sorted.iter().any(same) {
             sorted.push(finding);
         }

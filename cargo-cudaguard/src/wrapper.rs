@@ -109,8 +109,11 @@ impl<'a> Job<'a> {
         let build = &call.build;
         let Some(unit) = Unit::read(&call.words[1..]) else { return Ok(None) };
         let Some(dir) = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
-        let is_ours =
-            if build.members.is_empty() { env::var_os("CARGO_PRIMARY_PACKAGE").is_some() } else { build.members.contains(&dir) };
+        let is_ours = if build.members.is_empty() {
+            env::var_os("CARGO_PRIMARY_PACKAGE").is_some()
+        } else {
+            build.members.contains(&dir)
+        };
         let (Some(name), Some(version)) = (env::var("CARGO_PKG_NAME"), env::var("CARGO_PKG_VERSION")) else {
             return Ok(None);
         };
@@ -215,7 +218,10 @@ impl Unit {
         while let Some(word) = rest.next() {
             let (name, glued) = match word.split_once('=') {
                 Some((name, value)) if word.starts_with("--") => (name, Some(value)),
-                _ if word.len() > 2 && !word.starts_with("--") && (word.starts_with("-C") || word.starts_with("-l")) => {
+                _ if word.len() > 2
+                    && !word.starts_with("--")
+                    && (word.starts_with("-C") || word.starts_with("-l")) =>
+                {
                     (&word[..2], Some(&word[2..]))
                 }
                 _ => (word, None),
@@ -335,7 +341,8 @@ mod tests {
         assert_eq!(unit.file(Kind::Bin), Path::new("/t/debug/deps/app-0123"));
         let unit = read(&BIN.replace("deps", "examples"), true).unwrap();
         assert_eq!(unit.kind, Some(Kind::Example));
-        let line = "--crate-name x src/lib.rs --crate-type lib --crate-type cdylib --emit dep-info,link --out-dir /t/deps";
+        let line =
+            "--crate-name x src/lib.rs --crate-type lib --crate-type cdylib --emit dep-info,link --out-dir /t/deps";
         let unit = read(line, false).unwrap();
         assert_eq!((unit.kind, unit.extra.as_str()), (Some(Kind::Cdylib), ""));
         assert_eq!(unit.file(Kind::Cdylib), Path::new("/t/deps/libx.so"));
@@ -379,8 +386,11 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("cudaguard-dep-info-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let unit = Unit { name: "x".into(), out: folder.clone(), dep_info: true, ..Unit::default() };
-        fs::write(folder.join("x.d"), "/t/x.d: src/lib.rs\n\n/t/libx.so: src/lib.rs\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n")
-            .unwrap();
+        fs::write(
+            folder.join("x.d"),
+            "/t/x.d: src/lib.rs\n\n/t/libx.so: src/lib.rs\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n",
+        )
+        .unwrap();
         unit.depend_on(Path::new("/a b/guard"), true).unwrap();
         assert_eq!(
             fs::read_to_string(folder.join("x.d")).unwrap(),

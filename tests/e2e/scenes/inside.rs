@@ -27,18 +27,28 @@ fn json(file: &Path) -> Value {
 
 fn a_program_in_text_and_as_json() {
     let project = program("seen");
-    build(&project, &parts::cudnn("9.15.1"));
+    let toolkit = parts::cuda("13.0");
+    let path = format!("{}:{}", toolkit.join("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let call = project.cargo(["build", "--release"]).env("CUDNN_PATH", parts::cudnn("9.15.1"));
+    let _ = call.env("PATH", path).env("CUDA_HOME", &toolkit).run().success();
     let file = project.built("release/seen");
     let told = json(&file);
     let manifest = &told["components"][0];
     assert_eq!(manifest["revision"], 1, "{told}");
     assert_eq!(manifest["component"]["version"], "0.1.0", "{told}");
     assert_eq!(manifest["profile"], "release", "{told}");
+    assert_eq!(manifest["toolkit"]["version"], "13.0.88", "{told}");
     assert_eq!(manifest["cudnn"]["version"], "9.15.1", "{told}");
     let needed = told["needed"].as_array().expect("needed");
     assert!(needed.contains(&"libcudnn.so.9".into()), "{told}");
     let outcome = command::call(["inspect"]).arg(&file).run().success();
-    snapshot::check("scenes/inspect", &snapshot::paths(&outcome.stdout, &[(project.path(), "<project>")]));
+    let version = format!("guarded by cudaguard {}", env!("CARGO_PKG_VERSION"));
+    let text = outcome.stdout.replace(&version, "guarded by cudaguard <version>");
+    // What differs from machine to machine: the host compiler, and what Rust programs need of the system.
+    let kept =
+        text.lines().filter(|line| !["compiler", "others"].contains(&line.trim().split(' ').next().unwrap_or("")));
+    let text = kept.fold(String::new(), |text, line| text + line + "\n");
+    snapshot::check("scenes/inspect", &snapshot::paths(&text, &[(project.path(), "<project>")]));
 }
 
 fn libraries_archives_and_objects() {
@@ -109,7 +119,7 @@ fn the_documented_parser_reads_what_readelf_shows() {
     let file = project.built("release/documented");
     let page = std::fs::read_to_string(places::workspace().join("MANIFEST.md")).expect("MANIFEST.md");
     let parser = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a parser");
-    assert_eq!(parser.lines().filter(|line| !line.is_empty()).count(), 10, "ten lines");
+    assert!(parser.lines().count() <= 10, "ten lines");
     let told = Call::new("python3").args(["-c", parser]).arg(&file).run().success();
     let manifest: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
     assert_eq!(manifest, json(&file)["components"][0], "the same as inspect says");

@@ -1,0 +1,82 @@
+//! A program that loads cuDNN by name at run time: most frameworks do. Its start says nothing; it can ask afterwards.
+
+use cudaguard_tests::{Call, Outcome, Project, Trial, parts, project, trials};
+
+use crate::world::{build, start};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![the_verdict_once_cudnn_is_loaded, declared_and_found_at_the_start, required_and_absent]
+}
+
+const MAIN: &str = r#"
+use std::ffi::{c_char, c_int, c_void, CStr};
+
+#[link(name = "dl")]
+extern "C" {
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+}
+
+fn say(when: &str) {
+    match cudaguard::check() {
+        cudaguard::Verdict::Right => println!("{when}: right"),
+        cudaguard::Verdict::Wrong(why) => println!("{when}: wrong: {why}"),
+        cudaguard::Verdict::CannotTell(why) => println!("{when}: cannot tell: {why}"),
+    }
+}
+
+fn main() {
+    say("before");
+    let name = CStr::from_bytes_with_nul(b"libcudnn.so.9\0").unwrap();
+    println!("loaded: {}", unsafe { !dlopen(name.as_ptr(), 2).is_null() });
+    say("after");
+}
+"#;
+
+/// Built against the headers of 9.15.1, with this policy; not linked to cuDNN.
+fn loading(name: &str, policy: &str) -> Project {
+    let project = Project::guarded(name)
+        .append("Cargo.toml", &project::check_dependency())
+        .file("cudaguard.toml", policy)
+        .file("src/main.rs", MAIN);
+    build(&project, &parts::cudnn("9.15.1"));
+    project
+}
+
+fn said(outcome: &Outcome, when: &str) -> String {
+    let start = format!("{when}: ");
+    let line = outcome.stdout.lines().find_map(|line| line.strip_prefix(&start));
+    line.unwrap_or_else(|| panic!("nothing said {when}: {outcome}")).to_owned()
+}
+
+fn the_verdict_once_cudnn_is_loaded() {
+    let project = loading("loading", "");
+    let program = project.built("release/loading");
+    let good = start(&program, &parts::cudnn("9.15.1")).run().success();
+    assert_eq!((said(&good, "loaded"), said(&good, "after")), ("true".into(), "right".into()), "{good}");
+    let older = start(&program, &parts::cudnn("9.1.0")).run().success();
+    assert_eq!(older.stderr, "", "how cuDNN is reached is not known, so its start is not refused: {older}");
+    assert!(said(&older, "after").starts_with("wrong: [CG202]"), "{older}");
+    let absent = Call::new(&program).run().success();
+    assert_eq!((said(&absent, "loaded"), absent.stderr.as_str()), ("false".into(), ""), "{absent}");
+    assert!(!said(&absent, "after").starts_with("wrong"), "{absent}");
+}
+
+fn declared_and_found_at_the_start() {
+    let project = loading("declared", "[cudnn]\nlinkage = \"dlopened\"\n");
+    let program = project.built("release/declared");
+    let good = start(&program, &parts::cudnn("9.17.1")).run().success();
+    assert_eq!((said(&good, "after").as_str(), good.stderr.as_str()), ("right", ""), "{good}");
+    let older = start(&program, &parts::cudnn("9.1.0")).run().expect(78);
+    assert!(older.stdout.is_empty() && older.stderr.contains("CG202"), "{older}");
+    let absent = Call::new(&program).run().success();
+    assert_eq!(absent.stderr, "", "a program may well do without: {absent}");
+}
+
+fn required_and_absent() {
+    let project = loading("required", "[cudnn]\nlinkage = \"dlopened\"\nrequired = true\n");
+    let program = project.built("release/required");
+    let absent = Call::new(&program).run().expect(78);
+    assert!(absent.stdout.is_empty() && absent.stderr.contains("CG205"), "{absent}");
+    let good = start(&program, &parts::cudnn("9.15.1")).run().success();
+    assert_eq!(said(&good, "after"), "right", "{good}");
+}
