@@ -393,87 +393,47 @@ pub struct NvccFlags {
     pub ccbin: Option<String>,
 }
 
-/// nvcc's options that take a value in the next word, as `nvcc --help` of 11.8 to 13.5 lists them: what follows them is
-/// no option of nvcc's own (`-Xcompiler -arch=…` speaks to the host compiler).
-const VALUE_FOLLOWS: &[&str] = &[
-    "-o",
-    "--output-file",
-    "-include",
-    "--pre-include",
-    "-l",
-    "--library",
-    "-D",
-    "--define-macro",
-    "-U",
-    "--undefine-macro",
-    "-I",
-    "--include-path",
-    "-isystem",
-    "--system-include",
-    "-L",
-    "--library-path",
-    "-odir",
-    "--output-directory",
-    "-MF",
-    "--dependency-output",
-    "-MT",
-    "--dependency-target-name",
-    "-x",
-    "--x",
-    "-std",
-    "--std",
-    "-Xcompiler",
-    "--compiler-options",
-    "-Xlinker",
-    "--linker-options",
-    "-Xarchive",
-    "--archive-options",
-    "-Xptxas",
-    "--ptxas-options",
-    "-Xnvlink",
-    "--nvlink-options",
-    "-Xcudafe",
-    "--cudafe-options",
-    "-t",
-    "--threads",
-    "-O",
-    "--optimize",
-    "-maxrregcount",
-    "--maxrregcount",
-    "-cudart",
-    "--cudart",
-    "-cudadevrt",
-    "--cudadevrt",
-    "-ldir",
-    "--libdevice-directory",
-    "-target-dir",
-    "--target-directory",
-    "-dlto-threads",
-    "-diag-suppress",
-    "--diag-suppress",
-    "-diag-error",
-    "--diag-error",
-    "-diag-warn",
-    "--diag-warn",
-    "-Werror",
-    "--Werror",
-    "-idp",
-    "--input-drive-prefix",
-    "-ddp",
-    "--dependency-drive-prefix",
-    "-dp",
-    "--drive-prefix",
-    "-default-stream",
-    "--default-stream",
-    "-time",
-    "--time",
-    "-run-args",
-    "--run-args",
-    "-split-compile",
-    "--split-compile",
-    "-arch-list",
-    "-opt-info",
-    "--opt-info",
+/// nvcc's options that take any text in the next word (`nvcc --help` of 11.8 and 13.5), long and short: what follows them
+/// is no option of nvcc's own (`-Xcompiler -arch=…` speaks to the host compiler).
+const TEXT_FOLLOWS: &[(&str, &str)] = &[
+    ("--Werror", "-Werror"),
+    ("--apply-controls", "-apply-controls"),
+    ("--archive-options", "-Xarchive"),
+    ("--archiver-binary", "-arbin"),
+    ("--compiler-options", "-Xcompiler"),
+    ("--define-macro", "-D"),
+    ("--dependency-drive-prefix", "-ddp"),
+    ("--dependency-output", "-MF"),
+    ("--dependency-target-name", "-MT"),
+    ("--diag-error", "-diag-error"),
+    ("--diag-suppress", "-diag-suppress"),
+    ("--diag-warn", "-diag-warn"),
+    ("--drive-prefix", "-dp"),
+    ("--entries", "-e"),
+    ("--fdevice-time-trace", "-fdevice-time-trace"),
+    ("--frandom-seed", "-frandom-seed"),
+    ("--include-path", "-I"),
+    ("--input-drive-prefix", "-idp"),
+    ("--keep-dir", "-keep-dir"),
+    ("--libdevice-directory", "-ldir"),
+    ("--library", "-l"),
+    ("--library-path", "-L"),
+    ("--linker-options", "-Xlinker"),
+    ("--nvlink-options", "-Xnvlink"),
+    ("--nvprune-options", "-Xnvprune"),
+    ("--optimization-info", "-opt-info"),
+    ("--output-directory", "-odir"),
+    ("--output-file", "-o"),
+    ("--pre-include", "-include"),
+    ("--ptxas-options", "-Xptxas"),
+    ("--run-args", "-run-args"),
+    ("--std", "-std"),
+    ("--system-include", "-isystem"),
+    ("--target-directory", "-target-dir"),
+    ("--tileiras-options", "-Xtileiras"),
+    ("--time", "-time"),
+    ("--undefine-macro", "-U"),
+    ("--x", "-x"),
 ];
 
 /// Reads nvcc's flags (`NVCC_PREPEND_FLAGS`, `NVCC_APPEND_FLAGS`, what follows the compiler in `CUDACXX`): `-arch`,
@@ -481,7 +441,7 @@ const VALUE_FOLLOWS: &[&str] = &[
 /// passed over.
 ///
 /// As nvcc 13.0 does: `-arch` and `-gencode` add up, of several `-arch` the last counts, `-arch=sm_90` alone is machine
-/// code and PTX, `-code` needs a virtual `-arch`.
+/// code and PTX, beside `-code` only a virtual `-arch` may stand.
 pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
     let words = shell_words(text);
     let mut words = words.iter().map(String::as_str);
@@ -505,17 +465,17 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
             "-gencode" | "--generate-code" => generate_code(&value()?, &mut flags)?,
             "-optf" | "--options-file" => flags.options_files.extend(value()?.split(',').map(str::to_owned)),
             "-ccbin" | "--compiler-bindir" => flags.ccbin = Some(value()?),
-            _ if attached.is_none() && VALUE_FOLLOWS.contains(&name) => {
+            _ if attached.is_none() && TEXT_FOLLOWS.iter().any(|&(long, short)| name == long || name == short) => {
                 words.next();
             }
             _ => {}
         }
     }
-    if arch.is_none() && !codes.is_empty() {
-        return Err(ArchError::new(
-            format!("-code={}", codes.join(",")),
-            "stands without -arch=compute_…, which nvcc needs beside it",
-        ));
+    if arch.is_none() {
+        // The -arch=compute_… that nvcc wants beside -code may stand in the build script's own flags.
+        for code in &codes {
+            nvcc_code(code, &mut flags)?;
+        }
     }
     if let Some(arch) = arch {
         match (arch.as_str(), codes.is_empty()) {
@@ -737,6 +697,7 @@ mod tests {
             ("-arch=compute_80 -code=sm_80 -code=sm_86", "sm_80,sm_86"),
             ("--gpu-code=sm_90 --gpu-architecture=compute_90", "sm_90"),
             ("-arch=compute_80 -code=compute_80", "compute_80"),
+            ("-code=sm_86,sm_90", "sm_86,sm_90"),
             ("-arch=all", "all"),
             ("-arch all-major", "all-major"),
             ("-arch=native", "native"),
@@ -770,7 +731,6 @@ mod tests {
             ("-arch", "`-arch` stands at the end of the flags"),
             ("-arch=90", "`90` is not an architecture"),
             ("-arch=SM_90", "`SM_90` is not an architecture"),
-            ("-code=sm_90", "`-code=sm_90` stands without -arch=compute_…"),
             ("-arch=sm_90 -code=sm_90", "`-arch=sm_90` stands beside -code"),
             ("-gencode arch=compute_90", "`-gencode arch=compute_90` names no code"),
             ("-gencode code=sm_90", "`-gencode code=sm_90` names no arch"),
