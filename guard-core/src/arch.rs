@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::tables;
+use crate::version::Version;
 
 /// `90a`: the number of an `sm_` or `compute_` name, with its suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -385,12 +386,26 @@ fn push(requests: &mut Vec<ArchRequest>, request: ArchRequest) {
 pub struct NvccFlags {
     /// Targets and symbolic words, each once, in the order of first mention.
     pub requests: Vec<ArchRequest>,
+    /// What nvcc 13 makes besides of an `-arch` with a suffix and no `-code`: PTX without the suffix (`compute_90` for
+    /// `-arch=sm_90a`; measured with 13.0, 13.2 and 13.5). See [`NvccFlags::requests_by`].
+    pub besides_from_13: Option<Target>,
     /// `lto_90`: link-time code, which serves no GPU until nvlink makes it something else.
     pub lto: Vec<Arch>,
     /// `--options-file`: more flags stand in these files.
     pub options_files: Vec<String>,
     /// `-ccbin`: the host compiler that the flags name.
     pub ccbin: Option<String>,
+}
+
+impl NvccFlags {
+    /// The requests as nvcc of this release reads them.
+    pub fn requests_by(&self, toolkit: Version) -> Vec<ArchRequest> {
+        let mut requests = self.requests.clone();
+        if let Some(target) = self.besides_from_13.filter(|_| toolkit.major >= 13) {
+            push(&mut requests, target.into());
+        }
+        requests
+    }
 }
 
 /// nvcc's options that take any text in the next word (`nvcc --help` of 11.8 and 13.5), long and short: what follows them
@@ -484,8 +499,11 @@ pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
             ("native", true) => push(&mut flags.requests, ArchRequest::Native),
             (_, true) => {
                 nvcc_code(&arch, &mut flags)?;
-                if let Ok(Target::Cubin(real)) = arch.parse() {
-                    push(&mut flags.requests, Target::Ptx(real).into());
+                if let Ok(target) = arch.parse::<Target>() {
+                    let made_of = target.arch();
+                    push(&mut flags.requests, Target::Ptx(made_of).into());
+                    flags.besides_from_13 =
+                        (made_of.suffix != Suffix::None).then(|| Target::Ptx(Arch::plain(made_of.number)));
                 }
             }
             (_, false) => {
@@ -683,7 +701,7 @@ mod tests {
         }
     }
 
-    /// Each outcome is what `nvcc --dryrun` of 13.0.88 does with these flags on its command line.
+    /// Each outcome is what `nvcc --dryrun` does with these flags on its command line.
     #[test]
     fn flags_of_nvcc() {
         for (text, wanted) in [
@@ -723,6 +741,16 @@ mod tests {
         ] {
             assert_eq!(flags(text), wanted, "{text}");
         }
+    }
+
+    #[test]
+    fn an_arch_with_suffix_by_release() {
+        let by = |text: &str, major| join(&nvcc_flags(text).unwrap().requests_by(Version::new(major, 0, 0)));
+        assert_eq!(by("-arch=sm_90a", 12), "sm_90a,compute_90a");
+        assert_eq!(by("-arch=sm_90a", 13), "sm_90a,compute_90a,compute_90");
+        assert_eq!(by("-arch=compute_100f", 13), "compute_100f,compute_100");
+        assert_eq!(by("-arch=compute_90a -code=sm_90a", 13), "sm_90a");
+        assert_eq!(by("-arch=sm_90", 13), "sm_90,compute_90");
     }
 
     #[test]

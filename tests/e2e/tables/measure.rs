@@ -87,13 +87,12 @@ pub(crate) fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
     scratch.file("k.cu", "__global__ void k() {}\n");
     let default =
         tables::default_arch(release).map(|arch| vec![Target::Cubin(arch), Target::Ptx(arch)]).unwrap_or_default();
-    for (flag, table) in [
-        ("", default),
-        ("-arch=all", tables::expand_all(release)),
-        ("-arch=all-major", tables::expand_all_major(release)),
+    for (what, flags, table) in [
+        ("nvcc without -arch", &[][..], default),
+        ("nvcc -arch=all", &["-arch=all"], tables::expand_all(release)),
+        ("nvcc -arch=all-major", &["-arch=all-major"], tables::expand_all_major(release)),
     ] {
-        let what = if flag.is_empty() { "nvcc without -arch".to_owned() } else { format!("nvcc {flag}") };
-        measured.push(Measurement::new(row(&what), targets(table), targets(images(root, flag, &scratch)?)));
+        measured.push(Measurement::new(row(what), targets(table), targets(images(root, flags, &scratch)?)));
     }
 
     let isa = tables::ptx_isa(release).map_or("nothing".to_owned(), |(major, minor)| format!("{major}.{minor}"));
@@ -147,9 +146,9 @@ pub(crate) fn ptxas_archs(root: &Path) -> Result<BTreeSet<Arch>, String> {
 }
 
 /// The images that nvcc would put into an object, by its dry run.
-pub(crate) fn images(root: &Path, flag: &str, scratch: &Scratch) -> Result<Vec<Target>, String> {
-    let arguments: Vec<&str> = ["--dryrun", "-c", "k.cu", flag].into_iter().filter(|word| !word.is_empty()).collect();
-    let said = call(root, "nvcc", &arguments, scratch)?;
+pub(crate) fn images(root: &Path, flags: &[&str], scratch: &Scratch) -> Result<Vec<Target>, String> {
+    scratch.file("k.cu", "__global__ void k() {}\n");
+    let said = call(root, "nvcc", &[&["--dryrun", "-c", "k.cu"], flags].concat(), scratch)?;
     let images: Vec<Target> = said
         .split("kind=")
         .skip(1)
@@ -365,7 +364,7 @@ fn names(archs: impl IntoIterator<Item = Arch>) -> String {
     sorted.iter().map(|arch| format!("sm_{arch}")).collect::<Vec<_>>().join(" ")
 }
 
-fn targets(targets: Vec<Target>) -> String {
+pub(crate) fn targets(targets: Vec<Target>) -> String {
     let sorted: BTreeSet<Target> = targets.into_iter().collect();
     sorted.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
