@@ -1,0 +1,362 @@
+//! The cache stays right: tables of what is changed and what is compiled then.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::binary::Binary;
+use cudaguard_tests::{Call, Outcome, Trial, trials};
+
+use crate::bed::{Bed, compiled, notes, package, sealed, set};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        a_program,
+        a_library_with_a_program,
+        a_c_library,
+        a_library_of_both_kinds,
+        a_workspace,
+        a_named_target,
+        a_custom_profile,
+        what_another_version_left,
+        a_build_folder_elsewhere,
+        killed_between_compiling_and_sealing,
+    ]
+}
+
+/// A package of some shape, and what of it a change must make cargo compile.
+struct Shape {
+    bed: Bed,
+    /// Arguments of every build.
+    arguments: Vec<String>,
+    /// The files that are guarded, with their components.
+    guarded: Vec<(PathBuf, &'static str)>,
+    /// The units that hold a guard: exactly these are compiled when a guard changes.
+    holders: Vec<&'static str>,
+    /// A source file, and what is compiled when it changes.
+    source: (&'static str, Vec<&'static str>),
+    /// The units that a plain build and a guarded one make apart, besides dependencies: compiled once for each.
+    own: Vec<&'static str>,
+    /// The units whose file both share: compiled whenever the other one was at work.
+    shared: Vec<&'static str>,
+}
+
+impl Shape {
+    fn words(&self) -> Vec<String> {
+        ["build", "-v"].into_iter().map(str::to_owned).chain(self.arguments.iter().cloned()).collect()
+    }
+
+    fn guard(&self, with: impl FnOnce(Call) -> Call) -> Outcome {
+        let outcome = with(self.bed.guard(self.words())).run().success();
+        for (file, component) in &self.guarded {
+            let _ = sealed(file, component);
+        }
+        outcome
+    }
+
+    fn plain(&self) -> Outcome {
+        let outcome = self.bed.cargo(self.words()).run().success();
+        for (file, _) in &self.guarded {
+            assert!(notes(file).is_empty(), "{}: cargo build leaves no guard", file.display());
+        }
+        outcome
+    }
+
+    fn contents(&self) -> Vec<Vec<u8>> {
+        self.guarded.iter().map(|(file, _)| fs::read(file).expect("it was built")).collect()
+    }
+
+    /// The whole table.
+    fn holds(&self) {
+        let holders = set(&self.holders);
+        let first = compiled(&self.guard(|call| call));
+        for unit in &self.own {
+            assert!(first.contains(*unit), "{unit} in {first:?}");
+        }
+        let before = self.contents();
+        assert_eq!(compiled(&self.guard(|call| call)), set(&[]), "nothing changed");
+        assert_eq!(self.contents(), before, "nothing changed: the same bytes");
+
+        let text = fs::read_to_string(self.bed.root.join(self.source.0)).expect("a source file");
+        self.bed.change(self.source.0, &(text + "\n// changed\n"));
+        assert_eq!(compiled(&self.guard(|call| call)), set(&self.source.1), "a source file changed");
+
+        // By content, whatever the times say.
+        for (what, policy) in [
+            ("a policy is added", Some("[runtime]\nmismatch = \"warn\"\n")),
+            ("the policy changes", Some("[runtime]\nmismatch = \"refuse\"\ngpu = \"optional\"\n")),
+            ("the policy goes", None),
+        ] {
+            match policy {
+                Some(text) => self.bed.write("cudaguard.toml", text),
+                None => self.bed.remove("cudaguard.toml"),
+            }
+            assert_eq!(compiled(&self.guard(|call| call)), holders, "{what}");
+            let warns = policy.is_some_and(|text| text.contains("warn"));
+            for (file, component) in &self.guarded {
+                assert_eq!(sealed(file, component).manifest.runtime.mismatch_warns, warns, "{what}");
+            }
+            assert_eq!(compiled(&self.guard(|call| call)), set(&[]), "{what}: nothing changed since");
+        }
+
+        let (older, newer) = (self.toolkit(12, 4), self.toolkit(13, 0));
+        let cudnn = self.bed.beside("cudnn");
+        cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
+        type With<'a> = Box<dyn Fn(Call) -> Call + 'a>;
+        let steps: [(&str, With<'_>); 6] = [
+            ("a toolkit", Box::new(|call| call.env("CUDA_HOME", &older))),
+            ("another toolkit", Box::new(|call| call.env("CUDA_HOME", &newer))),
+            ("cuDNN", Box::new(|call| call.env("CUDA_HOME", &newer).env("CUDNN_PATH", &cudnn))),
+            ("archs", Box::new(|call| call.env("CUDA_HOME", &newer).env("CUDAARCHS", "90"))),
+            ("other archs", Box::new(|call| call.env("CUDA_HOME", &newer).env("CUDAARCHS", "90;100"))),
+            ("none of them", Box::new(|call| call)),
+        ];
+        for (what, with) in &steps {
+            assert_eq!(compiled(&self.guard(with)), holders, "{what}");
+            assert_eq!(compiled(&self.guard(with)), set(&[]), "{what}: nothing changed since");
+        }
+        // The toolkit is replaced where it stands, by an older one, whose files are older too.
+        assert_eq!(compiled(&self.guard(&steps[1].1)), holders, "a toolkit");
+        cuda_h(&newer, 12, 9);
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        let header = fs::File::options().append(true).open(newer.join("include/cuda.h")).expect("just written");
+        header.set_modified(long_ago).expect("a time can be set");
+        assert_eq!(compiled(&self.guard(&steps[1].1)), holders, "a toolkit replaced by an older one");
+        assert_eq!(compiled(&self.guard(|call| call)), holders, "none again");
+
+        let own = set(&self.own);
+        assert_eq!(compiled(&self.plain()), own, "a plain build makes its own, and no dependency again");
+        for round in 0..2 {
+            let shared = set(&self.shared);
+            assert_eq!(compiled(&self.guard(|call| call)), shared, "guarded after plain, round {round}");
+            assert_eq!(compiled(&self.guard(|call| call)), set(&[]), "guarded twice, round {round}");
+            assert_eq!(compiled(&self.plain()), shared, "plain after guarded, round {round}");
+            assert_eq!(compiled(&self.plain()), set(&[]), "plain twice, round {round}");
+        }
+    }
+
+    /// A stand-in of a toolkit: its header, by which it is told.
+    fn toolkit(&self, major: u32, minor: u32) -> PathBuf {
+        let root = self.bed.beside(&format!("cuda-{major}.{minor}"));
+        cuda_h(&root, major, minor);
+        root
+    }
+}
+
+fn cuda_h(root: &Path, major: u32, minor: u32) {
+    let text = format!("/* A stand-in. */\n#define CUDA_VERSION {}\n", major * 1000 + minor * 10);
+    cudaguard_tests::scratch::write(&root.join("include/cuda.h"), text);
+}
+
+const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
+const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
+
+fn a_program() {
+    let bed = Bed::new("cache-bin", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    Shape {
+        guarded: vec![(bed.built("debug/app"), "app")],
+        bed,
+        arguments: vec![],
+        holders: vec!["app:bin"],
+        source: ("src/main.rs", vec!["app:bin"]),
+        own: vec!["app:bin"],
+        shared: vec![],
+    }
+    .holds();
+}
+
+fn a_library_with_a_program() {
+    let bed = Bed::new(
+        "cache-lib-bin",
+        &[
+            ("Cargo.toml", &package("app", "[workspace]\n")),
+            ("src/lib.rs", "pub fn word() -> &'static str {\n    \"ran\"\n}\n"),
+            ("src/main.rs", "fn main() {\n    println!(\"{}\", app::word());\n}\n"),
+            ("src/bin/other.rs", MAIN),
+        ],
+    );
+    Shape {
+        guarded: vec![(bed.built("debug/app"), "app"), (bed.built("debug/other"), "app")],
+        bed,
+        arguments: vec![],
+        holders: vec!["app:bin", "other:bin"],
+        source: ("src/main.rs", vec!["app:bin"]),
+        own: vec!["app:lib", "app:bin", "other:bin"],
+        shared: vec![],
+    }
+    .holds();
+}
+
+fn a_c_library() {
+    let bed = Bed::new(
+        "cache-cdylib",
+        &[("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")), ("src/lib.rs", EXPORT)],
+    );
+    Shape {
+        guarded: vec![(bed.built("debug/libseven.so"), "seven")],
+        bed,
+        arguments: vec![],
+        holders: vec!["seven:cdylib"],
+        source: ("src/lib.rs", vec!["seven:cdylib"]),
+        own: vec!["seven:cdylib"],
+        shared: vec!["seven:cdylib"],
+    }
+    .holds();
+}
+
+fn a_library_of_both_kinds() {
+    let more = "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n[workspace]\n";
+    let bed = Bed::new(
+        "cache-both",
+        &[
+            ("Cargo.toml", &package("seven", more)),
+            ("src/lib.rs", EXPORT),
+            ("src/main.rs", "fn main() {\n    println!(\"{}\", seven::seven());\n}\n"),
+        ],
+    );
+    Shape {
+        guarded: vec![(bed.built("debug/libseven.so"), "seven"), (bed.built("debug/seven"), "seven")],
+        bed,
+        arguments: vec![],
+        holders: vec!["seven:lib+cdylib", "seven:bin"],
+        source: ("src/main.rs", vec!["seven:bin"]),
+        own: vec!["seven:lib+cdylib", "seven:bin"],
+        // The program is linked from the library's file.
+        shared: vec!["seven:lib+cdylib", "seven:bin"],
+    }
+    .holds();
+}
+
+fn workspace(name: &str, more: &str) -> Bed {
+    Bed::new(
+        name,
+        &[
+            ("Cargo.toml", &format!("[workspace]\nresolver = \"2\"\nmembers = [\"app\", \"part\", \"c-part\"]\n{more}")),
+            (
+                "app/Cargo.toml",
+                &package(
+                    "app",
+                    "[dependencies]\npart = { path = \"../part\" }\noutside = { path = \"../../outside\" }\n",
+                ),
+            ),
+            ("app/src/main.rs", "fn main() {\n    println!(\"{} {}\", part::word(), outside::word());\n}\n"),
+            ("app/build.rs", "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n"),
+            ("part/Cargo.toml", &package("part", "")),
+            ("part/src/lib.rs", "pub fn word() -> &'static str {\n    \"ran\"\n}\n"),
+            ("c-part/Cargo.toml", &package("c-part", "[lib]\ncrate-type = [\"cdylib\"]\n")),
+            ("c-part/src/lib.rs", EXPORT),
+            ("../outside/Cargo.toml", &package("outside", "[workspace]\n")),
+            ("../outside/src/lib.rs", "pub fn word() -> &'static str {\n    \"far\"\n}\n"),
+        ],
+    )
+}
+
+fn a_workspace() {
+    let bed = workspace("cache-workspace", "");
+    let shape = Shape {
+        guarded: vec![(bed.built("debug/app"), "app"), (bed.built("debug/libc_part.so"), "c-part")],
+        bed,
+        arguments: vec![],
+        holders: vec!["app:bin", "c_part:cdylib"],
+        source: ("part/src/lib.rs", vec!["part:lib", "app:bin"]),
+        own: vec!["app:bin", "part:lib", "c_part:cdylib", "build_script_build:bin"],
+        shared: vec!["c_part:cdylib"],
+    };
+    // The C library's own unit is shared, so that a plain build after a guarded one makes it again, as `own` says.
+    shape.holds();
+}
+
+fn a_named_target() {
+    let host = host();
+    let bed = Bed::new(
+        "cache-target",
+        &[
+            ("Cargo.toml", &package("app", "[workspace]\n")),
+            ("src/main.rs", MAIN),
+            (".cargo/config.toml", &format!("[build]\ntarget = \"{host}\"\n")),
+        ],
+    );
+    Shape {
+        guarded: vec![(bed.built(&format!("{host}/debug/app")), "app")],
+        bed,
+        arguments: vec![],
+        holders: vec!["app:bin"],
+        source: ("src/main.rs", vec!["app:bin"]),
+        own: vec!["app:bin"],
+        shared: vec![],
+    }
+    .holds();
+}
+
+fn a_custom_profile() {
+    let more = "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\nstrip = true\n";
+    let bed = Bed::new("cache-profile", &[("Cargo.toml", &package("seven", more)), ("src/lib.rs", EXPORT)]);
+    let shape = Shape {
+        guarded: vec![(bed.built("dist/libseven.so"), "seven")],
+        bed,
+        arguments: vec!["--profile".to_owned(), "dist".to_owned()],
+        holders: vec!["seven:cdylib"],
+        source: ("src/lib.rs", vec!["seven:cdylib"]),
+        own: vec!["seven:cdylib"],
+        shared: vec!["seven:cdylib"],
+    };
+    shape.holds();
+    let _ = shape.guard(|call| call);
+    assert_eq!(sealed(&shape.guarded[0].0, "seven").manifest.profile, "dist");
+}
+
+/// A guard that another cudaguard left is made anew, and linked anew.
+fn what_another_version_left() {
+    let bed = workspace("cache-version", "");
+    let _ = bed.guard(["build"]).run().success();
+    let guards = bed.built("cudaguard/guards").join(host()).join("dev");
+    for component in ["app-0.1.0", "c-part-0.1.0"] {
+        cudaguard_tests::scratch::write(&guards.join(component).join("guard"), "of another version");
+    }
+    let outcome = bed.guard(["build", "-v"]).run().success();
+    assert_eq!(compiled(&outcome), set(&["app:bin", "c_part:cdylib"]));
+    let _ = sealed(&bed.built("debug/app"), "app");
+}
+
+/// `build.build-dir`: cargo's own files apart from what it hands over.
+fn a_build_folder_elsewhere() {
+    let bed = Bed::new(
+        "cache-build-dir",
+        &[
+            ("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")),
+            ("src/lib.rs", EXPORT),
+            (".cargo/config.toml", "[build]\nbuild-dir = \"elsewhere\"\ntarget-dir = \"handed over\"\n"),
+        ],
+    );
+    let library = bed.root.join("handed over/debug/libseven.so");
+    let _ = bed.cargo(["build"]).run().success();
+    assert!(notes(&library).is_empty());
+    let _ = bed.guard(["build"]).run().success();
+    let _ = sealed(&library, "seven");
+    let _ = bed.cargo(["build"]).run().success();
+    assert!(notes(&library).is_empty());
+}
+
+/// The wrapper is killed once the linker is done: whatever cargo hands on later is whole and sealed.
+fn killed_between_compiling_and_sealing() {
+    let bed = Bed::new("cache-killed", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let script = bed.beside("rustc-then-kill");
+    let text = "#!/bin/sh\n\"$@\" || exit\ncase \"$*\" in *'--crate-name app '*) kill -KILL $PPID;; esac\n";
+    executable(&script, text);
+    let outcome = bed.guard(["build"]).env("RUSTC_WORKSPACE_WRAPPER", &script).run();
+    assert_ne!(outcome.status(), Some(0), "{outcome}");
+    assert!(!bed.built("debug/app").exists(), "cargo hands nothing on");
+    let _ = bed.guard(["build"]).run().success();
+    let _ = sealed(&bed.built("debug/app"), "app");
+    assert!(Binary::read(&bed.built("debug/app")).is_ok_and(|binary| binary.damage.is_none()));
+}
+
+pub(crate) fn executable(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    cudaguard_tests::scratch::write(path, text);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+}
+
+pub(crate) fn host() -> String {
+    let said = Call::new("rustc").arg("-vV").run().success().stdout;
+    said.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()
+}

@@ -1,0 +1,301 @@
+//! What gets a guard, what does not, and under which linkers and options.
+
+use std::path::Path;
+
+use cudaguard_tests::{Call, Trial, skip, trial, trials};
+
+use crate::bed::{Bed, notes, package, sealed, summary};
+use crate::cache::{executable, host};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut all = trials![
+        programs_examples_and_c_libraries,
+        tests_build_scripts_and_macros_are_left_alone,
+        nothing_twice_with_embed,
+        a_linker_called_directly,
+        static_position_independent,
+        rust_libraries_shared,
+        another_machine,
+        a_target_without_elf,
+        no_c_compiler,
+    ];
+    for (name, options) in [
+        ("plain", &[][..]),
+        ("fat-lto", &["profile.dev.lto='fat'"]),
+        ("panic-abort", &["profile.dev.panic='abort'"]),
+        ("stripped", &["profile.dev.strip=true", "profile.dev.lto='thin'"]),
+        ("debug-packed", &["profile.dev.split-debuginfo='packed'"]),
+        ("debug-unpacked", &["profile.dev.split-debuginfo='unpacked'"]),
+        ("bfd", &["build.rustflags=['-Clink-arg=-fuse-ld=bfd', '-Clink-arg=-Wl,--gc-sections']"]),
+        ("gold", &["build.rustflags=['-Clink-arg=-fuse-ld=gold']"]),
+        ("lld", &["build.rustflags=['-Clink-arg=-fuse-ld=lld']"]),
+        ("mold", &["build.rustflags=['-Clink-arg=-fuse-ld=mold']"]),
+    ] {
+        all.push(trial(format!("linked: {name}"), move || linked(name, options)));
+    }
+    all
+}
+
+const LIB: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
+const MAIN: &str = "fn main() {\n    println!(\"ran {}\", std::env::args().count());\n}\n";
+
+fn everything(name: &str) -> Bed {
+    let more = "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n\
+                [[example]]\nname = \"c-example\"\ncrate-type = [\"cdylib\"]\n[workspace]\n";
+    Bed::new(
+        name,
+        &[
+            ("Cargo.toml", &package("app", more)),
+            ("src/lib.rs", LIB),
+            ("src/main.rs", MAIN),
+            ("examples/shown.rs", MAIN),
+            ("examples/c-example.rs", LIB),
+        ],
+    )
+}
+
+fn programs_examples_and_c_libraries() {
+    let bed = everything("injection-all");
+    let outcome = bed.guard(["build", "--all-targets"]).run().success();
+    for file in ["debug/app", "debug/libapp.so", "debug/examples/shown", "debug/examples/libc_example.so"] {
+        let _ = sealed(&bed.built(file), "app");
+    }
+    assert_eq!(summary(&outcome), "cudaguard: 4 of 4 targets guarded (no CUDA)");
+    assert_eq!(Call::new(bed.built("debug/app")).run().success().stdout, "ran 1\n");
+    assert_eq!(Call::new(bed.built("debug/examples/shown")).run().success().stdout, "ran 1\n");
+    // A library that is a guest in another program.
+    let script = "import ctypes, sys\nprint(ctypes.CDLL(sys.argv[1]).seven())\n";
+    let python = Call::new("python3").args(["-c", script]).arg(bed.built("debug/libapp.so")).run().success();
+    assert_eq!(python.stdout, "7\n");
+}
+
+fn tests_build_scripts_and_macros_are_left_alone() {
+    let bed = library_with_macro("injection-none");
+    let outcome = bed.guard(["test", "--workspace"]).run().success();
+    assert!(outcome.stdout.contains("test result: ok. 1 passed"), "{outcome}");
+    let mut seen = 0;
+    for folder in ["debug/deps", "debug/build"] {
+        for file in files(&bed.built(folder)) {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let harness = name.starts_with("plain-") || name.starts_with("owned_main-") || name.starts_with("in_tests-");
+            let ours = harness || name.starts_with("build-script-") || name.starts_with("libspell-");
+            if ours && cudaguard::binary::Binary::read(&file).is_ok_and(|binary| !binary.needed.is_empty()) {
+                assert!(notes(&file).is_empty(), "{}", file.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 4, "test harnesses, a test with its own main, a build script and a macro: {seen}");
+    assert!(!outcome.stderr.contains("cudaguard: "), "there was nothing to guard: {outcome}");
+}
+
+/// A library with a build script, a macro of its own workspace, tests inside and outside, and a documented example.
+pub(crate) fn library_with_macro(name: &str) -> Bed {
+    Bed::new(
+        name,
+        &[
+            ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"plain\", \"spell\"]\n"),
+            (
+                "plain/Cargo.toml",
+                &package(
+                    "plain",
+                    "build = \"build.rs\"\n[dependencies]\nspell = { path = \"../spell\" }\n\
+                     [[test]]\nname = \"owned_main\"\nharness = false\n",
+                ),
+            ),
+            ("plain/build.rs", "fn main() {\n    println!(\"cargo:rustc-env=FROM_SCRIPT=7\");\n}\n"),
+            (
+                "plain/src/lib.rs",
+                "//! ```\n//! assert_eq!(plain::seven(), 7);\n//! ```\nspell::seven!();\n\n#[test]\nfn inside() {\n    \
+                 assert_eq!(env!(\"FROM_SCRIPT\"), seven().to_string());\n}\n",
+            ),
+            ("plain/tests/in_tests.rs", "#[test]\nfn outside() {\n    assert_eq!(plain::seven(), 7);\n}\n"),
+            ("plain/tests/owned_main.rs", "fn main() {\n    assert_eq!(plain::seven(), 7);\n}\n"),
+            ("spell/Cargo.toml", &package("spell", "[lib]\nproc-macro = true\n")),
+            (
+                "spell/src/lib.rs",
+                "use proc_macro::TokenStream;\n\n#[proc_macro]\npub fn seven(_: TokenStream) -> TokenStream {\n    \
+                 \"pub fn seven() -> u32 { 7 }\".parse().unwrap()\n}\n",
+            ),
+        ],
+    )
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            all.extend(files(&entry.path()));
+        } else {
+            all.push(entry.path());
+        }
+    }
+    all
+}
+
+fn nothing_twice_with_embed() {
+    let project = cudaguard_tests::Project::guarded("injection-embed")
+        .file("src/lib.rs", LIB)
+        .file("src/main.rs", MAIN)
+        .file("src/bin/other.rs", "fn main() {\n    println!(\"{}\", injection_embed::seven());\n}\n");
+    let outcome = project.cudaguard(["build"]).run().success();
+    for name in ["injection-embed", "other"] {
+        let _ = sealed(&project.built(&format!("debug/{name}")), "injection-embed");
+    }
+    assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA)");
+    let again = project.cudaguard(["build", "-v"]).run().success();
+    assert!(!again.stderr.contains("Running `"), "nothing changed: {again}");
+    // A stamp that says otherwise makes the build script run again.
+    let cudnn = project.beside().join("cudnn");
+    cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
+    let _ = project.cudaguard(["build"]).env("CUDNN_PATH", &cudnn).run().success();
+    let header = cudnn.join("include/cudnn_version.h");
+    let text = std::fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
+    std::fs::write(&header, text).expect("it can be written");
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    std::fs::File::options().append(true).open(&header).and_then(|file| file.set_modified(long_ago)).expect("a time");
+    let outcome = project.cudaguard(["build", "-v"]).env("CUDNN_PATH", &cudnn).run().success();
+    assert!(outcome.stderr.contains("build-script-build`"), "older, but other: {outcome}");
+}
+
+fn linked(name: &str, options: &[&str]) {
+    if ["gold", "lld", "mold"].contains(&name) && !has(&format!("ld.{name}")) {
+        skip(format!("ld.{name} is not installed"));
+    }
+    let bed = everything(&format!("linked-{name}"));
+    let mut arguments = vec!["build".to_owned(), "--examples".to_owned(), "--bins".to_owned(), "--lib".to_owned()];
+    arguments.extend(options.iter().flat_map(|option| ["--config".to_owned(), (*option).to_owned()]));
+    let _ = bed.guard(&arguments).run().success();
+    for file in ["debug/app", "debug/libapp.so", "debug/examples/shown", "debug/examples/libc_example.so"] {
+        let _ = sealed(&bed.built(file), "app");
+    }
+    assert_eq!(Call::new(bed.built("debug/app")).run().success().stdout, "ran 1\n");
+}
+
+fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn a_linker_called_directly() {
+    if !has("ld.lld") {
+        skip("ld.lld is not installed");
+    }
+    let bed = Bed::new(
+        "injection-direct",
+        &[("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")), ("src/lib.rs", LIB)],
+    );
+    // Where the compiler driver would have looked.
+    let search = Call::new("cc").arg("-print-search-dirs").run().success().stdout;
+    let folders = search.lines().find_map(|line| line.strip_prefix("libraries: =")).expect("cc says where it looks");
+    let flags: Vec<String> = ["-Clinker=ld.lld".to_owned(), "-Clinker-flavor=ld.lld".to_owned()]
+        .into_iter()
+        .chain(folders.split(':').map(|folder| format!("-Clink-arg=-L{folder}")))
+        .collect();
+    let _ = bed.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")).run().success();
+    let _ = sealed(&bed.built("debug/libseven.so"), "seven");
+}
+
+fn static_position_independent() {
+    let bed = Bed::new("injection-static", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let target = host();
+    for flag in ["-Ctarget-feature=+crt-static", "-Ctarget-feature=+crt-static -Crelocation-model=static"] {
+        let _ = bed.guard(["build", "--target", &target]).env("RUSTFLAGS", flag).run().success();
+        let file = bed.built(&format!("{target}/debug/app"));
+        let _ = sealed(&file, "app");
+        assert_eq!(Call::new(&file).run().success().stdout, "ran 1\n", "{flag}");
+    }
+}
+
+fn rust_libraries_shared() {
+    let bed = Bed::new(
+        "injection-dylib",
+        &[
+            ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"app\", \"part\"]\n"),
+            ("app/Cargo.toml", &package("app", "[dependencies]\npart = { path = \"../part\" }\n")),
+            ("app/src/main.rs", "fn main() {\n    println!(\"{}\", part::word());\n}\n"),
+            ("part/Cargo.toml", &package("part", "[lib]\ncrate-type = [\"dylib\"]\n")),
+            ("part/src/lib.rs", "pub fn word() -> &'static str {\n    \"ran\"\n}\n"),
+        ],
+    );
+    let outcome = bed.guard(["run", "-p", "app"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
+    assert_eq!(outcome.stdout, "ran\n");
+    let _ = sealed(&bed.built("debug/app"), "app");
+    assert!(notes(&bed.built("debug/libpart.so")).is_empty());
+}
+
+/// A compiler for another target, of which no standard library is at hand: it answers as the real one, and compiles the
+/// `main.c` beside it with the target's C compiler, with whatever objects it is given.
+fn foreign(bed: &Bed, compile: &str) -> std::path::PathBuf {
+    let script = bed.beside("rustc");
+    let text = format!(
+        r#"#!/bin/bash
+case " $* " in *" --print"*|*" -vV "*) exec rustc "$@";; esac
+name= out= extra= objects=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --crate-name) name=$2; shift;;
+        --out-dir) out=$2; shift;;
+        -C) case $2 in extra-filename=*) extra=${{2#*=}};; link-arg=*) objects="$objects ${{2#*=}}";; esac; shift;;
+    esac
+    shift
+done
+file="$out/$name$extra"
+{compile} || exit
+printf '%s: src/main.rs\n\nsrc/main.rs:\n' "$file.d" > "$file.d"
+"#
+    );
+    executable(&script, &text);
+    script
+}
+
+fn another_machine() {
+    if !has("aarch64-linux-gnu-gcc") {
+        skip("no C compiler for aarch64 is installed");
+    }
+    let bed = Bed::new("injection-aarch64", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    bed.write("main.c", "#include <stdio.h>\nint main(void) { puts(\"ran\"); return 0; }\n");
+    let rustc = foreign(&bed, "aarch64-linux-gnu-gcc main.c $objects -ldl -o \"$file\"");
+    let target = "aarch64-unknown-linux-gnu";
+    let outcome = bed.guard(["build", "--target", target]).env("RUSTC", &rustc).run().success();
+    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
+    let file = bed.built(&format!("{target}/debug/app"));
+    assert_eq!(sealed(&file, "app").manifest.target, target);
+    let binary = cudaguard::binary::Binary::read(&file).expect("an ELF file");
+    assert_eq!(binary.machine, cudaguard::elf::machine::AARCH64);
+    if has("qemu-aarch64") {
+        let ran = Call::new("qemu-aarch64").args(["-L", "/usr/aarch64-linux-gnu"]).arg(&file).run().success();
+        assert_eq!(ran.stdout, "ran\n");
+        // cargo's own runner stays what it is.
+        let outcome = bed
+            .guard(["run", "--target", target])
+            .env("RUSTC", &rustc)
+            .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu")
+            .run()
+            .success();
+        assert_eq!(outcome.stdout, "ran\n");
+    }
+}
+
+fn a_target_without_elf() {
+    let bed = Bed::new("injection-wasm", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let rustc = foreign(&bed, "printf 'no ELF' > \"$file.wasm\"; file=\"$out/$name\"");
+    let call = || bed.guard(["build", "--target", "wasm32-unknown-unknown"]).env("RUSTC", &rustc);
+    let outcome = call().run().success();
+    assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded");
+    assert!(outcome.stderr.contains("  not guarded: app: "), "{outcome}");
+    assert!(outcome.stderr.contains("wasm32-unknown-unknown"), "{outcome}");
+}
+
+fn no_c_compiler() {
+    let bed = Bed::new("injection-no-cc", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let call = || bed.guard(["build"]).env("CC", "/nowhere/cc");
+    let outcome = call().run().success();
+    assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded");
+    assert!(outcome.stderr.contains("/nowhere/cc"), "{outcome}");
+    assert_eq!(Call::new(bed.built("debug/app")).run().success().stdout, "ran 1\n");
+    assert_eq!(summary(&call().run().success()), "cudaguard: 0 of 1 target guarded", "said each time");
+    let outcome = bed.guard(["build"]).run().success();
+    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)", "a compiler has come");
+    let _ = sealed(&bed.built("debug/app"), "app");
+}

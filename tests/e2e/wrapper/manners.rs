@@ -1,0 +1,302 @@
+//! Good manners towards cargo: other wrappers, its output, its status, its configuration.
+
+use std::fs;
+
+use cudaguard_tests::{Outcome, Scratch, Trial, skip, trials};
+
+use crate::bed::{Bed, cargo, compiled, notes, package, sealed, set, summary};
+use crate::cache::executable;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        wrappers_are_chained,
+        a_wrapper_by_configuration,
+        a_wrapper_that_changes,
+        every_message_format,
+        quiet,
+        cargos_status,
+        cargos_death,
+        inside_itself,
+        variables_of_the_configuration,
+        a_folder_with_blanks,
+        a_target_folder_that_cannot_be_written,
+        a_full_disk,
+        release_errors_stop_before_cargo,
+        a_policy_that_cannot_be_read,
+        equal_trees_give_equal_programs,
+    ]
+}
+
+const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
+
+fn program(name: &str) -> Bed {
+    Bed::new(name, &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)])
+}
+
+/// A wrapper that writes down what it was called with.
+fn wrapper(bed: &Bed, name: &str) -> std::path::PathBuf {
+    let script = bed.beside(name);
+    executable(&script, "#!/bin/sh\nprintf '%s\\n' \"$*\" >> \"$0.log\"\nexec \"$@\"\n");
+    script
+}
+
+fn log(script: &std::path::Path) -> String {
+    fs::read_to_string(script.with_extension("log")).unwrap_or_default()
+}
+
+fn wrappers_are_chained() {
+    let bed = program("chain");
+    let (outer, inner) = (wrapper(&bed, "outer"), wrapper(&bed, "inner"));
+    let call = || bed.guard(["build", "-v"]).env("RUSTC_WRAPPER", &outer).env("RUSTC_WORKSPACE_WRAPPER", &inner);
+    let _ = call().run().success();
+    let _ = sealed(&bed.built("debug/app"), "app");
+    let line = |log: &str| log.lines().find(|line| line.contains("--crate-name app ")).unwrap_or_default().to_owned();
+    assert!(line(&log(&outer)).contains("cargo-cudaguard "), "the outer one calls ours: {}", log(&outer));
+    let seen = line(&log(&inner));
+    assert!(seen.contains("rustc --crate-name app ") && seen.contains("link-arg="), "ours calls the inner one: {seen}");
+    assert_eq!(compiled(&call().run().success()), set(&[]), "nothing changed");
+}
+
+fn a_wrapper_by_configuration() {
+    let bed = program("chain-config");
+    let inner = wrapper(&bed, "inner");
+    bed.write(".cargo/config.toml", format!("[build]\nrustc-workspace-wrapper = '{}'\n", inner.display()));
+    let _ = bed.guard(["build"]).run().success();
+    let _ = sealed(&bed.built("debug/app"), "app");
+    assert!(log(&inner).contains("--crate-name app "), "{}", log(&inner));
+}
+
+/// cargo keeps apart what different wrappers made; so do we with those inside ours.
+fn a_wrapper_that_changes() {
+    let bed = program("chain-change");
+    let (one, other) = (wrapper(&bed, "one"), wrapper(&bed, "other"));
+    let call = |script| bed.guard(["build", "-v"]).env("RUSTC_WORKSPACE_WRAPPER", script).run().success();
+    assert_eq!(compiled(&call(&one)), set(&["app:bin"]));
+    assert_eq!(compiled(&call(&other)), set(&["app:bin"]));
+    assert_eq!(compiled(&bed.guard(["build", "-v"]).run().success()), set(&["app:bin"]));
+    assert_eq!(compiled(&call(&one)), set(&[]));
+}
+
+/// What cargo says, with hashes, times and the folder taken out.
+fn same(text: &str, bed: &Bed) -> String {
+    let text = text.replace(&bed.root.display().to_string(), "<tree>");
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let mut kept = String::new();
+        let mut rest = line;
+        while let Some(at) = rest.find('-') {
+            let (before, after) = rest.split_at(at + 1);
+            kept.push_str(before);
+            let hash = after.chars().take_while(char::is_ascii_hexdigit).count();
+            if hash == 16 {
+                kept.push_str("<hash>");
+                rest = &after[16..];
+            } else {
+                rest = after;
+            }
+        }
+        kept.push_str(rest);
+        if let Some((said, _)) = kept.split_once(" target(s) in ") {
+            kept = format!("{said} target(s)");
+        }
+        lines.push(kept);
+    }
+    lines.join("\n")
+}
+
+fn every_message_format() {
+    let text = "fn main() {\n    let unused = 1;\n    println!(\"ran\");\n}\n";
+    for format in ["human", "short", "json", "json-diagnostic-short", "json-diagnostic-rendered-ansi", "json-render-diagnostics"]
+    {
+        let bed = |name: &str| {
+            let bed = program(&format!("format-{name}"));
+            bed.write("src/main.rs", text);
+            bed
+        };
+        let (plain, guarded) = (bed("plain"), bed("guarded"));
+        let words = ["build", "--message-format", format];
+        let by_cargo = plain.cargo(words).run().success();
+        let by_us = guarded.guard(words).run().success();
+        assert_eq!(same(&by_us.stdout, &guarded), same(&by_cargo.stdout, &plain), "{format}: stdout");
+        let ours: String = same(&by_us.clean_stderr(), &guarded);
+        let expected = same(&by_cargo.clean_stderr(), &plain) + "\ncudaguard: 1 of 1 target guarded (no CUDA)";
+        assert_eq!(ours.trim(), expected.trim(), "{format}: stderr, and one line of ours at the end");
+    }
+}
+
+fn quiet() {
+    let bed = program("quiet");
+    for (words, variable) in [(&["build", "-q"][..], None), (&["build"], Some(("CARGO_TERM_QUIET", "true")))] {
+        let mut call = bed.guard(words);
+        if let Some((name, value)) = variable {
+            call = call.env(name, value);
+        }
+        let outcome = call.run().success();
+        assert_eq!((outcome.stdout.as_str(), outcome.clean_stderr().as_str()), ("", ""));
+    }
+    let _ = sealed(&bed.built("debug/app"), "app");
+}
+
+fn cargos_status() {
+    let bed = program("status");
+    let same_as_cargo = |words: &[&str]| {
+        let (ours, cargos) = (bed.guard(words).run(), bed.cargo(words).run());
+        assert_eq!(ours.status(), cargos.status(), "{ours}\n{cargos}");
+        ours
+    };
+    let _ = same_as_cargo(&["build", "--no-such-option"]);
+    let _ = same_as_cargo(&["build", "--help"]);
+    bed.write("src/main.rs", "fn main() { std::process::exit(41) }\n");
+    assert_eq!(same_as_cargo(&["run"]).status(), Some(41));
+    assert_eq!(same_as_cargo(&["run", "--", "--release", "-q"]).status(), Some(41));
+    bed.change("src/main.rs", "fn main() { no_such_thing() }\n");
+    let outcome = same_as_cargo(&["build"]);
+    assert!(!outcome.stderr.contains("cudaguard: "), "nothing was built, nothing is summed up: {outcome}");
+    let outcome = bed.guard(["build", "--manifest-path", "nowhere/Cargo.toml"]).run().expect(2);
+    assert!(outcome.stderr.contains("nowhere/Cargo.toml"), "{outcome}");
+}
+
+/// cargo dies by a signal: so do we.
+fn cargos_death() {
+    let bed = program("death");
+    let fake = bed.beside("cargo");
+    let text = format!(
+        "#!/bin/sh\ncase $1 in metadata) exec {:?} \"$@\";; esac\nkill -TERM $$\nsleep 60\n",
+        cargo().to_string_lossy()
+    );
+    executable(&fake, &text);
+    let outcome = bed.guard(["build"]).env("CARGO", &fake).run();
+    assert_eq!(outcome.signal(), Some(15), "{outcome}");
+}
+
+/// A build script or a test that calls cargo, or us, for a project of its own.
+fn inside_itself() {
+    let bed = program("nested");
+    let inner = program("nested-inner");
+    let guard = cudaguard_tests::command::path();
+    let script = format!(
+        "use std::process::Command;\nfn main() {{\n    for program in [\"cargo\", {guard:?}] {{\n        let status = \
+         Command::new(program).args([\"build\", \"--target-dir\"]).arg(format!(\"by-{{}}\", program.len()))\n            \
+         .current_dir({:?}).status().unwrap();\n        assert!(status.success());\n    }}\n}}\n",
+        inner.root
+    );
+    bed.write("build.rs", script);
+    let _ = bed.guard(["build"]).run().success();
+    let _ = sealed(&bed.built("debug/app"), "app");
+    assert!(notes(&inner.root.join("by-5/debug/app")).is_empty(), "plain cargo on another project guards nothing");
+    let _ = sealed(&inner.root.join(format!("by-{}/debug/app", guard.as_os_str().len())), "app");
+}
+
+fn variables_of_the_configuration() {
+    let bed = program("config-env");
+    let cudnn = bed.root.join("cudnn");
+    cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
+    bed.write(".cargo/config.toml", "[env]\nCUDNN_PATH = { value = \"cudnn\", relative = true }\nCUDAARCHS = \"90\"\n");
+    let _ = bed.guard(["build"]).run().success();
+    let note = sealed(&bed.built("debug/app"), "app");
+    let declared: Vec<String> = note.manifest.declared.iter().map(ToString::to_string).collect();
+    assert!(declared.contains(&"sm_90".to_owned()), "{declared:?}");
+    assert_eq!(compiled(&bed.guard(["build", "-v"]).run().success()), set(&[]));
+}
+
+fn a_folder_with_blanks() {
+    let scratch = Scratch::new("ein Ordner mit größeren Lücken");
+    let root = scratch.join("tree");
+    cudaguard_tests::scratch::write(&root.join("Cargo.toml"), package("app", "[workspace]\n"));
+    cudaguard_tests::scratch::write(&root.join("src/main.rs"), MAIN);
+    let call = |words: &[&str]| -> Outcome {
+        cudaguard_tests::command::call(words).dir(&root).env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run()
+    };
+    let _ = call(&["build"]).success();
+    let _ = sealed(&root.join("target/debug/app"), "app");
+    assert_eq!(compiled(&call(&["build", "-v"]).success()), set(&[]), "the guard's path is read back as one");
+    assert_eq!(call(&["run"]).success().stdout, "ran\n");
+    // The command itself in such a folder: a runner by variable could not name it.
+    let copy = scratch.join("a copy");
+    fs::copy(cudaguard_tests::command::path(), &copy).expect("a program can be copied");
+    let outcome = cudaguard_tests::Call::new(&copy)
+        .args(["run", "--", "word"])
+        .dir(&root)
+        .env("CARGO", cargo())
+        .env("CARGO_NET_OFFLINE", "true")
+        .run()
+        .success();
+    assert_eq!(outcome.stdout, "ran\n");
+}
+
+fn a_target_folder_that_cannot_be_written() {
+    let bed = program("read-only");
+    bed.write("target/cudaguard", "a file where a folder should be");
+    let outcome = bed.guard(["build"]).run().expect(2);
+    assert!(outcome.stderr.contains("target/cudaguard"), "the place is named: {outcome}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
+}
+
+fn a_full_disk() {
+    let full = std::path::Path::new("/dev/full");
+    if !full.exists() {
+        skip("there is no /dev/full");
+    }
+    let bed = program("full");
+    let _ = bed.guard(["build"]).run().success();
+    let script = format!("{} inspect target/debug/app > /dev/full", cudaguard_tests::command::path().display());
+    let outcome = cudaguard_tests::Call::new("sh").args(["-c", &script]).dir(&bed.root).run().expect(2);
+    assert!(outcome.stderr.contains("No space left"), "{outcome}");
+}
+
+/// Stand-ins of a cuDNN whose headers and library disagree: a finding that everyone understands.
+fn mixed_cudnn(bed: &Bed) -> std::path::PathBuf {
+    let cudnn = bed.beside("cudnn");
+    cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
+    let header = cudnn.join("include/cudnn_version.h");
+    let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
+    fs::write(&header, text.replace("90100", "90400")).expect("it can be written");
+    cudnn
+}
+
+fn release_errors_stop_before_cargo() {
+    let bed = Bed::new(
+        "stops",
+        &[
+            ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"strict\", \"lax\"]\n"),
+            ("strict/Cargo.toml", &package("strict", "")),
+            ("strict/src/main.rs", MAIN),
+            ("lax/Cargo.toml", &package("lax", "")),
+            ("lax/src/main.rs", MAIN),
+            ("lax/cudaguard.toml", "[build]\nrelease = \"warn\"\n"),
+        ],
+    );
+    let cudnn = mixed_cudnn(&bed);
+    let build = |words: &[&str]| bed.guard(words).env("CUDNN_PATH", &cudnn).run();
+    let outcome = build(&["build", "--release"]).expect(1);
+    assert!(outcome.stderr.contains("error[CG110]"), "{outcome}");
+    assert!(!outcome.stderr.contains("Compiling"), "cargo was not started: {outcome}");
+    let outcome = build(&["build", "--release", "-p", "lax"]).success();
+    assert!(outcome.stderr.contains("warning[CG110]"), "only what is built is judged: {outcome}");
+    let outcome = build(&["build"]).success();
+    assert_eq!(outcome.stderr.matches("[CG110]").count(), 1, "said once for both: {outcome}");
+    assert_eq!(summary(&outcome), "cudaguard: 2 of 2 targets guarded (no CUDA)");
+}
+
+fn a_policy_that_cannot_be_read() {
+    let bed = program("policy");
+    bed.write("cudaguard.toml", "[cudnn]\nrequires = \"9\"\n");
+    let outcome = bed.guard(["build"]).run().expect(2);
+    assert!(outcome.stderr.contains("cudaguard.toml") && outcome.stderr.contains("requires"), "{outcome}");
+}
+
+/// Two folders, one tree: the wrapper's path must not show in the program.
+fn equal_trees_give_equal_programs() {
+    let build = |name: &str| {
+        let bed = program(name);
+        let flags = format!("--remap-path-prefix={}=/tree", bed.root.display());
+        let _ = bed.guard(["build", "--release"]).env("RUSTFLAGS", flags).run().success();
+        fs::read(bed.built("release/app")).expect("it was built")
+    };
+    let note = |bytes: &[u8]| {
+        let mark = b"cudagrd\0";
+        let at = bytes.windows(mark.len()).position(|window| window == mark).expect("a note");
+        bytes[at..at + 4096].to_vec()
+    };
+    assert!(note(&build("equal-one")) == note(&build("equal-other-and-longer")), "the notes differ");
+}

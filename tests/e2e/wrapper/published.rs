@@ -1,0 +1,120 @@
+//! Published programs and crates, unchanged: guarded and run. Fetched once through cargo, kept under `target/`.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Outcome, Trial, command, parts, places, scratch, skip, trials};
+
+use crate::bed::{cargo, package, sealed, summary};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![hexyl_without_cuda, cudarc_linked, cudarc_loading, cust_driver]
+}
+
+/// A folder that outlives the trial, so that a crate from elsewhere is compiled once.
+fn kept(name: &str) -> PathBuf {
+    places::target().join("published").join(name)
+}
+
+fn settled(call: Call, cuda: Option<&Path>) -> Call {
+    let call = call.env("CARGO", cargo()).env("CARGO_TERM_COLOR", "never");
+    let Some(root) = cuda else { return call };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(root.join("bin")).chain(std::env::split_paths(&path));
+    call.env("PATH", std::env::join_paths(folders).expect("folders")).env("CUDA_HOME", root).env("CUDA_PATH", root)
+}
+
+/// Without network, and not fetched yet, there is nothing to try.
+fn fetched(outcome: Outcome) -> Outcome {
+    let alone = ["failed to download", "Could not resolve host", "failed to get", "no matching package", "spurious network"];
+    if outcome.status() != Some(0) && alone.iter().any(|text| outcome.stderr.contains(text)) {
+        skip(format!("the crate cannot be fetched: {}", outcome.stderr.lines().next_back().unwrap_or_default()));
+    }
+    outcome.success()
+}
+
+/// A package with these dependencies and this program, built guarded.
+fn build(name: &str, dependencies: &str, main: &str, cuda: &Path) -> (PathBuf, Outcome) {
+    let root = kept(name);
+    let settle = |file: &str, content: &str| {
+        let path = root.join(file);
+        if std::fs::read_to_string(&path).ok().as_deref() != Some(content) {
+            scratch::write(&path, content);
+        }
+    };
+    settle("Cargo.toml", &package(name, &format!("[dependencies]\n{dependencies}\n[workspace]\n")));
+    settle("src/main.rs", main);
+    let call = settled(command::call(["build"]), Some(cuda)).dir(&root);
+    let outcome = fetched(call.run());
+    (root.join("target/debug").join(name), outcome)
+}
+
+fn hexyl_without_cuda() {
+    let (target, root) = (kept("hexyl-target"), kept("hexyl-root"));
+    let words: [&OsStr; 9] = [
+        "install".as_ref(),
+        "hexyl".as_ref(),
+        "--version".as_ref(),
+        "=0.16.0".as_ref(),
+        "--locked".as_ref(),
+        "--force".as_ref(),
+        "--root".as_ref(),
+        root.as_os_str(),
+        "--debug".as_ref(),
+    ];
+    let call = settled(command::call(words), None).env("CARGO_TARGET_DIR", &target);
+    let outcome = fetched(call.run());
+    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
+    let program = root.join("bin/hexyl");
+    let note = sealed(&program, "hexyl");
+    assert!(note.manifest.toolkit.is_none() && note.manifest.cudnn.is_none() && note.manifest.requires.is_empty());
+    let said = Call::new(&program).args(["--color=never", "--border=none", "-n", "4"]).arg(&program).run().success();
+    assert!(said.stdout.contains("7f 45 4c 46"), "{said}");
+    assert!(said.stderr.is_empty(), "{said}");
+}
+
+/// What a program of the driver's API does where the driver is and a GPU is not.
+const CUDARC: &str = "fn main() {\n    match cudarc::driver::result::init() {\n        Ok(()) => println!(\"a GPU\"),\n        \
+                      Err(error) => println!(\"no GPU: {error:?}\"),\n    }\n}\n";
+
+fn cudarc_linked() {
+    let cuda = parts::cuda("13.0");
+    let features = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
+                    \"cuda-version-from-build-system\", \"dynamic-linking\"] }";
+    let (program, outcome) = build("cudarc-linked", features, CUDARC, &cuda);
+    assert!(summary(&outcome).contains("1 of 1 target guarded (CUDA 13.0"), "{outcome}");
+    let note = sealed(&program, "cudarc-linked");
+    assert_eq!(note.manifest.toolkit.map(|version| (version.major, version.minor)), Some((13, 0)));
+    let driver = parts::driver("535");
+    let said = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run().success();
+    assert!(said.stdout.contains("GPU"), "it starts, and says itself what it finds: {said}");
+    // Without the driver's library the loader would say it: so do we, before.
+    let outcome = command::call(["exec", "--"]).arg(&program).env_remove("LD_LIBRARY_PATH").run();
+    if outcome.status() != Some(0) {
+        let outcome = outcome.expect(78);
+        assert!(outcome.stderr.contains("libcuda.so.1"), "{outcome}");
+    }
+}
+
+fn cudarc_loading() {
+    let cuda = parts::cuda("13.0");
+    let features = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
+                    \"cuda-version-from-build-system\", \"dynamic-loading\"] }";
+    let (program, _) = build("cudarc-loading", features, CUDARC, &cuda);
+    let _ = sealed(&program, "cudarc-loading");
+    let driver = parts::driver("535");
+    let said = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run();
+    // An old driver lacks symbols of 13.0, and cudarc panics by itself then: whatever it does, the guard lets it.
+    assert_ne!(said.status(), Some(78), "{said}");
+}
+
+fn cust_driver() {
+    let cuda = parts::cuda("13.0");
+    let main = "fn main() {\n    match cust::quick_init() {\n        Ok(_) => println!(\"a GPU\"),\n        \
+                Err(error) => println!(\"no GPU: {error:?}\"),\n    }\n}\n";
+    let (program, _) = build("cust-driver", "cust = \"=0.3.2\"", main, &cuda);
+    let _ = sealed(&program, "cust-driver");
+    let driver = parts::driver("535");
+    let said = Call::new(&program).env("LD_LIBRARY_PATH", &driver).run().success();
+    assert!(said.stdout.contains("GPU"), "{said}");
+}

@@ -1,0 +1,220 @@
+//! The verbs: `run`, `test`, `install`, `check`, `inspect`, `exec`, `explain`, and the help.
+
+use std::fs;
+
+use cudaguard_tests::{Call, Trial, command, snapshot, stand_in, trials};
+
+use crate::bed::{Bed, notes, package, sealed, summary};
+use crate::injection::library_with_macro;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        help,
+        install_by_path,
+        a_library_tested,
+        programs_are_started_with_their_arguments,
+        what_the_loader_would_die_of,
+        a_runner_of_the_projects_own,
+        exec_becomes_the_program,
+        check_tells_and_judges,
+        inspect_without_a_manifest,
+        inspect_every_kind_of_file,
+        explain,
+    ]
+}
+
+const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
+                    println!(\"ran {words:?}\");\n}\n";
+
+fn program(name: &str) -> Bed {
+    Bed::new(name, &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)])
+}
+
+fn help() {
+    for (name, words) in [
+        ("help", &["cudaguard", "--help"][..]),
+        ("help-check", &["cudaguard", "check", "--help"]),
+        ("help-inspect", &["cudaguard", "inspect", "--help"]),
+        ("help-exec", &["cudaguard", "exec", "--help"]),
+        ("help-explain", &["cudaguard", "explain", "--help"]),
+    ] {
+        snapshot::check(&format!("wrapper/{name}"), &command::call(words).run().success().stdout);
+    }
+    assert!(command::call(["--version"]).run().success().stdout.starts_with("cargo-cudaguard "));
+    let _ = command::call(["no-such-verb"]).run().expect(2);
+    let by_name = command::call(["--help"]).run().success().stdout;
+    assert!(by_name.contains("Usage: cargo-cudaguard <COMMAND>"), "{by_name}");
+}
+
+fn install_by_path() {
+    let bed = program("install");
+    let root = bed.beside("root");
+    let outcome = bed.guard(["install", "--path", ".", "--root"].iter().map(std::ffi::OsStr::new).chain([root.as_os_str()]));
+    let outcome = outcome.run().success();
+    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
+    let note = sealed(&root.join("bin/app"), "app");
+    assert_eq!(note.manifest.profile, "release");
+    assert_eq!(Call::new(root.join("bin/app")).arg("x").run().success().stdout, "ran [\"x\"]\n");
+}
+
+fn a_library_tested() {
+    let bed = library_with_macro("tested");
+    let (ours, cargos) = (bed.guard(["test"]).run().success(), bed.cargo(["test"]).run().success());
+    let results = |text: &str| -> Vec<String> {
+        let kept = text.lines().filter(|line| line.starts_with("test "));
+        kept.map(|line| line.split("; finished in").next().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(results(&ours.stdout), results(&cargos.stdout), "{ours}\n{cargos}");
+    assert!(results(&ours.stdout).len() >= 3, "{ours}");
+}
+
+fn programs_are_started_with_their_arguments() {
+    let bed = program("started");
+    let outcome = bed.guard(["run", "--release", "--", "--quiet", "two words"]).run().success();
+    assert_eq!(outcome.stdout, "ran [\"--quiet\", \"two words\"]\n");
+    assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
+    let at = |text: &str| outcome.stderr.find(text).unwrap_or_else(|| panic!("{text}: {outcome}"));
+    assert!(at("Finished") < at("cudaguard: ") && at("cudaguard: ") < at("Running"), "{outcome}");
+    // Nothing of the build is left in the program's environment.
+    bed.change("src/main.rs", "fn main() {\n    for (name, _) in std::env::vars() {\n        println!(\"{name}\");\n    }\n}\n");
+    let names = bed.guard(["run", "-q"]).run().success().stdout;
+    for name in names.lines() {
+        assert!(!name.starts_with("CUDAGUARD") && !name.contains("WRAPPER"), "{name}");
+    }
+}
+
+/// A program linked to a library that is not there when it starts.
+fn orphan(name: &str) -> Bed {
+    let bed = Bed::new(
+        name,
+        &[
+            ("Cargo.toml", &package("app", "[workspace]\n")),
+            ("src/main.rs", "extern \"C\" {\n    fn gone() -> u64;\n}\nfn main() {\n    println!(\"ran {}\", unsafe { gone() });\n}\n"),
+            ("build.rs", "fn main() {\n    println!(\"cargo:rustc-link-search=native=lib\");\n    println!(\"cargo:rustc-link-lib=gone\");\n}\n"),
+        ],
+    );
+    let _ = stand_in::shared_library("libgone.so.7").answers("gone", 7).make(&bed.root.join("lib/libgone.so"));
+    bed
+}
+
+fn what_the_loader_would_die_of() {
+    let bed = orphan("orphan");
+    let outcome = bed.guard(["run"]).run().expect(78);
+    assert!(outcome.stderr.contains("CG210") && outcome.stderr.contains("libgone.so.7"), "{outcome}");
+    assert!(outcome.stdout.is_empty(), "{outcome}");
+    let there = bed.root.join("lib");
+    let outcome = bed.guard(["run"]).env("LD_LIBRARY_PATH", &there).run().success();
+    assert_eq!(outcome.stdout, "ran 7\n");
+    let outcome = bed.guard(["exec", "--", "target/debug/app"]).run().expect(78);
+    assert!(outcome.stderr.contains("libgone.so.7"), "{outcome}");
+    // Switched off, the loader has the word.
+    let _ = bed.guard(["exec", "--", "target/debug/app"]).env("CUDAGUARD", "off").run().expect(127);
+}
+
+fn a_runner_of_the_projects_own() {
+    let bed = program("runner");
+    let runner = bed.beside("runner");
+    crate::cache::executable(&runner, "#!/bin/sh\nprintf 'by runner: '\nexec \"$@\"\n");
+    let host = crate::cache::host();
+    for text in [
+        format!("[target.{host}]\nrunner = ['{}']\n", runner.display()),
+        format!("[target.'cfg(all(unix, not(windows)))']\nrunner = '{}'\n", runner.display()),
+    ] {
+        bed.write(".cargo/config.toml", &text);
+        let outcome = bed.guard(["run", "x"]).run().success();
+        assert_eq!(outcome.stdout, "by runner: ran [\"x\"]\n", "{text}");
+    }
+}
+
+fn exec_becomes_the_program() {
+    let bed = program("exec");
+    let _ = bed.guard(["build"]).run().success();
+    let outcome = bed.guard(["exec", "--", "target/debug/app", "-q", "--json"]).run().success();
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran [\"-q\", \"--json\"]\n", ""));
+    assert_eq!(command::call(["exec", "--", "sh", "-c", "exit 9"]).run().status(), Some(9));
+    assert_eq!(command::call(["exec", "--", "sh", "-c", "kill -TERM $$"]).run().signal(), Some(15));
+    let outcome = command::call(["exec", "--", "/no/such/program"]).run().expect(2);
+    assert!(outcome.stderr.contains("/no/such/program"), "{outcome}");
+}
+
+fn check_tells_and_judges() {
+    let bed = program("check");
+    let outcome = bed.guard(["check"]).run().success();
+    assert!(outcome.stdout.starts_with("app 0.1.0 for ") && outcome.stderr.is_empty(), "{outcome}");
+    let cudnn = bed.beside("cudnn");
+    stand_in::cudnn(&cudnn, (9, 1, 0));
+    let header = cudnn.join("include/cudnn_version.h");
+    let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
+    fs::write(&header, text.replace("90100", "90400")).expect("it can be written");
+    let check = |words: &[&str]| bed.guard(words).env("CUDNN_PATH", &cudnn).run();
+    assert!(check(&["check"]).success().stderr.contains("warning[CG110]"));
+    assert!(check(&["check", "--release"]).expect(1).stderr.contains("error[CG110]"));
+    let outcome = check(&["check", "--json", "-r"]).expect(1);
+    let value: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON alone on stdout");
+    let finding = &value["findings"][0];
+    for key in ["code", "severity", "component", "subject", "message", "hint"] {
+        assert!(finding[key].is_string(), "{key}: {value}");
+    }
+    assert_eq!((finding["code"].as_str(), finding["component"].as_str()), (Some("CG110"), Some("app 0.1.0")));
+    assert_eq!(value["packages"][0]["cudnn"]["version"], "9.4.0");
+    assert!(!bed.built("").exists(), "nothing is built, nothing is written");
+    let _ = bed.guard(["check", "--no-such-option"]).run().expect(2);
+}
+
+fn inspect_without_a_manifest() {
+    let bed = program("inspect-none");
+    let _ = bed.cargo(["build"]).run().success();
+    let outcome = bed.guard(["inspect", "target/debug/app"]).run().expect(2);
+    assert!(outcome.stderr.contains("no manifest"), "{outcome}");
+    assert!(outcome.stdout.contains("target/debug/app: executable"), "what there is is shown: {outcome}");
+    let outcome = bed.guard(["inspect", "--json", "target/debug/app"]).run().expect(2);
+    let value: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(value["components"], serde_json::json!([]));
+    for file in ["Cargo.toml", "nowhere", "src"] {
+        let outcome = bed.guard(["inspect", file]).run().expect(2);
+        assert!(outcome.stderr.contains(file) && outcome.stdout.is_empty(), "{outcome}");
+    }
+}
+
+fn inspect_every_kind_of_file() {
+    let bed = Bed::new(
+        "inspect-kinds",
+        &[
+            ("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n[workspace]\n")),
+            ("src/lib.rs", "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n"),
+            ("src/main.rs", "fn main() {\n    println!(\"{}\", seven::seven());\n}\n"),
+        ],
+    );
+    let _ = bed.guard(["build"]).run().success();
+    let object = bed.built("cudaguard/guards").join(crate::cache::host()).join("dev/seven-0.1.0/cudaguard-note.o");
+    let archive = bed.beside("libguard.a");
+    let _ = Call::new("ar").arg("rcs").arg(&archive).arg(&object).run().success();
+    for (file, kind) in [
+        (bed.built("debug/seven"), "executable"),
+        (bed.built("debug/libseven.so"), "shared library"),
+        (object, "object"),
+        (archive, "static archive"),
+    ] {
+        assert_eq!(notes(&file).len(), 1, "{}", file.display());
+        let text = command::call(["inspect"]).arg(&file).run().success().stdout;
+        assert!(text.contains(kind) && text.contains("component seven 0.1.0"), "{text}");
+        let json = command::call(["inspect", "--json"]).arg(&file).run().success().stdout;
+        let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(value["kind"], kind);
+        assert_eq!(value["components"][0]["component"]["name"], "seven");
+        assert!(value["kernels"]["entries"].is_array() && value["kernels"]["covers"].is_array(), "{value}");
+        assert!(value["needed"].is_array(), "{value}");
+    }
+}
+
+fn explain() {
+    snapshot::check("wrapper/explain-cg202", &command::call(["explain", "cg202"]).run().success().stdout);
+    let list = command::call(["explain"]).run().success().stdout;
+    for code in cudaguard::finding::Code::ALL {
+        assert!(list.contains(&code.to_string()), "{code}");
+        let text = command::call(["explain", &code.to_string()]).run().success().stdout;
+        assert!(text.contains(code.title()) && text.contains("What to do"), "{text}");
+    }
+    let outcome = command::call(["explain", "CG999"]).run().expect(2);
+    assert!(outcome.stderr.contains("CG999"), "{outcome}");
+}
