@@ -142,7 +142,10 @@ struct Archs {
     rows: Vec<ArchRow>,
     families: Vec<Vec<Cc>>,
     renamed: Vec<(Cc, Cc)>,
-    gpus: Vec<(Cc, Vec<String>)>,
+}
+
+struct Gpus {
+    products: Vec<(Cc, Vec<String>)>,
     chips: Vec<(Cc, Vec<String>)>,
 }
 
@@ -171,6 +174,7 @@ struct CudnnTable {
 
 /// The compiled-in texts: (file, text).
 const ARCHS: (&str, &str) = ("archs.toml", include_str!("../data/archs.toml"));
+const GPUS: (&str, &str) = ("gpus.toml", include_str!("../data/gpus.toml"));
 const TOOLKITS: (&str, &str) = ("toolkits.toml", include_str!("../data/toolkits.toml"));
 const DRIVERS: (&str, &str) = ("drivers.toml", include_str!("../data/drivers.toml"));
 const CUDNN: (&str, &str) = ("cudnn.toml", include_str!("../data/cudnn.toml"));
@@ -190,6 +194,7 @@ macro_rules! kept {
 }
 
 kept!(arch_table, Archs, ARCHS);
+kept!(gpu_table, Gpus, GPUS);
 kept!(toolkit_table, Toolkits, TOOLKITS);
 kept!(driver_table, Drivers, DRIVERS);
 kept!(cudnn_table, CudnnTable, CUDNN);
@@ -415,22 +420,22 @@ pub fn gpu_cc(name: &str) -> Option<Cc> {
         return (arch.suffix == Suffix::None).then(|| arch.cc());
     }
     let words = gpu_words(name);
-    let table = arch_table();
+    let table = gpu_table();
     let in_rows = |rows: &[(Cc, Vec<String>)]| {
         rows.iter().find(|(_, names)| names.iter().any(|known| gpu_words(known) == words)).map(|&(cc, _)| cc)
     };
-    in_rows(&table.gpus).or_else(|| in_rows(&table.chips))
+    in_rows(&table.products).or_else(|| in_rows(&table.chips))
 }
 
 /// Products of this compute capability, the best known first; empty where the table has none.
 pub fn gpu_examples(cc: Cc) -> &'static [String] {
-    arch_table().gpus.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| names)
+    gpu_table().products.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| names)
 }
 
 /// Every product and chip that [`gpu_cc`] knows by name.
 pub fn gpu_names() -> impl Iterator<Item = &'static str> {
-    let table = arch_table();
-    table.gpus.iter().chain(&table.chips).flat_map(|(_, names)| names).map(String::as_str)
+    let table = gpu_table();
+    table.products.iter().chain(&table.chips).flat_map(|(_, names)| names).map(String::as_str)
 }
 
 /// The words of a product's name that tell it from others: without its lines' names, its form and its memory.
@@ -635,13 +640,8 @@ const A_RELEASE: &str = "a release such as \"12.4\"";
 const A_CC: &str = "a compute capability such as \"8.6\"";
 
 impl Archs {
-    fn read(name: &str, text_: &str) -> Result<Self, TableError> {
-        read_file(name, text_, |file| {
-            let named = |row: &Row<'_>| {
-                let names =
-                    row.required("names", "names", |value| several(value, |name| name.as_str().map(str::to_owned)))?;
-                Ok((row.required("cc", A_CC, cc)?, names))
-            };
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        read_file(name, content, |file| {
             Ok(Self {
                 rows: file.rows("arch", &["name", "cc", "first", "last", "tegra"], |row| {
                     Ok(ArchRow {
@@ -658,7 +658,21 @@ impl Archs {
                 renamed: file.rows("renamed", &["old", "new"], |row| {
                     Ok((row.required("old", A_CC, cc)?, row.required("new", A_CC, cc)?))
                 })?,
-                gpus: file.rows("gpu", &["cc", "names"], named)?,
+            })
+        })
+    }
+}
+
+impl Gpus {
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        read_file(name, content, |file| {
+            let named = |row: &Row<'_>| {
+                let names =
+                    row.required("names", "names", |value| several(value, |name| name.as_str().map(str::to_owned)))?;
+                Ok((row.required("cc", A_CC, cc)?, names))
+            };
+            Ok(Self {
+                products: file.rows("gpu", &["cc", "names"], named)?,
                 chips: file.rows("chip", &["cc", "names"], named)?,
             })
         })
@@ -666,11 +680,11 @@ impl Archs {
 }
 
 impl Toolkits {
-    fn read(name: &str, text_: &str) -> Result<Self, TableError> {
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
         const KEYS: &[&str] = &["version", "ptx", "driver", "arch", "gcc", "clang", "unreleased"];
         const AN_ISA: &str = "a PTX ISA such as \"8.5\"";
         const A_MAJOR: &str = "a major number";
-        read_file(name, text_, |file| {
+        read_file(name, content, |file| {
             Ok(Self {
                 rows: file.rows("toolkit", KEYS, |row| {
                     Ok(ToolkitRow {
@@ -694,7 +708,7 @@ impl Toolkits {
 }
 
 impl Drivers {
-    fn read(name: &str, text_: &str) -> Result<Self, TableError> {
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
         const BRANCH: &str = "the number before the first dot of a driver release";
         let floor = |row: &Row<'_>| {
             let floor = Floor {
@@ -704,7 +718,7 @@ impl Drivers {
             };
             Ok((row.required("major", "a major number", number)?, floor))
         };
-        read_file(name, text_, |file| {
+        read_file(name, content, |file| {
             Ok(Self {
                 branches: file.rows("branch", &["branch", "cuda", "least"], |row| {
                     let branch = row.required("branch", BRANCH, number)?;
@@ -721,8 +735,8 @@ impl Drivers {
 }
 
 impl CudnnTable {
-    fn read(name: &str, text_: &str) -> Result<Self, TableError> {
-        read_file(name, text_, |file| {
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        read_file(name, content, |file| {
             Ok(Self {
                 builds: file.rows("build", &["major", "from", "min_cc", "newest_cc"], |row| {
                     Ok(CudnnBuild {
@@ -969,7 +983,7 @@ mod tests {
                     .all(|cc| archs.rows.iter().any(|row| row.cc == *cc && row.arch.suffix == Suffix::Family))
             );
         }
-        for rows in [&archs.gpus, &archs.chips] {
+        for rows in [&gpu_table().products, &gpu_table().chips] {
             rising("GPUs", rows.iter().map(|(cc, _)| cc));
         }
         let mut names: Vec<Vec<String>> = gpu_names().map(gpu_words).collect();

@@ -45,7 +45,16 @@ impl Measurement {
 impl fmt::Display for Measurement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.differs() {
-            write!(f, "{}\n  table: {}\n  part:  {}", self.what, self.table, self.part)
+            write!(f, "{}\n  table: {}\n  part:  {}", self.what, self.table, self.part)?;
+            let words = |text: &str| text.split(' ').map(str::to_owned).collect::<BTreeSet<String>>();
+            let (table, part) = (words(&self.table), words(&self.part));
+            if table.len().max(part.len()) > 3 {
+                let list =
+                    |words: Vec<&String>| words.into_iter().map(|word| format!(" {word}")).collect::<Vec<_>>().concat();
+                write!(f, "\n  only in the table:{}", list(table.difference(&part).collect()))?;
+                write!(f, "\n  only in the part:{}", list(part.difference(&table).collect()))?;
+            }
+            Ok(())
         } else {
             write!(f, "{}: {}", self.what, self.table)
         }
