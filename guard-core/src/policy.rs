@@ -211,6 +211,11 @@ impl Policy {
         if release { self.release.unwrap_or(BuildAction::Deny) } else { self.dev.unwrap_or(BuildAction::Warn) }
     }
 
+    /// `[gpu] archs` as a list of requests: what the toolchain takes for the policy's declaration.
+    pub fn arch_requests(&self) -> Vec<ArchRequest> {
+        self.archs.iter().copied().map(ArchRequest::Target).chain(self.arch_words.iter().copied()).collect()
+    }
+
     /// The archs that the package's own kernels must be, as this toolkit makes them.
     pub fn archs_by(&self, toolkit: Version) -> Vec<Target> {
         let mut archs = self.archs.clone();

@@ -101,7 +101,8 @@ pub(crate) fn compiled(outcome: &Outcome) -> BTreeSet<String> {
     let mut units = BTreeSet::new();
     for line in outcome.stderr.lines().filter(|line| line.trim_start().starts_with("Running `")) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let after = |name: &str| words.windows(2).filter(|pair| pair[0] == name).map(|pair| pair[1]).collect::<Vec<_>>();
+        let after =
+            |name: &str| words.windows(2).filter(|pair| pair[0] == name).map(|pair| pair[1]).collect::<Vec<_>>();
         if let [name] = after("--crate-name")[..] {
             let kind = if words.contains(&"--test") { "test".to_owned() } else { after("--crate-type").join("+") };
             units.insert(format!("{name}:{kind}"));

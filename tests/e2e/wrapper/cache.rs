@@ -230,7 +230,10 @@ fn workspace(name: &str, more: &str) -> Bed {
     Bed::new(
         name,
         &[
-            ("Cargo.toml", &format!("[workspace]\nresolver = \"2\"\nmembers = [\"app\", \"part\", \"c-part\"]\n{more}")),
+            (
+                "Cargo.toml",
+                &format!("[workspace]\nresolver = \"2\"\nmembers = [\"app\", \"part\", \"c-part\"]\n{more}"),
+            ),
             (
                 "app/Cargo.toml",
                 &package(

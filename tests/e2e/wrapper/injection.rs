@@ -77,7 +77,8 @@ fn tests_build_scripts_and_macros_are_left_alone() {
     for folder in ["debug/deps", "debug/build"] {
         for file in files(&bed.built(folder)) {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let harness = name.starts_with("plain-") || name.starts_with("owned_main-") || name.starts_with("in_tests-");
+            let harness =
+                name.starts_with("plain-") || name.starts_with("owned_main-") || name.starts_with("in_tests-");
             let ours = harness || name.starts_with("build-script-") || name.starts_with("libspell-");
             if ours && cudaguard::binary::Binary::read(&file).is_ok_and(|binary| !binary.needed.is_empty()) {
                 assert!(notes(&file).is_empty(), "{}", file.display());

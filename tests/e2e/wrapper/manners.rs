@@ -106,7 +106,8 @@ fn same(text: &str, bed: &Bed) -> String {
 
 fn every_message_format() {
     let text = "fn main() {\n    let unused = 1;\n    println!(\"ran\");\n}\n";
-    for format in ["human", "short", "json", "json-diagnostic-short", "json-diagnostic-rendered-ansi", "json-render-diagnostics"]
+    for format in
+        ["human", "short", "json", "json-diagnostic-short", "json-diagnostic-rendered-ansi", "json-render-diagnostics"]
     {
         let bed = |name: &str| {
             let bed = program(&format!("format-{name}"));

@@ -26,7 +26,8 @@ fn settled(call: Call, cuda: Option<&Path>) -> Call {
 
 /// Without network, and not fetched yet, there is nothing to try.
 fn fetched(outcome: Outcome) -> Outcome {
-    let alone = ["failed to download", "Could not resolve host", "failed to get", "no matching package", "spurious network"];
+    let alone =
+        ["failed to download", "Could not resolve host", "failed to get", "no matching package", "spurious network"];
     if outcome.status() != Some(0) && alone.iter().any(|text| outcome.stderr.contains(text)) {
         skip(format!("the crate cannot be fetched: {}", outcome.stderr.lines().next_back().unwrap_or_default()));
     }

@@ -49,7 +49,8 @@ fn help() {
 fn install_by_path() {
     let bed = program("install");
     let root = bed.beside("root");
-    let outcome = bed.guard(["install", "--path", ".", "--root"].iter().map(std::ffi::OsStr::new).chain([root.as_os_str()]));
+    let outcome =
+        bed.guard(["install", "--path", ".", "--root"].iter().map(std::ffi::OsStr::new).chain([root.as_os_str()]));
     let outcome = outcome.run().success();
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
     let note = sealed(&root.join("bin/app"), "app");
@@ -76,7 +77,10 @@ fn programs_are_started_with_their_arguments() {
     let at = |text: &str| outcome.stderr.find(text).unwrap_or_else(|| panic!("{text}: {outcome}"));
     assert!(at("Finished") < at("cudaguard: ") && at("cudaguard: ") < at("Running"), "{outcome}");
     // Nothing of the build is left in the program's environment.
-    bed.change("src/main.rs", "fn main() {\n    for (name, _) in std::env::vars() {\n        println!(\"{name}\");\n    }\n}\n");
+    bed.change(
+        "src/main.rs",
+        "fn main() {\n    for (name, _) in std::env::vars() {\n        println!(\"{name}\");\n    }\n}\n",
+    );
     let names = bed.guard(["run", "-q"]).run().success().stdout;
     for name in names.lines() {
         assert!(!name.starts_with("CUDAGUARD") && !name.contains("WRAPPER"), "{name}");
@@ -89,8 +93,14 @@ fn orphan(name: &str) -> Bed {
         name,
         &[
             ("Cargo.toml", &package("app", "[workspace]\n")),
-            ("src/main.rs", "extern \"C\" {\n    fn gone() -> u64;\n}\nfn main() {\n    println!(\"ran {}\", unsafe { gone() });\n}\n"),
-            ("build.rs", "fn main() {\n    println!(\"cargo:rustc-link-search=native=lib\");\n    println!(\"cargo:rustc-link-lib=gone\");\n}\n"),
+            (
+                "src/main.rs",
+                "extern \"C\" {\n    fn gone() -> u64;\n}\nfn main() {\n    println!(\"ran {}\", unsafe { gone() });\n}\n",
+            ),
+            (
+                "build.rs",
+                "fn main() {\n    println!(\"cargo:rustc-link-search=native=lib\");\n    println!(\"cargo:rustc-link-lib=gone\");\n}\n",
+            ),
         ],
     );
     let _ = stand_in::shared_library("libgone.so.7").answers("gone", 7).make(&bed.root.join("lib/libgone.so"));
