@@ -208,6 +208,13 @@ impl Binary {
         Ok(binary)
     }
 
+    /// The notes of a linked file or an object alone: cheaper than all the rest.
+    pub fn notes_of(path: &Path) -> Result<Vec<Found>, String> {
+        let data = Contents::open(path)?;
+        let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(found(&elf, 0, None))
+    }
+
     fn read_archive(&mut self, data: &[u8]) -> Result<(), String> {
         let mut objects = 0;
         for member in elf::archive(data)? {
@@ -278,10 +285,10 @@ fn found(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<Found> {
 
 /// How a file reaches cudart: by what stands in it, stripped or not.
 ///
-/// Measured on 11.8, 13.0 and 13.2: the static cudart leaves symbols `libcudart_static_<hash>` where the file is not
+/// Measured on 11.8, 13.0 and 13.5: the static cudart leaves symbols `libcudart_static_<hash>` where the file is not
 /// stripped; stripped, two texts that stand in every cudart and only there: its table of error names
 /// (`cudaErrorCudartUnloading`) and the name of its shared memory (`/cudart.shm.`). Bindings to cudart hold the first
-/// alone.
+/// alone; libcudart itself holds both, and is inside itself.
 pub fn cudart(elf: &Elf<'_>) -> Linkage {
     let needed = elf.needed();
     if needed.iter().any(|name| name.starts_with("libcudart.so")) {
@@ -293,38 +300,39 @@ pub fn cudart(elf: &Elf<'_>) -> Linkage {
     }
     let text = Text::of(elf);
     if text.has(b"/cudart.shm.") && text.has(b"cudaErrorCudartUnloading\0") {
-        // The shared library holds them too: of itself it can only say that it is inside.
         return Linkage::Static;
     }
-    if opens_libraries(elf) && text.has(b"libcudart.so") { Linkage::Dlopened } else { Linkage::None }
+    if opens_libraries(elf) && text.has(b"cudaMalloc\0") { Linkage::Dlopened } else { Linkage::None }
 }
 
-/// How a file reaches cuDNN. `None` says that no trace of the word stands in the file; `Unknown` that one does, and
-/// nothing more (bindings that put the library's name together at run time, names of errors).
+/// How a file reaches cuDNN. `None`: it holds no name of a function or a status of cuDNN's, so no code in it calls one.
+/// `Unknown`: it does, and nothing says how it comes by them.
 ///
-/// A static cuDNN brings a text `cudnn_version_<major>_…_` along, with the version in numbers (measured: 8.5 to 9.28);
-/// cuDNN's own libraries hold it too.
+/// A static cuDNN brings a text `cudnn_version_<major>_…_` along (measured: 7.6 to 9.28); cuDNN's own libraries hold it
+/// too. Who asks `dlsym` for functions holds their names, each with its end. The shim of a guarded file speaks of cuDNN
+/// itself, by `libcudnn.so` and `cudnnGetVersion`, and opens libraries: these are no evidence.
 pub fn cudnn(elf: &Elf<'_>) -> Linkage {
     if elf.needed().iter().any(|name| name.starts_with("libcudnn.so")) {
         return Linkage::Linked;
     }
+    // Wanted, and from whom is not said: an object, or a library that brings cuDNN along for those that need it.
+    if elf.undefined_symbols().any(|name| name.starts_with("cudnn")) {
+        return Linkage::Unknown;
+    }
     if elf.kind() == elf::kind::OBJECT {
-        let wants = elf.undefined_symbols().any(|name| name.starts_with("cudnn"));
-        return if wants { Linkage::Unknown } else { Linkage::None };
+        return Linkage::None;
     }
     let text = Text::of(elf);
-    let carries = text.places(b"cudnn_version_").any(|behind| behind.first().is_some_and(u8::is_ascii_digit));
-    let defines = || elf.symbols().any(|symbol| symbol.section != 0 && symbol.is("cudnnCreate"));
-    let names = text.has(b"libcudnn.so");
-    if carries || (!names && defines()) {
-        Linkage::Static
-    } else if names && opens_libraries(elf) {
-        Linkage::Dlopened
-    } else if names || text.has(b"cudnn") || text.has(b"CUDNN") || text.has(b"cuDNN") {
-        Linkage::Unknown
-    } else {
-        Linkage::None
+    if text.places(b"cudnn_version_").any(|behind| behind.first().is_some_and(u8::is_ascii_digit)) {
+        return Linkage::Static;
     }
+    if opens_libraries(elf) && text.has(b"cudnnCreate\0") {
+        return Linkage::Dlopened;
+    }
+    let function =
+        |behind: &[u8]| behind.first().is_some_and(u8::is_ascii_uppercase) && !behind.starts_with(b"GetVersion");
+    let named = text.places(b"cudnn").any(function) || text.has(b"CUDNN_STATUS_");
+    if named { Linkage::Unknown } else { Linkage::None }
 }
 
 /// Whether it can load libraries by name at run time.

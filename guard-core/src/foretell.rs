@@ -1,1 +1,364 @@
-//! What the loader, and then the shim, would say: without running the program.
+//! What the loader, and then the shim, would say of starting a program: without running it.
+//!
+//! For programs that die before a shim can speak: a missing library, another major of cuDNN, a file for another machine.
+//! What cannot be told is no finding: a false alarm costs more than a death that the loader explains by itself.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::binary::{Binary, Contents};
+use crate::elf::{Elf, machine};
+use crate::finding::{Code, Finding, Severity};
+use crate::host::{CudnnFound, Host, Inner};
+use crate::judge;
+use crate::loader::{self, Answer, Candidate, Environment, Graph, Look, Place, Request};
+use crate::manifest::{Linkage, Manifest, Requirement};
+use crate::version::Version;
+
+/// Majors of cuDNN to look for where the one needed is not there: the oldest still met, and some that do not exist yet.
+const MAJORS: std::ops::RangeInclusive<u32> = 5..=19;
+
+/// What would happen.
+#[derive(Debug)]
+pub struct Foretold {
+    /// Everything that the loader would load.
+    pub graph: Graph,
+    /// What the loader would die of, and what the shim would say. Of weight [`Severity::Error`]: it does not start.
+    pub findings: Vec<Finding>,
+}
+
+/// What would be wrong with starting this program in this environment. Nothing, where the file is no program that can be
+/// read (a script, an absent file): starting it says more than this could.
+pub fn start(program: &Path, environment: &Environment) -> Vec<Finding> {
+    look(program, environment).map(|foretold| foretold.findings).unwrap_or_default()
+}
+
+/// The same, with everything that would be loaded; an error says why the file cannot be read.
+pub fn look(program: &Path, environment: &Environment) -> Result<Foretold, String> {
+    let mut graph = loader::resolve(program, environment)?;
+    let notes = notes(&graph);
+    let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component(manifest));
+    let mut findings = Vec::new();
+    if let Some(finding) = other_machine(&graph).or_else(|| no_interpreter(&graph)) {
+        findings.push(finding);
+    } else {
+        let mut seen = Vec::new();
+        for request in graph.unfulfilled() {
+            if !seen.contains(&request.name) {
+                seen.push(request.name.clone());
+                findings.push(unfulfilled(&graph, request));
+            }
+        }
+        if findings.is_empty() {
+            findings.extend(graph.missing_versions().iter().map(|missing| {
+                let library = missing.library.display();
+                let message = format!(
+                    "version `{}` is not in {library}: the loader would stop the program\nneeded by: {}",
+                    missing.version,
+                    missing.by.display()
+                );
+                let hint = "run it on a system as new as the one it was built on, or build it on the older one";
+                Finding::new(Code::LibraryTooOld, library.to_string(), message, hint)
+            }));
+        }
+    }
+    if let Some(component) = component {
+        findings = findings.into_iter().map(|finding| finding.of(component.clone())).collect();
+    }
+    if findings.is_empty() {
+        for (object, manifest) in &notes {
+            // The host of one component is not that of another: each searches by the paths of its own file.
+            let cudnn = cudnn(&mut graph, *object, manifest);
+            #[allow(clippy::needless_update)]
+            findings.extend(judge::run::judge(manifest, &Host { cudnn, ..Host::default() }));
+        }
+    }
+    Ok(Foretold { graph, findings })
+}
+
+fn component(manifest: &Manifest) -> String {
+    format!("{} {}", manifest.component.name, manifest.component.version)
+}
+
+/// The manifests that a guard would judge, with the number of the object that each stands in. The program's guard speaks
+/// for the libraries too; in a program without one only those libraries speak that are told to end the process.
+fn notes(graph: &Graph) -> Vec<(usize, Manifest)> {
+    let mut found = Vec::new();
+    for (index, object) in graph.objects.iter().enumerate() {
+        let Ok(binary) = Binary::notes_of(&object.path) else { continue };
+        found.extend(binary.iter().filter_map(|note| Some((index, note.decode().ok()?.manifest))));
+    }
+    let guarded = found.iter().any(|(index, _)| *index == 0);
+    found.retain(|(_, manifest)| guarded || manifest.runtime.library_enforces);
+    found
+}
+
+/// A program for another processor. Where an emulator is registered for it, it can be started.
+fn other_machine(graph: &Graph) -> Option<Finding> {
+    let program = graph.machine();
+    let native = loader::native_machine()?;
+    let emulated = || {
+        let name = machine::name(program);
+        [format!("/proc/sys/fs/binfmt_misc/qemu-{name}"), format!("/proc/sys/fs/binfmt_misc/{name}")]
+            .iter()
+            .any(|path| Path::new(path).exists())
+    };
+    // 64-bit x86 runs 32-bit x86; whether this aarch64 runs 32-bit arm, only the kernel knows.
+    let same = matches!((native, program), (machine::X86_64, machine::X86) | (machine::AARCH64, machine::ARM));
+    if program == native || same || emulated() {
+        return None;
+    }
+    let path = graph.objects[0].path.display();
+    let message = format!("{path} is for {}, and this machine is {}", machine::name(program), machine::name(native));
+    Some(Finding::new(Code::WrongMachine, path.to_string(), message, "use the build for this machine"))
+}
+
+fn no_interpreter(graph: &Graph) -> Option<Finding> {
+    let (why, interpreter) = (graph.interpreter_problem.as_ref()?, graph.interpreter.as_ref()?);
+    let interpreter = interpreter.display();
+    let message = format!("the loader that {} names cannot start it\n{why}", graph.objects[0].path.display());
+    let hint = if interpreter.to_string().contains("musl") {
+        "it is built for musl: install musl, or use the build for glibc"
+    } else {
+        "the program is built for another kind of system (glibc where there is musl, or for other folders, as on NixOS)"
+    };
+    Some(Finding::new(Code::LibraryAbsent, interpreter.to_string(), message, hint))
+}
+
+fn unfulfilled(graph: &Graph, request: &Request) -> Finding {
+    let name = &request.name;
+    let needed_by = format!("needed by: {}", graph.objects[request.by].path.display());
+    match &request.answer {
+        Answer::Broken(candidate) => {
+            let message = format!(
+                "the loader would take {} and die of it: {}\n{needed_by}\npicked by: {}",
+                candidate.path.display(),
+                candidate.problem(),
+                candidate.place
+            );
+            let hint = "reinstall the package that the file belongs to, or remove the file";
+            Finding::new(Code::LibraryDamaged, name.clone(), message, hint)
+        }
+        Answer::Absent(looked) => {
+            let facts = format!("{needed_by}\n{}", looked_in(looked));
+            if let Some(major) = cudnn_major(name) {
+                return absent_cudnn(graph, request, looked, major, &facts);
+            }
+            if let Some(foreign) = foreign(looked) {
+                return Finding::new(
+                    Code::WrongMachine,
+                    name.clone(),
+                    elsewhere_only(name, foreign, &facts),
+                    hint(name),
+                );
+            }
+            let message = format!("{name} is not found: the loader would stop the program\n{facts}");
+            Finding::new(Code::LibraryAbsent, name.clone(), message, hint(name))
+        }
+        // It is fulfilled: nobody asks.
+        Answer::Object(..) => Finding::new(Code::LibraryAbsent, name.clone(), needed_by, hint(name)),
+    }
+}
+
+fn foreign(looked: &[Candidate]) -> Option<&Candidate> {
+    looked.iter().find(|candidate| matches!(candidate.look, Look::Foreign(_)))
+}
+
+fn elsewhere_only(name: &str, foreign: &Candidate, facts: &str) -> String {
+    let path = foreign.path.display();
+    format!("{name} is there for another machine only\n{facts}\nfound: {path}, which {}", foreign.problem())
+}
+
+/// What to do about a missing library: where it lies on this machine although the loader does not look there, first.
+fn hint(name: &str) -> String {
+    if let Some(folder) = elsewhere(name) {
+        return format!("it is in {0}, where the loader does not look: add LD_LIBRARY_PATH={0}", folder.display());
+    }
+    match name.split('.').next().unwrap_or_default() {
+        "libcuda" | "libnvidia-ml" => "it is a part of the NVIDIA driver: install the driver".to_owned(),
+        stem if CUDA.contains(&stem) => {
+            "it is a part of the CUDA toolkit: install the release that the program was built with, or name its folder in \
+             LD_LIBRARY_PATH"
+                .to_owned()
+        }
+        _ => "install the package that holds it, or name its folder in LD_LIBRARY_PATH".to_owned(),
+    }
+}
+
+const CUDA: [&str; 14] = [
+    "libcudart",
+    "libcublas",
+    "libcublasLt",
+    "libcufft",
+    "libcufftw",
+    "libcufile",
+    "libcurand",
+    "libcusolver",
+    "libcusolverMg",
+    "libcusparse",
+    "libnppc",
+    "libnvrtc",
+    "libnvJitLink",
+    "libnvjpeg",
+];
+
+/// A usual folder of CUDA or cuDNN that has a file of this name.
+fn elsewhere(name: &str) -> Option<PathBuf> {
+    let mut roots: Vec<PathBuf> =
+        ["CUDNN_PATH", "CUDNN_HOME", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"]
+            .iter()
+            .filter_map(|variable| crate::env::var_os(variable))
+            .map(PathBuf::from)
+            .collect();
+    roots.extend(["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/wsl"].map(PathBuf::from));
+    // Never `stubs`: what lies there is for the linker only.
+    let below = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
+    roots
+        .iter()
+        .flat_map(|root| below.iter().map(move |below| root.join(below)))
+        .find(|folder| folder.is_absolute() && folder.join(name).is_file())
+}
+
+/// Where the loader looked: each place once, in its order.
+fn looked_in(looked: &[Candidate]) -> String {
+    let mut places: Vec<(&'static str, Vec<String>)> = Vec::new();
+    for candidate in looked {
+        let (place, entry) = match &candidate.place {
+            Place::LibraryPath(entry) => ("LD_LIBRARY_PATH", entry.clone()),
+            Place::Rpath(_, entry) => ("DT_RPATH", entry.clone()),
+            Place::Runpath(_, entry) => ("DT_RUNPATH", entry.clone()),
+            Place::Cache(file) | Place::PathFile(file) => ("", file.display().to_string()),
+            Place::Path => ("", candidate.path.display().to_string()),
+            Place::System | Place::Program | Place::Loader | Place::Loaded => {
+                ("the loader's cache and the folders of the system", String::new())
+            }
+        };
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, entries)) if !entries.contains(&entry) => entries.push(entry),
+            Some(_) => {}
+            None => places.push((place, vec![entry])),
+        }
+    }
+    let mut text = "looked in: ".to_owned();
+    for (index, (place, entries)) in places.iter().enumerate() {
+        let entries = entries.iter().filter(|entry| !entry.is_empty()).cloned().collect::<Vec<_>>().join(", ");
+        let separator = if index == 0 { "" } else { "; " };
+        let _ = match (place.is_empty(), entries.is_empty()) {
+            (true, _) => write!(text, "{separator}{entries}"),
+            (false, true) => write!(text, "{separator}{place}"),
+            (false, false) => write!(text, "{separator}{place} ({entries})"),
+        };
+    }
+    text
+}
+
+/// `libcudnn.so.9` → 9.
+fn cudnn_major(name: &str) -> Option<u32> {
+    name.strip_prefix("libcudnn.so.")?.split('.').next()?.parse().ok()
+}
+
+fn absent_cudnn(graph: &Graph, request: &Request, looked: &[Candidate], major: u32, facts: &str) -> Finding {
+    let name = &request.name;
+    let others: Vec<_> = MAJORS
+        .filter(|other| *other != major)
+        .filter_map(|other| Some((other, graph.file(request.by, &format!("libcudnn.so.{other}"))?)))
+        .filter(|(_, candidate)| candidate.look == Look::Usable)
+        .collect();
+    let cure = elsewhere(name).map_or_else(
+        || format!("install cuDNN {major}, or name its folder in LD_LIBRARY_PATH"),
+        |folder| format!("it is in {0}, where the loader does not look: add LD_LIBRARY_PATH={0}", folder.display()),
+    );
+    if let Some((other, candidate)) = others.last() {
+        let version = version_beside(&candidate.path, *other);
+        let message = format!(
+            "{name} is not found, and cuDNN {} is of another major: the loader would stop the program\n{facts}\nfound: {}",
+            version.map_or_else(|| other.to_string(), |version| version.to_string()),
+            candidate.path.display()
+        );
+        let hint = format!("{cure}; or rebuild the program against cuDNN {other}");
+        return Finding::new(Code::CudnnOtherMajor, "cuDNN", message, hint);
+    }
+    if let Some(foreign) = foreign(looked) {
+        return Finding::new(Code::WrongMachine, "cuDNN", elsewhere_only(name, foreign, facts), cure);
+    }
+    let message = format!("{name} is not found: the loader would stop the program\n{facts}");
+    Finding::new(Code::CudnnAbsent, "cuDNN", message, cure)
+}
+
+/// The version of a cuDNN whose loader library is this file: by its real name, else by an inner library beside it.
+fn version_beside(file: &Path, major: u32) -> Option<Version> {
+    in_name(file).or_else(|| {
+        crate::cudnn::inner_libraries(major)
+            .iter()
+            .find_map(|(inner, symbol)| word(&file.with_file_name(inner), symbol))
+    })
+}
+
+/// `libcudnn.so.9.10.2` behind every link → its version.
+fn in_name(file: &Path) -> Option<Version> {
+    let real = std::fs::canonicalize(file).ok()?;
+    let numbers = real.file_name()?.to_str()?.strip_prefix("libcudnn.so.")?;
+    (numbers.split('.').count() >= 3).then(|| numbers.parse().ok()).flatten()
+}
+
+/// The packed version that an inner library exports. A word without a plausible major is none.
+fn word(file: &Path, symbol: &str) -> Option<Version> {
+    if symbol.is_empty() {
+        return None;
+    }
+    let data = Contents::open(file).ok()?;
+    let version = Version::from_packed(Elf::parse(&data).ok()?.exported_u32(symbol)?);
+    (1..100).contains(&version.major).then_some(version)
+}
+
+/// The cuDNN that this object gets, or would get: as the shim looks for it, by the files alone.
+fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
+    let row = manifest.requires.iter().find_map(|requirement| match requirement {
+        Requirement::Cudnn { soname, linkage, .. } => Some((soname.clone(), *linkage)),
+        _ => None,
+    });
+    let Some((soname, linkage)) = row else { return CudnnFound::Unknown };
+    let linked = graph.requests.iter().find_map(|request| match &request.answer {
+        Answer::Object(index, _) if request.by == object && request.name.starts_with("libcudnn.so") => {
+            Some((*index, request.name.clone()))
+        }
+        _ => None,
+    });
+    let loaded = || Some((graph.objects.iter().position(|object| object.is_named(&soname))?, soname.clone()));
+    let (index, name) = match linked.or_else(loaded) {
+        Some(found) => found,
+        None if linkage != Linkage::Dlopened => return CudnnFound::Unknown,
+        None => match graph.open(object, &soname) {
+            Some(index) => (index, soname),
+            // A broken file makes dlopen fail as an absent one does.
+            None => return CudnnFound::Absent,
+        },
+    };
+    let path = graph.objects[index].path.clone();
+    let by_name = in_name(&path);
+    let suffix = name.strip_prefix("libcudnn").unwrap_or_default();
+    let mut inner = Vec::new();
+    for requirement in &manifest.requires {
+        let Requirement::CudnnInner { file, symbol, .. } = requirement else { continue };
+        // Those of another major are not this one's.
+        let Some(stem) = file.strip_suffix(suffix).filter(|_| !suffix.is_empty()) else { continue };
+        let names = by_name.iter().flat_map(|version| {
+            [format!("{stem}.so.{version}"), format!("{stem}.so.{}.{}", version.major, version.minor)]
+        });
+        let found = names
+            .chain([file.clone()])
+            .find_map(|name| graph.file(index, &name).filter(|candidate| candidate.look == Look::Usable));
+        inner.push(Inner {
+            file: file.clone(),
+            present: found.is_some(),
+            version: found.and_then(|candidate| word(&candidate.path, symbol)),
+        });
+    }
+    let version = inner.iter().find_map(|inner| inner.version).or(by_name);
+    CudnnFound::Found { path, major: cudnn_major(&name).unwrap_or_default(), version, inner }
+}
+
+/// Whether any of these ends the start.
+pub fn refuses(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.severity == Severity::Error)
+}

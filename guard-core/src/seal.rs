@@ -1,1 +1,208 @@
-//! Writes the observed truth into the note of a linked file.
+//! Writes the observed truth into the notes of a linked file: after linking, before cargo copies the file on.
+//!
+//! Either the old file or the new one is whole at every moment: the new one is written beside the old, under a hidden
+//! name, and renamed over it. A running program, another hard link and a process killed in the middle keep the old one;
+//! nothing is synced to disk, as no linker does either.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::arch::Target;
+use crate::binary::{Binary, Kind};
+use crate::manifest::{Linkage, Manifest, Requirement};
+use crate::note::{self, SIZE};
+
+/// What was seen in a linked file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The package whose notes to seal; `None`: every note in the file. Those of other packages stay as they are: what
+    /// they say was true of their own files, and the shim judges them by what is loaded.
+    pub component: Option<String>,
+    /// How the file reaches cuDNN. `Unknown` leaves what the note says.
+    pub cudnn: Linkage,
+    /// How it reaches cudart.
+    pub cudart: Linkage,
+    /// The archs that there are kernels for; `None` where nobody has looked.
+    pub archs: Option<Vec<Target>>,
+}
+
+impl Observed {
+    /// What a file says of itself; kernels are for who can read them.
+    pub fn of(binary: &Binary) -> Self {
+        Self { component: None, cudnn: binary.cudnn, cudart: binary.cudart, archs: None }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sealed {
+    /// Notes written anew.
+    pub written: usize,
+    /// Notes that said the same already.
+    pub same: usize,
+    /// Notes that cannot be written, each with the reason: damaged, or of a cudaguard that knows more.
+    pub left: Vec<String>,
+}
+
+/// Seals the notes of a file. A file without notes, or whose notes say the same already, is not touched. An error says
+/// what stopped it; the file is then as it was.
+pub fn seal(file: &Path, observed: &Observed) -> Result<Sealed, String> {
+    // Behind a link stands the file to replace, not the link.
+    let file = fs::canonicalize(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let binary = Binary::read(&file)?;
+    let mut sealed = Sealed::default();
+    if matches!(binary.kind, Kind::Object | Kind::Archive) {
+        // What it will be linked to, nobody knows yet.
+        return Ok(sealed);
+    }
+    let mut changes: Vec<(u64, Box<[u8; SIZE]>)> = Vec::new();
+    for found in &binary.notes {
+        let known = match found.decode() {
+            Ok(known) => known,
+            Err(error) => {
+                sealed.left.push(format!("a note that cannot be read: {error}"));
+                continue;
+            }
+        };
+        let manifest = known.manifest;
+        if observed.component.as_ref().is_some_and(|component| *component != manifest.component.name) {
+            continue;
+        }
+        // Only what comes back as it was can be written without losing what this cudaguard does not know of.
+        if note::encode(&manifest).ok().is_none_or(|again| again[..] != found.descriptor[..]) {
+            sealed.left.push(format!(
+                "the note of {}, written by cudaguard {}, which knows more than this one",
+                manifest.component.name, manifest.cudaguard
+            ));
+            continue;
+        }
+        let new = note::encode(&truth(manifest, observed))?;
+        if new[..] == found.descriptor[..] {
+            sealed.same += 1;
+        } else {
+            changes.push((found.offset, new));
+        }
+    }
+    if !changes.is_empty() {
+        sealed.written = changes.len();
+        replace(&file, &changes).map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
+    }
+    Ok(sealed)
+}
+
+/// The manifest as the linked file shows it.
+fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
+    manifest.sealed = true;
+    if observed.archs.is_some() {
+        manifest.observed.clone_from(&observed.archs);
+    }
+    let Some(cudnn) = &mut manifest.cudnn else { return manifest };
+    cudnn.linkage = match (cudnn.linkage, observed.cudnn) {
+        // Declared to be loaded by name, it leaves no trace that must be found.
+        (declared, Linkage::Unknown) | (declared @ Linkage::Dlopened, Linkage::None) => declared,
+        (_, seen) => seen,
+    };
+    let seen = cudnn.linkage;
+    // Headers were there when it was built, and nothing of the file uses them: nothing is asked of a host.
+    manifest.requires.retain(|requirement| {
+        seen != Linkage::None || !matches!(requirement, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. })
+    });
+    for requirement in &mut manifest.requires {
+        if let Requirement::Cudnn { linkage, .. } = requirement {
+            *linkage = seen;
+        }
+    }
+    manifest
+}
+
+/// A file that is removed where it has not become something else.
+struct Temporary(Option<PathBuf>);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn replace(file: &Path, changes: &[(u64, Box<[u8; SIZE]>)]) -> io::Result<()> {
+    let metadata = fs::metadata(file)?;
+    let (folder, name) = (file.parent(), file.file_name());
+    let (Some(folder), Some(name)) = (folder, name) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let prefix = format!(".{}.cudaguard-", name.to_string_lossy());
+    remove_leftovers(folder, &prefix);
+    let mut temporary = create(folder, &prefix)?;
+    let Some(path) = temporary.0.clone() else { return Err(io::ErrorKind::NotFound.into()) };
+    fs::copy(file, &path)?;
+    // A copy of a read-only file is read-only.
+    set_writable(&path)?;
+    let mut new = OpenOptions::new().write(true).open(&path)?;
+    for (offset, descriptor) in changes {
+        new.seek(SeekFrom::Start(*offset))?;
+        new.write_all(&descriptor[..])?;
+    }
+    drop(new);
+    keep_owner(&path, &metadata);
+    fs::set_permissions(&path, metadata.permissions())?;
+    fs::rename(&path, file)?;
+    temporary.0 = None;
+    Ok(())
+}
+
+fn create(folder: &Path, prefix: &str) -> io::Result<Temporary> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("{prefix}{}-{number}", std::process::id()));
+        match File::create_new(&path) {
+            Ok(_) => return Ok(Temporary(Some(path))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What processes that were killed in the middle have left. Those of a living process are its own business.
+fn remove_leftovers(folder: &Path, prefix: &str) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(prefix)?.split('-').next());
+        let Some(process) = process.and_then(|number| number.parse::<u32>().ok()) else { continue };
+        if Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{process}")).exists() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(unix)]
+fn set_writable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::permissions_set_readonly_false)]
+fn set_writable(path: &Path) -> io::Result<()> {
+    let mut permissions = fs::metadata(path)?.permissions();
+    permissions.set_readonly(false);
+    fs::set_permissions(path, permissions)
+}
+
+/// Before the mode is set: a change of owner takes rights away. Only root can, and only for root does it matter.
+#[cfg(unix)]
+fn keep_owner(path: &Path, metadata: &fs::Metadata) {
+    use std::os::unix::fs::MetadataExt as _;
+    let same = fs::metadata(path).is_ok_and(|new| (new.uid(), new.gid()) == (metadata.uid(), metadata.gid()));
+    if !same {
+        let _ = std::os::unix::fs::chown(path, Some(metadata.uid()), Some(metadata.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &Path, _: &fs::Metadata) {}
+
+#[cfg(test)]
+mod tests;

@@ -136,6 +136,16 @@ codes! {
         "the file is for another kind of machine"
         "The program, or a library that the loader would take, is built for another architecture.\n\
          What to do: use the build for this machine.";
+    212 LibraryDamaged Error
+        "a library that the loader would take is damaged"
+        "The loader looks no further once it has found a file of the right name: one that is empty, cut off (a copy that was \
+         broken off) or no library at all (a linker script) ends the program.\n\
+         What to do: reinstall the package that the file belongs to, or remove the file.";
+    213 LibraryTooOld Error
+        "a library lacks a version that the program was linked to"
+        "The program was linked on a newer system: the loader would stop it with `version ... not found`, most often for \
+         GLIBC or GLIBCXX.\n\
+         What to do: run it on a system as new as the one it was built on, or build it on the older one.";
     501 CudnnCannotTell Info
         "cannot tell which cuDNN this is"
         "A libcudnn was found, but neither its file nor a question in a child process gave a version. The program goes on: what \

@@ -114,6 +114,7 @@ enum Step {
 }
 
 #[cfg(unix)]
+#[allow(clippy::unnecessary_wraps)]
 fn id(metadata: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     Some((metadata.dev(), metadata.ino()))
@@ -167,6 +168,11 @@ impl Object {
             wants,
             path,
         })
+    }
+
+    /// Whether it stands for this name: its own, or one that it was asked for by.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.is_called(name.as_bytes())
     }
 
     fn is_called(&self, name: &[u8]) -> bool {
@@ -266,6 +272,11 @@ impl Graph {
                 self.ignored.push((format!("{} ({from})", String::from_utf8_lossy(&name)), why));
             }
         }
+        self.fulfil(queue);
+    }
+
+    /// Loads what these objects want, and what that wants: breadth first.
+    fn fulfil(&mut self, mut queue: VecDeque<usize>) {
         while let Some(by) = queue.pop_front() {
             for (name, want) in self.objects[by].wants.clone() {
                 let name = match &self.rules {
@@ -365,6 +376,21 @@ impl Graph {
             return Some(Candidate { path: object.path.clone(), place: object.place.clone(), look: Look::Usable });
         }
         self.walk(from, name.as_bytes(), false).pop().filter(Candidate::taken)
+    }
+
+    /// Loads this name as `dlopen`, called by the object `from`, would: with what it needs. The number of the object in
+    /// [`Graph::objects`]; wishes that stay unfulfilled then stand in [`Graph::requests`]. `None` where there is no such
+    /// file, or a broken one.
+    pub fn open(&mut self, from: usize, name: &str) -> Option<usize> {
+        let mut queue = VecDeque::new();
+        let Answer::Object(index, _) = self.load(from, name.as_bytes(), &mut queue) else { return None };
+        self.fulfil(queue);
+        Some(index)
+    }
+
+    /// The machine that the program is for: [`elf::machine`].
+    pub fn machine(&self) -> u16 {
+        self.machine
     }
 
     /// Every file that could stand for this name, in the loader's order, also behind the one that it takes: the first
@@ -606,11 +632,8 @@ impl Graph {
         if metadata.len() == 0 {
             return Look::Broken("is empty: file too short".to_owned());
         }
-        let data = match Contents::open(path) {
-            Ok(data) => data,
-            // Gone, or not for this user.
-            Err(_) => return Look::Missing,
-        };
+        // Gone meanwhile, or not for this user.
+        let Ok(data) = Contents::open(path) else { return Look::Missing };
         self.judge(&data).unwrap_or(Look::Usable)
     }
 

@@ -80,9 +80,8 @@ impl fmt::Display for Place {
             Self::Rpath(of, entry) => write!(f, "DT_RPATH of {}: {entry}", of.display()),
             Self::LibraryPath(entry) => write!(f, "LD_LIBRARY_PATH: {entry}"),
             Self::Runpath(of, entry) => write!(f, "DT_RUNPATH of {}: {entry}", of.display()),
-            Self::Cache(file) => write!(f, "{}", file.display()),
+            Self::Cache(file) | Self::PathFile(file) => write!(f, "{}", file.display()),
             Self::System => f.write_str("a folder of the system"),
-            Self::PathFile(file) => write!(f, "{}", file.display()),
         }
     }
 }
@@ -117,6 +116,11 @@ pub struct Candidate {
 /// read. A program without a loader (static) gives a graph of itself alone.
 pub fn resolve(program: &Path, environment: &Environment) -> Result<Graph, String> {
     Graph::of(program, environment)
+}
+
+/// The processor that this is running on: [`crate::elf::machine`]; `None` where that is not known by name.
+pub fn native_machine() -> Option<u16> {
+    Some(system::native()).filter(|machine| *machine != 0)
 }
 
 #[cfg(unix)]

@@ -94,7 +94,7 @@ fn by_machine(for_machine: u16) -> Vec<PathBuf> {
         .collect()
 }
 
-const fn native() -> u16 {
+pub(super) const fn native() -> u16 {
     if cfg!(target_arch = "x86_64") {
         machine::X86_64
     } else if cfg!(target_arch = "aarch64") {
