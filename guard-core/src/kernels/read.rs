@@ -152,7 +152,7 @@ impl<'data> Reader<'data> {
             if !code && TABLES.contains(&section.name) {
                 continue;
             }
-            let before = self.containers.len();
+            let (before, places) = (self.containers.len(), self.places.len());
             let place = self.place(member, section.name);
             let piece = Piece { data: section.data, base: base + section.offset, place };
             if code {
@@ -161,8 +161,8 @@ impl<'data> Reader<'data> {
             } else {
                 self.search(piece, marks(section.flags, section.size));
             }
-            if self.containers.len() == before && self.places.len() as u64 == u64::from(place) + 1 {
-                self.places.pop();
+            if self.containers.len() == before {
+                self.places.truncate(places);
             }
         }
         if sections == 0 {
@@ -179,6 +179,9 @@ impl<'data> Reader<'data> {
         }
         if relocatable {
             self.module_ids(elf, first);
+        }
+        // In an archive, a device link's result stands in another member than its inputs.
+        if relocatable || elf.kind() == elf::kind::OBJECT {
             self.records(elf, base);
         }
         self.symbols(elf, base, first);
@@ -403,9 +406,8 @@ impl<'data> Reader<'data> {
             .filter_map(source_of_module)
             .collect();
         let places = &self.places;
-        let inputs: Vec<usize> = (first..self.containers.len())
-            .filter(|at| places[self.containers[*at].place as usize].section == RELOCATABLE)
-            .collect();
+        let inputs: Vec<usize> =
+            (first..self.containers.len()).filter(|at| relocatable(places, &self.containers[*at])).collect();
         let runtime = if inputs.len() == names.len() {
             for (at, name) in inputs.iter().zip(&names) {
                 let origin = name.strip_suffix("_cu").map_or((*name).to_owned(), |stem| format!("{stem}.cu"));
@@ -494,9 +496,7 @@ impl<'data> Reader<'data> {
     fn finish(mut self) -> Kernels {
         self.links.sort_unstable();
         let places = &self.places;
-        let is_input = |container: &Container| {
-            container.role != Role::DeviceRuntime && places[container.place as usize].section == RELOCATABLE
-        };
+        let is_input = |container: &Container| container.role != Role::DeviceRuntime && relocatable(places, container);
         let is_linked = |container: &Container| {
             container.role == Role::Kernels
                 && !is_input(container)
@@ -531,6 +531,10 @@ impl<'data> Reader<'data> {
 }
 
 const DEVICE_RUNTIME: &str = "cuda_device_runtime";
+
+fn relocatable(places: &[Place], container: &Container) -> bool {
+    places.get(container.place as usize).is_some_and(|place| place.section == RELOCATABLE)
+}
 
 /// How closely to look: writable data is large in some libraries (100 MB of tables), and what compilers put there is
 /// aligned; texts are looked for where it is of an ordinary size.

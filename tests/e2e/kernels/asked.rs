@@ -1,0 +1,254 @@
+//! Small programs, compiled in the ways that nvcc offers.
+
+use cudaguard::arch::Target;
+use cudaguard::kernels::{By, Compression, Kernels, Role};
+use cudaguard_tests::trial;
+use libtest_mimic::Trial;
+
+use crate::real::{Bench, found, gencode, names};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for toolkit in ["11.8", "13.0", "13.2", "13.5"] {
+        trials.push(trial(format!("every_arch_of_{toolkit}"), move || every_arch(toolkit)));
+        trials.push(trial(format!("relocatable_code_of_{toolkit}"), move || relocatable(toolkit)));
+        trials.push(trial(format!("ptx_alone_of_{toolkit}"), move || ptx_alone(toolkit)));
+    }
+    trials.extend([
+        trial("letters_of_13.0", || letters("13.0")),
+        trial("letters_of_13.5", || letters("13.5")),
+        trial("compression_of_13.0", || compression("13.0")),
+        trial("compression_of_13.5", || compression("13.5")),
+        trial("compression_of_11.8", compress_all),
+        trial("packed_together_by_13.5", concatenated),
+        trial("link_time_optimisation_of_13.5", link_time),
+        trial("files_of_13.5", || files("13.5", "100f")),
+        trial("files_of_11.8", || files("11.8", "90")),
+        trial("a_source_without_kernels", without_kernels),
+    ]);
+    trials
+}
+
+fn by(kernels: &Kernels, cc: (u8, u8)) -> By {
+    kernels.service(cc).by
+}
+
+fn every_arch(toolkit: &'static str) {
+    let bench = Bench::new(toolkit);
+    let (codes, newest) = match toolkit {
+        "11.8" => ("35 37 50 52 53 60 61 62 70 72 75 80 86 87 89 90", "90"),
+        "13.5" => ("75 80 86 87 88 89 90 100 103 107 110 120 121", "121"),
+        _ => ("75 80 86 87 88 89 90 100 103 110 120 121", "121"),
+    };
+    let mut asked: Vec<String> = codes.split(' ').map(|arch| format!("{arch}:sm_{arch}")).collect();
+    asked.push(format!("{newest}:compute_{newest}"));
+    let asked = asked.join(" ");
+    let kernels = bench.made(&format!("{} k.cu", gencode(&asked)), "all");
+    assert_eq!(found(&kernels, Role::Kernels), [names(&asked)]);
+    // What nvcc's device linker leaves in every program: a cubin per arch, without kernels.
+    assert_eq!(found(&kernels, Role::Empty).len(), 1);
+    assert_eq!(kernels.containers()[1].origin.as_deref(), Some("k.cu"));
+    let isa = match toolkit {
+        "11.8" => (7, 8),
+        "13.0" => (9, 0),
+        "13.2" => (9, 2),
+        _ => (9, 5),
+    };
+    let ptx: Vec<_> = kernels.entries().iter().filter_map(cudaguard::kernels::Entry::isa).collect();
+    assert_eq!(ptx, [isa]);
+    for arch in codes.split(' ') {
+        let arch: u8 = arch.parse().unwrap();
+        assert_eq!(by(&kernels, (arch / 10, arch % 10)), By::Cubin, "{arch}");
+    }
+    assert_eq!(by(&kernels, (13, 0)), By::Ptx);
+    assert_eq!(by(&kernels, (3, 0)), By::Nothing);
+}
+
+fn relocatable(toolkit: &'static str) {
+    let bench = Bench::new(toolkit);
+    let asked = "75:sm_75 90:sm_90,compute_90";
+    let kernels = bench.made(&format!("-rdc=true {} a.cu b.cu", gencode(asked)), "rdc");
+    assert_eq!(found(&kernels, Role::Linked), [["sm_75", "sm_90"]]);
+    assert_eq!(found(&kernels, Role::Input), [names(asked), names(asked)], "{:?}", kernels.containers());
+    assert_eq!(found(&kernels, Role::Kernels), [[""; 0]; 0]);
+    let mut origins: Vec<_> = kernels
+        .containers()
+        .iter()
+        .filter(|container| container.role == Role::Input)
+        .map(|container| container.origin.as_deref().unwrap_or_default())
+        .collect();
+    origins.sort_unstable();
+    assert_eq!(origins, ["a.cu", "b.cu"]);
+    assert_eq!(by(&kernels, (7, 5)), By::Cubin);
+    assert_eq!(by(&kernels, (8, 0)), By::Nothing);
+    assert_eq!(by(&kernels, (10, 0)), By::Ptx, "its inputs' PTX is linked anew");
+    let targets: Vec<String> = kernels.targets().iter().map(Target::to_string).collect();
+    assert_eq!(targets, ["sm_75", "sm_90", "compute_90"]);
+
+    // The same after the symbols are gone, and with every image packed.
+    bench.tool("strip rdc");
+    let stripped = bench.read("rdc");
+    assert_eq!(found(&stripped, Role::Linked), [["sm_75", "sm_90"]]);
+    assert_eq!(stripped.covers(), kernels.covers());
+    let packed = bench.made(&format!("-rdc=true -Xfatbin -compress-all {} a.cu b.cu", gencode(asked)), "packed");
+    assert_eq!(packed.targets(), kernels.targets());
+    // Before any device link, objects and archives are what they hold.
+    let archive = bench.made(&format!("-lib -rdc=true {} a.cu b.cu", gencode(asked)), "lib.a");
+    assert_eq!(found(&archive, Role::Kernels), [names(asked), names(asked)]);
+    assert!(archive.containers().iter().all(|container| archive.member(container).is_some()));
+    assert_eq!(by(&archive, (9, 0)), By::Cubin);
+}
+
+fn ptx_alone(toolkit: &'static str) {
+    let bench = Bench::new(toolkit);
+    let code = gencode("80:compute_80");
+    let kernels = bench.made(&format!("{code} k.cu"), "whole");
+    assert_eq!(found(&kernels, Role::Kernels), [["compute_80"]]);
+    assert_eq!(by(&kernels, (7, 5)), By::Nothing, "libcudadevrt has an image for it, and does not count");
+    assert_eq!(by(&kernels, (8, 6)), By::Ptx);
+    let kernels = bench.made(&format!("-rdc=true {code} a.cu b.cu"), "rdc");
+    assert_eq!(found(&kernels, Role::Input), [["compute_80"], ["compute_80"]]);
+    assert_eq!(found(&kernels, Role::DeviceRuntime).len(), 1);
+    assert_eq!(by(&kernels, (8, 6)), By::Ptx);
+    assert_eq!(by(&kernels, (7, 5)), By::Nothing);
+    bench.tool("strip rdc");
+    assert_eq!(bench.read("rdc").covers(), kernels.covers());
+}
+
+fn letters(toolkit: &'static str) {
+    let bench = Bench::new(toolkit);
+    let asked = "90a:sm_90a,compute_90a 100a:sm_100a 100f:sm_103,compute_100f 120f:sm_120f 75:sm_75";
+    let kernels = bench.made(&format!("{} k.cu", gencode(asked)), "letters");
+    assert_eq!(found(&kernels, Role::Kernels), [names(asked)]);
+    for (cc, expected) in [
+        ((9, 0), By::Cubin),
+        ((8, 0), By::Nothing),
+        ((10, 0), By::Cubin),
+        ((10, 3), By::Cubin),
+        ((11, 0), By::Nothing),
+        ((12, 0), By::Cubin),
+        ((12, 1), By::Cubin),
+        ((13, 0), By::Nothing),
+    ] {
+        assert_eq!(by(&kernels, cc), expected, "{cc:?}");
+    }
+}
+
+fn schemes(kernels: &Kernels) -> Vec<Compression> {
+    let mut schemes: Vec<Compression> = kernels
+        .containers()
+        .iter()
+        .filter(|container| container.role == Role::Kernels)
+        .flat_map(|container| kernels.entries_of(container))
+        .map(|entry| entry.compression)
+        .collect();
+    schemes.sort_unstable();
+    schemes.dedup();
+    schemes
+}
+
+fn compression(toolkit: &'static str) {
+    let bench = Bench::new(toolkit);
+    let asked = "80:sm_80 90:sm_90,compute_90";
+    let code = gencode(asked);
+    for (mode, expected) in [
+        ("none", vec![Compression::None]),
+        ("speed", vec![Compression::None, Compression::Lz4]),
+        ("balance", vec![Compression::None, Compression::Zstd]),
+        ("size", vec![Compression::Zstd]),
+    ] {
+        let kernels = bench.made(&format!("-compress-mode={mode} {code} k.cu"), mode);
+        assert_eq!(found(&kernels, Role::Kernels), [names(asked)], "{mode}");
+        assert_eq!(found(&kernels, Role::Empty).len(), 1, "{mode}");
+        let schemes = schemes(&kernels);
+        assert!(schemes.iter().all(|scheme| expected.contains(scheme)), "{mode}: {schemes:?}");
+        assert!(schemes.contains(expected.last().unwrap()), "{mode}: {schemes:?}");
+        let floor = kernels.service((9, 0)).floor.map(|floor| floor.cuda.to_string());
+        let zstd = schemes == [Compression::Zstd];
+        assert_eq!(floor.as_deref(), zstd.then_some("13.0"), "{mode}");
+    }
+}
+
+fn compress_all() {
+    let bench = Bench::new("11.8");
+    let asked = "75:sm_75 90:sm_90,compute_90";
+    let kernels = bench.made(&format!("-Xfatbin -compress-all {} k.cu", gencode(asked)), "packed");
+    assert_eq!(found(&kernels, Role::Kernels), [names(asked)]);
+    assert_eq!(found(&kernels, Role::Empty), [["sm_75", "sm_90"]]);
+    assert_eq!(schemes(&kernels), [Compression::Lz4]);
+    assert_eq!(kernels.service((9, 0)).floor, None, "every driver unpacks LZ4");
+}
+
+fn concatenated() {
+    let bench = Bench::new("13.5");
+    let asked = "75:sm_75 90:sm_90,compute_90 100f:sm_100f";
+    for options in ["", "-G"] {
+        let kernels = bench.made(&format!("-Xfatbin -concat {options} {} k.cu", gencode(asked)), "concat");
+        assert_eq!(found(&kernels, Role::Kernels), [names(asked)], "{options}");
+        assert_eq!(found(&kernels, Role::Empty).len(), 1, "{options}");
+    }
+}
+
+fn link_time() {
+    let bench = Bench::new("13.5");
+    // `-arch` stores PTX beside the LTO-IR, which serves newer GPUs.
+    let kernels = bench.made("-dlto -rdc=true -arch=sm_80 a.cu b.cu", "lto");
+    assert_eq!(found(&kernels, Role::Linked), [["sm_80"]]);
+    assert_eq!(found(&kernels, Role::Input), [["compute_80", "lto_80"], ["compute_80", "lto_80"]]);
+    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), By::Ptx);
+    bench.nvcc("-dc -gencode arch=compute_80,code=lto_80 b.cu -o b.o");
+    let object = bench.read("b.o");
+    assert_eq!(found(&object, Role::Kernels), [["lto_80"]]);
+    assert_eq!(by(&object, (8, 0)), By::Nothing, "LTO-IR runs nowhere by itself");
+    bench.nvcc("-dc -gencode arch=compute_80,code=lto_80 a.cu -o a.o");
+    let kernels = bench.made("-dlto -arch=sm_80 a.o b.o", "linked");
+    assert_eq!(found(&kernels, Role::Linked), [["sm_80"]]);
+    assert_eq!(found(&kernels, Role::Input), [["lto_80"], ["lto_80"]]);
+    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), By::Nothing);
+}
+
+fn files(toolkit: &'static str, last: &str) {
+    let bench = Bench::new(toolkit);
+    let asked = format!("75:sm_75,compute_75 {last}:sm_{last}");
+    let code = gencode(&asked);
+    for (options, name) in [
+        ("-c", "k.o"),
+        ("-c -G", "debug.o"),
+        ("-shared -Xcompiler -fPIC", "libk.so"),
+        ("-lib", "libk.a"),
+        ("-fatbin", "k.fatbin"),
+    ] {
+        let kernels = bench.made(&format!("{options} {code} alone.cu"), name);
+        assert_eq!(found(&kernels, Role::Kernels), [names(&asked)], "{name}");
+        let debug = kernels.entries().iter().any(|entry| entry.debug);
+        assert_eq!(debug, name == "debug.o", "{name}");
+    }
+    bench.nvcc(&format!("-cubin -arch=sm_{last} alone.cu -o k.cubin"));
+    assert_eq!(found(&bench.read("k.cubin"), Role::Kernels), [[format!("sm_{last}")]]);
+    bench.nvcc("-ptx -arch=compute_80 alone.cu -o k.ptx");
+    assert_eq!(found(&bench.read("k.ptx"), Role::Kernels), [["compute_80"]]);
+    let floor = bench.read("k.ptx").service((8, 0)).floor.unwrap();
+    assert_eq!(floor.cuda.to_string(), toolkit);
+}
+
+fn without_kernels() {
+    let bench = Bench::new("13.5");
+    bench.nvcc(&format!("-c {} host.cu -o host.o", gencode("120:sm_120")));
+    let kernels = bench.made(&format!("{} k.cu host.o", gencode("80:sm_80,compute_80")), "both");
+    assert_eq!(found(&kernels, Role::Kernels), [["compute_80", "sm_80"]]);
+    assert_eq!(by(&kernels, (8, 0)), By::Cubin, "host.cu holds no kernel that could be missing");
+    bench.nvcc(&format!("-c -Xfatbin -compress-all {} host.cu -o host.o", gencode("120:sm_120,compute_120")));
+    assert_eq!(found(&bench.read("host.o"), Role::Kernels), [[""; 0]; 0]);
+    assert_eq!(bench.read("host.o").requirements(), []);
+
+    // A stale object: its container leaves a GPU out, and says whose it is.
+    bench.nvcc(&format!("-c {} alone.cu -o alone.o", gencode("90:sm_90")));
+    bench.write("main.cu", b"__global__ void other() {}\nint main() { return 0; }\n");
+    let kernels = bench.made(&format!("{} main.cu alone.o", gencode("80:sm_80 90:sm_90")), "stale");
+    assert_eq!(by(&kernels, (8, 0)), By::Partial);
+    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
+    let without: Vec<_> = kernels.without((8, 0)).map(|container| container.origin.as_deref()).collect();
+    assert_eq!(without, [Some("alone.cu")]);
+}

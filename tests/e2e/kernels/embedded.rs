@@ -1,0 +1,211 @@
+//! GPU code that programs carry as data, as `include_bytes!`, `include_str!` and arrays in C leave it.
+
+use cudaguard::kernels::{By, Entry, Form, Kernels, Role};
+use cudaguard_tests::run::Call;
+use cudaguard_tests::{skip, trial};
+use libtest_mimic::Trial;
+
+use crate::real::{Bench, found, gencode, names};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("arrays_in_a_c_program", arrays),
+        trial("constants_in_a_rust_program", constants),
+        trial("every_linker_keeps_what_is_read", linkers),
+        trial("aarch64_objects_and_libraries", aarch64),
+        trial("mutated_files_never_panic", mutated),
+    ]
+}
+
+/// (section, arch) of every image.
+fn places(kernels: &Kernels) -> Vec<(String, String)> {
+    let mut places: Vec<_> = kernels
+        .containers()
+        .iter()
+        .flat_map(|container| {
+            let place = |entry: &Entry| (kernels.section(container).to_owned(), entry.arch_name());
+            kernels.entries_of(container).iter().map(place)
+        })
+        .collect();
+    places.sort();
+    places
+}
+
+fn images(bench: &Bench) {
+    bench.nvcc("-cubin -arch=sm_90a alone.cu -o k90a.cubin");
+    bench.nvcc("-ptx -arch=compute_80 alone.cu -o k.ptx");
+    bench.nvcc(&format!("-fatbin {} alone.cu -o k.fatbin", gencode("75:sm_75,compute_75")));
+}
+
+fn arrays() {
+    let bench = Bench::new("13.5");
+    images(&bench);
+    let array = |name: &str, file: &str, kind: &str| {
+        let bytes = std::fs::read(bench.path(file)).unwrap();
+        let numbers: Vec<String> = bytes.iter().map(u8::to_string).collect();
+        format!("{kind} {name}[] = {{{}}};\n", numbers.join(","))
+    };
+    let source = [
+        array("cubin", "k90a.cubin", "const unsigned char"),
+        array("fatbin", "k.fatbin", "const unsigned char"),
+        array("writable", "k.fatbin", "unsigned char"),
+        array("text", "k.ptx", "const char"),
+        "int main(int n, char **a) { return cubin[n] + fatbin[n] + writable[n] + text[n]; }\n".to_owned(),
+    ];
+    bench.write("carrier.c", source.concat().as_bytes());
+    bench.tool("gcc -O1 -o carrier carrier.c");
+    let kernels = bench.read("carrier");
+    let expected = [
+        (".data", "compute_75"),
+        (".data", "sm_75"),
+        (".rodata", "compute_75"),
+        (".rodata", "compute_80"),
+        (".rodata", "sm_75"),
+        (".rodata", "sm_90a"),
+    ];
+    assert_eq!(places(&kernels), expected.map(|(section, arch)| (section.to_owned(), arch.to_owned())));
+    let origins: Vec<_> = kernels.containers().iter().filter_map(|container| container.origin.as_deref()).collect();
+    for name in ["cubin", "fatbin", "writable"] {
+        assert!(origins.contains(&name), "{origins:?}");
+    }
+    bench.tool("strip carrier");
+    assert_eq!(places(&bench.read("carrier")), places(&kernels));
+}
+
+fn constants() {
+    let bench = Bench::new("13.5");
+    images(&bench);
+    bench.nvcc(&format!("-lib -rdc=true {} a.cu b.cu -o libdevice.a", gencode("80:sm_80,compute_80")));
+    bench.write(
+        "main.rs",
+        br#"static PTX: &str = include_str!("k.ptx");
+static CUBIN: &[u8] = include_bytes!("k90a.cubin");
+static FATBIN: &[u8] = include_bytes!("k.fatbin");
+fn main() {
+    let n = std::env::args().count();
+    println!("{} {} {} and {} more words", PTX, CUBIN[n], FATBIN[n], n);
+}
+"#,
+    );
+    let rustc = Call::new("rustc").args("-C opt-level=3 -C lto=fat -C strip=symbols -C codegen-units=1".split(' '));
+    let _ = rustc.args(["main.rs", "-o", "program"]).dir(bench.path("")).run().success();
+    let kernels = bench.read("program");
+    let found: Vec<(Form, Vec<String>)> = kernels
+        .containers()
+        .iter()
+        .map(|container| (container.form, kernels.entries_of(container).iter().map(Entry::arch_name).collect()))
+        .collect();
+    for (form, archs) in
+        [(Form::Ptx, vec!["compute_80"]), (Form::Cubin, vec!["sm_90a"]), (Form::Fatbin, vec!["compute_75", "sm_75"])]
+    {
+        let matches = |(other, named): &&(Form, Vec<String>)| {
+            let mut named = named.clone();
+            named.sort();
+            *other == form && named == archs
+        };
+        assert_eq!(found.iter().filter(matches).count(), 1, "{form:?} in {found:?}");
+    }
+    assert_eq!(kernels.containers().len(), 3);
+    // PTX and cubin hold the same kernel, so the program picks one of them; the fatbin serves everything from 7.5 on.
+    assert_eq!(kernels.service((9, 0)).by, By::Ptx);
+    assert_eq!(kernels.service((7, 5)).by, By::Partial);
+}
+
+fn linkers() {
+    let bench = Bench::new("13.5");
+    let asked = "80:sm_80 90:sm_90,compute_90";
+    bench.nvcc(&format!("-c {} k.cu -o k.o", gencode(asked)));
+    bench.nvcc(&format!("-dc {} a.cu -o a.o", gencode(asked)));
+    bench.nvcc(&format!("-dc {} b.cu -o b.o", gencode(asked)));
+    bench.nvcc(&format!("-dlink {} a.o b.o -o link.o", gencode("80:sm_80 90:sm_90")));
+    let mut tried = 0;
+    for linker in ["bfd", "gold", "lld", "mold"] {
+        let there = Call::new("sh").args(["-c", &format!("command -v ld.{linker} || command -v {linker}")]).run();
+        if there.status() != Some(0) {
+            continue;
+        }
+        tried += 1;
+        let link = |objects: &str, name: &str, more: &str| {
+            let root = cudaguard_tests::parts::cuda("13.5");
+            bench.tool(&format!(
+                "g++ -fuse-ld={linker} -Wl,--gc-sections {more} {objects} -o {name} -L{} -lcudadevrt -lcudart_static -ldl -lpthread -lrt",
+                root.join("lib").display()
+            ));
+            bench.read(name)
+        };
+        let whole = link("k.o", "whole", "-s");
+        assert_eq!(found(&whole, Role::Kernels), [names(asked)], "{linker}");
+        for more in ["-s", "-no-pie"] {
+            let relocatable = link("a.o b.o link.o", "relocatable", more);
+            assert_eq!(found(&relocatable, Role::Linked), [["sm_80", "sm_90"]], "{linker} {more}");
+            assert_eq!(found(&relocatable, Role::Input), [names(asked), names(asked)], "{linker} {more}");
+            assert_eq!(relocatable.service((10, 0)).by, By::Ptx, "{linker} {more}");
+        }
+    }
+    if tried == 0 {
+        skip("no linker can be chosen here");
+    }
+    // A static library with its own device link: the inputs are not counted twice.
+    bench.tool("ar rcs libboth.a a.o b.o link.o");
+    let archive = bench.read("libboth.a");
+    assert_eq!(found(&archive, Role::Linked), [["sm_80", "sm_90"]]);
+    assert_eq!(found(&archive, Role::Input), [names(asked), names(asked)]);
+}
+
+fn aarch64() {
+    let compiler = "aarch64-linux-gnu-gcc";
+    if Call::new("sh").args(["-c", &format!("command -v {compiler}")]).run().status() != Some(0) {
+        skip(format!("no {compiler} here"));
+    }
+    let bench = Bench::new("13.5");
+    images(&bench);
+    bench.write(
+        "carrier.s",
+        b".section .nv_fatbin,\"a\"\n.balign 8\nfatbinData:\n.incbin \"k.fatbin\"\n\
+          .section .rodata\n.globl text\ntext:\n.incbin \"k.ptx\"\n.byte 0\n.incbin \"k90a.cubin\"\n",
+    );
+    bench.tool(&format!("{compiler} -c carrier.s -o carrier.o"));
+    bench.tool(&format!("{compiler} -nostdlib -shared carrier.o -o libcarrier.so"));
+    bench.tool("aarch64-linux-gnu-ar rcs libcarrier.a carrier.o");
+    for file in ["carrier.o", "libcarrier.so", "libcarrier.a"] {
+        let kernels = bench.read(file);
+        let expected =
+            [(".nv_fatbin", "compute_75"), (".nv_fatbin", "sm_75"), (".rodata", "compute_80"), (".rodata", "sm_90a")];
+        assert_eq!(places(&kernels), expected.map(|(section, arch)| (section.to_owned(), arch.to_owned())), "{file}");
+    }
+}
+
+/// Real files with bytes changed, in places that matter: seeded, so that a failure can be seen again.
+fn mutated() {
+    let bench = Bench::new("13.5");
+    images(&bench);
+    let asked = gencode("75:sm_75 90:sm_90,compute_90 100f:sm_100f");
+    bench.nvcc(&format!("-c -rdc=true -Xfatbin -compress-all {asked} alone.cu -o rdc.o"));
+    bench.nvcc(&format!("-c -Xfatbin -concat {asked} alone.cu -o concat.o"));
+    bench.nvcc(&format!("-lib -rdc=true {asked} a.cu b.cu -o lib.a"));
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 20).unwrap() % below
+    };
+    for name in ["k90a.cubin", "k.ptx", "k.fatbin", "rdc.o", "concat.o", "lib.a"] {
+        let real = std::fs::read(bench.path(name)).unwrap();
+        for _ in 0..300 {
+            let mut bytes = real.clone();
+            for _ in 0..=random(6) {
+                let at = random(bytes.len());
+                let value = [0, 1, 0xff, 0x7f, 0x80, 0x50][random(6)];
+                bytes[at] = value;
+            }
+            if random(4) == 0 {
+                bytes.truncate(random(bytes.len()));
+            }
+            if let Ok(kernels) = cudaguard::kernels::read_bytes(&bytes) {
+                let rows = kernels.requirements();
+                assert!(rows.len() < 5000 && kernels.to_json().to_string().len() > 2);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! nvcc and cuobjdump, called.
+
+use std::path::{Path, PathBuf};
+
+use cudaguard::kernels::{Entry, Kernels, Kind, Role};
+use cudaguard_tests::parts;
+use cudaguard_tests::run::Call;
+use cudaguard_tests::scratch::Scratch;
+
+pub(crate) const KERNEL: &str = "__global__ void k(int *p) { p[threadIdx.x] = 1; }\n";
+pub(crate) const MAIN: &str = "int main() { return cudaGetLastError(); }\n";
+
+/// A folder with sources, and nvcc of one toolkit to compile them.
+pub(crate) struct Bench {
+    pub(crate) toolkit: &'static str,
+    root: PathBuf,
+    folder: Scratch,
+}
+
+impl Bench {
+    pub(crate) fn new(toolkit: &'static str) -> Self {
+        let root = parts::cuda(toolkit);
+        let folder = Scratch::new(&format!("kernels-{toolkit}"));
+        folder.file("k.cu", format!("{KERNEL}{MAIN}"));
+        folder.file("alone.cu", KERNEL);
+        folder.file("host.cu", "int host() { return 1; }\n");
+        folder.file("a.cu", format!("__device__ int f(int);\n__global__ void k(int *p) {{ *p = f(1); }}\n{MAIN}"));
+        folder.file("b.cu", "__device__ int f(int x) { return x + 1; }\n");
+        Self { toolkit, root, folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> PathBuf {
+        self.folder.file(name, content)
+    }
+
+    /// Runs nvcc; `arguments` are parted at blanks.
+    pub(crate) fn nvcc(&self, arguments: &str) {
+        let mut call = Call::new(self.root.join("bin/nvcc")).dir(self.folder.path());
+        if self.toolkit == "11.8" {
+            // Its newest host compiler is gcc 11.
+            call = call.arg("-allow-unsupported-compiler");
+        }
+        let _ = call.args(arguments.split_whitespace()).run().success();
+    }
+
+    /// Runs a tool of the host's.
+    pub(crate) fn tool(&self, arguments: &str) {
+        let mut words = arguments.split_whitespace();
+        let _ = Call::new(words.next().unwrap()).dir(self.folder.path()).args(words).run().success();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Kernels {
+        read(&self.path(name))
+    }
+
+    /// Compiles, reads, and holds what is found against what this toolkit's own lister finds.
+    pub(crate) fn made(&self, arguments: &str, name: &str) -> Kernels {
+        self.nvcc(&format!("{arguments} -o {name}"));
+        let kernels = self.read(name);
+        assert_listed_alike(self.toolkit, &self.path(name), &kernels);
+        kernels
+    }
+}
+
+pub(crate) fn read(path: &Path) -> Kernels {
+    let kernels = cudaguard::kernels::read(path).unwrap();
+    assert_eq!(kernels.doubts(), [""; 0], "{}", path.display());
+    kernels
+}
+
+/// `-gencode` for each word: `75:sm_75 90:sm_90,compute_90`.
+pub(crate) fn gencode(asked: &str) -> String {
+    let one = |word: &str| {
+        let (compute, codes) = word.split_once(':').unwrap();
+        format!("-gencode arch=compute_{compute},code=[{codes}]")
+    };
+    asked.split_whitespace().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// The names of all codes in the words, as [`found`] tells them. The letter is the one of the `compute_` name: code for
+/// a member of a family is limited to the family.
+pub(crate) fn names(asked: &str) -> Vec<String> {
+    let mut names: Vec<String> = asked
+        .split_whitespace()
+        .flat_map(|word| {
+            let (compute, codes) = word.split_once(':').unwrap();
+            let letter = compute.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned();
+            codes.split(',').map(move |code| format!("{}{letter}", code.trim_end_matches(['a', 'f'])))
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// The archs in the containers of this role, sorted, container by container.
+pub(crate) fn found(kernels: &Kernels, role: Role) -> Vec<Vec<String>> {
+    let containers = kernels.containers().iter().filter(|container| container.role == role);
+    let archs = |entries: &[Entry]| {
+        let mut archs: Vec<String> = entries.iter().map(Entry::arch_name).collect();
+        archs.sort();
+        archs
+    };
+    containers.map(|container| archs(kernels.entries_of(container))).collect()
+}
+
+/// Lists a file with cuobjdump: the archs of its cubins and of its PTX, sorted; `Err` with its words where it fails.
+pub(crate) fn cuobjdump(toolkit: &str, file: &Path) -> Result<(Vec<String>, Vec<String>), String> {
+    let tool = parts::cuda(toolkit).join("bin/cuobjdump");
+    let outcome = Call::new(tool).args(["-all", "-lelf", "-lptx"]).arg(file).run();
+    if outcome.status() != Some(0) || outcome.stderr.contains("fatal") {
+        return Err(format!("{outcome}"));
+    }
+    let listed = |kind: &str, ending: &str| {
+        let lines = outcome.stdout.lines().filter(|line| line.starts_with(kind));
+        let mut archs: Vec<String> = lines
+            .filter_map(|line| line.trim_end().strip_suffix(ending)?.rsplit_once(".sm_"))
+            .map(|(_, arch)| arch.to_owned())
+            .collect();
+        archs.sort();
+        archs
+    };
+    Ok((listed("ELF file", ".cubin"), listed("PTX file", ".ptx")))
+}
+
+/// What cuobjdump would list: it looks into nvcc's two sections only, and its list
+/// names `f` cubins without the letter (its long dump has it).
+pub(crate) fn as_cuobjdump(kernels: &Kernels, letters: Letters) -> (Vec<String>, Vec<String>) {
+    let seen = kernels
+        .containers()
+        .iter()
+        .filter(|container| matches!(kernels.section(container), ".nv_fatbin" | "__nv_relfatbin" | ""));
+    let (mut cubins, mut ptx) = (Vec::new(), Vec::new());
+    for entry in seen.flat_map(|container| kernels.entries_of(container)) {
+        let name = entry.arch.to_string();
+        let name = match letters {
+            Letters::None => name.trim_end_matches(['a', 'f']).to_owned(),
+            Letters::Specific if entry.kind == Kind::Cubin => name.trim_end_matches('f').to_owned(),
+            Letters::Specific => name,
+        };
+        match entry.kind {
+            Kind::Cubin => cubins.push(name),
+            Kind::Ptx => ptx.push(name),
+            _ => {}
+        }
+    }
+    cubins.sort();
+    ptx.sort();
+    (cubins, ptx)
+}
+
+/// Which letters a cuobjdump tells.
+#[derive(Clone, Copy)]
+pub(crate) enum Letters {
+    /// 13.x: `a`, and `f` of PTX.
+    Specific,
+    /// 11.8.
+    None,
+}
+
+pub(crate) fn assert_listed_alike(toolkit: &str, file: &Path, kernels: &Kernels) {
+    // 13.0 has no wheel of its own lister; a newer one reads its files.
+    let (lister, letters) = if toolkit == "11.8" { ("11.8", Letters::None) } else { ("13.5", Letters::Specific) };
+    let listed = cuobjdump(lister, file).unwrap_or_else(|words| panic!("{words}"));
+    assert_eq!(as_cuobjdump(kernels, letters), listed, "{}", file.display());
+}
