@@ -1,0 +1,99 @@
+//! What `embed!()` says of a toolchain whose parts do not belong together, of a policy, and of options.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use cudaguard_tests::{Call, Project, snapshot};
+
+use super::{components, manifests, said};
+
+/// A toolkit that compiles nothing: an nvcc that tells its release, and a `cuda.h`. A stand-in.
+fn toolkit(root: &Path, nvcc: (u32, u32), headers: (u32, u32)) {
+    let (major, minor) = nvcc;
+    let program = root.join("bin/nvcc");
+    fs::create_dir_all(root.join("bin")).expect("a scratch folder takes folders");
+    fs::create_dir_all(root.join("include")).expect("a scratch folder takes folders");
+    let script = format!(
+        "#!/bin/sh\ncat <<END\nnvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\n\
+         Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\
+         Build cuda_{major}.{minor}.r{major}.{minor}/compiler.34097967_0\nEND\n"
+    );
+    fs::write(&program, script).expect("a scratch folder takes files");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    let (major, minor) = headers;
+    let number = major * 1000 + minor * 10;
+    fs::write(root.join("include/cuda.h"), format!("#define CUDA_VERSION {number}\n")).expect("a file");
+}
+
+/// nvcc 12.4 on PATH, CUDA_HOME with the headers of 13.0.
+fn mixed(name: &str) -> Project {
+    let project = Project::guarded(name).file("src/main.rs", "fn main() {}\n");
+    toolkit(&project.beside().join("cuda-12.4"), (12, 4), (12, 4));
+    toolkit(&project.beside().join("cuda-13.0"), (13, 0), (13, 0));
+    project
+}
+
+fn cargo(project: &Project, arguments: &[&str]) -> Call {
+    let path = std::env::var("PATH").expect("a PATH");
+    let nvcc = project.beside().join("cuda-12.4/bin");
+    let home = project.beside().join("cuda-13.0");
+    project.cargo(arguments).env("PATH", format!("{}:{path}", nvcc.display())).env("CUDA_HOME", home)
+}
+
+pub(super) fn a_mixed_toolchain_fails_release() {
+    let project = mixed("mixed");
+    let failed = cargo(&project, &["build", "--release"]).run().expect(101);
+    let (_, reason) = failed.stderr.split_once("--- stderr\n").unwrap_or_else(|| panic!("no reason: {failed}"));
+    assert!(!failed.stderr.contains("cargo:"), "nothing of what cargo is told stands above the reason: {failed}");
+    snapshot::check("embedding/mixed", &snapshot::paths(reason.trim_end(), &[(project.beside(), "SCENE")]));
+}
+
+pub(super) fn a_mixed_toolchain_warns_dev() {
+    let project = mixed("mixed");
+    let built = cargo(&project, &["build"]).run().success();
+    assert_eq!(said(&built.stderr, "warning[CG101]"), 1, "{built}");
+    assert_eq!(said(&built.stderr, "error["), 0, "{built}");
+    assert_eq!(manifests(&project.built("debug/mixed"))[0]["toolkit"]["version"], "12.4.131");
+}
+
+pub(super) fn the_policy_decides() {
+    let project = mixed("mixed");
+    project.write("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
+    let built = cargo(&project, &["build", "--release"]).run().success();
+    assert_eq!(said(&built.stderr, "warning[CG101]"), 1, "{built}");
+
+    project.change("cudaguard.toml", "[allow]\nCG101 = \"headers of 13.0 on purpose\"\nCG121 = \"gone long ago\"\n");
+    let built = cargo(&project, &["build", "--release"]).run().success();
+    assert_eq!(said(&built.stderr, "CG101"), 0, "{built}");
+    let manifest = &manifests(&project.built("release/mixed"))[0];
+    assert_eq!(manifest["allow"].to_string(), r#"{"CG101":"headers of 13.0 on purpose"}"#, "{manifest}");
+
+    project.change("cudaguard.toml", "[build]\nrelese = \"warn\"\n");
+    let failed = cargo(&project, &["build", "--release"]).run().expect(101);
+    assert!(failed.stderr.contains("cudaguard.toml:2: ") && failed.stderr.contains("relese"), "{failed}");
+}
+
+pub(super) fn options_of_the_builder() {
+    let project = Project::guarded("options")
+        .file("src/main.rs", "fn main() {}\n")
+        .file(
+            "vendor/cudnn/cudnn_version.h",
+            "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 15\n#define CUDNN_PATCHLEVEL 1\n",
+        )
+        .file("policies/strict.toml", "[cudnn]\npatch = \"refuse\"\n")
+        .file(
+            "build.rs",
+            "fn main() {\n    cudaguard::Embed::new()\n        .policy(\"policies/strict.toml\")\n        \
+             .cudnn_include(\"vendor/cudnn\")\n        .archs([\"sm_80\", \"compute_90\"])\n        \
+             .component(\"engine\", \"9.9.9\")\n        .embed();\n}\n",
+        );
+    let _ = project.cargo(["build"]).run().success();
+    let program = project.built("debug/options");
+    assert_eq!(components(&program), ["engine"]);
+    let manifest = &manifests(&program)[0];
+    assert_eq!(manifest["component"]["version"], "9.9.9");
+    assert_eq!(manifest["archs"].to_string(), r#"{"declared":["sm_80","compute_90"],"known":"declared"}"#);
+    assert_eq!(manifest["cudnn"]["version"], "9.15.1");
+    assert_eq!(manifest["requires"][0]["min"], "9.15.1", "no older patch, by the policy: {manifest}");
+}
