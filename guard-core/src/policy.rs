@@ -888,6 +888,21 @@ CG122 = "Hopper only, no PTX on purpose"
         assert_eq!(error.to_string(), "p:2: is not UTF-8 text");
     }
 
+    #[test]
+    fn what_is_nested_without_end() {
+        let depth = 200_000;
+        for text in [
+            format!("x = {}", "[".repeat(depth)),
+            format!("x = {}", "{a=".repeat(depth)),
+            format!("{} = 1", vec!["a"; depth].join(".")),
+            format!("[{}]", vec!["a"; depth].join(".")),
+            format!("[package.demo]\n{} = 1", vec!["a"; depth].join(".")),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.len() < 1000, "{}", &error[..1000]);
+        }
+    }
+
     /// A folder of its own, gone afterwards.
     struct Folder(PathBuf);
 
