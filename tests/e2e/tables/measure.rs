@@ -197,7 +197,8 @@ pub(crate) fn host_limits(root: &Path) -> Result<(Option<u32>, Option<u32>), Str
     Ok((gcc, clang))
 }
 
-/// PTX of every arch that the toolkit makes, assembled for every GPU that it makes: the rule of [`Target::serves`].
+/// PTX of every arch that the toolkit makes, assembled for the GPUs where the rule of [`Target::serves`] can turn: those
+/// of its own major, the ones beside them, the oldest and the newest.
 fn ptx_compatibility(
     root: &Path,
     made: &BTreeSet<Arch>,
@@ -214,7 +215,12 @@ fn ptx_compatibility(
             format!(".version {isa}\n.target sm_{arch}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"),
         );
         let (mut table, mut part) = (Vec::new(), Vec::new());
-        for gpu in &gpus {
+        let near = |&(index, gpu): &(usize, &Arch)| {
+            let own_major = |index: usize| gpus.get(index).is_some_and(|gpu| gpu.cc().0 == arch.cc().0);
+            let end = index == 0 || index + 1 == gpus.len();
+            end || gpu.cc().0 == arch.cc().0 || own_major(index - 1) || own_major(index + 1)
+        };
+        for (_, gpu) in gpus.iter().enumerate().filter(near) {
             // PTX of an `a` arch is assembled for the GPU of that name only.
             let own = if arch.suffix == Suffix::Specific && arch.number == gpu.number { arch } else { *gpu };
             let assembled = Call::new(root.join("bin/ptxas"))
