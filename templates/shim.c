@@ -40,9 +40,9 @@
 #define SHARED(name) cudaguard_r1_##name
 /* Small whatever the build's own -O is: what runs once at the start gains nothing by being unrolled. */
 #if defined(__clang__)
-#define SMALL noinline, minsize, section(".text.cudaguard_r1")
+#define SMALL minsize, section(".text.cudaguard_r1")
 #else
-#define SMALL noinline, optimize("Os"), section(".text.cudaguard_r1")
+#define SMALL optimize("Os"), section(".text.cudaguard_r1")
 #endif
 #define SHOWN __attribute__((weak, used, visibility("hidden"), SMALL))
 #define CODE static __attribute__((SMALL))
@@ -253,7 +253,7 @@ CODE int note_judge_bytes(const struct note *n) {
   char text[256];
   if (n->size < 44 || memcmp(n->d, "cudagrd", 8) != 0) return NOTE_DAMAGED;
   revision = u16(n->d + 8), rows = u16(n->d + 10), start = u16(n->d + 12), size = u16(n->d + 14);
-  if (!revision || size < 40 || start > n->size || rows * size > n->size - start) return NOTE_DAMAGED;
+  if (!revision || size < 40 || (rows && start < 20) || start > n->size || rows * size > n->size - start) return NOTE_DAMAGED;
   if (revision == 1 && (!note_text(n, n->d + 28, text, sizeof text) || !note_text(n, n->d + 32, text, sizeof text)))
     return NOTE_DAMAGED;
   for (i = 0; i < rows; i++) {
@@ -1123,7 +1123,7 @@ CODE int action(const struct note *n) {
 /* Whether this guard speaks for the note. A library keeps still unless it is told to end the process; and where it speaks,
  * it speaks for itself, before the program that needs it. */
 CODE int speaks(const struct note *n) {
-  int library = g.mode == MODE_WARN || g.mode == MODE_ENFORCE || n->d[22] == 1;
+  int library = g.mode == MODE_WARN || g.mode == MODE_ENFORCE || (n->size > 22 && n->d[22] == 1);
   return g.program ? n->own || !library : n->own && library;
 }
 
@@ -1494,15 +1494,6 @@ CODE const struct finding *worst(int *refuse) {
   return f;
 }
 
-/* cudaguard::check() in Rust has no weak references: it leaves a slot, and finds the answer's address in it. */
-struct slot {
-  uint32_t layout, size;
-  int (*check)(char *, size_t);
-};
-extern struct slot cudaguard_first_slot[] __asm__("__start_cudaguard_slots") __attribute__((visibility("hidden")));
-extern struct slot cudaguard_end_slot[] __asm__("__stop_cudaguard_slots") __attribute__((visibility("hidden")));
-static struct slot own_slot __attribute__((section("cudaguard_slots"), used)) = {1, sizeof(struct slot), 0};
-
 CODE int lock(void) {
   int pid = (int)getpid(), seen;
   for (;;) {
@@ -1557,10 +1548,7 @@ SHOWN int SHARED(check)(char *text, size_t size) {
 SHOWN void SHARED(start)(void) {
   int saved = errno, refuse = 0;
   const struct finding *f;
-  struct slot *s;
   if (g.ready) return;
-  own_slot.check = SHARED(check);
-  for (s = cudaguard_first_slot; s < cudaguard_end_slot && s->layout == 1 && s->size == sizeof *s; s++) s->check = SHARED(check);
   lock();
   prepare(1);
   if (g.mode != MODE_OFF && g.notes) {

@@ -16,48 +16,55 @@ pub enum Verdict {
 /// Right after a program has loaded cuDNN by itself this is the moment to ask. May take as long as loading cuDNN does,
 /// once; safe from any thread; never ends the process. Without the guard: [`Verdict::CannotTell`].
 pub fn check() -> Verdict {
-    slot::ask().unwrap_or_else(|| Verdict::CannotTell("this file was built without the guard".to_owned()))
+    shim::ask().unwrap_or_else(|| Verdict::CannotTell("this file was built without the guard".to_owned()))
 }
 
-/// Rust has no weak references: the shim finds this slot by the section that it lies in, and leaves its address there
-/// before `main`. A program without the guard links all the same, and the slot stays empty.
-#[cfg(target_os = "linux")]
+/// A weak reference, which Rust can only make in assembly: a program without the guard links all the same, and finds
+/// nothing. (A section that the shim would search for slots needs `__start_` symbols, which GNU ld exports.)
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[allow(unsafe_code)]
-mod slot {
+mod shim {
+    use std::arch::asm;
     use std::ffi::{c_char, c_int};
-    use std::sync::atomic::{AtomicPtr, Ordering};
 
     use super::Verdict;
 
     type Check = unsafe extern "C" fn(text: *mut c_char, size: usize) -> c_int;
 
-    /// As `struct slot` in `templates/shim.c`; a change of it is a new layout number.
-    #[repr(C)]
-    struct Slot {
-        layout: u32,
-        size: u32,
-        check: AtomicPtr<()>,
-    }
-
-    // SAFETY: the name is this project's own, every object in the section is a `Slot`, and `Slot` holds an atomic, so that
-    // the section is writable as the shim needs it.
-    #[unsafe(link_section = "cudaguard_slots")]
-    #[used]
-    static SLOT: Slot = Slot { layout: 1, size: size(), check: AtomicPtr::new(std::ptr::null_mut()) };
-
-    #[allow(clippy::cast_possible_truncation)]
-    const fn size() -> u32 {
-        size_of::<Slot>() as u32
+    /// The address of `cudaguard_r1_check` of this very file; null where it has none.
+    fn door() -> *const () {
+        let address: *const ();
+        // SAFETY: loads one entry of this file's global offset table, which the linker fills with the symbol's address or,
+        // the reference being weak, with 0; touches no memory, stack or flag of the program.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            asm!(
+                ".weak cudaguard_r1_check",
+                ".hidden cudaguard_r1_check",
+                "mov {address}, qword ptr [rip + cudaguard_r1_check@GOTPCREL]",
+                address = out(reg) address,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+            #[cfg(target_arch = "aarch64")]
+            asm!(
+                ".weak cudaguard_r1_check",
+                ".hidden cudaguard_r1_check",
+                "adrp {address}, :got:cudaguard_r1_check",
+                "ldr {address}, [{address}, :got_lo12:cudaguard_r1_check]",
+                address = out(reg) address,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        address
     }
 
     pub(super) fn ask() -> Option<Verdict> {
-        let check = SLOT.check.load(Ordering::Acquire);
-        if check.is_null() {
+        let door = door();
+        if door.is_null() {
             return None;
         }
-        // SAFETY: only the shim writes here, once, before `main`, and what it writes is the address of
-        // `cudaguard_r1_check`, a C function of this type that lives as long as this file is loaded.
-        let check = unsafe { std::mem::transmute::<*mut (), Check>(check) };
+        // SAFETY: the name carries the revision of the shim, and in revision 1 it is a C function of this type.
+        let check = unsafe { std::mem::transmute::<*const (), Check>(door) };
         let mut text = [0_u8; 2048];
         // SAFETY: the buffer is writable and of the size given; the function writes no further, and ends it with a NUL.
         let answer = unsafe { check(text.as_mut_ptr().cast(), text.len()) };
@@ -71,8 +78,8 @@ mod slot {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-mod slot {
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod shim {
     pub(super) fn ask() -> Option<super::Verdict> {
         None
     }

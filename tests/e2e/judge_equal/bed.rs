@@ -1,0 +1,254 @@
+//! Guarded programs and stand-in cuDNNs, made by the C compiler once and then patched per case: a case costs no compiler.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use cudaguard::cudnn;
+use cudaguard::manifest::{Component, Linkage, Manifest, Requirement};
+use cudaguard::note;
+use cudaguard::policy::Runtime;
+use cudaguard::version::Version;
+use cudaguard_tests::{Call, Scratch, places, skip};
+
+/// What is patched: a word that stands nowhere else.
+const WORD: u32 = 0x5a17_c0de;
+const DESCRIPTOR: &[u8; 16] = b"@@descriptor@@\n\n";
+
+/// A machine to build for and how its programs are run.
+pub(crate) struct Arch {
+    pub(crate) cc: &'static str,
+    runner: &'static [&'static str],
+    made: OnceLock<Scratch>,
+}
+
+pub(crate) static NATIVE: Arch = Arch { cc: "cc", runner: &[], made: OnceLock::new() };
+pub(crate) static AARCH64: Arch = Arch {
+    cc: "aarch64-linux-gnu-gcc",
+    runner: &["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"],
+    made: OnceLock::new(),
+};
+
+/// What cuDNN's loader library does when it is asked for its version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    Number(u32),
+    Aborts,
+    Hangs,
+    Nothing,
+}
+
+pub(crate) const MAIN: &str = r#"
+#include <cudaguard.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv) {
+  char text[2048];
+  if (argc > 2 && !dlopen(argv[2], RTLD_NOW)) { puts(dlerror()); return 3; }
+  if (argc > 1) { int answer = cudaguard_check_text(text, sizeof text); printf("check %d %s\n", answer, text); }
+  puts("main ran");
+  return 0;
+}
+"#;
+
+impl Arch {
+    pub(crate) fn need(&self) {
+        for tool in std::iter::once(&self.cc).chain(self.runner.first()) {
+            if !on_path(tool) {
+                skip(format!("no {tool}"));
+            }
+        }
+    }
+
+    /// A call of a program built for this machine.
+    pub(crate) fn call(&self, program: &Path) -> Call {
+        match self.runner {
+            [] => Call::new(program),
+            [first, rest @ ..] => Call::new(first).args(rest).arg(program),
+        }
+    }
+
+    /// The file of this name, made by this compiler call where it is not there yet.
+    fn made(&self, name: &str, compile: impl FnOnce(Call, &Path) -> Call) -> Vec<u8> {
+        let path = self.place(name);
+        fs::read(&path).unwrap_or_else(|_| {
+            let scratch = Scratch::new("judge-equal-make");
+            let work = scratch.join("made");
+            let _ = compile(Call::new(self.cc).args(["-O1", "-o"]).arg(&work), scratch.path()).run().success();
+            let bytes = fs::read(&work).expect("the compiler made it");
+            // Whole, or not there: two trials may make the same one at the same time.
+            let whole = path.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
+            fs::write(&whole, &bytes).and_then(|()| fs::rename(&whole, &path)).expect("a file can be written");
+            bytes
+        })
+    }
+
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        self.made.get_or_init(|| Scratch::new("judge-equal")).join(name)
+    }
+
+    /// The compiled shim.
+    pub(crate) fn shim(&self) -> PathBuf {
+        let source = templates().join("shim.c");
+        self.made("shim.o", |call, _| // As the guard is compiled for users, and with every warning.
+            call.args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"])
+                .args(["-Wall", "-Wextra", "-Werror", "-c"])
+                .arg(source));
+        self.place("shim.o")
+    }
+
+    /// Assembly text of this many notes, each with a descriptor to be patched.
+    pub(crate) fn notes(count: usize) -> String {
+        let note = ".section .note.cudaguard,\"a\",%note\n.balign 4\n.long 10, 4096, 1\n.ascii \"cudaguard\\0\\0\\0\"\n\
+                    .ascii \"@@descriptor@@\\n\\n\"\n.zero 4080\n";
+        format!("{}.section .note.GNU-stack,\"\",%progbits\n", note.repeat(count))
+    }
+
+    /// A guarded file with these notes; `name` tells templates apart, `options` are the compiler's.
+    pub(crate) fn guarded(&self, name: &str, to: &Path, descriptors: &[Vec<u8>], source: &str, options: &[String]) {
+        let shim = self.shim();
+        let mut bytes = self.made(&format!("{name}-{}", descriptors.len()), |call, work| {
+            fs::write(work.join("main.c"), source).expect("a file can be written");
+            fs::write(work.join("notes.s"), Self::notes(descriptors.len())).expect("a file can be written");
+            call.arg("-I")
+                .arg(templates())
+                .args([&work.join("main.c"), &work.join("notes.s"), &shim])
+                .args(options)
+                .arg("-ldl")
+        });
+        for descriptor in descriptors {
+            assert!(patch(&mut bytes, DESCRIPTOR, descriptor), "a descriptor to patch in {name}");
+        }
+        write_executable(to, &bytes);
+    }
+
+    /// A guarded program, linked to the cuDNN of this major or to none.
+    pub(crate) fn program(&self, to: &Path, descriptors: &[Vec<u8>], linked: Option<u32>) {
+        let mut options = Vec::new();
+        if let Some(major) = linked {
+            let folder = self.place(&format!("link-{major}"));
+            fs::create_dir_all(&folder).expect("a folder can be made");
+            self.loader(&folder.join(format!("libcudnn.so.{major}")), major, Says::Nothing);
+            options.extend([
+                "-Wl,--no-as-needed".to_owned(),
+                format!("-L{}", folder.display()),
+                format!("-l:libcudnn.so.{major}"),
+            ]);
+        }
+        self.guarded(&format!("program-{linked:?}"), to, descriptors, MAIN, &options);
+    }
+
+    /// A loader library of this major.
+    pub(crate) fn loader(&self, to: &Path, major: u32, says: Says) {
+        let (kind, body) = match says {
+            Says::Number(_) => {
+                ("answers", "unsigned long cudnnGetVersion(void) { return *(volatile const unsigned *)&number; }")
+            }
+            Says::Aborts => ("aborts", "void abort(void); unsigned long cudnnGetVersion(void) { abort(); }"),
+            Says::Hangs => ("hangs", "int pause(void); unsigned long cudnnGetVersion(void) { for (;;) pause(); }"),
+            Says::Nothing => ("mute", ""),
+        };
+        let mut bytes = self.library(&format!("libcudnn.so.{major}"), kind, body, "-Wl,--hash-style=gnu");
+        if let Says::Number(number) = says {
+            assert!(patch(&mut bytes, &WORD.to_le_bytes(), &number.to_le_bytes()), "a number to patch");
+        }
+        write_executable(to, &bytes);
+    }
+
+    /// An inner library, with its word or without.
+    pub(crate) fn part(&self, to: &Path, symbol: &str, version: Option<Version>, hash: &str) {
+        let soname = to.file_name().expect("a file has a name").to_string_lossy().into_owned();
+        let body = if version.is_some() { format!("const unsigned {symbol} = {WORD:#x};") } else { String::new() };
+        let kind = format!("{}{}", if version.is_some() { "word" } else { "plain" }, &hash[hash.len() - 3..]);
+        let mut bytes = self.library(&soname, &kind, &body, hash);
+        if let Some(version) = version {
+            let word = version.packed().expect("a small version").to_le_bytes();
+            // Once as the word that is exported, once as the `number` that nobody asks for.
+            while patch(&mut bytes, &WORD.to_le_bytes(), &word) {}
+        }
+        write_executable(to, &bytes);
+    }
+
+    fn library(&self, soname: &str, kind: &str, body: &str, hash: &str) -> Vec<u8> {
+        self.made(&format!("{soname}-{kind}"), |call, work| {
+            let source = work.join("library.c");
+            fs::write(&source, format!("static const unsigned number __attribute__((used)) = {WORD:#x};\n{body}\n"))
+                .expect("a file can be written");
+            call.args(["-shared", "-fPIC", "-w", hash, "-Wl,--enable-new-dtags,-rpath,$ORIGIN"])
+                .arg(format!("-Wl,-soname,{soname}"))
+                .arg(source)
+        })
+    }
+}
+
+/// Whether a program of this name can be run.
+pub(crate) fn on_path(tool: &str) -> bool {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(tool).is_file())
+}
+
+/// The shim's folder.
+pub(crate) fn templates() -> PathBuf {
+    places::workspace().join("templates")
+}
+
+fn patch(bytes: &mut [u8], mark: &[u8], with: &[u8]) -> bool {
+    let Some(at) = bytes.windows(mark.len()).position(|window| window == mark) else { return false };
+    bytes[at..at + with.len()].copy_from_slice(with);
+    true
+}
+
+fn write_executable(to: &Path, bytes: &[u8]) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::create_dir_all(to.parent().expect("a file lies in a folder")).expect("a folder can be made");
+    fs::write(to, bytes).expect("a file can be written");
+    fs::set_permissions(to, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+}
+
+/// The manifest of a package built with this cuDNN.
+pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest {
+    let mut requires = vec![Requirement::Cudnn {
+        min: Version::new(built.major, built.minor, 0),
+        below: Version::new(built.major + 1, 0, 0),
+        built,
+        soname: cudnn::soname(built),
+        linkage,
+        patch_refuse: false,
+        required: false,
+    }];
+    for (needed, libraries) in
+        [(true, cudnn::inner_libraries(built.major)), (false, cudnn::further_libraries(built.major))]
+    {
+        requires.extend(libraries.iter().map(|(file, symbol)| Requirement::CudnnInner {
+            file: (*file).to_owned(),
+            symbol: (*symbol).to_owned(),
+            needed,
+        }));
+    }
+    Manifest {
+        component: Component { name: name.to_owned(), version: "0.1.0".to_owned() },
+        cudaguard: "0.1.0".to_owned(),
+        target: "x86_64-unknown-linux-gnu".to_owned(),
+        profile: "release".to_owned(),
+        toolkit: None,
+        cudnn: None,
+        declared: Vec::new(),
+        observed: None,
+        host_compiler: None,
+        runtime: Runtime::default(),
+        partial_refuse: false,
+        allow: Vec::new(),
+        sealed: false,
+        requires,
+    }
+}
+
+/// The manifest's note.
+pub(crate) fn descriptor(manifest: &Manifest) -> Vec<u8> {
+    note::encode(manifest).expect("a small manifest fits").to_vec()
+}
+
+/// `9.15.1`.
+pub(crate) fn version(text: &str) -> Version {
+    text.parse().expect("a version")
+}

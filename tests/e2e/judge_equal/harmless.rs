@@ -1,0 +1,690 @@
+//! What a guard must never do to the program that it guards, and what it must be whatever compiles and links it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, skip, trials};
+
+use crate::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, on_path, templates, version};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        modes,
+        warning_instead_of_refusal_by_the_manifest,
+        the_words_of_a_refusal,
+        closed_files,
+        a_pipe_that_nobody_reads,
+        a_report_that_cannot_be_written,
+        setuid_programs_listen_to_nobody,
+        no_process_can_be_made,
+        the_program_notices_no_child,
+        no_core_file,
+        damaged_notes_never_refuse,
+        nothing_is_exported,
+        it_is_small,
+        several_copies_in_one_link,
+        it_compiles_everywhere,
+        sanitizers_find_nothing,
+        valgrind_finds_nothing,
+        static_programs,
+        the_header_without_the_guard,
+    ]
+}
+
+/// A program built with cuDNN 9.15.1, in a folder with the cuDNN 9.1.0 that it finds.
+struct Scene {
+    scratch: Scratch,
+    program: PathBuf,
+}
+
+fn built() -> Manifest {
+    manifest("demo", version("9.15.1"), Linkage::Linked)
+}
+
+impl Scene {
+    fn new(manifest: &Manifest, graph: &str, says: Says) -> Self {
+        let scratch = Scratch::new("guarded");
+        NATIVE.loader(&scratch.join("lib/libcudnn.so.9"), 9, says);
+        for (file, symbol) in
+            [("libcudnn_graph.so.9", "cudnn_graph_version"), ("libcudnn_ops.so.9", "cudnn_ops_infer_version")]
+        {
+            let word = (!graph.is_empty()).then(|| version(graph));
+            NATIVE.part(&scratch.join("lib").join(file), symbol, word, "-Wl,--hash-style=gnu");
+        }
+        let program = scratch.join("program");
+        NATIVE.program(&program, &[descriptor(manifest)], Some(9));
+        Self { scratch, program }
+    }
+
+    fn older() -> Self {
+        Self::new(&built(), "9.1.0", Says::Number(90_100))
+    }
+
+    fn right() -> Self {
+        Self::new(&built(), "9.15.1", Says::Number(91_501))
+    }
+
+    fn mute() -> Self {
+        Self::new(&built(), "", Says::Nothing)
+    }
+
+    fn lib(&self) -> PathBuf {
+        self.scratch.join("lib")
+    }
+
+    fn call(&self, program: &Path) -> Call {
+        Call::new(program).env("LD_LIBRARY_PATH", self.lib()).dir(self.scratch.path())
+    }
+
+    fn shell(&self, script: &str) -> Outcome {
+        self.call(Path::new("sh")).args(["-c", script]).run()
+    }
+
+    fn report(&self) -> serde_json::Value {
+        let text = fs::read_to_string(self.scratch.join("report.json")).expect("a report");
+        serde_json::from_str(&text).expect("JSON")
+    }
+}
+
+fn modes() {
+    let scene = Scene::older();
+    for (mode, status, words) in [
+        ("", 78, "error[CG202]"),
+        ("enforce", 78, "error[CG202]"),
+        ("warn", 0, "warning[CG202]"),
+        ("off", 0, ""),
+        ("loud", 78, "CUDAGUARD is none of off, warn, enforce, but loud: ignored"),
+    ] {
+        let outcome = scene.call(&scene.program).env("CUDAGUARD", mode).run().expect(status);
+        assert!(outcome.stderr.contains(words), "{mode}: {outcome}");
+        assert_eq!(outcome.stderr.is_empty(), words.is_empty(), "{mode}: {outcome}");
+        assert_eq!(outcome.stdout, if status == 0 { "main ran\n" } else { "" }, "{mode}: {outcome}");
+    }
+    let outcome = scene.call(&scene.program).arg("check").env("CUDAGUARD", "off").run().success();
+    assert_eq!(outcome.stdout, "check 2 the guard is switched off by CUDAGUARD=off\nmain ran\n");
+    let right = Scene::right();
+    for mode in ["", "enforce", "warn", "off"] {
+        let outcome = right.call(&right.program).arg("check").env("CUDAGUARD", mode).run().success();
+        assert_eq!(outcome.stderr, "", "{mode}");
+        assert!(mode == "off" || outcome.stdout == "check 0 \nmain ran\n", "{mode}: {outcome}");
+    }
+}
+
+fn warning_instead_of_refusal_by_the_manifest() {
+    let mut lenient = built();
+    lenient.runtime.mismatch_warns = true;
+    let scene = Scene::new(&lenient, "9.1.0", Says::Number(90_100));
+    let outcome = scene.call(&scene.program).arg("check").run().success();
+    assert!(outcome.stderr.contains("warning[CG202]") && outcome.stderr.lines().count() <= 6, "{outcome}");
+    assert!(outcome.stdout.starts_with("check 1 [CG202] cuDNN 9.1.0 is older than cuDNN 9.15.1"), "{outcome}");
+    let _ = scene.call(&scene.program).env("CUDAGUARD", "enforce").run().expect(78);
+}
+
+fn the_words_of_a_refusal() {
+    let scene = Scene::older();
+    let outcome = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().expect(78);
+    let folder = scene.lib();
+    assert_eq!(
+        outcome.stderr,
+        format!(
+            "cudaguard: error[CG202]: cuDNN 9.1.0 is older than cuDNN 9.15.1, which demo 0.1.0 was built with\n  \
+             built with: cuDNN 9.15.1 (demo 0.1.0)\n  \
+             found:      cuDNN 9.1.0 in {0}/libcudnn.so.9\n  \
+             picked by:  LD_LIBRARY_PATH\n  \
+             what to do: take that folder out of LD_LIBRARY_PATH, or put one with cuDNN 9.15.0 or newer first; or rebuild \
+             against the one found\n  \
+             (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n",
+            folder.display()
+        )
+    );
+    let report = scene.report();
+    assert_eq!(report["verdict"], "refused");
+    assert_eq!(report["action"], "refuse");
+    assert_eq!(report["role"], "program");
+    assert_eq!(report["file"], scene.program.to_str().expect("UTF-8"));
+    assert_eq!(report["components"][0]["name"], "demo");
+    assert_eq!(report["components"][0]["cudnn"]["version"], "9.1.0");
+    let finding = &report["findings"][0];
+    for key in ["code", "severity", "component", "subject", "message", "hint"] {
+        assert!(finding[key].as_str().is_some_and(|text| !text.is_empty()), "{key}: {report}");
+    }
+    // By RUNPATH: the same, and said so.
+    let program = scene.scratch.join("by-runpath");
+    let options = [
+        format!("-L{}", folder.display()),
+        "-Wl,--no-as-needed,-l:libcudnn.so.9".to_owned(),
+        "-Wl,--enable-new-dtags,-rpath,$ORIGIN/lib".to_owned(),
+    ];
+    NATIVE.guarded(&format!("by-runpath-{}", std::process::id()), &program, &[descriptor(&built())], MAIN, &options);
+    let outcome = Call::new(&program).run().expect(78);
+    assert!(outcome.stderr.contains(&format!("picked by:  RUNPATH of {}", program.display())), "{outcome}");
+    // A version that nobody can read into a second line, or into a terminal.
+    let mut evil = built();
+    evil.component.name = "two\nlines\u{1b}[2J".to_owned();
+    NATIVE.program(&program, &[descriptor(&evil)], Some(9));
+    let outcome = scene.call(&program).env("CUDAGUARD_REPORT", "report.json").run().expect(78);
+    assert!(outcome.stderr.lines().count() == 6 && !outcome.stderr.contains('\u{1b}'), "{outcome}");
+    assert_eq!(scene.report()["verdict"], "refused");
+}
+
+fn closed_files() {
+    let older = Scene::older();
+    let right = Scene::right();
+    let mute = Scene::mute();
+    for redirections in ["2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full", "<&-"] {
+        let _ = older.shell(&format!("./program {redirections}")).expect(78);
+        for scene in [&right, &mute] {
+            let outcome = scene.shell(&format!("CUDAGUARD_REPORT=report.json ./program {redirections}"));
+            assert!(outcome.status() == Some(0), "{redirections}: {outcome}");
+        }
+        assert_eq!(right.report()["verdict"], "runs", "{redirections}");
+        // The child's pipe had the number of a file that was closed: it still answers.
+        assert_eq!(mute.report()["level"], 1, "{redirections}");
+    }
+}
+
+/// Starts programs under conditions that a shell cannot make.
+const LAUNCHER: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  (void)argc;
+  signal(SIGPIPE, SIG_DFL);
+  if (!strcmp(argv[1], "broken-pipe")) {
+    int ends[2];
+    if (pipe(ends)) return 1;
+    close(ends[0]);
+    dup2(ends[1], 2);
+    close(ends[1]);
+  } else if (!strcmp(argv[1], "no-process")) {
+    struct sock_filter deny[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 2, 0),
+#ifdef SYS_fork
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 1, 0),
+#else
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 9999, 1, 0),
+#endif
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    };
+    struct sock_fprog program = {sizeof deny / sizeof deny[0], deny};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 99;
+  } else if (!strcmp(argv[1], "ignored-children")) {
+    signal(SIGCHLD, SIG_IGN);
+  }
+  execv(argv[2], argv + 2);
+  return 1;
+}
+"#;
+
+fn launch(scene: &Scene, how: &str) -> Outcome {
+    let source = scene.scratch.file("launcher.c", LAUNCHER);
+    let launcher = scene.scratch.join("launcher");
+    let _ = Call::new("cc").args(["-O1", "-w", "-o"]).arg(&launcher).arg(source).run().success();
+    scene.call(&launcher).arg(how).arg(&scene.program).env("CUDAGUARD_REPORT", "report.json").run()
+}
+
+fn a_pipe_that_nobody_reads() {
+    let outcome = launch(&Scene::older(), "broken-pipe");
+    assert_eq!((outcome.status(), outcome.signal()), (Some(78), None), "{outcome}");
+    let mut lenient = built();
+    lenient.runtime.mismatch_warns = true;
+    let outcome = launch(&Scene::new(&lenient, "9.1.0", Says::Nothing), "broken-pipe");
+    assert_eq!((outcome.status(), outcome.signal()), (Some(0), None), "{outcome}");
+}
+
+fn a_report_that_cannot_be_written() {
+    for (scene, status) in [(Scene::right(), 0), (Scene::older(), 78)] {
+        for place in ["/dev/full", "/nowhere/at/all", "/", "/dev/null"] {
+            let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", place).run().expect(status);
+        }
+    }
+    let scene = Scene::right();
+    let _ = fs::write(scene.scratch.join("report.json"), "x".repeat(100_000));
+    let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().success();
+    assert_eq!(scene.report()["action"], "start", "what stood there before is gone");
+}
+
+fn setuid_programs_listen_to_nobody() {
+    if !on_path("setpriv") {
+        skip("no setpriv");
+    }
+    let scene = Scene::older();
+    // Away from folders that only this user may enter.
+    let folder = std::env::temp_dir().join(format!("cudaguard-setuid-{}", std::process::id()));
+    let _remove = Remove(folder.clone());
+    fs::create_dir_all(folder.join("lib")).expect("a folder can be made");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+    for entry in fs::read_dir(scene.lib()).expect("a folder").flatten() {
+        fs::copy(entry.path(), folder.join("lib").join(entry.file_name())).expect("a file can be copied");
+    }
+    let program = folder.join("program");
+    let rpath = format!("-Wl,-rpath,{}/lib", folder.display());
+    let options = [format!("-L{}/lib", folder.display()), "-Wl,--no-as-needed,-l:libcudnn.so.9".to_owned(), rpath];
+    let source = format!(
+        "#include <sys/auxv.h>\n{}",
+        MAIN.replace("puts(\"main ran\")", "puts(getauxval(AT_SECURE) ? \"secure\" : \"not secure\")")
+    );
+    NATIVE.guarded(&format!("setuid-{}", std::process::id()), &program, &[descriptor(&built())], &source, &options);
+    let as_nobody = |mode: u32, guard: &str| {
+        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).expect("its mode can be set");
+        Call::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&program)
+            .env("CUDAGUARD", guard)
+            .env("CUDAGUARD_REPORT", folder.join("report.json"))
+            .dir("/")
+            .run()
+    };
+    let plain = as_nobody(0o755, "off");
+    if plain.status() != Some(0) || plain.stdout != "not secure\n" {
+        skip("this user cannot start programs as another");
+    }
+    let probe = Call::new("cc").args(["-O1", "-x", "c", "-o"]).arg(folder.join("probe")).arg(
+        scene
+            .scratch
+            .file("probe.c", "#include <sys/auxv.h>\nint main(void) { return getauxval(AT_SECURE) ? 0 : 1; }\n"),
+    );
+    let _ = probe.run().success();
+    fs::set_permissions(folder.join("probe"), fs::Permissions::from_mode(0o4755)).expect("its mode can be set");
+    let probe =
+        Call::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(folder.join("probe")).run();
+    if probe.status() != Some(0) {
+        skip("setuid has no effect in the temporary folder");
+    }
+    let outcome = as_nobody(0o4755, "off").expect(78);
+    assert!(outcome.stderr.contains("CG202") && outcome.stdout.is_empty(), "{outcome}");
+    assert!(!folder.join("report.json").exists(), "a setuid program wrote where it was told");
+}
+
+struct Remove(PathBuf);
+
+impl Drop for Remove {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn no_process_can_be_made() {
+    let mute = Scene::mute();
+    let outcome = launch(&mute, "no-process");
+    if outcome.status() == Some(99) {
+        skip("no seccomp filters here");
+    }
+    assert!(outcome.status() == Some(0) && outcome.stderr.is_empty(), "{outcome}");
+    assert_eq!(mute.report()["findings"][0]["code"], "CG501");
+    let _ = launch(&Scene::right(), "no-process").success();
+    // The file says enough by itself.
+    let _ = launch(&Scene::older(), "no-process").expect(78);
+    // Whether an inner library is missing is only known where the loader library was asked.
+    let broken = Scene::older();
+    for file in ["libcudnn_graph.so.9", "libcudnn_ops.so.9"] {
+        fs::remove_file(broken.lib().join(file)).expect("it was there");
+    }
+    NATIVE.loader(&broken.lib().join("libcudnn.so.9"), 9, Says::Aborts);
+    let _ = launch(&broken, "no-process").success();
+    let _ = launch(&broken, "ignored-children").expect(78);
+    let _ = launch(&broken, "nothing").expect(78);
+}
+
+fn the_program_notices_no_child() {
+    let scene = Scene::mute();
+    let source = r#"
+#include <cudaguard.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int seen;
+static void on_child(int signal) { seen += signal == SIGCHLD; }
+static int at_start;
+__attribute__((constructor(200))) static void early(void) { at_start = errno; }
+int main(int argc, char **argv) {
+  struct sigaction action = {0};
+  int status = 0;
+  pid_t child;
+  if (argc < 2 || at_start) return 10;
+  action.sa_handler = on_child;
+  sigaction(SIGCHLD, &action, 0);
+  if (!dlopen(argv[1], RTLD_NOW)) return 11;
+  errno = 1234;
+  if (cudaguard_check() != 2) return 12; /* asked in a child, which knew nothing */
+  if (errno != 1234) return 13;
+  if (seen) return 14;
+  if (waitpid(-1, &status, WNOHANG) != -1 || errno != ECHILD) return 15;
+  child = fork();
+  if (child == 0) _exit(cudaguard_check() == 2 ? 42 : 1);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 42 || seen != 1) return 16;
+  return 0;
+}
+"#;
+    let program = scene.scratch.join("children");
+    let mut manifest = built();
+    manifest.requires.truncate(1);
+    if let Some(cudaguard::manifest::Requirement::Cudnn { linkage, .. }) = manifest.requires.first_mut() {
+        *linkage = Linkage::Dlopened;
+    }
+    NATIVE.guarded("children", &program, &[descriptor(&manifest)], source, &[]);
+    let library = scene.lib().join("libcudnn.so.9");
+    let outcome =
+        Call::new(&program).arg(library).env("CUDAGUARD_REPORT", scene.scratch.join("report.json")).run().success();
+    assert_eq!(outcome.stderr, "");
+    assert_eq!(scene.report()["level"], 1);
+}
+
+fn no_core_file() {
+    let scene = Scene::new(&built(), "", Says::Aborts);
+    let outcome = scene.shell("ulimit -c unlimited 2>/dev/null; exec ./program").success();
+    assert_eq!(outcome.stderr, "", "a child that aborts says nothing");
+    let cores = fs::read_dir(scene.scratch.path())
+        .expect("a folder")
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("core"));
+    assert_eq!(cores.count(), 0);
+}
+
+fn damaged_notes_never_refuse() {
+    let scene = Scene::older();
+    let good = descriptor(&built());
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % below as u64).expect("small")
+    };
+    for round in 0..150 {
+        let mut bytes = good.clone();
+        for _ in 0..=next(6) {
+            // Where the offsets, the counts and the rows are, mostly.
+            let at = if next(4) == 0 { next(4096) } else { next(200) };
+            bytes[at] = u8::try_from(next(256)).expect("a byte");
+        }
+        NATIVE.program(&scene.program, &[bytes.clone()], Some(9));
+        let outcome = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run();
+        let report = scene.report();
+        let damaged = report["components"][0]["note"] == "damaged";
+        assert!(matches!(outcome.status(), Some(0 | 78)), "round {round}: {outcome}");
+        assert!(!damaged || outcome.status() == Some(0), "round {round}: a damaged note refused: {outcome}");
+    }
+    for (at, byte) in [(0, 0), (8, 0), (14, 39), (12, 0xff), (13, 0xff), (29, 0xff), (44 + 25, 0xff)] {
+        let mut bytes = good.clone();
+        bytes[at] = byte;
+        NATIVE.program(&scene.program, &[bytes], Some(9));
+        let outcome = scene.call(&scene.program).arg("check").env("CUDAGUARD_REPORT", "report.json").run().success();
+        assert_eq!(outcome.stderr, "", "byte {at}");
+        assert_eq!(scene.report()["findings"][0]["code"], "CG503", "byte {at}");
+    }
+}
+
+fn nothing_is_exported() {
+    let scene = Scene::right();
+    let library = scene.scratch.join("libguarded.so");
+    NATIVE.guarded(
+        "library",
+        &library,
+        &[descriptor(&built())],
+        "int ours(void) { return 1; }\n",
+        &["-shared".to_owned(), "-fPIC".to_owned()],
+    );
+    let exported = Call::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(&library).run().success();
+    assert!(exported.stdout.contains("ours"), "{exported}");
+    assert!(!exported.stdout.contains("guard"), "{exported}");
+    let rdynamic = scene.scratch.join("rdynamic");
+    NATIVE.guarded("rdynamic", &rdynamic, &[descriptor(&built())], MAIN, &["-rdynamic".to_owned()]);
+    let exported = Call::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(&rdynamic).run().success();
+    assert!(exported.stdout.contains("main") && !exported.stdout.contains("guard"), "{exported}");
+}
+
+/// Bytes that the guard adds to a stripped program, less the note.
+fn added(arch: &Arch, scratch: &Scratch, options: &[&str]) -> i64 {
+    let source = scratch.file("plain.c", "int main(void) { return 0; }\n");
+    let size = |name: &str, objects: &[&Path]| {
+        let program = scratch.join(name);
+        let _ = Call::new(arch.cc)
+            .args(["-O2", "-s", "-o"])
+            .arg(&program)
+            .arg(&source)
+            .args(objects)
+            .args(options)
+            .run()
+            .success();
+        i64::try_from(fs::metadata(&program).expect("it was made").len()).expect("small")
+    };
+    size("guarded", &[&arch.shim()]) - size("plain", &[])
+}
+
+fn it_is_small() {
+    let scratch = Scratch::new("small");
+    for options in [&["-Wl,--gc-sections"][..], &[], &["-fuse-ld=lld"], &["-Wl,--gc-sections", "-fPIE", "-pie"]] {
+        if options.contains(&"-fuse-ld=lld") && !on_path("ld.lld") {
+            continue;
+        }
+        let added = added(&NATIVE, &scratch, options);
+        assert!((1000..=24 * 1024).contains(&added), "{options:?}: {added} bytes");
+    }
+}
+
+fn several_copies_in_one_link() {
+    let scene = Scene::older();
+    let shim = NATIVE.shim();
+    let source = scene.scratch.file("main.c", MAIN);
+    let copies: Vec<_> = (0..3)
+        .map(|n| {
+            let copy = scene.scratch.join(format!("copy{n}.o"));
+            fs::copy(&shim, &copy).expect("a file can be copied");
+            copy
+        })
+        .collect();
+    let notes = scene.scratch.file("notes.s", Arch::notes(1));
+    let mut missing = Vec::new();
+    for linker in ["bfd", "gold", "lld", "mold"] {
+        if !on_path(&format!("ld.{linker}")) && !on_path(linker) {
+            missing.push(linker);
+            continue;
+        }
+        for options in [&[][..], &["-Wl,--gc-sections", "-s"], &["-flto", "-Wl,--gc-sections", "-s"]] {
+            let make = |name: &str, copies: &[PathBuf]| {
+                let program = scene.scratch.join(name);
+                // lld has no plugin for what gcc's -flto leaves.
+                let call = Call::new(if linker == "lld" && on_path("clang") { "clang" } else { "gcc" })
+                    .args(["-O2", &format!("-fuse-ld={linker}"), "-o"])
+                    .arg(&program);
+                let call = call.arg("-I").arg(templates()).args([&source, &notes]).args(copies).args(options);
+                let made = call.arg("-Wl,--no-as-needed").arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run();
+                assert!(made.status() == Some(0), "{linker} {options:?}: {made}");
+                let mut bytes = fs::read(&program).expect("it was made");
+                let at = bytes
+                    .windows(16)
+                    .position(|window| window == b"@@descriptor@@\n\n")
+                    .expect("the note outlives the link");
+                bytes[at..at + 4096].copy_from_slice(&descriptor(&built()));
+                fs::write(&program, &bytes).expect("a file can be written");
+                (program, bytes.len())
+            };
+            let (_, one) = make("one", &copies[..1]);
+            let (program, three) = make("three", &copies);
+            let outcome = scene.call(&program).run().expect(78);
+            assert_eq!(outcome.stderr.matches("error[CG202]").count(), 1, "{linker}: {outcome}");
+            let outcome = scene.call(&program).arg("check").env("CUDAGUARD", "warn").run().success();
+            assert!(outcome.stdout.starts_with("check 1 "), "{linker}: {outcome}");
+            assert_eq!(outcome.stderr.matches("warning[CG202]").count(), 1, "{linker}: {outcome}");
+            if options.contains(&"-Wl,--gc-sections") {
+                assert!(three < one + 4096, "{linker} {options:?}: {three} against {one} bytes");
+            }
+        }
+    }
+    if !missing.is_empty() {
+        skip(format!("not tried with {}", missing.join(", ")));
+    }
+}
+
+fn it_compiles_everywhere() {
+    let scratch = Scratch::new("compiles");
+    let shim = templates().join("shim.c");
+    let header = scratch.file("header.c", "#include <cudaguard.h>\nint ask(void) { return cudaguard_check(); }\n");
+    let mut missing = Vec::new();
+    for (compiler, language) in [
+        ("gcc", "-std=c11 -x c"),
+        ("gcc", "-std=gnu99 -x c"),
+        ("clang", "-std=c11 -x c"),
+        ("clang", "-std=c17 -x c -Weverything -Wno-everything -Wall"),
+        ("g++", "-std=c++11 -x c++"),
+        ("g++", "-std=c++20 -x c++"),
+        ("clang++", "-std=c++11 -x c++"),
+        ("clang++", "-std=c++20 -x c++"),
+        ("aarch64-linux-gnu-gcc", "-std=c11 -x c"),
+        ("musl-gcc", "-std=c11 -x c"),
+    ] {
+        if !on_path(compiler) {
+            missing.push(compiler);
+            continue;
+        }
+        for file in [&shim, &header] {
+            for level in ["-O0", "-O2", "-O3 -fPIC"] {
+                let object = scratch.join("object.o");
+                let call = Call::new(compiler)
+                    .args(language.split(' '))
+                    .args(level.split(' '))
+                    .args(["-Wall", "-Wextra", "-Werror", "-c", "-I"]);
+                let made = call.arg(templates()).arg("-o").arg(&object).arg(file).run();
+                assert!(made.status() == Some(0) && made.stderr.is_empty(), "{compiler} {language} {level}: {made}");
+            }
+        }
+    }
+    // Nothing to guard there: an empty object.
+    let made = Call::new("gcc")
+        .args(["-U__linux__", "-Wall", "-Wextra", "-Werror", "-c", "-o"])
+        .arg(scratch.join("empty.o"))
+        .arg(&shim)
+        .run();
+    let _ = made.success();
+    if !missing.is_empty() {
+        skip(format!("not tried with {}", missing.join(", ")));
+    }
+}
+
+/// Builds a guarded program from source with these options and runs it on each machine.
+fn under(options: &[&str], runner: &[&str]) {
+    for (scene, status) in [(Scene::right(), 0), (Scene::older(), 78), (Scene::mute(), 0)] {
+        let program = scene.scratch.join("watched");
+        let source = scene.scratch.file("main.c", MAIN);
+        let notes = scene.scratch.file("notes.s", Arch::notes(1));
+        let made = Call::new("gcc").args(["-g", "-O1", "-I"]).arg(templates()).args(options).arg("-o").arg(&program);
+        let made = made.args([&source, &notes, &templates().join("shim.c")]).arg("-Wl,--no-as-needed");
+        let made = made.arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run();
+        if made.status() != Some(0) {
+            skip(format!("cannot link with {options:?}"));
+        }
+        let mut bytes = fs::read(&program).expect("it was made");
+        let at = bytes.windows(16).position(|window| window == b"@@descriptor@@\n\n").expect("the note");
+        bytes[at..at + 4096].copy_from_slice(&descriptor(&built()));
+        fs::write(&program, &bytes).expect("a file can be written");
+        let call = match runner {
+            [] => scene.call(&program),
+            [first, rest @ ..] => scene.call(Path::new(first)).args(rest).arg(&program),
+        };
+        let outcome = call
+            .arg("check")
+            .env("CUDAGUARD_REPORT", "report.json")
+            .env("ASAN_OPTIONS", "detect_leaks=0:exitcode=66")
+            .env("UBSAN_OPTIONS", "halt_on_error=1:exitcode=67")
+            .run();
+        assert_eq!(outcome.status(), Some(status), "{outcome}");
+        assert!(!outcome.stderr.contains("Sanitizer") && !outcome.stderr.contains("runtime error"), "{outcome}");
+        assert!(status == 78 || outcome.stderr.is_empty(), "{outcome}");
+    }
+}
+
+fn sanitizers_find_nothing() {
+    under(&["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"], &[]);
+}
+
+fn valgrind_finds_nothing() {
+    if !on_path("valgrind") {
+        skip("no valgrind");
+    }
+    under(
+        &[],
+        &[
+            "valgrind",
+            "-q",
+            "--error-exitcode=68",
+            "--leak-check=full",
+            "--trace-children=no",
+            "--child-silent-after-fork=yes",
+        ],
+    );
+}
+
+fn static_programs() {
+    let scratch = Scratch::new("static");
+    let mut missing = Vec::new();
+    for compiler in ["gcc", "musl-gcc"] {
+        if !on_path(compiler) {
+            missing.push(compiler);
+            continue;
+        }
+        let source = scratch.file("main.c", "#include <cudaguard.h>\n#include <stdio.h>\nint main(void) { printf(\"%d\\n\", cudaguard_check()); return 0; }\n");
+        let notes = scratch.file("notes.s", Arch::notes(1));
+        let program = scratch.join("program");
+        let made = Call::new(compiler).args(["-static", "-O1", "-I"]).arg(templates()).arg("-o").arg(&program);
+        let made = made.args([&source, &notes, &templates().join("shim.c")]).run();
+        // glibc warns of any mention of dlopen; the shim's is weak, and lives without.
+        let quiet = made.stderr.lines().all(|line| line.contains("ask_as_child") || line.contains("Using 'dlopen'"));
+        assert!(made.status() == Some(0) && quiet, "{compiler}: {made}");
+        for (manifest, answer) in [(manifest("demo", version("9.15.1"), Linkage::Static), "0\n"), (built(), "2\n")] {
+            let mut bytes = fs::read(&program).expect("it was made");
+            let at = bytes.windows(16).position(|window| window == b"@@descriptor@@\n\n").expect("the note");
+            bytes[at..at + 4096].copy_from_slice(&descriptor(&manifest));
+            let patched = scratch.join("patched");
+            fs::write(&patched, &bytes).expect("a file can be written");
+            fs::set_permissions(&patched, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+            let outcome = Call::new(&patched).run().success();
+            assert_eq!((&*outcome.stdout, &*outcome.stderr), (answer, ""), "{compiler}");
+        }
+    }
+    if !missing.is_empty() {
+        skip(format!("not tried with {}", missing.join(", ")));
+    }
+}
+
+fn the_header_without_the_guard() {
+    let scratch = Scratch::new("header");
+    let source = scratch.file("main.c", MAIN);
+    for compiler in
+        ["gcc", "clang", "g++ -x c++"].iter().filter(|compiler| on_path(compiler.split(' ').next().expect("a name")))
+    {
+        for options in ["-O0 -fPIE -pie", "-O2 -fPIE -pie", "-O2 -fno-pie -no-pie", "-O2 -fPIC"] {
+            let program = scratch.join("program");
+            let mut words = compiler.split(' ');
+            let call = Call::new(words.next().expect("a name"))
+                .args(words)
+                .args(options.split(' '))
+                .arg("-I")
+                .arg(templates());
+            let _ = call.arg("-o").arg(&program).arg(&source).args(["-x", "none", "-ldl"]).run().success();
+            let outcome = Call::new(&program).arg("check").run().success();
+            assert_eq!(
+                outcome.stdout, "check 2 this file was built without the guard\nmain ran\n",
+                "{compiler} {options}"
+            );
+        }
+    }
+}

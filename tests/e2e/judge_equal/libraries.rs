@@ -1,0 +1,290 @@
+//! Guards in libraries: they keep still, keep the verdict, and answer when they are asked; in C, from Python, in Rust.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard_tests::{Call, Scratch, Trial, places, skip, trials};
+
+use crate::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, on_path, version};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        a_library_keeps_still_and_answers,
+        a_library_that_enforces_ends_the_process,
+        two_guarded_libraries_in_one_process,
+        a_program_answers_for_the_libraries_it_needs,
+        a_cudnn_loaded_later_is_judged_when_asked,
+        rust_asks_its_own_file,
+    ]
+}
+
+const LIBRARY: &str =
+    "#include <cudaguard.h>\nint ask(char *text, unsigned long size) { return cudaguard_check_text(text, size); }\n";
+
+/// Loads its arguments, asks each, and says so.
+const HOST: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  int k;
+  for (k = 1; k < argc; k++) {
+    char text[2048];
+    int (*ask)(char *, unsigned long);
+    void *library = dlopen(argv[k], RTLD_NOW | RTLD_LOCAL);
+    if (!library) { puts(dlerror()); return 3; }
+    ask = (int (*)(char *, unsigned long))dlsym(library, "ask");
+    printf("%d ", ask(text, sizeof text));
+    printf("%.7s\n", text);
+  }
+  return 0;
+}
+"#;
+
+struct Scene {
+    scratch: Scratch,
+    host: PathBuf,
+}
+
+impl Scene {
+    /// A machine with this cuDNN 9.
+    fn new(found: &str) -> Self {
+        let scratch = Scratch::new("libraries");
+        NATIVE.loader(&scratch.join("lib/libcudnn.so.9"), 9, Says::Nothing);
+        NATIVE.part(
+            &scratch.join("lib/libcudnn_graph.so.9"),
+            "cudnn_graph_version",
+            Some(version(found)),
+            "-Wl,--hash-style=gnu",
+        );
+        NATIVE.part(
+            &scratch.join("lib/libcudnn_ops.so.9"),
+            "cudnn_ops_infer_version",
+            Some(version(found)),
+            "-Wl,--hash-style=gnu",
+        );
+        let host = scratch.join("host");
+        let source = scratch.file("host.c", HOST);
+        let _ = Call::new("cc").args(["-w", "-o"]).arg(&host).arg(source).arg("-ldl").run().success();
+        Self { scratch, host }
+    }
+
+    fn library(&self, name: &str, manifest: &Manifest) -> PathBuf {
+        let path = self.scratch.join(format!("lib{name}.so"));
+        let mut options = vec!["-shared".to_owned(), "-fPIC".to_owned(), format!("-Wl,-soname,lib{name}.so")];
+        let mut template = format!("asking-{name}");
+        if matches!(
+            manifest.requires.first(),
+            Some(cudaguard::manifest::Requirement::Cudnn { linkage: Linkage::Linked, .. })
+        ) {
+            let link = NATIVE.place("link-9");
+            fs::create_dir_all(&link).expect("a folder can be made");
+            NATIVE.loader(&link.join("libcudnn.so.9"), 9, Says::Nothing);
+            options.extend([
+                "-Wl,--no-as-needed".to_owned(),
+                format!("-L{}", link.display()),
+                "-l:libcudnn.so.9".to_owned(),
+            ]);
+            template.push_str("-linked");
+        }
+        NATIVE.guarded(&template, &path, &[descriptor(manifest)], LIBRARY, &options);
+        path
+    }
+
+    fn call(&self, program: &Path) -> Call {
+        Call::new(program)
+            .env("LD_LIBRARY_PATH", format!("{}:{}", self.scratch.join("lib").display(), self.scratch.path().display()))
+            .env("CUDAGUARD_REPORT", self.scratch.join("report.json"))
+    }
+
+    fn report(&self) -> serde_json::Value {
+        let text = fs::read_to_string(self.scratch.join("report.json")).expect("a report");
+        serde_json::from_str(&text).expect("JSON")
+    }
+}
+
+fn built(name: &str, linkage: Linkage) -> Manifest {
+    manifest(name, version("9.15.1"), linkage)
+}
+
+fn a_library_keeps_still_and_answers() {
+    for (found, answer) in [("9.1.0", "1 [CG202]\n"), ("9.15.1", "0 \n")] {
+        let scene = Scene::new(found);
+        let library = scene.library("one", &built("one", Linkage::Linked));
+        let outcome = scene.call(&scene.host).arg(&library).run().success();
+        assert_eq!((&*outcome.stdout, &*outcome.stderr), (answer, ""));
+        assert_eq!(scene.report()["role"], "library");
+        if on_path("python3") {
+            let script = format!(
+                "import ctypes\ntext = ctypes.create_string_buffer(2048)\n\
+                 print(ctypes.CDLL({library:?}).ask(text, 2048), text.value.decode()[:7])"
+            );
+            let outcome = scene.call(Path::new("python3")).args(["-c", &script]).run().success();
+            assert_eq!((&*outcome.stdout, &*outcome.stderr), (answer, ""), "Python goes on");
+        }
+    }
+    let scene = Scene::new("9.1.0");
+    let library = scene.library("one", &built("one", Linkage::Linked));
+    let outcome = scene.call(&scene.host).arg(&library).env("CUDAGUARD", "warn").run().success();
+    assert_eq!(outcome.stderr.matches("warning[CG202]").count(), 1, "{outcome}");
+    let outcome = scene.call(&scene.host).arg(&library).env("CUDAGUARD", "enforce").run().expect(78);
+    assert!(outcome.stdout.is_empty(), "{outcome}");
+}
+
+fn a_library_that_enforces_ends_the_process() {
+    let mut strict = built("strict", Linkage::Linked);
+    strict.runtime.library_enforces = true;
+    for (found, status) in [("9.1.0", 78), ("9.15.1", 0)] {
+        let scene = Scene::new(found);
+        let library = scene.library("strict", &strict);
+        let outcome = scene.call(&scene.host).arg(&library).run().expect(status);
+        assert_eq!(outcome.stderr.is_empty(), status == 0, "{outcome}");
+    }
+}
+
+fn two_guarded_libraries_in_one_process() {
+    let scene = Scene::new("9.1.0");
+    let wrong = scene.library("one", &built("one", Linkage::Linked));
+    let right = scene.library("two", &manifest("two", version("9.1.0"), Linkage::Linked));
+    let outcome = scene.call(&scene.host).args([&wrong, &right]).run().success();
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("1 [CG202]\n0 \n", ""), "each answers for its own file");
+    let outcome = scene.call(&scene.host).args([&wrong, &right]).env("CUDAGUARD", "warn").run().success();
+    assert_eq!(outcome.stderr.matches("cudaguard:").count(), 1, "{outcome}");
+    let outcome = scene.call(&scene.host).args([&right, &wrong]).env("CUDAGUARD", "nonsense").run().success();
+    assert_eq!(outcome.stderr.matches("nonsense").count(), 1, "said once: {outcome}");
+}
+
+fn a_program_answers_for_the_libraries_it_needs() {
+    let scene = Scene::new("9.1.0");
+    let _ = scene.library("one", &built("one", Linkage::Linked));
+    let program = scene.scratch.join("program");
+    let options = [
+        format!("-L{}", scene.scratch.display()),
+        "-Wl,--no-as-needed,-lone".to_owned(),
+        "-Wl,--allow-shlib-undefined".to_owned(),
+    ];
+    let fine = manifest("fine", version("9.0.0"), Linkage::Unknown);
+    NATIVE.guarded(&format!("needs-one-{}", std::process::id()), &program, &[descriptor(&fine)], MAIN, &options);
+    let outcome = scene.call(&program).run().expect(78);
+    assert!(outcome.stderr.contains("which one 0.1.0 was built with"), "{outcome}");
+    let report = scene.report();
+    assert_eq!(
+        (report["role"].as_str(), report["components"].as_array().map(Vec::len)),
+        (Some("program"), Some(2)),
+        "{report}"
+    );
+    let outcome = scene.call(&program).env("CUDAGUARD", "warn").run().success();
+    assert_eq!(outcome.stderr.matches("warning[CG202]").count(), 1, "once, though two guards saw it: {outcome}");
+}
+
+fn a_cudnn_loaded_later_is_judged_when_asked() {
+    for (found, linkage, answer) in [
+        ("9.1.0", Linkage::Dlopened, "check 1 [CG202]"),
+        ("9.15.1", Linkage::Dlopened, "check 0 "),
+        ("9.1.0", Linkage::Unknown, "check 1 [CG202]"),
+        ("9.28.0", Linkage::Unknown, "check 0 "),
+    ] {
+        let scene = Scene::new(found);
+        let program = scene.scratch.join("program");
+        NATIVE.program(&program, &[descriptor(&built("late", linkage))], None);
+        // No variable names the folder: nothing to see at the start, and the program loads it by its path.
+        let library = scene.scratch.join("lib/libcudnn.so.9");
+        let outcome = Call::new(&program).args(["check", library.to_str().expect("UTF-8")]).run().success();
+        assert!(outcome.stdout.starts_with(answer) && outcome.stderr.is_empty(), "{found} {linkage:?}: {outcome}");
+        let outcome = Call::new(&program).arg("check").run().success();
+        let nothing = if linkage == Linkage::Dlopened { "check 0 " } else { "check 2 [CG501] no cuDNN is loaded yet" };
+        assert!(outcome.stdout.starts_with(nothing), "{linkage:?}: {outcome}");
+    }
+    // Another major, in a program that had none of its own.
+    let scene = Scene::new("9.1.0");
+    let program = scene.scratch.join("program");
+    NATIVE.program(&program, &[descriptor(&manifest("late", version("8.9.7"), Linkage::Dlopened))], None);
+    let library = scene.scratch.join("lib/libcudnn.so.9");
+    let outcome = Call::new(&program).args(["check", library.to_str().expect("UTF-8")]).run().success();
+    assert!(outcome.stdout.starts_with("check 1 [CG201]"), "{outcome}");
+}
+
+const ASKING: &str = r#"
+#[unsafe(no_mangle)]
+pub extern "C" fn ask(text: *mut u8, size: usize) -> i32 {
+    let (answer, words) = match cudaguard::check() {
+        cudaguard::Verdict::Right => (0, String::new()),
+        cudaguard::Verdict::Wrong(words) => (1, words),
+        cudaguard::Verdict::CannotTell(words) => (2, words),
+    };
+    let bytes = &words.as_bytes()[..words.len().min(size - 1)];
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), text, bytes.len());
+        *text.add(bytes.len()) = 0;
+    }
+    answer
+}
+"#;
+
+fn rust_asks_its_own_file() {
+    let scene = Scene::new("9.1.0");
+    let shim = NATIVE.shim();
+    let notes = scene.scratch.file("notes.s", Arch::notes(1));
+    let note = scene.scratch.join("notes.o");
+    let _ = Call::new("cc").arg("-c").arg(notes).arg("-o").arg(&note).run().success();
+    let mut bytes = fs::read(&note).expect("it was made");
+    let at = bytes.windows(16).position(|window| window == b"@@descriptor@@\n\n").expect("the note");
+    let mut manifest = built("rusty", Linkage::Linked);
+    manifest.runtime.mismatch_warns = true;
+    bytes[at..at + 4096].copy_from_slice(&descriptor(&manifest));
+    fs::write(&note, bytes).expect("a file can be written");
+    let core = places::workspace().join("guard-core/src/check.rs");
+    // The door alone, as rustc sees it in the crate `cudaguard`.
+    let library = scene
+        .scratch
+        .file("cudaguard.rs", format!("#[path = {core:?}]\nmod check;\npub use check::{{Verdict, check}};\n"));
+    let main = scene.scratch.file("main.rs", "fn main() { println!(\"{:?}\", cudaguard::check()); }\n");
+    let asking = scene.scratch.file("asking.rs", ASKING);
+    let rustc = |source: &Path, more: &[&str]| {
+        let call =
+            Call::new("rustc").args(["--edition", "2024", "-C", "opt-level=2", "--out-dir"]).arg(scene.scratch.path());
+        let made = call.arg("-L").arg(scene.scratch.path()).args(more).arg(source).dir(scene.scratch.path()).run();
+        assert!(made.status() == Some(0), "{made}");
+    };
+    let cudnn = scene.scratch.join("lib/libcudnn.so.9").display().to_string();
+    let objects = [&shim, &note].map(|object| format!("-Clink-arg={}", object.display()));
+    let linked = ["-Clink-arg=-Wl,--no-as-needed".to_owned(), format!("-Clink-arg={cudnn}")];
+    let mut missing = Vec::new();
+    for lto in ["-Clto=off", "-Clto=fat"] {
+        rustc(&library, &["--crate-type", "rlib", "--crate-name", "cudaguard"]);
+        for linker in ["bfd", "gold", "lld", "mold"] {
+            if !on_path(&format!("ld.{linker}")) && !on_path(linker) {
+                missing.push(linker);
+                continue;
+            }
+            let fuse = format!("-Clink-arg=-fuse-ld={linker}");
+            let common =
+                ["--extern", "cudaguard", lto, "-Cembed-bitcode=yes", "-Cpanic=abort", "-Cstrip=symbols", &fuse];
+            let guarded = [&common[..], &[&objects[0], &objects[1], &linked[0], &linked[1]]].concat();
+            rustc(&main, &guarded);
+            let outcome = scene.call(&scene.scratch.join("main")).run().success();
+            assert!(outcome.stdout.starts_with("Wrong(\"[CG202] cuDNN 9.1.0 is older"), "{linker} {lto}: {outcome}");
+            rustc(&asking, &[&guarded[..], &["--crate-type", "cdylib"]].concat());
+            let asking_library = scene.scratch.join("libasking.so");
+            let outcome = scene.call(&scene.host).arg(&asking_library).run().success();
+            assert_eq!((&*outcome.stdout, &*outcome.stderr), ("1 [CG202]\n", ""), "{linker} {lto}");
+            let exported = Call::new("nm").args(["-D", "--defined-only"]).arg(&asking_library).run().success();
+            assert!(
+                exported.stdout.contains(" ask") && !exported.stdout.contains("guard"),
+                "{linker} {lto}: {exported}"
+            );
+            // The same without the guard.
+            for relocation in ["-Crelocation-model=pie", "-Crelocation-model=static"] {
+                rustc(&main, &[&common[..], &[relocation]].concat());
+                let outcome = scene.call(&scene.scratch.join("main")).run().success();
+                assert_eq!(outcome.stdout, "CannotTell(\"this file was built without the guard\")\n", "{linker} {lto}");
+            }
+            rustc(&asking, &[&common[..], &["--crate-type", "cdylib"]].concat());
+            let outcome = scene.call(&scene.host).arg(&asking_library).run().success();
+            assert_eq!(outcome.stdout, "2 this fi\n", "{linker} {lto}");
+        }
+    }
+    if !missing.is_empty() {
+        skip(format!("not tried with {}", missing.join(", ")));
+    }
+}

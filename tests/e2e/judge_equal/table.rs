@@ -1,0 +1,575 @@
+//! The table: rows of a manifest × a machine → verdict and codes, by the judge in Rust and by the shim.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use cudaguard::finding::{Code, Severity};
+use cudaguard::host::{CudnnFound, Host, Inner};
+use cudaguard::judge::run::judge;
+use cudaguard::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard_tests::{Scratch, Trial, trial};
+
+use crate::bed::{AARCH64, Arch, NATIVE, Says, descriptor, manifest, version};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("one_table_drives_both_judges", || drive(&NATIVE)),
+        trial("one_table_drives_both_judges_on_aarch64", || {
+            AARCH64.need();
+            drive(&AARCH64);
+        }),
+        trial("a_host_made_from_the_manifest_is_right", fits_itself),
+    ]
+}
+
+/// What stands in an inner library's place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Word(Version),
+    OldHash(Version),
+    NoWord,
+    Broken,
+}
+
+#[derive(Clone, Debug)]
+struct Loader {
+    major: u32,
+    /// Its real file is `libcudnn.so.8.0.5`.
+    name: Option<Version>,
+    says: Says,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Machine {
+    loader: Option<Loader>,
+    broken_loader: bool,
+    parts: Vec<(&'static str, Part)>,
+}
+
+struct Case {
+    name: String,
+    manifests: Vec<Manifest>,
+    revision: u8,
+    linked: bool,
+    machine: Machine,
+    /// By hand: `None` where the case is generated.
+    codes: Option<&'static str>,
+}
+
+fn number(v: Version) -> u32 {
+    if v.major < 9 { v.major * 1000 + v.minor * 100 + v.patch } else { v.major * 10000 + v.minor * 100 + v.patch }
+}
+
+/// As NVIDIA ships it: the inner library says the version, the loader answers with it.
+fn whole(text: &str) -> Machine {
+    let v = version(text);
+    let parts = match v.major {
+        8 => vec![("libcudnn_ops_infer.so.8", Part::Word(v))],
+        9 => vec![("libcudnn_graph.so.9", Part::Word(v)), ("libcudnn_ops.so.9", Part::Word(v))],
+        _ => Vec::new(),
+    };
+    Machine {
+        loader: Some(Loader { major: v.major, name: None, says: Says::Number(number(v)) }),
+        parts,
+        ..Machine::default()
+    }
+}
+
+/// One library with the exact version in its file's name, as system packages have it, or with nothing but its answer.
+fn single(major: u32, name: Option<&str>, says: Says) -> Machine {
+    Machine { loader: Some(Loader { major, name: name.map(version), says }), ..Machine::default() }
+}
+
+impl Machine {
+    fn with(mut self, file: &'static str, part: Part) -> Self {
+        self.parts.retain(|(name, _)| *name != file);
+        self.parts.push((file, part));
+        self
+    }
+
+    fn without(mut self, file: &str) -> Self {
+        self.parts.retain(|(name, _)| *name != file);
+        self
+    }
+
+    fn saying(mut self, says: Says) -> Self {
+        self.loader.as_mut().expect("a loader").says = says;
+        self
+    }
+
+    fn build(&self, arch: &Arch, lib: &Path) {
+        fs::create_dir_all(lib).expect("a folder can be made");
+        if let Some(loader) = &self.loader {
+            let soname = lib.join(format!("libcudnn.so.{}", loader.major));
+            if let Some(name) = loader.name {
+                let real = lib.join(format!("libcudnn.so.{name}"));
+                arch.loader(&real, loader.major, loader.says);
+                std::os::unix::fs::symlink(real.file_name().expect("a name"), soname).expect("a link can be made");
+            } else {
+                arch.loader(&soname, loader.major, loader.says);
+            }
+        }
+        if self.broken_loader {
+            for major in 7..=9 {
+                fs::write(lib.join(format!("libcudnn.so.{major}")), "not a library").expect("a file can be written");
+            }
+        }
+        for (file, part) in &self.parts {
+            let path = lib.join(file);
+            let symbol = symbol_of(file);
+            match part {
+                Part::Word(v) => arch.part(&path, symbol, Some(*v), "-Wl,--hash-style=gnu"),
+                Part::OldHash(v) => arch.part(&path, symbol, Some(*v), "-Wl,--hash-style=sysv"),
+                Part::NoWord => arch.part(&path, symbol, None, "-Wl,--hash-style=gnu"),
+                Part::Broken => fs::write(&path, "not a library").expect("a file can be written"),
+            }
+        }
+    }
+
+    /// The same machine as facts, by the rules of MANIFEST.md and the order of evidence: the inner library's word, the
+    /// file's name, the answer of a child.
+    fn host(&self, manifest: &Manifest, linked: bool) -> Host {
+        let Some(Requirement::Cudnn { built, linkage, .. }) = manifest.requires.first() else { return Host::default() };
+        if self.broken_loader {
+            return Host { cudnn: CudnnFound::Unknown };
+        }
+        let reached = self.loader.as_ref().filter(|loader| linked || loader.major == built.major);
+        let Some(loader) = reached.filter(|_| linked || *linkage == Linkage::Dlopened) else {
+            let unknown = *linkage != Linkage::Dlopened;
+            return Host { cudnn: if unknown { CudnnFound::Unknown } else { CudnnFound::Absent } };
+        };
+        let mut inner = Vec::new();
+        for requirement in &manifest.requires {
+            let Requirement::CudnnInner { file, needed, .. } = requirement else { continue };
+            if !file.ends_with(&format!(".so.{}", loader.major)) {
+                continue;
+            }
+            let part = self.parts.iter().find(|(name, _)| name == file).map(|(_, part)| part);
+            let version = match part {
+                Some(Part::Word(v) | Part::OldHash(v)) => Some(*v),
+                _ => None,
+            };
+            // A loader that answers without it does not need it; one that cannot be asked tells nothing.
+            if part.is_some() || !needed || loader.says == Says::Aborts {
+                inner.push(Inner { file: file.clone(), present: part.is_some(), version });
+            }
+        }
+        let word = inner.iter().find_map(|part| part.version);
+        let answer = match loader.says {
+            Says::Number(number) if number >= 1000 => Some(Version::from_cudnn(number.into())),
+            _ => None,
+        };
+        let version = word.or(loader.name).or(answer);
+        if let (Some(name), Some(_)) = (loader.name, version) {
+            inner.push(Inner { file: format!("libcudnn.so.{name}"), present: true, version: Some(name) });
+        }
+        Host { cudnn: CudnnFound::Found { path: "libcudnn.so".into(), major: loader.major, version, inner } }
+    }
+}
+
+fn symbol_of(file: &str) -> &'static str {
+    match file {
+        "libcudnn_graph.so.9" => "cudnn_graph_version",
+        _ => "cudnn_ops_infer_version",
+    }
+}
+
+fn case(name: &str, manifest: Manifest, machine: Machine, codes: &'static str) -> Case {
+    let linked = matches!(manifest.requires.first(), Some(Requirement::Cudnn { linkage: Linkage::Linked, .. }));
+    Case { name: name.to_owned(), manifests: vec![manifest], revision: 1, linked, machine, codes: Some(codes) }
+}
+
+fn linked(built: &str) -> Manifest {
+    manifest("demo", version(built), Linkage::Linked)
+}
+
+fn by(linkage: Linkage, built: &str) -> Manifest {
+    manifest("demo", version(built), linkage)
+}
+
+fn change(mut manifest: Manifest, f: impl FnOnce(&mut bool, &mut bool)) -> Manifest {
+    if let Some(Requirement::Cudnn { patch_refuse, required, .. }) = manifest.requires.first_mut() {
+        f(patch_refuse, required);
+    }
+    manifest
+}
+
+fn strict(manifest: Manifest) -> Manifest {
+    change(manifest, |patch_refuse, _| *patch_refuse = true)
+}
+
+fn required(manifest: Manifest) -> Manifest {
+    change(manifest, |_, required| *required = true)
+}
+
+/// By hand: what each must be, in words of code and weight.
+fn written() -> Vec<Case> {
+    use Linkage::{Dlopened, Static, Unknown};
+    const GRAPH: &str = "libcudnn_graph.so.9";
+    const OPS: &str = "libcudnn_ops.so.9";
+    const OPS8: &str = "libcudnn_ops_infer.so.8";
+    let word = |text: &str| Part::Word(version(text));
+    let mut cases = vec![
+        // The scene of every forum.
+        case(
+            "8.1.0 finds 8.0.5, by name",
+            linked("8.1.0"),
+            single(8, Some("8.0.5"), Says::Number(8005)),
+            "CG202 error",
+        ),
+        case("8.1.0 finds 8.0.5, by its answer", linked("8.1.0"), single(8, None, Says::Number(8005)), "CG202 error"),
+        case("8.1.0 finds 8.0.5, by its word", linked("8.1.0"), whole("8.0.5"), "CG202 error"),
+        case("8.1.0 finds 8.1.0", linked("8.1.0"), single(8, Some("8.1.0"), Says::Number(8100)), ""),
+        case("8.1.0 finds 8.9.7", linked("8.1.0"), whole("8.9.7"), ""),
+        // Patches.
+        case("older patch", linked("9.15.1"), whole("9.15.0"), ""),
+        case("newer patch", linked("9.15.1"), whole("9.15.7"), ""),
+        case("older patch, strict", strict(linked("9.15.1")), whole("9.15.0"), "CG203 error"),
+        case("same patch, strict", strict(linked("9.15.1")), whole("9.15.1"), ""),
+        case("newer patch, strict", strict(linked("9.15.1")), whole("9.15.2"), ""),
+        case("newer minor, strict", strict(linked("9.15.1")), whole("9.16.0"), ""),
+        case("older minor, strict", strict(linked("9.15.1")), whole("9.14.9"), "CG202 error"),
+        case(
+            "older patch of 7, strict",
+            strict(linked("7.6.5")),
+            single(7, Some("7.6.4"), Says::Number(7604)),
+            "CG203 error",
+        ),
+        // Majors.
+        case(
+            "9 in the place of 8, by its name",
+            linked("8.9.7"),
+            single(8, Some("9.1.0"), Says::Number(90_100)),
+            "CG201 error",
+        ),
+        case(
+            "9 in the place of 8, by its answer",
+            linked("8.9.7"),
+            single(8, None, Says::Number(90_100)),
+            "CG201 error",
+        ),
+        case("linked to 8, built for 9", linked("9.1.0"), whole("8.9.7"), "CG201 error"),
+        case("linked to 9, built for 8", linked("8.9.7"), whole("9.1.0"), "CG201 error"),
+        case("linked to a mute 7, built for 8", linked("8.9.7"), single(7, None, Says::Nothing), "CG201 error"),
+        case("a major that nobody knows yet", linked("10.2.0"), single(10, Some("10.3.0"), Says::Nothing), ""),
+        case("that one, older", linked("10.2.0"), single(10, Some("10.1.0"), Says::Nothing), "CG202 error"),
+        // cuDNN 7: one library.
+        case("7 by name", linked("7.6.5"), single(7, Some("7.6.5"), Says::Nothing), ""),
+        case("7 by its answer", linked("7.6.5"), single(7, None, Says::Number(7605)), ""),
+        case("older 7 by its answer", linked("7.6.5"), single(7, None, Says::Number(7501)), "CG202 error"),
+        // Inner libraries.
+        case("graph missing", linked("9.15.1"), whole("9.15.1").without(GRAPH).saying(Says::Aborts), "CG204 error"),
+        case(
+            "graph and ops missing",
+            linked("9.15.1"),
+            whole("9.15.1").without(GRAPH).without(OPS).saying(Says::Aborts),
+            "CG204 error, CG204 warning",
+        ),
+        case("ops missing", linked("9.15.1"), whole("9.15.1").without(OPS), "CG204 warning"),
+        case("ops_infer missing", linked("8.9.7"), whole("8.9.7").without(OPS8).saying(Says::Aborts), "CG204 error"),
+        case(
+            "ops_infer missing in a newer one",
+            linked("8.1.0"),
+            single(8, Some("8.9.7"), Says::Aborts),
+            "CG204 error",
+        ),
+        case(
+            "ops_infer missing in an older one",
+            linked("8.9.7"),
+            single(8, Some("8.1.0"), Says::Aborts),
+            "CG202 error, CG204 error",
+        ),
+        case(
+            "graph missing where nobody needs it",
+            linked("9.15.1"),
+            single(9, None, Says::Number(91_501)),
+            "CG204 warning",
+        ),
+        case("ops of another minor", linked("9.1.0"), whole("9.10.2").with(OPS, word("9.1.0")), "CG206 error"),
+        case("ops of another patch", linked("9.1.0"), whole("9.10.2").with(OPS, word("9.10.1")), "CG206 warning"),
+        case(
+            "an older graph behind a newer loader",
+            linked("9.10.2"),
+            whole("9.10.2").with(GRAPH, word("9.1.0")),
+            "CG202 error, CG206 error",
+        ),
+        case(
+            "the file's word against the answer",
+            linked("9.15.1"),
+            whole("9.1.0").saying(Says::Number(91_501)),
+            "CG202 error",
+        ),
+        case("a newer word against the answer", linked("9.15.1"), whole("9.28.0").saying(Says::Number(90_100)), ""),
+        case(
+            "the name against the word",
+            linked("9.10.2"),
+            Machine {
+                loader: Some(Loader { major: 9, name: Some(version("9.10.2")), says: Says::Number(91_501) }),
+                ..whole("9.15.1")
+            },
+            "CG206 error",
+        ),
+        case(
+            "the name against the word, by a patch",
+            linked("9.10.2"),
+            Machine {
+                loader: Some(Loader { major: 9, name: Some(version("9.15.0")), says: Says::Nothing }),
+                ..whole("9.15.1")
+            },
+            "CG206 warning",
+        ),
+        case(
+            "the name and the word agree",
+            linked("9.10.2"),
+            Machine {
+                loader: Some(Loader { major: 9, name: Some(version("9.15.1")), says: Says::Nothing }),
+                ..whole("9.15.1")
+            },
+            "",
+        ),
+        case(
+            "the old hash table",
+            linked("8.9.7"),
+            whole("8.9.7").with(OPS8, Part::OldHash(version("8.5.0"))),
+            "CG202 error",
+        ),
+        case(
+            "the old hash table, right",
+            linked("8.9.7"),
+            whole("8.9.7").with(OPS8, Part::OldHash(version("8.9.7"))),
+            "",
+        ),
+        case("only ops tells", linked("9.15.1"), whole("9.15.1").with(GRAPH, Part::NoWord).saying(Says::Nothing), ""),
+        case(
+            "only ops tells, and is older",
+            linked("9.15.1"),
+            whole("9.1.0").with(GRAPH, Part::NoWord).saying(Says::Nothing),
+            "CG202 error",
+        ),
+        // Cannot tell.
+        case("mute", linked("9.15.1"), single(9, None, Says::Nothing), "CG204 warning, CG501 info"),
+        case(
+            "mute, without a word",
+            linked("8.9.7"),
+            whole("8.9.7").with(OPS8, Part::NoWord).saying(Says::Nothing),
+            "CG501 info",
+        ),
+        case(
+            "aborts, without a word",
+            linked("8.9.7"),
+            whole("8.9.7").with(OPS8, Part::NoWord).saying(Says::Aborts),
+            "CG501 info",
+        ),
+        case(
+            "hangs, without a word",
+            linked("8.9.7"),
+            whole("8.9.7").with(OPS8, Part::NoWord).saying(Says::Hangs),
+            "CG501 info",
+        ),
+        case(
+            "a broken inner library",
+            linked("8.9.7"),
+            whole("8.9.7").with(OPS8, Part::Broken).saying(Says::Aborts),
+            "CG501 info",
+        ),
+        case("a broken inner library, and an answer", linked("8.9.7"), whole("8.9.7").with(OPS8, Part::Broken), ""),
+        case("an answer that is no version", linked("8.9.7"), single(8, None, Says::Number(7)), "CG501 info"),
+        case("7, mute", linked("7.6.5"), single(7, None, Says::Nothing), "CG501 info"),
+        // Loaded at run time.
+        case("dlopened, right", by(Dlopened, "9.15.1"), whole("9.15.1"), ""),
+        case("dlopened, newer", by(Dlopened, "9.1.0"), whole("9.15.1"), ""),
+        case("dlopened, older", by(Dlopened, "9.15.1"), whole("9.1.0"), "CG202 error"),
+        case("dlopened, 8 older", by(Dlopened, "8.9.7"), whole("8.5.0"), "CG202 error"),
+        case(
+            "dlopened, older by its answer",
+            by(Dlopened, "8.1.0"),
+            single(8, None, Says::Number(8005)),
+            "CG202 error",
+        ),
+        case(
+            "dlopened, graph missing",
+            by(Dlopened, "9.15.1"),
+            whole("9.15.1").without(GRAPH).saying(Says::Aborts),
+            "CG204 error",
+        ),
+        case("dlopened, absent", by(Dlopened, "9.15.1"), Machine::default(), "CG205 info"),
+        case("dlopened, another major only", by(Dlopened, "9.15.1"), whole("8.9.7"), "CG205 info"),
+        case("dlopened, absent but required", required(by(Dlopened, "9.15.1")), Machine::default(), "CG205 error"),
+        case("dlopened, another major but required", required(by(Dlopened, "9.15.1")), whole("8.9.7"), "CG205 error"),
+        case("dlopened, required and there", required(by(Dlopened, "9.15.1")), whole("9.15.1"), ""),
+        case("dlopened, required and older", required(by(Dlopened, "9.15.1")), whole("9.1.0"), "CG202 error"),
+        case(
+            "dlopened, required, older patch",
+            strict(required(by(Dlopened, "9.15.1"))),
+            whole("9.15.0"),
+            "CG203 error",
+        ),
+        case("dlopened, mute", by(Dlopened, "7.6.5"), single(7, None, Says::Nothing), "CG501 info"),
+        case(
+            "dlopened, a broken file",
+            by(Dlopened, "9.15.1"),
+            Machine { broken_loader: true, ..Machine::default() },
+            "CG501 info",
+        ),
+        // Inside the file; not known.
+        case("static", by(Static, "9.15.1"), Machine::default(), ""),
+        case("static, an older one lies around", by(Static, "9.15.1"), whole("9.1.0"), ""),
+        case("not known, not loaded", by(Unknown, "9.15.1"), whole("9.1.0"), "CG501 info"),
+        case("not known, nothing there", by(Unknown, "9.15.1"), Machine::default(), "CG501 info"),
+    ];
+    for (name, machine, codes) in [
+        ("not known, loaded, right", whole("9.15.1"), ""),
+        ("not known, loaded, older", whole("9.1.0"), "CG202 error"),
+        ("not known, loaded, of another major", whole("8.9.7"), "CG201 error"),
+        ("not known, loaded, older patch", whole("9.15.0"), ""),
+    ] {
+        cases.push(Case { linked: true, ..case(name, by(Unknown, "9.15.1"), machine, codes) });
+    }
+    // Rows that nobody judges yet, or knows: skipped.
+    let mut more = linked("9.15.1");
+    more.requires.push(Requirement::Driver {
+        cuda: CudaVersion::new(99, 0),
+        release: DriverRelease::new(999, 0, 0),
+        because: "libcudart 99.0".to_owned(),
+    });
+    cases.push(case("a driver's row", more, whole("9.15.1"), ""));
+    // A newer note: judged as far as it is known.
+    cases.push(Case { revision: 2, ..case("a newer note, right", linked("9.15.1"), whole("9.15.1"), "CG502 info") });
+    cases.push(Case {
+        revision: 9,
+        ..case("a newer note, older cuDNN", linked("9.15.1"), whole("9.1.0"), "CG202 error, CG502 info")
+    });
+    // Components.
+    let two = |a: Manifest, b: Manifest| {
+        let mut b = b;
+        b.component.name = "other".to_owned();
+        vec![a, b]
+    };
+    for (name, a, b, machine, codes) in [
+        ("two components, both right", "9.1.0", "9.15.1", "9.15.1", ""),
+        ("two components, one wrong", "9.1.0", "9.15.1", "9.10.2", "CG202 error"),
+        ("two components, both wrong", "9.10.2", "9.15.1", "9.1.0", "CG202 error, CG202 error"),
+        ("two components, one of another major", "8.9.7", "9.15.1", "9.15.1", "CG201 error"),
+    ] {
+        cases.push(Case { manifests: two(linked(a), linked(b)), ..case(name, linked(a), whole(machine), codes) });
+    }
+    let mut plain = linked("9.1.0");
+    plain.requires.clear();
+    cases.push(Case {
+        manifests: two(plain.clone(), linked("9.15.1")),
+        linked: true,
+        ..case("one component without cuDNN", plain.clone(), whole("9.1.0"), "CG202 error")
+    });
+    cases.push(case("no rows", plain, Machine::default(), ""));
+    cases
+}
+
+/// Every release of a few against every other, by word, name and answer.
+fn generated() -> Vec<Case> {
+    let releases = ["7.6.5", "8.0.5", "8.1.0", "8.9.7", "9.1.0", "9.15.0", "9.15.1"];
+    let mut cases = Vec::new();
+    for built in releases {
+        for found in releases {
+            let v = version(found);
+            for (how, machine) in [("word", whole(found)), ("name", single(v.major, Some(found), Says::Nothing))] {
+                for (strict_too, linkage) in [(false, Linkage::Linked), (true, Linkage::Dlopened)] {
+                    let manifest = by(linkage, built);
+                    let manifest = if strict_too { strict(manifest) } else { manifest };
+                    let name = format!("{built} finds {found} by {how}, {linkage:?}, strict {strict_too}");
+                    cases.push(Case { codes: None, name, ..case("", manifest, machine.clone(), "") });
+                }
+            }
+        }
+    }
+    cases
+}
+
+fn judged(case: &Case) -> (Vec<String>, &'static str) {
+    let mut codes = Vec::new();
+    for manifest in &case.manifests {
+        for finding in judge(manifest, &case.machine.host(manifest, case.linked)) {
+            codes.push(format!("{} {}", finding.code, finding.severity));
+        }
+        if case.revision > 1 {
+            codes.push(format!("{} {}", Code::NoteNewer, Severity::Info));
+        }
+    }
+    codes.sort();
+    let verdict = if codes.iter().any(|code| code.ends_with("error")) {
+        "refused"
+    } else if codes.iter().any(|code| code.starts_with("CG501")) {
+        "unknown"
+    } else {
+        "runs"
+    };
+    (codes, verdict)
+}
+
+fn by_the_shim(arch: &Arch, case: &Case, folder: &Path) -> (Vec<String>, String, Option<i32>, String) {
+    let lib = folder.join("lib");
+    case.machine.build(arch, &lib);
+    let descriptors = case.manifests.iter().map(|manifest| {
+        let mut bytes = descriptor(manifest);
+        bytes[8] = case.revision;
+        bytes
+    });
+    let program = folder.join("program");
+    let major = case.machine.loader.as_ref().filter(|_| case.linked).map(|loader| loader.major);
+    arch.program(&program, &descriptors.collect::<Vec<_>>(), major);
+    let report = folder.join("report.json");
+    let outcome = arch.call(&program).env("LD_LIBRARY_PATH", &lib).env("CUDAGUARD_REPORT", &report).run();
+    let text =
+        fs::read_to_string(&report).unwrap_or_else(|error| panic!("{}: no report: {error}: {outcome}", case.name));
+    let report: serde_json::Value =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}: {text}", case.name));
+    let findings = report["findings"].as_array().expect("findings");
+    let mut codes: Vec<_> = findings
+        .iter()
+        .map(|finding| {
+            format!("{} {}", finding["code"].as_str().expect("code"), finding["severity"].as_str().expect("severity"))
+        })
+        .collect();
+    codes.sort();
+    (codes, report["verdict"].as_str().expect("verdict").to_owned(), outcome.status(), outcome.stderr)
+}
+
+fn drive(arch: &Arch) {
+    let cases: Vec<_> = written().into_iter().chain(generated()).collect();
+    assert!(cases.len() >= 75, "{} cases", cases.len());
+    let mut differences = String::new();
+    for case in &cases {
+        let scratch = Scratch::new("judge-equal-case");
+        let (expected, verdict) = judged(case);
+        if let Some(by_hand) = case.codes {
+            if expected.join(", ") != by_hand {
+                let _ = writeln!(differences, "{}: by hand [{by_hand}], the Rust judge says {expected:?}", case.name);
+            }
+        }
+        let (codes, shim_verdict, status, stderr) = by_the_shim(arch, case, &scratch);
+        if (&codes, &*shim_verdict) != (&expected, verdict) {
+            let _ = writeln!(
+                differences,
+                "{}: the Rust judge says {verdict} {expected:?}, the shim {shim_verdict} {codes:?}\n{stderr}",
+                case.name
+            );
+        }
+        let refused = verdict == "refused";
+        if status != Some(if refused { 78 } else { 0 }) || stderr.is_empty() == refused || stderr.lines().count() > 6 {
+            let _ = writeln!(differences, "{}: status {status:?}, on stderr:\n{stderr}", case.name);
+        }
+    }
+    assert!(differences.is_empty(), "of {} cases:\n{differences}", cases.len());
+}
+
+fn fits_itself() {
+    for built in ["7.6.5", "8.1.0", "8.9.7", "9.0.0", "9.15.1", "10.2.0"] {
+        for linkage in [Linkage::Linked, Linkage::Dlopened, Linkage::Static] {
+            for manifest in [by(linkage, built), strict(required(by(linkage, built)))] {
+                let host = whole(built).host(&manifest, linkage == Linkage::Linked);
+                assert_eq!(judge(&manifest, &host), [], "{built} {linkage:?}");
+            }
+        }
+    }
+}
