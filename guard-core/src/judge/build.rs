@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use semver::VersionReq;
 
 use crate::arch::{Arch, ArchRequest, Serves, Target};
+use crate::cudnn::inner_libraries;
 use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
@@ -83,15 +84,15 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
     if let Some(require) = &policy.toolkit {
         let patch_known = toolchain.compiling().and_then(|toolkit| toolkit.nvcc.as_ref()?.version).is_some();
         if !takes(&require.parsed, release.value, patch_known) {
-            let release_text = CudaVersion::from(release.value);
+            let in_use = toolchain.release_text().unwrap_or_default();
             findings.push(Finding::new(
                 Code::ToolkitNotAllowed,
                 "toolkit",
                 facts(
-                    &format!("this project is built with CUDA {}, not with {release_text}.", require.text),
+                    &format!("the policy asks for CUDA {}, and {in_use} is in use.", require.text),
                     [
                         ("required", format!("{} ([toolkit] require{})", require.text, in_file(policy))),
-                        ("in use", format!("{} ({})", release.value, release.source)),
+                        ("in use", format!("{in_use} ({})", release.source)),
                         ("also here", others(toolchain)),
                     ],
                 ),
@@ -156,7 +157,7 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
         Code::ToolkitMissing,
         "toolkit",
         facts(
-            "this project needs a CUDA toolkit, and builds would find none.",
+            "the policy asks for a CUDA toolkit, and builds would find none.",
             [required].into_iter().chain(dangling).chain([("not in use", found)]),
         ),
         hint,
@@ -328,8 +329,8 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         if !found.is_some_and(|found| takes(&require.parsed, found, true)) && (found.is_some() || headers.is_none()) {
             let required = ("required", format!("{} ([cudnn] require{})", require.text, in_file(policy)));
             let message = match found {
-                Some(found) => format!("this project is built with cuDNN {}, not with {found}.", require.text),
-                None => "this project needs cuDNN, and builds would find none.".to_owned(),
+                Some(found) => format!("the policy asks for cuDNN {}, and {found} is in use.", require.text),
+                None => "the policy asks for cuDNN, and builds would find none.".to_owned(),
             };
             let in_use = match (headers, library) {
                 (Some(headers), _) => format!("{} ({why_headers})", headers.path.display()),
@@ -440,15 +441,18 @@ fn parts(library: &CudnnLibrary) -> Option<Finding> {
     let folder = library.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
     if !library.missing.is_empty() {
         let missing = library.missing.join(", ");
-        return Some(Finding::new(
+        let needed = |name: &String| inner_libraries(library.major).iter().any(|(needed, _)| needed == name);
+        let finding = Finding::new(
             Code::CudnnIncomplete,
             "cuDNN",
             facts(
                 &format!("cuDNN {} is incomplete: {missing} is not there.", library.in_words()),
                 [("library", library.path.display().to_string()), ("folder", folder)],
             ),
-            "reinstall cuDNN whole: every program that calls it would be aborted",
-        ));
+            "reinstall cuDNN whole: a call that needs the missing part aborts the program",
+        );
+        let works = !library.missing.iter().any(needed);
+        return Some(if works { finding.weighing(Severity::Warning) } else { finding });
     }
     let version = library.version.as_ref()?.value;
     let other: Vec<_> = library.parts.iter().filter(|part| part.version.is_some_and(|own| own != version)).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::library::{Image, numbers_of};
 use super::places::{Layout, Place, Reach, below, entries, site_packages};
 use super::{Choice, Fact, Folder};
-use crate::cudnn::inner_libraries;
+use crate::cudnn::{further_libraries, inner_libraries};
 use crate::env;
 use crate::version::Version;
 
@@ -42,9 +42,10 @@ pub struct Library {
     pub version: Option<Fact<Version>>,
     /// The CUDA major that it is built for.
     pub cuda_major: Option<Fact<u32>>,
-    /// The inner libraries beside it, by name.
+    /// The inner libraries beside it, the one that tells the version first.
     pub parts: Vec<Part>,
-    /// Inner libraries that are not there, without which the loader library does not work.
+    /// Inner libraries that are not there: of those without which the loader library does not work
+    /// ([`inner_libraries`]), and of [`further_libraries`].
     pub missing: Vec<String>,
 }
 
@@ -143,6 +144,7 @@ fn library(path: &Path) -> Option<Library> {
     let suffix = format!(".so.{major}");
     let needed: Vec<_> = inner_libraries(major).to_vec();
     let mut names: BTreeSet<String> = needed.iter().map(|(name, _)| (*name).to_owned()).collect();
+    names.extend(further_libraries(major).iter().map(|(name, _)| (*name).to_owned()));
     names.extend(entries(folder, "libcudnn_").iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
@@ -151,26 +153,38 @@ fn library(path: &Path) -> Option<Library> {
     let mut missing = Vec::new();
     let mut cuda_major = None;
     let mut word: Option<Fact<Version>> = None;
+    // The one whose word is the library's version comes first.
+    let mut names: Vec<String> = names.into_iter().collect();
+    names.sort_by_key(|name| needed.first().is_none_or(|(first, _)| first != name));
     for name in names {
         let file = folder.join(&name);
         let Ok(real) = file.canonicalize() else {
             missing.push(name);
             continue;
         };
-        let symbol = name.trim_start_matches("lib").trim_end_matches(&suffix).to_owned() + "_version";
+        // cuDNN 9 kept 8's names: libcudnn_ops.so.9 exports cudnn_ops_infer_version (measured in 9.1.0 to 9.28.0).
+        let stem = name.trim_start_matches("lib").trim_end_matches(&suffix);
+        let symbols = [format!("{stem}_version"), format!("{stem}_infer_version")];
         // Engines and heuristics export none, and are the large ones.
         let asked =
-            needed.iter().any(|(needed, _)| *needed == name) || symbol.contains("adv") || symbol.contains("_ops");
+            needed.iter().any(|(needed, _)| *needed == name) || stem.contains("adv") || stem.contains("_ops");
         let mut image = asked.then(|| Image::open(&real).ok()).flatten();
-        let exported = image.as_mut().and_then(|image| image.exported_u32(&symbol)).map(Version::from_packed);
-        if let (Some(version), None, true) = (exported, &word, needed.first().is_some_and(|(first, _)| *first == name))
+        let exported = image.as_mut().and_then(|image| {
+            let (symbol, word) = symbols.iter().find_map(|symbol| Some((symbol, image.exported_u32(symbol)?)))?;
+            Some((symbol.clone(), Version::from_packed(word)))
+        });
+        if let (Some((symbol, version)), None, true) =
+            (&exported, &word, needed.first().is_some_and(|(first, _)| *first == name))
         {
-            word = Some(Fact { value: version, source: format!("{symbol} in {}", file.display()) });
+            word = Some(Fact { value: *version, source: format!("{symbol} in {}", file.display()) });
         }
-        if cuda_major.is_none() {
+        let part = Part { file: name, version: exported.map(|(_, version)| version).or_else(|| by_name(&real)) };
+        // A part of another release, left behind, says nothing about the library.
+        let fits = word.as_ref().is_none_or(|word| part.version.is_none_or(|own| own == word.value));
+        if fits && cuda_major.is_none() {
             cuda_major = image.as_mut().and_then(|image| cuda_major_of(image, &file));
         }
-        parts.push(Part { file: name, version: exported.or_else(|| by_name(&real)) });
+        parts.push(part);
     }
     let version = word
         .or_else(|| by_name(&real).map(|value| Fact { value, source: format!("file name {}", real.display()) }))

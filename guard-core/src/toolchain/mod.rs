@@ -455,6 +455,11 @@ impl Looking<'_> {
 
     /// Adds what stands at a place, or one more reason to a toolkit that is known already.
     fn add(&mut self, place: &Place) -> Option<usize> {
+        // What Debian keeps apart from `/usr` is the same toolkit.
+        let apart = place.source == "/usr/lib/nvidia-cuda-toolkit";
+        if apart && self.out.toolkits.iter().any(|toolkit| toolkit.found.iter().any(|found| found == "/usr")) {
+            return None;
+        }
         let nvcc = Some(place.root.join("bin/nvcc")).filter(|path| ask::executable(path));
         let headers = headers_in(&self.layout.includes(&place.root));
         let known = self.known(&place.root, headers.as_ref());
@@ -550,7 +555,12 @@ impl Looking<'_> {
     fn settle(&mut self, candidate: &Candidate) -> usize {
         let mut nvcc = self.compiler.take().unwrap_or_default();
         nvcc.compiler_bindir = profile_of(&candidate.path);
-        let root = nvcc.top.clone().or_else(|| root_beside(&candidate.path, &self.layout)).unwrap_or_else(|| {
+        // Debian's nvcc names as TOP a folder that holds no headers: they lie beside the script.
+        let top = nvcc.top.clone();
+        let bare = top.as_ref().is_some_and(|top| headers_in(&self.layout.includes(top)).is_none());
+        let beside = || root_beside(&candidate.path, &self.layout);
+        let root = if bare { beside().or(top) } else { top.or_else(beside) };
+        let root = root.unwrap_or_else(|| {
             let real = candidate.path.canonicalize().unwrap_or_else(|_| candidate.path.clone());
             real.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned()
         });
@@ -832,7 +842,7 @@ fn ask_nvcc(
     }
     if top {
         // The file need not exist: nothing is run, and the answer is on either stream.
-        nvcc.top = ask::ask(path, &["--dryrun", "cudaguard.cu"], variables, patience).ok().and_then(|answer| {
+        let told = ask::ask(path, &["--dryrun", "cudaguard.cu"], variables, patience).ok().and_then(|answer| {
             let told = nvcc::parse_dryrun(&format!("{}\n{}", answer.err, answer.out));
             let by_include = || {
                 let folder = told.includes.iter().find(|folder| folder.join("cuda.h").is_file())?;
@@ -842,6 +852,10 @@ fn ask_nvcc(
             let top = told.top.clone().filter(|top| top.is_dir()).or_else(by_include)?;
             // `/usr/local/cuda/bin/..` is `/usr/local/cuda`.
             Some(if top.ends_with("bin/..") { top.parent()?.parent()?.to_owned() } else { top })
+        });
+        nvcc.top = told.or_else(|| {
+            let called = nvcc::parse_wrapper(&read_start(path)?).filter(|called| ask::executable(called))?;
+            Some(called.parent()?.parent()?.to_owned())
         });
     }
     nvcc

@@ -78,6 +78,14 @@ pub(super) fn parse_dryrun(text: &str) -> Dryrun {
     told
 }
 
+/// What a wrapper script calls: the last absolute path of an `nvcc` in its text. Only for where nvcc itself says nothing:
+/// without a host compiler that it takes, `--dryrun` fails before it tells its root.
+pub(super) fn parse_wrapper(script: &str) -> Option<PathBuf> {
+    let inside = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '=' | '`' | '(' | ')');
+    let wanted = |word: &&str| word.starts_with('/') && word.ends_with("/nvcc");
+    script.starts_with("#!").then(|| script.split(inside).filter(wanted).next_back().map(PathBuf::from))?
+}
+
 /// `compiler-bindir` of an `nvcc.profile` (Debian's names a folder with an older gcc there).
 pub(super) fn parse_profile(text: &str, here: &Path) -> Option<PathBuf> {
     text.lines().find_map(|line| {
@@ -203,6 +211,14 @@ mod tests {
     }
 
     #[test]
+    fn wrappers() {
+        let script = "#!/bin/sh\n# not /usr/bin/nvcc\nexec \"/opt/cuda/bin/nvcc\" \"$@\"\n";
+        assert_eq!(parse_wrapper(script), Some("/opt/cuda/bin/nvcc".into()));
+        assert_eq!(parse_wrapper("#!/bin/sh\nexec $HERE/nvcc"), None);
+        assert_eq!(parse_wrapper("\u{7f}ELF /opt/cuda/bin/nvcc"), None);
+    }
+
+    #[test]
     fn profiles() {
         let debian = "TOP = /usr/lib/nvidia-cuda-toolkit\ncompiler-bindir = /usr/lib/nvidia-cuda-toolkit/bin\n";
         assert_eq!(parse_profile(debian, Path::new("/x")), Some("/usr/lib/nvidia-cuda-toolkit/bin".into()));
@@ -227,6 +243,7 @@ mod tests {
         fn parsers_never_panic(text: String) {
             let _ = parse_version(&text);
             let _ = parse_dryrun(&text);
+            let _ = parse_wrapper(&text);
             let _ = parse_profile(&text, Path::new("/x"));
             let _ = command(&text, |_| false).map(|(_, flags)| ccbin(&flags));
         }

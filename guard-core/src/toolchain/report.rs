@@ -36,6 +36,14 @@ impl Toolchain {
         all
     }
 
+    /// The release of the toolkit in use as it is known: `13.0.88`, and `13.0` where only `cuda.h` speaks.
+    pub fn release_text(&self) -> Option<String> {
+        let version = self.toolkit()?.value;
+        let by_headers = self.including().and_then(Toolkit::by_headers).is_some_and(|fact| fact.value == version);
+        let by_nvcc = self.compiling().and_then(Toolkit::by_nvcc).is_some();
+        Some(if by_headers && !by_nvcc { format!("{}.{}", version.major, version.minor) } else { version.to_string() })
+    }
+
     fn toolkit_json(&self, index: usize) -> Value {
         let toolkit = &self.toolkits[index];
         let mut value = object([("root", path(&toolkit.root)), ("found", texts(&toolkit.found))]);
@@ -113,7 +121,7 @@ impl Toolchain {
     pub fn render(&self) -> String {
         let mut text = String::new();
         match self.toolkit() {
-            Some(version) => line(&mut text, "toolkit", &version.value.to_string(), &version.source),
+            Some(version) => line(&mut text, "toolkit", &self.release_text().unwrap_or_default(), &version.source),
             None => line(&mut text, "toolkit", "none in use", ""),
         }
         for (what, choice) in [("nvcc", &self.compiler), ("headers", &self.headers)] {
@@ -252,11 +260,14 @@ impl HostCompiler {
 }
 
 impl Toolkit {
-    /// `CUDA 12.4`, or what of a toolkit is there.
+    /// `CUDA 12.4.131`, `CUDA 12.4` where only `cuda.h` speaks, or what of a toolkit is there.
     pub fn in_words(&self) -> String {
-        match self.version() {
-            Some(version) => format!("CUDA {}", version.value),
-            None => "CUDA of an unknown release".to_owned(),
+        let headers = self.headers.as_ref().and_then(|headers| headers.version);
+        match (self.by_nvcc().or(self.stated.clone()), headers, &self.cudart) {
+            (Some(version), ..) => format!("CUDA {}", version.value),
+            (None, Some(version), _) => format!("CUDA {version}"),
+            (None, None, Some(cudart)) => format!("libcudart {}", cudart.version_text()),
+            (None, None, None) => "CUDA of an unknown release".to_owned(),
         }
     }
 
