@@ -166,8 +166,7 @@ fn library(path: &Path) -> Option<Library> {
         let stem = name.trim_start_matches("lib").trim_end_matches(&suffix);
         let symbols = [format!("{stem}_version"), format!("{stem}_infer_version")];
         // Engines and heuristics export none, and are the large ones.
-        let asked =
-            needed.iter().any(|(needed, _)| *needed == name) || stem.contains("adv") || stem.contains("_ops");
+        let asked = needed.iter().any(|(needed, _)| *needed == name) || stem.contains("adv") || stem.contains("_ops");
         let mut image = asked.then(|| Image::open(&real).ok()).flatten();
         let exported = image.as_mut().and_then(|image| {
             let (symbol, word) = symbols.iter().find_map(|symbol| Some((symbol, image.exported_u32(symbol)?)))?;
