@@ -265,12 +265,13 @@ fn cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
 fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let Some((host, toolkit)) = toolchain.host.as_ref().zip(toolchain.compiling()) else { return };
     let Some((version, release)) = host.version.zip(toolkit.version()).filter(|_| !toolchain.any_host) else { return };
-    let table = tables::host_compiler(release.value);
     let own = toolkit.limits.as_ref();
+    // Only where the toolkit itself does not say: reading the table costs more than all else here.
+    let table = || tables::host_compiler(release.value);
     let (newest, source) = match host.family {
-        Family::Gcc => (own.and_then(|own| own.gcc_max).or(table.gcc_newest), "gcc"),
+        Family::Gcc => (own.and_then(|own| own.gcc_max).or_else(|| table().gcc_newest), "gcc"),
         Family::Clang => {
-            let below = own.and_then(|own| own.clang_below).or(table.clang_below);
+            let below = own.and_then(|own| own.clang_below).or_else(|| table().clang_below);
             (below.and_then(|below| below.checked_sub(1)), "clang")
         }
         Family::Other => (None, ""),

@@ -181,7 +181,7 @@ fn library(path: &Path) -> Option<Library> {
         // A part of another release, left behind, says nothing about the library.
         let fits = word.as_ref().is_none_or(|word| part.version.is_none_or(|own| own == word.value));
         if fits && cuda_major.is_none() {
-            cuda_major = image.as_mut().and_then(|image| cuda_major_of(image, &file));
+            cuda_major = image.as_mut().and_then(|image| cuda_major_of(image, &file, major));
         }
         parts.push(part);
     }
@@ -197,7 +197,7 @@ fn library(path: &Path) -> Option<Library> {
 
 /// The CUDA major that an inner library tells: by the libraries it needs (up to 8.7), the folders it looks for them in
 /// (from 9.17 on), the names it loads (8), or the PTX of its kernels (all).
-fn cuda_major_of(image: &mut Image, file: &Path) -> Option<Fact<u32>> {
+fn cuda_major_of(image: &mut Image, file: &Path, cudnn: u32) -> Option<Fact<u32>> {
     for text in image.dynamic_texts() {
         if let Some(major) = text.strip_prefix("libcublas.so.").and_then(|rest| rest.parse().ok()) {
             return Some(Fact { value: major, source: format!("{} needs {text}", file.display()) });
@@ -207,7 +207,8 @@ fn cuda_major_of(image: &mut Image, file: &Path) -> Option<Fact<u32>> {
             return Some(Fact { value: major, source: format!("{} looks into ../cu{major}/lib", file.display()) });
         }
     }
-    if let Some(major) = image.number_after("libcublas.so.") {
+    // From 9 on none of the libraries read here names it.
+    if let Some(major) = (cudnn < 9).then(|| image.number_after("libcublas.so.")).flatten() {
         return Some(Fact { value: major, source: format!("{} loads libcublas.so.{major}", file.display()) });
     }
     // CUDA 11 writes PTX ISA 7.x, 12 8.x, 13 9.x (facts: toolkits, `ptx_isa_max`); what comes after is not known.

@@ -73,7 +73,7 @@ impl Image {
         self.elf()?.exported_u32(name)
     }
 
-    /// Its DT_NEEDED, RPATH and RUNPATH.
+    /// Its `DT_NEEDED`, `RPATH` and `RUNPATH`.
     pub(super) fn dynamic_texts(&self) -> Vec<String> {
         let Some(elf) = self.elf() else { return Vec::new() };
         // The strings may lie in a segment whose section was not read; then there is nothing.

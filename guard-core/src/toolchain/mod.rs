@@ -7,7 +7,7 @@
 //!   `/opt/cuda`, `/usr/lib/cuda`, `/usr`, `/usr/local/cuda-X.Y` newest first. That is cudaforge's order, with `CUDACXX`
 //!   where CMake reads it;
 //! - **the headers**: those of the first of these roots that a variable names and that has a `cuda.h`, as cudarc,
-//!   bindgen_cuda and PyTorch look for them; else the compiler's own;
+//!   `bindgen_cuda` and `PyTorch` look for them; else the compiler's own;
 //! - **cudart and cuDNN**: the first folder on the linker's way: `-L` of `RUSTFLAGS`, `LIBRARY_PATH`, the toolkit's own
 //!   folders, the system's; for cuDNN its own variables before all of them.
 //!
@@ -256,9 +256,17 @@ impl Toolkit {
         Some(Fact::new(Version::new(version.major, version.minor, 0), headers.path.display().to_string()))
     }
 
-    /// Its release, with its source.
+    /// Its release, with its source: by nvcc where it was asked, else by `cuda.h`, which knows no third number; what the
+    /// toolkit's files state of the same release does.
     pub fn version(&self) -> Option<Fact<Version>> {
-        self.by_nvcc().or_else(|| self.by_headers()).or_else(|| self.stated.clone())
+        let stated = self.stated.clone();
+        self.by_nvcc().or_else(|| {
+            let Some(headers) = self.by_headers() else { return stated };
+            let same = |stated: &Fact<Version>| {
+                (stated.value.major, stated.value.minor) == (headers.value.major, headers.value.minor)
+            };
+            stated.filter(|stated| same(stated) && stated.value.patch != 0).or(Some(headers))
+        })
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn parse_dryrun(text: &str) -> Dryrun {
 pub(super) fn parse_wrapper(script: &str) -> Option<PathBuf> {
     let inside = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '=' | '`' | '(' | ')');
     let wanted = |word: &&str| word.starts_with('/') && word.ends_with("/nvcc");
-    script.starts_with("#!").then(|| script.split(inside).filter(wanted).next_back().map(PathBuf::from))?
+    script.starts_with("#!").then(|| script.split(inside).rfind(wanted).map(PathBuf::from))?
 }
 
 /// `compiler-bindir` of an `nvcc.profile` (Debian's names a folder with an older gcc there).

@@ -1,5 +1,5 @@
 //! Where toolkits and their parts stand: variables, usual folders, layouts of packages. The orders follow what build
-//! scripts do (cudaforge, cudarc, bindgen_cuda, PyTorch, CMake's `FindCUDAToolkit`).
+//! scripts do (`cudaforge`, `cudarc`, `bindgen_cuda`, `PyTorch`, CMake's `FindCUDAToolkit`).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -22,7 +22,12 @@ impl Toolchain {
     /// Everything found, each with its source. What is not known is absent.
     pub fn to_json(&self) -> Value {
         let mut all = object([("target", self.target.as_str().into()), ("release", self.release.into())]);
-        all.put("toolkit", self.toolkit().as_ref().map(fact));
+        all.put(
+            "toolkit",
+            self.toolkit()
+                .zip(self.release_text())
+                .map(|(toolkit, release)| object([("version", release.into()), ("source", toolkit.source.into())])),
+        );
         let toolkits: Vec<Value> = (0..self.toolkits.len()).map(|index| self.toolkit_json(index)).collect();
         all.put("toolkits", Some(toolkits));
         all.put("cudart", self.cudart.as_ref().map(cudart_json));
@@ -38,19 +43,15 @@ impl Toolchain {
 
     /// The release of the toolkit in use as it is known: `13.0.88`, and `13.0` where only `cuda.h` speaks.
     pub fn release_text(&self) -> Option<String> {
-        let version = self.toolkit()?.value;
-        let by_headers = self.including().and_then(Toolkit::by_headers).is_some_and(|fact| fact.value == version);
-        let by_nvcc = self.compiling().and_then(Toolkit::by_nvcc).is_some();
-        Some(if by_headers && !by_nvcc { format!("{}.{}", version.major, version.minor) } else { version.to_string() })
+        let toolkit = self.compiling().filter(|toolkit| toolkit.version().is_some());
+        toolkit.or_else(|| self.including())?.release_text()
     }
 
     fn toolkit_json(&self, index: usize) -> Value {
         let toolkit = &self.toolkits[index];
         let mut value = object([("root", path(&toolkit.root)), ("found", texts(&toolkit.found))]);
-        if let Some(version) = toolkit.version() {
-            value.put("version", Some(version.value.to_string()));
-            value.put("source", Some(version.source));
-        }
+        value.put("version", toolkit.release_text());
+        value.put("source", toolkit.version().map(|version| version.source));
         value.put(
             "nvcc",
             toolkit.nvcc.as_ref().map(|nvcc| {
@@ -260,14 +261,21 @@ impl HostCompiler {
 }
 
 impl Toolkit {
-    /// `CUDA 12.4.131`, `CUDA 12.4` where only `cuda.h` speaks, or what of a toolkit is there.
+    /// Its release as it is known: `12.4.131`, or `12.4` where nothing tells the third number.
+    pub fn release_text(&self) -> Option<String> {
+        let version = self.version()?.value;
+        Some(match version.patch {
+            0 => format!("{}.{}", version.major, version.minor),
+            _ => version.to_string(),
+        })
+    }
+
+    /// `CUDA 12.4.131`, or what of a toolkit is there.
     pub fn in_words(&self) -> String {
-        let headers = self.headers.as_ref().and_then(|headers| headers.version);
-        match (self.by_nvcc().or(self.stated.clone()), headers, &self.cudart) {
-            (Some(version), ..) => format!("CUDA {}", version.value),
-            (None, Some(version), _) => format!("CUDA {version}"),
-            (None, None, Some(cudart)) => format!("libcudart {}", cudart.version_text()),
-            (None, None, None) => "CUDA of an unknown release".to_owned(),
+        match (self.release_text(), &self.cudart) {
+            (Some(release), _) => format!("CUDA {release}"),
+            (None, Some(cudart)) => format!("libcudart {}", cudart.version_text()),
+            (None, None) => "CUDA of an unknown release".to_owned(),
         }
     }
 

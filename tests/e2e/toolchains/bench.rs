@@ -35,7 +35,7 @@ impl Bench {
         let root = Scratch::new(name);
         let mut request = Request::new("x86_64-unknown-linux-gnu");
         request.release = true;
-        request.system_root = root.path().to_owned();
+        root.path().clone_into(&mut request.system_root);
         // Long enough for any load: only the scene of a hanging nvcc waits for it.
         request.patience = Duration::from_secs(120);
         let mut bench = Self { name, root, variables: BTreeMap::new(), request, policy: Policy::default() };
@@ -191,8 +191,8 @@ impl Bench {
     }
 
     /// `[toolkit] require`, `[cudnn] require`.
-    pub(crate) fn require(text: &str) -> Option<Requirement> {
-        Some(Requirement { text: text.to_owned(), parsed: text.parse().unwrap() })
+    pub(crate) fn require(text: &str) -> Requirement {
+        Requirement { text: text.to_owned(), parsed: text.parse().unwrap() }
     }
 
     /// Looks and judges, without a snapshot.
