@@ -1,7 +1,162 @@
-//! Real CUDA and cuDNN.
+//! Real CUDA and cuDNN: how they are reached, told by the linked files.
 
-use cudaguard_tests::Trial;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cudaguard::binary::{Binary, Contents, Kind};
+use cudaguard::elf::Elf;
+use cudaguard::finding::Code;
+use cudaguard::foretell;
+use cudaguard::loader::Environment;
+use cudaguard::manifest::Linkage;
+use cudaguard::version::Version;
+use cudaguard_tests::{Scratch, Trial, parts, trials};
+
+use crate::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    Vec::new()
+    trials![
+        cudart_of_each_release,
+        cudart_of_a_program_by_nvcc,
+        cudnns_word_in_its_file,
+        cudnn_linked_and_inside,
+        real_pairs_of_cudnn,
+    ]
+}
+
+fn linkage(path: &Path) -> (Linkage, Linkage) {
+    let binary = Binary::read(path).unwrap();
+    (binary.cudart, binary.cudnn)
+}
+
+fn cudart_of_each_release() {
+    let folder = Scratch::new("cudart");
+    let text = "#include <cuda_runtime_api.h>\nint main(void) { int v = 0; return cudaDriverGetVersion(&v); }";
+    for release in ["11.8", "13.0", "13.5"] {
+        let root = parts::cuda(release);
+        let (include, lib) =
+            (format!("-I{}", root.join("include").display()), format!("-L{}", root.join("lib64").display()));
+        for (library, expected) in [("-lcudart_static", Linkage::Static), ("-lcudart", Linkage::Linked)] {
+            for strip in [&[][..], &["-s"], &["-s", "-fuse-ld=lld"]] {
+                let file = folder.join("prog");
+                let mut arguments = vec![include.clone(), lib.clone(), library.to_owned()];
+                arguments.extend(strip.iter().map(|argument| (*argument).to_owned()));
+                arguments.extend(["-ldl", "-lpthread", "-lrt"].map(str::to_owned));
+                guarded::link(text, &file, &[], &arguments).unwrap();
+                assert_eq!(linkage(&file), (expected, Linkage::None), "{release} {library} {strip:?}");
+            }
+        }
+        let plain = folder.join("plain");
+        guarded::link("int main(void) { return 0; }", &plain, &[], &[]).unwrap();
+        assert_eq!(linkage(&plain), (Linkage::None, Linkage::None));
+        let archive = Binary::read(&root.join("lib64/libcudart_static.a")).unwrap();
+        assert_eq!(archive.kind, Kind::Archive);
+        assert!(archive.damage.is_none() && archive.notes.is_empty());
+    }
+}
+
+fn cudart_of_a_program_by_nvcc() {
+    let root = parts::cuda("13.0");
+    let folder = Scratch::new("nvcc");
+    let source = folder.file(
+        "k.cu",
+        "__global__ void k(int *a) { *a = 1; }\nint main() { int *p; cudaMalloc(&p, 4); k<<<1, 1>>>(p); return 0; }\n",
+    );
+    for (cudart, expected) in [("static", Linkage::Static), ("shared", Linkage::Linked)] {
+        let file = folder.join(cudart);
+        let done = Command::new(root.join("bin/nvcc"))
+            .args(["-arch=sm_80", "-cudart", cudart, "-o"])
+            .args([&file, &source])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(linkage(&file).0, expected);
+        assert!(Command::new("strip").arg(&file).status().unwrap().success());
+        assert_eq!(linkage(&file).0, expected, "stripped");
+    }
+}
+
+const RELEASES: [(&str, Version, &str, &str); 4] = [
+    ("8.5.0", Version::new(8, 5, 0), "libcudnn_ops_infer.so.8", "cudnn_ops_infer_version"),
+    ("8.9.7", Version::new(8, 9, 7), "libcudnn_ops_infer.so.8", "cudnn_ops_infer_version"),
+    ("9.1.0", Version::new(9, 1, 0), "libcudnn_graph.so.9", "cudnn_graph_version"),
+    ("9.15.1", Version::new(9, 15, 1), "libcudnn_graph.so.9", "cudnn_graph_version"),
+];
+
+fn cudnns_word_in_its_file() {
+    for (name, version, file, symbol) in RELEASES {
+        let path = parts::cudnn(name).join("lib").join(file);
+        let data = Contents::open(&path).unwrap();
+        let elf = Elf::parse(&data).unwrap();
+        assert_eq!(elf.exported_u32(symbol).map(Version::from_packed), Some(version), "{name}");
+        assert_eq!(elf.damage(), None);
+        assert_eq!(elf.soname(), Some(file));
+        let binary = Binary::read(&path).unwrap();
+        assert_eq!((binary.kind, binary.cudnn), (Kind::SharedLibrary, Linkage::Static), "{name}: it is inside itself");
+    }
+}
+
+const CALLS: &str =
+    "#include <stddef.h>\nsize_t cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
+
+fn linked_to(folder: &Path, name: &str, built: Version) -> PathBuf {
+    let lib = parts::cudnn(name).join("lib");
+    let program = folder.join("prog");
+    let objects = guarded::objects(folder, &[guarded::manifest("demo", built, Linkage::Linked)]);
+    let library = lib.join(format!("libcudnn.so.{}", built.major)).display().to_string();
+    let arguments = [library, "-Wl,--allow-shlib-undefined".to_owned()];
+    guarded::link(CALLS, &program, &objects, &arguments).unwrap();
+    program
+}
+
+fn cudnn_linked_and_inside() {
+    let folder = Scratch::new("cudnn linkage");
+    let program = linked_to(&folder, "9.15.1", Version::new(9, 15, 1));
+    assert_eq!(linkage(&program), (Linkage::None, Linkage::Linked));
+    assert!(Command::new("strip").arg(&program).status().unwrap().success());
+    assert_eq!(linkage(&program), (Linkage::None, Linkage::Linked));
+
+    // A program that loads it by name holds the names of functions; one that only speaks of it does not.
+    let text = "#include <dlfcn.h>\nint main(void) { void *h = dlopen(\"libcudnn.so.9\", 2);\n\
+                return h && dlsym(h, \"cudnnCreate\"); }";
+    let by_name = folder.join("by name");
+    guarded::link(text, &by_name, &[], &["-s".to_owned()]).unwrap();
+    assert_eq!(linkage(&by_name).1, Linkage::Dlopened);
+    let text =
+        "#include <stdio.h>\nint main(int n, char **a) { puts(n > 1 ? \"cuDNN\" : \"cudnnCreate failed\"); return 0; }";
+    let speaks = folder.join("speaks");
+    guarded::link(text, &speaks, &[], &["-s".to_owned()]).unwrap();
+    assert_eq!(linkage(&speaks).1, Linkage::Unknown);
+    // The guard itself is no trace of cuDNN.
+    let objects = guarded::objects(&folder, &[guarded::manifest("demo", Version::new(9, 15, 1), Linkage::Unknown)]);
+    let guarded = folder.join("guarded");
+    guarded::link("int main(void) { return 0; }", &guarded, &objects, &[]).unwrap();
+    assert_eq!(linkage(&guarded).1, Linkage::None);
+}
+
+fn real_pairs_of_cudnn() {
+    for (built_name, built, started, refused) in [
+        ("9.15.1", Version::new(9, 15, 1), "9.15.1", None),
+        ("9.15.1", Version::new(9, 15, 1), "9.28.0", None),
+        ("9.15.1", Version::new(9, 15, 1), "9.1.0", Some(Code::CudnnOlder)),
+        ("9.15.1", Version::new(9, 15, 1), "8.9.7", Some(Code::CudnnOtherMajor)),
+        ("8.9.7", Version::new(8, 9, 7), "8.9.7", None),
+        ("8.9.7", Version::new(8, 9, 7), "8.5.0", Some(Code::CudnnOlder)),
+        ("8.9.7", Version::new(8, 9, 7), "9.15.1", Some(Code::CudnnOtherMajor)),
+        ("9.15.1", Version::new(9, 15, 1), "9.15.1-loader", Some(Code::CudnnInnerMissing)),
+    ] {
+        let folder = Scratch::new("real pairs");
+        let program = linked_to(&folder, built_name, built);
+        let lib = parts::cudnn(started).join("lib");
+        let environment =
+            Environment { library_path: Some(lib.into_os_string()), folder: "/".into(), ..Environment::default() };
+        let findings = foretell::start(&program, &environment);
+        let codes: Vec<_> = findings
+            .iter()
+            .filter(|finding| finding.severity == cudaguard::finding::Severity::Error)
+            .map(|finding| finding.code)
+            .collect();
+        assert_eq!(codes, Vec::from_iter(refused), "built with {built}, started with {started}: {findings:#?}");
+    }
 }

@@ -1,7 +1,278 @@
-//! Real CUDA and cuDNN.
+//! What is foretold of a start, held against the start itself.
 
-use cudaguard_tests::Trial;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use cudaguard::finding::{Code, Finding, Severity};
+use cudaguard::foretell;
+use cudaguard::loader::Environment;
+use cudaguard::manifest::Linkage;
+use cudaguard::version::Version;
+use cudaguard_tests::{Scratch, Trial, stand_in, trials};
+
+use crate::guarded;
+use crate::scene::Scene;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    Vec::new()
+    trials![
+        cudnn_absent,
+        cudnn_of_another_major,
+        cudnn_for_another_machine,
+        cudnn_by_minor_and_patch,
+        cudnn_without_its_inner_library,
+        cudnn_loaded_by_name,
+        a_guarded_library,
+        other_libraries,
+        a_version_that_is_not_there,
+        an_absent_loader,
+        a_program_for_another_machine,
+        nothing_to_foretell,
+        no_alarm_for_this_systems_programs,
+    ]
+}
+
+const BUILT: Version = Version::new(9, 15, 1);
+const CALLS: &str = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
+
+fn environment(folder: Option<&Path>) -> (Environment, BTreeMap<String, OsString>) {
+    let variables: BTreeMap<String, OsString> =
+        folder.iter().map(|folder| ("LD_LIBRARY_PATH".to_owned(), folder.as_os_str().to_owned())).collect();
+    (Environment::of(&variables, Path::new("/")), variables)
+}
+
+/// What is foretold, and what a start does.
+fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
+    let (environment, variables) = environment(folder);
+    let findings = foretell::start(program, &environment);
+    let output = Command::new(program).env_clear().envs(variables).current_dir("/").output().unwrap();
+    (findings, output)
+}
+
+fn codes(findings: &[Finding]) -> Vec<Code> {
+    findings.iter().map(|finding| finding.code).collect()
+}
+
+/// A guarded program linked to a stand-in of cuDNN 9.15.1.
+fn linked(folder: &Path) -> PathBuf {
+    let cudnn = folder.join("built with");
+    stand_in::cudnn(&cudnn, (9, 15, 1));
+    let objects = guarded::objects(folder, &[guarded::manifest("demo", BUILT, Linkage::Linked)]);
+    let program = folder.join("prog");
+    let library = cudnn.join("lib/libcudnn.so.9").display().to_string();
+    guarded::link(CALLS, &program, &objects, &[library]).unwrap();
+    program
+}
+
+fn release(folder: &Path, version: (u32, u32, u32)) -> PathBuf {
+    let root = folder.join(format!("{}.{}.{}", version.0, version.1, version.2));
+    stand_in::cudnn(&root, version);
+    root.join("lib")
+}
+
+fn cudnn_absent() {
+    let folder = Scratch::new("cudnn absent");
+    let program = linked(&folder);
+    let (findings, output) = both(&program, None);
+    assert_eq!(output.status.code(), Some(127));
+    assert_eq!(codes(&findings), [Code::CudnnAbsent]);
+    let text = findings[0].render();
+    for part in ["libcudnn.so.9 is not found", "needed by: ", "prog", "looked in: ", "hint: ", "cuDNN 9"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert_eq!(findings[0].component, "demo 0.1.0");
+    assert!(text.lines().count() <= 6, "{text}");
+}
+
+fn cudnn_of_another_major() {
+    let folder = Scratch::new("cudnn other major");
+    let program = linked(&folder);
+    let other = release(&folder, (8, 9, 7));
+    let (findings, output) = both(&program, Some(&other));
+    assert_eq!(output.status.code(), Some(127), "the loader knows no cuDNN 8");
+    assert_eq!(codes(&findings), [Code::CudnnOtherMajor]);
+    let text = findings[0].render();
+    for part in ["libcudnn.so.9 is not found", "cuDNN 8.9.7 is of another major", "libcudnn.so.8", "LD_LIBRARY_PATH"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(text.lines().count() <= 6, "{text}");
+}
+
+fn cudnn_for_another_machine() {
+    let folder = Scratch::new("cudnn other machine");
+    let program = linked(&folder);
+    let mut bytes = std::fs::read(folder.join("built with/lib/libcudnn.so.9")).unwrap();
+    bytes[18] = 183;
+    folder.file("foreign/libcudnn.so.9", &bytes);
+    let (findings, output) = both(&program, Some(&folder.join("foreign")));
+    assert_eq!(output.status.code(), Some(127));
+    assert_eq!(codes(&findings), [Code::WrongMachine]);
+    assert!(findings[0].message.contains("is for aarch64"), "{}", findings[0].message);
+}
+
+fn cudnn_by_minor_and_patch() {
+    let folder = Scratch::new("cudnn minors");
+    let program = linked(&folder);
+    for (version, refused) in [
+        ((9, 15, 1), None),
+        ((9, 15, 0), None),
+        ((9, 15, 2), None),
+        ((9, 28, 0), None),
+        ((9, 14, 9), Some(Code::CudnnOlder)),
+        ((9, 1, 0), Some(Code::CudnnOlder)),
+    ] {
+        let (findings, output) = both(&program, Some(&release(&folder, version)));
+        let weighty: Vec<_> = findings.iter().filter(|finding| finding.severity != Severity::Info).collect();
+        assert_eq!(
+            weighty.iter().map(|finding| finding.code).collect::<Vec<_>>(),
+            Vec::from_iter(refused),
+            "{version:?}"
+        );
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(if refused.is_some() { 78 } else { 0 }), "{version:?}: {said}");
+        assert_eq!(foretell::refuses(&findings), refused.is_some());
+    }
+}
+
+fn cudnn_without_its_inner_library() {
+    let folder = Scratch::new("cudnn inner");
+    let program = linked(&folder);
+    let lib = release(&folder, (9, 15, 1));
+    for file in std::fs::read_dir(&lib).unwrap().map(|file| file.unwrap().path()) {
+        if file.to_string_lossy().contains("libcudnn_graph") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let (environment, _) = environment(Some(&lib));
+    let findings = foretell::start(&program, &environment);
+    assert_eq!(codes(&findings), [Code::CudnnInnerMissing]);
+    assert!(findings[0].message.contains("libcudnn_graph.so.9"), "{}", findings[0].message);
+}
+
+fn cudnn_loaded_by_name() {
+    let folder = Scratch::new("cudnn dlopened");
+    let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Dlopened)]);
+    let program = folder.join("prog");
+    guarded::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
+    let (findings, output) = both(&program, None);
+    assert!(output.status.success() && !foretell::refuses(&findings), "{findings:?}");
+    for (version, refused) in [((9, 15, 1), false), ((9, 28, 0), false), ((9, 1, 0), true)] {
+        let (findings, output) = both(&program, Some(&release(&folder, version)));
+        assert_eq!(foretell::refuses(&findings), refused, "{version:?}: {findings:?}");
+        assert_eq!(output.status.code(), Some(if refused { 78 } else { 0 }), "{version:?}");
+    }
+}
+
+/// A library speaks for itself only where it is told to end the process; in a guarded program it always counts.
+fn a_guarded_library() {
+    let folder = Scratch::new("guarded library");
+    let old = release(&folder, (9, 1, 0));
+    for (enforces, refused) in [(false, false), (true, true)] {
+        let root = folder.join(format!("enforces {enforces}"));
+        std::fs::create_dir_all(&root).unwrap();
+        let mut manifest = guarded::manifest("library", BUILT, Linkage::Linked);
+        manifest.runtime.library_enforces = enforces;
+        let objects = guarded::objects(&root, &[manifest]);
+        let library = root.join("libguarded.so");
+        let cudnn = old.join("libcudnn.so.9").display().to_string();
+        let arguments = ["-shared".to_owned(), "-fPIC".to_owned(), cudnn];
+        guarded::link(
+            "unsigned long cudnnGetVersion(void); unsigned long f(void) { return cudnnGetVersion(); }",
+            &library,
+            &objects,
+            &arguments,
+        )
+        .unwrap();
+        let program = root.join("prog");
+        let arguments =
+            [library.display().to_string(), "-Wl,-rpath,$ORIGIN".to_owned(), "-Wl,--allow-shlib-undefined".to_owned()];
+        guarded::link("unsigned long f(void); int main(void) { return f() == 0; }", &program, &[], &arguments).unwrap();
+        let (findings, output) = both(&program, Some(&old));
+        assert_eq!(foretell::refuses(&findings), refused, "{findings:?}");
+        assert_eq!(output.status.code(), Some(if refused { 78 } else { 0 }), "{output:?}");
+    }
+}
+
+fn scene_findings(scene: &Scene, folder: &str) -> (Vec<Finding>, Output) {
+    let folder = (!folder.is_empty()).then(|| scene.at(folder));
+    both(&scene.at("prog"), folder.as_deref())
+}
+
+fn other_libraries() {
+    let scene = Scene::new("other libraries");
+    scene.library("a/libx.so.1", &[]).library("a/libcublas.so.13", &[]);
+    scene.program(&["@/a/libx.so.1", "@/a/libcublas.so.13"]);
+    let (findings, output) = scene_findings(&scene, "");
+    assert_eq!(codes(&findings), [Code::LibraryAbsent, Code::LibraryAbsent]);
+    assert_eq!(output.status.code(), Some(127));
+    assert!(findings[1].hint.contains("CUDA"), "{}", findings[1].hint);
+
+    scene.altered("a/libx.so.1", "foreign/libx.so.1", 18, 183).file("damaged/libx.so.1", b"");
+    scene.program(&["@/a/libx.so.1"]);
+    for (folder, code) in [("foreign", Code::WrongMachine), ("damaged", Code::LibraryDamaged)] {
+        let (findings, output) = scene_findings(&scene, folder);
+        assert_eq!(codes(&findings), [code]);
+        assert_eq!(output.status.code(), Some(127));
+        assert!(findings[0].render().lines().count() <= 6);
+    }
+    let (findings, output) = scene_findings(&scene, "a");
+    assert!(findings.is_empty() && output.status.success());
+}
+
+fn a_version_that_is_not_there() {
+    let scene = Scene::new("version");
+    scene.file("v.c", b"int f(void) { return 0; }").file("new.map", b"NEW_1 { global: f; };");
+    scene.file("old.map", b"OLD_1 { global: f; };").file("main.c", b"int f(void); int main(void) { return f(); }");
+    for name in ["new", "old"] {
+        std::fs::create_dir_all(scene.at(name)).unwrap();
+        let script = format!("-Wl,--version-script={}", scene.at(&format!("{name}.map")).display());
+        let arguments = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libv.so", &script, "-o"];
+        let output = scene.at(name).join("libv.so");
+        assert!(Command::new("gcc").args(arguments).arg(output).arg(scene.at("v.c")).status().unwrap().success());
+    }
+    scene.program(&["@/new/libv.so"]);
+    let (findings, output) = scene_findings(&scene, "new");
+    assert!(findings.is_empty() && output.status.success());
+    let (findings, output) = scene_findings(&scene, "old");
+    assert_eq!(codes(&findings), [Code::LibraryTooOld]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("version `NEW_1' not found"));
+}
+
+fn an_absent_loader() {
+    let scene = Scene::new("loader");
+    scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
+    let findings = foretell::start(&scene.at("prog"), &Environment::default());
+    assert_eq!(codes(&findings), [Code::LibraryAbsent]);
+    assert!(findings[0].message.contains("/lib/ld-of-nowhere.so.1"), "{}", findings[0].message);
+    assert!(Command::new(scene.at("prog")).output().is_err());
+}
+
+fn a_program_for_another_machine() {
+    let scene = Scene::new("machine");
+    // No emulator is registered for this one.
+    scene.program(&[]).altered("prog", "other", 18, 80);
+    let findings = foretell::start(&scene.at("other"), &Environment::default());
+    assert_eq!(codes(&findings), [Code::WrongMachine]);
+}
+
+fn nothing_to_foretell() {
+    let scene = Scene::new("nothing");
+    scene.program(&["-static"]).file("script", b"#!/bin/sh\n");
+    for program in ["prog", "script", "absent"] {
+        assert_eq!(foretell::start(&scene.at(program), &Environment::default()), [], "{program}");
+    }
+}
+
+fn no_alarm_for_this_systems_programs() {
+    let environment = Environment { folder: "/".into(), ..Environment::default() };
+    let mut seen = 0;
+    for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {
+        let Ok(foretold) = foretell::look(&file, &environment) else { continue };
+        let absent: Vec<_> = foretold.findings.iter().map(Finding::render).collect();
+        assert!(absent.is_empty(), "{}: {}", file.display(), absent.join("\n"));
+        seen += 1;
+    }
+    assert!(seen > 20, "only {seen} programs were read");
 }

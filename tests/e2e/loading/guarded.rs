@@ -1,0 +1,80 @@
+//! Guarded programs made by hand: a manifest, its note and the shim, linked by gcc.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cudaguard::guard::{self, Guarded};
+use cudaguard::manifest::{Component, Cudnn, Linkage, Manifest, Requirement};
+use cudaguard::note;
+use cudaguard::policy::Runtime;
+use cudaguard::version::Version;
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// A manifest of this component, built with this cuDNN.
+pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Manifest {
+    let mut requires = vec![Requirement::Cudnn {
+        min: Version::new(built.major, built.minor, 0),
+        below: Version::new(built.major + 1, 0, 0),
+        built,
+        soname: cudaguard::cudnn::soname(built),
+        linkage,
+        patch_refuse: false,
+        required: false,
+    }];
+    requires.extend(cudaguard::cudnn::inner_libraries(built.major).iter().map(|(file, symbol)| {
+        Requirement::CudnnInner { file: (*file).to_owned(), symbol: (*symbol).to_owned(), needed: true }
+    }));
+    Manifest {
+        component: Component { name: component.to_owned(), version: "0.1.0".to_owned() },
+        cudaguard: "0.1.0".to_owned(),
+        target: TARGET.to_owned(),
+        profile: "release".to_owned(),
+        toolkit: Some(Version::new(13, 0, 0)),
+        cudnn: Some(Cudnn { version: built, linkage }),
+        declared: Vec::new(),
+        observed: None,
+        host_compiler: None,
+        runtime: Runtime::default(),
+        partial_refuse: false,
+        allow: Vec::new(),
+        sealed: false,
+        requires,
+    }
+}
+
+/// The objects to link for these manifests: a note for each, the shim once.
+pub(crate) fn objects(folder: &Path, manifests: &[Manifest]) -> Vec<PathBuf> {
+    let mut objects = Vec::new();
+    for (index, manifest) in manifests.iter().enumerate() {
+        let folder = folder.join(format!("guard-{index}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let descriptor = note::encode(manifest).unwrap();
+        match guard::compile(&descriptor, &manifest.component, TARGET, &folder).unwrap() {
+            Guarded::Objects { note, shim } => {
+                if objects.is_empty() {
+                    objects.push(shim);
+                }
+                objects.push(note);
+            }
+            Guarded::Unguarded(why) => panic!("{why}"),
+        }
+    }
+    objects
+}
+
+/// Links these objects with this C text; an error is what the linker says.
+pub(crate) fn link(text: &str, output: &Path, objects: &[PathBuf], arguments: &[String]) -> Result<(), String> {
+    let source = output.with_extension("c");
+    std::fs::write(&source, text).unwrap();
+    let done = Command::new("gcc")
+        .arg("-o")
+        .arg(output)
+        .arg(&source)
+        .args(objects)
+        .args(arguments)
+        .args(["-ldl"])
+        .output()
+        .unwrap();
+    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+}

@@ -1,0 +1,232 @@
+//! The seal, on files of every linker, and against everything that can stand in its way.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use cudaguard::arch::{Arch, Suffix, Target};
+use cudaguard::binary::{Binary, Kind};
+use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard::seal::{Observed, Sealed, seal};
+use cudaguard::version::Version;
+use cudaguard_tests::{Scratch, Trial, skip, trials};
+
+use crate::guarded;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        every_linker,
+        hard_links_links_and_modes,
+        a_running_program,
+        the_notes_of_one_component,
+        files_without_a_seal,
+        killed_in_the_middle,
+    ]
+}
+
+const BUILT: Version = Version::new(9, 15, 1);
+const QUIET: &str = "int main(void) { return 0; }";
+
+fn written() -> Sealed {
+    Sealed { written: 1, ..Sealed::default() }
+}
+
+fn manifests(file: &Path) -> Vec<Manifest> {
+    Binary::read(file).unwrap().manifests().map(|note| note.unwrap().manifest).collect()
+}
+
+fn program(folder: &Path, text: &str, manifests: &[Manifest]) -> PathBuf {
+    let objects = guarded::objects(folder, manifests);
+    let file = folder.join("prog");
+    guarded::link(text, &file, &objects, &[]).unwrap();
+    file
+}
+
+fn one(folder: &Path, text: &str) -> PathBuf {
+    program(folder, text, &[guarded::manifest("demo", BUILT, Linkage::Unknown)])
+}
+
+fn every_linker() {
+    let folder = Scratch::new("seal linkers");
+    let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
+    let stand_in = folder.join("cudnn");
+    cudaguard_tests::stand_in::cudnn(&stand_in, (9, 15, 1));
+    let mut missing = Vec::new();
+    for linker in ["bfd", "gold", "lld", "mold"] {
+        for (name, extra) in [
+            ("prog", &[][..]),
+            ("stripped", &["-s", "-Wl,--gc-sections"]),
+            ("fixed", &["-no-pie"]),
+            ("libx.so", &["-shared", "-fPIC"]),
+        ] {
+            let file = folder.join(format!("{linker}-{name}"));
+            let mut arguments = vec![format!("-fuse-ld={linker}")];
+            arguments.extend(extra.iter().map(|argument| (*argument).to_owned()));
+            arguments.push(stand_in.join("lib/libcudnn.so.9").display().to_string());
+            let text = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
+            if let Err(error) = guarded::link(text, &file, &objects, &arguments) {
+                if error.contains("cannot find 'ld'") || error.contains("invalid linker name") {
+                    missing.push(linker);
+                    break;
+                }
+                panic!("{linker} {name}: {error}");
+            }
+            let before = fs::read(&file).unwrap();
+            let binary = Binary::read(&file).unwrap();
+            assert_eq!(
+                binary.kind,
+                if name == "libx.so" { Kind::SharedLibrary } else { Kind::Executable },
+                "{linker} {name}"
+            );
+            assert_eq!((binary.cudnn, binary.cudart), (Linkage::Linked, Linkage::None), "{linker} {name}");
+            assert_eq!(binary.notes.len(), 1, "{linker} {name}");
+            let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
+            let observed = Observed { archs: Some(vec![arch]), ..Observed::of(&binary) };
+            assert_eq!(seal(&file, &observed).unwrap(), written(), "{linker} {name}");
+
+            let after = fs::read(&file).unwrap();
+            let at = usize::try_from(binary.notes[0].offset).unwrap();
+            assert!(before[..at] == after[..at] && before[at + 4096..] == after[at + 4096..], "{linker} {name}");
+            let [sealed] = &manifests(&file)[..] else { panic!("{linker} {name}") };
+            assert!(sealed.sealed && sealed.observed == Some(vec![arch]));
+            assert_eq!(sealed.cudnn.as_ref().unwrap().linkage, Linkage::Linked);
+            if name != "libx.so" {
+                let ran = Command::new(&file).env("LD_LIBRARY_PATH", stand_in.join("lib")).output().unwrap();
+                assert!(ran.status.success() && ran.stderr.is_empty(), "{linker} {name}: {ran:?}");
+            }
+            let was = fs::metadata(&file).unwrap();
+            assert_eq!(seal(&file, &observed).unwrap(), Sealed { same: 1, ..Sealed::default() });
+            let is = fs::metadata(&file).unwrap();
+            assert_eq!(
+                (was.ino(), was.mtime(), was.mtime_nsec()),
+                (is.ino(), is.mtime(), is.mtime_nsec()),
+                "not touched"
+            );
+        }
+    }
+    if !missing.is_empty() {
+        skip(format!("not installed: {}", missing.join(", ")));
+    }
+}
+
+fn hard_links_links_and_modes() {
+    let folder = Scratch::new("seal links");
+    let file = one(&folder, QUIET);
+    let before = fs::read(&file).unwrap();
+    fs::hard_link(&file, folder.join("other name")).unwrap();
+    fs::create_dir(folder.join("elsewhere")).unwrap();
+    let link = folder.join("elsewhere/link");
+    std::os::unix::fs::symlink("../prog", &link).unwrap();
+    fs::set_permissions(&file, PermissionsExt::from_mode(0o555)).unwrap();
+
+    assert_eq!(seal(&link, &Observed::of(&Binary::read(&file).unwrap())).unwrap(), written());
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o555);
+    assert!(manifests(&file)[0].sealed);
+    assert!(fs::read(folder.join("other name")).unwrap() == before, "the other name keeps the old file whole");
+    assert!(Command::new(&file).status().unwrap().success());
+    assert_eq!(hidden(&folder), Vec::<String>::new());
+}
+
+/// Names of files that the seal makes on its way.
+fn hidden(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.contains(".cudaguard-")).collect()
+}
+
+/// A file that is being executed cannot be written to: it is replaced.
+fn a_running_program() {
+    let folder = Scratch::new("seal running");
+    let text = "#include <stdio.h>\nint main(void) { puts(\"up\"); fflush(stdout); return getchar() != 'x'; }";
+    let file = one(&folder, text);
+    let mut child = Command::new(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 3];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    assert_eq!(seal(&file, &Observed::default()).unwrap(), written());
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"x").unwrap();
+    assert!(child.wait().unwrap().success(), "the old file runs on to its end");
+    assert!(manifests(&file)[0].sealed);
+}
+
+fn the_notes_of_one_component() {
+    let folder = Scratch::new("seal components");
+    let names = ["one", "two", "three"].map(|name| guarded::manifest(name, BUILT, Linkage::Unknown));
+    let file = program(&folder, QUIET, &names);
+    let observed = Observed { component: Some("two".to_owned()), cudnn: Linkage::Static, ..Observed::default() };
+    assert_eq!(seal(&file, &observed).unwrap(), written());
+    for manifest in manifests(&file) {
+        assert_eq!(manifest.sealed, manifest.component.name == "two", "{}", manifest.component);
+    }
+    assert_eq!(seal(&file, &Observed::default()).unwrap(), Sealed { written: 2, same: 1, left: Vec::new() });
+}
+
+fn files_without_a_seal() {
+    let folder = Scratch::new("seal none");
+    let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
+    let untouched = |file: &Path| {
+        let before = fs::read(file).unwrap();
+        let result = seal(file, &Observed::default());
+        assert!(fs::read(file).unwrap() == before, "{}", file.display());
+        result
+    };
+    assert_eq!(untouched(&objects[1]), Ok(Sealed::default()), "an object is not linked yet");
+    let plain = folder.join("plain");
+    guarded::link(QUIET, &plain, &[], &[]).unwrap();
+    assert_eq!(untouched(&plain), Ok(Sealed::default()), "no note");
+    let script = folder.file("script", "#!/bin/sh\n");
+    assert!(untouched(&script).unwrap_err().contains("is not an ELF file"));
+    assert!(seal(&folder.join("absent"), &Observed::default()).unwrap_err().contains("absent"));
+
+    let file = one(&folder, QUIET);
+    let at = usize::try_from(Binary::read(&file).unwrap().notes[0].offset).unwrap();
+    let whole = fs::read(&file).unwrap();
+    let damaged = |at: usize, byte: u8, why: &str| {
+        let mut bytes = whole.clone();
+        bytes[at] = byte;
+        let file = folder.file("damaged", &bytes);
+        let sealed = untouched(&file).unwrap();
+        assert_eq!((sealed.written, sealed.same, sealed.left.len()), (0, 0, 1), "{sealed:?}");
+        assert!(sealed.left[0].contains(why), "{sealed:?}");
+    };
+    damaged(at, b'x', "cannot be read");
+    // A newer cudaguard's entry that this one does not know, and would lose: here a byte that revision 1 leaves empty.
+    damaged(at + 27, 1, "knows more");
+}
+
+/// In a child of this suite: seals a file again and again, back and forth, until it is killed.
+pub(crate) fn forever(file: &Path) -> ! {
+    for cudnn in [Linkage::Static, Linkage::Linked].into_iter().cycle() {
+        seal(file, &Observed { cudnn, ..Observed::default() }).unwrap();
+    }
+    unreachable!("a cycle has no end")
+}
+
+fn killed_in_the_middle() {
+    let folder = Scratch::new("seal killed");
+    let file = one(&folder, QUIET);
+    let at = usize::try_from(Binary::read(&file).unwrap().notes[0].offset).unwrap();
+    let whole = fs::read(&file).unwrap();
+    for round in 0..40_u64 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .env(crate::FOREVER, &file)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Spread over its start and its work; where exactly it is hit does not matter.
+        std::thread::sleep(Duration::from_micros(2000 + round * 397));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let now = fs::read(&file).unwrap();
+        assert_eq!(now.len(), whole.len());
+        assert!(now[..at] == whole[..at] && now[at + 4096..] == whole[at + 4096..], "round {round}");
+        let linkage = manifests(&file)[0].cudnn.as_ref().unwrap().linkage;
+        assert!(matches!(linkage, Linkage::Unknown | Linkage::Static | Linkage::Linked));
+    }
+    // Whoever seals next clears away what the killed ones left.
+    let observed = Observed { cudnn: Linkage::Dlopened, ..Observed::default() };
+    assert_eq!(seal(&file, &observed).unwrap(), written());
+    assert_eq!(hidden(&folder), Vec::<String>::new());
+}
