@@ -22,7 +22,7 @@ pub mod env;
 pub mod finding;
 #[cfg(feature = "build")]
 pub mod guard;
-#[cfg(feature = "build")]
+#[cfg(feature = "command")]
 pub mod host;
 #[cfg(feature = "build")]
 pub mod json;

@@ -4,84 +4,15 @@
 //! older times, and cargo keeps what it had. So `cargo cudaguard` digests what a guard depends on before each build and
 //! rewrites a stamp file where the digest differs; `embed!()` announces that file.
 
-use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
-use crate::env;
+#[cfg(feature = "command")]
+pub use digest::Stamp;
+
 use crate::manifest::Component;
-use crate::policy::Policy;
-use crate::toolchain::Toolchain;
 
 /// The variable that names the folder of the stamp files.
 pub const VARIABLE: &str = "CUDAGUARD_STAMPS";
-
-/// Up to this size a file is digested whole. Compilers and libraries are larger: of those the two ends, which hold the
-/// build id and the section table, the size and the time stand for the rest, or digesting would cost more than cargo.
-const WHOLE: u64 = 1 << 20;
-const END: u64 = 1 << 16;
-
-/// A digest of everything a guard depends on. It tells changes, it is no protection: FNV-1a, 128 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stamp(u128);
-
-impl Stamp {
-    /// Of this toolchain and policy: the contents of every file that either was read from, the variables that were
-    /// asked for, the target, and cudaguard's version. `variables` are names; their values are read here.
-    ///
-    /// A file that cannot be read counts as absent, which is a state like any other.
-    pub fn of(policy: &Policy, toolchain: &Toolchain, variables: &[String]) -> Self {
-        let mut files = toolchain.files();
-        files.extend(policy.path.clone());
-        let mut digest = Digest::new();
-        digest.text(env!("CARGO_PKG_VERSION")).text(&toolchain.target).number(u64::from(toolchain.release));
-        digest.files(files);
-        let mut variables = variables.to_vec();
-        variables.sort();
-        variables.dedup();
-        for name in variables.iter().filter(|name| !given_by_cargo(name)) {
-            digest.text(name);
-            match env::var_os(name) {
-                Some(value) => digest.number(1).bytes(value.as_encoded_bytes()),
-                None => digest.number(0),
-            };
-        }
-        digest.stamp()
-    }
-
-    /// Of the contents of these files, whatever their order.
-    pub fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
-        let mut digest = Digest::new();
-        digest.files(files.into_iter().collect());
-        digest.stamp()
-    }
-
-    /// Writes the stamp into its file where that says otherwise, or is not there; folders above are made. Answers
-    /// whether it wrote: whether cargo will now see a change.
-    pub fn write_if_changed(self, file: &Path) -> io::Result<bool> {
-        let text = format!("{self}\n");
-        if fs::read(file).is_ok_and(|old| old == text.as_bytes()) {
-            return Ok(false);
-        }
-        if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        // Beside it and renamed: a cargo that looks at this moment sees the old one or the new one.
-        let mut beside = file.as_os_str().to_owned();
-        beside.push(format!(".{}", std::process::id()));
-        fs::write(&beside, text)?;
-        fs::rename(&beside, file)?;
-        Ok(true)
-    }
-}
-
-impl fmt::Display for Stamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
 
 /// Where the stamp of a component stands in the folder that [`VARIABLE`] names.
 pub fn file(folder: &Path, component: &Component) -> PathBuf {
@@ -110,75 +41,160 @@ pub(crate) fn given_by_cargo(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-struct Digest(u128);
+/// A build.rs only announces stamps; who writes them is the command.
+#[cfg(feature = "command")]
+mod digest {
+    use std::fmt;
+    use std::fs::{self, File};
+    use std::io::{self, Read, Seek, SeekFrom};
+    use std::path::{Path, PathBuf};
+    use std::time::UNIX_EPOCH;
 
-impl Digest {
-    const fn new() -> Self {
-        Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
-    }
+    use super::given_by_cargo;
+    use crate::env;
+    use crate::policy::Policy;
+    use crate::toolchain::Toolchain;
 
-    /// Without the length: for parts of one whole.
-    fn raw(&mut self, bytes: &[u8]) -> &mut Self {
-        for byte in bytes {
-            self.0 = (self.0 ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+    /// Up to this size a file is digested whole. Compilers and libraries are larger: of those the two ends, which hold the
+    /// build id and the section table, the size and the time stand for the rest, or digesting would cost more than cargo.
+    pub(super) const WHOLE: u64 = 1 << 20;
+    const END: u64 = 1 << 16;
+
+    /// A digest of everything a guard depends on. It tells changes, it is no protection: FNV-1a, 128 bits.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct Stamp(pub(super) u128);
+
+    impl Stamp {
+        /// Of this toolchain and policy: the contents of every file that either was read from, the variables that were
+        /// asked for, the target, and cudaguard's version. `variables` are names; their values are read here.
+        ///
+        /// A file that cannot be read counts as absent, which is a state like any other.
+        pub fn of(policy: &Policy, toolchain: &Toolchain, variables: &[String]) -> Self {
+            let mut files = toolchain.files();
+            files.extend(policy.path.clone());
+            let mut digest = Digest::new();
+            digest.text(env!("CARGO_PKG_VERSION")).text(&toolchain.target).number(u64::from(toolchain.release));
+            digest.files(files);
+            let mut variables = variables.to_vec();
+            variables.sort();
+            variables.dedup();
+            for name in variables.iter().filter(|name| !given_by_cargo(name)) {
+                digest.text(name);
+                match env::var_os(name) {
+                    Some(value) => digest.number(1).bytes(value.as_encoded_bytes()),
+                    None => digest.number(0),
+                };
+            }
+            digest.stamp()
         }
-        self
+
+        /// Of the contents of these files, whatever their order.
+        pub fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
+            let mut digest = Digest::new();
+            digest.files(files.into_iter().collect());
+            digest.stamp()
+        }
+
+        /// Writes the stamp into its file where that says otherwise, or is not there; folders above are made. Answers
+        /// whether it wrote: whether cargo will now see a change.
+        pub fn write_if_changed(self, file: &Path) -> io::Result<bool> {
+            let text = format!("{self}\n");
+            if fs::read(file).is_ok_and(|old| old == text.as_bytes()) {
+                return Ok(false);
+            }
+            if let Some(folder) = file.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            // Beside it and renamed: a cargo that looks at this moment sees the old one or the new one.
+            let mut beside = file.as_os_str().to_owned();
+            beside.push(format!(".{}", std::process::id()));
+            fs::write(&beside, text)?;
+            fs::rename(&beside, file)?;
+            Ok(true)
+        }
     }
 
-    fn number(&mut self, number: u64) -> &mut Self {
-        self.raw(&number.to_le_bytes())
+    impl fmt::Display for Stamp {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{:032x}", self.0)
+        }
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.number(bytes.len() as u64).raw(bytes)
-    }
+    pub(super) struct Digest(u128);
 
-    fn text(&mut self, text: &str) -> &mut Self {
-        self.bytes(text.as_bytes())
-    }
+    impl Digest {
+        pub(super) const fn new() -> Self {
+            Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
+        }
 
-    fn files(&mut self, mut files: Vec<PathBuf>) {
-        files.sort();
-        files.dedup();
-        for path in files {
-            self.bytes(path.as_os_str().as_encoded_bytes());
-            if let Err(error) = self.file(&path) {
-                self.text("absent").text(&error.kind().to_string());
+        /// Without the length: for parts of one whole.
+        pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+            for byte in bytes {
+                self.0 = (self.0 ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+            }
+            self
+        }
+
+        fn number(&mut self, number: u64) -> &mut Self {
+            self.raw(&number.to_le_bytes())
+        }
+
+        fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+            self.number(bytes.len() as u64).raw(bytes)
+        }
+
+        fn text(&mut self, text: &str) -> &mut Self {
+            self.bytes(text.as_bytes())
+        }
+
+        fn files(&mut self, mut files: Vec<PathBuf>) {
+            files.sort();
+            files.dedup();
+            for path in files {
+                self.bytes(path.as_os_str().as_encoded_bytes());
+                if let Err(error) = self.file(&path) {
+                    self.text("absent").text(&error.kind().to_string());
+                }
             }
         }
-    }
 
-    fn file(&mut self, path: &Path) -> io::Result<()> {
-        let mut file = File::open(path)?;
-        let facts = file.metadata()?;
-        if facts.len() <= WHOLE {
-            let mut bytes = Vec::new();
-            file.take(WHOLE).read_to_end(&mut bytes)?;
-            self.bytes(&bytes);
-            return Ok(());
+        fn file(&mut self, path: &Path) -> io::Result<()> {
+            let mut file = File::open(path)?;
+            let facts = file.metadata()?;
+            if facts.len() <= WHOLE {
+                let mut bytes = Vec::new();
+                file.take(WHOLE).read_to_end(&mut bytes)?;
+                self.bytes(&bytes);
+                return Ok(());
+            }
+            let time = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.number(facts.len()).number(time.as_secs()).number(time.subsec_nanos().into());
+            for start in [SeekFrom::Start(0), SeekFrom::Start(facts.len() - END)] {
+                let mut bytes = Vec::new();
+                file.seek(start)?;
+                (&mut file).take(END).read_to_end(&mut bytes)?;
+                self.bytes(&bytes);
+            }
+            Ok(())
         }
-        let time = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.number(facts.len()).number(time.as_secs()).number(time.subsec_nanos().into());
-        for start in [SeekFrom::Start(0), SeekFrom::Start(facts.len() - END)] {
-            let mut bytes = Vec::new();
-            file.seek(start)?;
-            (&mut file).take(END).read_to_end(&mut bytes)?;
-            self.bytes(&bytes);
-        }
-        Ok(())
-    }
 
-    const fn stamp(&self) -> Stamp {
-        Stamp(self.0)
+        pub(super) const fn stamp(&self) -> Stamp {
+            Stamp(self.0)
+        }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "command"))]
 mod tests {
     use std::collections::BTreeMap;
+    use std::fs::{self, File};
     use std::time::{Duration, SystemTime};
 
+    use super::digest::{Digest, WHOLE};
     use super::*;
+    use crate::env;
+    use crate::policy::Policy;
+    use crate::toolchain::Toolchain;
 
     struct Folder(PathBuf);
 

@@ -1,4 +1,5 @@
 //! The two judges: pure functions of facts. No file, environment, process or clock in here.
 
 pub mod build;
+#[cfg(feature = "command")]
 pub mod run;
