@@ -119,7 +119,7 @@ impl Embed {
             Guarded::Objects { note, shim } => link(&mut said, &component, &package.out_dir, &note, &shim)?,
             Guarded::Unguarded(why) => said.push_str(&unguarded(&component, &why)),
         }
-        announce(&mut said, &package, &component, &policy, &toolchain)?;
+        announce(&mut said, &package, &policy, &toolchain)?;
         Ok(said)
     }
 
@@ -251,18 +251,13 @@ fn link(said: &mut String, component: &Component, out_dir: &Path, note: &Path, s
 }
 
 /// Whatever can make this build untrue: the package's own files, what was looked at, what was asked for.
-fn announce(
-    said: &mut String,
-    package: &Package,
-    component: &Component,
-    policy: &Policy,
-    toolchain: &Toolchain,
-) -> Result<(), String> {
+fn announce(said: &mut String, package: &Package, policy: &Policy, toolchain: &Toolchain) -> Result<(), String> {
     let mut files = package::files(&package.folder, &package.out_dir);
     files.extend(policy.path.clone());
     files.extend(toolchain.files());
     if let Some(folder) = env::var_os(stamp::VARIABLE) {
-        files.push(stamp::file(Path::new(&folder), component));
+        // By the package, also where the builder names the component: the command knows no more.
+        files.push(stamp::file(Path::new(&folder), &package.component));
     }
     files.sort();
     files.dedup();
