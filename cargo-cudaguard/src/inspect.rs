@@ -257,7 +257,3 @@ pub(crate) fn built_with(manifest: &Manifest) -> String {
     }
     if parts.is_empty() { "no CUDA".to_owned() } else { parts.join(", ") }
 }
-
-pub(crate) fn seal(file: &Path) -> Result<Vec<Manifest>, String> {
-    Ok(Binary::read(file)?.manifests().filter_map(Result::ok).map(|n| n.manifest).collect())
-}

@@ -9,12 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, SystemTime};
 
+use cudaguard::arch::Target;
+use cudaguard::binary::Binary;
 use cudaguard::env;
 use cudaguard::guard::Guarded;
+use cudaguard::kernels::{self, Container, Entry as Image, Kernels, Role};
 use cudaguard::manifest::Component;
+use cudaguard::seal::{self, Observed};
 
 use crate::cargo::{BUILD, Build, MARK, STARTED};
 use crate::guards::{self, Guard, Order};
+use crate::inspect::built_with;
 use crate::ledger::{Entry, Ledger, Mark};
 use crate::project::Kind;
 use crate::report;
@@ -155,7 +160,7 @@ impl<'a> Job<'a> {
         };
         let mut built_with = Vec::new();
         if unguarded.is_none() {
-            match seal(&file)? {
+            match seal(&file, &self.package)? {
                 Ok(components) => built_with = components,
                 Err(why) => unguarded = Some(why),
             }
@@ -174,15 +179,32 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Seals the file. The inner error is why it carries no guard although one was linked: the linker left it out, or the
-/// file is none that could hold it.
-fn seal(file: &Path) -> Result<Result<Vec<String>, String>, String> {
-    let sealed = crate::inspect::seal(file)?;
-    Ok(if sealed.is_empty() {
-        Err("the linker left the note out".to_owned())
-    } else {
-        Ok(sealed.iter().map(crate::inspect::built_with).collect())
-    })
+/// Seals the package's note in the file; says what each component in it was built with. The inner error is why the file
+/// carries no guard although one was linked.
+fn seal(file: &Path, package: &str) -> Result<Result<Vec<String>, String>, String> {
+    let binary = Binary::read(file)?;
+    let kernels = kernels::read(file)?;
+    let seen = Observed { component: Some(package.to_owned()), archs: Some(archs(&kernels)), ..Observed::of(&binary) };
+    let sealed = seal::seal(file, &seen)?;
+    if let Some(why) = sealed.left.into_iter().next() {
+        return Ok(Err(why));
+    }
+    if sealed.written + sealed.same == 0 {
+        return Ok(Err("the linker left the note out".to_owned()));
+    }
+    let notes = Binary::read(file)?;
+    Ok(Ok(notes.manifests().filter_map(|note| Some(built_with(&note.ok()?.manifest))).collect()))
+}
+
+/// What there is code for, in the order of archs.
+fn archs(kernels: &Kernels) -> Vec<Target> {
+    let holds = |container: &&Container| matches!(container.role, Role::Kernels | Role::Linked | Role::Input);
+    let containers = kernels.containers().iter().filter(holds);
+    let mut archs: Vec<Target> =
+        containers.flat_map(|container| kernels.entries_of(container)).filter_map(Image::target).collect();
+    archs.sort_unstable();
+    archs.dedup();
+    archs
 }
 
 /// When the whole build began.

@@ -1,5 +1,6 @@
 //! Packages on disk, and what can be seen of their builds.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -14,8 +15,8 @@ use cudaguard_tests::{Call, Outcome, Scratch, command, scratch};
 pub(crate) struct Bed {
     scratch: Scratch,
     pub(crate) root: PathBuf,
-    /// How many changes were made: each is later than the one before, and than every build.
-    changes: std::cell::Cell<u64>,
+    /// Sources changed since the last build.
+    changed: RefCell<Vec<PathBuf>>,
 }
 
 impl Bed {
@@ -25,7 +26,7 @@ impl Bed {
         for (name, content) in files {
             scratch::write(&root.join(name), content);
         }
-        Self { scratch, root, changes: std::cell::Cell::new(0) }
+        Self { scratch, root, changed: RefCell::default() }
     }
 
     /// A place beside the tree.
@@ -37,13 +38,20 @@ impl Bed {
         scratch::write(&self.root.join(name), content);
     }
 
-    /// Writes a source file and gives it a time that cargo cannot take for an old one.
+    /// Writes a source file and gives it a time that cargo cannot take for an old one, however coarse the file system's
+    /// clock is; [`Self::settle`] after the next build, or cargo will take it for new again.
     pub(crate) fn change(&self, name: &str, content: &str) {
         self.write(name, content);
-        self.changes.set(self.changes.get() + 1);
-        let later = SystemTime::now() + Duration::from_secs(5 * self.changes.get());
-        let file = fs::File::options().append(true).open(self.root.join(name)).expect("just written");
-        file.set_modified(later).expect("a time can be set");
+        let path = self.root.join(name);
+        set_time(&path, SystemTime::now() + Duration::from_secs(10));
+        self.changed.borrow_mut().push(path);
+    }
+
+    /// What was changed has been built.
+    pub(crate) fn settle(&self) {
+        for path in self.changed.take() {
+            set_time(&path, SystemTime::now() - Duration::from_secs(3600));
+        }
     }
 
     pub(crate) fn remove(&self, name: &str) {
@@ -67,6 +75,12 @@ impl Bed {
     pub(crate) fn built(&self, file: &str) -> PathBuf {
         self.root.join("target").join(file)
     }
+}
+
+/// Gives a file this time.
+pub(crate) fn set_time(path: &Path, time: SystemTime) {
+    let file = fs::File::options().append(true).open(path).expect("it is there");
+    file.set_modified(time).expect("a time can be set");
 }
 
 pub(crate) fn cargo() -> std::ffi::OsString {

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use cudaguard::binary::Binary;
 use cudaguard_tests::{Call, Outcome, Trial, trials};
 
-use crate::bed::{Bed, compiled, notes, package, sealed, set};
+use crate::bed::{Bed, compiled, notes, package, sealed, set, set_time};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -47,6 +48,7 @@ impl Shape {
 
     fn guard(&self, with: impl FnOnce(Call) -> Call) -> Outcome {
         let outcome = with(self.bed.guard(self.words())).run().success();
+        self.bed.settle();
         for (file, component) in &self.guarded {
             let _ = sealed(file, component);
         }
@@ -100,7 +102,7 @@ impl Shape {
 
         let (older, newer) = (self.toolkit(12, 4), self.toolkit(13, 0));
         let cudnn = self.bed.beside("cudnn");
-        cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
+        cudaguard_tests::stand_in::cudnn(&cudnn, (9, 15, 1));
         type With<'a> = Box<dyn Fn(Call) -> Call + 'a>;
         let steps: [(&str, With<'_>); 6] = [
             ("a toolkit", Box::new(|call| call.env("CUDA_HOME", &older))),
@@ -117,9 +119,7 @@ impl Shape {
         // The toolkit is replaced where it stands, by an older one, whose files are older too.
         assert_eq!(compiled(&self.guard(&steps[1].1)), holders, "a toolkit");
         cuda_h(&newer, 12, 9);
-        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
-        let header = fs::File::options().append(true).open(newer.join("include/cuda.h")).expect("just written");
-        header.set_modified(long_ago).expect("a time can be set");
+        set_time(&newer.join("include/cuda.h"), long_ago());
         assert_eq!(compiled(&self.guard(&steps[1].1)), holders, "a toolkit replaced by an older one");
         assert_eq!(compiled(&self.guard(|call| call)), holders, "none again");
 
@@ -140,6 +140,11 @@ impl Shape {
         cuda_h(&root, major, minor);
         root
     }
+}
+
+/// Before any build.
+pub(crate) fn long_ago() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)
 }
 
 fn cuda_h(root: &Path, major: u32, minor: u32) {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use cudaguard_tests::{Call, Trial, skip, trial, trials};
 
-use crate::bed::{Bed, notes, package, sealed, summary};
-use crate::cache::{executable, host};
+use crate::bed::{Bed, notes, package, sealed, set_time, summary};
+use crate::cache::{executable, host, long_ago};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut all = trials![
@@ -153,8 +153,7 @@ fn nothing_twice_with_embed() {
     let header = cudnn.join("include/cudnn_version.h");
     let text = std::fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
     std::fs::write(&header, text).expect("it can be written");
-    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
-    std::fs::File::options().append(true).open(&header).and_then(|file| file.set_modified(long_ago)).expect("a time");
+    set_time(&header, long_ago());
     let outcome = project.cudaguard(["build", "-v"]).env("CUDNN_PATH", &cudnn).run().success();
     assert!(outcome.stderr.contains("build-script-build`"), "older, but other: {outcome}");
 }
