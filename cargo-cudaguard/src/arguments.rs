@@ -61,14 +61,9 @@ pub(crate) enum Verb {
         /// Its arguments.
         arguments: Vec<OsString>,
     },
-    /// The same, called by cargo as a runner: perhaps another runner's words first.
-    Runner(Vec<OsString>),
     /// A finding at length.
     Explain(Option<String>),
 }
-
-/// The word by which cargo calls this program as a runner.
-pub(crate) const RUNNER: &str = "cargo-runner";
 
 /// Reads the process's arguments; wrong ones, `--help` and `--version` are answered here and end the process.
 pub(crate) fn read() -> Verb {
@@ -79,7 +74,6 @@ pub(crate) fn read() -> Verb {
         words.remove(0);
     }
     match words.first().and_then(|word| word.to_str()) {
-        Some(RUNNER) => return Verb::Runner(words.split_off(1)),
         Some(word) => {
             if let Some(verb) = CargoVerb::of(word) {
                 return Verb::Cargo(verb, words.split_off(1));

@@ -15,7 +15,7 @@ use cudaguard::finding::Finding;
 use cudaguard::manifest::Component;
 use serde_json::{Value, json};
 
-use crate::arguments::{CargoVerb, RUNNER};
+use crate::arguments::CargoVerb;
 use crate::config::{self, Config, Words};
 use crate::guards::{self, Order};
 use crate::ledger::{self, Entry, Ledger};
@@ -29,6 +29,9 @@ pub(crate) const MARK: &str = "CUDAGUARD_WRAPS";
 pub(crate) const BUILD: &str = "CUDAGUARD_BUILD";
 /// When the build began, in seconds and nanoseconds since 1970.
 pub(crate) const STARTED: &str = "CUDAGUARD_STARTED";
+
+/// Says that cargo calls `exec` as its runner, and how many words of another runner come first.
+pub(crate) const RUNNER: &str = "CUDAGUARD_RUNNER";
 
 /// What the wrapper and the runner must know of a build: handed on in a file, because cargo stands in between.
 #[derive(Debug, Default)]
@@ -211,9 +214,8 @@ fn set_runner(command: &mut Command, build: &Build, call: &Call, config: &Config
         None => runner_by_condition(&target, config),
     };
     let ours = build.exe()?;
-    let count = before.len().to_string();
-    let words: Vec<&str> =
-        [ours.as_str(), RUNNER, &count].into_iter().chain(before.iter().map(String::as_str)).collect();
+    command.env(RUNNER, before.len().to_string());
+    let words: Vec<&str> = [ours.as_str(), "exec", "--"].into_iter().chain(before.iter().map(String::as_str)).collect();
     if words.iter().any(|word| word.contains(char::is_whitespace)) {
         // A basic string of TOML and one of JSON are spelled alike.
         let list: Vec<String> = words.iter().map(|word| Value::from(*word).to_string()).collect();
@@ -396,7 +398,7 @@ fn digest(bytes: &[u8]) -> u64 {
 /// Takes what is ours out of the environment of a program that is started at the end of a build.
 pub(crate) fn leave_no_trace(command: &mut Command) {
     let inner = env::var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).map(|build| build.inner);
-    for name in [MARK, BUILD, STARTED, cudaguard::stamp::VARIABLE, "RUSTC_WORKSPACE_WRAPPER"] {
+    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::stamp::VARIABLE, "RUSTC_WORKSPACE_WRAPPER"] {
         command.env_remove(name);
     }
     if let Some(wrapper) = inner.iter().flatten().next() {

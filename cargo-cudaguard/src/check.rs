@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
             ("packages", array(packages.iter().map(|one| one.1.clone()))),
             ("findings", array(findings.iter().map(Finding::to_json))),
         ]);
-        report::result(&format!("{}\n", value.pretty()));
+        report::result(&format!("{}\n", value.pretty()))?;
         return Ok(status);
     }
     report::findings(&findings);
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
         text.push_str(line);
         text.push('\n');
     }
-    report::result(&text);
+    report::result(&text)?;
     Ok(status)
 }
 

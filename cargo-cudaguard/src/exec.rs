@@ -14,28 +14,19 @@ use crate::report::{self, NO_START, Stop};
 pub(crate) fn run(program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let mut command = Command::new(program);
     command.args(arguments);
-    start(program, &mut command)
-}
-
-/// As cargo's runner: the number of words of another runner, that runner, the program and its arguments.
-pub(crate) fn run_for_cargo(words: Vec<OsString>) -> Result<ExitCode, Stop> {
-    let wrong =
-        || Stop::no_look("the runner is for cargo to call; to start a program: cargo cudaguard exec -- PROGRAM");
-    let mut words = words.into_iter();
-    let count: usize = words.next().and_then(|word| word.to_str()?.parse().ok()).ok_or_else(wrong)?;
-    let line: Vec<OsString> = words.collect();
-    let program = line.get(count).ok_or_else(wrong)?.clone();
-    let mut command = Command::new(&line[0]);
-    command.args(&line[1..]);
+    let Some(others) = env::var(cargo::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
+        return start(program, &mut command);
+    };
+    // At the end of `cargo cudaguard run`: cargo has built, and calls us to start what it built.
     if let Some(build) = env::var_os(cargo::BUILD).and_then(|file| cargo::Build::read(Path::new(&file))) {
         build.summary();
     }
     cargo::leave_no_trace(&mut command);
-    if count > 0 {
+    if others > 0 {
         // Another runner knows where the program will run: an emulator, another machine. We do not.
-        return Err(cannot_start(&line[0], &command.exec()));
+        return Err(cannot_start(program, &command.exec()));
     }
-    start(&program, &mut command)
+    start(program, &mut command)
 }
 
 fn start(program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {

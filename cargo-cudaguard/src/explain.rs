@@ -13,7 +13,7 @@ pub(crate) fn run(code: Option<&str>) -> Result<ExitCode, Stop> {
         for code in Code::ALL {
             let _ = writeln!(list, "{code}  {}", code.title());
         }
-        return Ok(report::result(&list));
+        return report::result(&list).map(|()| ExitCode::SUCCESS);
     };
     let code: Code = text.parse().map_err(|()| {
         Stop::no_look(format_args!(
@@ -25,7 +25,7 @@ pub(crate) fn run(code: Option<&str>) -> Result<ExitCode, Stop> {
         page.push_str(&wrapped(paragraph, 100));
         page.push('\n');
     }
-    Ok(report::result(&page))
+    report::result(&page).map(|()| ExitCode::SUCCESS)
 }
 
 /// The paragraph, broken at blanks into lines of at most `width` characters.

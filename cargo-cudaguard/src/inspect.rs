@@ -42,9 +42,9 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
         report::line(&format!("warning: {}: {doubt}", file.display()));
     }
     if json {
-        report::result(&to_json(file, binary.as_ref(), &notes, &kernels));
+        report::result(&to_json(file, binary.as_ref(), &notes, &kernels))?;
     } else {
-        report::result(&to_text(file, binary.as_ref(), &notes, &kernels));
+        report::result(&to_text(file, binary.as_ref(), &notes, &kernels))?;
     }
     if notes.is_empty() {
         if damaged.is_empty() {

@@ -29,7 +29,6 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Exec { program, arguments } => exec::run(&program, &arguments),
-        Verb::Runner(words) => exec::run_for_cargo(words),
         Verb::Explain(code) => explain::run(code.as_deref()),
     };
     outcome.unwrap_or_else(|stop| stop.say())

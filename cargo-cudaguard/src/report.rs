@@ -47,13 +47,13 @@ pub(crate) fn line(text: &str) {
 }
 
 /// Text on stdout. A reader that has gone away (`| head`) is no trouble of ours.
-pub(crate) fn result(text: &str) -> ExitCode {
+pub(crate) fn result(text: &str) -> Result<(), Stop> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Stop::no_look(format_args!("cannot write to stdout: {error}")).say()
+            Err(Stop::no_look(format_args!("cannot write to stdout: {error}")))
         }
-        _ => ExitCode::SUCCESS,
+        _ => Ok(()),
     }
 }
 

@@ -149,11 +149,10 @@ impl<'a> Job<'a> {
         let kind = self.unit.kind.expect("of a kind that can be guarded");
         let shared = self.unit.extra.is_empty();
         self.unit.depend_on(&self.guard.key, shared)?;
-        let file = self.unit.file(kind);
-        if !file.is_file() {
-            // Of another form than ELF: what the target makes of it is not ours to know.
+        let Some(file) = self.unit.made(kind) else {
+            // Of a form that only its target knows.
             return Ok(());
-        }
+        };
         let mut unguarded = match (&self.guard.guarded, self.unit.embeds) {
             (Guarded::Unguarded(why), false) => Some(why.clone()),
             _ => None,
@@ -297,6 +296,18 @@ impl Unit {
             Kind::Bin | Kind::Example => format!("{}{}", self.name, self.extra),
             Kind::Cdylib | Kind::ExampleCdylib => format!("lib{}{}.so", self.name, self.extra),
         })
+    }
+
+    /// The file that came out, also where the target gives it another ending.
+    fn made(&self, kind: Kind) -> Option<PathBuf> {
+        let file = self.file(kind);
+        if file.is_file() {
+            return Some(file);
+        }
+        let stem = format!("{}{}", self.name, self.extra);
+        let names = ["wasm", "exe", "dll", "dylib", "js"].map(|ending| format!("{stem}.{ending}"));
+        let others = std::iter::once(format!("lib{stem}.dylib"));
+        names.into_iter().chain(others).map(|name| self.out.join(name)).find(|file| file.is_file())
     }
 
     /// Adds the guard to what cargo knows this crate to depend on. A file that `cargo build` makes under the same name

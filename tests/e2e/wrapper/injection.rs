@@ -279,7 +279,7 @@ fn another_machine() {
 
 fn a_target_without_elf() {
     let bed = Bed::new("injection-wasm", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
-    let rustc = foreign(&bed, "printf 'no ELF' > \"$file.wasm\"; file=\"$out/$name\"");
+    let rustc = foreign(&bed, "printf 'no ELF' > \"$file.wasm\"");
     let call = || bed.guard(["build", "--target", "wasm32-unknown-unknown"]).env("RUSTC", &rustc);
     let outcome = call().run().success();
     assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded");

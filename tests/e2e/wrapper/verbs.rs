@@ -75,7 +75,7 @@ fn programs_are_started_with_their_arguments() {
     assert_eq!(outcome.stdout, "ran [\"--quiet\", \"two words\"]\n");
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
     let at = |text: &str| outcome.stderr.find(text).unwrap_or_else(|| panic!("{text}: {outcome}"));
-    assert!(at("Finished") < at("cudaguard: ") && at("cudaguard: ") < at("Running"), "{outcome}");
+    assert!(at("Running") < at("cudaguard: ") && outcome.stderr.contains(" exec -- target/release/app"), "{outcome}");
     // Nothing of the build is left in the program's environment.
     bed.change(
         "src/main.rs",
