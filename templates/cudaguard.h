@@ -16,7 +16,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern int cudaguard_r1_check(char *text, size_t size) __attribute__((weak, visibility("hidden")));
+/* Not hidden here, only where it is defined: gold takes a hidden weak name that nobody defines for the file's start. */
+extern int cudaguard_r1_check(char *text, size_t size) __attribute__((weak));
 #ifdef __cplusplus
 }
 #endif

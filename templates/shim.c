@@ -317,40 +317,35 @@ struct state {
 static struct state g;
 static const char anchor = 0; /* stands in this very file: how it finds its own image */
 
-/* Keeps the notes of an image, or only counts them. */
+/* Keeps the notes of an image, or only counts them. Looks for the mark at every 4 bytes: mold puts notes of both
+ * alignments into one segment, where stepping from note to note by the segment's alignment goes astray. */
 CODE int take_notes(struct image *im, int own, int keep) {
-  int taken = 0;
-  int k;
+  static const unsigned char mark[16] = {1, 0, 0, 0, 'c', 'u', 'd', 'a', 'g', 'u', 'a', 'r', 'd', 0, 0, 0};
+  int taken = 0, k;
   for (k = 0; k < im->n; k++) {
     const ElfW(Phdr) *ph = &im->ph[k];
-    const unsigned char *p;
-    size_t left, align = ph->p_align == 8 ? 8 : 4;
-    if (ph->p_type != PT_NOTE || ph->p_memsz > (64u << 20) || ph->p_filesz < ph->p_memsz) continue;
-    p = (const unsigned char *)(im->base + ph->p_vaddr);
-    left = ph->p_memsz;
-    while (left >= 12) {
-      uint32_t name = u32(p), desc = u32(p + 4), type = u32(p + 8);
-      size_t skip, whole;
-      if (name > left || desc > left) break;
-      skip = 12 + ((name + align - 1) & ~(align - 1));
-      if (align == 8) skip = (12 + name + 7) & ~(size_t)7;
-      if (skip > left || desc > left - skip) break;
-      if (type == 1 && name == 10 && memcmp(p + 12, "cudaguard", 10) == 0) {
+    const unsigned char *p = (const unsigned char *)(im->base + ph->p_vaddr);
+    size_t left = ph->p_memsz;
+    if (ph->p_type != PT_NOTE || left > (64u << 20) || ph->p_filesz < left) continue;
+    while (left >= 24) {
+      size_t step = 4;
+      if (u32(p) == 10 && memcmp(p + 8, mark, sizeof mark) == 0 && u32(p + 4) <= left - 24) {
+        uint32_t size = u32(p + 4);
         taken++;
         if (keep && g.notes < MAX_NOTES) {
           struct note *n = &g.note[g.notes++];
           if (taken == 1) image_names(im);
-          n->d = p + skip;
-          n->size = desc > 65535 ? 65535 : desc;
+          n->d = p + 24;
+          n->size = size > 65535 ? 65535 : size;
           n->own = own;
           n->image = *im;
           n->state = note_judge_bytes(n);
         }
+        step = 24 + (((size_t)size + 3) & ~(size_t)3);
       }
-      whole = skip + ((desc + align - 1) & ~(align - 1));
-      if (whole >= left) break;
-      p += whole;
-      left -= whole;
+      if (step >= left) break;
+      p += step;
+      left -= step;
     }
   }
   return taken;

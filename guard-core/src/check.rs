@@ -31,7 +31,8 @@ mod shim {
 
     type Check = unsafe extern "C" fn(text: *mut c_char, size: usize) -> c_int;
 
-    /// The address of `cudaguard_r1_check` of this very file; null where it has none.
+    /// The address of `cudaguard_r1_check` of this very file; null where it has none. The name is hidden where it is
+    /// defined, and not here: gold takes a hidden weak name that nobody defines for the file's start.
     fn door() -> *const () {
         let address: *const ();
         // SAFETY: loads one entry of this file's global offset table, which the linker fills with the symbol's address or,
@@ -40,7 +41,6 @@ mod shim {
             #[cfg(target_arch = "x86_64")]
             asm!(
                 ".weak cudaguard_r1_check",
-                ".hidden cudaguard_r1_check",
                 "mov {address}, qword ptr [rip + cudaguard_r1_check@GOTPCREL]",
                 address = out(reg) address,
                 options(pure, readonly, nostack, preserves_flags),
@@ -48,7 +48,6 @@ mod shim {
             #[cfg(target_arch = "aarch64")]
             asm!(
                 ".weak cudaguard_r1_check",
-                ".hidden cudaguard_r1_check",
                 "adrp {address}, :got:cudaguard_r1_check",
                 "ldr {address}, [{address}, :got_lo12:cudaguard_r1_check]",
                 address = out(reg) address,
