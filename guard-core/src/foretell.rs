@@ -23,17 +23,31 @@ const MAJORS: std::ops::RangeInclusive<u32> = 5..=19;
 pub struct Foretold {
     /// Everything that the loader would load.
     pub graph: Graph,
-    /// What the loader would die of, and what the shim would say. Of weight [`Severity::Error`]: it does not start.
-    pub findings: Vec<Finding>,
+    /// What the loader would die of.
+    pub by_loader: Vec<Finding>,
+    /// What the shim would find where the loader lives, each with whether its manifest says `mismatch = "warn"`.
+    pub by_shim: Vec<(bool, Finding)>,
 }
 
-/// What would be wrong with starting this program in this environment. Nothing, where the file is no program that can be
-/// read (a script, an absent file): starting it says more than this could.
+impl Foretold {
+    /// The findings of both. The verdict goes by their weight, whatever `[runtime]` makes of it at the start.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> + '_ {
+        self.by_loader.iter().chain(self.by_shim.iter().map(|(_, finding)| finding))
+    }
+}
+
+/// What would end the start of this program in this environment, before its own code runs: by the loader, or by the shim.
+/// Nothing, where the file is no program that can be read (a script, an absent file): starting it says more than this
+/// could. What the shim only warns of is left to the shim.
 pub fn start(program: &Path, environment: &Environment) -> Vec<Finding> {
-    look(program, environment).map(|foretold| foretold.findings).unwrap_or_default()
+    let Ok(foretold) = look(program, environment) else { return Vec::new() };
+    let enforced = crate::env::var("CUDAGUARD").as_deref() == Some("enforce");
+    let by_shim = foretold.by_shim.into_iter().filter(|(warns, _)| enforced || !warns).map(|(_, finding)| finding);
+    let ends = |finding: &Finding| finding.severity == Severity::Error;
+    foretold.by_loader.into_iter().chain(by_shim).filter(ends).collect()
 }
 
-/// The same, with everything that would be loaded; an error says why the file cannot be read.
+/// What would happen at the start of this program, in full; an error says why the file cannot be read.
 pub fn look(program: &Path, environment: &Environment) -> Result<Foretold, String> {
     let mut graph = loader::resolve(program, environment)?;
     let notes = notes(&graph);
@@ -65,15 +79,17 @@ pub fn look(program: &Path, environment: &Environment) -> Result<Foretold, Strin
     if let Some(component) = component {
         findings = findings.into_iter().map(|finding| finding.of(component.clone())).collect();
     }
+    let mut by_shim = Vec::new();
     if findings.is_empty() {
         for (object, manifest) in &notes {
             // The host of one component is not that of another: each searches by the paths of its own file.
             let cudnn = cudnn(&mut graph, *object, manifest);
             #[allow(clippy::needless_update)]
-            findings.extend(judge::run::judge(manifest, &Host { cudnn, ..Host::default() }));
+            let found = judge::run::judge(manifest, &Host { cudnn, ..Host::default() });
+            by_shim.extend(found.into_iter().map(|finding| (manifest.runtime.mismatch_warns, finding)));
         }
     }
-    Ok(Foretold { graph, findings })
+    Ok(Foretold { graph, by_loader: findings, by_shim })
 }
 
 fn component(manifest: &Manifest) -> String {
@@ -356,9 +372,4 @@ fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
     }
     let version = inner.iter().find_map(|inner| inner.version).or(by_name);
     CudnnFound::Found { path, major: cudnn_major(&name).unwrap_or_default(), version, inner }
-}
-
-/// Whether any of these ends the start.
-pub fn refuses(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| finding.severity == Severity::Error)
 }

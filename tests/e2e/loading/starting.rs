@@ -23,6 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         cudnn_by_minor_and_patch,
         cudnn_without_its_inner_library,
         cudnn_loaded_by_name,
+        a_manifest_that_only_warns,
         a_guarded_library,
         other_libraries,
         a_version_that_is_not_there,
@@ -123,15 +124,9 @@ fn cudnn_by_minor_and_patch() {
         ((9, 1, 0), Some(Code::CudnnOlder)),
     ] {
         let (findings, output) = both(&program, Some(&release(&folder, version)));
-        let weighty: Vec<_> = findings.iter().filter(|finding| finding.severity != Severity::Info).collect();
-        assert_eq!(
-            weighty.iter().map(|finding| finding.code).collect::<Vec<_>>(),
-            Vec::from_iter(refused),
-            "{version:?}"
-        );
+        assert_eq!(codes(&findings), Vec::from_iter(refused), "{version:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(if refused.is_some() { 78 } else { 0 }), "{version:?}: {said}");
-        assert_eq!(foretell::refuses(&findings), refused.is_some());
     }
 }
 
@@ -156,12 +151,30 @@ fn cudnn_loaded_by_name() {
     let program = folder.join("prog");
     guarded::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
     let (findings, output) = both(&program, None);
-    assert!(output.status.success() && !foretell::refuses(&findings), "{findings:?}");
+    assert!(output.status.success() && findings.is_empty(), "{findings:?}");
     for (version, refused) in [((9, 15, 1), false), ((9, 28, 0), false), ((9, 1, 0), true)] {
         let (findings, output) = both(&program, Some(&release(&folder, version)));
-        assert_eq!(foretell::refuses(&findings), refused, "{version:?}: {findings:?}");
+        assert_eq!(!findings.is_empty(), refused, "{version:?}: {findings:?}");
         assert_eq!(output.status.code(), Some(if refused { 78 } else { 0 }), "{version:?}");
     }
+}
+
+/// With `mismatch = "warn"` the program starts and the shim warns: nothing ends the start, and the verdict stays.
+fn a_manifest_that_only_warns() {
+    let folder = Scratch::new("warns");
+    let mut manifest = guarded::manifest("demo", BUILT, Linkage::Dlopened);
+    manifest.runtime.mismatch_warns = true;
+    let objects = guarded::objects(&folder, &[manifest]);
+    let program = folder.join("prog");
+    guarded::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
+    let old = release(&folder, (9, 1, 0));
+    let (findings, output) = both(&program, Some(&old));
+    assert_eq!(codes(&findings), []);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("9.1.0"), "{output:?}");
+    let foretold = foretell::look(&program, &environment(Some(&old)).0).unwrap();
+    let weights: Vec<_> = foretold.findings().map(|finding| (finding.code, finding.severity)).collect();
+    assert_eq!(weights, [(Code::CudnnOlder, Severity::Error)]);
 }
 
 /// A library speaks for itself only where it is told to end the process; in a guarded program it always counts.
@@ -189,7 +202,7 @@ fn a_guarded_library() {
             [library.display().to_string(), "-Wl,-rpath,$ORIGIN".to_owned(), "-Wl,--allow-shlib-undefined".to_owned()];
         guarded::link("unsigned long f(void); int main(void) { return f() == 0; }", &program, &[], &arguments).unwrap();
         let (findings, output) = both(&program, Some(&old));
-        assert_eq!(foretell::refuses(&findings), refused, "{findings:?}");
+        assert_eq!(!findings.is_empty(), refused, "{findings:?}");
         assert_eq!(output.status.code(), Some(if refused { 78 } else { 0 }), "{output:?}");
     }
 }
@@ -270,7 +283,7 @@ fn no_alarm_for_this_systems_programs() {
     let mut seen = 0;
     for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {
         let Ok(foretold) = foretell::look(&file, &environment) else { continue };
-        let absent: Vec<_> = foretold.findings.iter().map(Finding::render).collect();
+        let absent: Vec<_> = foretold.findings().map(Finding::render).collect();
         assert!(absent.is_empty(), "{}: {}", file.display(), absent.join("\n"));
         seen += 1;
     }
