@@ -9,7 +9,10 @@ use cudaguard::note;
 use cudaguard::policy::Runtime;
 use cudaguard::version::Version;
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// The target that this suite runs on.
+fn target() -> String {
+    format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
+}
 
 /// A manifest of this component, built with this cuDNN.
 pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Manifest {
@@ -28,7 +31,7 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
     Manifest {
         component: Component { name: component.to_owned(), version: "0.1.0".to_owned() },
         cudaguard: "0.1.0".to_owned(),
-        target: TARGET.to_owned(),
+        target: target(),
         profile: "release".to_owned(),
         toolkit: Some(Version::new(13, 0, 0)),
         cudnn: Some(Cudnn { version: built, linkage }),
@@ -50,7 +53,7 @@ pub(crate) fn objects(folder: &Path, manifests: &[Manifest]) -> Vec<PathBuf> {
         let folder = folder.join(format!("guard-{index}"));
         std::fs::create_dir_all(&folder).unwrap();
         let descriptor = note::encode(manifest).unwrap();
-        match guard::compile(&descriptor, &manifest.component, TARGET, &folder).unwrap() {
+        match guard::compile(&descriptor, &manifest.component, &target(), &folder).unwrap() {
             Guarded::Objects { note, shim } => {
                 if objects.is_empty() {
                     objects.push(shim);
