@@ -1,6 +1,7 @@
 //! Finds the containers of a file, and what each is there for.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::fatbin::{self, Compression};
 use super::{Container, Entry, Form, Kernels, Kind, Place, Role, cover, cubin, ptx, scan, unpack};
@@ -138,50 +139,22 @@ impl<'data> Reader<'data> {
             self.doubts.push(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
         }
         let first = self.containers.len();
-        let mut relocatable = false;
-        let mut sections = 0u64;
-        for section in elf.sections() {
-            sections += section.index;
-            if section.kind != PROGBITS
-                || section.flags & (ALLOCATED | EXECUTABLE) != ALLOCATED
-                || section.data.is_empty()
-            {
-                continue;
-            }
-            let code = section.name == WHOLE || section.name == RELOCATABLE;
-            if !code && TABLES.contains(&section.name) {
-                continue;
-            }
-            let (before, places) = (self.containers.len(), self.places.len());
-            let place = self.place(member, section.name);
-            let piece = Piece { data: section.data, base: base + section.offset, place };
-            if code {
-                self.walk(piece);
-                relocatable |= section.name == RELOCATABLE && self.containers.len() > before;
-            } else {
-                self.search(piece, marks(section.flags, section.size));
-            }
-            if self.containers.len() == before {
-                self.places.truncate(places);
-            }
-        }
-        if sections == 0 {
-            // Without section headers: what is loaded and is no code.
-            for segment in elf.segments().filter(|segment| segment.kind == LOAD && segment.flags & 1 == 0) {
-                let place = self.place(member, "");
-                let flags = if segment.flags & 2 == 0 { 0 } else { WRITABLE };
-                let piece = Piece { data: segment.data, base: base + segment.offset, place };
-                self.search(piece, marks(flags, segment.file_size));
-            }
+        let tasks = tasks(elf, base);
+        let size: usize = tasks.iter().map(|task| task.data.len()).sum();
+        let parts = if size < WORTH_THREADS { tasks.iter().map(Task::run).collect() } else { at_once(&tasks) };
+        let mut has_inputs = false;
+        for (task, part) in tasks.iter().zip(parts) {
+            has_inputs |= task.name == RELOCATABLE && !part.containers.is_empty();
+            self.absorb(part, member, task.name);
         }
         if self.containers.len() == first {
             return;
         }
-        if relocatable {
+        if has_inputs {
             self.module_ids(elf, first);
         }
         // In an archive, a device link's result stands in another member than its inputs.
-        if relocatable || elf.kind() == elf::kind::OBJECT {
+        if has_inputs || elf.kind() == elf::kind::OBJECT {
             self.records(elf, base);
         }
         self.symbols(elf, base, first);
@@ -190,6 +163,25 @@ impl<'data> Reader<'data> {
                 container.origin.get_or_insert_with(|| member.to_owned());
             }
         }
+    }
+
+    /// Takes over what was read of a section.
+    fn absorb(&mut self, part: Reader, member: Option<&str>, section: &str) {
+        self.doubts.extend(part.doubts);
+        if part.containers.is_empty() {
+            return;
+        }
+        let place = self.place(member, section);
+        let (containers, entries) = (self.number(), self.entries_from(0).end);
+        self.entries.extend(
+            part.entries
+                .into_iter()
+                .map(|entry| Entry { container: entry.container.saturating_add(containers), ..entry }),
+        );
+        self.containers.extend(part.containers.into_iter().map(|container| {
+            let std::ops::Range { start, end } = container.entries;
+            Container { place, entries: start.saturating_add(entries)..end.saturating_add(entries), ..container }
+        }));
     }
 
     /// A section of nothing but containers: one after the other, with padding between.
@@ -529,6 +521,95 @@ impl<'data> Reader<'data> {
         kernels
     }
 }
+
+/// A section to be read.
+struct Task<'data> {
+    name: &'data str,
+    data: &'data [u8],
+    base: u64,
+    /// How to look for containers; `None` where nothing else stands.
+    marks: Option<scan::Marks>,
+}
+
+/// Bytes to look through from which on several threads are faster than one.
+const WORTH_THREADS: usize = 32 << 20;
+
+/// The parts of a host's file that may hold GPU code: loaded, and no machine code.
+fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
+    let mut tasks = Vec::new();
+    let mut sections = false;
+    for section in elf.sections() {
+        sections |= section.index != 0;
+        let data = section.kind == PROGBITS && section.flags & (ALLOCATED | EXECUTABLE) == ALLOCATED;
+        if !data || section.data.is_empty() || TABLES.contains(&section.name) {
+            continue;
+        }
+        let whole = section.name == WHOLE || section.name == RELOCATABLE;
+        tasks.push(Task {
+            name: section.name,
+            data: section.data,
+            base: base.saturating_add(section.offset),
+            marks: (!whole).then(|| marks(section.flags, section.size)),
+        });
+    }
+    if sections {
+        return tasks;
+    }
+    let loaded = elf.segments().filter(|segment| segment.kind == LOAD && segment.flags & 1 == 0);
+    tasks.extend(loaded.map(|segment| Task {
+        name: "",
+        data: segment.data,
+        base: base.saturating_add(segment.offset),
+        marks: Some(marks(if segment.flags & 2 == 0 { 0 } else { WRITABLE }, segment.file_size)),
+    }));
+    tasks
+}
+
+impl<'data> Task<'data> {
+    fn run(&self) -> Reader<'data> {
+        let mut reader = Reader::default();
+        let piece = Piece { data: self.data, base: self.base, place: 0 };
+        match self.marks {
+            None => reader.walk(piece),
+            Some(marks) => reader.search(piece, marks),
+        }
+        reader
+    }
+}
+
+/// Runs the tasks on as many threads as the machine has, the largest first. Results are in the order of the tasks.
+fn at_once<'data>(tasks: &[Task<'data>]) -> Vec<Reader<'data>> {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(tasks[*at].data.len()));
+    let next = AtomicUsize::new(0);
+    let order = &order;
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done.push((*at, tasks[*at].run()));
+        }
+        done
+    };
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MOST_THREADS);
+    let mut done: Vec<(usize, Reader)> = std::thread::scope(|scope| {
+        // This thread works too; where no other can be started, alone.
+        let others: Vec<_> =
+            (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let mut done = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, part)| part).collect()
+}
+
+/// Memory is what limits; more threads than this do not read it faster.
+const MOST_THREADS: usize = 4;
 
 const DEVICE_RUNTIME: &str = "cuda_device_runtime";
 
