@@ -26,7 +26,7 @@ fn toolkit(root: &Path, nvcc: (u32, u32), headers: (u32, u32)) {
     fs::write(root.join("include/cuda.h"), format!("#define CUDA_VERSION {number}\n")).expect("a file");
 }
 
-/// nvcc 12.4 on PATH, CUDA_HOME with the headers of 13.0.
+/// nvcc 12.4 on `PATH`, `CUDA_HOME` with the headers of 13.0.
 fn mixed(name: &str) -> Project {
     let project = Project::guarded(name).file("src/main.rs", "fn main() {}\n");
     toolkit(&project.beside().join("cuda-12.4"), (12, 4), (12, 4));
