@@ -21,7 +21,10 @@ fn settled(call: Call, cuda: Option<&Path>) -> Call {
     let Some(root) = cuda else { return call };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(root.join("bin")).chain(std::env::split_paths(&path));
-    call.env("PATH", std::env::join_paths(folders).expect("folders")).env("CUDA_HOME", root).env("CUDA_PATH", root)
+    call.env("PATH", std::env::join_paths(folders).expect("folders"))
+        .env("CUDA_HOME", root)
+        .env("CUDA_PATH", root)
+        .env("CUDA_LIBRARY_PATH", root)
 }
 
 /// Without network, and not fetched yet, there is nothing to try.
