@@ -162,7 +162,7 @@ fn the_words_of_a_refusal() {
     assert!(outcome.stderr.contains(&format!("picked by:  RUNPATH of {}", program.display())), "{outcome}");
     // A version that nobody can read into a second line, or into a terminal.
     let mut evil = built();
-    evil.component.name = "two\nlines\u{1b}[2J".to_owned();
+    "two\nlines\u{1b}[2J".clone_into(&mut evil.component.name);
     NATIVE.program(&program, &[descriptor(&evil)], Some(9));
     let outcome = scene.call(&program).env("CUDAGUARD_REPORT", "report.json").run().expect(78);
     assert!(outcome.stderr.lines().count() == 6 && !outcome.stderr.contains('\u{1b}'), "{outcome}");
@@ -341,7 +341,7 @@ fn no_process_can_be_made() {
 
 fn the_program_notices_no_child() {
     let scene = Scene::mute();
-    let source = r#"
+    let source = r"
 #include <cudaguard.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -373,7 +373,7 @@ int main(int argc, char **argv) {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 42 || seen != 1) return 16;
   return 0;
 }
-"#;
+";
     let program = scene.scratch.join("children");
     let mut manifest = built();
     manifest.requires.truncate(1);
