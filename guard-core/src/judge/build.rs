@@ -731,3 +731,34 @@ fn native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         None => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_cuda_is_nothing_wrong() {
+        assert_eq!(judge(&Policy::default(), &Toolchain::default()), []);
+    }
+
+    #[test]
+    fn a_third_number_that_nobody_knows_does_not_refuse() {
+        let takes =
+            |require: &str, version: &str, known| takes(&require.parse().unwrap(), version.parse().unwrap(), known);
+        assert!(takes(">=12.4, <14", "13.0.88", true));
+        assert!(!takes("<13", "13.0.88", true));
+        assert!(takes("=12.4", "12.4.131", true));
+        // cuda.h says 12.4, which may be 12.4.131.
+        assert!(takes(">=12.4.127", "12.4.0", false));
+        assert!(takes("=12.4.131", "12.4.0", false));
+        assert!(!takes(">=12.4.127", "12.4.0", true));
+        assert!(!takes(">=12.5", "12.4.0", false));
+        assert!(!takes("<12.4", "12.4.0", false));
+    }
+
+    #[test]
+    fn facts_stand_in_columns_and_empty_ones_are_left_out() {
+        let text = facts("it is wrong.", [("a", "1".to_owned()), ("none", String::new()), ("long", "2".to_owned())]);
+        assert_eq!(text, "it is wrong.\na:    1\nlong: 2");
+    }
+}
