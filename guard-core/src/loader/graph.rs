@@ -183,7 +183,8 @@ impl Object {
 
 impl Graph {
     pub(super) fn of(program: &Path, environment: &Environment) -> Result<Self, String> {
-        let path = environment.folder.join(program);
+        // Without the `./` by which it was called.
+        let path: PathBuf = environment.folder.join(program).components().collect();
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let data = Contents::open(&path)?;
         let elf = Elf::parse(&data).map_err(|error| fail(&error))?;
