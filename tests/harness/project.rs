@@ -40,8 +40,11 @@ impl Project {
         let root = scratch.join(folder);
         fs::create_dir_all(&root).expect("a scratch folder takes folders");
         let seed = seed();
-        copy(&seed.join("target"), &root.join("target"));
-        copy(&seed.join("Cargo.lock"), &root.join("Cargo.lock"));
+        copy(seed, &root, &["Cargo.lock"]);
+        copy(&seed.join("target"), &root.join("target"), &[".rustc_info.json", "CACHEDIR.TAG"]);
+        for profile in ["target/debug", "target/release"] {
+            copy(&seed.join(profile), &root.join(profile), &[".fingerprint", "build", "deps"]);
+        }
         Self { scratch, root }
     }
 
@@ -168,9 +171,11 @@ fn seed() -> &'static Path {
     folder
 }
 
-/// A copy with its times, which cargo goes by.
-fn copy(from: &Path, to: &Path) {
-    let _ = Call::new("cp").args(["-a", "--reflink=auto", "--"]).arg(from).arg(to).run().success();
+/// Copies these files and folders with their times, which cargo goes by.
+fn copy(from: &Path, to: &Path, names: &[&str]) {
+    fs::create_dir_all(to).expect("a scratch folder takes folders");
+    let names = names.iter().map(|name| from.join(name));
+    let _ = Call::new("cp").args(["-a", "--reflink=auto", "-t"]).arg(to).args(names).run().success();
 }
 
 #[cfg(test)]

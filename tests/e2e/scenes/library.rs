@@ -56,7 +56,7 @@ print('alive')
 /// A cdylib linked to cuDNN, with ways to ask it in Rust and in C.
 fn extension(name: &str) -> Project {
     let include = places::workspace().join("templates");
-    let c = format!("cc::Build::new().file(\"asked.c\").include({include:?}).compile(\"asked\");");
+    let c = format!("cc::Build::new().file(\"asked.c\").include(\"{}\").compile(\"asked\");", include.display());
     Project::new(name)
         .append("Cargo.toml", &project::build_dependency())
         .append("Cargo.toml", "cc = \"1\"\n[lib]\ncrate-type = [\"cdylib\"]\n")
