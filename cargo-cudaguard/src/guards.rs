@@ -38,8 +38,8 @@ pub(crate) struct Judged {
     pub(crate) policy: Policy,
     pub(crate) toolchain: Toolchain,
     pub(crate) findings: Vec<Finding>,
-    /// Allows that applied, each with its reason.
-    allowed: Vec<(Code, String)>,
+    /// Allows that nothing was found for.
+    stale_allows: Vec<Code>,
     /// The variables that were asked for.
     variables: Vec<String>,
 }
@@ -51,12 +51,12 @@ impl Order<'_> {
             let policy =
                 Policy::of_package(self.dir, self.top, &self.component.name).map_err(|error| error.to_string())?;
             let request =
-                Request { release: self.release, policy_archs: policy.archs.clone(), ..Request::new(self.target) };
+                Request { release: self.release, policy_archs: policy.arch_requests(), ..Request::new(self.target) };
             let toolchain = Toolchain::look(&request);
             let component = self.component.to_string();
             let judged = policy.apply(judge::build::judge(&policy, &toolchain), self.release);
             let findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
-            Ok(Judged { policy, toolchain, findings, allowed: judged.allowed, variables: env::read_so_far() })
+            Ok(Judged { policy, toolchain, findings, stale_allows: judged.stale_allows, variables: env::read_so_far() })
         };
         // In a thread of its own: which variables were asked for is kept by thread.
         std::thread::scope(|scope| {
@@ -94,7 +94,8 @@ pub(crate) struct Guard {
 pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option<SystemTime>) -> Result<Guard, String> {
     let mut manifest =
         Manifest::of(order.component.clone(), order.target, order.profile, &judged.policy, &judged.toolchain);
-    manifest.allow.clone_from(&judged.allowed);
+    // An allow whose reason has gone is no fact of this build.
+    manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
     let descriptor = note::encode(&manifest)?;
     let folder = order.folder(own);
     let mut content = descriptor.to_vec();

@@ -140,7 +140,7 @@ impl Embed {
         let request = Request {
             release: package.release,
             archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
-            policy_archs: policy.archs.clone(),
+            policy_archs: policy.arch_requests(),
             ..Request::new(package.target.as_str())
         };
         let Some(include) = &self.cudnn_include else { return Toolchain::look(&request) };

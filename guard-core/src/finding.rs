@@ -133,6 +133,14 @@ macro_rules! codes {
 
 include!("finding/codes.rs");
 
+impl Code {
+    /// Whether the toolchain alone tells it, before anything is compiled; other codes wait for the linked file or the
+    /// machine.
+    pub const fn is_of_the_toolchain(self) -> bool {
+        (self as u16) < 128 && !matches!(self, Self::NoPtx)
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CG{:03}", *self as u16)

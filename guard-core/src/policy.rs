@@ -276,7 +276,7 @@ impl Policy {
             .allow
             .keys()
             .copied()
-            .filter(|code| (*code as u16) < 200 && allowed.iter().all(|(applied, _)| applied != code))
+            .filter(|code| code.is_of_the_toolchain() && allowed.iter().all(|(applied, _)| applied != code))
             .collect();
         Judged { findings, allowed, stale_allows }
     }
@@ -986,14 +986,14 @@ CG122 = "Hopper only, no PTX on purpose"
     #[test]
     fn what_is_allowed_is_kept_and_said() {
         let policy =
-            read("[allow]\nCG101 = \"headers are patched\"\nCG122 = \"Hopper only\"\nCG202 = \"at run time\"\n")
+            read("[allow]\nCG101 = \"headers are patched\"\nCG105 = \"gcc 13\"\nCG122 = \"Hopper only\"\nCG202 = \"at run time\"\n")
                 .unwrap();
         let judged = policy.apply(vec![finding(Code::ToolkitMixed), finding(Code::ToolkitMissing)], true);
         assert_eq!(judged.findings[0].severity, Severity::Info);
         assert_eq!(judged.findings[0].message, "message\nallowed: headers are patched");
         assert_eq!(judged.findings[1].severity, Severity::Error);
         assert_eq!(judged.allowed, [(Code::ToolkitMixed, "headers are patched".to_owned())]);
-        assert_eq!(judged.stale_allows, [Code::NoPtx]);
+        assert_eq!(judged.stale_allows, [Code::HostCompilerRejected]);
         assert_eq!(policy.apply(Vec::new(), true).findings, []);
     }
 

@@ -25,11 +25,13 @@ pub struct Declared {
     pub targets: Vec<Target>,
     /// Flags of nvcc's own variables: they add to whatever else is declared.
     pub adds: bool,
+    /// What nvcc 13 and later make besides of these flags ([`arch::NvccFlags::requests_by`]).
+    from_13: Option<Target>,
 }
 
 impl Declared {
     fn new(source: &str, text: String, requests: Result<Vec<ArchRequest>, ArchError>) -> Self {
-        Self { source: source.to_owned(), text, requests, targets: Vec::new(), adds: false }
+        Self { source: source.to_owned(), text, requests, targets: Vec::new(), adds: false, from_13: None }
     }
 
     /// Whether this word is among the requests.
@@ -98,7 +100,7 @@ impl Archs {
     pub(super) fn read(request: &Request, flags: &NvccFlags) -> Self {
         let mut declared = Vec::new();
         if !request.policy_archs.is_empty() {
-            let requests: Vec<_> = request.policy_archs.iter().copied().map(ArchRequest::Target).collect();
+            let requests = request.policy_archs.clone();
             declared.push(Declared::new("[gpu] archs", arch::join(&requests), Ok(requests)));
         }
         if let Some(text) = &request.archs {
@@ -110,8 +112,10 @@ impl Archs {
             declared.push(Declared::new(name, text, requests));
         }
         for (source, text) in &flags.0 {
-            let requests = arch::nvcc_flags(text).map(|flags| flags.requests);
-            declared.push(Declared { adds: true, ..Declared::new(source, text.clone(), requests) });
+            let flags = arch::nvcc_flags(text);
+            let from_13 = flags.as_ref().ok().and_then(|flags| flags.besides_from_13);
+            let requests = flags.map(|flags| flags.requests);
+            declared.push(Declared { adds: true, from_13, ..Declared::new(source, text.clone(), requests) });
         }
         declared.retain(Declared::speaks);
         Self { declared, ..Self::default() }
@@ -141,6 +145,7 @@ impl Archs {
                     ArchRequest::Off => {}
                 }
             }
+            targets.extend(declared.from_13.filter(|_| toolkit.is_some_and(|toolkit| toolkit.major >= 13)));
             targets.sort();
             targets.dedup();
             declared.targets = targets;
@@ -206,7 +211,7 @@ mod tests {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
         env::with(variables, || {
             let mut request = Request::new("x86_64-unknown-linux-gnu");
-            request.policy_archs = policy.iter().map(|arch| arch.parse().unwrap()).collect();
+            request.policy_archs = policy.iter().map(|arch| arch.parse::<Target>().unwrap().into()).collect();
             request.archs = builder.map(str::to_owned);
             let mut archs = Archs::read(&request, &NvccFlags::read(None));
             archs.resolve(Some(Version::new(13, 0, 88)));

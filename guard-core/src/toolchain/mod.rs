@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::arch::Target;
+use crate::arch::{ArchRequest, Target};
 use crate::env;
 
 use crate::version::{CudaVersion, Version};
@@ -66,7 +66,7 @@ pub struct Request {
     /// Archs that the builder names, one list, in any spelling.
     pub archs: Option<String>,
     /// `[gpu] archs` of the policy.
-    pub policy_archs: Vec<Target>,
+    pub policy_archs: Vec<ArchRequest>,
     /// Where the building machine's folders (`/usr`, `/usr/local/cuda`, …) begin: `/`, or a sysroot.
     pub system_root: PathBuf,
     /// How long a compiler or the driver may take to answer.
