@@ -424,7 +424,7 @@ impl<'data> Reader<'data> {
                 if fatbin::u32_at(record, 4) != Some(2) {
                     continue;
                 }
-                let place = segment.addr + at as u64 * 24 + 8;
+                let place = segment.addr.wrapping_add(at as u64 * 24 + 8);
                 let stored = fatbin::u64_at(record, 8).unwrap_or_default();
                 let offset = if elf.kind() == elf::kind::OBJECT {
                     object_pointer(elf, segment.index, place)
@@ -433,7 +433,7 @@ impl<'data> Reader<'data> {
                     let address = if stored == 0 { relocated(elf, place) } else { Some(stored) };
                     address.and_then(|address| file_offset(elf, address))
                 };
-                self.links.extend(offset.map(|offset| base + offset));
+                self.links.extend(offset.and_then(|offset| base.checked_add(offset)));
             }
         }
     }
@@ -445,12 +445,13 @@ impl<'data> Reader<'data> {
             return;
         }
         let mut sections: Vec<(u16, u64)> = Vec::new();
-        for section in elf.sections() {
-            let end = base + section.offset + section.data.len() as u64;
-            let within = |container: &Container| (base + section.offset..end).contains(&container.offset);
-            if section.flags & ALLOCATED != 0 && self.containers[first..].iter().any(within) {
+        for section in elf.sections().filter(|section| section.flags & ALLOCATED != 0 && !section.data.is_empty()) {
+            // A section with bytes lies within the file.
+            let start = base + section.offset;
+            let within = start..start + section.data.len() as u64;
+            if self.containers[first..].iter().any(|container| within.contains(&container.offset)) {
                 if let Ok(index) = u16::try_from(section.index) {
-                    sections.push((index, (base + section.offset).wrapping_sub(section.addr)));
+                    sections.push((index, start.wrapping_sub(section.addr)));
                 }
             }
         }

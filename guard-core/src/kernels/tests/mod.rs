@@ -212,6 +212,26 @@ fn kinds_are_an_open_set() {
     assert_eq!(by(&kernels, (8, 0)), By::Nothing, "LTO-IR runs nowhere by itself");
 }
 
+/// Found by mutation: tables whose addresses or offsets lie at the end of all numbers.
+#[test]
+fn addresses_at_the_end_of_all_numbers() {
+    let container = fatbin(&[sm(80)]);
+    let record = [0xb1, 0x43, 0x62, 0x46, 2, 0, 0, 0].iter().copied().chain([0; 16]).collect::<Vec<u8>>();
+    let file = program(&[
+        data("__nv_relfatbin", false, &container),
+        data(".nvFatBinSegment", true, &record),
+        writer::Section { name: ".symtab", kind: 2, flags: 0, data: &[1; 48] },
+    ]);
+    let headers = usize::try_from(u64::from_le_bytes(file[40..48].try_into().unwrap())).unwrap();
+    for section in 1..5 {
+        for field in [16, 24, 32] {
+            let mut file = file.clone();
+            file[headers + section * 64 + field..][..8].fill(0xff);
+            let _ = read_bytes(&file).map(|kernels| kernels.requirements());
+        }
+    }
+}
+
 #[test]
 fn json_of_a_small_file() {
     let debug = writer::entry(&image(2, 90, writer::SPECIFIC | writer::DEBUG, cubin(90, 7, &["k"])));
