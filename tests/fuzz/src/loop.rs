@@ -10,7 +10,8 @@ fn main() {
     let executions = arguments.next().unwrap_or(100_000);
     let seed = arguments.next().unwrap_or(1);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/kernels_read_bytes");
-    let mut files: Vec<_> = std::fs::read_dir(&folder).expect("the corpus").map(|file| file.expect("a file").path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(&folder).expect("the corpus").map(|file| file.expect("a file").path()).collect();
     files.sort();
     let corpus: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).expect("a file that can be read")).collect();
     assert!(!corpus.is_empty(), "no corpus in {}", folder.display());
