@@ -235,6 +235,9 @@ fn elsewhere(name: &str) -> Option<PathBuf> {
         .find(|folder| folder.is_absolute() && folder.join(name).is_file())
 }
 
+/// So many folders of one place are named.
+const SHOWN: usize = 3;
+
 /// Where the loader looked: each place once, in its order.
 fn looked_in(looked: &[Candidate]) -> String {
     let mut places: Vec<(&'static str, Vec<String>)> = Vec::new();
@@ -257,7 +260,14 @@ fn looked_in(looked: &[Candidate]) -> String {
     }
     let mut text = "looked in: ".to_owned();
     for (index, (place, entries)) in places.iter().enumerate() {
-        let entries = entries.iter().filter(|entry| !entry.is_empty()).cloned().collect::<Vec<_>>().join(", ");
+        let mut entries: Vec<_> = entries.iter().filter(|entry| !entry.is_empty()).map(String::as_str).collect();
+        // cargo puts its own folders before the user's: the last ones are those that people know.
+        let more = entries.len().saturating_sub(SHOWN);
+        let left_out = format!("{more} more before:");
+        if more > 0 {
+            entries.splice(..more, [left_out.as_str()]);
+        }
+        let entries = entries.join(", ").replacen(":, ", ": ", usize::from(more > 0));
         let separator = if index == 0 { "" } else { "; " };
         let _ = match (place.is_empty(), entries.is_empty()) {
             (true, _) => write!(text, "{separator}{entries}"),
