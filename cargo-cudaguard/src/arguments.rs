@@ -73,18 +73,15 @@ pub(crate) fn read() -> Verb {
     if by_cargo {
         words.remove(0);
     }
-    match words.first().and_then(|word| word.to_str()) {
-        Some(word) => {
-            if let Some(verb) = CargoVerb::of(word) {
-                return Verb::Cargo(verb, words.split_off(1));
-            }
-            // `check` reads cargo's way of naming packages and profiles, as the verbs that build do.
-            if word == "check" && !words.iter().any(|word| word == "--help" || word == "-h") {
-                let _ = command(by_cargo).get_matches_from(named(&words));
-                return Verb::Check(words.split_off(1));
-            }
+    if let Some(word) = words.first().and_then(|word| word.to_str()) {
+        if let Some(verb) = CargoVerb::of(word) {
+            return Verb::Cargo(verb, words.split_off(1));
         }
-        None => {}
+        // `check` reads cargo's way of naming packages and profiles, as the verbs that build do.
+        if word == "check" && !words.iter().any(|word| word == "--help" || word == "-h") {
+            let _ = command(by_cargo).get_matches_from(named(&words));
+            return Verb::Check(words.split_off(1));
+        }
     }
     let matches = command(by_cargo).get_matches_from(named(&words));
     understood(&matches)

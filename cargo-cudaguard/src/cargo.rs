@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -53,10 +54,10 @@ pub(crate) struct Build {
     quiet: bool,
 }
 
-pub(crate) fn run(verb: CargoVerb, arguments: Vec<OsString>) -> Result<ExitCode, Stop> {
-    let call = Call::read(Some(verb), &arguments);
+pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+    let call = Call::read(Some(verb), arguments);
     let mut command = Command::new(project::cargo());
-    command.arg(verb.name()).args(&arguments);
+    command.arg(verb.name()).args(arguments);
     if call.help {
         return Err(cannot_run(&command.exec()));
     }
@@ -71,7 +72,7 @@ pub(crate) fn run(verb: CargoVerb, arguments: Vec<OsString>) -> Result<ExitCode,
     command.env(MARK, "1").env(BUILD, &file).env(STARTED, now());
     command.env(cudaguard::stamp::VARIABLE, build.own.join("stamps"));
     if verb == CargoVerb::Run {
-        set_runner(&mut command, &build, &call, &config)?;
+        set_runner(&mut command, &call, &config)?;
         // The program takes cargo's place, and cargo ours: signals and status are the program's own.
         return Err(cannot_run(&command.exec()));
     }
@@ -88,7 +89,7 @@ pub(crate) fn run(verb: CargoVerb, arguments: Vec<OsString>) -> Result<ExitCode,
 }
 
 fn cannot_run(error: &std::io::Error) -> Stop {
-    Stop::no_look(format_args!("cannot run {}: {error}", project::cargo().display()))
+    Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&project::cargo()).display()))
 }
 
 fn now() -> String {
@@ -163,12 +164,11 @@ fn say(findings: &[Finding]) -> Result<(), Stop> {
 /// all that can be known beforehand is nothing. The wrapper finds out.
 fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Build, Option<PathBuf>), Stop> {
     let kept = call.target_dir.clone().or_else(|| env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
-    let (own, scratch) = match kept {
-        Some(folder) => (project::absolute(folder).join("cudaguard").join("installed"), None),
-        None => {
-            let own = std::env::temp_dir().join(format!("cudaguard-install-{}", std::process::id()));
-            (own.clone(), Some(own))
-        }
+    let (own, scratch) = if let Some(folder) = kept {
+        (project::absolute(folder).join("cudaguard").join("installed"), None)
+    } else {
+        let own = std::env::temp_dir().join(format!("cudaguard-install-{}", std::process::id()));
+        (own.clone(), Some(own))
     };
     let profile = match (&call.profile, call.debug) {
         (Some(profile), _) => profile.clone(),
@@ -203,7 +203,7 @@ fn inner_wrapper(config: &Config) -> Vec<String> {
 }
 
 /// `run`: the program is started by our runner, which says beforehand what the loader would die of.
-fn set_runner(command: &mut Command, build: &Build, call: &Call, config: &Config) -> Result<(), Stop> {
+fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(), Stop> {
     let target = match call.targets.first().cloned().or_else(|| config.texts(&["build", "target"]).pop()) {
         Some(target) if target != "host-tuple" => target,
         _ => project::host(config)?,
@@ -213,7 +213,7 @@ fn set_runner(command: &mut Command, build: &Build, call: &Call, config: &Config
         Some(Words(words)) => words,
         None => runner_by_condition(&target, config),
     };
-    let ours = build.exe()?;
+    let ours = exe()?.to_string_lossy().into_owned();
     command.env(RUNNER, before.len().to_string());
     let words: Vec<&str> = [ours.as_str(), "exec", "--"].into_iter().chain(before.iter().map(String::as_str)).collect();
     if words.iter().any(|word| word.contains(char::is_whitespace)) {
@@ -334,10 +334,6 @@ impl Build {
         Ok(link)
     }
 
-    fn exe(&self) -> Result<String, Stop> {
-        Ok(exe()?.to_string_lossy().into_owned())
-    }
-
     /// The one line at the end.
     pub(crate) fn summary(&self) {
         if self.quiet {
@@ -368,7 +364,7 @@ fn summary(entries: &[Entry]) -> Option<String> {
     let mut text = format!("cudaguard: {guarded} of {} target{} guarded", entries.len(), plural(entries.len()));
     if !built.is_empty() {
         let built: Vec<&str> = built.into_iter().collect();
-        text.push_str(&format!(" ({})", built.join("; ")));
+        let _ = write!(text, " ({})", built.join("; "));
     }
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for entry in entries {
@@ -377,7 +373,7 @@ fn summary(entries: &[Entry]) -> Option<String> {
         }
     }
     for (why, names) in reasons {
-        text.push_str(&format!("\n  not guarded: {}: {why}", names.join(", ")));
+        let _ = write!(text, "\n  not guarded: {}: {why}", names.join(", "));
     }
     Some(text)
 }

@@ -44,7 +44,7 @@ fn start(program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
 }
 
 fn cannot_start(program: &OsStr, error: &std::io::Error) -> Stop {
-    Stop::no_look(format_args!("cannot start {}: {error}", program.display()))
+    Stop::no_look(format_args!("cannot start {}: {error}", Path::new(program).display()))
 }
 
 /// The file that would be started: by its path, or by `PATH`.

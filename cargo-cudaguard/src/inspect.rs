@@ -191,6 +191,11 @@ fn demand(requirement: &Requirement) -> String {
 }
 
 fn images(page: &mut Page, kernels: &Kernels) {
+    struct Span {
+        from: (u8, u8),
+        to: (u8, u8),
+        how: String,
+    }
     let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
     for entry in kernels.entries() {
         let isa = entry.isa().map_or(String::new(), |(major, minor)| format!(" (PTX ISA {major}.{minor})"));
@@ -200,19 +205,19 @@ fn images(page: &mut Page, kernels: &Kernels) {
         page.line(kind, &if *number == 1 { arch.clone() } else { format!("{number} × {arch}") });
     }
     // Neighbours that are served alike stand together.
-    let mut spans: Vec<((u8, u8), (u8, u8), String)> = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
     for cover in kernels.covers() {
         let how = match cover.service.code {
             Some(code) => format!("{} ({code})", cover.service.by.name()),
             None => cover.service.by.name().to_owned(),
         };
         match spans.last_mut() {
-            Some(last) if last.2 == how => last.1 = cover.cc,
-            _ => spans.push((cover.cc, cover.cc, how)),
+            Some(last) if last.how == how => last.to = cover.cc,
+            _ => spans.push(Span { from: cover.cc, to: cover.cc, how }),
         }
     }
     let mut name = "serves";
-    for ((a, b), (c, d), how) in spans {
+    for Span { from: (a, b), to: (c, d), how } in spans {
         page.line(
             name,
             &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },

@@ -19,17 +19,18 @@ mod wrapper;
 use std::process::ExitCode;
 
 use arguments::Verb;
+use report::Stop;
 
 fn main() -> ExitCode {
     if let Some(call) = wrapper::called() {
         return wrapper::run(&call);
     }
     let outcome = match arguments::read() {
-        Verb::Cargo(verb, arguments) => cargo::run(verb, arguments),
+        Verb::Cargo(verb, arguments) => cargo::run(verb, &arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Exec { program, arguments } => exec::run(&program, &arguments),
         Verb::Explain(code) => explain::run(code.as_deref()),
     };
-    outcome.unwrap_or_else(|stop| stop.say())
+    outcome.unwrap_or_else(Stop::say)
 }

@@ -40,6 +40,7 @@ const WITH_VALUE: &[&str] = &[
 
 /// What the guard must know of cargo's arguments. They themselves are passed on untouched.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Call {
     pub(crate) manifest_path: Option<PathBuf>,
     pub(crate) target_dir: Option<PathBuf>,
@@ -437,13 +438,13 @@ impl Host {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| Stop::no_look(format_args!("cannot run {}: {error}", rustc.display())))?;
+            .map_err(|error| Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&rustc).display())))?;
         Ok(Self(rustc, child))
     }
 
     fn wait(self) -> Result<String, Stop> {
         let fail = |why: &dyn std::fmt::Display| {
-            Stop::no_look(format_args!("{} -vV does not name the host: {why}", self.0.display()))
+            Stop::no_look(format_args!("{} -vV does not name the host: {why}", Path::new(&self.0).display()))
         };
         let output = self.1.wait_with_output().map_err(|error| fail(&error))?;
         let text = String::from_utf8_lossy(&output.stdout);

@@ -3,6 +3,7 @@
 //! is the compiler's affair alone.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -46,18 +47,9 @@ pub(crate) fn called() -> Option<Called> {
 
 /// Compiles, and guards what is to be guarded.
 pub(crate) fn run(call: &Called) -> ExitCode {
-    let mut command = match call.build.inner.first() {
-        Some(inner) => {
-            let mut command = Command::new(inner);
-            command.args(&call.build.inner[1..]).args(&call.words);
-            command
-        }
-        None => {
-            let mut command = Command::new(&call.words[0]);
-            command.args(&call.words[1..]);
-            command
-        }
-    };
+    let mut line = call.build.inner.iter().map(OsString::from).chain(call.words.iter().cloned());
+    let mut command = Command::new(line.next().expect("the compiler"));
+    command.args(line);
     let program = command.get_program().to_owned();
     let job = match Job::of(call) {
         Ok(Some(job)) => job,
@@ -92,7 +84,7 @@ fn link_argument(object: &Path) -> OsString {
 }
 
 fn cannot_run(program: &OsStr, error: &std::io::Error) -> ExitCode {
-    fail(&format!("cannot run {}: {error}", program.display()))
+    fail(&format!("cannot run {}: {error}", Path::new(program).display()))
 }
 
 fn fail(error: &str) -> ExitCode {
@@ -330,7 +322,7 @@ impl Unit {
             changed.push('\n');
         }
         if shared {
-            changed.push_str(&format!("\n# env-dep:{MARK}=1\n"));
+            let _ = write!(changed, "\n# env-dep:{MARK}=1\n");
         }
         fs::write(&path, changed).map_err(fail)
     }

@@ -24,6 +24,9 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
+/// Sets a build's environment.
+type With<'a> = Box<dyn Fn(Call) -> Call + 'a>;
+
 /// A package of some shape, and what of it a change must make cargo compile.
 struct Shape {
     bed: Bed,
@@ -103,7 +106,6 @@ impl Shape {
         let (older, newer) = (self.toolkit(12, 4), self.toolkit(13, 0));
         let cudnn = self.bed.beside("cudnn");
         cudaguard_tests::stand_in::cudnn(&cudnn, (9, 15, 1));
-        type With<'a> = Box<dyn Fn(Call) -> Call + 'a>;
         let steps: [(&str, With<'_>); 6] = [
             ("a toolkit", Box::new(|call| call.env("CUDA_HOME", &older))),
             ("another toolkit", Box::new(|call| call.env("CUDA_HOME", &newer))),

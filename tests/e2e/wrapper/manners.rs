@@ -176,10 +176,11 @@ fn inside_itself() {
     let inner = program("nested-inner");
     let guard = cudaguard_tests::command::path();
     let script = format!(
-        "use std::process::Command;\nfn main() {{\n    for program in [\"cargo\", {guard:?}] {{\n        let status = \
+        "use std::process::Command;\nfn main() {{\n    for program in [\"cargo\", \"{}\"] {{\n        let status = \
          Command::new(program).args([\"build\", \"--target-dir\"]).arg(format!(\"by-{{}}\", program.len()))\n            \
-         .current_dir({:?}).status().unwrap();\n        assert!(status.success());\n    }}\n}}\n",
-        inner.root
+         .current_dir(\"{}\").status().unwrap();\n        assert!(status.success());\n    }}\n}}\n",
+        guard.display(),
+        inner.root.display()
     );
     bed.write("build.rs", script);
     let _ = bed.guard(["build"]).run().success();
