@@ -178,8 +178,14 @@ fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Bu
     let host = project::host(config)?;
     let release = profile != "dev" && profile != "test";
     let variables = config.variables();
-    // Those of an earlier package are no news.
-    let _ = fs::remove_dir_all(own.join("made"));
+    // Which package comes, and whether its guard still holds, is not known yet: in a target folder that is kept, cargo
+    // then misses the guard and links anew.
+    match fs::remove_dir_all(&own) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Stop::no_look(format_args!("cannot remove {}: {error}", own.display())));
+        }
+        _ => {}
+    }
     let quiet = is_quiet(call, config);
     Ok((Build { own, host, profile, release, inner, variables, quiet, ..Build::default() }, scratch))
 }
