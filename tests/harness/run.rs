@@ -44,6 +44,23 @@ pub struct Call {
     limit: Duration,
 }
 
+/// Starts what may have been written a moment ago. A child that another trial forks meanwhile holds the file open for
+/// writing until it becomes something else; until then the kernel calls the file busy (`ETXTBSY`).
+pub fn unless_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+    let began = Instant::now();
+    loop {
+        match start() {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::ExecutableFileBusy
+                    && began.elapsed() < Duration::from_secs(20) =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
+}
+
 impl Call {
     /// A call of this program, in an environment of little else than `PATH` and `HOME`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
@@ -112,7 +129,8 @@ impl Call {
     pub fn run(mut self) -> Outcome {
         let what = self.spelled();
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = self.command.spawn().unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
+        let mut child =
+            unless_busy(|| self.command.spawn()).unwrap_or_else(|error| panic!("cannot start {what}: {error}"));
         let stdout = collect(child.stdout.take().expect("piped"));
         let stderr = collect(child.stderr.take().expect("piped"));
         let began = Instant::now();

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use cudaguard::loader::{self, Answer, Environment, Graph, Place};
 use cudaguard_tests::Scratch;
+use cudaguard_tests::run::unless_busy;
 
 /// A folder with libraries and a program in it.
 pub(crate) struct Scene {
@@ -147,7 +148,7 @@ pub(crate) fn real(program: &Path, musl: bool, folder: &Path, variables: &BTreeM
     } else {
         command.env("LD_TRACE_LOADED_OBJECTS", "1");
     }
-    let output = command.output().unwrap();
+    let output = unless_busy(|| command.output()).unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let mut loaded = Loaded::default();

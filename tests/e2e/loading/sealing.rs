@@ -1,7 +1,6 @@
 //! The seal, on files of every linker, and against everything that can stand in its way.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -12,6 +11,7 @@ use cudaguard::binary::{Binary, Kind};
 use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard::seal::{Observed, Sealed, seal};
 use cudaguard::version::Version;
+use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Trial, skip, trials};
 
 use crate::guarded;
@@ -131,15 +131,8 @@ fn hard_links_links_and_modes() {
     assert_eq!(hidden(&folder), Vec::<String>::new());
 }
 
-/// Runs a file that this process has just written. A child that another trial forks meanwhile holds the open file until it
-/// becomes something else; until then the kernel calls it busy.
 fn run(command: &mut Command) -> Output {
-    loop {
-        match command.output() {
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::sleep(Duration::from_millis(5)),
-            other => return other.unwrap(),
-        }
-    }
+    unless_busy(|| command.output()).unwrap()
 }
 
 /// Names of files that the seal makes on its way.
@@ -153,7 +146,7 @@ fn a_running_program() {
     let folder = Scratch::new("seal running");
     let text = "#include <stdio.h>\nint main(void) { puts(\"up\"); fflush(stdout); return getchar() != 'x'; }";
     let file = one(&folder, text);
-    let mut child = Command::new(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = unless_busy(|| Command::new(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()).unwrap();
     let mut said = [0; 3];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
     assert_eq!(seal(&file, &Observed::default()).unwrap(), written());

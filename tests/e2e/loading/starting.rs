@@ -11,6 +11,7 @@ use cudaguard::foretell;
 use cudaguard::loader::Environment;
 use cudaguard::manifest::Linkage;
 use cudaguard::version::Version;
+use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Trial, stand_in, trials};
 
 use crate::guarded;
@@ -48,7 +49,7 @@ fn environment(folder: Option<&Path>) -> (Environment, BTreeMap<String, OsString
 fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
     let (environment, variables) = environment(folder);
     let findings = foretell::start(program, &environment);
-    let output = Command::new(program).env_clear().envs(variables).current_dir("/").output().unwrap();
+    let output = unless_busy(|| Command::new(program).env_clear().envs(&variables).current_dir("/").output()).unwrap();
     (findings, output)
 }
 
