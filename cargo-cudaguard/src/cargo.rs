@@ -45,6 +45,9 @@ pub(crate) struct Build {
     pub(crate) host: String,
     pub(crate) profile: String,
     pub(crate) release: bool,
+    /// The wrapper that cargo would call around each compiler (`RUSTC_WRAPPER`, sccache): we stand in its place and call
+    /// it, because it would take us for a compiler that it does not know.
+    pub(crate) outer: Vec<String>,
     /// The wrapper that stood here before ours, with its arguments.
     pub(crate) inner: Vec<String>,
     /// `[env]` of cargo's configuration.
@@ -63,10 +66,14 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
     }
     let folder = std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))?;
     let config = Config::read(&folder, &call.configs)?;
-    let inner = inner_wrapper(&config);
+    let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
     let fetched = verb == CargoVerb::Install && call.path.is_none();
-    let (build, scratch) =
+    let (mut build, scratch) =
         if fetched { from_registry(&call, &config, inner)? } else { (prepare(verb, &call, &config, inner)?, None) };
+    build.outer = outer;
+    if !build.outer.is_empty() {
+        command.env("RUSTC_WRAPPER", exe()?);
+    }
     let file = build.write()?;
     command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?);
     command.env(MARK, "1").env(BUILD, &file).env(STARTED, now());
@@ -135,6 +142,7 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
         host,
         profile: project.profile.clone(),
         release: project.release,
+        outer: Vec::new(),
         inner,
         variables,
         made,
@@ -208,6 +216,20 @@ fn inner_wrapper(config: &Config) -> Vec<String> {
     config.program(&["build", "rustc-workspace-wrapper"]).map(|Words(words)| words).unwrap_or_default()
 }
 
+/// The wrapper around every compiler: `RUSTC_WRAPPER`, where an empty one is none, else cargo's configuration.
+fn outer_wrapper(config: &Config) -> Vec<String> {
+    if env::var_os(MARK).is_some() {
+        if let Some(outer) = env::var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
+            return outer.outer;
+        }
+    }
+    match std::env::var_os("RUSTC_WRAPPER") {
+        Some(wrapper) if wrapper.is_empty() => Vec::new(),
+        Some(wrapper) => vec![wrapper.to_string_lossy().into_owned()],
+        None => config.program(&["build", "rustc-wrapper"]).map(|Words(words)| words).unwrap_or_default(),
+    }
+}
+
 /// `run`: the program is started by our runner, which says beforehand what the loader would die of.
 fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(), Stop> {
     let target = match call.targets.first().cloned().or_else(|| config.texts(&["build", "target"]).pop()) {
@@ -277,6 +299,7 @@ impl Build {
             "host": self.host,
             "profile": self.profile,
             "release": self.release,
+            "outer": self.outer,
             "inner": self.inner,
             "variables": variables,
             "made": made,
@@ -309,6 +332,7 @@ impl Build {
             host: text(&value["host"])?,
             profile: text(&value["profile"])?,
             release: value["release"].as_bool()?,
+            outer: texts(&value["outer"])?,
             inner: texts(&value["inner"])?,
             variables: value["variables"]
                 .as_object()?
@@ -399,12 +423,15 @@ fn digest(bytes: &[u8]) -> u64 {
 
 /// Takes what is ours out of the environment of a program that is started at the end of a build.
 pub(crate) fn leave_no_trace(command: &mut Command) {
-    let inner = env::var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).map(|build| build.inner);
-    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::stamp::VARIABLE, "RUSTC_WORKSPACE_WRAPPER"] {
+    let build = env::var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).unwrap_or_default();
+    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::stamp::VARIABLE] {
         command.env_remove(name);
     }
-    if let Some(wrapper) = inner.iter().flatten().next() {
-        command.env("RUSTC_WORKSPACE_WRAPPER", OsStr::from_bytes(wrapper.as_bytes()));
+    command.env_remove("RUSTC_WORKSPACE_WRAPPER");
+    for (name, stood) in [("RUSTC_WORKSPACE_WRAPPER", &build.inner), ("RUSTC_WRAPPER", &build.outer)] {
+        if let Some(wrapper) = stood.first() {
+            command.env(name, OsStr::from_bytes(wrapper.as_bytes()));
+        }
     }
 }
 
@@ -450,6 +477,7 @@ mod tests {
             host: "h".into(),
             profile: "dist".into(),
             release: true,
+            outer: vec!["/usr/bin/sccache".into()],
             inner: vec!["/usr/bin/clippy-driver".into()],
             variables: [("A".to_owned(), "b".into())].into(),
             made: vec![("t".into(), "p".into(), Artefact { kind: Kind::Cdylib, name: "x".into() })],

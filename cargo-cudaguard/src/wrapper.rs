@@ -31,6 +31,8 @@ use crate::signals;
 pub(crate) struct Called {
     build: Build,
     words: Vec<OsString>,
+    /// Whether it is for a crate of the workspace; other crates pass through us only on their way to the user's wrapper.
+    means_us: bool,
 }
 
 /// Whether cargo calls this process as a wrapper, and for which build.
@@ -42,12 +44,18 @@ pub(crate) fn called() -> Option<Called> {
     let compiler = first.components().count() > 1 || first.to_str().is_some_and(|name| name.contains("rustc"));
     let build = compiler.then(|| Build::read(Path::new(&env::var_os(BUILD)?)))?;
     // Without what the build says, all that can be done is to compile.
-    Some(Called { build: build.unwrap_or_default(), words })
+    let build = build.unwrap_or_default();
+    // With a wrapper around us, cargo calls us in its place, and names us again where it means us.
+    let ours = env::var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
+    let means_us = ours || build.outer.is_empty();
+    let words = words.into_iter().skip(usize::from(ours)).collect();
+    Some(Called { build, words, means_us })
 }
 
 /// Compiles, and guards what is to be guarded.
 pub(crate) fn run(call: &Called) -> ExitCode {
-    let mut line = call.build.inner.iter().map(OsString::from).chain(call.words.iter().cloned());
+    let inner = call.build.inner.iter().filter(|_| call.means_us);
+    let mut line = call.build.outer.iter().chain(inner).map(OsString::from).chain(call.words.iter().cloned());
     let mut command = Command::new(line.next().expect("the compiler"));
     command.args(line);
     let program = command.get_program().to_owned();
@@ -103,6 +111,9 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn of(call: &'a Called) -> Result<Option<Self>, String> {
+        if !call.means_us {
+            return Ok(None);
+        }
         let build = &call.build;
         let Some(unit) = Unit::read(&call.words[1..]) else { return Ok(None) };
         let Some(dir) = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
