@@ -137,7 +137,8 @@ impl Code {
     /// Whether the toolchain alone tells it, before anything is compiled; other codes wait for the linked file or the
     /// machine.
     pub const fn is_of_the_toolchain(self) -> bool {
-        (self as u16) < 128 && !matches!(self, Self::NoPtx)
+        // A stub folder may stand in a variable or, where a build script put it, only in the file.
+        (self as u16) < 128 && !matches!(self, Self::NoPtx | Self::StubInRuntimePath)
     }
 }
 

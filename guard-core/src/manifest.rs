@@ -28,6 +28,8 @@ pub struct Manifest {
     pub toolkit: Option<Version>,
     /// cuDNN's headers.
     pub cudnn: Option<Cudnn>,
+    /// cudart; `None` until it is sealed.
+    pub cudart: Option<Cudart>,
     /// Archs as declared: by the policy, variables or the builder.
     pub declared: Vec<Target>,
     /// Archs as found in the linked file; `None` until it is sealed.
@@ -62,6 +64,15 @@ pub struct Cudnn {
     pub version: Version,
     /// How the program reaches it.
     pub linkage: Linkage,
+}
+
+/// cudart as the linked file has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cudart {
+    /// How the program reaches it.
+    pub linkage: Linkage,
+    /// Of which CUDA version; `None` where nothing tells.
+    pub version: Option<CudaVersion>,
 }
 
 /// How a program reaches a library.
@@ -113,7 +124,7 @@ pub enum Requirement {
     Driver {
         /// CUDA version.
         cuda: CudaVersion,
-        /// The release where that is all that is known.
+        /// The release where that is all that is known; 0.0.0 where no document names one.
         release: DriverRelease,
         /// What needs it: `libcudart 13.0`.
         because: String,
@@ -216,6 +227,7 @@ impl Manifest {
             toolkit: toolchain.toolkit_version(),
             requires: cudnn.as_ref().map(|cudnn| cudnn.requirements(policy)).unwrap_or_default(),
             cudnn,
+            cudart: None,
             declared: toolchain.declared(),
             observed: None,
             host_compiler: toolchain.host_compiler(),
@@ -245,6 +257,11 @@ impl Manifest {
             value.put("linkage", cudnn.linkage.name());
             value
         });
+        let cudart = self.cudart.and_then(|cudart| {
+            let mut value = object([("linkage", cudart.linkage.name()?.into())]);
+            value.put("version", cudart.version.map(|version| version.to_string()));
+            Some(value)
+        });
         let mut value = object([
             ("revision", REVISION.into()),
             (
@@ -260,6 +277,7 @@ impl Manifest {
         ]);
         value.put("toolkit", self.toolkit.map(|version| object([("version", version.to_string().into())])));
         value.put("cudnn", cudnn);
+        value.put("cudart", cudart);
         value.put("archs", Some(archs));
         value.put("host_compiler", self.host_compiler.as_deref());
         value.put("sealed", Some(self.sealed));
@@ -331,12 +349,12 @@ impl Requirement {
                 value.put("needed", Some(*needed));
                 value
             }
-            Self::Driver { cuda, release, because } => object([
-                ("kind", "driver".into()),
-                ("cuda", cuda.to_string().into()),
-                ("release", release.to_string().into()),
-                ("because", because.as_str().into()),
-            ]),
+            Self::Driver { cuda, release, because } => {
+                let mut value = object([("kind", "driver".into()), ("cuda", cuda.to_string().into())]);
+                value.put("release", (*release != DriverRelease::new(0, 0, 0)).then(|| release.to_string()));
+                value.put("because", Some(because.as_str()));
+                value
+            }
             Self::Gpu { from, to, by, code, cuda, release } => {
                 let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
                 let mut value = object([("kind", "gpu".into()), ("from", cc(*from).into())]);

@@ -246,7 +246,7 @@ mod read {
         Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
-    use crate::manifest::{Component, Cudnn};
+    use crate::manifest::{Component, Cudart, Cudnn};
     use crate::policy::Runtime;
     use crate::version::{DriverRelease, Version};
 
@@ -423,6 +423,10 @@ mod read {
                 version,
                 linkage: facts["cudnn"]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
             }),
+            cudart: facts["cudart"]["linkage"].as_str().map(|linkage| Cudart {
+                linkage: Linkage::by_name(linkage),
+                version: version(&facts["cudart"]["version"]).map(CudaVersion::from),
+            }),
             declared: archs("declared").unwrap_or_default(),
             observed: archs("observed"),
             host_compiler: facts["host_compiler"].as_str().map(str::to_owned),
@@ -474,7 +478,7 @@ mod tests {
     use super::*;
     use crate::arch::{Arch, Suffix, Target};
     use crate::finding::Code;
-    use crate::manifest::{Component, Cudnn};
+    use crate::manifest::{Component, Cudart, Cudnn};
     use crate::policy::Runtime;
     use crate::version::{DriverRelease, Version};
 
@@ -487,6 +491,7 @@ mod tests {
             profile: "release".to_owned(),
             toolkit: Some(Version::new(13, 0, 48)),
             cudnn: Some(Cudnn { version, linkage: Linkage::Linked }),
+            cudart: Some(Cudart { linkage: Linkage::Static, version: Some(CudaVersion::new(13, 0)) }),
             declared: vec![
                 Target::Cubin(Arch { number: 90, suffix: Suffix::Specific }),
                 Target::Ptx(Arch { number: 100, suffix: Suffix::Family }),
@@ -731,6 +736,7 @@ mod tests {
                 [text(), text(), text(), text(), text()],
                 prop::option::of(version()),
                 prop::option::of((version(), linkage())),
+                prop::option::of((linkage(), prop::option::of(version()))),
                 prop::collection::vec(target(), 0..6),
                 prop::option::of(prop::collection::vec(target(), 0..6)),
                 prop::option::of(text()),
@@ -743,7 +749,15 @@ mod tests {
             );
             (facts, rules).prop_map(
                 |(
-                    ([name, version, cudaguard, target, profile], toolkit, cudnn, declared, observed, host_compiler),
+                    (
+                        [name, version, cudaguard, target, profile],
+                        toolkit,
+                        cudnn,
+                        cudart,
+                        declared,
+                        observed,
+                        host_compiler,
+                    ),
                     ([mismatch_warns, library_enforces, partial_refuse, sealed], gpu, allow, requires),
                 )| Manifest {
                     component: Component { name, version },
@@ -752,6 +766,9 @@ mod tests {
                     profile,
                     toolkit,
                     cudnn: cudnn.map(|(version, linkage)| Cudnn { version, linkage }),
+                    cudart: cudart
+                        .filter(|(linkage, _)| *linkage != Linkage::Unknown)
+                        .map(|(linkage, version)| Cudart { linkage, version: version.map(CudaVersion::from) }),
                     declared,
                     observed,
                     host_compiler,

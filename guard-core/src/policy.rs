@@ -845,7 +845,7 @@ CG122 = "Hopper only, no PTX on purpose"
                 "[allow]\nCG122 = true\n",
                 ":2: `allow.CG122`: expected the reason, a string that is not empty, found a boolean",
             ),
-            ("[allow]\nCG999 = \"because\"\n", ":2: `allow.CG999`: no such finding; expected a code such as CG122"),
+            ("[allow]\nCG98765 = \"because\"\n", ":2: `allow.CG98765`: no such finding; expected a code such as CG122"),
             (
                 "[allow]\nCG1O1 = \"because\"\n",
                 ":2: `allow.CG1O1`: no such finding; expected a code such as CG122, did you mean `CG101`?",

@@ -11,8 +11,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::arch::Target;
 use crate::binary::{Binary, Kind};
-use crate::manifest::{Linkage, Manifest, Requirement};
+use crate::manifest::{Cudart, Linkage, Manifest, Requirement};
 use crate::note::{self, SIZE};
+use crate::tables;
+use crate::version::{CudaVersion, DriverRelease};
 
 /// What was seen in a linked file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,14 +26,26 @@ pub struct Observed {
     pub cudnn: Linkage,
     /// How it reaches cudart.
     pub cudart: Linkage,
+    /// The version in the name of the libcudart that it needs: `libcudart.so.13`. The second number is the library's own
+    /// up to 10.2, and always 0 after that.
+    pub cudart_named: Option<CudaVersion>,
     /// The archs that there are kernels for; `None` where nobody has looked.
     pub archs: Option<Vec<Target>>,
+    /// Rows of what its kernels ask of GPUs ([`crate::kernels::Kernels::requirements`]); `None` where nobody has looked.
+    pub gpus: Option<Vec<Requirement>>,
 }
 
 impl Observed {
     /// What a file says of itself; kernels are for who can read them.
     pub fn of(binary: &Binary) -> Self {
-        Self { component: None, cudnn: binary.cudnn, cudart: binary.cudart, archs: None }
+        Self {
+            component: None,
+            cudnn: binary.cudnn,
+            cudart: binary.cudart,
+            cudart_named: binary.needed.iter().find_map(|name| cudart_named(name)),
+            archs: None,
+            gpus: None,
+        }
     }
 }
 
@@ -92,13 +106,30 @@ pub fn seal(file: &Path, observed: &Observed) -> Result<Sealed, String> {
     Ok(sealed)
 }
 
+/// The version in a soname, `libcudart.so.13` or `libcudart.so.11.0`.
+pub(crate) fn cudart_named(soname: &str) -> Option<CudaVersion> {
+    let number = soname.strip_prefix("libcudart.so.")?;
+    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
+    Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
+}
+
 /// The manifest as the linked file shows it.
 fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     manifest.sealed = true;
     if observed.archs.is_some() {
         manifest.observed.clone_from(&observed.archs);
     }
-    let Some(cudnn) = &mut manifest.cudnn else { return manifest };
+    cudnn(&mut manifest, observed);
+    cudart(&mut manifest, observed);
+    if let Some(rows) = &observed.gpus {
+        manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Gpu { .. }));
+        manifest.requires.extend(rows.iter().cloned());
+    }
+    manifest
+}
+
+fn cudnn(manifest: &mut Manifest, observed: &Observed) {
+    let Some(cudnn) = &mut manifest.cudnn else { return };
     cudnn.linkage = match (cudnn.linkage, observed.cudnn) {
         // Declared to be loaded by name, it leaves no trace that must be found.
         (declared, Linkage::Unknown) | (declared @ Linkage::Dlopened, Linkage::None) => declared,
@@ -114,7 +145,39 @@ fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
             *linkage = seen;
         }
     }
-    manifest
+}
+
+/// cudart asks for a driver of its own major, however it got into the file. One that is opened by name may be of any.
+fn cudart(manifest: &mut Manifest, observed: &Observed) {
+    if observed.cudart == Linkage::Unknown {
+        return;
+    }
+    let toolkit = manifest.toolkit.map(CudaVersion::from);
+    let (version, speaks_for) = match (observed.cudart, observed.cudart_named) {
+        (Linkage::Linked, Some(named)) => {
+            let own = toolkit.filter(|toolkit| toolkit.major == named.major);
+            (own, own.or(Some(named)))
+        }
+        // What nvcc links without being told otherwise.
+        (Linkage::Static, _) => (toolkit, toolkit),
+        _ => (None, None),
+    };
+    manifest.cudart = Some(Cudart { linkage: observed.cudart, version });
+    manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Driver { .. }));
+    let Some(cudart) = speaks_for else { return };
+    let floor = tables::cudart_floor(cudart);
+    let row = Requirement::Driver {
+        cuda: floor.cuda,
+        release: floor.release.unwrap_or(DriverRelease::new(0, 0, 0)),
+        because: match version {
+            Some(version) => format!("libcudart {version}"),
+            None if cudart.minor == 0 => format!("libcudart {}", cudart.major),
+            None => format!("libcudart {cudart}"),
+        },
+    };
+    // Before the rows of GPUs, as MANIFEST.md numbers them.
+    let at = manifest.requires.iter().position(|requirement| matches!(requirement, Requirement::Gpu { .. }));
+    manifest.requires.insert(at.unwrap_or(manifest.requires.len()), row);
 }
 
 /// A file that is removed where it has not become something else.

@@ -95,11 +95,49 @@ codes! {
         "The toolkit cannot make machine code for the arch, but its PTX would be compiled by the driver at the first start: \
          slow to start, and only on drivers that know this PTX.\n\
          What to do: build with a toolkit that makes the arch, or accept it with [allow].";
+    128 ArchMissing Error
+        "kernels of this package lack an architecture that the policy asks for"
+        "[gpu] archs in cudaguard.toml says what the package's own kernels must be, and the linked file holds own kernels \
+         that are not: an arch was left out of nvcc's flags, the build script follows another variable, CUDA_COMPUTE_CAP=90 \
+         became sm_90a alone, or an object from an earlier build was linked in. On such a GPU the first launch of that kernel \
+         fails with `no kernel image is available`.\n\
+         What to do: compile the named sources for every arch in [gpu] archs and delete stale objects; where a file is meant \
+         for fewer, say so in [allow].";
+    129 ArchSurplus Warning
+        "kernels of this package are built for an architecture that the policy does not ask for"
+        "[gpu] archs says what the package's own kernels must be, and the linked file holds code for more: larger files, \
+         longer builds, and an arch that nobody tests. Most often NVCC_APPEND_FLAGS, a default or a stale object brings it.\n\
+         What to do: take the arch out of nvcc's flags, or add it to [gpu] archs.";
+    130 FleetUnserved Error
+        "a GPU of the fleet is not served"
+        "[gpu] fleet names GPUs that the whole program must run on, and no kernel in the linked file has code for one of them: \
+         neither machine code of its generation nor PTX that its driver could compile. The program would fail there with `no \
+         kernel image is available`.\n\
+         What to do: add the arch (or PTX of an older one) to what nvcc compiles, or take the GPU out of [gpu] fleet.";
+    131 FleetPartial Warning
+        "a GPU is served by some kernels only"
+        "Code is loaded by container, one for each source: where some containers serve a GPU and others have nothing for it, \
+         the program runs there until it launches a kernel of the others. Libraries that choose such kernels at run time do \
+         this on purpose (sm_90a variants); otherwise a source was compiled with other flags, or an object is stale.\n\
+         What to do: compile the named sources for the arch as well; where the program chooses at run time, say so in \
+         [allow].";
+    134 BuildMachinePath Warning
+        "a runtime path leads into a folder of the building machine"
+        "RPATH and RUNPATH tell the loader where to look, before the system's own folders. A folder of the machine that built \
+         the file (a home, /tmp, cargo's target folder) is not there, or holds something else, on the machine that runs it.\n\
+         What to do: take the -rpath out of the build script or of RUSTFLAGS; name folders beside the program by $ORIGIN.";
     140 Unguarded Warning
         "a target could not be guarded"
         "The guard needs ELF, a C compiler for the target and a program that starts through the C library. What was built here \
          lacks one of them, so the file carries no manifest and will start anywhere.\n\
          What to do: see the reason in the message; the build itself is not affected.";
+    142 NotAsRecorded Error
+        "the linked file needs another library than was recorded"
+        "What was found before compiling and what the linker put into the file do not agree: a libcudart or libcudnn of \
+         another major than the toolkit's or the headers', or a cuDNN linked in another way than [cudnn] linkage says. The \
+         program mixes releases, and what the manifest asks of a machine would be wrong.\n\
+         What to do: make the build script link the libraries of the toolkit in use (CUDA_HOME, CUDNN_PATH and \
+         LIBRARY_PATH of one release), or correct [cudnn] linkage.";
     201 CudnnOtherMajor Error
         "the cuDNN found is of another major"
         "cuDNN promises nothing across majors: functions are missing or mean something else.\n\

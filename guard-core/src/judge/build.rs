@@ -26,15 +26,27 @@ pub fn judge(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     host_compiler(toolchain, &mut findings);
     stubs(toolchain, &mut findings);
     if policy.cudnn_linkage != Some(Linkage::None) {
-        cudnn(policy, toolchain, &mut findings);
+        cudnn(policy, toolchain, false, &mut findings);
     }
     archs(policy, toolchain, &mut findings);
     findings.sort_by_key(|finding| finding.code);
     findings
 }
 
+/// What [`judge`] took for an info, since nothing said that the build is about that cuDNN, as it weighs once the linked
+/// file is known to need it.
+pub fn linked_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    if policy.cudnn_linkage != Some(Linkage::None) {
+        cudnn(policy, toolchain, false, &mut before);
+        cudnn(policy, toolchain, true, &mut after);
+    }
+    after.retain(|finding| !before.contains(finding));
+    after
+}
+
 /// Facts below a message: one a line, names in one column.
-fn facts<'a>(message: &str, facts: impl IntoIterator<Item = (&'a str, String)>) -> String {
+pub(super) fn facts<'a>(message: &str, facts: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let facts: Vec<_> = facts.into_iter().filter(|(_, fact)| !fact.is_empty()).collect();
     let width = facts.iter().map(|(name, _)| name.chars().count() + 1).max().unwrap_or_default();
     facts.iter().fold(message.to_owned(), |text, (name, fact)| format!("{text}\n{:<width$} {fact}", format!("{name}:")))
@@ -103,7 +115,7 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
     }
 }
 
-fn in_file(policy: &Policy) -> String {
+pub(super) fn in_file(policy: &Policy) -> String {
     policy.path.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default()
 }
 
@@ -316,7 +328,7 @@ fn stubs(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     }
 }
 
-fn cudnn(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
+fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Vec<Finding>) {
     let headers = toolchain.cudnn_headers_used();
     let library = toolchain.cudnn_library_used();
     let version = headers.and_then(|headers| headers.version);
@@ -353,8 +365,9 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         }
     }
 
-    // Whether this build is about cuDNN at all: by a variable or by the policy.
-    let meant = policy.cudnn.is_some()
+    // Whether this build is about cuDNN at all: by the linked file, a variable or the policy.
+    let meant = linked
+        || policy.cudnn.is_some()
         || policy.cudnn_linkage.is_some_and(|linkage| linkage != Linkage::Unknown)
         || [&why_headers, &why_library].iter().any(|reason| reason.ends_with(" names it"));
     let weigh = |finding: Finding| if meant { finding } else { finding.weighing(Severity::Info) };
@@ -529,7 +542,7 @@ fn other_cuda(
     })
 }
 
-fn names<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
+pub(super) fn names<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
     targets.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,5 +1,7 @@
-//! The two judges: pure functions of facts. No file, environment, process or clock in here.
+//! The judges: pure functions of facts. No file, environment, process or clock in here.
 
 pub mod build;
+#[cfg(feature = "command")]
+pub mod linked;
 #[cfg(feature = "command")]
 pub mod run;

@@ -57,6 +57,17 @@ pub struct Cover {
     pub service: Service,
 }
 
+/// Containers that are built alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// What for, sorted.
+    pub targets: Vec<Target>,
+    /// Whether that is all; else something in there cannot be read, or is shared in a way that no file tells.
+    pub whole: bool,
+    /// Their numbers in [`Kernels::containers`].
+    pub containers: Vec<usize>,
+}
+
 /// One thing that a GPU may use, with what the driver's floor depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Code {
@@ -236,6 +247,19 @@ fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
 }
 
 impl Unit {
+    fn targets(&self) -> Vec<Target> {
+        let mut targets: Vec<Target> = self.codes.iter().filter_map(target_of).collect();
+        if let Some((first, others)) = self.inputs.split_first() {
+            let ptx = first.iter().filter_map(target_of).filter(|target| matches!(target, Target::Ptx(_)));
+            targets.extend(ptx.filter(|target| {
+                others.iter().all(|codes| codes.iter().filter_map(target_of).any(|other| other == *target))
+            }));
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    }
+
     fn for_gpu(&self, cc: (u8, u8)) -> Found {
         let cubin = best(&self.codes, cc, false);
         if let Found::Run { .. } = cubin {
@@ -338,19 +362,24 @@ impl Kernels {
         ccs.into_iter().map(|cc| Cover { cc, service: self.service(cc) }).collect()
     }
 
+    /// The containers that hold kernels, in groups that are built alike, each with what it is built for. Images of the
+    /// same kernels that stand alone are one group, and so is what a device linker made, with the PTX that all of its
+    /// inputs have.
+    pub fn groups(&self) -> Vec<Group> {
+        let containers =
+            |unit: u32| (0..self.containers.len()).filter(move |at| self.units.of.get(*at) == Some(&Some(unit)));
+        let group = |(unit, number): (&Unit, u32)| Group {
+            targets: unit.targets(),
+            whole: !unit.codes.contains(&Code::Unknown) && !(unit.shared && !unit.inputs.is_empty()),
+            containers: containers(number).collect(),
+        };
+        self.units.distinct.iter().zip(0u32..).map(group).collect()
+    }
+
     /// What the file is built for, sorted: the code that counts, so that of a device link its results and the PTX that
     /// all its inputs have.
     pub fn targets(&self) -> Vec<Target> {
-        let mut targets = Vec::new();
-        for unit in &self.units.distinct {
-            targets.extend(unit.codes.iter().filter_map(target_of));
-            if let Some((first, others)) = unit.inputs.split_first() {
-                let ptx = first.iter().filter_map(target_of).filter(|target| matches!(target, Target::Ptx(_)));
-                targets.extend(ptx.filter(|target| {
-                    others.iter().all(|codes| codes.iter().filter_map(target_of).any(|other| other == *target))
-                }));
-            }
-        }
+        let mut targets: Vec<Target> = self.units.distinct.iter().flat_map(Unit::targets).collect();
         targets.sort_unstable();
         targets.dedup();
         targets

@@ -23,7 +23,7 @@ use std::path::Path;
 use crate::arch::{Arch, Target};
 use crate::json::{self, Value};
 
-pub use cover::{By, Cover, Service};
+pub use cover::{By, Cover, Group, Service};
 pub use fatbin::Compression;
 
 /// The GPU code of one file.
@@ -314,4 +314,4 @@ impl Kernels {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

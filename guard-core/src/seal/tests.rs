@@ -13,6 +13,7 @@ fn manifest(linkage: Linkage) -> Manifest {
         profile: "release".to_owned(),
         toolkit: None,
         cudnn: Some(Cudnn { version, linkage }),
+        cudart: None,
         declared: Vec::new(),
         observed: None,
         host_compiler: None,
@@ -75,4 +76,100 @@ fn archs_are_written_where_somebody_looked() {
     let mut plain = manifest(Linkage::Unknown);
     (plain.cudnn, plain.requires) = (None, Vec::new());
     assert_eq!(truth(plain.clone(), &Observed::default()), Manifest { sealed: true, ..plain });
+}
+
+#[test]
+fn cudart_asks_for_a_driver() {
+    let plain = Manifest {
+        cudnn: None,
+        requires: Vec::new(),
+        toolkit: Some(Version::new(13, 0, 88)),
+        ..manifest(Linkage::Unknown)
+    };
+    let rows = |manifest: &Manifest| {
+        manifest.requires.iter().map(|row| row.to_json().to_string()).collect::<Vec<_>>().join("\n")
+    };
+    let sealed = |cudart: Linkage, soname: &str, toolkit: Option<Version>| {
+        let seen = Observed { cudart, cudart_named: cudart_named(soname), ..Observed::default() };
+        let truth = truth(Manifest { toolkit, ..plain.clone() }, &seen);
+        assert_eq!(super::truth(truth.clone(), &seen), truth, "twice is once");
+        let fact = truth.to_json().to_string();
+        let fact =
+            fact.split("\"cudart\":").nth(1).and_then(|rest| rest.split(",\"archs\"").next()).unwrap_or_default();
+        (fact.to_owned(), rows(&truth))
+    };
+    let thirteen = Some(Version::new(13, 0, 88));
+    let row = |cuda: &str, release: &str, because: &str| {
+        format!(r#"{{"kind":"driver","cuda":"{cuda}","release":"{release}","because":"{because}"}}"#)
+    };
+    assert_eq!(
+        sealed(Linkage::Static, "", thirteen),
+        (r#"{"linkage":"static","version":"13.0"}"#.into(), row("13.0", "580.65.06", "libcudart 13.0"))
+    );
+    assert_eq!(
+        sealed(Linkage::Linked, "libcudart.so.12", thirteen),
+        (r#"{"linkage":"linked"}"#.into(), row("12.0", "525.60.13", "libcudart 12"))
+    );
+    assert_eq!(sealed(Linkage::Linked, "libcudart.so.10.2", None).1, row("10.2", "440.33", "libcudart 10.2"));
+    // Nobody knows what such a cudart will want, but there is no reason to invent it.
+    assert_eq!(
+        sealed(Linkage::Linked, "libcudart.so.17", None).1,
+        r#"{"kind":"driver","cuda":"17.0","because":"libcudart 17"}"#
+    );
+    assert_eq!(sealed(Linkage::Static, "", None), (r#"{"linkage":"static"}"#.into(), String::new()));
+    for linkage in [Linkage::None, Linkage::Dlopened] {
+        let (fact, rows) = sealed(linkage, "", thirteen);
+        assert_eq!((fact, rows.as_str()), (format!(r#"{{"linkage":"{}"}}"#, linkage.name().unwrap()), ""));
+    }
+}
+
+#[test]
+fn rows_of_older_seals_are_replaced() {
+    let kernels = |archs: &[u32]| {
+        let entries: Vec<_> = archs.iter().map(|arch| crate::kernels::tests::sm(*arch)).collect();
+        crate::kernels::tests::plain(&[crate::kernels::tests::writer::fatbin(&entries)])
+    };
+    let seen = |archs: &[u32]| Observed {
+        cudart: Linkage::Static,
+        gpus: Some(kernels(archs).requirements()),
+        ..Observed::default()
+    };
+    let unsealed = Manifest { toolkit: Some(Version::new(13, 0, 88)), ..manifest(Linkage::Linked) };
+    let first = truth(unsealed.clone(), &seen(&[80, 90, 100]));
+    assert_eq!(truth(first, &seen(&[90])), truth(unsealed.clone(), &seen(&[90])));
+    let last = truth(unsealed, &seen(&[]));
+    assert!(!last.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. })));
+}
+
+/// Every arch that a toolkit makes, in every kind: the rows and the text of what a host must have still fit.
+#[test]
+fn what_every_arch_asks_for_fits() {
+    let toolkit = Version::new(13, 5, 0);
+    let entries: Vec<_> = crate::tables::expand_all(toolkit)
+        .into_iter()
+        .map(|target| match target {
+            Target::Cubin(arch) => crate::kernels::tests::sm(arch.number.into()),
+            Target::Ptx(arch) => crate::kernels::tests::compute(arch.number.into(), (9, 5)),
+        })
+        .collect();
+    let kernels = crate::kernels::tests::plain(&[crate::kernels::tests::writer::fatbin(&entries)]);
+    let seen = Observed {
+        cudart: Linkage::Static,
+        cudnn: Linkage::Linked,
+        archs: Some(kernels.targets()),
+        gpus: Some(kernels.requirements()),
+        ..Observed::default()
+    };
+    let sealed = truth(Manifest { toolkit: Some(toolkit), ..manifest(Linkage::Unknown) }, &seen);
+    assert!(sealed.requires.iter().filter(|row| matches!(row, Requirement::Gpu { .. })).count() > 10);
+    let note = note::encode(&sealed).unwrap();
+    assert_eq!(note::decode(&note[..]).unwrap().manifest, sealed);
+    // A release that no field holds is an error that names it.
+    let row = Requirement::Driver {
+        cuda: CudaVersion::new(13, 0),
+        release: DriverRelease::new(580, 300, 1),
+        because: String::new(),
+    };
+    let error = note::encode(&Manifest { requires: vec![row], ..sealed }).unwrap_err();
+    assert!(error.contains("driver 580.300.01"), "{error}");
 }

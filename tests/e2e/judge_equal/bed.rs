@@ -232,6 +232,7 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         profile: "release".to_owned(),
         toolkit: None,
         cudnn: None,
+        cudart: None,
         declared: Vec::new(),
         observed: None,
         host_compiler: None,

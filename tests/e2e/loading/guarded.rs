@@ -35,6 +35,7 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         profile: "release".to_owned(),
         toolkit: Some(Version::new(13, 0, 0)),
         cudnn: Some(Cudnn { version: built, linkage }),
+        cudart: None,
         declared: Vec::new(),
         observed: None,
         host_compiler: None,

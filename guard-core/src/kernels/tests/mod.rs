@@ -1,4 +1,4 @@
-mod writer;
+pub(crate) mod writer;
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -14,11 +14,11 @@ fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {
 }
 
 /// A cubin with a kernel.
-fn sm(arch: u32) -> Vec<u8> {
+pub(crate) fn sm(arch: u32) -> Vec<u8> {
     writer::entry(&image(2, arch, 0, cubin(arch, 7, &["k"])))
 }
 
-fn compute(arch: u32, isa: (u16, u16)) -> Vec<u8> {
+pub(crate) fn compute(arch: u32, isa: (u16, u16)) -> Vec<u8> {
     let text = writer::ptx("8.5", "sm_80", "k").into_bytes();
     writer::entry(&Image { version: isa, ..image(1, arch, 0, text) })
 }
@@ -31,7 +31,7 @@ fn by(kernels: &Kernels, cc: (u8, u8)) -> By {
     kernels.service(cc).by
 }
 
-fn plain(containers: &[Vec<u8>]) -> Kernels {
+pub(crate) fn plain(containers: &[Vec<u8>]) -> Kernels {
     let section = containers.concat();
     read_bytes(&program(&[data(".nv_fatbin", false, &section)])).unwrap()
 }

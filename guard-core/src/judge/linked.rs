@@ -1,0 +1,439 @@
+//! (policy, manifest, linked file) → findings: whether what came out is what was declared.
+//!
+//! Kernels of other packages and of NVIDIA's static libraries are no business of `[gpu] archs`: only containers that are
+//! known to be the package's own are held against it. The whole file is held against `[gpu] fleet`.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::arch::Target;
+use crate::finding::{Code, Finding, Severity};
+use crate::kernels::{By, Container, Group, Kernels};
+use crate::manifest::{Linkage, Manifest};
+use crate::policy::Policy;
+use crate::seal::cudart_named;
+use crate::tables::Cc;
+use crate::version::CudaVersion;
+
+use super::build::{facts, in_file, names};
+
+/// What was seen in a linked file.
+#[derive(Clone, Copy, Debug)]
+pub struct Linked<'a> {
+    /// What people call it: the name of the program or library.
+    pub name: &'a str,
+    /// Whether it is for others to run: paths of the building machine are the very point of a dev build.
+    pub release: bool,
+    /// Its GPU code.
+    pub kernels: &'a Kernels,
+    /// For each container whether it is known to be of the package's own sources; empty where nobody has looked.
+    pub own: &'a [bool],
+    /// `DT_NEEDED`.
+    pub needed: &'a [String],
+    /// How it reaches cudart.
+    pub cudart: Linkage,
+    /// How it reaches cuDNN.
+    pub cudnn: Linkage,
+    /// `DT_RPATH`, as written.
+    pub rpath: Option<&'a str>,
+    /// `DT_RUNPATH`, as written.
+    pub runpath: Option<&'a str>,
+    /// Folders that only the building machine has, each with what it is: `cargo's target folder`.
+    pub folders: &'a [(PathBuf, &'a str)],
+}
+
+/// What is wrong with the file under this policy. `manifest` is what was recorded before it was linked. Severities are the
+/// codes' own, or as said there; the policy's `[build]` and `[allow]` are applied after.
+pub fn judge(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    runtime_paths(linked, &mut findings);
+    if linked.kernels.any() {
+        let groups = linked.kernels.groups();
+        archs(policy, manifest, linked, &groups, &mut findings);
+        fleet(policy, linked, &mut findings);
+        ptx(policy, manifest, linked, &groups, &mut findings);
+    }
+    cudart(manifest, linked, &mut findings);
+    cudnn(policy, manifest, linked, &mut findings);
+    findings.sort_by_key(|finding| finding.code);
+    findings
+}
+
+/// How many names a line holds: what lies beyond is counted.
+const NAMED: usize = 6;
+
+/// What a container is called: its source or object, else where it stands.
+fn called(kernels: &Kernels, container: &Container) -> String {
+    match &container.origin {
+        Some(origin) => origin.clone(),
+        None => match kernels.section(container) {
+            "" => format!("the one at {:#x}", container.offset),
+            section => format!("one at {:#x} in {section}", container.offset),
+        },
+    }
+}
+
+fn listed(mut all: Vec<String>) -> String {
+    let mut seen = std::collections::BTreeSet::new();
+    all.retain(|name| seen.insert(name.clone()));
+    let more = all.len().saturating_sub(NAMED);
+    all.truncate(NAMED);
+    let text = all.join(", ");
+    if more == 0 { text } else { format!("{text} and {more} more") }
+}
+
+fn containers(number: usize) -> String {
+    format!("{number} container{} of kernels", if number == 1 { "" } else { "s" })
+}
+
+/// A group's containers that are the package's own.
+fn own<'a>(linked: &'a Linked<'_>, group: &'a Group) -> impl Iterator<Item = &'a Container> {
+    let is_own = |at: &&usize| linked.own.get(**at).copied().unwrap_or(false);
+    group.containers.iter().filter(is_own).filter_map(|at| linked.kernels.containers().get(*at))
+}
+
+/// The archs that the package's own kernels must be; none where the policy names none, or in words that this toolkit
+/// does not tell.
+fn demanded(policy: &Policy, manifest: &Manifest) -> Vec<Target> {
+    let mut demanded = match manifest.toolkit {
+        Some(toolkit) => policy.archs_by(toolkit),
+        None if policy.arch_words.is_empty() => policy.archs.clone(),
+        None => Vec::new(),
+    };
+    demanded.sort_unstable();
+    demanded.dedup();
+    demanded
+}
+
+fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
+    let demanded = demanded(policy, manifest);
+    if demanded.is_empty() {
+        return;
+    }
+    let required = || ("declared", format!("{} ([gpu] archs{})", names(&demanded), in_file(policy)));
+    for group in groups {
+        let mine: Vec<String> = own(linked, group).map(|container| called(linked.kernels, container)).collect();
+        if mine.is_empty() {
+            continue;
+        }
+        let found = || ("found", if group.targets.is_empty() { "nothing".to_owned() } else { names(&group.targets) });
+        let subject = listed(mine);
+        let missing: Vec<&Target> = demanded.iter().filter(|target| !group.targets.contains(target)).collect();
+        if !missing.is_empty() && group.whole {
+            findings.push(Finding::new(
+                Code::ArchMissing,
+                linked.name,
+                facts(
+                    &format!(
+                        "kernels of this package in {} are not built for {}, which the policy asks for.",
+                        linked.name,
+                        names(missing)
+                    ),
+                    [("kernels", subject.clone()), found(), required()],
+                ),
+                "compile them for every arch in [gpu] archs and delete objects of earlier builds; where fewer are meant, \
+                 allow it with a reason",
+            ));
+        }
+        // `-arch=sm_80` brings PTX of the same arch along, in the spelling that everyone uses.
+        let along = |target: &Target| {
+            matches!(target, Target::Ptx(_)) && demanded.iter().any(|other| other.arch() == target.arch())
+        };
+        let surplus: Vec<&Target> =
+            group.targets.iter().filter(|target| !demanded.contains(target) && !along(target)).collect();
+        if !surplus.is_empty() {
+            findings.push(Finding::new(
+                Code::ArchSurplus,
+                linked.name,
+                facts(
+                    &format!(
+                        "kernels of this package in {} are built for {}, which the policy does not ask for.",
+                        linked.name,
+                        names(surplus)
+                    ),
+                    [("kernels", subject), found(), required()],
+                ),
+                "see what adds it: nvcc's flags in the build script, NVCC_APPEND_FLAGS, NVCC_PREPEND_FLAGS, or an object \
+                 of an earlier build; or add it to [gpu] archs",
+            ));
+        }
+    }
+}
+
+/// GPUs by the words of the policy, `T4 (7.5)`.
+fn gpus(gpus: &[(&str, Cc)]) -> String {
+    let one = |(name, (major, minor)): &(&str, Cc)| {
+        let cc = format!("{major}.{minor}");
+        if *name == cc { cc } else { format!("{name} ({cc})") }
+    };
+    listed(gpus.iter().map(one).collect())
+}
+
+fn fleet(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    let kernels = linked.kernels;
+    let built = || names(&kernels.targets());
+    let named = policy.fleet_ccs();
+    let by =
+        |by: By| -> Vec<(&str, Cc)> { named.iter().copied().filter(|(_, cc)| kernels.service(*cc).by == by).collect() };
+    let asked = || ("fleet", format!("{} ([gpu] fleet{})", gpus(&named), in_file(policy)));
+    let unserved = by(By::Nothing);
+    if !unserved.is_empty() {
+        let text = gpus(&unserved);
+        findings.push(Finding::new(
+            Code::FleetUnserved,
+            linked.name,
+            facts(
+                &format!("{} has no code for {text}, on which it must run.", linked.name),
+                [("built for", built()), asked()],
+            ),
+            format!("let nvcc make {}, or take {text} out of [gpu] fleet", cures(&unserved)),
+        ));
+    }
+    if named.is_empty() {
+        partial_without_fleet(policy, linked, findings);
+        return;
+    }
+    // Those that leave out the same containers are told together.
+    let mut told: Vec<(Vec<u64>, Vec<(&str, Cc)>)> = Vec::new();
+    for (name, cc) in by(By::Partial) {
+        let lacking: Vec<u64> = kernels.without(cc).map(|container| container.offset).collect();
+        match told.iter_mut().find(|(other, _)| *other == lacking) {
+            Some((_, gpus)) => gpus.push((name, cc)),
+            None => told.push((lacking, vec![(name, cc)])),
+        }
+    }
+    for (lacking, partial) in told {
+        let Some((_, cc)) = partial.first() else { continue };
+        let mut finding = Finding::new(
+            Code::FleetPartial,
+            linked.name,
+            facts(
+                &format!(
+                    "{} runs on {} only in part: {} nothing for it.",
+                    linked.name,
+                    gpus(&partial),
+                    have(lacking.len())
+                ),
+                [("without", without(kernels, *cc)), ("built for", built()), asked()],
+            ),
+            format!(
+                "compile them for {} as well; where the program chooses such kernels at run time, allow it with a reason",
+                cures(&partial)
+            ),
+        );
+        if policy.partial_refuse {
+            // It would refuse to start there.
+            finding.severity = Severity::Error;
+        }
+        findings.push(finding);
+    }
+}
+
+fn have(number: usize) -> String {
+    format!("{} {}", containers(number), if number == 1 { "has" } else { "have" })
+}
+
+fn without(kernels: &Kernels, cc: Cc) -> String {
+    listed(kernels.without(cc).map(|container| called(kernels, container)).collect())
+}
+
+/// The machine code that serves these GPUs: `sm_75`.
+fn cures(gpus: &[(&str, Cc)]) -> String {
+    let mut ccs: Vec<Cc> = gpus.iter().map(|(_, cc)| *cc).collect();
+    ccs.sort_unstable();
+    ccs.dedup();
+    listed(ccs.iter().map(|(major, minor)| format!("sm_{major}{minor}")).collect())
+}
+
+/// Nobody has said what it must run on. That code for a GPU is there in some containers and not in others is worth a
+/// word, and no more: libraries do so on purpose.
+fn partial_without_fleet(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    let kernels = linked.kernels;
+    let mut ccs: Vec<Cc> = kernels.targets().iter().map(|target| target.arch().cc()).collect();
+    ccs.sort_unstable();
+    ccs.dedup();
+    ccs.retain(|cc| kernels.service(*cc).by == By::Partial);
+    let Some(first) = ccs.first() else { return };
+    let list = listed(ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect());
+    let finding = Finding::new(
+        Code::FleetPartial,
+        linked.name,
+        facts(
+            &format!("{} runs on GPUs of {list} only in part.", linked.name),
+            [
+                ("without", format!("{} (for {}.{})", without(kernels, *first), first.0, first.1)),
+                ("built for", names(&kernels.targets())),
+            ],
+        ),
+        "`inspect` shows all of it; name in [gpu] fleet what it must run on, and it is held against that",
+    );
+    findings.push(if policy.partial_refuse {
+        finding.weighing(Severity::Warning)
+    } else {
+        finding.weighing(Severity::Info)
+    });
+}
+
+/// A compute capability that is newer than every arch there can be a name for.
+const LATER: Cc = (99, 0);
+
+fn ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
+    let mut declared = demanded(policy, manifest);
+    if declared.is_empty() {
+        declared.clone_from(&manifest.declared);
+    }
+    let Some(newest) = declared.iter().map(|target| target.arch()).max() else { return };
+    let serves = |group: &&Group| {
+        !group.whole || group.targets.iter().any(|target| target.serves(LATER) == crate::arch::Serves::Yes)
+    };
+    let known = groups.iter().any(|group| own(linked, group).next().is_some());
+    let mut judged = groups.iter().filter(|group| !known || own(linked, group).next().is_some());
+    if judged.any(|group| serves(&group)) {
+        return;
+    }
+    findings.push(Finding::new(
+        Code::NoPtx,
+        linked.name,
+        facts(
+            &format!("{} holds no PTX that GPUs newer than those it is built for could run.", linked.name),
+            [("built for", names(&linked.kernels.targets())), ("declared", names(&declared))],
+        ),
+        format!("add compute_{} to the archs; where that is not wanted, allow it with a reason", newest.number),
+    ));
+}
+
+/// Folders of a runtime path; an empty one means the folder in which the program is started.
+fn entries<'a>(linked: &Linked<'a>) -> impl Iterator<Item = (&'static str, &'a str)> {
+    let of = |name: &'static str, list: Option<&'a str>| {
+        list.filter(|list| !list.is_empty())
+            .into_iter()
+            .flat_map(|list| list.split(':'))
+            .map(move |entry| (name, entry))
+    };
+    of("RPATH", linked.rpath).chain(of("RUNPATH", linked.runpath))
+}
+
+fn runtime_paths(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    for (kind, entry) in entries(linked) {
+        let path = Path::new(entry);
+        if path.is_absolute() && path.components().any(|part| part == Component::Normal("stubs".as_ref())) {
+            findings.push(Finding::new(
+                Code::StubInRuntimePath,
+                linked.name,
+                facts(
+                    &format!("the {kind} of {} makes it load the toolkit's empty stub libraries.", linked.name),
+                    [("folder", entry.to_owned())],
+                ),
+                "take the stubs folder out of -rpath: the linker needs it in -L only",
+            ));
+        } else if let Some(what) = building(linked, path).filter(|_| linked.release) {
+            findings.push(Finding::new(
+                Code::BuildMachinePath,
+                linked.name,
+                facts(
+                    &format!("the {kind} of {} leads into {what}.", linked.name),
+                    [("folder", entry.to_owned())],
+                ),
+                "take that -rpath out of the build script or RUSTFLAGS, or name the folder from the program's own by $ORIGIN",
+            ));
+        }
+    }
+}
+
+/// What of the building machine a folder is; `None` where any machine may have it.
+fn building<'a>(linked: &Linked<'a>, path: &Path) -> Option<&'a str> {
+    if !path.is_absolute() {
+        return None;
+    }
+    let known = linked.folders.iter().find(|(folder, _)| folder.parent().is_some() && path.starts_with(folder));
+    let scratch = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| path.starts_with(folder));
+    known
+        .map(|(_, what)| *what)
+        .or_else(|| scratch.then_some("a scratch folder"))
+        .or_else(|| (path.starts_with("/home") || path.starts_with("/root")).then_some("somebody's home"))
+}
+
+fn cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    if linked.cudart != Linkage::Linked {
+        return;
+    }
+    let Some(toolkit) = manifest.toolkit.map(CudaVersion::from) else { return };
+    let Some((soname, needs)) = linked.needed.iter().find_map(|name| Some((name, cudart_named(name)?))) else { return };
+    if needs.major == toolkit.major {
+        return;
+    }
+    let finding = Finding::new(
+        Code::NotAsRecorded,
+        linked.name,
+        facts(
+            &format!("{} is built with CUDA {toolkit}, and linked to {soname}.", linked.name),
+            [("needs", soname.clone()), ("built with", format!("CUDA {toolkit}"))],
+        ),
+        format!("link the libcudart of CUDA {}: see -L in the build script, and LIBRARY_PATH", toolkit.major),
+    );
+    // Without a kernel nothing of the toolkit's need be in it.
+    findings.push(if linked.kernels.any() { finding } else { finding.weighing(Severity::Warning) });
+}
+
+fn cudnn(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    let in_words = |linkage: Linkage| match linkage {
+        Linkage::Linked => "linked to libcudnn",
+        Linkage::Static => "with cuDNN inside",
+        Linkage::Dlopened => "loads cuDNN by name at run time",
+        Linkage::None => "without any use of cuDNN",
+        Linkage::Unknown => "",
+    };
+    let declared = policy.cudnn_linkage.unwrap_or_default();
+    let contradicts = match (declared, linked.cudnn) {
+        (Linkage::Unknown, _) | (_, Linkage::Unknown) => false,
+        // Opened by name it leaves no trace that must be found, and the names of functions alone do not open it.
+        (Linkage::Dlopened, Linkage::None) | (Linkage::None, Linkage::Dlopened) => false,
+        (declared, seen) => declared != seen,
+    };
+    let soname = linked.needed.iter().find(|name| name.starts_with("libcudnn.so"));
+    let needs = || ("needs", soname.cloned().unwrap_or_default());
+    if contradicts {
+        let finding = Finding::new(
+            Code::NotAsRecorded,
+            linked.name,
+            facts(
+                &format!("the policy declares another cuDNN linkage than {} has.", linked.name),
+                [
+                    (
+                        "declared",
+                        format!(
+                            "{} ([cudnn] linkage = \"{}\"{})",
+                            in_words(declared),
+                            declared.name().unwrap_or_default(),
+                            in_file(policy)
+                        ),
+                    ),
+                    ("found", in_words(linked.cudnn).to_owned()),
+                    needs(),
+                ],
+            ),
+            "correct [cudnn] linkage, or what the build script links",
+        );
+        // One that is not used asks for nothing.
+        findings.push(if linked.cudnn == Linkage::None { finding.weighing(Severity::Warning) } else { finding });
+        return;
+    }
+    let Some((soname, recorded)) = soname.zip(manifest.cudnn.as_ref()) else { return };
+    let major = soname.strip_prefix("libcudnn.so.").and_then(|number| number.split('.').next()?.parse::<u32>().ok());
+    if major.is_some_and(|major| major != recorded.version.major) {
+        findings.push(Finding::new(
+            Code::NotAsRecorded,
+            linked.name,
+            facts(
+                &format!(
+                    "the headers found are of cuDNN {}, and {} is linked to {soname}.",
+                    recorded.version, linked.name
+                ),
+                [needs(), ("recorded", format!("cuDNN {}, by its headers", recorded.version))],
+            ),
+            "make headers and library come from one package: set CUDNN_PATH to its root",
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::kernels::tests::{compute, plain, sm, writer::fatbin};
+use crate::manifest::{Component as Package, Cudnn};
+use crate::policy::Policy;
+use crate::toolchain::Toolchain;
+use crate::version::Version;
+
+fn policy(text: &str) -> Policy {
+    Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "demo").unwrap()
+}
+
+fn manifest() -> Manifest {
+    let component = Package { name: "demo".to_owned(), version: "0.1.0".to_owned() };
+    let made =
+        Manifest::of(component, "x86_64-unknown-linux-gnu", "release", &Policy::default(), &Toolchain::default());
+    Manifest { toolkit: Some(Version::new(13, 0, 88)), ..made }
+}
+
+fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
+    Linked {
+        name: "demo",
+        release: true,
+        kernels,
+        own,
+        needed: &[],
+        cudart: Linkage::Static,
+        cudnn: Linkage::None,
+        rpath: None,
+        runpath: None,
+        folders: &[],
+    }
+}
+
+fn said(findings: &[Finding]) -> Vec<String> {
+    let line = |finding: &Finding| finding.render().lines().next().unwrap_or_default().to_owned();
+    findings.iter().map(line).collect()
+}
+
+#[test]
+fn own_kernels_are_held_against_the_archs() {
+    let archs = policy("[gpu]\narchs = [\"sm_80\", \"sm_90\", \"compute_90\"]\n");
+    let right = [fatbin(&[sm(80), sm(90), compute(90, (9, 0))])];
+    assert_eq!(judge(&archs, &manifest(), &linked(&plain(&right), &[true])), []);
+    let kernels = plain(&[right[0].clone(), fatbin(&[sm(75), sm(80), compute(90, (9, 0))])]);
+    assert_eq!(
+        said(&judge(&archs, &manifest(), &linked(&kernels, &[true, true]))),
+        [
+            "error[CG128]: kernels of this package in demo are not built for sm_90, which the policy asks for.",
+            "warning[CG129]: kernels of this package in demo are built for sm_75, which the policy does not ask for.",
+            "info[CG131]: demo runs on GPUs of 7.5 only in part.",
+        ]
+    );
+    // Of other packages, or nobody knows whose.
+    for own in [&[true, false][..], &[true], &[]] {
+        assert_eq!(
+            said(&judge(&archs, &manifest(), &linked(&kernels, own))),
+            ["info[CG131]: demo runs on GPUs of 7.5 only in part."]
+        );
+    }
+}
+
+#[test]
+fn what_a_plain_arch_flag_brings_along_is_no_surplus() {
+    let archs = policy("[gpu]\narchs = [\"sm_80\"]\n");
+    let kernels = plain(&[fatbin(&[sm(80), compute(80, (9, 0))])]);
+    assert_eq!(judge(&archs, &manifest(), &linked(&kernels, &[true])), []);
+    let kernels = plain(&[fatbin(&[sm(80), compute(75, (9, 0))])]);
+    assert_eq!(judge(&archs, &manifest(), &linked(&kernels, &[true]))[0].code, Code::ArchSurplus);
+}
+
+#[test]
+fn the_whole_file_is_held_against_the_fleet() {
+    let kernels = plain(&[fatbin(&[sm(80), compute(90, (9, 0))]), fatbin(&[sm(80)])]);
+    let judged = |text: &str| judge(&policy(text), &manifest(), &linked(&kernels, &[]));
+    assert_eq!(judged("[gpu]\nfleet = [\"A100\", \"8.6\"]\n"), []);
+    assert_eq!(
+        said(&judged("[gpu]\nfleet = [\"T4\", \"A100\", \"H100\"]\n")),
+        [
+            "error[CG130]: demo has no code for T4 (7.5), on which it must run.",
+            "warning[CG131]: demo runs on H100 (9.0) only in part: 1 container of kernels has nothing for it.",
+        ]
+    );
+    assert_eq!(judged("[gpu]\nfleet = [\"H100\"]\npartial = \"refuse\"\n")[0].severity, Severity::Error);
+    // A file without kernels says nothing about GPUs.
+    let none = plain(&[]);
+    assert_eq!(judge(&policy("[gpu]\nfleet = [\"T4\"]\narchs = [\"sm_80\"]\n"), &manifest(), &linked(&none, &[])), []);
+}
+
+#[test]
+fn ptx_for_gpus_to_come() {
+    let kernels = plain(&[fatbin(&[sm(80), sm(90)])]);
+    let found = judge(&policy("[gpu]\narchs = [\"sm_80\", \"sm_90\"]\n"), &manifest(), &linked(&kernels, &[true]));
+    assert_eq!(said(&found), ["info[CG122]: demo holds no PTX that GPUs newer than those it is built for could run."]);
+    assert!(found[0].hint.contains("compute_90"), "{}", found[0].hint);
+    assert_eq!(judge(&Policy::default(), &manifest(), &linked(&kernels, &[true])), [], "nobody declared anything");
+}
+
+#[test]
+fn folders_of_the_building_machine() {
+    let kernels = Kernels::default();
+    let folders = [(PathBuf::from("/srv/ci/target"), "cargo's target folder")];
+    let codes = |path: &str, release: bool| {
+        let file = Linked { runpath: Some(path), release, folders: &folders, ..linked(&kernels, &[]) };
+        judge(&Policy::default(), &manifest(), &file).iter().map(|finding| finding.code).collect::<Vec<_>>()
+    };
+    for fine in [
+        "",
+        "$ORIGIN",
+        "$ORIGIN/../lib:/usr/local/cuda-13.0/lib64",
+        "/usr/lib/x86_64-linux-gnu",
+        "/opt/nvidia/lib",
+        "/srv/ci/targets",
+        "/homes/lib",
+        "${ORIGIN}/stubs",
+        "/usr/lib/stubsfolder",
+    ] {
+        assert_eq!(codes(fine, true), [], "{fine}");
+    }
+    for path in ["/home/ada/lib", "/tmp/x", "/root/miniconda3/lib", "$ORIGIN:/srv/ci/target/release/build/x/out"] {
+        assert_eq!(codes(path, true), [Code::BuildMachinePath], "{path}");
+        assert_eq!(codes(path, false), [], "{path}");
+    }
+    for release in [true, false] {
+        assert_eq!(codes("/usr/local/cuda/lib64/stubs", release), [Code::StubInRuntimePath]);
+    }
+}
+
+#[test]
+fn libraries_of_another_release() {
+    let (none, kernels) = (Kernels::default(), plain(&[fatbin(&[sm(90)])]));
+    let needed = ["libcudart.so.12".to_owned(), "libcudnn.so.8".to_owned()];
+    let file = Linked { needed: &needed, cudart: Linkage::Linked, cudnn: Linkage::Linked, ..linked(&kernels, &[]) };
+    let mut recorded = manifest();
+    recorded.cudnn = Some(Cudnn { version: Version::new(9, 15, 1), linkage: Linkage::Unknown });
+    assert_eq!(
+        said(&judge(&Policy::default(), &recorded, &file)),
+        [
+            "error[CG142]: demo is built with CUDA 13.0, and linked to libcudart.so.12.",
+            "error[CG142]: the headers found are of cuDNN 9.15.1, and demo is linked to libcudnn.so.8.",
+        ]
+    );
+    let without = judge(&Policy::default(), &recorded, &Linked { kernels: &none, ..file });
+    assert_eq!(without[0].severity, Severity::Warning);
+    let same = ["libcudart.so.13".to_owned(), "libcudnn.so.9".to_owned()];
+    assert_eq!(judge(&Policy::default(), &recorded, &Linked { needed: &same, ..file }), []);
+}
+
+#[test]
+fn the_linkage_that_the_policy_declares() {
+    let kernels = Kernels::default();
+    let severity = |declared: &str, cudnn: Linkage| {
+        let policy = policy(&format!("[cudnn]\nlinkage = \"{declared}\"\n"));
+        let found = judge(&policy, &manifest(), &Linked { cudnn, ..linked(&kernels, &[]) });
+        found.first().map(|finding| finding.severity.name()).unwrap_or_default()
+    };
+    use Linkage::{Dlopened, Linked as Needed, None, Static, Unknown};
+    for (declared, seen, expected) in [
+        ("linked", Needed, ""),
+        ("linked", Unknown, ""),
+        ("linked", None, "warning"),
+        ("linked", Static, "error"),
+        ("static", Static, ""),
+        ("static", Needed, "error"),
+        ("dlopened", None, ""),
+        ("dlopened", Needed, "error"),
+        ("none", None, ""),
+        ("none", Dlopened, ""),
+        ("none", Needed, "error"),
+    ] {
+        assert_eq!(severity(declared, seen), expected, "{declared} {seen:?}");
+    }
+}
+
+/// Containers of these archs: even numbers machine code, odd ones PTX.
+fn containers_of(archs: &[Vec<u8>]) -> Kernels {
+    const ARCHS: [u32; 6] = [75, 80, 86, 90, 100, 120];
+    let entry = |number: &u8| {
+        let arch = ARCHS[usize::from(number / 2) % ARCHS.len()];
+        if number % 2 == 0 { sm(arch) } else { compute(arch, (9, 0)) }
+    };
+    plain(&archs.iter().map(|container| fatbin(&container.iter().map(entry).collect::<Vec<_>>())).collect::<Vec<_>>())
+}
+
+proptest! {
+    #[test]
+    fn anything_is_judged(
+        archs in prop::collection::vec(prop::collection::vec(0u8..12, 0..5), 0..6),
+        own in prop::collection::vec(any::<bool>(), 0..8),
+        needed in prop::collection::vec("(libcudart|libcudnn|libx)\\.so(\\.[0-9]{0,11}){0,3}", 0..4),
+        path in "[$:/a-zO~ \\PC]{0,24}",
+        release in any::<bool>(),
+        text in prop::sample::select(vec![
+            "", "[gpu]\narchs = [\"sm_80\", \"compute_90\"]\nfleet = [\"T4\", \"9.0\"]\n", "[gpu]\narchs = [\"all\"]\n",
+            "[cudnn]\nlinkage = \"linked\"\n", "[gpu]\nfleet = [\"H100\", \"B200\"]\npartial = \"refuse\"\n",
+        ]),
+        folder in "[/a-z]{0,6}",
+    ) {
+        let kernels = containers_of(&archs);
+        let folders = [(PathBuf::from(folder), "x")];
+        let file = Linked {
+            release, needed: &needed, cudart: Linkage::Linked, cudnn: Linkage::Linked, rpath: Some(&path),
+            runpath: Some(&path), folders: &folders, ..linked(&kernels, &own)
+        };
+        for finding in judge(&policy(text), &manifest(), &file) {
+            prop_assert!(!finding.message.is_empty() && !finding.hint.is_empty());
+        }
+    }
+
+    /// A policy that asks for what the file holds, and a fleet of the GPUs that all of it serves.
+    #[test]
+    fn a_file_is_right_by_its_own_facts(archs in prop::collection::vec(0u8..12, 1..5), count in 1usize..4) {
+        let kernels = containers_of(&vec![archs; count]);
+        let targets = kernels.targets();
+        let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, By::Cubin | By::Ptx));
+        let rules = Policy {
+            archs: targets.clone(),
+            fleet: served.map(|cover| format!("{}.{}", cover.cc.0, cover.cc.1)).collect(),
+            ..Policy::default()
+        };
+        let recorded = Manifest { declared: targets, ..manifest() };
+        let own = vec![true; count];
+        let needed = ["libcudart.so.13".to_owned()];
+        let file = Linked { needed: &needed, cudart: Linkage::Linked, ..linked(&kernels, &own) };
+        let found = judge(&rules, &recorded, &file);
+        prop_assert!(found.iter().all(|finding| finding.code == Code::NoPtx), "{found:?}");
+    }
+}
