@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::SystemTime;
 
 use cudaguard::env;
-use cudaguard::finding::Finding;
+use cudaguard::finding::{Finding, Severity};
 use cudaguard::manifest::Component;
 use serde_json::{Value, json};
 
@@ -364,12 +364,18 @@ impl Build {
         Ok(link)
     }
 
-    /// The one line at the end.
+    /// What is to be said of the files, and the one line at the end.
     pub(crate) fn summary(&self) {
+        let entries = self.entries();
+        // As cargo does: quiet is about its own words, not about warnings.
+        let said = entries.iter().flat_map(|entry| &entry.findings);
+        let said: Vec<Finding> =
+            said.filter(|finding| !self.quiet || finding.severity > Severity::Info).cloned().collect();
+        report::findings(&said);
         if self.quiet {
             return;
         }
-        if let Some(text) = summary(&self.entries()) {
+        if let Some(text) = summary(&entries) {
             report::line(&text);
         }
     }
@@ -449,6 +455,7 @@ mod tests {
             file,
             unguarded: unguarded.map(str::to_owned),
             built_with: built_with.iter().map(|one| (*one).to_owned()).collect(),
+            findings: Vec::new(),
         }
     }
 

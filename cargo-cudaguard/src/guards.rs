@@ -100,6 +100,7 @@ pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option
     let folder = order.folder(own);
     let mut content = descriptor.to_vec();
     content.extend_from_slice(guard::source().as_bytes());
+    content.extend_from_slice(held_against(&judged.policy).as_bytes());
     let key = folder.join("guard");
     let unchanged = fs::read(&key).is_ok_and(|old| old == content);
     if let Some(guarded) = ready(&folder).filter(|_| unchanged) {
@@ -132,6 +133,13 @@ pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option
         set_time(&key, since).map_err(|error| format!("cannot set the time of {}: {error}", key.display()))?;
     }
     Ok(Guard { key, guarded })
+}
+
+/// What of a policy the linked file is held against, beyond what its note says: with another one it is linked anew, and
+/// judged anew.
+fn held_against(policy: &Policy) -> String {
+    let Policy { archs, arch_words, fleet, partial_refuse, cudnn_linkage, release, dev, allow, .. } = policy;
+    format!("{archs:?} {arch_words:?} {fleet:?} {partial_refuse} {cudnn_linkage:?} {release:?} {dev:?} {allow:?}")
 }
 
 const NOTE: &str = "cudaguard-note.o";

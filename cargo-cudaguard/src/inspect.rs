@@ -125,6 +125,10 @@ fn component(page: &mut Page, note: &Note) {
     page.line("target", &format!("{}, {}", manifest.target, manifest.profile));
     page.line("toolkit", &manifest.toolkit.map_or("none".to_owned(), |version| version.to_string()));
     page.line("cuDNN", &cudnn(manifest));
+    if let Some(cudart) = manifest.cudart.filter(|cudart| cudart.linkage != Linkage::None) {
+        let version = cudart.version.map(|version| format!("{version}, ")).unwrap_or_default();
+        page.line("cudart", &format!("{version}{}", cudart.linkage.name().unwrap_or("not known")));
+    }
     if let Some(compiler) = &manifest.host_compiler {
         page.line("compiler", compiler);
     }
@@ -167,10 +171,17 @@ fn demand(requirement: &Requirement) -> String {
         Requirement::CudnnInner { file, needed, .. } => {
             format!("{file} beside it{}", if *needed { "" } else { ", where it is used" })
         }
+        Requirement::Driver { cuda, release, because } if release.branch == 0 => {
+            format!("driver supports CUDA {cuda}: {because}")
+        }
         Requirement::Driver { cuda, release, because } => format!("{}: {because}", driver(cuda, release)),
         Requirement::Gpu { from, to, by, code, cuda, release } => {
             let mut text = match to {
                 Some(to) if to == from => format!("GPU {}.{}: ", from.0, from.1),
+                // An interval that ends with a major.
+                Some((major, u8::MAX)) if *from == (0, 0) => format!("GPU up to {major}.x: "),
+                Some((major, u8::MAX)) if *from == (*major, 0) => format!("GPU {major}.x: "),
+                Some((major, u8::MAX)) => format!("GPU {}.{} to {major}.x: ", from.0, from.1),
                 Some(to) => format!("GPU {}.{} to {}.{}: ", from.0, from.1, to.0, to.1),
                 None => format!("GPU {}.{} and newer: ", from.0, from.1),
             };

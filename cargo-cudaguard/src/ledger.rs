@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use cudaguard::finding::{Finding, Severity};
 use serde_json::{Value, json};
 
 use crate::project::{Artefact, Kind};
@@ -24,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) unguarded: Option<String>,
     /// The components in it, as its notes say: what each was built with.
     pub(crate) built_with: Vec<String>,
+    /// What is to be said of it each time.
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// What tells one state of a file from another.
@@ -88,6 +91,7 @@ impl Ledger {
             "mark": [inode, seconds, nanoseconds, size],
             "unguarded": entry.unguarded,
             "built_with": entry.built_with,
+            "findings": entry.findings.iter().map(written).collect::<Vec<_>>(),
         });
         write_where_new(&self.file(&entry.package, &entry.kind, &entry.name), format!("{text}\n").as_bytes()).map(drop)
     }
@@ -111,6 +115,33 @@ fn read(path: &Path) -> Option<Entry> {
         },
         unguarded: text("unguarded"),
         built_with: value["built_with"].as_array()?.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+        findings: value["findings"].as_array()?.iter().filter_map(finding).collect(),
+    })
+}
+
+fn written(finding: &Finding) -> Value {
+    json!({
+        "code": finding.code.to_string(),
+        "severity": finding.severity.name(),
+        "component": finding.component,
+        "subject": finding.subject,
+        "message": finding.message,
+        "hint": finding.hint,
+    })
+}
+
+fn finding(value: &Value) -> Option<Finding> {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    let severity = text("severity")?;
+    Some(Finding {
+        code: text("code")?.parse().ok()?,
+        severity: [Severity::Info, Severity::Warning, Severity::Error]
+            .into_iter()
+            .find(|one| one.name() == severity)?,
+        component: text("component")?,
+        subject: text("subject")?,
+        message: text("message")?,
+        hint: text("hint")?,
     })
 }
 
@@ -176,6 +207,7 @@ mod tests {
             mark: Mark::of(&file).unwrap(),
             unguarded: None,
             built_with: vec!["CUDA 13.0".into()],
+            findings: vec![Finding::new(cudaguard::finding::Code::NoPtx, "x", "one\ntwo", "three").of("p 1.0.0")],
         };
         ledger.put(&entry).unwrap();
         assert_eq!(ledger.valid("p", &artefact), Some(entry.clone()));

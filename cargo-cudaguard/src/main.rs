@@ -11,6 +11,7 @@ mod explain;
 mod guards;
 mod inspect;
 mod ledger;
+mod own;
 mod project;
 mod report;
 mod signals;

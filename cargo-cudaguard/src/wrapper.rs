@@ -11,17 +11,20 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, SystemTime};
 
 use cudaguard::arch::Target;
-use cudaguard::binary::Binary;
+use cudaguard::binary::{Binary, Contents};
 use cudaguard::env;
+use cudaguard::finding::Finding;
 use cudaguard::guard::Guarded;
+use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Container, Entry as Image, Kernels, Role};
-use cudaguard::manifest::Component;
+use cudaguard::manifest::{Component, Linkage, Manifest};
 use cudaguard::seal::{self, Observed};
 
 use crate::cargo::{BUILD, Build, MARK, STARTED};
-use crate::guards::{self, Guard, Order};
+use crate::guards::{self, Guard, Judged, Order};
 use crate::inspect::built_with;
 use crate::ledger::{Entry, Ledger, Mark};
+use crate::own;
 use crate::project::Kind;
 use crate::report;
 use crate::signals;
@@ -104,8 +107,10 @@ fn fail(error: &str) -> ExitCode {
 struct Job<'a> {
     build: &'a Build,
     unit: Unit,
-    package: String,
+    component: Component,
+    dir: PathBuf,
     target: String,
+    judged: Judged,
     guard: Guard,
 }
 
@@ -130,7 +135,7 @@ impl<'a> Job<'a> {
         }
         let target = unit.target.clone().unwrap_or_else(|| build.host.clone());
         let order = Order {
-            component: Component { name: name.clone(), version },
+            component: Component { name, version },
             dir: &dir,
             top: if build.members.is_empty() { &dir } else { &build.top },
             target: &target,
@@ -141,10 +146,11 @@ impl<'a> Job<'a> {
         let judged = order.judge(&build.variables)?;
         if build.members.is_empty() && report::refuses(&judged.findings) {
             report::findings(&judged.findings);
-            return Err(format!("{name} is not built with this toolchain"));
+            return Err(format!("{} is not built with this toolchain", order.component.name));
         }
         let guard = guards::make(&order, &judged, &build.own, started())?;
-        Ok(Some(Self { build, unit, package: name, target, guard }))
+        let component = order.component;
+        Ok(Some(Self { build, unit, component, dir, target, judged, guard }))
     }
 
     /// Seals the file, lets cargo know what it depends on, and writes it down.
@@ -160,9 +166,23 @@ impl<'a> Job<'a> {
             (Guarded::Unguarded(why), false) => Some(why.clone()),
             _ => None,
         };
-        let mut built_with = Vec::new();
+        let (mut built_with, mut findings) = (Vec::new(), Vec::new());
         if unguarded.is_none() {
-            match seal(&file, &self.package)? {
+            let binary = Binary::read(&file)?;
+            let kernels = kernels::read(&file)?;
+            findings = self.verify(&binary, &kernels)?;
+            if report::refuses(&findings) {
+                report::findings(&findings);
+                // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted.
+                let _ = fs::remove_file(&file);
+                let kind = if self.build.release { "release" } else { "dev" };
+                return Err(format!(
+                    "{} is not built; where this is on purpose, cudaguard.toml can say so: [build] {kind} = \"warn\", or \
+                     [allow] with the code and a reason",
+                    self.component
+                ));
+            }
+            match seal(&file, &self.component.name, &binary, &kernels)? {
                 Ok(components) => built_with = components,
                 Err(why) => unguarded = Some(why),
             }
@@ -170,23 +190,83 @@ impl<'a> Job<'a> {
         let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
         let ledger = Ledger::of(&self.build.own, &self.target, &self.build.profile);
         ledger.put(&Entry {
-            package: self.package.clone(),
+            package: self.component.name.clone(),
             kind: kind.name().to_owned(),
             name: self.unit.name.clone(),
             file,
             mark,
             unguarded,
             built_with,
+            findings,
         })
+    }
+
+    /// Holds the linked file against the policy and what was recorded of it.
+    fn verify(&self, binary: &Binary, kernels: &Kernels) -> Result<Vec<Finding>, String> {
+        let Judged { policy, toolchain, .. } = &self.judged;
+        let noted = binary.manifests().flatten().map(|note| note.manifest);
+        let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.component.name);
+        let manifest = manifest.unwrap_or_else(|| {
+            Manifest::of(self.component.clone(), &self.target, &self.build.profile, policy, toolchain)
+        });
+        let target_dir = self.build.own.parent().unwrap_or(&self.build.own);
+        let mut own = Vec::new();
+        if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
+            let places = own::Places {
+                package: &self.dir,
+                out_dir: env::var_os("OUT_DIR").map(PathBuf::from),
+                objects: &self.unit.objects,
+                target_dir,
+            };
+            own = own::own(&Contents::open(&binary.path)?, kernels, &places);
+        }
+        let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
+        folders.extend(env::var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
+        let linked = Linked {
+            name: &self.unit.name,
+            release: self.build.release,
+            kernels,
+            own: &own,
+            needed: &binary.needed,
+            cudart: binary.cudart,
+            cudnn: binary.cudnn,
+            rpath: binary.rpath.as_deref(),
+            runpath: binary.runpath.as_deref(),
+            folders: &folders,
+        };
+        let mut findings = judge::linked::judge(policy, &manifest, &linked);
+        if self.links_the_cudnn_found(binary) {
+            findings.extend(judge::build::linked_cudnn(policy, toolchain));
+        }
+        let component = self.component.to_string();
+        let judged = policy.apply(findings, self.build.release);
+        Ok(judged.findings.into_iter().map(|one| one.of(&component)).collect())
+    }
+
+    /// Whether the cuDNN in the file is the one that the toolchain was judged with: one that a build script names to the
+    /// linker is its own affair.
+    fn links_the_cudnn_found(&self, binary: &Binary) -> bool {
+        let Some(library) = self.judged.toolchain.cudnn_library_used() else { return false };
+        let soname = format!("libcudnn.so.{}", library.major);
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let found = real(&library.path);
+        let other = |folder: &PathBuf| {
+            let named = real(&folder.join("libcudnn.so")).or_else(|| real(&folder.join(&soname)));
+            named.is_some() && named != found
+        };
+        binary.cudnn == Linkage::Linked && binary.needed.contains(&soname) && !self.unit.searched.iter().any(other)
     }
 }
 
 /// Seals the package's note in the file; says what each component in it was built with. The inner error is why the file
 /// carries no guard although one was linked.
-fn seal(file: &Path, package: &str) -> Result<Result<Vec<String>, String>, String> {
-    let binary = Binary::read(file)?;
-    let kernels = kernels::read(file)?;
-    let seen = Observed { component: Some(package.to_owned()), archs: Some(archs(&kernels)), ..Observed::of(&binary) };
+fn seal(file: &Path, package: &str, binary: &Binary, kernels: &Kernels) -> Result<Result<Vec<String>, String>, String> {
+    let seen = Observed {
+        component: Some(package.to_owned()),
+        archs: Some(archs(kernels)),
+        gpus: Some(kernels.requirements()),
+        ..Observed::of(binary)
+    };
     let sealed = seal::seal(file, &seen)?;
     if let Some(why) = sealed.left.into_iter().next() {
         return Ok(Err(why));
@@ -230,6 +310,10 @@ struct Unit {
     /// The build script has put a guard on the command line.
     embeds: bool,
     dep_info: bool,
+    /// Files that the linker is given besides: objects of the build script.
+    objects: Vec<PathBuf>,
+    /// Folders in which it looks for libraries.
+    searched: Vec<PathBuf>,
 }
 
 impl Unit {
@@ -244,7 +328,7 @@ impl Unit {
                 Some((name, value)) if word.starts_with("--") => (name, Some(value)),
                 _ if word.len() > 2
                     && !word.starts_with("--")
-                    && (word.starts_with("-C") || word.starts_with("-l")) =>
+                    && ["-C", "-l", "-L"].iter().any(|short| word.starts_with(short)) =>
                 {
                     (&word[..2], Some(&word[2..]))
                 }
@@ -269,7 +353,22 @@ impl Unit {
                     if let Some(extra) = option.strip_prefix("extra-filename=") {
                         extra.clone_into(&mut unit.extra);
                     }
-                    unit.embeds |= option.strip_prefix("link-arg=").is_some_and(of_embed);
+                    if let Some(argument) = option.strip_prefix("link-arg=") {
+                        unit.embeds |= of_embed(argument);
+                        match argument.strip_prefix("-L") {
+                            Some(folder) => unit.searched.push(folder.into()),
+                            None if !argument.starts_with('-') && !of_embed(argument) => {
+                                unit.objects.push(argument.into());
+                            }
+                            None => {}
+                        }
+                    }
+                }
+                "-L" => {
+                    let folder = value();
+                    let kinds = ["native=", "all=", "dependency=", "crate=", "framework="];
+                    let bare = kinds.iter().find_map(|kind| folder.strip_prefix(kind)).unwrap_or(folder);
+                    unit.searched.push(bare.into());
                 }
                 "-l" => unit.embeds |= of_embed(value()),
                 _ => {}

@@ -24,6 +24,8 @@ pub struct Observed {
     pub component: Option<String>,
     /// How the file reaches cuDNN. `Unknown` leaves what the note says.
     pub cudnn: Linkage,
+    /// The major in the name of the libcudnn that it needs: `libcudnn.so.9`.
+    pub cudnn_named: Option<u32>,
     /// How it reaches cudart.
     pub cudart: Linkage,
     /// The version in the name of the libcudart that it needs: `libcudart.so.13`. The second number is the library's own
@@ -41,6 +43,7 @@ impl Observed {
         Self {
             component: None,
             cudnn: binary.cudnn,
+            cudnn_named: binary.needed.iter().find_map(|name| cudnn_named(name)),
             cudart: binary.cudart,
             cudart_named: binary.needed.iter().find_map(|name| cudart_named(name)),
             archs: None,
@@ -113,6 +116,11 @@ pub(crate) fn cudart_named(soname: &str) -> Option<CudaVersion> {
     Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
+/// The major in a soname, `libcudnn.so.9`.
+pub(crate) fn cudnn_named(soname: &str) -> Option<u32> {
+    soname.strip_prefix("libcudnn.so.")?.split('.').next()?.parse().ok()
+}
+
 /// The manifest as the linked file shows it.
 fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     manifest.sealed = true;
@@ -136,9 +144,12 @@ fn cudnn(manifest: &mut Manifest, observed: &Observed) {
         (_, seen) => seen,
     };
     let seen = cudnn.linkage;
-    // Headers were there when it was built, and nothing of the file uses them: nothing is asked of a host.
+    // Headers were there when it was built, and the file uses nothing of them, or another major's library: what they say is
+    // asked of no host.
+    let other = observed.cudnn_named.is_some_and(|major| major != cudnn.version.major);
     manifest.requires.retain(|requirement| {
-        seen != Linkage::None || !matches!(requirement, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. })
+        seen != Linkage::None && !other
+            || !matches!(requirement, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. })
     });
     for requirement in &mut manifest.requires {
         if let Requirement::Cudnn { linkage, .. } = requirement {

@@ -10,7 +10,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::kernels::{By, Container, Group, Kernels};
 use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
-use crate::seal::cudart_named;
+use crate::seal::{cudart_named, cudnn_named};
 use crate::tables::Cc;
 use crate::version::CudaVersion;
 
@@ -189,6 +189,10 @@ fn fleet(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
         ));
     }
     if named.is_empty() {
+        // Of own kernels with other archs than they should have it is but a consequence.
+        if findings.iter().any(|finding| matches!(finding.code, Code::ArchMissing | Code::ArchSurplus)) {
+            return;
+        }
         partial_without_fleet(policy, linked, findings);
         return;
     }
@@ -418,8 +422,7 @@ fn cudnn(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &m
         return;
     }
     let Some((soname, recorded)) = soname.zip(manifest.cudnn.as_ref()) else { return };
-    let major = soname.strip_prefix("libcudnn.so.").and_then(|number| number.split('.').next()?.parse::<u32>().ok());
-    if major.is_some_and(|major| major != recorded.version.major) {
+    if cudnn_named(soname).is_some_and(|major| major != recorded.version.major) {
         findings.push(Finding::new(
             Code::NotAsRecorded,
             linked.name,

@@ -49,7 +49,6 @@ fn own_kernels_are_held_against_the_archs() {
         [
             "error[CG128]: kernels of this package in demo are not built for sm_90, which the policy asks for.",
             "warning[CG129]: kernels of this package in demo are built for sm_75, which the policy does not ask for.",
-            "info[CG131]: demo runs on GPUs of 7.5 only in part.",
         ]
     );
     // Of other packages, or nobody knows whose.

@@ -1,0 +1,153 @@
+//! Whose kernels those in a linked file are: the package's own where the same bytes stand in a file that its build script
+//! made, that lies in its folder or that it hands to the linker. Of what is found nowhere, nobody says whose it is.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::binary::Contents;
+use cudaguard::kernels::{self, Container, Form, Kernels};
+
+/// Enough for any package's own kernels; a folder of data sets is not walked to its end.
+const MOST_FILES: usize = 20_000;
+
+/// Where a package's own GPU code may lie.
+#[derive(Debug)]
+pub(crate) struct Places<'a> {
+    /// The package's folder.
+    pub(crate) package: &'a Path,
+    /// What its build script wrote.
+    pub(crate) out_dir: Option<PathBuf>,
+    /// Files that the linker is given by name.
+    pub(crate) objects: &'a [PathBuf],
+    /// cargo's target folder, wherever it lies.
+    pub(crate) target_dir: &'a Path,
+}
+
+/// For each container of a file, whether it is known to be the package's own.
+pub(crate) fn own(data: &[u8], found: &Kernels, places: &Places<'_>) -> Vec<bool> {
+    let mut own = vec![false; found.containers().len()];
+    // Most containers differ in their size already.
+    let mut by_size: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, container) in found.containers().iter().enumerate() {
+        by_size.entry(container.size).or_default().push(at);
+    }
+    let mut known = |path: &Path| {
+        let (Ok(bytes), Ok(theirs)) = (Contents::open(path), kernels::read(path)) else { return };
+        for container in theirs.containers() {
+            let Some(wanted) = bytes_of(&bytes, container) else { continue };
+            if container.form == Form::Ptx {
+                // How far a text goes without its file around it depends on what stands behind it.
+                let text = wanted.trim_ascii_end();
+                for (at, candidate) in found.containers().iter().enumerate() {
+                    own[at] |= candidate.form == Form::Ptx && starts_with(data, candidate.offset, text);
+                }
+                continue;
+            }
+            for at in by_size.get(&container.size).into_iter().flatten() {
+                own[*at] |= bytes_of(data, &found.containers()[*at]) == Some(wanted);
+            }
+        }
+    };
+    for object in places.objects.iter().filter(|object| holds_code(object)) {
+        known(object);
+    }
+    let mut left = MOST_FILES;
+    let mut seen = BTreeSet::new();
+    let folders = places.out_dir.iter().map(PathBuf::as_path).chain([places.package]);
+    for folder in folders {
+        walk(folder, folder, places, &mut left, &mut seen, &mut known);
+    }
+    own
+}
+
+fn bytes_of<'a>(data: &'a [u8], container: &Container) -> Option<&'a [u8]> {
+    let start = usize::try_from(container.offset).ok()?;
+    data.get(start..start.checked_add(usize::try_from(container.size).ok()?)?)
+}
+
+fn starts_with(data: &[u8], offset: u64, text: &[u8]) -> bool {
+    !text.is_empty()
+        && usize::try_from(offset).is_ok_and(|start| data.get(start..).is_some_and(|rest| rest.starts_with(text)))
+}
+
+/// Files that hold GPU code by their names, in a folder and those below, without other packages and what cargo makes.
+fn walk(
+    top: &Path,
+    folder: &Path,
+    places: &Places<'_>,
+    left: &mut usize,
+    seen: &mut BTreeSet<PathBuf>,
+    known: &mut impl FnMut(&Path),
+) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    for path in paths {
+        if *left == 0 {
+            return;
+        }
+        *left -= 1;
+        let Ok(about) = fs::symlink_metadata(&path) else { continue };
+        if about.is_dir() {
+            let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            let of_cargo = path == places.target_dir || path.join("CACHEDIR.TAG").exists();
+            let package = path.join("Cargo.toml").exists() && path != top;
+            if !hidden && !of_cargo && !package {
+                walk(top, &path, places, left, seen, known);
+            }
+        } else if path.is_file() && holds_code(&path) && seen.insert(path.clone()) {
+            known(&path);
+        }
+    }
+}
+
+fn holds_code(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    matches!(ending, "o" | "obj" | "a" | "ptx" | "cubin" | "fatbin") && !of_nvidia(&name)
+}
+
+/// Static libraries of NVIDIA's, also where a package brings them along.
+fn of_nvidia(name: &str) -> bool {
+    ["libcu", "libnccl", "libnpp", "libnv", "libcal", "libcaffe2_nv"].iter().any(|start| name.starts_with(start))
+        && (name.contains("_static") || name.contains("devrt") || name.starts_with("libnccl"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_by_their_names() {
+        for name in ["kernels.o", "libkernels.a", "k.ptx", "k.cubin", "libcustom.a", "libnvidia_like.a"] {
+            assert!(holds_code(Path::new(name)), "{name}");
+        }
+        for name in ["main.rs", "a.out", "libcublas_static.a", "libcudadevrt.a", "libnccl_static.a", "o"] {
+            assert!(!holds_code(Path::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_same_text_is_found_and_another_is_not() {
+        let folder = std::env::temp_dir().join(format!("cudaguard-own-{}", std::process::id()));
+        let out = folder.join("target/out");
+        fs::create_dir_all(&out).unwrap();
+        fs::create_dir_all(folder.join("member")).unwrap();
+        let ptx = |name: &str| {
+            format!("//\n.version 8.0\n.target sm_80\n.address_size 64\n\n.visible .entry {name}()\n{{\n\tret;\n}}\n")
+        };
+        fs::write(folder.join("mine.ptx"), ptx("mine")).unwrap();
+        fs::write(folder.join("member/Cargo.toml"), "").unwrap();
+        fs::write(folder.join("member/theirs.ptx"), ptx("theirs")).unwrap();
+        fs::write(out.join("built.ptx"), ptx("built")).unwrap();
+        let target = folder.join("target");
+        let places = Places { package: &folder, out_dir: Some(out), target_dir: &target, objects: &[] };
+        for (name, expected) in [("mine", true), ("theirs", false), ("built", true), ("elsewhere", false)] {
+            let text = ptx(name);
+            let found = kernels::read_bytes(text.as_bytes()).unwrap();
+            assert_eq!(own(text.as_bytes(), &found, &places), [expected], "{name}");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

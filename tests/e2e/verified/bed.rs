@@ -1,0 +1,184 @@
+//! A package whose build script calls nvcc, as people write them.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use cudaguard::binary::Binary;
+use cudaguard::manifest::Manifest;
+use cudaguard_tests::{Call, Outcome, Scratch, command, parts, scratch, snapshot};
+
+const CARGO_TOML: &str =
+    "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\npublish = false\n\n[workspace]\n";
+
+/// Compiles every `kernels/*.cu` with the flags in `kernels/flags` (those of one source in `kernels/NAME.flags`), links
+/// them, the objects that lie there, and what `kernels/link` says.
+const BUILD_RS: &str = r#"use std::path::PathBuf;
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap());
+    let cuda = PathBuf::from(env::var_os("CUDA_HOME").unwrap());
+    let read = |path: PathBuf| fs::read_to_string(path).ok();
+    println!("cargo:rerun-if-changed=kernels");
+    println!("cargo:rerun-if-env-changed=NVCC_APPEND_FLAGS");
+    let mut files: Vec<_> = fs::read_dir("kernels").unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    for file in files {
+        let mut object = fs::canonicalize(&file).unwrap();
+        match file.extension().and_then(|ending| ending.to_str()) {
+            Some("cu") => {
+                object = out.join(file.with_extension("o").file_name().unwrap());
+                let flags = read(file.with_extension("flags")).or_else(|| read("kernels/flags".into())).unwrap();
+                let nvcc = Command::new("nvcc").args(flags.split_whitespace()).arg("-c").arg(&file).arg("-o").arg(&object).status();
+                assert!(nvcc.unwrap().success());
+            }
+            Some("o") => {}
+            _ => continue,
+        }
+        println!("cargo:rustc-link-arg={}", object.display());
+    }
+    println!("cargo:rustc-link-arg={}", cuda.join("lib/libcudart_static.a").display());
+    for library in ["-lstdc++", "-ldl", "-lrt", "-lpthread"] {
+        println!("cargo:rustc-link-arg={library}");
+    }
+    for argument in read("kernels/link".into()).iter().flat_map(|text| text.lines()) {
+        println!("cargo:rustc-link-arg={argument}");
+    }
+}
+"#;
+
+/// The package, its toolkit and what was changed since the last build.
+pub(crate) struct Bed {
+    name: &'static str,
+    scratch: Scratch,
+    pub(crate) root: PathBuf,
+    pub(crate) cuda: PathBuf,
+    variables: Vec<(&'static str, OsString)>,
+}
+
+impl Bed {
+    /// A package with one kernel, compiled with these flags, and this policy.
+    pub(crate) fn new(name: &'static str, flags: &str, policy: &str) -> Self {
+        let cuda = parts::cuda("13.0");
+        let scratch = Scratch::new(name);
+        let bed = Self { name, root: scratch.join("tree"), scratch, cuda, variables: Vec::new() };
+        for (file, content) in [
+            ("Cargo.toml", CARGO_TOML),
+            ("build.rs", BUILD_RS),
+            ("src/main.rs", "fn main() {\n    println!(\"ran\");\n}\n"),
+            ("kernels/first.cu", "__global__ void first(int *p) { p[threadIdx.x] = 1; }\n"),
+            ("kernels/flags", flags),
+            ("cudaguard.toml", policy),
+        ] {
+            scratch::write(&bed.root.join(file), content);
+        }
+        bed
+    }
+
+    /// Adds a source.
+    pub(crate) fn source(&self, name: &str) {
+        self.change(
+            &format!("kernels/{name}.cu"),
+            &format!("__global__ void {name}(int *p) {{ p[threadIdx.x] = 2; }}\n"),
+        );
+    }
+
+    /// Writes a file, later than anything built so far.
+    pub(crate) fn change(&self, name: &str, content: &str) {
+        let path = self.root.join(name);
+        scratch::write(&path, content);
+        later(&path);
+        // A folder that is announced goes by the times of what is in it, and by its own.
+        if let Some(folder) = path.parent().filter(|folder| *folder != self.root) {
+            let folder = fs::File::open(folder).expect("a folder");
+            folder.set_modified(SystemTime::now() + Duration::from_secs(5)).expect("a time can be set");
+        }
+    }
+
+    /// A variable of every call from now on.
+    pub(crate) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
+        self.variables.push((name, value.into()));
+    }
+
+    /// A place beside the package.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    /// nvcc, in the package's folder.
+    pub(crate) fn nvcc(&self, arguments: &str) {
+        let call = self.with_toolkit(Call::new(self.cuda.join("bin/nvcc")).args(arguments.split_whitespace()));
+        let _ = call.run().success();
+    }
+
+    fn with_toolkit(&self, call: Call) -> Call {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(self.cuda.join("bin")).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(folders).expect("a PATH");
+        let call = call.dir(&self.root).env("PATH", path).env("CUDA_HOME", &self.cuda);
+        self.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
+    }
+
+    /// `cargo cudaguard build`.
+    pub(crate) fn build(&self, arguments: &[&str]) -> Outcome {
+        let call = command::call(["build"].iter().chain(arguments))
+            .env("CARGO", std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .env("CARGO_NET_OFFLINE", "true")
+            .env("CARGO_TERM_COLOR", "never");
+        self.with_toolkit(call).run()
+    }
+
+    /// What cudaguard said in a build, without anything of this machine.
+    pub(crate) fn said(&self, outcome: &Outcome) -> String {
+        let mut lines: Vec<&str> = Vec::new();
+        let mut ours = false;
+        for line in outcome.stderr.lines() {
+            let starts = ["error[", "warning[", "info[", "cudaguard: ", "error: cudaguard: "];
+            // cargo's own lines are indented further.
+            let goes_on = line.starts_with("  ") && !line.starts_with("   ");
+            ours = starts.iter().any(|start| line.starts_with(start)) || ours && goes_on;
+            if ours {
+                lines.push(line);
+            }
+        }
+        let names =
+            [(self.root.as_path(), "<package>"), (self.scratch.path(), "<scratch>"), (self.cuda.as_path(), "<cuda>")];
+        snapshot::paths(&lines.join("\n"), &names)
+    }
+
+    /// Holds what was said against the snapshot of this scene.
+    #[track_caller]
+    pub(crate) fn check(&self, part: &str, outcome: &Outcome) {
+        snapshot::check(&format!("verified/{}-{part}", self.name), &self.said(outcome));
+    }
+
+    pub(crate) fn built(&self, profile: &str) -> PathBuf {
+        self.root.join("target").join(profile).join("app")
+    }
+
+    /// The note of the built program.
+    #[track_caller]
+    pub(crate) fn manifest(&self, profile: &str) -> Manifest {
+        let binary = Binary::read(&self.built(profile)).unwrap_or_else(|error| panic!("{error}"));
+        let note = binary.manifests().next().expect("a note").unwrap_or_else(|error| panic!("{error}"));
+        assert!(note.manifest.sealed);
+        note.manifest
+    }
+}
+
+fn later(path: &Path) {
+    let file = fs::File::options().append(true).open(path).expect("it is there");
+    file.set_modified(SystemTime::now() + Duration::from_secs(5)).expect("a time can be set");
+}
+
+/// `-gencode` for each word: `80:sm_80 90:sm_90,compute_90`.
+pub(crate) fn gencode(asked: &str) -> String {
+    let one = |word: &str| {
+        let (compute, codes) = word.split_once(':').expect("compute:codes");
+        format!("-gencode arch=compute_{compute},code=[{codes}]")
+    };
+    asked.split(' ').map(one).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,151 @@
+//! What the linked file really holds, against what was declared: release builds with a real nvcc.
+
+mod bed;
+
+use cudaguard::finding::Code;
+use cudaguard::manifest::{Linkage, Requirement, ServedBy};
+use cudaguard_tests::{Call, command, snapshot, stand_in, suite, trial};
+
+use bed::{Bed, gencode};
+
+fn main() {
+    suite(vec![
+        trial("an_arch_is_missing", missing),
+        trial("a_stale_object", stale),
+        trial("an_arch_from_nvcc_append_flags", appended),
+        trial("the_fleet", fleet),
+        trial("runtime_paths", runtime_paths),
+        trial("a_cudart_of_another_release", other_cudart),
+    ]);
+}
+
+const ARCHS: &str = "[gpu]\narchs = [\"sm_80\", \"sm_90\", \"compute_90\"]\n";
+const RIGHT: &str = "80:sm_80 90:sm_90,compute_90";
+
+fn missing() {
+    let bed = Bed::new("missing", &gencode("80:sm_80 90:compute_90"), ARCHS);
+    let refused = bed.build(&["--release"]).expect(101);
+    bed.check("refused", &refused);
+    assert!(!bed.built("release").exists());
+    // cargo takes nothing of it for built.
+    let again = bed.build(&["--release"]).expect(101);
+    assert_eq!(bed.said(&again), bed.said(&refused));
+
+    // A dev build goes on, and says it each time.
+    let first = bed.build(&[]).success();
+    bed.check("dev", &first);
+    assert_eq!(bed.said(&bed.build(&[]).success()), bed.said(&first));
+
+    bed.change("cudaguard.toml", &format!("{ARCHS}[allow]\nCG128 = \"no H100 before spring\"\n"));
+    let allowed = bed.build(&["--release"]).success();
+    bed.check("allowed", &allowed);
+    let recorded = bed.manifest("release").allow;
+    assert_eq!(recorded, [(Code::ArchMissing, "no H100 before spring".to_owned())]);
+
+    bed.change("cudaguard.toml", ARCHS);
+    bed.change("kernels/flags", &gencode(RIGHT));
+    let right = bed.build(&["--release"]).success();
+    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    sealed(&bed);
+}
+
+/// The note tells what the file asks of a machine; nothing is printed because of it.
+fn sealed(bed: &Bed) {
+    let manifest = bed.manifest("release");
+    let names: Vec<String> = manifest.observed.iter().flatten().map(ToString::to_string).collect();
+    assert_eq!(names, ["sm_80", "sm_90", "compute_90"]);
+    assert_eq!(manifest.cudart.map(|cudart| cudart.linkage), Some(Linkage::Static));
+    let Some(Requirement::Driver { cuda, because, .. }) = manifest.requires.first() else { panic!("{manifest:?}") };
+    assert_eq!((cuda.to_string().as_str(), because.as_str()), ("13.0", "libcudart 13.0"));
+    let rows: Vec<_> = manifest
+        .requires
+        .iter()
+        .filter_map(|row| match row {
+            Requirement::Gpu { from, to, by, code, .. } => Some((*from, *to, *by, code.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(rows.first().map(|row| (row.0, row.2)), Some(((0, 0), ServedBy::Nothing)));
+    assert_eq!(rows.last().map(|row| (row.1, row.2, row.3)), Some((None, ServedBy::Ptx, "compute_90")));
+    let file = bed.built("release");
+    let inspected = command::call(["inspect"]).arg(&file).run().success();
+    // What the machine's own compiler brings along is another matter.
+    let of_the_machine = |line: &&str| ["  target", "  compiler", "  others"].iter().any(|name| line.starts_with(name));
+    let lines = inspected.stdout.lines().skip_while(|line| !line.starts_with("component"));
+    let shown: Vec<&str> = lines.filter(|line| !of_the_machine(line)).collect();
+    let shown = shown.join("\n").replace(&format!("cudaguard {}", manifest.cudaguard), "cudaguard <version>");
+    snapshot::check("verified/inspected", &shown);
+    let ran = Call::new(&file).run().success();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("ran\n", ""));
+}
+
+fn stale() {
+    let bed = Bed::new("stale", &gencode(RIGHT), ARCHS);
+    bed.source("second");
+    // Left by an earlier build, for the GPUs of that time.
+    bed.nvcc(&format!("{} -c kernels/second.cu -o kernels/second.o", gencode("75:sm_75 80:sm_80")));
+    std::fs::remove_file(bed.root.join("kernels/second.cu")).expect("it is there");
+    bed.check("refused", &bed.build(&["--release"]).expect(101));
+    bed.nvcc(&format!("{} -c kernels/first.cu -o kernels/second.o", gencode(RIGHT)));
+    std::fs::remove_file(bed.root.join("kernels/first.cu")).expect("it is there");
+    bed.change("kernels/flags", "");
+    let right = bed.build(&["--release"]).success();
+    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+}
+
+fn appended() {
+    let mut bed = Bed::new("appended", &gencode(RIGHT), ARCHS);
+    bed.set("NVCC_APPEND_FLAGS", "-gencode arch=compute_86,code=sm_86");
+    bed.check("said", &bed.build(&["--release"]).success());
+}
+
+fn fleet() {
+    let policy = |fleet: &str| format!("[gpu]\nfleet = [{fleet}]\n");
+    let bed = Bed::new("fleet", &gencode(RIGHT), &policy("\"T4\", \"A100\""));
+    bed.check("unserved", &bed.build(&["--release"]).expect(101));
+    // Only the policy changes: what was linked before is judged anew.
+    bed.change("cudaguard.toml", &policy("\"A100\", \"H100\", \"L40S\""));
+    let right = bed.build(&["--release"]).success();
+    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    bed.source("narrow");
+    bed.change("kernels/narrow.flags", &gencode("80:sm_80"));
+    bed.check("partial", &bed.build(&["--release"]).success());
+    let fresh = bed.build(&["--release"]).success();
+    bed.check("partial", &fresh);
+    bed.change("cudaguard.toml", &format!("{}partial = \"refuse\"\n", policy("\"H100\"")));
+    bed.check("partial-refused", &bed.build(&["--release"]).expect(101));
+    // Without a fleet it is worth a word.
+    bed.change("cudaguard.toml", "");
+    bed.check("partial-unasked", &bed.build(&["--release"]).success());
+    // No PTX at all.
+    bed.change("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n");
+    bed.change("kernels/flags", &gencode("80:sm_80"));
+    bed.check("no-ptx", &bed.build(&["--release"]).success());
+}
+
+fn runtime_paths() {
+    let bed = Bed::new("paths", &gencode(RIGHT), "");
+    let library = bed.root.join("target/lib");
+    let folders = format!("$ORIGIN:/tmp/nowhere:/usr/lib:{}", library.display());
+    bed.change("kernels/link", &format!("-Wl,--enable-new-dtags,-rpath,{folders}"));
+    bed.check("release", &bed.build(&["--release"]).success());
+    let dev = bed.build(&[]).success();
+    assert_eq!(bed.said(&dev), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    bed.change("kernels/link", "-Wl,-rpath,/usr/local/cuda/lib64/stubs");
+    bed.check("stubs", &bed.build(&["--release"]).expect(101));
+    bed.change("cudaguard.toml", "[allow]\nCG106 = \"a test\"\n");
+    let _ = bed.build(&["--release"]).success();
+    assert_eq!(bed.manifest("release").allow, [(Code::StubInRuntimePath, "a test".to_owned())]);
+    bed.change("cudaguard.toml", "");
+    bed.change("kernels/link", "-Wl,-rpath,$ORIGIN/../lib:/usr/local/cuda/lib64");
+    let right = bed.build(&["--release"]).success();
+    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+}
+
+fn other_cudart() {
+    let bed = Bed::new("cudart", &gencode(RIGHT), "");
+    let library = bed.beside("libcudart.so.12");
+    stand_in::shared_library("libcudart.so.12").source("int stands_in(void) { return 12; }\n").make(&library);
+    bed.change("kernels/link", &format!("-Wl,--no-as-needed\n{}", library.display()));
+    bed.check("refused", &bed.build(&["--release"]).expect(101));
+}
