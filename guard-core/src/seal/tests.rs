@@ -68,6 +68,13 @@ fn what_is_seen_goes_before_what_was_declared() {
 }
 
 #[test]
+fn a_cudnn_of_another_major_is_not_what_the_headers_say() {
+    let seen = |major: u32| Observed { cudnn: Linkage::Linked, cudnn_named: Some(major), ..Observed::default() };
+    assert_eq!(truth(manifest(Linkage::Unknown), &seen(9)).requires.len(), 2);
+    assert_eq!(truth(manifest(Linkage::Unknown), &seen(8)).requires, []);
+}
+
+#[test]
 fn archs_are_written_where_somebody_looked() {
     let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
     let observed = Observed { archs: Some(vec![arch]), ..Observed::default() };

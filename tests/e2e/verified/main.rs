@@ -4,7 +4,7 @@ mod bed;
 
 use cudaguard::finding::Code;
 use cudaguard::manifest::{Linkage, Requirement, ServedBy};
-use cudaguard_tests::{Call, command, snapshot, stand_in, suite, trial};
+use cudaguard_tests::{Call, command, layout, snapshot, stand_in, suite, trial};
 
 use bed::{Bed, gencode};
 
@@ -16,6 +16,7 @@ fn main() {
         trial("the_fleet", fleet),
         trial("runtime_paths", runtime_paths),
         trial("a_cudart_of_another_release", other_cudart),
+        trial("a_cudnn_that_nobody_named", unnamed_cudnn),
     ]);
 }
 
@@ -148,4 +149,38 @@ fn other_cudart() {
     stand_in::shared_library("libcudart.so.12").source("int stands_in(void) { return 12; }\n").make(&library);
     bed.change("kernels/link", &format!("-Wl,--no-as-needed\n{}", library.display()));
     bed.check("refused", &bed.build(&["--release"]).expect(101));
+}
+
+/// A cuDNN of two releases in the environment: worth a word while nobody knows whether the program uses it.
+fn unnamed_cudnn() {
+    let mut bed = Bed::new("cudnn", &gencode(RIGHT), "");
+    let environment = bed.beside("env");
+    layout::farm(&bed.cuda, &environment);
+    stand_in::cudnn(&environment, (9, 1, 0));
+    let newer = bed.beside("newer");
+    stand_in::cudnn(&newer, (9, 15, 1));
+    let header = "include/cudnn_version.h";
+    std::fs::copy(newer.join(header), environment.join(header)).expect("it is there");
+    bed.set("CUDA_HOME", &environment);
+    bed.check("not-linked", &bed.build(&["--release"]).success());
+    let about_cudnn = |profile: &str| {
+        let of_cudnn = |row: &&Requirement| matches!(row, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. });
+        bed.manifest(profile).requires.iter().filter(of_cudnn).count()
+    };
+    assert_eq!(about_cudnn("release"), 0);
+
+    let link = |folder: &std::path::Path| format!("-Wl,--no-as-needed\n-L{}\n-lcudnn", folder.join("lib").display());
+    bed.change("kernels/link", &link(&environment));
+    bed.check("linked", &bed.build(&["--release"]).expect(101));
+    // Another one, which the build script names: what stands in the environment is not in the program.
+    bed.change("kernels/link", &link(&newer));
+    bed.check("another-linked", &bed.build(&["--release"]).success());
+    assert_eq!(about_cudnn("release"), 3);
+    // A library of another major than the headers: nobody can say what it was built with.
+    let older = bed.beside("older");
+    stand_in::cudnn(&older, (8, 9, 7));
+    bed.change("kernels/link", &link(&older));
+    bed.check("other-major", &bed.build(&["--release"]).expect(101));
+    let _ = bed.build(&[]).success();
+    assert_eq!(about_cudnn("debug"), 0, "asked of no machine");
 }
