@@ -49,7 +49,7 @@ pub fn judge(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<F
     if linked.kernels.any() {
         let groups = linked.kernels.groups();
         archs(policy, manifest, linked, &groups, &mut findings);
-        fleet(policy, linked, &mut findings);
+        fleet(policy, manifest, linked, &mut findings);
         ptx(policy, manifest, linked, &groups, &mut findings);
     }
     cudart(manifest, linked, &mut findings);
@@ -159,6 +159,9 @@ fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Gr
     }
 }
 
+/// GPUs, each with the word of the policy that names it.
+type Named<'a> = Vec<(&'a str, Cc)>;
+
 /// GPUs by the words of the policy, `T4 (7.5)`.
 fn gpus(gpus: &[(&str, Cc)]) -> String {
     let one = |(name, (major, minor)): &(&str, Cc)| {
@@ -168,7 +171,7 @@ fn gpus(gpus: &[(&str, Cc)]) -> String {
     listed(gpus.iter().map(one).collect())
 }
 
-fn fleet(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+fn fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let kernels = linked.kernels;
     let built = || names(&kernels.targets());
     let named = policy.fleet_ccs();
@@ -193,11 +196,11 @@ fn fleet(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
         if findings.iter().any(|finding| matches!(finding.code, Code::ArchMissing | Code::ArchSurplus)) {
             return;
         }
-        partial_without_fleet(policy, linked, findings);
+        partial_without_fleet(policy, manifest, linked, findings);
         return;
     }
     // Those that leave out the same containers are told together.
-    let mut told: Vec<(Vec<u64>, Vec<(&str, Cc)>)> = Vec::new();
+    let mut told: Vec<(Vec<u64>, Named<'_>)> = Vec::new();
     for (name, cc) in by(By::Partial) {
         let lacking: Vec<u64> = kernels.without(cc).map(|container| container.offset).collect();
         match told.iter_mut().find(|(other, _)| *other == lacking) {
@@ -248,11 +251,15 @@ fn cures(gpus: &[(&str, Cc)]) -> String {
     listed(ccs.iter().map(|(major, minor)| format!("sm_{major}{minor}")).collect())
 }
 
-/// Nobody has said what it must run on. That code for a GPU is there in some containers and not in others is worth a
-/// word, and no more: libraries do so on purpose.
-fn partial_without_fleet(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+/// Nobody has said what it must run on. That the archs that were asked for, or else those that there is any code for, are
+/// served in some containers and not in others is worth a word, and no more: libraries do so on purpose.
+fn partial_without_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let kernels = linked.kernels;
-    let mut ccs: Vec<Cc> = kernels.targets().iter().map(|target| target.arch().cc()).collect();
+    let mut asked = demanded(policy, manifest);
+    if asked.is_empty() {
+        asked = kernels.targets();
+    }
+    let mut ccs: Vec<Cc> = asked.iter().map(|target| target.arch().cc()).collect();
     ccs.sort_unstable();
     ccs.dedup();
     ccs.retain(|cc| kernels.service(*cc).by == By::Partial);
@@ -387,12 +394,11 @@ fn cudnn(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &m
         Linkage::Unknown => "",
     };
     let declared = policy.cudnn_linkage.unwrap_or_default();
-    let contradicts = match (declared, linked.cudnn) {
-        (Linkage::Unknown, _) | (_, Linkage::Unknown) => false,
-        // Opened by name it leaves no trace that must be found, and the names of functions alone do not open it.
-        (Linkage::Dlopened, Linkage::None) | (Linkage::None, Linkage::Dlopened) => false,
-        (declared, seen) => declared != seen,
-    };
+    // Opened by name it leaves no trace that must be found, and the names of functions alone do not open it.
+    let no_trace =
+        matches!((declared, linked.cudnn), (Linkage::Dlopened, Linkage::None) | (Linkage::None, Linkage::Dlopened));
+    let told = declared != Linkage::Unknown && linked.cudnn != Linkage::Unknown;
+    let contradicts = told && !no_trace && declared != linked.cudnn;
     let soname = linked.needed.iter().find(|name| name.starts_with("libcudnn.so"));
     let needs = || ("needs", soname.cloned().unwrap_or_default());
     if contradicts {

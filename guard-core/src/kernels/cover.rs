@@ -370,7 +370,7 @@ impl Kernels {
             |unit: u32| (0..self.containers.len()).filter(move |at| self.units.of.get(*at) == Some(&Some(unit)));
         let group = |(unit, number): (&Unit, u32)| Group {
             targets: unit.targets(),
-            whole: !unit.codes.contains(&Code::Unknown) && !(unit.shared && !unit.inputs.is_empty()),
+            whole: !unit.codes.contains(&Code::Unknown) && (!unit.shared || unit.inputs.is_empty()),
             containers: containers(number).collect(),
         };
         self.units.distinct.iter().zip(0u32..).map(group).collect()

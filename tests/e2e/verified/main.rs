@@ -15,6 +15,7 @@ fn main() {
         trial("an_arch_from_nvcc_append_flags", appended),
         trial("the_fleet", fleet),
         trial("runtime_paths", runtime_paths),
+        trial("kernels_of_a_dependency_are_its_own_affair", dependency),
         trial("a_cudart_of_another_release", other_cudart),
         trial("a_cudnn_that_nobody_named", unnamed_cudnn),
     ]);
@@ -141,6 +142,36 @@ fn runtime_paths() {
     bed.change("kernels/link", "-Wl,-rpath,$ORIGIN/../lib:/usr/local/cuda/lib64");
     let right = bed.build(&["--release"]).success();
     assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+}
+
+/// What `[gpu] archs` says is about the package's own kernels; the fleet is about all of them.
+fn dependency() {
+    let bed = Bed::new("dependency", &gencode(RIGHT), ARCHS);
+    let manifest = "[package]\nname = \"dep\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    let flags = gencode("75:sm_75 80:sm_80,compute_80");
+    let build = format!(
+        r#"fn main() {{
+    let out = std::env::var("OUT_DIR").unwrap();
+    let nvcc = std::process::Command::new("nvcc").args("-lib {flags} k.cu -o".split(' ')).arg(format!("{{out}}/libk.a")).status();
+    assert!(nvcc.unwrap().success());
+    println!("cargo:rustc-link-search=native={{out}}");
+    println!("cargo:rustc-link-lib=static:+whole-archive=k");
+}}
+"#
+    );
+    bed.change("dep/Cargo.toml", manifest);
+    bed.change("dep/build.rs", &build);
+    bed.change("dep/k.cu", "__global__ void of_another(int *p) { *p = 3; }\n");
+    bed.change("dep/src/lib.rs", "");
+    bed.change("src/main.rs", "extern crate dep as _;\nfn main() {}\n");
+    let head = std::fs::read_to_string(bed.root.join("Cargo.toml")).expect("it is there");
+    bed.change("Cargo.toml", &format!("{head}\n[dependencies]\ndep = {{ path = \"dep\" }}\n"));
+    let built = bed.build(&["--release"]).success();
+    let found: Vec<String> = bed.manifest("release").observed.iter().flatten().map(ToString::to_string).collect();
+    assert_eq!(found, ["sm_75", "sm_80", "sm_90", "compute_80", "compute_90"]);
+    bed.check("said", &built);
+    bed.change("cudaguard.toml", &format!("{ARCHS}fleet = [\"T4\", \"H100\"]\n"));
+    bed.check("fleet", &bed.build(&["--release"]).success());
 }
 
 fn other_cudart() {
