@@ -20,6 +20,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,15 +52,19 @@ enum { RIGHT = 0, WRONG = 1, CANNOT_TELL = 2 };
 enum { INFO, WARNING, ERROR };
 enum { ROW_CUDNN = 1, ROW_INNER = 2, ROW_DRIVER = 3, ROW_GPU = 4 };
 enum { LINKED = 1, DLOPENED = 2, STATIC = 4, PATCH = 8, REQUIRED = 16 };
+enum { GPU_REQUIRED = 1, GPU_OPTIONAL = 2 };
+enum { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8 };
 enum { MODE_MANIFEST, MODE_OFF, MODE_WARN, MODE_ENFORCE };
 enum { UNKNOWN, ABSENT, FOUND, INSIDE };
 
 enum {
   STATUS_REFUSED = 78,
   CHILD_MS = 2000,      /* the longest that a question to the real cuDNN may take */
+  DRIVER_MS = 10000,    /* and one to the driver: many GPUs that nobody keeps awake take seconds to wake */
   REAP_MS = 200,        /* and its killing, where the driver does not let go of it */
   MAX_NOTES = 64,
   MAX_INNER = 8,
+  MAX_GPUS = 64,
   MAX_FINDINGS = 24,
   SHOW = 400            /* of a path in words */
 };
@@ -109,13 +114,38 @@ CODE void put_number(struct text *t, uint32_t n) {
   put_bytes(t, digits + i, sizeof digits - i);
 }
 
-CODE void put_version(struct text *t, uint32_t packed) {
-  put_number(t, packed >> 16);
-  put(t, ".");
-  put_number(t, packed >> 8 & 0xff);
-  put(t, ".");
-  put_number(t, packed & 0xff);
+/* %s as it is, %p what came from outside, %n a number, %v a version, %r a driver's release, %c a CUDA version as the
+ * driver says it, %x a compute capability. */
+CODE void putf(struct text *t, const char *f, ...) {
+  va_list more;
+  va_start(more, f);
+  for (; *f; f++) {
+    uint32_t n;
+    if (*f != '%') {
+      put_bytes(t, f, 1);
+      continue;
+    }
+    f++;
+    if (*f == 's' || *f == 'p') {
+      const char *s = va_arg(more, const char *);
+      if (*f == 's') put(t, s);
+      else put_shown(t, s);
+      continue;
+    }
+    n = va_arg(more, uint32_t);
+    if (*f == 'v' || *f == 'r') put_number(t, n >> 16), put(t, "."), n &= 0xffff;
+    else if (*f == 'c') n = n / 1000 << 8 | n % 1000 / 10;
+    if (*f != 'n') {
+      put_number(t, n >> 8), put(t, ".");
+      n &= 0xff;
+      if (*f == 'r' && n < 10) put(t, "0");
+    }
+    put_number(t, n);
+  }
+  va_end(more);
 }
+
+CODE void put_version(struct text *t, uint32_t packed) { putf(t, "%v", packed); }
 
 CODE int copy(char *to, size_t size, const char *from, size_t n) {
   if (n >= size) return 0;
@@ -258,7 +288,7 @@ CODE int note_judge_bytes(const struct note *n) {
     return NOTE_DAMAGED;
   for (i = 0; i < rows; i++) {
     const unsigned char *row = note_row(n, i);
-    if (u16(row) == ROW_CUDNN || u16(row) == ROW_INNER)
+    if (u16(row) >= ROW_CUDNN && u16(row) <= ROW_GPU)
       if (!note_text(n, row + 24, text, sizeof text) || !note_text(n, row + 28, text, sizeof text)) return NOTE_DAMAGED;
   }
   return revision == 1 ? NOTE_WHOLE : NOTE_NEWER;
@@ -282,6 +312,18 @@ struct cudnn {
   int parts;
 };
 
+/* Of this process: the rows ask for no more. Numbers are 0, `init` and `gpus` -1 where nobody knows. */
+struct driver {
+  int state;
+  int strict;            /* level 0: which of the GPUs it will be is not known, so all must be fit */
+  int init;              /* what cuInit answered */
+  int gpus;              /* that the process sees */
+  uint32_t user, kernel; /* releases, packed */
+  uint32_t cuda;         /* that the driver supports, as cuDriverGetVersion says it */
+  uint16_t cc[MAX_GPUS];
+  char path[PATH_MAX];
+};
+
 struct finding {
   int code, severity, note, part;
   uint32_t min, built, found, other;
@@ -300,6 +342,8 @@ struct state {
   int findings;
   struct finding finding[MAX_FINDINGS];
   struct cudnn cudnn;
+  int driver_known, driver_asked;
+  struct driver driver, told; /* told: by the real driver, in a child */
   int seen; /* of them in the report */
   struct {
     int note;
@@ -709,9 +753,11 @@ CODE int is_loaded(const char *name, char *path, char *soname, size_t size) {
   return 1;
 }
 
-/* ---- level 1: a child asks the real cuDNN -------------------------------------------------------------------------------- */
+/* ---- level 1: a child asks the real cuDNN, or the driver -------------------------------------------------------------------------------- */
 
 enum { NOT_ASKED, NOBODY_TO_ASK, ANSWERED, DIED, HUNG };
+
+#define LIBCUDA "libcuda.so.1"
 
 CODE long since_ms(const struct timespec *from) {
   struct timespec now;
@@ -729,7 +775,41 @@ CODE void say_back(int fd, char kind, const char *s) {
   if (write(fd, line, t.used) < 0) _exit(1);
 }
 
-/* Never returns. What it says: L and the loader library's path, V and the answer, I, the row's number and that inner
+CODE int function(void *library, const char *name, void *to) {
+  void *symbol = dlsym(library, name);
+  memcpy(to, &symbol, sizeof symbol);
+  return symbol != 0;
+}
+
+/* What it says: V and the CUDA version, I and what cuInit answered, G and the compute capability of each GPU. Nothing where
+ * this is no driver. */
+CODE void ask_driver(int to, void *library) {
+  int (*version)(int *), (*init)(unsigned), (*count)(int *), (*get)(int *, int), (*attribute)(int *, int, int);
+  char line[16 * MAX_GPUS];
+  struct text t;
+  int n = 0, k, device, major, minor;
+  t.at = line, t.size = sizeof line;
+  if (!function(library, "cuDriverGetVersion", &version) || !function(library, "cuInit", &init) ||
+      !function(library, "cuDeviceGetCount", &count) || !function(library, "cuDeviceGet", &get) ||
+      !function(library, "cuDeviceGetAttribute", &attribute))
+    return;
+  line[t.used = 0] = 0;
+  if (version(&n) == 0) putf(&t, "%n", (uint32_t)n);
+  say_back(to, 'V', line);
+  line[t.used = 0] = 0;
+  k = init(0);
+  putf(&t, "%n", (uint32_t)k);
+  say_back(to, 'I', line);
+  line[t.used = 0] = 0;
+  if (k != 0 || count(&n) != 0) return;
+  for (k = 0; k < n && k < MAX_GPUS; k++) {
+    if (get(&device, k) != 0 || attribute(&major, 75, device) != 0 || attribute(&minor, 76, device) != 0) major = minor = 0;
+    putf(&t, "%n,", (uint32_t)(major << 8 | minor));
+  }
+  say_back(to, 'G', line);
+}
+
+/* Never returns. What it says: N where there is no such library, L and the loader library's path, V and the answer, I, the row's number and that inner
  * library's path, E at the end. */
 CODE void ask_as_child(int to, const char *library, const struct cudnn *c) {
   static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGTERM, SIGALRM, SIGSYS, SIGPIPE};
@@ -754,13 +834,20 @@ CODE void ask_as_child(int to, const char *library, const struct cudnn *c) {
   for (k = 0; k < 3; k++)
     if (null < 0) close(k);
     else if (null != k) dup2(null, k);
-  alarm(CHILD_MS / 1000 + 1);
+  alarm((c ? CHILD_MS : DRIVER_MS) / 1000 + 1);
   handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
   if (!handle) {
+    say_back(fd, 'N', "");
     say_back(fd, 'E', "");
     _exit(0);
   }
   soname[0] = 0;
+  if (!c) {
+    if (is_loaded(library, path, 0, 0)) say_back(fd, 'L', path);
+    ask_driver(fd, handle);
+    say_back(fd, 'E', "");
+    _exit(0);
+  }
   if (is_loaded(base_name(library), path, soname, sizeof soname) || is_loaded(0, path, soname, sizeof soname)) say_back(fd, 'L', path);
   symbol = dlsym(handle, "cudnnGetVersion");
   if (symbol) {
@@ -775,7 +862,7 @@ CODE void ask_as_child(int to, const char *library, const struct cudnn *c) {
   _exit(0);
 }
 
-/* Asks once per library and process; the answer is kept. */
+/* Asks once per library and process; the answer is kept. `c` is null where the library is the driver's. */
 CODE int ask(const char *library, const struct cudnn *c) {
   struct timespec start;
   int ends[2], status, done = 0;
@@ -803,7 +890,7 @@ CODE int ask(const char *library, const struct cudnn *c) {
   g.outcome = HUNG;
   for (;;) {
     struct pollfd p;
-    long left = CHILD_MS - since_ms(&start);
+    long left = (c ? CHILD_MS : DRIVER_MS) - since_ms(&start);
     ssize_t got;
     int ready;
     p.fd = ends[0], p.events = POLLIN, p.revents = 0;
@@ -1024,6 +1111,164 @@ CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned cha
   settle_version(c);
 }
 
+/* ---- driver and GPU: what can be seen of them without asking the driver ------------------------------------------------- */
+
+/* PCI device ids of NVIDIA's GPUs: first, last, compute capability. Used to accept only: any other id is a doubt. */
+static const uint16_t pci_ids[][3] = {
+    {0x0fc0, 0x0fff, 0x300}, {0x1000, 0x1024, 0x305}, {0x1026, 0x102a, 0x305}, {0x102d, 0x102d, 0x307},
+    {0x102e, 0x102f, 0x305}, {0x103a, 0x103a, 0x305}, {0x103c, 0x103c, 0x305}, {0x103f, 0x103f, 0x305},
+    {0x1180, 0x11ff, 0x300}, {0x1280, 0x12bf, 0x305}, {0x1300, 0x131f, 0x305}, {0x1340, 0x139f, 0x500},
+    {0x13ad, 0x13ae, 0x502}, {0x13b0, 0x13b4, 0x500}, {0x13b6, 0x13b6, 0x500}, {0x13b9, 0x13bd, 0x500},
+    {0x13be, 0x143f, 0x502}, {0x15c0, 0x15ff, 0x600}, {0x1600, 0x161f, 0x502}, {0x1660, 0x167f, 0x502},
+    {0x1720, 0x173f, 0x600}, {0x1740, 0x175f, 0x500}, {0x1780, 0x179f, 0x500}, {0x17c0, 0x17ff, 0x502},
+    {0x1b00, 0x1b3f, 0x601}, {0x1b60, 0x1c3f, 0x601}, {0x1c60, 0x1d5f, 0x601}, {0x1d80, 0x1dff, 0x700},
+    {0x1e00, 0x1e3f, 0x705}, {0x1e60, 0x1fff, 0x705}, {0x2080, 0x20ff, 0x800}, {0x2180, 0x21df, 0x705},
+    {0x2200, 0x223f, 0x806}, {0x2300, 0x237f, 0x900}, {0x23a0, 0x23bf, 0x900}, {0x23e0, 0x23ff, 0x900},
+    {0x2400, 0x243f, 0x806}, {0x2460, 0x25bf, 0x806}, {0x25e0, 0x25ff, 0x806}, {0x2680, 0x26bf, 0x809},
+    {0x26e0, 0x27bf, 0x809}, {0x27e0, 0x283f, 0x809}, {0x2860, 0x28bf, 0x809}, {0x28e0, 0x28ff, 0x809},
+    {0x2900, 0x29ff, 0xa00}, {0x2b00, 0x2b1f, 0xb00}, {0x2b80, 0x2bbf, 0xc00}, {0x2c00, 0x2c1f, 0xc00},
+    {0x2c31, 0x2c31, 0xc00}, {0x2c33, 0x2c34, 0xc00}, {0x2c38, 0x2c3a, 0xc00}, {0x2c40, 0x2c7f, 0xc00},
+    {0x2d00, 0x2d1f, 0xc00}, {0x2d30, 0x2d30, 0xc00}, {0x2d39, 0x2d39, 0xc00}, {0x2d40, 0x2dff, 0xc00},
+    {0x2e00, 0x2e3f, 0xc01}, {0x2f00, 0x2f5f, 0xc00}, {0x3180, 0x31ff, 0xa03}, {0x3400, 0x341f, 0xb00},
+};
+
+CODE uint16_t cc_of(const char *id) {
+  uint32_t n = 0;
+  size_t i;
+  if (starts(id, "0x"))
+    for (id += 2; *id && n <= 0xffff; id++) {
+      int digit = *id >= '0' && *id <= '9' ? *id - '0' : *id >= 'a' && *id <= 'f' ? *id - 'a' + 10 : -1;
+      if (digit < 0) break;
+      n = n << 4 | (uint32_t)digit;
+    }
+  for (i = 0; i < sizeof pci_ids / sizeof pci_ids[0]; i++)
+    if (n >= pci_ids[i][0] && n <= pci_ids[i][1]) return pci_ids[i][2];
+  return 0;
+}
+
+/* The first `535.261.03` or `535.261` of a text, packed. No driver of a branch below 100 has what CUDA needs today. */
+CODE uint32_t release_in(const char *s) {
+  for (; *s; s++) {
+    const char *at = s;
+    long a = number(&at, 65535), b, c = 0;
+    if (a < 0) continue;
+    if (a >= 100 && *at == '.' && (at++, b = number(&at, 255)) >= 0) {
+      if (*at == '.') at++, c = number(&at, 255);
+      return (uint32_t)(a << 16 | b << 8 | (c > 0 ? c : 0));
+    }
+    while (s[1] >= '0' && s[1] <= '9') s++;
+  }
+  return 0;
+}
+
+CODE int read_text(const char *path, char *to, size_t size) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  ssize_t n;
+  if (fd < 0) return 0;
+  n = read(fd, to, size - 1);
+  close(fd);
+  to[n > 0 ? n : 0] = 0;
+  return n > 0;
+}
+
+CODE int is_there(const char *path, int mode) { return access(path, mode) == 0; }
+
+#define GPUS "/proc/driver/nvidia/gpus"
+
+/* The GPUs that the kernel module drives and this process may open. Where not one can be opened, the driver may yet make
+ * their nodes. Opening one here would wake it: the right to do so must be enough. */
+CODE void count_gpus(struct driver *d) {
+  char entries[2048] __attribute__((aligned(8))), path[300], text[1024];
+  const char *variable = getenv("CUDA_VISIBLE_DEVICES"), *s;
+  struct text t;
+  int fd, n = 0;
+  long got = 0, at;
+  t.at = path, t.size = sizeof path;
+  if (variable && (!*variable || strcmp(variable, "-1") == 0)) {
+    d->gpus = 0;
+    return;
+  }
+  fd = open(GPUS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (fd >= 0 && (got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
+    for (at = 0; at < got; at += *(const unsigned short *)(entries + at + 16)) {
+      const char *name = entries + at + 19;
+      if (name[0] == '.') continue;
+      t.used = 0, putf(&t, GPUS "/%s/information", name);
+      if (n >= MAX_GPUS || !read_text(path, text, sizeof text) || !(s = strstr(text, "Device Minor:"))) {
+        close(fd);
+        return;
+      }
+      for (s += 13; *s == ' ' || *s == '\t';) s++;
+      t.used = 0, putf(&t, "/dev/nvidia%n", (uint32_t)number(&s, 9999));
+      if (!is_there(path, R_OK | W_OK)) continue;
+      t.used = 0, putf(&t, "/sys/bus/pci/devices/%s/device", name);
+      d->cc[n++] = read_text(path, text, sizeof text) ? cc_of(text) : 0;
+    }
+  if (fd >= 0) close(fd);
+  if (variable) {
+    at = number(&variable, 9999);
+    if (at < 0 || at >= n || (*variable && *variable != ',')) return; /* UUIDs, MIG, mistakes: the driver knows */
+  }
+  if (n) d->gpus = n;
+}
+
+CODE void look_at_driver(const struct note *n) {
+  struct driver *d = &g.driver;
+  struct paths of;
+  struct text why, t;
+  char text[512], path[PATH_MAX];
+  int k, there;
+  d->state = ABSENT, d->strict = 1, d->init = d->gpus = -1;
+  d->user = d->kernel = d->cuda = 0;
+  d->path[0] = 0;
+  there = read_text("/proc/driver/nvidia/version", text, sizeof text);
+  if (there) d->kernel = release_in(text);
+  /* /dev/nvidiactl alone proves nothing: libcuda makes it where it runs as root. */
+  t.at = path, t.size = sizeof path;
+  for (k = 0; k < 16 && !there && is_there("/dev/nvidiactl", F_OK); k++) {
+    t.used = 0, putf(&t, "/dev/nvidia%n", (uint32_t)k);
+    there = is_there(path, F_OK);
+  }
+  if (!there && !is_there("/dev/dxg", F_OK) && !is_there("/dev/nvmap", F_OK) && !is_there("/dev/nvhost-ctrl", F_OK)) return;
+  d->state = UNKNOWN;
+  of.rpath = n->image.rpath, of.runpath = n->image.runpath, of.file = file_of(&n->image);
+  why.at = text, why.used = 0, why.size = sizeof text;
+  if (!is_loaded(LIBCUDA, d->path, 0, 0) && search(LIBCUDA, &of, d->path, &why) != 1) return;
+  real_name(d->path, path);
+  d->user = release_in(base_name(path));
+  d->state = FOUND;
+  count_gpus(d);
+}
+
+/* Level 1: what the real driver answers. It honours every variable, and knows MIG, WSL, Jetson and cuda-compat. */
+CODE void ask_the_driver(void) {
+  struct driver *d = &g.told;
+  const char *said;
+  char path[PATH_MAX];
+  if (!g.driver_asked) {
+    g.driver_asked = 1;
+    d->init = d->gpus = -1; /* all else is zero: UNKNOWN */
+    if (ask(LIBCUDA, 0) == ANSWERED) {
+      if (answer('N')) d->state = ABSENT;
+      if ((said = answer('I'))) {
+        d->state = FOUND;
+        d->init = (int)number(&said, 99999);
+        d->kernel = g.driver.kernel;
+        if ((said = answer('V')) && *said) d->cuda = (uint32_t)number(&said, 999999);
+        if ((said = answer('L'))) {
+          copy(d->path, sizeof d->path, said, strlen(said));
+          real_name(said, path);
+          d->user = release_in(base_name(path));
+        }
+        if ((said = answer('G')))
+          for (d->gpus = 0; *said && d->gpus < MAX_GPUS; said += *said != 0) d->cc[d->gpus++] = (uint16_t)number(&said, 65535);
+      }
+    }
+    g.level = 1;
+  }
+  g.driver = *d;
+}
+
 /* ---- judging: the same intervals as the judge in Rust (guard-core/src/judge/run.rs), proven equal by one table ------ */
 
 CODE struct finding *find(int code, int severity, int note) {
@@ -1110,6 +1355,108 @@ CODE int errors_from(int first) {
   return n;
 }
 
+CODE struct finding *find_driver(int code, int severity, int note, const unsigned char *row) {
+  struct finding *f = find(code, severity, note);
+  const struct driver *d = &g.driver;
+  struct text t;
+  char text[128];
+  int k, first = 1;
+  show_path(f->path, sizeof f->path, d->path);
+  if (row) {
+    f->min = u32(row + 16), f->other = u32(row + 20);
+    t.at = f->file, t.used = 0, t.size = sizeof f->file;
+    if (note_text(&g.note[note], row + 24, text, sizeof text)) put_shown(&t, text);
+  }
+  t.at = f->beside, t.used = 0, t.size = sizeof f->beside;
+  for (k = 0; k < d->gpus; k++)
+    if (!row || u16(row) == ROW_DRIVER || (d->cc[k] >= u32(row + 4) && d->cc[k] <= u32(row + 8)))
+      if (d->cc[k]) putf(&t, first ? "compute capability %x" : ", %x", (uint32_t)d->cc[k]), first = 0;
+  return f;
+}
+
+enum { FITS, OPEN }; /* or the number of a finding */
+
+/* A row's floor. What the driver says it supports decides; its release stands in where that is not known, and the kernel
+ * module's only to accept. */
+CODE int floor_of(const unsigned char *row, int too_old) {
+  const struct driver *d = &g.driver;
+  uint32_t cuda = u32(row + 16), release = u32(row + 20);
+  if (!cuda && !release) return FITS;
+  if (cuda && d->cuda) return d->cuda < cuda ? too_old : FITS;
+  if (release && d->user) return d->user < release ? too_old : FITS;
+  return release && d->kernel >= release ? FITS : OPEN;
+}
+
+CODE int is_one(const char *variable) {
+  const char *s = getenv(variable);
+  return s && strcmp(s, "1") == 0;
+}
+
+CODE int served(const struct note *n, const unsigned char *row) {
+  uint32_t by = u16(row + 2);
+  int old = floor_of(row, 302);
+  if (by & BY_CUBIN) return is_one("CUDA_FORCE_PTX_JIT") ? OPEN : old;
+  if (by & BY_PTX) return is_one("CUDA_DISABLE_PTX_JIT") ? 308 : old;
+  if (by & BY_SOME) return n->d[25] == 1 ? 311 : old == FITS ? FITS : OPEN;
+  return by & BY_NONE ? 303 : OPEN;
+}
+
+CODE int wants_driver(const struct note *n) {
+  uint32_t i;
+  for (i = 0; i < note_rows(n); i++)
+    if (u16(note_row(n, i)) == ROW_DRIVER || u16(note_row(n, i)) == ROW_GPU) return 1;
+  return n->d[21] == GPU_REQUIRED;
+}
+
+CODE void judge_driver(int note) {
+  const struct note *n = &g.note[note];
+  const struct driver *d = &g.driver;
+  int required = n->d[21] == GPU_REQUIRED, kernels = 0, fit = 0, unfit = 0, doubt = 0, open = 0, placed = 0, pass, k, nothing = 0;
+  uint32_t i;
+  if (d->state == ABSENT) nothing = 307;
+  else if (d->init == 34 && (d->kernel || required)) nothing = -306;
+  else if (d->init == 803) nothing = -304;
+  else if (d->init == 804) nothing = -305;
+  else if (d->init == 34 || d->init == 100 || (d->init <= 0 && d->gpus == 0)) nothing = 310;
+  else if (d->init > 0) nothing = -505;
+  if (nothing) {
+    int certain = nothing < 0 || required;
+    if (nothing == -505) find_driver(505, INFO, note, 0);
+    else find_driver(nothing < 0 ? -nothing : certain ? nothing : 504, certain ? ERROR : INFO, note, 0);
+    return;
+  }
+  open = d->state == UNKNOWN || d->gpus < 0 || (d->init < 0 && d->user && d->kernel && d->user != d->kernel) ||
+         (d->strict && (!d->user || !d->kernel));
+  for (pass = 0; pass < 2; pass++) {
+    for (i = 0; i < note_rows(n); i++) {
+      const unsigned char *row = note_row(n, i);
+      int here = 0, is;
+      if (u16(row) == ROW_DRIVER && pass) {
+        is = floor_of(row, 301);
+        if (is == OPEN) open = 1;
+        else if (is) find_driver(is, ERROR, note, row);
+      }
+      if (u16(row) != ROW_GPU) continue;
+      kernels = 1;
+      for (k = 0; k < d->gpus; k++) here += d->cc[k] && d->cc[k] >= u32(row + 4) && d->cc[k] <= u32(row + 8);
+      if (!here) continue;
+      is = served(n, row);
+      if (pass) {
+        if (is > OPEN) find_driver(is, fit || doubt ? INFO : ERROR, note, row);
+        continue;
+      }
+      placed += here;
+      if (is == FITS) fit = 1;
+      else if (is == OPEN) doubt = 1;
+      else unfit = 1;
+    }
+    if (kernels && placed < d->gpus) doubt = 1;
+  }
+  if (doubt && !fit) open = 1;
+  if (d->strict && (doubt || unfit)) open = 1;
+  if (open) find_driver(505, INFO, note, 0);
+}
+
 CODE int action(const struct note *n) {
   if (g.mode == MODE_WARN) return 0;
   return g.mode == MODE_ENFORCE || (n->size > 20 && n->d[20] == 1);
@@ -1134,7 +1481,7 @@ CODE void judge_note(int note, int level, int late) {
   for (i = 0; i < note_rows(n); i++) {
     const unsigned char *row = note_row(n, i);
     int before = g.findings, k;
-    if (u16(row) != ROW_CUDNN) continue; /* driver and GPU have their place here */
+    if (u16(row) != ROW_CUDNN) continue;
     look(c, n, row, late);
     judge_cudnn(c, note, row);
     if (level && (errors_from(before) || (c->state == FOUND && !c->version))) {
@@ -1157,105 +1504,141 @@ CODE void judge_note(int note, int level, int late) {
       g.seen++;
     }
   }
+  if (wants_driver(n)) {
+    int before = g.findings;
+    if (!g.driver_known++) look_at_driver(n);
+    judge_driver(note);
+    if (!g.driver.strict || g.findings == before || g.finding[before].code == 504) return;
+    g.findings = before;
+    /* A program that can do without a GPU is not kept waiting: it asks by check(). */
+    if (level && (late || n->d[21] != GPU_OPTIONAL)) {
+      ask_the_driver();
+      judge_driver(note);
+    } else {
+      find_driver(505, INFO, note, 0);
+    }
+  }
 }
 
 CODE int in_scope(const struct note *n) { return n->own || g.program; }
 
 CODE void judge(int level, int late) {
   int k;
-  g.findings = g.seen = g.level = 0;
+  g.findings = g.seen = g.level = g.driver_known = 0;
   for (k = 0; k < g.notes; k++) judge_note(k, level && (late ? in_scope(&g.note[k]) : speaks(&g.note[k])), late);
 }
+
+CODE int cannot_tell(const struct finding *f) { return f->code == 501 || f->code > 503; }
 
 CODE int verdict(void) {
   int k, v = RIGHT;
   for (k = 0; k < g.findings; k++) {
     if (!in_scope(&g.note[g.finding[k].note])) continue;
     if (g.finding[k].severity == ERROR) return WRONG;
-    if (g.finding[k].code == 501) v = CANNOT_TELL;
+    if (cannot_tell(&g.finding[k])) v = CANNOT_TELL;
   }
   return v;
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------------------- */
 
-CODE void put_found(struct text *t, const struct finding *f) {
-  put(t, "cuDNN");
-  if (f->found) put(t, " "), put_version(t, f->found);
-}
+CODE int about_driver(const struct finding *f) { return f->code / 100 == 3 || f->code > 503; }
+
+CODE void put_found(struct text *t, const struct finding *f) { putf(t, f->found ? "cuDNN %v" : "cuDNN", f->found); }
 
 CODE void say_what(struct text *t, const struct finding *f) {
   switch (f->code) {
     case 201:
       put_found(t, f);
-      put(t, " is of another major than cuDNN "), put_version(t, f->built);
+      putf(t, " is of another major than cuDNN %v", f->built);
       break;
     case 202:
       put_found(t, f);
-      put(t, " is older than cuDNN "), put_version(t, f->built);
+      putf(t, " is older than cuDNN %v", f->built);
       break;
     case 203:
       put_found(t, f);
-      put(t, " is an older patch than cuDNN "), put_version(t, f->built);
+      putf(t, " is an older patch than cuDNN %v", f->built);
       break;
-    case 204:
-      put(t, "cuDNN's library "), put_shown(t, f->file), put(t, " is missing");
-      if (f->severity == ERROR) put(t, ": the first call would abort");
-      break;
+    case 204: putf(t, "cuDNN's library %p is missing%s", f->file, f->severity == ERROR ? ": the first call would abort" : ""); break;
     case 205: put(t, "no cuDNN was found"); break;
-    case 206:
-      put(t, "cuDNN is mixed: "), put_shown(t, f->file), put(t, " is "), put_version(t, f->other);
-      put(t, ", the rest "), put_version(t, f->found);
-      break;
+    case 206: putf(t, "cuDNN is mixed: %p is %v, the rest %v", f->file, f->other, f->found); break;
+    case 301:
+    case 302: putf(t, "the driver is too old: %p needs one that supports CUDA %c", f->file, f->min); break;
+    case 303: putf(t, "%s has no code for %s", f->component, f->beside); break;
+    case 304: put(t, "libcuda and the kernel module do not belong together (803)"); break;
+    case 305: put(t, "cuda-compat does not work with this GPU (804)"); break;
+    case 306: put(t, "this libcuda is the stub that is for linking only (34)"); break;
+    case 307: put(t, "there is no libcuda.so.1, and the program requires a GPU"); break;
+    case 308: putf(t, "CUDA_DISABLE_PTX_JIT forbids what %s needs: %p", f->beside, f->file); break;
+    case 310: put(t, "there is no GPU, and the program requires one"); break;
+    case 311: putf(t, "only a part of the code in %s is for %s", f->component, f->beside); break;
     case 501: put(t, f->path[0] ? "cannot tell which cuDNN this is" : "no cuDNN is loaded yet, so it cannot be told which"); break;
     case 502: put(t, "the manifest is of a newer revision than the guard: judged as far as it is known"); break;
-    default: put(t, "a manifest is damaged: left out"); break;
+    case 503: put(t, "a manifest is damaged: left out"); break;
+    case 504: put(t, "no GPU to be seen: nothing to judge"); break;
+    default: put(t, "cannot tell whether driver and GPU fit"); break;
   }
-  if (f->code == 201 || f->code == 202 || f->code == 203) {
-    put(t, ", which ");
-    put(t, f->component);
-    put(t, " was built with");
-  }
+  if (f->code == 201 || f->code == 202 || f->code == 203) putf(t, ", which %s was built with", f->component);
 }
 
 /* Each fact on a line of its own, behind `indent`. */
 CODE void say_facts(struct text *t, const struct finding *f, const char *indent) {
-  if (f->built) {
-    put(t, indent), put(t, "built with: cuDNN "), put_version(t, f->built);
-    put(t, " ("), put(t, f->component), put(t, ")");
+  if (f->built) putf(t, "%sbuilt with: cuDNN %v (%s)", indent, f->built, f->component);
+  if (about_driver(f)) {
+    const struct driver *d = &g.driver;
+    if (f->min) putf(t, "%sneeded by:  %s", indent, f->component);
+    if (d->user || d->cuda || d->kernel) {
+      putf(t, "%sfound:     ", indent);
+      if (d->user) putf(t, " driver %r", d->user);
+      if (d->cuda) putf(t, " that supports CUDA %c", d->cuda);
+      if (d->kernel && d->kernel != d->user) putf(t, " on kernel module %r", d->kernel);
+    }
+    if (f->path[0]) putf(t, " in %s", f->path);
+    if (f->beside[0]) putf(t, "%sGPUs:       %s", indent, f->beside);
+    return;
   }
   if (f->path[0]) {
-    put(t, indent), put(t, "found:      "), put_found(t, f), put(t, " in "), put(t, f->path);
-    if (f->beside[0]) put(t, ", with "), put(t, f->beside);
+    putf(t, "%sfound:      ", indent), put_found(t, f), putf(t, " in %s", f->path);
+    if (f->beside[0]) putf(t, ", with %s", f->beside);
+    if (f->why[0]) putf(t, "%spicked by:  %s", indent, f->why);
   }
-  if (f->path[0] && f->why[0]) put(t, indent), put(t, "picked by:  "), put(t, f->why);
 }
 
 CODE void say_hint(struct text *t, const struct finding *f) {
   switch (f->code) {
     case 202:
     case 203:
-      put(t, starts(f->why, "LD_LIBRARY_PATH") ? "take that folder out of LD_LIBRARY_PATH, or put one with cuDNN "
-                                               : "update it, or put a folder in LD_LIBRARY_PATH that has cuDNN ");
-      put_version(t, f->min), put(t, " or newer");
-      put(t, starts(f->why, "LD_LIBRARY_PATH") ? " first; or rebuild against the one found" : "; or rebuild against the one found");
+      putf(t, starts(f->why, "LD_LIBRARY_PATH")
+                  ? "take that folder out of LD_LIBRARY_PATH, or put one with cuDNN %v or newer first; or rebuild against the one found"
+                  : "update it, or put a folder in LD_LIBRARY_PATH that has cuDNN %v or newer; or rebuild against the one found",
+           f->min);
       break;
     case 201:
-      put(t, "install cuDNN "), put_number(t, f->built >> 16), put(t, " ("), put_version(t, f->min);
-      put(t, " or newer) where the loader looks first; or rebuild against the one found");
+      putf(t, "install cuDNN %n (%v or newer) where the loader looks first; or rebuild against the one found", f->built >> 16, f->min);
       break;
     case 204: put(t, "reinstall cuDNN whole, so that all its libraries stand in one folder"); break;
-    case 205: put(t, "install cuDNN "), put_version(t, f->min), put(t, " or newer, or name its folder in LD_LIBRARY_PATH"); break;
+    case 205: putf(t, "install cuDNN %v or newer, or name its folder in LD_LIBRARY_PATH", f->min); break;
     case 206: put(t, "remove the stray copy, or reinstall cuDNN whole from one package"); break;
+    case 301:
+    case 302: putf(t, f->other ? "update the driver to %r or newer; or rebuild with an older toolkit" : "update the driver; or rebuild with an older toolkit", f->other); break;
+    case 303:
+    case 311: put(t, "rebuild with that architecture among those built for"); break;
+    case 304: put(t, "reboot after a driver's update; in a container, remove its own libcuda"); break;
+    case 305: put(t, "take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU by CUDA_VISIBLE_DEVICES"); break;
+    case 306: put(t, "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH"); break;
+    case 307: put(t, "install the NVIDIA driver; start a container with its GPUs (--gpus all)"); break;
+    case 308: put(t, "unset CUDA_DISABLE_PTX_JIT; or rebuild with that architecture"); break;
+    case 310: put(t, "see nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with its GPUs (--gpus all)"); break;
     case 501: put(t, "nothing; its inner libraries should stand beside it"); break;
     case 502: put(t, "update cudaguard"); break;
-    default: put(t, "rebuild the file"); break;
+    case 503: put(t, "rebuild the file"); break;
+    default: put(t, "nothing"); break;
   }
 }
 
 CODE void put_code(struct text *t, int code) {
-  put(t, "CG");
-  put_number(t, (uint32_t)code);
+  putf(t, "CG%n", (uint32_t)code);
 }
 
 /* One write: never mixed with what other processes write, and no signal where nobody reads. */
@@ -1389,11 +1772,9 @@ CODE void report_note(struct out *o, int note) {
     raw(o, ",\"not_judged\":[");
     for (i = 0; i < note_rows(n); i++) {
       uint32_t kind = u16(note_row(n, i));
-      if (kind == ROW_CUDNN || kind == ROW_INNER) continue;
+      if (kind >= ROW_CUDNN && kind <= ROW_GPU) continue;
       t.at = text, t.used = 0, t.size = sizeof text;
-      if (kind == ROW_DRIVER) put(&t, "driver");
-      else if (kind == ROW_GPU) put(&t, "gpu");
-      else put(&t, "row of kind "), put_number(&t, kind);
+      putf(&t, "row of kind %n", kind);
       if (skipped++) raw(o, ",");
       json(o, text);
     }
@@ -1430,7 +1811,7 @@ CODE void report(const char *done) {
     json(&o, text);
     member(&o, "severity", severities[f->severity]);
     member(&o, "component", f->component);
-    member(&o, "subject", f->code > 501 ? "manifest" : "cuDNN");
+    member(&o, "subject", about_driver(f) ? "driver" : f->code > 501 ? "manifest" : "cuDNN");
     t.used = 0;
     say_what(&t, f), say_facts(&t, f, "\n");
     member(&o, "message", text);
@@ -1483,6 +1864,7 @@ CODE const struct finding *worst(int *refuse) {
   for (k = 0; k < g.findings; k++) {
     const struct note *n = &g.note[g.finding[k].note];
     if (g.finding[k].severity != ERROR || !speaks(n) || *refuse) continue;
+    if (about_driver(&g.finding[k]) && n->d[21] == GPU_OPTIONAL) continue;
     if (action(n)) *refuse = 1, f = &g.finding[k];
     else if (!f) f = &g.finding[k];
   }
@@ -1528,7 +1910,7 @@ SHOWN int SHARED(check)(char *text, size_t size) {
     }
     for (k = 0; k < g.findings; k++) {
       const struct finding *f = &g.finding[k];
-      if (!in_scope(&g.note[f->note]) || (result == WRONG ? f->severity != ERROR : result == RIGHT || f->code != 501)) continue;
+      if (!in_scope(&g.note[f->note]) || (result == WRONG ? f->severity != ERROR : result == RIGHT || !cannot_tell(f))) continue;
       put(&t, "["), put_code(&t, f->code), put(&t, "] ");
       say_what(&t, f), say_facts(&t, f, "\n");
       break;

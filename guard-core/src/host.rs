@@ -2,13 +2,65 @@
 
 use std::path::PathBuf;
 
-use crate::version::Version;
+use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// A machine, or a process on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     /// The cuDNN that the program gets, or would get.
     pub cudnn: CudnnFound,
+    /// The driver.
+    pub driver: DriverFound,
+    /// The GPUs that the driver drives; `None`: nobody looked, or looking failed.
+    pub gpus: Option<Vec<Gpu>>,
+    /// What variables tell the driver about PTX.
+    pub jit: Jit,
+}
+
+/// What was found of the driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DriverFound {
+    /// Nobody looked, or looking failed: cannot tell.
+    #[default]
+    Unknown,
+    /// Looked everywhere: there is no libcuda.
+    Absent,
+    /// There.
+    Found(Driver),
+}
+
+/// A driver: libcuda and the kernel module under it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Driver {
+    /// Release of libcuda, by its file's name.
+    pub user: Option<DriverRelease>,
+    /// Release of the kernel module, by `/proc/driver/nvidia/version`.
+    pub kernel: Option<DriverRelease>,
+    /// CUDA version that libcuda supports, as `cuDriverGetVersion` says it.
+    pub cuda: Option<CudaVersion>,
+    /// What `cuInit` answered: 0 is right, 100 no GPU, 803 libcuda and kernel module of different releases. `None`:
+    /// nobody asked.
+    pub init: Option<u32>,
+}
+
+/// A GPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gpu {
+    /// Compute capability, where known.
+    pub cc: Option<(u8, u8)>,
+    /// `GPU-…`, where known.
+    pub uuid: Option<String>,
+    /// Whether the process can use it: its device can be opened and `CUDA_VISIBLE_DEVICES` does not hide it.
+    pub visible: bool,
+}
+
+/// What variables tell the driver about PTX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Jit {
+    /// `CUDA_FORCE_PTX_JIT=1`: machine code is passed over.
+    pub forced: bool,
+    /// `CUDA_DISABLE_PTX_JIT=1`: PTX is not compiled.
+    pub disabled: bool,
 }
 
 /// What was found of cuDNN.

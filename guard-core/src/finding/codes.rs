@@ -184,6 +184,59 @@ codes! {
         "The program was linked on a newer system: the loader would stop it with `version ... not found`, most often for \
          GLIBC or GLIBCXX.\n\
          What to do: run it on a system as new as the one it was built on, or build it on the older one.";
+    301 DriverTooOld Error
+        "the driver is too old for what the program is linked to"
+        "A CUDA runtime works on drivers of its own major and newer; on an older one every call answers 35, \
+         cudaErrorInsufficientDriver. A driver API function that the driver does not have yet ends the program, too.\n\
+         What to do: update the driver to the release named, or rebuild with an older toolkit; on data centre GPUs \
+         cuda-compat may do.";
+    302 DriverTooOldForCode Error
+        "the driver is too old for the code that this GPU needs"
+        "PTX is compiled by the driver, and a driver reads only the PTX that it knows: newer PTX answers 222, \
+         CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Compressed code may need a newer driver, too. Minor version compatibility does \
+         not cover this.\n\
+         What to do: update the driver, or build with machine code (sm_XY) for this GPU.";
+    303 NoCodeForGpu Error
+        "no code for any GPU that the program can see"
+        "Machine code runs on GPUs of its own major from its minor on, PTX on all newer ones. For these GPUs the program \
+         has neither: every launch answers 209, no kernel image is available.\n\
+         What to do: rebuild with the architecture of the GPU, or with PTX of an older one.";
+    304 DriverMismatch Error
+        "libcuda and the kernel module do not belong together"
+        "cuInit answers 803: the user-mode library is of another release than the loaded kernel module, and the pair is not \
+         one that forward compatibility allows. Most often the driver was updated and the machine not restarted, or an image \
+         brings its own libcuda.\n\
+         What to do: reboot, or reload the nvidia module; in a container, remove the library that it brought along.";
+    305 ForwardCompatUnsupported Error
+        "forward compatibility is not for this GPU"
+        "cuInit answers 804: the libcuda found is of cuda-compat, which works on data centre GPUs and few others. One GPU \
+         that is not eligible fails the whole process.\n\
+         What to do: take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU with \
+         CUDA_VISIBLE_DEVICES.";
+    306 StubDriver Error
+        "the libcuda found is the toolkit's stub"
+        "The toolkit's lib/stubs has an empty libcuda for the linker. Where the loader takes it, every call answers 34, \
+         CUDA_ERROR_STUB_LIBRARY.\n\
+         What to do: take the stubs folder out of LD_LIBRARY_PATH, RPATH and RUNPATH.";
+    307 DriverMissing Error
+        "there is no driver, and the program requires a GPU"
+        "The policy says [runtime] gpu = \"required\", and no folder that the loader looks into has libcuda.so.1.\n\
+         What to do: install the NVIDIA driver; start a container with its GPUs (--gpus all).";
+    308 JitDisabled Error
+        "only PTX serves this GPU, and its compilation is switched off"
+        "CUDA_DISABLE_PTX_JIT=1 keeps the driver from compiling PTX, and the program has no machine code for the GPUs that \
+         it can see: 223, CUDA_ERROR_JIT_COMPILATION_DISABLED.\n\
+         What to do: unset CUDA_DISABLE_PTX_JIT, or rebuild with machine code for this GPU.";
+    310 GpuMissing Error
+        "there is no GPU, and the program requires one"
+        "The policy says [runtime] gpu = \"required\", and the driver shows this process none: there is none, \
+         CUDA_VISIBLE_DEVICES hides it, or the container was started without.\n\
+         What to do: see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with --gpus all.";
+    311 PartialCode Error
+        "only a part of the program's code is for this GPU, and the policy refuses that"
+        "Some of the kernels' containers serve the GPU and some do not. Careful programs choose at run time; this project \
+         asked for more with [gpu] partial = \"refuse\".\n\
+         What to do: rebuild all of it with that architecture, or drop the option.";
     501 CudnnCannotTell Info
         "cannot tell which cuDNN this is"
         "A libcudnn was found, but neither its file nor a question in a child process gave a version. The program goes on: what \
@@ -198,4 +251,14 @@ codes! {
         "A file carries a manifest whose bytes do not hold together: an offset points outside, or its mark is missing. It was \
          left out of the judgement, and never refuses by itself.\n\
          What to do: rebuild the file; something wrote into it after it was linked.";
+    504 NothingToSee Info
+        "no GPU to be seen: nothing to judge"
+        "There is no driver here, or no GPU that this process may use. A program may have a way without one, so it starts, \
+         unless [runtime] gpu = \"required\".\n\
+         What to do: nothing.";
+    505 DriverCannotTell Info
+        "cannot tell whether driver and GPU fit"
+        "Something about the driver or the GPUs is not known: nobody could be asked, the driver did not answer, or it answered \
+         what says nothing about versions. What cannot be told never refuses.\n\
+         What to do: nothing; `cargo cudaguard doctor` says what is missing.";
 }

@@ -2,6 +2,8 @@
 //!
 //! The shim judges the same intervals in C (`templates/shim.c`); one table of cases drives both and proves them equal.
 
+mod driver;
+
 use std::path::Path;
 
 use crate::finding::{Code, Finding, Severity};
@@ -29,6 +31,7 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
             .judge(manifest, &host.cudnn, &mut findings);
         }
     }
+    driver::judge(manifest, host, &component, &mut findings);
     findings.into_iter().map(|finding| finding.of(component.as_str())).collect()
 }
 

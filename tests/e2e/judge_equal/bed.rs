@@ -61,6 +61,11 @@ impl Arch {
         }
     }
 
+    /// What goes before a program built for this machine.
+    pub(crate) fn runner(&self) -> &'static [&'static str] {
+        self.runner
+    }
+
     /// A call of a program built for this machine.
     pub(crate) fn call(&self, program: &Path) -> Call {
         match self.runner {
@@ -70,7 +75,7 @@ impl Arch {
     }
 
     /// The file of this name, made by this compiler call where it is not there yet.
-    fn made(&self, name: &str, compile: impl FnOnce(Call, &Path) -> Call) -> Vec<u8> {
+    pub(crate) fn made(&self, name: &str, compile: impl FnOnce(Call, &Path) -> Call) -> Vec<u8> {
         let path = self.place(name);
         fs::read(&path).unwrap_or_else(|_| {
             let scratch = Scratch::new("judge-equal-make");

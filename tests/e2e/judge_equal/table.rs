@@ -8,7 +8,7 @@ use cudaguard::finding::{Code, Severity};
 use cudaguard::host::{CudnnFound, Host, Inner};
 use cudaguard::judge::run::judge;
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::version::Version;
 use cudaguard_tests::{Scratch, Trial, trial};
 
 use crate::bed::{AARCH64, Arch, NATIVE, Says, descriptor, manifest, version};
@@ -133,12 +133,12 @@ impl Machine {
     fn host(&self, manifest: &Manifest, linked: bool) -> Host {
         let Some(Requirement::Cudnn { built, linkage, .. }) = manifest.requires.first() else { return Host::default() };
         if self.broken_loader {
-            return Host { cudnn: CudnnFound::Unknown };
+            return Host::default();
         }
         let reached = self.loader.as_ref().filter(|loader| linked || loader.major == built.major);
         let Some(loader) = reached.filter(|_| linked || *linkage == Linkage::Dlopened) else {
             let unknown = *linkage != Linkage::Dlopened;
-            return Host { cudnn: if unknown { CudnnFound::Unknown } else { CudnnFound::Absent } };
+            return Host { cudnn: if unknown { CudnnFound::Unknown } else { CudnnFound::Absent }, ..Host::default() };
         };
         let mut inner = Vec::new();
         for requirement in &manifest.requires {
@@ -165,7 +165,8 @@ impl Machine {
         if let (Some(name), Some(_)) = (loader.name, version) {
             inner.push(Inner { file: format!("libcudnn.so.{name}"), present: true, version: Some(name) });
         }
-        Host { cudnn: CudnnFound::Found { path: "libcudnn.so".into(), major: loader.major, version, inner } }
+        let cudnn = CudnnFound::Found { path: "libcudnn.so".into(), major: loader.major, version, inner };
+        Host { cudnn, ..Host::default() }
     }
 }
 
@@ -427,14 +428,6 @@ fn written() -> Vec<Case> {
     ] {
         cases.push(Case { linked: true, ..case(name, by(Unknown, "9.15.1"), machine, codes) });
     }
-    // Rows that nobody judges yet, or knows: skipped.
-    let mut more = linked("9.15.1");
-    more.requires.push(Requirement::Driver {
-        cuda: CudaVersion::new(99, 0),
-        release: DriverRelease::new(999, 0, 0),
-        because: "libcudart 99.0".to_owned(),
-    });
-    cases.push(case("a driver's row", more, whole("9.15.1"), ""));
     // A newer note: judged as far as it is known.
     cases.push(Case { revision: 2, ..case("a newer note, right", linked("9.15.1"), whole("9.15.1"), "CG502 info") });
     cases.push(Case {

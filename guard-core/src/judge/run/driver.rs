@@ -1,0 +1,232 @@
+//! Driver and GPU: the rows that say which driver is needed, and which code serves which GPU.
+
+use crate::finding::{Code, Finding, Severity};
+use crate::host::{Driver, DriverFound, Gpu, Host};
+use crate::manifest::{Manifest, Requirement, ServedBy};
+use crate::policy::GpuNeed;
+use crate::version::{CudaVersion, DriverRelease};
+
+/// Answers of `cuInit`.
+mod answer {
+    pub(super) const RIGHT: u32 = 0;
+    pub(super) const STUB: u32 = 34;
+    pub(super) const NO_GPU: u32 = 100;
+    pub(super) const MISMATCH: u32 = 803;
+    pub(super) const COMPAT_UNSUPPORTED: u32 = 804;
+}
+
+/// How a row, or a GPU, comes off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Fits,
+    /// Cannot tell.
+    Open,
+    Wrong(Code),
+}
+
+/// Says nothing where the manifest asks nothing of driver and GPU (facts: decisions 6 and 28).
+pub(super) fn judge(manifest: &Manifest, host: &Host, component: &str, findings: &mut Vec<Finding>) {
+    let required = manifest.runtime.gpu == GpuNeed::Required;
+    let rows = |requirement: &Requirement| matches!(requirement, Requirement::Driver { .. } | Requirement::Gpu { .. });
+    if !required && !manifest.requires.iter().any(rows) {
+        return;
+    }
+    let driver = match &host.driver {
+        DriverFound::Found(driver) => Some(*driver),
+        DriverFound::Unknown | DriverFound::Absent => None,
+    };
+    let gpus = host.gpus.as_ref().map(|gpus| gpus.iter().filter(|gpu| gpu.visible).collect());
+    let judge = Judge { manifest, host, component, required, driver: driver.unwrap_or_default(), gpus };
+    if host.driver == DriverFound::Absent {
+        findings.push(judge.nothing(Code::DriverMissing));
+        return;
+    }
+    match judge.driver.init {
+        None | Some(answer::RIGHT) if judge.gpus.as_ref().is_some_and(Vec::is_empty) => {
+            findings.push(judge.nothing(Code::GpuMissing));
+        }
+        None | Some(answer::RIGHT) => judge.rows(driver.is_none(), findings),
+        // A stub on a machine that builds and has no GPU is nobody's trouble.
+        Some(answer::STUB) if judge.driver.kernel.is_some() || required => findings.push(judge.finding(
+            Code::StubDriver,
+            "the libcuda found is the stub that is for linking only (34)".to_owned(),
+            "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH".to_owned(),
+        )),
+        Some(answer::STUB | answer::NO_GPU) => findings.push(judge.nothing(Code::GpuMissing)),
+        Some(answer::MISMATCH) => findings.push(judge.finding(
+            Code::DriverMismatch,
+            "libcuda and the kernel module do not belong together (803)".to_owned(),
+            "reboot after a driver's update; in a container, remove its own libcuda".to_owned(),
+        )),
+        Some(answer::COMPAT_UNSUPPORTED) => findings.push(
+            judge.finding(
+                Code::ForwardCompatUnsupported,
+                "cuda-compat does not work with this GPU (804)".to_owned(),
+                "take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU with \
+             CUDA_VISIBLE_DEVICES"
+                    .to_owned(),
+            ),
+        ),
+        // Says nothing about versions: a system that is not ready, too little memory, a process forked off too late.
+        Some(other) => findings.push(judge.cannot_tell(&format!("the driver answers {other}"))),
+    }
+}
+
+struct Judge<'a> {
+    manifest: &'a Manifest,
+    host: &'a Host,
+    component: &'a str,
+    required: bool,
+    driver: Driver,
+    /// Those that the process sees.
+    gpus: Option<Vec<&'a Gpu>>,
+}
+
+impl Judge<'_> {
+    fn rows(&self, driver_unknown: bool, findings: &mut Vec<Finding>) {
+        let Driver { user, kernel, init, .. } = self.driver;
+        // Whether two releases are an allowed pair, only the driver says.
+        let unlike = init.is_none() && user.zip(kernel).is_some_and(|(user, kernel)| user != kernel);
+        let mut open = driver_unknown || self.gpus.is_none() || unlike;
+        for requirement in &self.manifest.requires {
+            let Requirement::Driver { cuda, release, because } = requirement else { continue };
+            match self.floor(Some(*cuda), Some(*release), Code::DriverTooOld) {
+                Outcome::Fits => {}
+                Outcome::Open => open = true,
+                Outcome::Wrong(code) => findings.push(self.too_old(code, because, Some(*cuda), Some(*release))),
+            }
+        }
+        open |= self.coverage(findings);
+        if open {
+            findings.push(self.cannot_tell("not all is known of driver and GPUs"));
+        }
+    }
+
+    /// One fit GPU is enough (facts: decision 23). True where it cannot be told.
+    fn coverage(&self, findings: &mut Vec<Finding>) -> bool {
+        let visible = self.gpus.as_deref().unwrap_or_default();
+        let mut rows = Vec::new();
+        let mut kernels = false;
+        for requirement in &self.manifest.requires {
+            let Requirement::Gpu { from, to, by, code, cuda, release } = requirement else { continue };
+            kernels = true;
+            let inside = |cc: (u8, u8)| cc >= *from && to.is_none_or(|to| cc <= to);
+            let here: Vec<(u8, u8)> = visible.iter().filter_map(|gpu| gpu.cc).filter(|cc| inside(*cc)).collect();
+            if !here.is_empty() {
+                rows.push((self.served(*by, *cuda, *release), here, code, *cuda, *release));
+            }
+        }
+        let placed: usize = rows.iter().map(|(_, here, ..)| here.len()).sum();
+        let fit = rows.iter().any(|(outcome, ..)| *outcome == Outcome::Fits);
+        let doubt = kernels && placed < visible.len() || rows.iter().any(|(outcome, ..)| *outcome == Outcome::Open);
+        let severity = if fit || doubt { Severity::Info } else { Severity::Error };
+        for (outcome, here, code, cuda, release) in rows {
+            let Outcome::Wrong(wrong) = outcome else { continue };
+            findings.push(self.unserved(wrong, &here, code, cuda, release).weighing(severity));
+        }
+        doubt && !fit
+    }
+
+    fn served(&self, by: ServedBy, cuda: Option<CudaVersion>, release: Option<DriverRelease>) -> Outcome {
+        let floor = self.floor(cuda, release, Code::DriverTooOldForCode);
+        match by {
+            // Which PTX stands beside the machine code, no row says.
+            ServedBy::Cubin if self.host.jit.forced => Outcome::Open,
+            ServedBy::Ptx if self.host.jit.disabled => Outcome::Wrong(Code::JitDisabled),
+            ServedBy::Cubin | ServedBy::Ptx => floor,
+            ServedBy::Partial if self.manifest.partial_refuse => Outcome::Wrong(Code::PartialCode),
+            ServedBy::Partial if floor == Outcome::Fits => Outcome::Fits,
+            ServedBy::Partial => Outcome::Open,
+            ServedBy::Nothing => Outcome::Wrong(Code::NoCodeForGpu),
+        }
+    }
+
+    /// What libcuda says it supports decides; its release stands in where that is not known (facts: decision 22), and
+    /// the kernel module's only to accept: cuda-compat may be newer (decision 25).
+    fn floor(&self, cuda: Option<CudaVersion>, release: Option<DriverRelease>, too_old: Code) -> Outcome {
+        let Driver { user, kernel, cuda: supports, .. } = self.driver;
+        if cuda.is_none() && release.is_none() {
+            return Outcome::Fits;
+        }
+        let enough = match (cuda.zip(supports), release.zip(user), release.zip(kernel)) {
+            (Some((needed, found)), ..) => found >= needed,
+            (None, Some((needed, found)), _) => found >= needed,
+            (None, None, Some((needed, found))) if found >= needed => true,
+            (None, None, _) => return Outcome::Open,
+        };
+        if enough { Outcome::Fits } else { Outcome::Wrong(too_old) }
+    }
+
+    fn nothing(&self, code: Code) -> Finding {
+        if !self.required {
+            let message = "no GPU to be seen: nothing to judge".to_owned();
+            return self.finding(Code::NothingToSee, message, "nothing".to_owned());
+        }
+        let (what, hint) = if code == Code::DriverMissing {
+            (
+                "there is no libcuda.so.1, and the program requires a GPU",
+                "install the NVIDIA driver; start a container with its GPUs (--gpus all)",
+            )
+        } else {
+            (
+                "there is no GPU, and the program requires one",
+                "see nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with its GPUs (--gpus all)",
+            )
+        };
+        self.finding(code, what.to_owned(), hint.to_owned())
+    }
+
+    fn too_old(&self, code: Code, because: &str, cuda: Option<CudaVersion>, release: Option<DriverRelease>) -> Finding {
+        let needed = match (cuda, release) {
+            (Some(cuda), _) => format!("one that supports CUDA {cuda}"),
+            (None, Some(release)) => format!("release {release}"),
+            (None, None) => "another".to_owned(),
+        };
+        let message = format!("the driver is too old: {because} needs {needed}\nneeded by:  {}", self.component);
+        let newer = release.map_or_else(String::new, |release| format!(" to {release} or newer"));
+        self.finding(code, message, format!("update the driver{newer}; or rebuild with an older toolkit"))
+    }
+
+    fn unserved(
+        &self,
+        wrong: Code,
+        here: &[(u8, u8)],
+        code: &str,
+        cuda: Option<CudaVersion>,
+        release: Option<DriverRelease>,
+    ) -> Finding {
+        let names: Vec<String> = here.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+        let gpus = format!("compute capability {}", names.join(", "));
+        let Self { component, .. } = self;
+        let rebuild = "rebuild with that architecture among those built for".to_owned();
+        match wrong {
+            Code::NoCodeForGpu => self.finding(wrong, format!("{component} has no code for {gpus}"), rebuild),
+            Code::PartialCode => {
+                self.finding(wrong, format!("only a part of the code in {component} is for {gpus}"), rebuild)
+            }
+            Code::JitDisabled => self.finding(
+                wrong,
+                format!("CUDA_DISABLE_PTX_JIT forbids what {gpus} needs: {code}"),
+                "unset CUDA_DISABLE_PTX_JIT; or rebuild with that architecture".to_owned(),
+            ),
+            _ => self.too_old(wrong, &format!("{code} for {gpus}"), cuda, release),
+        }
+    }
+
+    fn cannot_tell(&self, why: &str) -> Finding {
+        let message = format!("cannot tell whether driver and GPU fit: {why}");
+        self.finding(Code::DriverCannotTell, message, "nothing".to_owned())
+    }
+
+    fn finding(&self, code: Code, message: String, hint: String) -> Finding {
+        let Driver { user, kernel, cuda, .. } = self.driver;
+        let facts = [
+            user.map(|user| format!("driver {user}")),
+            cuda.map(|cuda| format!("CUDA {cuda}")),
+            kernel.filter(|_| kernel != user).map(|kernel| format!("kernel module {kernel}")),
+        ];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        let message = if facts.is_empty() { message } else { format!("{message}\nfound:      {}", facts.join(", ")) };
+        Finding::new(code, "driver", message, hint)
+    }
+}

@@ -1,0 +1,663 @@
+//! Driver and GPU: rows × a machine → verdict and codes, by the judge in Rust and by the shim. Each machine is a mount
+//! namespace with its own `/proc/driver`, `/dev` and `/sys/bus/pci`, and a libcuda that says what it is told: the program
+//! and its guard are those that users get.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use cudaguard::host::{Driver, DriverFound, Gpu, Host, Jit};
+use cudaguard::judge::run::judge;
+use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::policy::GpuNeed;
+use cudaguard::version::{CudaVersion, DriverRelease};
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, trial};
+
+use crate::bed::{AARCH64, Arch, MAIN, NATIVE, descriptor, manifest, version};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("driver::one_table_drives_both_judges", || drive(&NATIVE)),
+        trial("driver::one_table_drives_both_judges_on_aarch64", || {
+            AARCH64.need();
+            drive(&AARCH64);
+        }),
+        trial("driver::good_machines_run_nothing_of_nvidia", good_machines_run_nothing_of_nvidia),
+        trial("driver::no_rows_no_question", no_rows_no_question),
+        trial("driver::a_driver_that_hangs_is_not_waited_for", a_driver_that_hangs_is_not_waited_for),
+        trial("driver::words_of_a_refusal", words_of_a_refusal),
+        trial("driver::programs_that_can_do_without", programs_that_can_do_without),
+        trial("driver::forks_afterwards", forks_afterwards),
+        trial("driver::real_535", real_535),
+        trial("driver::nothing_is_printed_here", nothing_is_printed_here),
+    ]
+}
+
+const T4: (u8, u8, &str) = (7, 5, "0x1eb8");
+const A100: (u8, u8, &str) = (8, 0, "0x20b5");
+const A10: (u8, u8, &str) = (8, 6, "0x2236");
+const H100: (u8, u8, &str) = (9, 0, "0x2330");
+/// Of a generation that no table knows.
+const NEWS: (u8, u8, &str) = (13, 0, "0x3f00");
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    Works,
+    Crashes,
+    Hangs,
+    Talks,
+}
+
+/// A libcuda.
+#[derive(Clone, Debug)]
+struct Lib {
+    release: &'static str,
+    cuda: u32,
+    init: u32,
+    manner: Manner,
+}
+
+#[derive(Clone, Debug)]
+struct Machine {
+    /// `None`: `/proc/driver/nvidia` is not to be seen.
+    kernel: Option<&'static str>,
+    lib: Option<Lib>,
+    gpus: Vec<(u8, u8, &'static str)>,
+    /// Whether `/dev/nvidia<minor>` is there.
+    nodes: bool,
+    variables: Vec<(&'static str, &'static str)>,
+}
+
+fn machine(release: &'static str, cuda: u32, gpus: &[(u8, u8, &'static str)]) -> Machine {
+    Machine {
+        kernel: Some(release),
+        lib: Some(Lib { release, cuda, init: 0, manner: Manner::Works }),
+        gpus: gpus.to_vec(),
+        nodes: true,
+        variables: Vec::new(),
+    }
+}
+
+fn r535(gpus: &[(u8, u8, &'static str)]) -> Machine {
+    machine("535.261.03", 12020, gpus)
+}
+
+fn r580(gpus: &[(u8, u8, &'static str)]) -> Machine {
+    machine("580.95.05", 13000, gpus)
+}
+
+/// No trace of NVIDIA.
+fn bare() -> Machine {
+    Machine { kernel: None, lib: None, gpus: Vec::new(), nodes: false, variables: Vec::new() }
+}
+
+impl Machine {
+    fn lib(mut self, change: impl FnOnce(&mut Lib)) -> Self {
+        change(self.lib.as_mut().expect("a library"));
+        self
+    }
+
+    fn init(self, init: u32) -> Self {
+        self.lib(|lib| lib.init = init)
+    }
+
+    fn manner(self, manner: Manner) -> Self {
+        self.lib(|lib| lib.manner = manner)
+    }
+
+    fn variable(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variables.push((name, value));
+        self
+    }
+
+    fn value(&self, name: &str) -> Option<&'static str> {
+        self.variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| *value)
+    }
+
+    /// Makes it under this folder.
+    fn build(&self, arch: &Arch, root: &Path) {
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
+            fs::write(path, text).expect("a file can be written");
+        };
+        for folder in ["driver", "dev", "pci/devices", "lib"] {
+            fs::create_dir_all(root.join(folder)).expect("a folder can be made");
+        }
+        write("dev/null", "");
+        if let Some(kernel) = self.kernel {
+            write(
+                "driver/nvidia/version",
+                &format!(
+                    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {kernel}  Release Build  (root@host)  Mon \
+                     Sep  1 10:00:00 UTC 2026\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n"
+                ),
+            );
+        }
+        for (n, (_, _, id)) in self.gpus.iter().enumerate() {
+            let slot = format!("0000:{:02x}:00.0", n + 1);
+            if self.kernel.is_some() {
+                write(
+                    &format!("driver/nvidia/gpus/{slot}/information"),
+                    &format!(
+                        "Model: \t\t NVIDIA GPU\nIRQ:   \t\t 42\nGPU UUID: \t GPU-{n}\nBus Location: \t \
+                         {slot}\nDevice Minor: \t {n}\nGPU Excluded:\t No\n"
+                    ),
+                );
+            }
+            write(&format!("pci/devices/{slot}/device"), &format!("{id}\n"));
+            if self.nodes {
+                write(&format!("dev/nvidia{n}"), "");
+            }
+        }
+        if self.nodes {
+            write("dev/nvidiactl", "");
+        }
+        if let Some(lib) = &self.lib {
+            let file = format!("libcuda.so.{}", lib.release);
+            fs::write(root.join("lib").join(&file), fake(arch)).expect("a file can be written");
+            std::os::unix::fs::symlink(&file, root.join("lib/libcuda.so.1")).expect("a link can be made");
+            let mut text = format!("{} {} {}", lib.cuda, lib.init, lib.manner as u32);
+            for (major, minor, _) in &self.gpus {
+                let _ = write!(text, " {}", u32::from(*major) * 256 + u32::from(*minor));
+            }
+            write("lib/fake-driver", &text);
+        }
+    }
+
+    /// The same machine as facts.
+    fn host(&self) -> Host {
+        let jit = Jit {
+            forced: self.value("CUDA_FORCE_PTX_JIT") == Some("1"),
+            disabled: self.value("CUDA_DISABLE_PTX_JIT") == Some("1"),
+        };
+        let host = Host { jit, ..Host::default() };
+        let Some(lib) = &self.lib else { return Host { driver: DriverFound::Absent, ..host } };
+        if matches!(lib.manner, Manner::Crashes | Manner::Hangs) {
+            return host;
+        }
+        let shown: Vec<_> = match self.value("CUDA_VISIBLE_DEVICES") {
+            None => self.gpus.clone(),
+            Some(list) => list.split(',').map_while(|n| self.gpus.get(n.parse::<usize>().ok()?).copied()).collect(),
+        };
+        let init = if lib.init == 0 && shown.is_empty() { 100 } else { lib.init };
+        let driver = Driver {
+            user: lib.release.parse().ok(),
+            kernel: self.kernel.map(|kernel| kernel.parse().expect("a release")),
+            cuda: (init != 34).then(|| CudaVersion::from_int(lib.cuda)),
+            init: Some(init),
+        };
+        let gpus = shown.iter().map(|(major, minor, _)| Gpu { cc: Some((*major, *minor)), uuid: None, visible: true });
+        Host { driver: DriverFound::Found(driver), gpus: (init == 0).then(|| gpus.collect()), ..host }
+    }
+}
+
+/// The fake libcuda for this kind of machine.
+fn fake(arch: &Arch) -> Vec<u8> {
+    arch.made("fake-libcuda", |call, _| {
+        call.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libcuda.so.1"])
+            .arg(places::workspace().join("tests/fake_driver/libcuda.c"))
+            .arg("-ldl")
+    })
+}
+
+const WORLD: &str = "set -e; w=$1; shift; mount --bind /dev/null \"$w/dev/null\"; mount --rbind \"$w/dev\" /dev; \
+                     mount --bind \"$w/driver\" /proc/driver; mount --bind \"$w/pci\" /sys/bus/pci; exec \"$@\"";
+
+fn in_world(root: &Path) -> Call {
+    Call::new("unshare").args(["-rm", "sh", "-c", WORLD, "sh"]).arg(root)
+}
+
+/// Skips, by name, where this user may make no mount namespace.
+fn need_worlds() {
+    static WORKS: OnceLock<bool> = OnceLock::new();
+    let works = *WORKS.get_or_init(|| {
+        let scratch = Scratch::new("world");
+        bare().build(&NATIVE, scratch.path());
+        crate::bed::on_path("unshare") && in_world(scratch.path()).arg("true").run().status() == Some(0)
+    });
+    if !works {
+        skip("no mount namespaces here (unshare -rm)");
+    }
+}
+
+struct Case {
+    name: String,
+    manifest: Manifest,
+    machine: Machine,
+    /// By hand: `None` where the case is generated.
+    codes: Option<&'static str>,
+    /// By hand, likewise: how far the shim had to go.
+    level: Option<u32>,
+}
+
+fn plain() -> Manifest {
+    let mut manifest = manifest("demo", version("9.15.1"), Linkage::None);
+    manifest.requires.clear();
+    manifest
+}
+
+fn release(text: &str) -> DriverRelease {
+    text.parse().expect("a release")
+}
+
+/// Linked to a cudart of this major.
+fn cudart(mut manifest: Manifest, major: u32) -> Manifest {
+    let floor = if major == 13 { "580.65.06" } else { "525.60.13" };
+    manifest.requires.push(Requirement::Driver {
+        cuda: CudaVersion::new(major, 0),
+        release: release(floor),
+        because: format!("libcudart {major}.0"),
+    });
+    manifest
+}
+
+/// Rows for every cc: below 8 nothing, 8.x by cubin, 9.0 by `nine`, from there on PTX of CUDA 12.4.
+fn kernels(nine: ServedBy) -> Manifest {
+    let mut manifest = plain();
+    let ptx = (Some(CudaVersion::new(12, 4)), Some(release("550.54.14")));
+    let mut row = |from, to, by: ServedBy, code: &str, floor: (Option<CudaVersion>, Option<DriverRelease>)| {
+        manifest.requires.push(Requirement::Gpu {
+            from,
+            to,
+            by,
+            code: code.to_owned(),
+            cuda: floor.0,
+            release: floor.1,
+        });
+    };
+    row((0, 0), Some((7, 255)), ServedBy::Nothing, "", (None, None));
+    row((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", (None, None));
+    let code = match nine {
+        ServedBy::Ptx => "compute_80",
+        ServedBy::Nothing => "",
+        ServedBy::Cubin | ServedBy::Partial => "sm_90a",
+    };
+    row((9, 0), Some((9, 255)), nine, code, if nine == ServedBy::Ptx { ptx } else { (None, None) });
+    row((10, 0), None, ServedBy::Ptx, "compute_90", ptx);
+    manifest
+}
+
+fn needing(mut manifest: Manifest, gpu: GpuNeed) -> Manifest {
+    manifest.runtime.gpu = gpu;
+    manifest
+}
+
+fn strict(mut manifest: Manifest) -> Manifest {
+    manifest.partial_refuse = true;
+    manifest
+}
+
+fn required(manifest: Manifest) -> Manifest {
+    needing(manifest, GpuNeed::Required)
+}
+
+fn written() -> Vec<Case> {
+    use ServedBy::{Cubin, Nothing, Partial, Ptx};
+    let cvd = "CUDA_VISIBLE_DEVICES";
+    let rows = [
+        // The ordinary good machine.
+        ("cubin", kernels(Cubin), r535(&[A100]), "", 0),
+        ("cubin, eight of them", kernels(Cubin), r535(&[H100; 8]), "", 0),
+        ("unlike, and both fit", kernels(Cubin), r535(&[A100, H100]), "", 0),
+        ("PTX that the driver knows", kernels(Ptx), r580(&[H100]), "", 0),
+        ("cudart of its major", cudart(kernels(Cubin), 12), r535(&[A10]), "", 0),
+        ("cudart of an older major", cudart(kernels(Cubin), 12), r580(&[A10]), "", 0),
+        ("partial", kernels(Partial), r535(&[H100]), "", 0),
+        ("required, and there", required(kernels(Cubin)), r535(&[H100]), "", 0),
+        ("required, without kernels", required(plain()), r535(&[H100]), "", 0),
+        ("the second of two", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "1"), "", 0),
+        ("both, turned round", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "1,0"), "", 0),
+        // A doubt that turns out fine.
+        ("a GPU that no table knows", kernels(Cubin), r580(&[NEWS]), "", 1),
+        ("one of two fits", kernels(Cubin), r535(&[T4, H100]), "CG303 info", 1),
+        ("the fit one of two", kernels(Cubin), r535(&[T4, H100]).variable(cvd, "1"), "", 1),
+        ("an index that is none hides the rest", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "0,7"), "", 0),
+        (
+            "a libcuda newer than the kernel",
+            kernels(Ptx),
+            r535(&[H100]).lib(|lib| (lib.release, lib.cuda) = ("575.57.08", 12090)),
+            "",
+            1,
+        ),
+        ("no procfs", kernels(Cubin), Machine { kernel: None, ..r535(&[H100]) }, "", 1),
+        ("no nodes yet", kernels(Cubin), Machine { nodes: false, ..r535(&[H100]) }, "", 1),
+        ("a driver that talks", kernels(Cubin), r580(&[NEWS]).manner(Manner::Talks), "", 1),
+        ("names without a release", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1"), "", 1),
+        // Refused, by what the real driver says.
+        ("driver too old for cudart", cudart(kernels(Cubin), 13), r535(&[H100]), "CG301 error", 1),
+        ("driver too old, without kernels", cudart(plain(), 13), r535(&[H100]), "CG301 error", 1),
+        ("driver too old for PTX", kernels(Ptx), r535(&[H100]), "CG302 error", 1),
+        ("too old for both", cudart(kernels(Ptx), 13), r535(&[H100]), "CG301 error, CG302 error", 1),
+        ("no code", kernels(Cubin), r535(&[T4]), "CG303 error", 1),
+        ("no code for nine", kernels(Nothing), r535(&[H100]), "CG303 error", 1),
+        ("no code for either", kernels(Nothing), r535(&[T4, H100]), "CG303 error, CG303 error", 1),
+        ("no code and too old", kernels(Ptx), r535(&[T4, H100]), "CG302 error, CG303 error", 1),
+        ("the unfit one of two", kernels(Cubin), r535(&[T4, H100]).variable(cvd, "0"), "CG303 error", 1),
+        ("803", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "550.163.01").init(803), "CG304 error", 1),
+        ("804", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "580.95.05").init(804), "CG305 error", 1),
+        ("a stub", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1").init(34), "CG306 error", 1),
+        ("partial, refused", strict(kernels(Partial)), r535(&[H100]), "CG311 error", 1),
+        ("PTX switched off", kernels(Ptx), r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "1"), "CG308 error", 1),
+        ("PTX switched off, not needed", kernels(Cubin), r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "1"), "", 0),
+        ("PTX not switched off", kernels(Ptx), r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "0"), "", 0),
+        ("required, no driver", required(kernels(Cubin)), bare(), "CG307 error", 1),
+        ("required, no driver, without kernels", required(plain()), bare(), "CG307 error", 1),
+        (
+            "required, no GPU",
+            required(kernels(Cubin)),
+            Machine { kernel: None, nodes: false, ..r535(&[]) },
+            "CG310 error",
+            1,
+        ),
+        ("required, hidden", required(kernels(Cubin)), r535(&[H100]).variable(cvd, ""), "CG310 error", 1),
+        (
+            "required, a stub",
+            required(plain()),
+            Machine { kernel: None, nodes: false, ..r535(&[]).init(34) },
+            "CG306 error",
+            1,
+        ),
+        // Nothing to see: silent and on.
+        ("nothing", kernels(Cubin), bare(), "CG504 info", 0),
+        ("nothing, cudart", cudart(kernels(Cubin), 13), bare(), "CG504 info", 0),
+        ("hidden", kernels(Cubin), r535(&[T4]).variable(cvd, ""), "CG504 info", 0),
+        ("hidden by -1", cudart(kernels(Cubin), 13), r535(&[T4]).variable(cvd, "-1"), "CG504 info", 0),
+        ("hidden by what is no GPU", kernels(Cubin), r535(&[T4]).variable(cvd, "5"), "CG504 info", 1),
+        ("a module without GPUs", cudart(kernels(Cubin), 13), r535(&[]), "CG504 info", 1),
+        ("no libcuda", kernels(Cubin), Machine { lib: None, ..r535(&[T4]) }, "CG504 info", 1),
+        // Cannot tell: silent and on.
+        ("the driver crashes", cudart(kernels(Cubin), 13), r535(&[T4]).manner(Manner::Crashes), "CG505 info", 1),
+        (
+            "required, the driver crashes",
+            required(kernels(Cubin)),
+            r535(&[T4]).manner(Manner::Crashes),
+            "CG505 info",
+            1,
+        ),
+        ("not ready", kernels(Cubin), r535(&[T4]).init(802), "CG505 info", 1),
+        ("no memory", kernels(Cubin), r535(&[T4]).init(2), "CG505 info", 1),
+        ("PTX forced", kernels(Cubin), r535(&[H100]).variable("CUDA_FORCE_PTX_JIT", "1"), "CG505 info", 1),
+        ("a GPU that does not say what it is", kernels(Cubin), r535(&[(0, 0, "0x3f00")]), "CG505 info", 1),
+        // Asks nothing.
+        ("no rows", plain(), r535(&[T4]), "", 0),
+        ("no rows, and a driver that would crash", plain(), r535(&[NEWS]).manner(Manner::Crashes), "", 0),
+    ];
+    rows.into_iter()
+        .map(|(name, manifest, machine, codes, level)| Case {
+            name: name.to_owned(),
+            manifest,
+            machine,
+            codes: Some(codes),
+            level: Some(level),
+        })
+        .collect()
+}
+
+/// Everything against everything, of a little each.
+fn generated() -> Vec<Case> {
+    use ServedBy::{Cubin, Nothing, Partial, Ptx};
+    let drivers = [r535(&[]), machine("550.163.01", 12040, &[]), r580(&[])];
+    let sets: [&[(u8, u8, &'static str)]; 6] = [&[T4], &[H100], &[A10, A100], &[T4, H100], &[NEWS], &[H100, NEWS]];
+    let mut cases = Vec::new();
+    for by in [Cubin, Ptx, Partial, Nothing] {
+        for (at, driver) in drivers.iter().enumerate() {
+            for set in sets {
+                let manifest = match (at + set.len()) % 3 {
+                    0 => kernels(by),
+                    1 => strict(cudart(kernels(by), 12)),
+                    _ => required(cudart(kernels(by), 13)),
+                };
+                let machine = Machine { gpus: set.to_vec(), ..driver.clone() };
+                let name = format!("{by:?} on {set:?} with driver {at}");
+                cases.push(Case { name, manifest, machine, codes: None, level: None });
+            }
+        }
+    }
+    cases
+}
+
+fn judged(manifest: &Manifest, machine: &Machine) -> (Vec<String>, &'static str) {
+    let findings = judge(manifest, &machine.host());
+    let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
+    codes.sort();
+    let verdict = if codes.iter().any(|code| code.ends_with("error")) {
+        "refused"
+    } else if codes.iter().any(|code| code.starts_with("CG50")) {
+        "unknown"
+    } else {
+        "runs"
+    };
+    (codes, verdict)
+}
+
+struct Scene {
+    scratch: Scratch,
+    program: PathBuf,
+}
+
+impl Scene {
+    fn new(arch: &Arch, manifest: &Manifest, machine: &Machine) -> Self {
+        let scratch = Scratch::new("driver-scene");
+        machine.build(arch, scratch.path());
+        let program = scratch.join("program");
+        arch.program(&program, &[descriptor(manifest)], None);
+        Self { scratch, program }
+    }
+
+    fn start(&self, arch: &Arch, machine: &Machine, arguments: &[&str]) -> Outcome {
+        let mut call = in_world(self.scratch.path())
+            .args(arch.runner())
+            .arg(&self.program)
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", self.scratch.join("lib"))
+            .env("CUDAGUARD_REPORT", self.report_path());
+        for (name, value) in &machine.variables {
+            call = call.env(name, value);
+        }
+        call.run()
+    }
+
+    fn report_path(&self) -> PathBuf {
+        self.scratch.join("report.json")
+    }
+
+    fn report(&self) -> serde_json::Value {
+        let text = fs::read_to_string(self.report_path()).expect("a report");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    fn codes(&self) -> Vec<String> {
+        let report = self.report();
+        let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+        let mut codes: Vec<_> = report["findings"]
+            .as_array()
+            .expect("findings")
+            .iter()
+            .map(|finding| format!("{} {}", text(&finding["code"]), text(&finding["severity"])))
+            .collect();
+        codes.sort();
+        codes
+    }
+}
+
+fn drive(arch: &Arch) {
+    need_worlds();
+    let cases: Vec<_> = written().into_iter().chain(generated()).collect();
+    let mut differences = String::new();
+    for case in &cases {
+        let (expected, verdict) = judged(&case.manifest, &case.machine);
+        if case.codes.is_some_and(|by_hand| by_hand != expected.join(", ")) {
+            let _ = writeln!(differences, "{}: by hand {:?}, the Rust judge says {expected:?}", case.name, case.codes);
+        }
+        let scene = Scene::new(arch, &case.manifest, &case.machine);
+        let outcome = scene.start(arch, &case.machine, &[]);
+        let report = scene.report();
+        if scene.codes() != expected || report["verdict"] != verdict {
+            let _ =
+                writeln!(differences, "{}: the Rust judge says {verdict} {expected:?}, the shim {report}", case.name);
+        }
+        if case.level.is_some_and(|level| report["level"] != level) {
+            let _ = writeln!(differences, "{}: level {}", case.name, report["level"]);
+        }
+        let refused = verdict == "refused";
+        let printed = (outcome.stderr.is_empty(), outcome.stdout.as_str());
+        let whole = if refused { (false, "") } else { (true, "main ran\n") };
+        let status = Some(if refused { 78 } else { 0 });
+        if outcome.status() != status || printed != whole || outcome.stderr.lines().count() > 6 {
+            let _ = writeln!(differences, "{}: {outcome}", case.name);
+        }
+    }
+    assert!(differences.is_empty(), "of {} cases:\n{differences}", cases.len());
+}
+
+/// A libcuda that would crash whoever loads it: level 0 does not.
+fn good_machines_run_nothing_of_nvidia() {
+    need_worlds();
+    let machine = r535(&[A100, H100]).manner(Manner::Crashes);
+    let manifest = cudart(kernels(ServedBy::Cubin), 12);
+    let scene = Scene::new(&NATIVE, &manifest, &machine);
+    let outcome = scene.start(&NATIVE, &machine, &[]).success();
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""));
+    assert_eq!((&scene.report()["level"], &scene.report()["verdict"]), (&0.into(), &"runs".into()));
+    fs::remove_file(scene.scratch.join("lib/fake-driver")).expect("it can be removed");
+    let _ = scene.start(&NATIVE, &machine, &["check"]).success();
+    assert_eq!(scene.report()["verdict"], "runs");
+}
+
+fn no_rows_no_question() {
+    need_worlds();
+    if !crate::bed::on_path("strace") {
+        skip("no strace");
+    }
+    let machine = r535(&[T4]);
+    let scene = Scene::new(&NATIVE, &plain(), &machine);
+    let trace = scene.scratch.join("trace");
+    let outcome = in_world(scene.scratch.path())
+        .args(["strace", "-f", "-o"])
+        .arg(&trace)
+        .arg(&scene.program)
+        .env("LD_LIBRARY_PATH", scene.scratch.join("lib"))
+        .run();
+    if outcome.status() != Some(0) {
+        skip("strace may trace nothing here");
+    }
+    let trace = fs::read_to_string(trace).expect("a trace");
+    for word in ["nvidia", "libcuda", "clone", "fork"] {
+        assert!(!trace.contains(word), "{word}: {trace}");
+    }
+}
+
+fn a_driver_that_hangs_is_not_waited_for() {
+    need_worlds();
+    let machine = r535(&[T4]).manner(Manner::Hangs);
+    let scene = Scene::new(&NATIVE, &cudart(kernels(ServedBy::Cubin), 13), &machine);
+    let outcome = scene.start(&NATIVE, &machine, &[]).success();
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""));
+    assert_eq!(scene.codes(), ["CG505 info"]);
+}
+
+fn words_of_a_refusal() {
+    need_worlds();
+    let machine = r535(&[H100]);
+    let scene = Scene::new(&NATIVE, &cudart(kernels(ServedBy::Cubin), 13), &machine);
+    let outcome = scene.start(&NATIVE, &machine, &[]).expect(78);
+    assert_eq!(
+        outcome.stderr,
+        format!(
+            "cudaguard: error[CG301]: the driver is too old: libcudart 13.0 needs one that supports CUDA 13.0\n  \
+             needed by:  demo 0.1.0\n  \
+             found:      driver 535.261.03 that supports CUDA 12.2 in {}/lib/libcuda.so.1\n  \
+             GPUs:       compute capability 9.0\n  \
+             what to do: update the driver to 580.65.06 or newer; or rebuild with an older toolkit\n  \
+             (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n",
+            scene.scratch.path().display()
+        )
+    );
+    let warned = machine.clone().variable("CUDAGUARD", "warn");
+    let outcome = scene.start(&NATIVE, &warned, &[]).success();
+    assert!(outcome.stderr.contains("warning[CG301]"), "{outcome}");
+    let outcome = scene.start(&NATIVE, &machine.variable("CUDAGUARD", "off"), &[]).success();
+    assert_eq!(outcome.stderr, "");
+}
+
+/// `gpu = "optional"`: nothing is asked and nothing said at the start; `check()` tells.
+fn programs_that_can_do_without() {
+    need_worlds();
+    for (machine, answer) in
+        [(r535(&[T4]), "check 1 [CG303]"), (r535(&[H100]), "check 0 \n"), (bare(), "check 2 [CG504]")]
+    {
+        let scene = Scene::new(&NATIVE, &needing(kernels(ServedBy::Cubin), GpuNeed::Optional), &machine);
+        let outcome = scene.start(&NATIVE, &machine, &[]).success();
+        assert_eq!(outcome.stderr, "", "{machine:?}");
+        assert_eq!(scene.report()["level"], 0, "{machine:?}");
+        let enforced = machine.clone().variable("CUDAGUARD", "enforce");
+        let outcome = scene.start(&NATIVE, &enforced, &["check"]).success();
+        assert!(outcome.stdout.starts_with(answer) && outcome.stderr.is_empty(), "{machine:?}: {outcome}");
+    }
+}
+
+/// What the guard asked in a child is not there in the program: a driver that counts its processes sees the first one.
+fn forks_afterwards() {
+    need_worlds();
+    let source = MAIN.replace(
+        "puts(\"main ran\")",
+        "{ extern int fork(void), wait(int *); extern void _exit(int); void *library; int (*init)(unsigned), status = 1;\n  \
+         FILE *maps = fopen(\"/proc/self/maps\", \"r\"); char line[4096];\n  \
+         while (fgets(line, sizeof line, maps)) if (strstr(line, \"libcuda\")) return 4;\n  \
+         if (!fork()) { library = dlopen(\"libcuda.so.1\", RTLD_NOW); *(void **)&init = dlsym(library, \"cuInit\"); \
+         _exit(init(0)); }\n  \
+         if (wait(&status) < 0 || status) return 5;\n  if (wait(&status) >= 0) return 6; puts(\"main ran\"); }",
+    );
+    let machine = r580(&[NEWS]);
+    let scene = Scene::new(&NATIVE, &kernels(ServedBy::Cubin), &machine);
+    let name = format!("forks-{}", std::process::id());
+    NATIVE.guarded(&name, &scene.program, &[descriptor(&kernels(ServedBy::Cubin))], &source, &[]);
+    let outcome = scene.start(&NATIVE, &machine, &[]).success();
+    assert_eq!(scene.report()["level"], 1);
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""));
+}
+
+/// NVIDIA's own libcuda 535 without any GPU: whatever is linked, there is nothing to judge.
+fn real_535() {
+    let lib = parts::driver("535");
+    let folder = if lib.join("libcuda.so.1").exists() { lib } else { lib.join("lib") };
+    let run = |manifest: &Manifest| {
+        let scratch = Scratch::new("real-driver");
+        let program = scratch.join("program");
+        NATIVE.program(&program, &[descriptor(manifest)], None);
+        let report = scratch.join("report.json");
+        let outcome = NATIVE.call(&program).env("LD_LIBRARY_PATH", &folder).env("CUDAGUARD_REPORT", &report).run();
+        (outcome, fs::read_to_string(report).expect("a report"))
+    };
+    if Path::new("/proc/driver/nvidia/version").exists() {
+        skip("this machine has a driver of its own");
+    }
+    let (outcome, report) = run(&cudart(kernels(ServedBy::Cubin), 13));
+    assert_eq!(outcome.success().stderr, "");
+    assert!(report.contains("CG504"), "{report}");
+    let (outcome, report) = run(&required(kernels(ServedBy::Cubin)));
+    let outcome = outcome.expect(78);
+    assert!(outcome.stderr.contains("error[CG310]"), "{outcome}");
+    assert!(outcome.stderr.contains("driver 535.261.03 that supports CUDA 12.2"), "{outcome}");
+    assert!(report.contains("\"level\":1"), "{report}");
+}
+
+/// The machine that the tests run on, whatever it is: where nothing is wrong, no word.
+fn nothing_is_printed_here() {
+    let mut manifest = plain();
+    manifest.requires.push(Requirement::Gpu {
+        from: (0, 0),
+        to: None,
+        by: ServedBy::Ptx,
+        code: "compute_50".to_owned(),
+        cuda: Some(CudaVersion::new(9, 0)),
+        release: Some(release("384.81")),
+    });
+    let scratch = Scratch::new("here");
+    let program = scratch.join("program");
+    NATIVE.program(&program, &[descriptor(&manifest)], None);
+    let outcome = NATIVE.call(&program).dir(scratch.path()).run().success();
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""));
+}
