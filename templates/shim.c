@@ -120,7 +120,7 @@ CODE void putf(struct text *t, const char *f, ...) {
   va_list more;
   va_start(more, f);
   for (; *f; f++) {
-    uint32_t n;
+    uint32_t n, i;
     if (*f != '%') {
       put_bytes(t, f, 1);
       continue;
@@ -133,12 +133,19 @@ CODE void putf(struct text *t, const char *f, ...) {
       continue;
     }
     n = va_arg(more, uint32_t);
-    if (*f == 'v' || *f == 'r') put_number(t, n >> 16), put(t, "."), n &= 0xffff;
+    if (*f == 'v') put_number(t, n >> 16), put(t, "."), n &= 0xffff;
     else if (*f == 'c') n = n / 1000 << 8 | n % 1000 / 10;
+    else if (*f == 'r') {
+      put_number(t, n >> 20);
+      for (i = 0; i < (n & 0xff ? 2 : 1); i++) {
+        uint32_t part = i ? n & 0xff : n >> 8 & 0xfff;
+        put(t, part < 10 ? ".0" : "."), put_number(t, part);
+      }
+      continue;
+    }
     if (*f != 'n') {
       put_number(t, n >> 8), put(t, ".");
       n &= 0xff;
-      if (*f == 'r' && n < 10) put(t, "0");
     }
     put_number(t, n);
   }
@@ -318,7 +325,7 @@ struct driver {
   int strict;            /* level 0: which of the GPUs it will be is not known, so all must be fit */
   int init;              /* what cuInit answered */
   int gpus;              /* that the process sees */
-  uint32_t user, kernel; /* releases, packed */
+  uint32_t user, kernel; /* releases, widened */
   uint32_t cuda;         /* that the driver supports, as cuDriverGetVersion says it */
   uint16_t cc[MAX_GPUS];
   char path[PATH_MAX];
@@ -1146,15 +1153,18 @@ CODE uint16_t cc_of(const char *id) {
   return 0;
 }
 
-/* The first `535.261.03` or `535.261` of a text, packed. No driver of a branch below 100 has what CUDA needs today. */
+/* A release as the rows pack it: its numbers may be larger in what is found, 535.261.03, and are kept wider. */
+CODE uint32_t widen(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xffff); }
+
+/* The first `535.261.03` or `535.261` of a text. No driver of a branch below 100 has what CUDA needs today. */
 CODE uint32_t release_in(const char *s) {
   for (; *s; s++) {
     const char *at = s;
-    long a = number(&at, 65535), b, c = 0;
+    long a = number(&at, 4095), b, c = 0;
     if (a < 0) continue;
-    if (a >= 100 && *at == '.' && (at++, b = number(&at, 255)) >= 0) {
+    if (a >= 100 && *at == '.' && (at++, b = number(&at, 4095)) >= 0) {
       if (*at == '.') at++, c = number(&at, 255);
-      return (uint32_t)(a << 16 | b << 8 | (c > 0 ? c : 0));
+      return (uint32_t)(a << 20 | b << 8 | (c > 0 ? c : 0));
     }
     while (s[1] >= '0' && s[1] <= '9') s++;
   }
@@ -1363,7 +1373,7 @@ CODE struct finding *find_driver(int code, int severity, int note, const unsigne
   int k, first = 1;
   show_path(f->path, sizeof f->path, d->path);
   if (row) {
-    f->min = u32(row + 16), f->other = u32(row + 20);
+    f->min = u32(row + 16), f->other = widen(u32(row + 20));
     t.at = f->file, t.used = 0, t.size = sizeof f->file;
     if (note_text(&g.note[note], row + 24, text, sizeof text)) put_shown(&t, text);
   }
@@ -1380,7 +1390,7 @@ enum { FITS, OPEN }; /* or the number of a finding */
  * module's only to accept. */
 CODE int floor_of(const unsigned char *row, int too_old) {
   const struct driver *d = &g.driver;
-  uint32_t cuda = u32(row + 16), release = u32(row + 20);
+  uint32_t cuda = u32(row + 16), release = widen(u32(row + 20));
   if (!cuda && !release) return FITS;
   if (cuda && d->cuda) return d->cuda < cuda ? too_old : FITS;
   if (release && d->user) return d->user < release ? too_old : FITS;

@@ -188,7 +188,11 @@ impl Machine {
             cuda: (init != 34).then(|| CudaVersion::from_int(lib.cuda)),
             init: Some(init),
         };
-        let gpus = shown.iter().map(|(major, minor, _)| Gpu { cc: Some((*major, *minor)), uuid: None, visible: true });
+        let gpus = shown.iter().map(|(major, minor, _)| Gpu {
+            cc: (*major != 0).then_some((*major, *minor)),
+            uuid: None,
+            visible: true,
+        });
         Host { driver: DriverFound::Found(driver), gpus: (init == 0).then(|| gpus.collect()), ..host }
     }
 }
