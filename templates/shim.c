@@ -42,6 +42,8 @@
 /* Small whatever the build's own -O is: what runs once at the start gains nothing by being unrolled. */
 #if defined(__clang__)
 #define SMALL minsize, section(".text.cudaguard_r1")
+#elif defined(__GNUC__) && __GNUC__ >= 12
+#define SMALL optimize("Oz"), section(".text.cudaguard_r1")
 #else
 #define SMALL optimize("Os"), section(".text.cudaguard_r1")
 #endif
@@ -678,15 +680,14 @@ CODE int in_cache(const char *file, char *to) {
 
 /* Where the loader would find `file` for the object of `of`: 1 and the path, 0 nowhere, -1 at a file it cannot read. */
 CODE int search(const char *file, const struct paths *of, char *to, struct text *why) {
-  static const char *const defaults[] = {
+  static const char defaults[] =
 #if defined(__x86_64__)
-      "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+      "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
 #elif defined(__aarch64__)
-      "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+      "/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
 #endif
-      "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+      "/lib64:/usr/lib64:/lib:/usr/lib";
   struct elf e;
-  size_t i;
   int is;
   if (!of->runpath) {
     if ((is = search_list(of->rpath, ":", file, of->file, to, &e))) {
@@ -711,12 +712,8 @@ CODE int search(const char *file, const struct paths *of, char *to, struct text 
     put(why, "the system's library cache (/etc/ld.so.cache)");
     return is;
   }
-  for (i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
-    if ((is = search_list(defaults[i], ":", file, "", to, &e))) {
-      put(why, "the system's library folders");
-      return is;
-    }
-  return 0;
+  if ((is = search_list(defaults, ":", file, "", to, &e))) put(why, "the system's library folders");
+  return is;
 }
 
 /* ---- what is loaded already ---------------------------------------------------------------------------------------------- */
@@ -1270,6 +1267,9 @@ CODE void ask_the_driver(void) {
           real_name(said, path);
           d->user = release_in(base_name(path));
         }
+        /* Whatever cuInit answers, the GPUs stand there. */
+        d->gpus = d->init ? g.driver.gpus : -1;
+        memcpy(d->cc, g.driver.cc, sizeof d->cc);
         if ((said = answer('G')))
           for (d->gpus = 0; *said && d->gpus < MAX_GPUS; said += *said != 0) d->cc[d->gpus++] = (uint16_t)number(&said, 65535);
       }
@@ -1424,7 +1424,7 @@ CODE void judge_driver(int note) {
   int required = n->d[21] == GPU_REQUIRED, kernels = 0, fit = 0, unfit = 0, doubt = 0, open = 0, placed = 0, pass, k, nothing = 0;
   uint32_t i;
   if (d->state == ABSENT) nothing = 307;
-  else if (d->init == 34 && (d->kernel || required)) nothing = -306;
+  else if (d->init == 34 && (d->gpus > 0 || required)) nothing = -306; /* one that builds and has no GPU may have it */
   else if (d->init == 803) nothing = -304;
   else if (d->init == 804) nothing = -305;
   else if (d->init == 34 || d->init == 100 || (d->init <= 0 && d->gpus == 0)) nothing = 310;
@@ -1794,7 +1794,7 @@ CODE void report_note(struct out *o, int note) {
 }
 
 CODE void report(const char *done) {
-  static const char *const verdicts[] = {"runs", "refused", "unknown"}, *const severities[] = {"info", "warning", "error"};
+  static const char verdicts[][8] = {"runs", "refused", "unknown"}, severities[][8] = {"info", "warning", "error"};
   const char *path = g.secure ? 0 : getenv("CUDAGUARD_REPORT");
   static struct out o;
   char text[2048];

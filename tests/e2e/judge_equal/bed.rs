@@ -112,13 +112,18 @@ impl Arch {
 
     /// A guarded file with these notes; `name` tells templates apart, `options` are the compiler's.
     pub(crate) fn guarded(&self, name: &str, to: &Path, descriptors: &[Vec<u8>], source: &str, options: &[String]) {
-        let shim = self.shim();
+        let shim = self.shim().display().to_string();
+        self.bare(name, to, descriptors, source, &[&[shim], options].concat());
+    }
+
+    /// The same without the compiled shim.
+    pub(crate) fn bare(&self, name: &str, to: &Path, descriptors: &[Vec<u8>], source: &str, options: &[String]) {
         let mut bytes = self.made(&format!("{name}-{}", descriptors.len()), |call, work| {
             fs::write(work.join("main.c"), source).expect("a file can be written");
             fs::write(work.join("notes.s"), Self::notes(descriptors.len())).expect("a file can be written");
             call.arg("-I")
                 .arg(templates())
-                .args([&work.join("main.c"), &work.join("notes.s"), &shim])
+                .args([&work.join("main.c"), &work.join("notes.s")])
                 .args(options)
                 .arg("-ldl")
         });

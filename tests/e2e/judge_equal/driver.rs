@@ -29,6 +29,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("driver::words_of_a_refusal", words_of_a_refusal),
         trial("driver::programs_that_can_do_without", programs_that_can_do_without),
         trial("driver::forks_afterwards", forks_afterwards),
+        trial("driver::no_process_can_be_made", no_process_can_be_made),
+        trial("driver::sanitizers_find_nothing", sanitizers_find_nothing),
+        trial("driver::valgrind_finds_nothing", valgrind_finds_nothing),
+        trial("driver::random_rows_never_crash", random_rows_never_crash),
         trial("driver::real_535", real_535),
         trial("driver::nothing_is_printed_here", nothing_is_printed_here),
     ]
@@ -188,12 +192,14 @@ impl Machine {
             cuda: (init != 34).then(|| CudaVersion::from_int(lib.cuda)),
             init: Some(init),
         };
+        // What can be seen of them without the driver.
+        let seen = self.kernel.is_some() && self.nodes && !self.gpus.is_empty();
         let gpus = shown.iter().map(|(major, minor, _)| Gpu {
             cc: (*major != 0).then_some((*major, *minor)),
             uuid: None,
             visible: true,
         });
-        Host { driver: DriverFound::Found(driver), gpus: (init == 0).then(|| gpus.collect()), ..host }
+        Host { driver: DriverFound::Found(driver), gpus: (init == 0 || seen).then(|| gpus.collect()), ..host }
     }
 }
 
@@ -364,6 +370,13 @@ fn written() -> Vec<Case> {
             1,
         ),
         // Nothing to see: silent and on.
+        (
+            "a stub in a container without GPUs",
+            kernels(Cubin),
+            Machine { nodes: false, ..r535(&[H100]).lib(|lib| lib.release = "1.1").init(34) },
+            "CG504 info",
+            1,
+        ),
         ("nothing", kernels(Cubin), bare(), "CG504 info", 0),
         ("nothing, cudart", cudart(kernels(Cubin), 13), bare(), "CG504 info", 0),
         ("hidden", kernels(Cubin), r535(&[T4]).variable(cvd, ""), "CG504 info", 0),
@@ -621,6 +634,100 @@ fn forks_afterwards() {
     let outcome = scene.start(&NATIVE, &machine, &[]).success();
     assert_eq!(scene.report()["level"], 1);
     assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""));
+}
+
+/// Nobody can be asked: cannot tell, and on.
+fn no_process_can_be_made() {
+    need_worlds();
+    let machine = r535(&[T4]);
+    let scene = Scene::new(&NATIVE, &cudart(kernels(ServedBy::Cubin), 13), &machine);
+    let source = scene.scratch.file("launcher.c", crate::harmless::LAUNCHER);
+    let launcher = scene.scratch.join("launcher");
+    let _ = Call::new("cc").args(["-O1", "-w", "-o"]).arg(&launcher).arg(source).run().success();
+    let outcome = in_world(scene.scratch.path())
+        .arg(&launcher)
+        .arg("no-process")
+        .arg(&scene.program)
+        .env("LD_LIBRARY_PATH", scene.scratch.join("lib"))
+        .env("CUDAGUARD_REPORT", scene.report_path())
+        .run();
+    if outcome.status() == Some(99) {
+        skip("no seccomp filters here");
+    }
+    assert_eq!((outcome.status(), &*outcome.stdout, &*outcome.stderr), (Some(0), "main ran\n", ""));
+    assert_eq!(scene.codes(), ["CG505 info"]);
+}
+
+fn sanitizers_find_nothing() {
+    under("sanitized", &["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"], &[]);
+}
+
+fn valgrind_finds_nothing() {
+    if !crate::bed::on_path("valgrind") {
+        skip("no valgrind");
+    }
+    let valgrind = ["valgrind", "-q", "--error-exitcode=68", "--trace-children=no", "--child-silent-after-fork=yes"];
+    under("plain", &["-g"], &valgrind);
+}
+
+/// A machine of each way through the shim, in a program built with these options and started by this tool.
+fn under(name: &str, options: &[&str], tool: &[&str]) {
+    need_worlds();
+    let cvd = "CUDA_VISIBLE_DEVICES";
+    for (manifest, machine, status) in [
+        (cudart(kernels(ServedBy::Cubin), 12), r535(&[A100; 8]), 0),
+        (kernels(ServedBy::Cubin), r580(&[NEWS]).variable(cvd, "0"), 0),
+        (cudart(kernels(ServedBy::Ptx), 13), r535(&[T4, H100]), 78),
+        (required(plain()), bare(), 78),
+        (kernels(ServedBy::Cubin), r535(&[NEWS]).init(803), 78),
+    ] {
+        let scene = Scene::new(&NATIVE, &manifest, &machine);
+        let mut all: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        all.push(crate::bed::templates().join("shim.c").display().to_string());
+        NATIVE.bare(&format!("driver-{name}"), &scene.program, &[descriptor(&manifest)], MAIN, &all);
+        let mut call = in_world(scene.scratch.path())
+            .args(tool)
+            .arg(&scene.program)
+            .env("LD_LIBRARY_PATH", scene.scratch.join("lib"))
+            .env("CUDAGUARD_REPORT", scene.report_path());
+        for (name, value) in &machine.variables {
+            call = call.env(name, value);
+        }
+        if status == 0 {
+            call = call.arg("check");
+        }
+        let outcome = call.run();
+        assert!(outcome.status() == Some(status), "{:?} {outcome}", scene.report());
+        assert!(!outcome.stderr.contains("Sanitizer") && !outcome.stderr.contains("runtime error"), "{outcome}");
+        assert_eq!(outcome.stderr.is_empty(), status == 0, "{outcome}");
+    }
+}
+
+/// Rows of any bytes are judged or told to be damaged: nothing crashes, and only what the driver says is refused.
+fn random_rows_never_crash() {
+    need_worlds();
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    let machine = r535(&[H100, NEWS]);
+    let whole = descriptor(&cudart(kernels(ServedBy::Ptx), 12));
+    let scene = Scene::new(&NATIVE, &plain(), &machine);
+    let rows = usize::from(u16::from_le_bytes([whole[12], whole[13]]));
+    for round in 0..60 {
+        let mut bytes = whole.clone();
+        for _ in 0..=round % 5 {
+            let at = rows + usize::try_from(next() % (5 * 40)).expect("small");
+            bytes[at] = next().to_le_bytes()[0];
+        }
+        NATIVE.program(&scene.program, &[bytes], None);
+        let outcome = scene.start(&NATIVE, &machine, &[]);
+        assert!(matches!(outcome.status(), Some(0 | 78)), "round {round}: {outcome}");
+        let _ = scene.codes();
+    }
 }
 
 /// NVIDIA's own libcuda 535 without any GPU: whatever is linked, there is nothing to judge.

@@ -186,7 +186,7 @@ fn closed_files() {
 }
 
 /// Starts programs under conditions that a shell cannot make.
-const LAUNCHER: &str = r#"
+pub(crate) const LAUNCHER: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

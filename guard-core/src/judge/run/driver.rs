@@ -46,12 +46,14 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &str, findings:
             findings.push(judge.nothing(Code::GpuMissing));
         }
         None | Some(answer::RIGHT) => judge.rows(driver.is_none(), findings),
-        // A stub on a machine that builds and has no GPU is nobody's trouble.
-        Some(answer::STUB) if judge.driver.kernel.is_some() || required => findings.push(judge.finding(
-            Code::StubDriver,
-            "the libcuda found is the stub that is for linking only (34)".to_owned(),
-            "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH".to_owned(),
-        )),
+        // A stub where there is no GPU is nobody's trouble: images that build have it, on hosts with a driver, too.
+        Some(answer::STUB) if required || judge.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty()) => {
+            findings.push(judge.finding(
+                Code::StubDriver,
+                "the libcuda found is the stub that is for linking only (34)".to_owned(),
+                "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH".to_owned(),
+            ))
+        }
         Some(answer::STUB | answer::NO_GPU) => findings.push(judge.nothing(Code::GpuMissing)),
         Some(answer::MISMATCH) => findings.push(judge.finding(
             Code::DriverMismatch,
@@ -228,5 +230,117 @@ impl Judge<'_> {
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         let message = if facts.is_empty() { message } else { format!("{message}\nfound:      {}", facts.join(", ")) };
         Finding::new(code, "driver", message, hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Jit;
+    use crate::manifest::Component;
+    use crate::policy::Policy;
+    use crate::toolchain::Toolchain;
+
+    fn manifest(requires: Vec<Requirement>) -> Manifest {
+        let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
+        let mut manifest = Manifest::of(component, "t", "release", &Policy::default(), &Toolchain::default());
+        manifest.requires = requires;
+        manifest
+    }
+
+    fn cudart_13() -> Requirement {
+        Requirement::Driver {
+            cuda: CudaVersion::new(13, 0),
+            release: DriverRelease::new(580, 65, 6),
+            because: "libcudart 13.0".to_owned(),
+        }
+    }
+
+    fn sm_80() -> Vec<Requirement> {
+        [
+            ((0, 0), Some((7, 255)), ServedBy::Nothing),
+            ((8, 0), Some((8, 255)), ServedBy::Cubin),
+            ((9, 0), None, ServedBy::Nothing),
+        ]
+        .into_iter()
+        .map(|(from, to, by)| Requirement::Gpu { from, to, by, code: "sm_80".to_owned(), cuda: None, release: None })
+        .collect()
+    }
+
+    fn gpus(ccs: &[(u8, u8)]) -> Option<Vec<Gpu>> {
+        Some(ccs.iter().map(|cc| Gpu { cc: Some(*cc), uuid: None, visible: true }).collect())
+    }
+
+    fn codes(manifest: &Manifest, driver: DriverFound, gpus: Option<Vec<Gpu>>) -> Vec<String> {
+        let host = Host { driver, gpus, jit: Jit::default(), ..Host::default() };
+        let findings = crate::judge::run::judge(manifest, &host);
+        findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
+    }
+
+    fn releases(user: Option<u32>, kernel: Option<u32>) -> DriverFound {
+        let release = |branch| DriverRelease::new(branch, 95, 5);
+        DriverFound::Found(Driver { user: user.map(release), kernel: kernel.map(release), ..Driver::default() })
+    }
+
+    #[test]
+    fn a_driver_known_by_its_release_alone() {
+        let manifest = manifest(vec![cudart_13()]);
+        let one = || gpus(&[(9, 0)]);
+        for (user, kernel, expected) in [
+            (Some(535), None, &["CG301 error"][..]),
+            (Some(580), None, &[]),
+            (Some(590), Some(590), &[]),
+            // cuda-compat may be newer than the kernel module, but it is never older than what works with it.
+            (None, Some(535), &["CG505 info"]),
+            (None, Some(590), &[]),
+            (Some(590), Some(535), &["CG505 info"]),
+            (None, None, &["CG505 info"]),
+        ] {
+            assert_eq!(codes(&manifest, releases(user, kernel), one()), expected, "{user:?} on {kernel:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_driver_supports_goes_before_its_release() {
+        let driver = Driver {
+            user: Some(DriverRelease::new(535, 0, 0)),
+            cuda: Some(CudaVersion::new(13, 0)),
+            init: Some(0),
+            ..Driver::default()
+        };
+        assert_eq!(codes(&manifest(vec![cudart_13()]), DriverFound::Found(driver), gpus(&[(9, 0)])), [""; 0]);
+    }
+
+    #[test]
+    fn nobody_is_refused_for_what_nobody_knows() {
+        let mut manifest = manifest(vec![cudart_13()]);
+        manifest.requires.extend(sm_80());
+        for need in [GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional] {
+            manifest.runtime.gpu = need;
+            assert_eq!(codes(&manifest, DriverFound::Unknown, None), ["CG505 info"]);
+        }
+        // A GPU that does not tell its cc, beside one that is not fit.
+        let two = Some(vec![Gpu { visible: true, ..Gpu::default() }, gpus(&[(7, 5)]).unwrap().remove(0)]);
+        assert_eq!(codes(&manifest, releases(Some(590), None), two), ["CG303 info", "CG505 info"]);
+    }
+
+    #[test]
+    fn gpus_that_the_process_does_not_see_are_not_judged() {
+        let manifest = manifest(sm_80());
+        let mut two = gpus(&[(8, 6), (7, 5)]).unwrap();
+        assert_eq!(codes(&manifest, releases(Some(590), None), Some(two.clone())), ["CG303 info"]);
+        two[0].visible = false;
+        assert_eq!(codes(&manifest, releases(Some(590), None), Some(two.clone())), ["CG303 error"]);
+        two[1].visible = false;
+        assert_eq!(codes(&manifest, releases(Some(590), None), Some(two)), ["CG504 info"]);
+    }
+
+    #[test]
+    fn a_component_that_asks_nothing_hears_nothing() {
+        let mut manifest = manifest(Vec::new());
+        assert_eq!(codes(&manifest, DriverFound::Absent, None), [""; 0]);
+        manifest.runtime.gpu = GpuNeed::Required;
+        assert_eq!(codes(&manifest, DriverFound::Absent, None), ["CG307 error"]);
+        assert_eq!(codes(&manifest, releases(Some(590), None), gpus(&[])), ["CG310 error"]);
     }
 }
