@@ -289,6 +289,15 @@ fn kernels(nine: ServedBy) -> Manifest {
     manifest
 }
 
+fn unknown_release(mut manifest: Manifest) -> Manifest {
+    for requirement in &mut manifest.requires {
+        if let Requirement::Driver { release, .. } = requirement {
+            *release = DriverRelease::new(0, 0, 0);
+        }
+    }
+    manifest
+}
+
 fn needing(mut manifest: Manifest, gpu: GpuNeed) -> Manifest {
     manifest.runtime.gpu = gpu;
     manifest
@@ -306,7 +315,7 @@ fn required(manifest: Manifest) -> Manifest {
 fn written() -> Vec<Case> {
     use ServedBy::{Cubin, Nothing, Partial, Ptx};
     let cvd = "CUDA_VISIBLE_DEVICES";
-    let rows = [
+    let rows = vec![
         // The ordinary good machine.
         ("cubin", kernels(Cubin), r535(&[A100]), "", 0),
         ("cubin, eight of them", kernels(Cubin), r535(&[H100; 8]), "", 0),
@@ -320,6 +329,7 @@ fn written() -> Vec<Case> {
         ("the second of two", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "1"), "", 0),
         ("both, turned round", kernels(Cubin), r535(&[A100, H100]).variable(cvd, "1,0"), "", 0),
         // A doubt that turns out fine.
+        ("cudart of which no release is known", unknown_release(cudart(kernels(Cubin), 12)), r535(&[H100]), "", 1),
         ("a GPU that no table knows", kernels(Cubin), r580(&[NEWS]), "", 1),
         ("one of two fits", kernels(Cubin), r535(&[T4, H100]), "CG303 info", 1),
         ("the fit one of two", kernels(Cubin), r535(&[T4, H100]).variable(cvd, "1"), "", 1),

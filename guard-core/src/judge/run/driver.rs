@@ -52,7 +52,7 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &str, findings:
                 Code::StubDriver,
                 "the libcuda found is the stub that is for linking only (34)".to_owned(),
                 "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH".to_owned(),
-            ))
+            ));
         }
         Some(answer::STUB | answer::NO_GPU) => findings.push(judge.nothing(Code::GpuMissing)),
         Some(answer::MISMATCH) => findings.push(judge.finding(
@@ -92,10 +92,12 @@ impl Judge<'_> {
         let mut open = driver_unknown || self.gpus.is_none() || unlike;
         for requirement in &self.manifest.requires {
             let Requirement::Driver { cuda, release, because } = requirement else { continue };
-            match self.floor(Some(*cuda), Some(*release), Code::DriverTooOld) {
+            // 0: no release is known for it.
+            let (cuda, release) = (Some(*cuda), Some(*release).filter(|release| release.branch != 0));
+            match self.floor(cuda, release, Code::DriverTooOld) {
                 Outcome::Fits => {}
                 Outcome::Open => open = true,
-                Outcome::Wrong(code) => findings.push(self.too_old(code, because, Some(*cuda), Some(*release))),
+                Outcome::Wrong(code) => findings.push(self.too_old(code, because, cuda, release)),
             }
         }
         open |= self.coverage(findings);
@@ -267,8 +269,8 @@ mod tests {
         .collect()
     }
 
-    fn gpus(ccs: &[(u8, u8)]) -> Option<Vec<Gpu>> {
-        Some(ccs.iter().map(|cc| Gpu { cc: Some(*cc), uuid: None, visible: true }).collect())
+    fn gpus(ccs: &[(u8, u8)]) -> Vec<Gpu> {
+        ccs.iter().map(|cc| Gpu { cc: Some(*cc), uuid: None, visible: true }).collect()
     }
 
     fn codes(manifest: &Manifest, driver: DriverFound, gpus: Option<Vec<Gpu>>) -> Vec<String> {
@@ -285,7 +287,7 @@ mod tests {
     #[test]
     fn a_driver_known_by_its_release_alone() {
         let manifest = manifest(vec![cudart_13()]);
-        let one = || gpus(&[(9, 0)]);
+        let one = || Some(gpus(&[(9, 0)]));
         for (user, kernel, expected) in [
             (Some(535), None, &["CG301 error"][..]),
             (Some(580), None, &[]),
@@ -298,6 +300,12 @@ mod tests {
         ] {
             assert_eq!(codes(&manifest, releases(user, kernel), one()), expected, "{user:?} on {kernel:?}");
         }
+        let nobody_knows = Requirement::Driver {
+            cuda: CudaVersion::new(99, 0),
+            release: DriverRelease::new(0, 0, 0),
+            because: String::new(),
+        };
+        assert_eq!(codes(&self::manifest(vec![nobody_knows]), releases(Some(590), Some(590)), one()), ["CG505 info"]);
     }
 
     #[test]
@@ -308,7 +316,7 @@ mod tests {
             init: Some(0),
             ..Driver::default()
         };
-        assert_eq!(codes(&manifest(vec![cudart_13()]), DriverFound::Found(driver), gpus(&[(9, 0)])), [""; 0]);
+        assert_eq!(codes(&manifest(vec![cudart_13()]), DriverFound::Found(driver), Some(gpus(&[(9, 0)]))), [""; 0]);
     }
 
     #[test]
@@ -320,14 +328,14 @@ mod tests {
             assert_eq!(codes(&manifest, DriverFound::Unknown, None), ["CG505 info"]);
         }
         // A GPU that does not tell its cc, beside one that is not fit.
-        let two = Some(vec![Gpu { visible: true, ..Gpu::default() }, gpus(&[(7, 5)]).unwrap().remove(0)]);
+        let two = Some(vec![Gpu { visible: true, ..Gpu::default() }, gpus(&[(7, 5)]).remove(0)]);
         assert_eq!(codes(&manifest, releases(Some(590), None), two), ["CG303 info", "CG505 info"]);
     }
 
     #[test]
     fn gpus_that_the_process_does_not_see_are_not_judged() {
         let manifest = manifest(sm_80());
-        let mut two = gpus(&[(8, 6), (7, 5)]).unwrap();
+        let mut two = gpus(&[(8, 6), (7, 5)]);
         assert_eq!(codes(&manifest, releases(Some(590), None), Some(two.clone())), ["CG303 info"]);
         two[0].visible = false;
         assert_eq!(codes(&manifest, releases(Some(590), None), Some(two.clone())), ["CG303 error"]);
@@ -341,6 +349,6 @@ mod tests {
         assert_eq!(codes(&manifest, DriverFound::Absent, None), [""; 0]);
         manifest.runtime.gpu = GpuNeed::Required;
         assert_eq!(codes(&manifest, DriverFound::Absent, None), ["CG307 error"]);
-        assert_eq!(codes(&manifest, releases(Some(590), None), gpus(&[])), ["CG310 error"]);
+        assert_eq!(codes(&manifest, releases(Some(590), None), Some(gpus(&[]))), ["CG310 error"]);
     }
 }
