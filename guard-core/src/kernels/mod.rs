@@ -217,7 +217,7 @@ pub fn read(path: &Path) -> Result<Kernels, String> {
         return Err(format!("{} is not a file", path.display()));
     }
     let data = map(&file).map_err(|error| place(&error))?;
-    read_bytes(&data).map_err(|error| format!("{} {error}", path.display()))
+    read::read(&data, Some(&data)).map_err(|error| format!("{} {error}", path.display()))
 }
 
 /// The file's bytes, without a copy.
@@ -234,7 +234,7 @@ fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
 /// # Errors
 /// Where the bytes are of no kind that can hold GPU code; the text goes on behind the file's name.
 pub fn read_bytes(data: &[u8]) -> Result<Kernels, String> {
-    read::read(data)
+    read::read(data, None)
 }
 
 impl Kernels {

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use memmap2::Mmap;
+
 use super::fatbin::{self, Compression};
 use super::{Container, Entry, Form, Kernels, Kind, Place, Role, cover, cubin, ptx, scan, unpack};
 use crate::elf::{self, Elf};
@@ -41,8 +43,9 @@ const SMALL_PTX: u64 = 1024;
 /// Of several cubins packed together.
 const SMALL_CONCATENATED: u64 = 16 << 10;
 
-pub(super) fn read(data: &[u8]) -> Result<Kernels, String> {
-    let mut reader = Reader::default();
+/// Reads a file's bytes; `map` is the mapping that they are all of, if they are one.
+pub(super) fn read(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
+    let mut reader = Reader { map, ..Reader::default() };
     if elf::is_archive(data) {
         for member in elf::archive(data)? {
             let member = match member {
@@ -70,6 +73,7 @@ pub(super) fn read(data: &[u8]) -> Result<Kernels, String> {
 
 #[derive(Default)]
 struct Reader<'data> {
+    map: Option<&'data Mmap>,
     entries: Vec<Entry>,
     containers: Vec<Container>,
     places: Vec<Place>,
@@ -141,7 +145,11 @@ impl<'data> Reader<'data> {
         let first = self.containers.len();
         let tasks = tasks(elf, base);
         let size: usize = tasks.iter().map(|task| task.data.len()).sum();
-        let parts = if size < WORTH_THREADS { tasks.iter().map(Task::run).collect() } else { at_once(&tasks) };
+        let parts = if size < WORTH_THREADS {
+            tasks.iter().map(|task| task.run(self.map)).collect()
+        } else {
+            at_once(&tasks, self.map)
+        };
         let mut has_inputs = false;
         for (task, part) in tasks.iter().zip(parts) {
             has_inputs |= task.name == RELOCATABLE && !part.containers.is_empty();
@@ -195,7 +203,7 @@ impl<'data> Reader<'data> {
                 continue;
             }
             // Padding of another width, or damage.
-            match scan::next(data, at, scan::Marks::Anywhere) {
+            match scan::next(data, at..data.len(), scan::Marks::Anywhere) {
                 Some((found, scan::Hit::Fatbin)) => match fatbin::Header::read(&data[found..]) {
                     Some(header) => at = found + self.fatbin(piece, found, header),
                     None => at = found + 1,
@@ -208,8 +216,10 @@ impl<'data> Reader<'data> {
 
     /// A section that may hold anything.
     fn search(&mut self, piece: Piece<'data>, marks: scan::Marks) {
+        let map = self.map.zip(usize::try_from(piece.base).ok());
+        let mut search = scan::Search::new(piece.data, marks, map);
         let mut at = 0usize;
-        while let Some((found, hit)) = scan::next(piece.data, at, marks) {
+        while let Some((found, hit)) = search.next(at) {
             let rest = &piece.data[found..];
             let end = match hit {
                 scan::Hit::Fatbin => fatbin::certain(rest).map(|header| found + self.fatbin(piece, found, header)),
@@ -567,8 +577,8 @@ fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
 }
 
 impl<'data> Task<'data> {
-    fn run(&self) -> Reader<'data> {
-        let mut reader = Reader::default();
+    fn run(&self, map: Option<&'data Mmap>) -> Reader<'data> {
+        let mut reader = Reader { map, ..Reader::default() };
         let piece = Piece { data: self.data, base: self.base, place: 0 };
         match self.marks {
             None => reader.walk(piece),
@@ -579,7 +589,7 @@ impl<'data> Task<'data> {
 }
 
 /// Runs the tasks on as many threads as the machine has, the largest first. Results are in the order of the tasks.
-fn at_once<'data>(tasks: &[Task<'data>]) -> Vec<Reader<'data>> {
+fn at_once<'data>(tasks: &[Task<'data>], map: Option<&'data Mmap>) -> Vec<Reader<'data>> {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(tasks[*at].data.len()));
     let next = AtomicUsize::new(0);
@@ -587,7 +597,7 @@ fn at_once<'data>(tasks: &[Task<'data>]) -> Vec<Reader<'data>> {
     let work = || {
         let mut done = Vec::new();
         while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push((*at, tasks[*at].run()));
+            done.push((*at, tasks[*at].run(map)));
         }
         done
     };

@@ -1,5 +1,7 @@
 //! Looks through data for GPU code that no section's name announces, at the speed of memory.
 
+use std::ops::Range;
+
 /// What may begin at a place: to be looked at closely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hit {
@@ -20,36 +22,121 @@ pub(super) enum Marks {
     Aligned,
 }
 
-const BLOCK: usize = 128;
+/// Long enough that the comparisons of a block become vector instructions without a rest.
+const BLOCK: usize = 256;
 
-/// The next place at or after `from` where one of the marks stands.
-///
-/// Blocks without anything suspicious are passed over by comparisons that the compiler turns into vector instructions.
-pub(super) fn next(data: &[u8], from: usize, marks: Marks) -> Option<(usize, Hit)> {
+/// A search through a section that may be mapped from a file, from its beginning to its end.
+pub(super) struct Search<'data> {
+    data: &'data [u8],
+    marks: Marks,
+    /// The mapping, and where in it the section begins.
+    map: Option<(&'data memmap2::Mmap, usize)>,
+    /// How far the pages are there, and how many bytes of them to ask for next.
+    present: usize,
+    ahead: usize,
+}
+
+/// Bytes of pages to ask for at once: few behind a container, since another may follow, which is passed over unread.
+const AHEAD: Range<usize> = 64 << 10..4 << 20;
+
+impl<'data> Search<'data> {
+    pub(super) fn new(data: &'data [u8], marks: Marks, map: Option<(&'data memmap2::Mmap, usize)>) -> Self {
+        Self { data, marks, map, present: 0, ahead: AHEAD.start }
+    }
+
+    /// The next place at or after `from` where one of the marks stands.
+    pub(super) fn next(&mut self, from: usize) -> Option<(usize, Hit)> {
+        let Some((map, base)) = self.map else { return next(self.data, from..self.data.len(), self.marks) };
+        let mut at = from;
+        while at < self.data.len() {
+            if at > self.present {
+                self.ahead = AHEAD.start;
+            }
+            if at >= self.present {
+                self.present = at.saturating_add(self.ahead).min(self.data.len());
+                populate(map, base.saturating_add(at), self.present - at);
+                self.ahead = (self.ahead * 2).min(AHEAD.end);
+            }
+            let hit = next(self.data, at..self.present, self.marks);
+            if hit.is_some() {
+                return hit;
+            }
+            at = self.present;
+        }
+        None
+    }
+}
+
+/// Has the pages of a range mapped in one go: page faults, one for every few pages, cost more than looking through them.
+fn populate(map: &memmap2::Mmap, at: usize, length: usize) {
+    // Where that is refused, as by Linux before 5.14, faults fetch the pages.
+    #[cfg(target_os = "linux")]
+    let _ = map.advise_range(memmap2::Advice::PopulateRead, at, length);
+    #[cfg(not(target_os = "linux"))]
+    let _ = (map, at, length);
+}
+
+/// The first place in a range where one of the marks begins; its end may lie behind the range.
+pub(super) fn next(data: &[u8], range: Range<usize>, marks: Marks) -> Option<(usize, Hit)> {
+    let to = range.end.min(data.len());
     let mut at = match marks {
-        Marks::Anywhere => from,
-        Marks::Aligned => from.checked_next_multiple_of(4)?,
+        Marks::Anywhere => range.start,
+        Marks::Aligned => range.start.checked_next_multiple_of(4)?,
     };
-    loop {
-        let rest = data.get(at..)?;
-        // One byte more than a block: pairs may stand across its end.
-        let Some(block) = rest.get(..=BLOCK) else { return exactly(data, at, data.len(), marks) };
+    while at < to {
+        at = pass(data, at..to, marks);
+        let end = at.saturating_add(BLOCK).min(to);
+        if let Some(hit) = exactly(data, at, end, marks) {
+            return Some(hit);
+        }
+        at = end;
+    }
+    None
+}
+
+/// Passes blocks without anything suspicious. Returns where the first other one begins, or the rest that is too short
+/// for a block.
+fn pass(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has been asked for what the function needs.
+        #[allow(unsafe_code)]
+        return unsafe { pass_wide(data, range, marks) };
+    }
+    pass_blocks(data, range, marks)
+}
+
+/// [`pass_blocks`] in vectors of twice the width.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn pass_wide(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
+    pass_blocks(data, range, marks)
+}
+
+// Inlined into each caller: it is compiled for the processor that its caller is compiled for.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn pass_blocks(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
+    // One byte more than a block: pairs may stand across its end.
+    let data = &data[..range.end.saturating_add(1).min(data.len())];
+    let mut at = range.start;
+    while let Some(block) = data.get(at..).and_then(|rest| rest.get(..=BLOCK)) {
         let suspicious = match marks {
             Marks::Anywhere => pair_within(block),
             Marks::Aligned => word_within(block),
         };
         if suspicious {
-            if let Some(hit) = exactly(data, at, at + BLOCK, marks) {
-                return Some(hit);
-            }
+            break;
         }
         at += BLOCK;
     }
+    at
 }
 
 /// Whether the first two bytes of a mark stand in the block: pairs that are rare in code and text. Without branches, so
 /// that it becomes vector code.
-#[inline]
+#[allow(clippy::inline_always)]
+#[inline(always)]
 fn pair_within(block: &[u8]) -> bool {
     let mut found = 0u8;
     for (first, second) in block[..BLOCK].iter().zip(&block[1..=BLOCK]) {
@@ -61,12 +148,16 @@ fn pair_within(block: &[u8]) -> bool {
     found != 0
 }
 
-#[inline]
+/// Whether a mark stands at a multiple of four in the block.
+#[allow(clippy::inline_always)]
+#[inline(always)]
 fn word_within(block: &[u8]) -> bool {
+    const FATBIN: u32 = u32::from_ne_bytes(super::fatbin::MAGIC);
+    const ELF: u32 = u32::from_ne_bytes(*b"\x7fELF");
     let mut found = 0u32;
     for word in block[..BLOCK].chunks_exact(4) {
-        let word = [word[0], word[1], word[2], word[3]];
-        found |= u32::from(word == super::fatbin::MAGIC) | u32::from(word == *b"\x7fELF");
+        let word = word.try_into().map_or(0, u32::from_ne_bytes);
+        found |= u32::from(word == FATBIN) | u32::from(word == ELF);
     }
     found != 0
 }
@@ -95,8 +186,10 @@ mod tests {
     proptest! {
         #[test]
         fn finds_what_a_slow_search_finds(
-            noise in proptest::collection::vec(prop_oneof![Just(b'.'), Just(b'v'), Just(0x50), Just(0x7f), any::<u8>()], 0..700),
-            marks in proptest::collection::vec((0usize..700, 0usize..3), 0..4),
+            noise in proptest::collection::vec(prop_oneof![Just(b'.'), Just(b'v'), Just(0x50), Just(0x7f), any::<u8>()], 0..1400),
+            marks in proptest::collection::vec((0usize..1400, 0usize..3), 0..4),
+            from in prop_oneof![Just(0usize), 0usize..700],
+            to in prop_oneof![Just(usize::MAX), 0usize..1400],
         ) {
             let mut data = noise;
             for (at, which) in marks {
@@ -106,12 +199,14 @@ mod tests {
                 }
             }
             for marks in [Marks::Anywhere, Marks::Aligned] {
-                let mut at = 0;
-                while let Some((hit, what)) = next(&data, at, marks) {
-                    prop_assert_eq!(exactly(&data, at.next_multiple_of(if marks == Marks::Aligned { 4 } else { 1 }), data.len(), marks), Some((hit, what)));
+                let step = if marks == Marks::Aligned { 4 } else { 1 };
+                let slowly = |at: usize| exactly(&data, at.next_multiple_of(step), to.min(data.len()), marks);
+                let mut at = from;
+                while let Some((hit, what)) = next(&data, at..to, marks) {
+                    prop_assert_eq!(slowly(at), Some((hit, what)));
                     at = hit + 1;
                 }
-                prop_assert_eq!(exactly(&data, at, data.len(), Marks::Anywhere).filter(|_| marks == Marks::Anywhere), None);
+                prop_assert_eq!(slowly(at), None);
             }
         }
     }
