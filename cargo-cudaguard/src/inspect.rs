@@ -190,6 +190,7 @@ fn demand(requirement: &Requirement) -> String {
                 ServedBy::Ptx => "served by PTX, ",
                 ServedBy::Partial => "served in part, ",
                 ServedBy::Nothing => "not served",
+                ServedBy::Unknown => "cannot be told",
             });
             text.push_str(code);
             match (cuda, release) {

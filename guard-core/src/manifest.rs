@@ -157,6 +157,8 @@ pub enum ServedBy {
     Partial,
     /// None.
     Nothing,
+    /// It cannot be told.
+    Unknown,
 }
 
 impl Linkage {
@@ -199,6 +201,7 @@ impl ServedBy {
             Self::Ptx => "ptx",
             Self::Partial => "partial",
             Self::Nothing => "none",
+            Self::Unknown => "unknown",
         }
     }
 }

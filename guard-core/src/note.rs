@@ -206,6 +206,7 @@ const fn served_flag(by: ServedBy) -> u16 {
         ServedBy::Ptx => 2,
         ServedBy::Partial => 4,
         ServedBy::Nothing => 8,
+        ServedBy::Unknown => 16,
     }
 }
 
@@ -382,7 +383,7 @@ mod read {
                     [minor, major, 0, 0] => Ok((major, minor)),
                     _ => Err(format!("the manifest is damaged: the row at byte {at} names no compute capability")),
                 };
-                let by = [ServedBy::Cubin, ServedBy::Ptx, ServedBy::Partial, ServedBy::Nothing]
+                let by = [ServedBy::Cubin, ServedBy::Ptx, ServedBy::Partial, ServedBy::Nothing, ServedBy::Unknown]
                     .into_iter()
                     .find(|by| flags & served_flag(*by) != 0);
                 let (from, to) = (cc(note.u32(at + 4)?)?, note.u32(at + 8)?);
@@ -687,7 +688,13 @@ mod tests {
         }
 
         fn requirement() -> impl Strategy<Value = Requirement> {
-            let by = prop::sample::select(vec![ServedBy::Cubin, ServedBy::Ptx, ServedBy::Partial, ServedBy::Nothing]);
+            let by = prop::sample::select(vec![
+                ServedBy::Cubin,
+                ServedBy::Ptx,
+                ServedBy::Partial,
+                ServedBy::Nothing,
+                ServedBy::Unknown,
+            ]);
             let cc = || (any::<u8>(), any::<u8>());
             prop_oneof![
                 (version(), version(), version(), text(), linkage(), any::<bool>(), any::<bool>()).prop_map(

@@ -388,7 +388,7 @@ impl Kernels {
     /// One row for each interval of compute capabilities that is served alike, from 0.0 on, without gaps: an interval
     /// ends at minor 255 where it ends with a major. None for a file without kernels.
     ///
-    /// What nobody can tell is a row of its own kind of doubt, [`ServedBy::Partial`]: never refused by itself.
+    /// What nobody can tell is [`ServedBy::Unknown`]: never refused.
     pub fn requirements(&self) -> Vec<Requirement> {
         if !self.any() {
             return Vec::new();
@@ -414,7 +414,8 @@ impl Kernels {
             by: match service.by {
                 By::Cubin => ServedBy::Cubin,
                 By::Ptx => ServedBy::Ptx,
-                By::Unknown | By::Partial => ServedBy::Partial,
+                By::Partial => ServedBy::Partial,
+                By::Unknown => ServedBy::Unknown,
                 By::Nothing => ServedBy::Nothing,
             },
             code: service.code.map(|code| code.to_string()).unwrap_or_default(),

@@ -281,7 +281,7 @@ fn kernels(nine: ServedBy) -> Manifest {
     row((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", (None, None));
     let code = match nine {
         ServedBy::Ptx => "compute_80",
-        ServedBy::Nothing => "",
+        ServedBy::Nothing | ServedBy::Unknown => "",
         ServedBy::Cubin | ServedBy::Partial => "sm_90a",
     };
     row((9, 0), Some((9, 255)), nine, code, if nine == ServedBy::Ptx { ptx } else { (None, None) });
@@ -424,11 +424,11 @@ fn written() -> Vec<Case> {
 
 /// Everything against everything, of a little each.
 fn generated() -> Vec<Case> {
-    use ServedBy::{Cubin, Nothing, Partial, Ptx};
+    use ServedBy::{Cubin, Nothing, Partial, Ptx, Unknown};
     let drivers = [r535(&[]), machine("550.163.01", 12040, &[]), r580(&[])];
     let sets: [&[(u8, u8, &'static str)]; 6] = [&[T4], &[H100], &[A10, A100], &[T4, H100], &[NEWS], &[H100, NEWS]];
     let mut cases = Vec::new();
-    for by in [Cubin, Ptx, Partial, Nothing] {
+    for by in [Cubin, Ptx, Partial, Nothing, Unknown] {
         for (at, driver) in drivers.iter().enumerate() {
             for set in sets {
                 let manifest = match (at + set.len()) % 3 {

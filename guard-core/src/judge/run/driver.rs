@@ -140,7 +140,7 @@ impl Judge<'_> {
             ServedBy::Cubin | ServedBy::Ptx => floor,
             ServedBy::Partial if self.manifest.partial_refuse => Outcome::Wrong(Code::PartialCode),
             ServedBy::Partial if floor == Outcome::Fits => Outcome::Fits,
-            ServedBy::Partial => Outcome::Open,
+            ServedBy::Partial | ServedBy::Unknown => Outcome::Open,
             ServedBy::Nothing => Outcome::Wrong(Code::NoCodeForGpu),
         }
     }

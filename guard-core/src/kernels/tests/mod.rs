@@ -349,7 +349,8 @@ proptest! {
                     By::Cubin => ServedBy::Cubin,
                     By::Ptx => ServedBy::Ptx,
                     By::Nothing => ServedBy::Nothing,
-                    By::Partial | By::Unknown => ServedBy::Partial,
+                    By::Partial => ServedBy::Partial,
+                    By::Unknown => ServedBy::Unknown,
                 };
                 prop_assert_eq!(served, expected);
                 prop_assert_eq!(cuda, service.floor.map(|floor| floor.cuda));
