@@ -33,6 +33,11 @@ pub fn driver(version: &str) -> PathBuf {
     part(&format!("driver-{version}"))
 }
 
+/// A compiler with the standard library of other targets, as `RUSTC` takes it: see `tests/parts/finish.py`.
+pub fn rustc_for_others() -> PathBuf {
+    part("rust-cross").join("bin/rustc")
+}
+
 /// The folder of this part of `tests/parts/parts.json`. Skips the trial where it cannot be had, panics where it is broken.
 pub fn part(name: &str) -> PathBuf {
     match fetch(name) {

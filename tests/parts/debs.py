@@ -9,7 +9,7 @@ from wheels import Unreachable, persist
 
 
 def mirrors():
-    """(address, suite) of the Debian mirrors that this machine's apt uses, security archives left out."""
+    """(address, suite) of the Debian mirrors that this machine's apt uses."""
     found = []
     for path in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*.list"))]:
         if os.path.exists(path):
@@ -23,49 +23,62 @@ def mirrors():
             for address in fields.get("URIs", "").split():
                 for suite in fields.get("Suites", "").split():
                     found.append((address, suite))
-    return [(address, suite) for address, suite in found if "security" not in address + suite]
+    return found
 
 
 def fetch(packages, suite, or_newer, downloads):
-    """Downloads `packages`, each "name=version"; returns their files, and whether all are of these very versions.
+    """Downloads `packages`, each "name=version" or "name:architecture=version"; returns their files, and whether all are
+    of these very versions.
 
     Debian keeps only the newest version of a package in a release: with `or_newer` that one is taken where the pinned one
-    is gone, vouched for by apt's signatures alone.
+    is gone, vouched for by apt's signatures alone. A library whose name holds its version is then one of another number.
     """
     if not shutil.which("apt-get"):
         raise Unreachable("%s: this machine has no apt-get" % packages[0])
     address = next((address for address, name in mirrors() if name == suite), None)
     if address is None:
         raise Unreachable("%s: apt on this machine knows no mirror of Debian %s" % (packages[0], suite))
-    for folder in ("lists/partial", "cache/archives/partial", "debs"):
+    for folder in ("lists/partial", "cache/archives/partial"):
         os.makedirs(os.path.join(downloads, folder), exist_ok=True)
     with open(os.path.join(downloads, "sources.list"), "w") as sources:
         sources.write("deb %s %s main contrib non-free\n" % (address, suite))
-    apt = ["apt-get", "-q", "-oDir::Etc::sourcelist=" + os.path.join(downloads, "sources.list"),
+    apt = ["-q", "-oDir::Etc::sourcelist=" + os.path.join(downloads, "sources.list"),
            "-oDir::Etc::sourceparts=-", "-oDir::State::lists=" + os.path.join(downloads, "lists"),
            "-oDir::Cache=" + os.path.join(downloads, "cache"), "-oAPT::Sandbox::User=root",
            "-oDebug::NoLocking=true", "-oAcquire::Retries=2"]
+    foreign = sorted({package.partition("=")[0].partition(":")[2] for package in packages} - {""})
+    if foreign:
+        own = subprocess.run(["dpkg", "--print-architecture"], stdout=subprocess.PIPE, text=True, check=True)
+        apt += ["-oAPT::Architectures::=" + name for name in [own.stdout.strip(), *foreign]]
 
-    def run(*call):
-        done = subprocess.run([*apt, *call], cwd=os.path.join(downloads, "debs"), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True)
+    def run(program, *call, into=downloads):
+        done = subprocess.run([program, *apt, *call], cwd=into, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode:
-            raise OSError(done.stderr.strip() or "apt-get %s failed" % call[0])
+            raise OSError(done.stderr.strip() or "%s %s failed" % (program, call[0]))
+        return done.stdout
 
-    persist(lambda: run("update", "-oAPT::Update::Error-Mode=any"), "apt-get update")
+    def newest(name):
+        """This name with the highest number that the release has in the place of its own."""
+        pattern = "[0-9.]+".join(re.escape(text) for text in re.split(r"[\d.]+", name))
+        said = run("apt-cache", "--names-only", "search", "^%s$" % pattern)
+        names = [line.split()[0] for line in said.splitlines()]
+        return max(names, key=lambda one: [int(number) for number in re.findall(r"\d+", one)], default=name)
+
+    persist(lambda: run("apt-get", "update", "-oAPT::Update::Error-Mode=any"), "apt-get update")
     files, pinned = [], True
     for package in packages:
         name = package.partition("=")[0]
-        pattern = os.path.join(downloads, "debs", name + "_*.deb")
-        if not glob.glob(pattern):
+        folder = os.path.join(downloads, "debs", name)
+        os.makedirs(folder, exist_ok=True)
+        if not glob.glob(folder + "/*.deb"):
             try:
-                persist(lambda: run("download", package), package)
+                persist(lambda: run("apt-get", "download", package, into=folder), package)
             except Unreachable as error:
-                if not or_newer or "was not found" not in str(error):
+                if not or_newer or not re.search("was not found|Unable to locate", str(error)):
                     raise
                 pinned = False
-                persist(lambda: run("download", name), name)
-        files.append(glob.glob(pattern)[0])
+                persist(lambda: run("apt-get", "download", newest(name), into=folder), name)
+        files += glob.glob(folder + "/*.deb")
     return files, pinned
 
 

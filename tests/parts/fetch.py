@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Fetches the real parts that the tests run on: toolkits, cuDNN, driver libraries. See --help."""
-import argparse, contextlib, fcntl, hashlib, json, os, shutil, sys, time
+import argparse, contextlib, fcntl, hashlib, json, os, re, shutil, sys, time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -17,6 +17,7 @@ BY_HAND = {
     "toolkit_of_wheels": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "toolkit_of_debian": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "cudnn": "cuDNN %s, as its archive has it: include/cudnn_version.h and the rest, lib/libcudnn*.so*",
+    "rust_cross": "a rustc %s as bin/rustc, with the standard library of the targets that tests/parts/finish.py names",
     "driver": "libcuda.so.1 and libnvidia-ml.so.1 of the driver %s",
 }
 
@@ -53,13 +54,17 @@ def locked(path):
 
 
 def chooser(take):
-    """`take` maps a file, or a folder (its name ends in "/"), to its place, or to null: the longest match counts."""
+    """`take` maps a file, or a folder (its name ends in "/"), to its place, or to null: the longest match counts. `*`
+    stands for any text without "/"."""
+    patterns = {key: re.compile(re.escape(key).replace(r"\*", "[^/]*") + ("" if key.endswith("/") else "$"))
+                for key in take}
+
     def place(name):
-        best = max((key for key in take if name == key or key.endswith("/") and name.startswith(key)),
-                   key=len, default=None)
+        matches = {key: match for key, pattern in patterns.items() if (match := pattern.match(name))}
+        best = max(matches, key=len, default=None)
         if best is None or take[best] is None:
             return None
-        return take[best] + name[len(best):] if best.endswith("/") else take[best]
+        return take[best] + name[matches[best].end():] if best.endswith("/") else take[best]
     return place
 
 

@@ -1,5 +1,5 @@
 """What packages and wheels leave out, compared with an installed toolkit or cuDNN."""
-import os, re, subprocess, tempfile
+import glob, os, re, shutil, subprocess, tempfile
 
 CC = os.environ.get("CC", "cc")
 
@@ -71,3 +71,79 @@ def cudnn(root, version):
 
 def driver(root, version):
     """Nothing to add."""
+
+
+STD = "-Zbuild-std=std,panic_abort,panic_unwind"
+CORE = "-Zbuild-std=core"
+FROM_SOURCE = {
+    "x86_64-unknown-linux-musl": STD,
+    "x86_64-pc-windows-gnu": STD,
+    "wasm32-unknown-unknown": STD,
+    "powerpc64-unknown-linux-musl": CORE,  # big-endian, and lld can link it
+    "armv7-unknown-linux-gnueabihf": CORE,  # of 32 bits
+}
+
+
+def rust_cross(root, version):
+    """A rustc that finds its own libraries, and from source the standard library of those targets that Debian has none
+    for. It is compiled with whatever cargo there is; nothing of it is ever measured, so it is not optimized."""
+    rustc, rustlib = os.path.join(root, "bin/rustc"), os.path.join(root, "lib/rustlib")
+    os.makedirs(os.path.dirname(rustc))
+    with open(rustc, "w") as file:
+        file.write('#!/bin/sh\nroot=${0%/*}/..\n'
+                   'LD_LIBRARY_PATH=$root/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec "$root/libexec/rustc" "$@"\n')
+    os.chmod(rustc, 0o755)
+    kept = re.compile("(?!CARGO|RUST|MAKE|CC$|CFLAGS)|CARGO_HOME|CARGO_BUILD_JOBS|RUSTUP")
+    environment = {name: value for name, value in os.environ.items() if kept.match(name)}
+    # RUSTC_BOOTSTRAP: how else than as the compiler's own build does could a standard library be compiled?
+    environment |= {"RUSTC": rustc, "RUSTC_BOOTSTRAP": "1", "CARGO_NET_OFFLINE": "true", "CARGO_INCREMENTAL": "0",
+                    "CARGO_PROFILE_DEV_DEBUG": "0"}
+    library = os.path.join(rustlib, "src/rust/library")
+
+    def run(*call, **options):
+        done = subprocess.run(call, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, **options)
+        if done.returncode:
+            raise OSError("%s: %s" % (" ".join(call), done.stderr.strip()))
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "src"))
+        with open(os.path.join(folder, "Cargo.toml"), "w") as file:
+            file.write('[package]\nname = "nothing"\nedition = "2021"\n')
+        with open(os.path.join(folder, "src/lib.rs"), "w") as file:
+            file.write("#![no_std]\n")
+        for target, what in FROM_SOURCE.items():
+            made, place = os.path.join(folder, "target", target, "debug/deps"), os.path.join(rustlib, target, "lib")
+            os.makedirs(place)
+            musl = {"RUSTFLAGS": "-Lnative=/usr/lib/x86_64-linux-musl"} if target.startswith("x86_64-unknown") else {}
+            environment.update(musl)
+            run(os.environ.get("CARGO", "cargo"), "build", "--quiet", "--target", target, what, "--config",
+                'source.crates-io.replace-with="vendored"', "--config",
+                "source.vendored.directory='%s/vendor'" % library, cwd=folder)
+            for name in musl:
+                del environment[name]
+            for file in glob.glob(made + "/*.rlib"):
+                if not os.path.basename(file).startswith("libnothing-"):
+                    shutil.copy(file, place)
+            shutil.rmtree(made)
+    # What a target of Windows and of musl has in its folder, as it comes from the makers of Rust.
+    for name in ("rsbegin", "rsend"):
+        place = os.path.join(rustlib, "x86_64-pc-windows-gnu/lib", name + ".o")
+        run(rustc, "--target", "x86_64-pc-windows-gnu", "--emit", "obj", "-o", place, library + "/rtstartup/%s.rs" % name)
+    contained = os.path.join(rustlib, "x86_64-unknown-linux-musl/lib/self-contained")
+    os.mkdir(contained)
+    for name in ("crt1.o", "rcrt1.o", "Scrt1.o", "crti.o", "crtn.o", "libc.a"):
+        shutil.copy("/usr/lib/x86_64-linux-musl/" + name, contained)
+    for name in ("crtbegin.o", "crtbeginS.o", "crtend.o", "crtendS.o", "libgcc_eh.a"):
+        path = subprocess.run([CC, "-print-file-name=" + name], stdout=subprocess.PIPE, text=True, check=True).stdout
+        shutil.copy(path.strip(), contained)
+    # The unwinder of gcc asks glibc for something that musl lacks, and does without where the answer is no. A panic does
+    # not get through it.
+    os.rename(contained + "/libgcc_eh.a", contained + "/libunwind.a")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/no.c", "w") as file:
+            file.write("int _dl_find_object(void *address, void *result) { return -1; }\n")
+        run(CC, "-c", "-Os", "-fPIC", "no.c", cwd=folder)
+        run("ar", "q", contained + "/libunwind.a", "no.o", cwd=folder)
+    shutil.copy(contained + "/libunwind.a", os.path.dirname(contained))
+    shutil.rmtree(os.path.join(rustlib, "src"))
