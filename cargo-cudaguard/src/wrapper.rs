@@ -14,7 +14,7 @@ use cudaguard::arch::Target;
 use cudaguard::binary::{Binary, Contents};
 use cudaguard::env;
 use cudaguard::finding::Finding;
-use cudaguard::guard::Guarded;
+use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Container, Entry as Image, Kernels, Role};
 use cudaguard::manifest::{Component, Linkage, Manifest};
@@ -71,6 +71,9 @@ pub(crate) fn run(call: &Called) -> ExitCode {
         Guarded::Objects { note, shim } if !job.unit.embeds => {
             for object in [note, shim] {
                 command.arg("-C").arg(link_argument(object));
+            }
+            if guard::is_static(&job.target, job.unit.crt_static, &call.words[0]) {
+                command.arg("-C").arg(link_argument(Path::new(guard::LIBC_AGAIN)));
             }
         }
         _ => {}
@@ -314,6 +317,8 @@ struct Unit {
     objects: Vec<PathBuf>,
     /// Folders in which it looks for libraries.
     searched: Vec<PathBuf>,
+    /// Whether the C library is to be linked in, where that is said.
+    crt_static: Option<bool>,
 }
 
 impl Unit {
@@ -353,6 +358,7 @@ impl Unit {
                     if let Some(extra) = option.strip_prefix("extra-filename=") {
                         extra.clone_into(&mut unit.extra);
                     }
+                    unit.crt_static = guard::crt_static(option).or(unit.crt_static);
                     if let Some(argument) = option.strip_prefix("link-arg=") {
                         unit.embeds |= of_embed(argument);
                         match argument.strip_prefix("-L") {
@@ -498,6 +504,14 @@ mod tests {
         }
         assert_eq!(read("-vV", false), None);
         assert_eq!(read("- --crate-name ___ --print=file-names --crate-type bin", false), None);
+    }
+
+    #[test]
+    fn a_static_c_library_is_seen() {
+        let said = |more: &str| read(&format!("{BIN} {more}"), true).unwrap().crt_static;
+        assert_eq!(said("-C target-feature=+avx2"), None);
+        assert_eq!(said("-C target-feature=+crt-static"), Some(true));
+        assert_eq!(said("-Ctarget-feature=+avx2,+crt-static -C target-feature=-crt-static"), Some(false));
     }
 
     #[test]

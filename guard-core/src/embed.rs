@@ -116,7 +116,7 @@ impl Embed {
         manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
         let descriptor = note::encode(&manifest)?;
         match guard::compile(&descriptor, &component, &package.target, &package.out_dir)? {
-            Guarded::Objects { note, shim } => link(&mut said, &component, &package.out_dir, &note, &shim)?,
+            Guarded::Objects { note, shim } => link(&mut said, &component, &package, &note, &shim)?,
             Guarded::Unguarded(why) => said.push_str(&unguarded(&component, &why)),
         }
         announce(&mut said, &package, &policy, &toolchain)?;
@@ -236,7 +236,8 @@ fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Opti
 /// Both ways are needed: in a package with a library the archive reaches only the library, so that a binary that does
 /// not use its own library would go without; and only the archive reaches those who link the library. What both reach
 /// holds everything once, by the COMDAT groups of the objects.
-fn link(said: &mut String, component: &Component, out_dir: &Path, note: &Path, shim: &Path) -> Result<(), String> {
+fn link(said: &mut String, component: &Component, package: &Package, note: &Path, shim: &Path) -> Result<(), String> {
+    let Package { out_dir, target, .. } = package;
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
     let name = guard::group(component);
     let archive = out_dir.join(format!("lib{name}.a"));
@@ -244,6 +245,11 @@ fn link(said: &mut String, component: &Component, out_dir: &Path, note: &Path, s
         .map_err(|error| format!("cannot write {}: {error}", archive.display()))?;
     for object in [note, shim] {
         tell(said, "rustc-link-arg", text(object)?);
+    }
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let static_libc = flags.split('\x1f').filter_map(guard::crt_static).next_back();
+    if guard::is_static(target, static_libc, &env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())) {
+        tell(said, "rustc-link-arg", guard::LIBC_AGAIN);
     }
     tell(said, "rustc-link-search", &format!("native={}", text(out_dir)?));
     tell(said, "rustc-link-lib", &format!("static:+whole-archive={name}"));

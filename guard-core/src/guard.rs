@@ -3,11 +3,12 @@
 //! The note is assembly, because no C compiler lets a section be a note in a COMDAT group that the linker may not
 //! collect. Nothing here depends on a path or a time: equal inputs give equal bytes.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::env;
 use crate::manifest::Component;
@@ -25,6 +26,39 @@ pub enum Guarded {
     },
     /// Nothing can be embedded: why, in one line.
     Unguarded(String),
+}
+
+/// What follows the objects as one more argument for the linker, where the C library is linked into the program. rustc
+/// puts such objects behind all libraries, and bfd and gold do not look back for what they need; lld and mold do. By its
+/// file's name, because by then the linker has been told to take shared libraries again.
+pub const LIBC_AGAIN: &str = "-l:libc.a";
+
+/// Whether the C library is linked into programs of this target, so that [`LIBC_AGAIN`] is needed. `said` is what the
+/// flags say of it ([`crt_static`]). Where they say nothing the compiler is asked, for musl only: musl's own targets are
+/// static, those of distributions built on musl are not. (cargo's `CARGO_CFG_TARGET_FEATURE` does not name this one unless
+/// flags do: cargo asks for all kinds of crates at once, and procedural macros are never static.)
+pub fn is_static(target: &str, said: Option<bool>, rustc: &OsStr) -> bool {
+    if said.is_some() || !target.contains("musl") {
+        return said == Some(true);
+    }
+    let asked = Command::new(rustc)
+        .args(["--print", "cfg", "--target", target])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    asked.is_ok_and(|said| {
+        said.stdout.split(|byte| *byte == b'\n').any(|line| line == br#"target_feature="crt-static""#)
+    })
+}
+
+/// What a flag of the compiler, or its value, says of the C library: `-Ctarget-feature=+avx2,+crt-static`.
+pub fn crt_static(flag: &str) -> Option<bool> {
+    let (_, features) = flag.split_once("target-feature=")?;
+    features.rsplit(',').find_map(|feature| match feature {
+        "+crt-static" => Some(true),
+        "-crt-static" => Some(false),
+        _ => None,
+    })
 }
 
 /// The shim's text.
@@ -60,13 +94,19 @@ pub fn compile(descriptor: &[u8; SIZE], component: &Component, target: &str, fol
 pub fn supports(target: &str) -> Result<(), String> {
     const BIG_ENDIAN: [&str; 10] =
         ["s390", "powerpc-", "powerpc64-", "sparc", "mips-", "mips64-", "mipsisa32r6-", "mipsisa64r6-", "m68k", "hppa"];
+    const BITS_32: [&str; 10] =
+        ["i386", "i486", "i586", "i686", "arm", "thumb", "mipsel", "mipsisa32r6el", "riscv32", "hexagon"];
     let parts: Vec<&str> = target.split('-').collect();
     let system = parts.last().copied().unwrap_or_default();
     if !parts.contains(&"linux") || system.starts_with("android") || system == "none" {
         return Err(format!("the guard lives in ELF files that start through Linux's C library; {target} has none"));
     }
-    if parts[0].ends_with("_be") || parts[0].ends_with("eb") || BIG_ENDIAN.iter().any(|arch| target.starts_with(arch)) {
+    let is_of = |archs: &[&str]| archs.iter().any(|arch| target.starts_with(arch));
+    if parts[0].ends_with("_be") || parts[0].ends_with("eb") || is_of(&BIG_ENDIAN) {
         return Err(format!("there is no CUDA for {target}, a big-endian machine"));
+    }
+    if is_of(&BITS_32) || system.ends_with("x32") || system.ends_with("ilp32") {
+        return Err(format!("there is no CUDA for {target}, a 32-bit machine"));
     }
     Ok(())
 }
@@ -304,11 +344,32 @@ mod tests {
             "powerpc64-unknown-linux-gnu",
             "s390x-unknown-linux-gnu",
             "aarch64_be-unknown-linux-gnu",
+            "i686-unknown-linux-gnu",
+            "armv7-unknown-linux-gnueabihf",
+            "x86_64-unknown-linux-gnux32",
+            "aarch64-unknown-linux-gnu_ilp32",
             "",
         ] {
             let why = supports(bad).unwrap_err();
             assert!(why.contains(bad) && !why.contains('\n'), "{bad}: {why}");
         }
+    }
+
+    #[test]
+    fn flags_of_a_static_c_library() {
+        for (flag, said) in [
+            ("-Ctarget-feature=+crt-static", Some(true)),
+            ("target-feature=+avx2,-crt-static", Some(false)),
+            ("target-feature=-crt-static,+crt-static", Some(true)),
+            ("target-feature=+avx2", None),
+            ("+crt-static", None),
+        ] {
+            assert_eq!(crt_static(flag), said, "{flag}");
+        }
+        let asked = |target| is_static(target, None, "rustc".as_ref());
+        assert!(asked("x86_64-unknown-linux-musl") && !asked("x86_64-unknown-linux-gnu"));
+        assert!(!is_static("x86_64-unknown-linux-musl", Some(false), "rustc".as_ref()));
+        assert!(!is_static("x86_64-unknown-linux-musl", None, "/nowhere/rustc".as_ref()), "no answer is no");
     }
 
     #[test]
