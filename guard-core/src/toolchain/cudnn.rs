@@ -104,8 +104,8 @@ fn headers_in(folder: &Path) -> Option<Headers> {
     damaged
 }
 
-/// The library of a folder. One of `known` is not read again.
-fn library_in(folder: &Path, known: &[Cudnn]) -> Option<Library> {
+/// The file in a folder that a linker would take, or a wheel's user would mean.
+fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
     let named = folder.join("libcudnn.so");
     let path = if named.is_file() {
         named
@@ -115,6 +115,12 @@ fn library_in(folder: &Path, known: &[Cudnn]) -> Option<Library> {
         found.sort_by_key(|file| (std::cmp::Reverse(numbers(file).first().copied()), numbers(file).len()));
         found.into_iter().next()?
     };
+    layout.links(&path).then_some(path)
+}
+
+/// The library of a folder. One of `known` is not read again.
+fn library_in(folder: &Path, layout: &Layout, known: &[Cudnn]) -> Option<Library> {
+    let path = file_in(folder, layout)?;
     let real = path.canonicalize().ok()?;
     let known = known
         .iter()
@@ -299,12 +305,16 @@ pub(super) fn search(system_root: &Path, layout: &Layout, toolkits: &[Place], li
         }
         beside.extend([(folder.join("include"), name), (folder.join("../include"), name)]);
     }
+    // NVIDIA's archives for servers with ARM are laid out as those for PCs: what is in them tells whose they are.
+    let of_target = |libraries: &Path| layout.cross && file_in(libraries, layout).is_some();
     for name in ROOTS {
         let Some(root) = named(name) else { continue };
-        for folder in layout.includes(&root).into_iter().chain([root.clone()]) {
+        let plain = Some(root.join("lib")).filter(|folder| of_target(folder));
+        let beside = plain.is_some().then(|| root.join("include"));
+        for folder in layout.includes(&root).into_iter().chain(beside).chain([root.clone()]) {
             include(folder, name, Reach::Named);
         }
-        for folder in layout.libraries(&root).into_iter().chain([root]) {
+        for folder in layout.libraries(&root).into_iter().chain(plain).chain([root]) {
             library(folder, name, Reach::Named);
         }
     }
@@ -324,7 +334,7 @@ pub(super) fn search(system_root: &Path, layout: &Layout, toolkits: &[Place], li
         }
         // A cu13 wheel's root has cuDNN as its neighbour.
         let wheel = place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join("cudnn"));
-        if let Some(wheel) = wheel {
+        if let Some(wheel) = wheel.filter(|wheel| !layout.cross || of_target(&wheel.join("lib"))) {
             include(wheel.join("include"), &source, place.reach);
             library(wheel.join("lib"), &source, place.reach);
         }
@@ -363,7 +373,7 @@ pub(super) struct Found {
 ///
 /// In use are the first headers that a build reaches by itself. The library: the first that a variable puts on the
 /// linker's way; else the one that came with the headers; else the first that a build reaches.
-pub(super) fn found(search: &Search) -> Found {
+pub(super) fn found(search: &Search, layout: &Layout) -> Found {
     let mut sources: Vec<(&str, Reach)> = Vec::new();
     for folder in search.includes.iter().chain(&search.libraries) {
         if !sources.iter().any(|(source, _)| *source == folder.source) {
@@ -377,7 +387,7 @@ pub(super) fn found(search: &Search) -> Found {
             folders.iter().filter(|folder| folder.source == source).map(|folder| folder.path.clone()).collect()
         };
         let headers = of(&search.includes).iter().find_map(|folder| headers_in(folder));
-        let library = of(&search.libraries).iter().find_map(|folder| library_in(folder, &found.all));
+        let library = of(&search.libraries).iter().find_map(|folder| library_in(folder, layout, &found.all));
         if headers.is_none() && library.is_none() {
             continue;
         }

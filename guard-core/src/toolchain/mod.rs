@@ -727,7 +727,7 @@ impl Looking<'_> {
             .filter(|place| place.root != below(&self.request.system_root, "/usr"))
             .collect();
         let search = cudnn::search(&self.request.system_root, &self.layout, &toolkits, &self.link_first());
-        let found = cudnn::found(&search);
+        let found = cudnn::found(&search, &self.layout);
         self.out.cudnn_headers = found.headers;
         self.out.cudnn_library = found.library;
         self.out.cudnns = found.all;

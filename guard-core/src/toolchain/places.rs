@@ -2,8 +2,10 @@
 //! scripts do (`cudaforge`, `cudarc`, `bindgen_cuda`, `PyTorch`, CMake's `FindCUDAToolkit`).
 
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::elf::machine;
 use crate::env;
 
 /// Folder names that depend on the target.
@@ -15,11 +17,13 @@ pub(super) struct Layout {
     pub(super) triplets: &'static [&'static str],
     /// The target is not the building machine's kind: then only the target's own tree counts.
     pub(super) cross: bool,
+    /// The target's machine as ELF numbers it, where there is CUDA for it.
+    machine: Option<u16>,
 }
 
 impl Layout {
     /// Of a target triple, seen from a machine of this architecture (`std::env::consts::ARCH`).
-    pub(super) fn of(target: &str, machine: &str) -> Self {
+    pub(super) fn of(target: &str, built_on: &str) -> Self {
         let arch = target.split('-').next().unwrap_or_default();
         let (targets, triplets): (&[&str], &[&str]) = match arch {
             "x86_64" => (&["x86_64-linux"], &["x86_64-linux-gnu"]),
@@ -29,7 +33,22 @@ impl Layout {
             "armv7" | "arm" => (&["armv7-linux-gnueabihf"], &["arm-linux-gnueabihf"]),
             _ => (&[], &[]),
         };
-        Self { targets, triplets, cross: !arch.is_empty() && arch != machine }
+        let number = match arch {
+            "x86_64" => Some(machine::X86_64),
+            "aarch64" => Some(machine::AARCH64),
+            "powerpc64le" => Some(machine::PPC64),
+            _ => None,
+        };
+        Self { targets, triplets, cross: !arch.is_empty() && arch != built_on, machine: number }
+    }
+
+    /// Whether the linker of a build for this target would take this library: of another machine's it is passed over. What
+    /// is no ELF file (a linker script) is not judged.
+    pub(super) fn links(&self, library: &Path) -> bool {
+        let mut head = [0; 20];
+        let read = std::fs::File::open(library).and_then(|mut file| file.read_exact(&mut head));
+        let elf = self.cross && read.is_ok() && head.starts_with(b"\x7fELF");
+        !elf || self.machine.is_none_or(|machine| u16::from_le_bytes([head[18], head[19]]) == machine)
     }
 
     /// Folders with headers in a toolkit's root, or in `/usr`, best first.
@@ -222,6 +241,23 @@ mod tests {
         );
         // A target that nobody knows has no tree, and nothing breaks.
         assert!(Layout::of("loongarch64-unknown-linux-gnu", "x86_64").includes(Path::new("/r")).is_empty());
+    }
+
+    #[test]
+    fn libraries_of_other_machines_are_passed_over() {
+        let file = std::env::temp_dir().join(format!("cudaguard-places-{}", std::process::id()));
+        let mut head = *b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0";
+        let links = |target, head: &[u8]| {
+            std::fs::write(&file, head).unwrap();
+            Layout::of(target, "x86_64").links(&file)
+        };
+        assert!(links("x86_64-unknown-linux-gnu", &head) && !links("aarch64-unknown-linux-gnu", &head));
+        assert!(links("riscv64gc-unknown-linux-gnu", &head), "its machine is not known here");
+        head[18] = 183;
+        assert!(links("aarch64-unknown-linux-gnu", &head));
+        assert!(links("x86_64-unknown-linux-gnu", &head), "at home the linker says it");
+        assert!(links("aarch64-unknown-linux-gnu", b"INPUT(libcudnn.so.9)"));
+        std::fs::remove_file(file).unwrap();
     }
 
     #[test]
