@@ -12,11 +12,12 @@ pub struct Library {
     soname: String,
     source: String,
     options: Vec<String>,
+    compiler: String,
 }
 
 /// A library with this soname, empty as yet.
 pub fn shared_library(soname: &str) -> Library {
-    Library { soname: soname.to_owned(), source: String::new(), options: Vec::new() }
+    Library { soname: soname.to_owned(), source: String::new(), options: Vec::new(), compiler: "cc".to_owned() }
 }
 
 impl Library {
@@ -49,12 +50,19 @@ impl Library {
         self
     }
 
+    /// Made by this C compiler, in place of `cc`: for another machine.
+    #[must_use]
+    pub fn by(mut self, compiler: &str) -> Self {
+        compiler.clone_into(&mut self.compiler);
+        self
+    }
+
     /// Makes it at this path, and a link of its soname beside it where it is named otherwise; returns the path.
     pub fn make(&self, path: &Path) -> PathBuf {
         let work = Scratch::new("stand-in");
         let source = work.file("stand_in.c", &self.source);
         fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("a folder can be made");
-        let _ = Call::new("cc")
+        let _ = Call::new(&self.compiler)
             .args(["-shared", "-fPIC", "-O1", "-w", &format!("-Wl,-soname,{}", self.soname), "-o"])
             .arg(path)
             .arg(source)
@@ -72,7 +80,12 @@ impl Library {
 /// A stand-in of a cuDNN release, laid out as NVIDIA's archive is: `include/cudnn_version.h`, `include/cudnn.h`,
 /// `lib/libcudnn.so` → `libcudnn.so.8` → `libcudnn.so.8.0.5`, and the inner libraries that a start needs, named in the
 /// same way, with the data symbol that tells their version. The loader library has one function, `cudnnGetVersion`.
-pub fn cudnn(folder: &Path, (major, minor, patch): (u32, u32, u32)) {
+pub fn cudnn(folder: &Path, version: (u32, u32, u32)) {
+    cudnn_by("cc", folder, version);
+}
+
+/// The same, its libraries made by this C compiler: for another machine.
+pub fn cudnn_by(compiler: &str, folder: &Path, (major, minor, patch): (u32, u32, u32)) {
     let number = if major < 9 { major * 1000 + minor * 100 + patch } else { major * 10000 + minor * 100 + patch };
     let define = |name: &str, value: u32| format!("#define CUDNN_{name} {value}\n");
     scratch::write(
@@ -91,7 +104,7 @@ pub fn cudnn(folder: &Path, (major, minor, patch): (u32, u32, u32)) {
         library.make(&folder.join(format!("lib/{stem}.so.{major}.{minor}.{patch}")));
         layout::link(Path::new(&format!("{stem}.so.{major}")), &folder.join(format!("lib/{stem}.so")));
     };
-    let library = |stem: &str| shared_library(&format!("{stem}.so.{major}"));
+    let library = |stem: &str| shared_library(&format!("{stem}.so.{major}")).by(compiler);
     make("libcudnn", library("libcudnn").answers("cudnnGetVersion", number.into()));
     let inner: &[&str] = match major {
         ..8 => &[],

@@ -1,0 +1,145 @@
+//! Servers and Jetson: built here with gcc's cross compiler, run here under qemu.
+
+use std::path::Path;
+
+use cudaguard::elf::machine;
+use cudaguard::manifest::Linkage;
+use cudaguard_tests::{Project, Trial, stand_in, trials};
+
+use crate::bed::{
+    AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed, start,
+};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        an_unchanged_package,
+        a_package_that_embeds,
+        every_linker,
+        cudnn_of_the_target_is_judged,
+        cudnn_of_this_machine_is_not,
+        a_runner_runs_it,
+    ]
+}
+
+const CC: &str = "aarch64-linux-gnu-gcc";
+
+fn an_unchanged_package() {
+    let project = plain("arm-plain");
+    let words = ["build", "--bins", "--examples", "--target", AARCH64];
+    let outcome = guard(&project, words).run().success();
+    assert_eq!(said(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    objects_are_of(&project, AARCH64, machine::AARCH64);
+    for file in ["app", "examples/libplugin.so"] {
+        let _ = sealed(&built(&project, AARCH64, file), machine::AARCH64, AARCH64);
+    }
+    let outcome = start(&built(&project, AARCH64, "app"), Path::new("/nowhere")).success();
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
+    nothing_to_do(&guard(&project, words).run().success());
+}
+
+fn a_package_that_embeds() {
+    let project = embedding("arm-embeds");
+    let outcome = guard(&project, ["build", "--bins", "--examples", "--target", AARCH64]).run().success();
+    assert_eq!(said(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    for file in ["app", "examples/libplugin.so"] {
+        let _ = sealed(&built(&project, AARCH64, file), machine::AARCH64, AARCH64);
+    }
+    let outcome = start(&built(&project, AARCH64, "app"), Path::new("/nowhere")).success();
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
+    cudnn_is_judged(&project);
+}
+
+fn every_linker() {
+    let project = plain("arm-linkers");
+    // gcc's cross compiler finds lld and mold under names of its own only; clang knows gcc's folders.
+    for (driver, linker) in [(CC, "bfd"), (CC, "gold"), ("clang", "lld"), ("clang", "mold")] {
+        let kind = if driver == "clang" { "-Clink-arg=--target=aarch64-linux-gnu" } else { "" };
+        let _ = guard(&project, ["build", "--target", AARCH64])
+            .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", driver)
+            .env("RUSTFLAGS", format!("{kind} -Clink-arg=-fuse-ld={linker}"))
+            .run()
+            .success();
+        let program = built(&project, AARCH64, "app");
+        let _ = sealed(&program, machine::AARCH64, AARCH64);
+        assert_eq!(start(&program, Path::new("/nowhere")).success().stdout, "ran\n", "{linker}");
+    }
+}
+
+/// A stand-in of a release for ARM servers, laid out as NVIDIA's archive is.
+fn release(project: &Project, version: (u32, u32, u32)) -> std::path::PathBuf {
+    let folder = project.beside().join(format!("cudnn-{}.{}.{}", version.0, version.1, version.2));
+    stand_in::cudnn_by(CC, &folder, version);
+    folder
+}
+
+fn cudnn_of_the_target_is_judged() {
+    cudnn_is_judged(&plain("arm-cudnn"));
+}
+
+#[track_caller]
+fn cudnn_is_judged(project: &Project) {
+    project.change("src/main.rs", ASKS);
+    let with = release(project, (9, 15, 1));
+    let outcome = guard(project, ["build", "--target", AARCH64])
+        .env("CUDNN_PATH", &with)
+        .env("RUSTFLAGS", format!("-Lnative={}", with.join("lib").display()))
+        .run()
+        .success();
+    assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"), 1, "{outcome}");
+    let program = built(project, AARCH64, "app");
+    let note = sealed(&program, machine::AARCH64, AARCH64);
+    let cudnn = note.manifest.cudnn.expect("it is built with one");
+    assert_eq!((cudnn.version.to_string().as_str(), cudnn.linkage), ("9.15.1", Linkage::Linked));
+
+    for (version, number) in [((9, 15, 1), 91501), ((9, 15, 0), 91500), ((9, 28, 0), 92800)] {
+        let outcome = start(&program, &release(project, version).join("lib")).success();
+        assert_eq!((outcome.stdout, outcome.stderr.as_str()), (format!("cuDNN {number}\n"), ""), "{version:?}");
+    }
+    let outcome = start(&program, &release(project, (9, 1, 0)).join("lib")).expect(78);
+    assert!(outcome.stdout.is_empty(), "refused before it begins: {outcome}");
+    assert!(outcome.stderr.contains("9.15.1") && outcome.stderr.contains("9.1.0"), "{outcome}");
+    assert!(outcome.stderr.lines().count() <= 6, "{outcome}");
+
+    let page = guard(project, ["inspect"]).arg(&program).run().success().stdout;
+    for line in [
+        "app: executable, aarch64",
+        "component app 0.1.0",
+        "  target     aarch64-unknown-linux-gnu, dev",
+        "  cuDNN      9.15.1, linked",
+        "  CUDA       libcudnn.so.9",
+    ] {
+        assert!(page.lines().any(|one| one.ends_with(line)), "{line} is not in\n{page}");
+    }
+}
+
+/// A developer's machine has a cuDNN of its own, which says nothing about what the program will meet.
+fn cudnn_of_this_machine_is_not() {
+    let project = plain("arm-own-cudnn");
+    let own = project.beside().join("own");
+    stand_in::cudnn(&own, (9, 1, 0));
+    // Headers and library that do not belong together: for a build of this machine an error, for the other no business.
+    let text = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 4\n#define CUDNN_PATCHLEVEL 0\n";
+    std::fs::write(own.join("include/cudnn_version.h"), text).expect("it can be written");
+    let build =
+        |target: &str| guard(&project, ["build", "--release", "--target", target]).env("CUDNN_PATH", &own).run();
+    let outcome = build(crate::bed::HOST).expect(1);
+    assert!(outcome.stderr.contains("CG110"), "{outcome}");
+    let outcome = build(AARCH64).success();
+    assert_eq!(said(&outcome, "CG"), 0, "{outcome}");
+    let note = sealed(&project.built(&format!("{AARCH64}/release/app")), machine::AARCH64, AARCH64);
+    assert_eq!(note.manifest.cudnn, None);
+}
+
+/// cargo's runner for the target: `run` says of it what it would say of a program of this machine.
+fn a_runner_runs_it() {
+    let project = plain("arm-runner");
+    let runner = format!("qemu-aarch64 -L {SYSROOT}");
+    let run = |words: &[&str]| {
+        let call = guard(&project, ["run", "--quiet", "--target", AARCH64].iter().chain(words));
+        call.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", &runner).run()
+    };
+    let outcome = run(&[]).success();
+    assert_eq!((outcome.stdout.as_str(), outcome.clean_stderr().as_str()), ("ran\n", ""));
+    project.change("src/main.rs", "fn main() {\n    std::process::exit(41)\n}\n");
+    let _ = run(&[]).expect(41);
+}

@@ -1,0 +1,17 @@
+//! `cargo cudaguard build --target …` and `embed!()` for machines that are not this one: guards of the right machine where
+//! there can be one, and a word where there cannot.
+
+mod aarch64;
+mod bed;
+mod others;
+mod statics;
+
+use cudaguard_tests::{suite, trials};
+
+fn main() {
+    let mut trials = trials![];
+    trials.extend(aarch64::trials());
+    trials.extend(statics::trials());
+    trials.extend(others::trials());
+    suite(trials);
+}

@@ -1,0 +1,110 @@
+//! Targets that can have no guard: they build on, and it is said, once, why.
+
+use std::fs;
+
+use cudaguard::binary::Binary;
+use cudaguard::elf::machine;
+use cudaguard_tests::{Project, Trial, trials};
+
+use crate::bed::{
+    AARCH64, C_LIBRARY, MUSL, WASM, WINDOWS, built, embedding, guard, nothing_to_do, plain, said, sealed, with_linkers,
+};
+use crate::statics::{is_static_and_guarded, release, with_cudnn};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![without_elf, one_package_that_embeds, beside_one_that_has_a_guard, big_endian, of_32_bits]
+}
+
+/// A target, what it makes of a program and a C library, and how those files begin.
+const WITHOUT_ELF: [(&str, &str, &str, &[u8]); 2] =
+    [(WASM, "app.wasm", "examples/plugin.wasm", b"\0asm"), (WINDOWS, "app.exe", "examples/plugin.dll", b"MZ")];
+
+fn why(target: &str) -> String {
+    format!("the guard lives in ELF files that start through Linux's C library; {target} has none")
+}
+
+fn without_elf() {
+    let project = plain("no-elf");
+    for (target, program, library, magic) in WITHOUT_ELF {
+        let words = ["build", "--bins", "--examples", "--target", target];
+        let first = guard(&project, words).run().success();
+        for file in [program, library] {
+            let bytes = fs::read(built(&project, target, file)).expect("it was built");
+            assert!(bytes.starts_with(magic), "{file} of {target}");
+        }
+        let again = guard(&project, words).run().success();
+        nothing_to_do(&again);
+        for outcome in [first, again] {
+            assert_eq!(said(&outcome, "cudaguard: 0 of 2 targets guarded"), 1, "{outcome}");
+            let reason = format!("not guarded: app, plugin: {}", why(target));
+            assert_eq!(said(&outcome, &reason), 1, "{outcome}");
+            assert_eq!(said(&outcome, "guard"), 2, "two lines, and no third: {outcome}");
+        }
+        assert!(!project.built(&format!("cudaguard/guards/{target}/dev/app-0.1.0/cudaguard-shim.o")).exists());
+    }
+}
+
+/// One build script for all targets: it has a guard for musl, and none where there is no ELF.
+fn one_package_that_embeds() {
+    let project = with_cudnn(embedding("embeds-for-all"));
+    let outcome = guard(&project, ["build", "--target", MUSL]).env("CUDNN_PATH", release(&project, 15)).run().success();
+    assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.0)"), 1, "{outcome}");
+    is_static_and_guarded(&project, &built(&project, MUSL, "app"), MUSL);
+    for (target, program, _, magic) in WITHOUT_ELF {
+        let words = ["build", "--target", target];
+        let outcome = with_linkers(project.cargo(words)).run().success();
+        assert_eq!(said(&outcome, "CG140"), 1, "{outcome}");
+        let warning = format!("CG140: app 0.1.0 is built without the guard: {}", why(target));
+        assert_eq!(said(&outcome, &warning), 1, "{outcome}");
+        let outcome = guard(&project, words).run().success();
+        assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
+        let bytes = fs::read(built(&project, target, program)).expect("it was built");
+        assert!(bytes.starts_with(magic), "{program}");
+    }
+}
+
+fn beside_one_that_has_a_guard() {
+    let project = plain("mixed-targets");
+    let outcome = guard(&project, ["build", "--target", WASM, "--target", AARCH64]).run().success();
+    assert_eq!(said(&outcome, "cudaguard: 1 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
+    assert_eq!(said(&outcome, &format!("not guarded: app: {}", why(WASM))), 1, "{outcome}");
+    let _ = sealed(&built(&project, AARCH64, "app"), machine::AARCH64, AARCH64);
+}
+
+/// ELF, and Linux, but no CUDA. A C library that needs no C library, for there is none here for these.
+fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
+    project.write("examples/plugin.rs", BARE.to_owned() + C_LIBRARY);
+    let variable = target.to_uppercase().replace('-', "_");
+    let outcome = guard(project, ["build", "--example", "plugin", "--target", target])
+        .env(format!("CARGO_TARGET_{variable}_LINKER"), "clang")
+        .env(
+            format!("CARGO_TARGET_{variable}_RUSTFLAGS"),
+            format!(
+                "-Cpanic=abort -Ctarget-feature=-crt-static -Clink-arg=--target={target} -Clink-arg=-fuse-ld=lld \
+                 -Clink-arg=-nostdlib"
+            ),
+        )
+        .run()
+        .success();
+    assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
+    assert_eq!(
+        said(&outcome, &format!("not guarded: plugin: there is no CUDA for {target}, {reason}")),
+        1,
+        "{outcome}"
+    );
+    let bytes = fs::read(built(project, target, "examples/libplugin.so")).expect("it was built");
+    assert!(bytes.starts_with(b"\x7fELF"), "{target}");
+    if let Ok(binary) = Binary::read(&built(project, target, "examples/libplugin.so")) {
+        assert_eq!(binary.notes.len(), 0, "{target}");
+    }
+}
+
+const BARE: &str = "#![no_std]\n#[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! {\n    loop {}\n}\n";
+
+fn big_endian() {
+    of_a_strange_machine(&plain("big-endian"), "powerpc64-unknown-linux-musl", "a big-endian machine");
+}
+
+fn of_32_bits() {
+    of_a_strange_machine(&plain("32-bits"), "armv7-unknown-linux-gnueabihf", "a 32-bit machine");
+}

@@ -1,0 +1,125 @@
+//! Programs with the C library linked in: glibc's and musl's, position independent or not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::binary::Binary;
+use cudaguard::elf::machine;
+use cudaguard_tests::{Call, Outcome, Project, Trial, stand_in, trials};
+
+use crate::bed::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![static_pie, static_pie_that_embeds, musl, musl_by_its_own_compiler, musl_without_a_compiler,]
+}
+
+const LINKERS: [&str; 4] = ["bfd", "gold", "lld", "mold"];
+
+/// A policy with something to refuse in a program that needs no library, and stand-ins of three releases of cuDNN.
+pub(crate) fn with_cudnn(project: Project) -> Project {
+    for minor in [1, 15, 28] {
+        stand_in::cudnn(&release(&project, minor), (9, minor, 0));
+    }
+    project.file("cudaguard.toml", "[cudnn]\nlinkage = \"dlopened\"\n")
+}
+
+pub(crate) fn release(project: &Project, minor: u32) -> PathBuf {
+    project.beside().join(format!("cudnn-9.{minor}"))
+}
+
+/// It has no loader, its guard is sealed, and is at work.
+#[track_caller]
+pub(crate) fn is_static_and_guarded(project: &Project, program: &Path, target: &str) {
+    let _ = sealed(program, machine::X86_64, target);
+    let binary = Binary::read(program).expect("a program");
+    assert_eq!((binary.interpreter, binary.needed), (None, Vec::new()), "{}", program.display());
+    let start = |minor| Call::new(program).env("LD_LIBRARY_PATH", release(project, minor).join("lib")).run();
+    for minor in [15, 28] {
+        let outcome = start(minor).success();
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""), "cuDNN 9.{minor}");
+    }
+    let outcome = start(1).expect(78);
+    assert!(outcome.stdout.is_empty(), "refused before it begins: {outcome}");
+    assert!(outcome.stderr.contains("cuDNN 9.1.0 is older than cuDNN 9.15.0"), "{outcome}");
+}
+
+fn with_all_linkers(project: &Project) {
+    project.write(
+        "Cargo.toml",
+        fs::read_to_string(project.path().join("Cargo.toml")).expect("it is there")
+            + "\n[profile.release]\nlto = true\npanic = \"abort\"\nstrip = true\n",
+    );
+    for linker in LINKERS {
+        for (profile, folder) in [("dev", "debug"), ("release", "release")] {
+            // The machine's own compiler.
+            let outcome = project
+                .cudaguard(["build", "--target", HOST, "--profile", profile])
+                .env("CUDNN_PATH", release(project, 15))
+                .env("RUSTFLAGS", format!("-Ctarget-feature=+crt-static -Clink-arg=-fuse-ld={linker}"))
+                .run()
+                .success();
+            assert_eq!(said(&outcome, "1 of 1 target guarded"), 1, "{linker}: {outcome}");
+            is_static_and_guarded(project, &project.built(&format!("{HOST}/{folder}/app")), HOST);
+        }
+    }
+}
+
+fn static_pie() {
+    with_all_linkers(&with_cudnn(plain("static-pie")));
+}
+
+fn static_pie_that_embeds() {
+    with_all_linkers(&with_cudnn(embedding("static-pie-embeds")));
+}
+
+fn build(project: &Project, flags: &str) -> Outcome {
+    let call = guard(project, ["build", "--target", MUSL]).env("CUDNN_PATH", release(project, 15));
+    call.env("RUSTFLAGS", flags).run().success()
+}
+
+/// Linked as the target is by itself: with `cc`, and with what lies in the compiler's folder. The guard is compiled by
+/// `musl-gcc`.
+fn musl() {
+    let project = with_cudnn(plain("musl"));
+    for linker in LINKERS {
+        let flags = format!("-Clink-arg=-fuse-ld={linker}");
+        let outcome = build(&project, &flags);
+        assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.0)"), 1, "{outcome}");
+        is_static_and_guarded(&project, &built(&project, MUSL, "app"), MUSL);
+        nothing_to_do(&build(&project, &flags));
+    }
+    objects_are_of(&project, MUSL, machine::X86_64);
+}
+
+fn musl_by_its_own_compiler() {
+    let project = with_cudnn(plain("musl-gcc"));
+    // musl-gcc of Debian cannot link static programs that are position independent.
+    let _ = guard(&project, ["build", "--target", MUSL])
+        .env("CUDNN_PATH", release(&project, 15))
+        .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_LINKER", "musl-gcc")
+        .env("RUSTFLAGS", "-Crelocation-model=static -Clink-self-contained=no")
+        .run()
+        .success();
+    is_static_and_guarded(&project, &built(&project, MUSL, "app"), MUSL);
+}
+
+/// rustc needs none for musl; the guard does.
+fn musl_without_a_compiler() {
+    let project = plain("musl-bare");
+    let build = |compiler: &str| {
+        guard(&project, ["build", "--target", MUSL]).env("CC_x86_64_unknown_linux_musl", compiler).run().success()
+    };
+    let outcome = build("/nowhere/musl-gcc");
+    assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
+    assert_eq!(
+        said(&outcome, "not guarded: app: there is no C compiler for x86_64-unknown-linux-musl"),
+        1,
+        "{outcome}"
+    );
+    let program = built(&project, MUSL, "app");
+    assert_eq!(Binary::read(&program).expect("a program").manifests().count(), 0);
+    assert_eq!(Call::new(&program).run().success().stdout, "ran\n");
+    let outcome = build("musl-gcc");
+    assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (no CUDA)"), 1, "{outcome}");
+    let _ = sealed(&program, machine::X86_64, MUSL);
+}
