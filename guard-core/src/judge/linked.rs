@@ -5,14 +5,14 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::arch::Target;
+use crate::arch::{Arch, Target};
 use crate::finding::{Code, Finding, Severity};
 use crate::kernels::{By, Container, Group, Kernels};
 use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
 use crate::seal::{cudart_named, cudnn_named};
-use crate::tables::Cc;
-use crate::version::CudaVersion;
+use crate::tables::{self, Answer, Cc};
+use crate::version::{CudaVersion, Version};
 
 use super::build::{facts, in_file, names};
 
@@ -188,7 +188,7 @@ fn fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &m
                 &format!("{} has no code for {text}, on which it must run.", linked.name),
                 [("built for", built()), asked()],
             ),
-            format!("let nvcc make {}, or take {text} out of [gpu] fleet", cures(&unserved)),
+            cure(&unserved, manifest.toolkit, &text),
         ));
     }
     if named.is_empty() {
@@ -249,6 +249,26 @@ fn cures(gpus: &[(&str, Cc)]) -> String {
     ccs.sort_unstable();
     ccs.dedup();
     listed(ccs.iter().map(|(major, minor)| format!("sm_{major}{minor}")).collect())
+}
+
+/// What to do about GPUs that nothing serves: an arch that the toolkit in use has dropped is not to be had from it.
+fn cure(unserved: &[(&str, Cc)], toolkit: Option<Version>, text: &str) -> String {
+    let dropped = unserved.iter().find_map(|(_, cc)| {
+        let arch = Arch::of_cc(*cc)?;
+        match tables::can_make(toolkit?, Target::Cubin(arch)) {
+            Answer::Dropped { last } => Some((arch, last)),
+            _ => None,
+        }
+    });
+    match dropped {
+        Some((arch, Some(last))) => format!(
+            "the toolkit in use no longer makes sm_{arch}: build with CUDA {last} or older, or take {text} out of [gpu] fleet"
+        ),
+        Some((arch, None)) => {
+            format!("the toolkit in use no longer makes sm_{arch}: take {text} out of [gpu] fleet")
+        }
+        None => format!("let nvcc make {}, or take {text} out of [gpu] fleet", cures(unserved)),
+    }
 }
 
 /// Nobody has said what it must run on. That the archs that were asked for, or else those that there is any code for, are
