@@ -47,6 +47,10 @@ pub(crate) enum Verb {
     Cargo(CargoVerb, Vec<OsString>),
     /// Judge the toolchain only.
     Check(Vec<OsString>),
+    /// Write the files that a project needs.
+    Init(Vec<OsString>),
+    /// Write the lock.
+    Lock(Vec<OsString>),
     /// What is in this file.
     Inspect {
         /// The file.
@@ -77,10 +81,16 @@ pub(crate) fn read() -> Verb {
         if let Some(verb) = CargoVerb::of(word) {
             return Verb::Cargo(verb, words.split_off(1));
         }
-        // `check` reads cargo's way of naming packages and profiles, as the verbs that build do.
-        if word == "check" && !words.iter().any(|word| word == "--help" || word == "-h") {
+        // These read cargo's way of naming packages and profiles, as the verbs that build do.
+        let verb = match word {
+            "check" => Some(Verb::Check as fn(Vec<OsString>) -> Verb),
+            "init" => Some(Verb::Init as fn(Vec<OsString>) -> Verb),
+            "lock" => Some(Verb::Lock as fn(Vec<OsString>) -> Verb),
+            _ => None,
+        };
+        if let Some(verb) = verb.filter(|_| !words.iter().any(|word| word == "--help" || word == "-h")) {
             let _ = command(by_cargo).get_matches_from(named(&words));
-            return Verb::Check(words.split_off(1));
+            return verb(words.split_off(1));
         }
     }
     let matches = command(by_cargo).get_matches_from(named(&words));
@@ -105,6 +115,23 @@ fn understood(matches: &ArgMatches) -> Verb {
         "explain" => Verb::Explain(matches.get_one::<String>("CODE").cloned()),
         other => unreachable!("{other} has been dealt with"),
     }
+}
+
+/// What cargo itself would be told.
+fn of_cargo() -> [Arg; 2] {
+    [
+        Arg::new("manifest-path").long("manifest-path").value_name("PATH").help("Path to Cargo.toml"),
+        Arg::new("config")
+            .long("config")
+            .value_name("KEY=VALUE|PATH")
+            .action(ArgAction::Append)
+            .help("Override a configuration value of cargo's"),
+    ]
+}
+
+fn locks(help: &'static str) -> [Arg; 2] {
+    let locked = Arg::new("locked").long("locked").action(ArgAction::SetTrue);
+    [locked.help(help), Arg::new("frozen").long("frozen").action(ArgAction::SetTrue).hide(true)]
 }
 
 fn command(by_cargo: bool) -> Command {
@@ -149,14 +176,43 @@ fn command(by_cargo: bool) -> Command {
                 )
                 .arg(Arg::new("profile").long("profile").value_name("NAME").help("As for a build of this profile"))
                 .arg(Arg::new("target").long("target").value_name("TRIPLE").help("As for a build for this target"))
-                .arg(Arg::new("manifest-path").long("manifest-path").value_name("PATH").help("Path to Cargo.toml"))
                 .arg(
-                    Arg::new("config")
-                        .long("config")
-                        .value_name("KEY=VALUE|PATH")
+                    Arg::new("format")
+                        .long("format")
+                        .value_name("FORM")
+                        .value_parser(["text", "json", "sarif", "github"])
+                        .conflicts_with("json")
+                        .help("How to say it"),
+                )
+                .args(of_cargo())
+                .args(locks("Where cudaguard.lock says otherwise, refuse")),
+        )
+        .subcommand(
+            Command::new("init")
+                .about("Write what a project needs: build.rs, its dependency, cudaguard.toml, a workflow; never over a file")
+                .arg(
+                    Arg::new("package")
+                        .short('p')
+                        .long("package")
+                        .value_name("SPEC")
                         .action(ArgAction::Append)
-                        .help("Override a configuration value of cargo's"),
-                ),
+                        .help("Package to guard"),
+                )
+                .arg(Arg::new("workspace").long("workspace").action(ArgAction::SetTrue).help("Every member"))
+                .args(of_cargo()),
+        )
+        .subcommand(
+            Command::new("lock")
+                .about("Write cudaguard.lock: what the workspace is built with, to be kept from now on")
+                .arg(
+                    Arg::new("target")
+                        .long("target")
+                        .value_name("TRIPLE")
+                        .action(ArgAction::Append)
+                        .help("For this target; what is locked for others stays"),
+                )
+                .args(of_cargo())
+                .args(locks("Write nothing; refuse where the file would be changed")),
         )
         .subcommand(
             Command::new("inspect")

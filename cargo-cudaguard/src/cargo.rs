@@ -78,6 +78,10 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
     command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?);
     command.env(MARK, "1").env(BUILD, &file).env(STARTED, now());
     command.env(cudaguard::stamp::VARIABLE, build.own.join("stamps"));
+    if call.locked {
+        // For the build scripts, which cannot see cargo's arguments.
+        command.env(cudaguard::lock::LOCKED, "1");
+    }
     if verb == CargoVerb::Run {
         set_runner(&mut command, &call, &config)?;
         // The program takes cargo's place, and cargo ours: signals and status are the program's own.
@@ -160,11 +164,13 @@ pub(crate) fn order<'a>(project: &'a Project, package: &'a Package, target: &'a 
         target,
         profile: &project.profile,
         release: project.release,
+        locked: project.locked,
     }
 }
 
 fn say(findings: &[Finding]) -> Result<(), Stop> {
     report::findings(findings);
+    report::annotations(findings);
     if report::refuses(findings) { Err(Stop::silent(REFUSED)) } else { Ok(()) }
 }
 
@@ -430,7 +436,7 @@ fn digest(bytes: &[u8]) -> u64 {
 /// Takes what is ours out of the environment of a program that is started at the end of a build.
 pub(crate) fn leave_no_trace(command: &mut Command) {
     let build = env::var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).unwrap_or_default();
-    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::stamp::VARIABLE] {
+    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::stamp::VARIABLE, cudaguard::lock::LOCKED] {
         command.env_remove(name);
     }
     command.env_remove("RUSTC_WORKSPACE_WRAPPER");

@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use cudaguard::finding::Finding;
+use cudaguard::finding::{Code, Finding};
 use cudaguard::json::{Value, array, object};
 
 use crate::cargo::order;
 use crate::config::Config;
+use crate::forms;
 use crate::guards::{Judged, Order};
 use crate::project::{Call, Project};
 use crate::report::{self, REFUSED, Stop};
@@ -18,32 +19,64 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let config = Config::read(&folder, &call.configs)?;
     let project = Project::of(None, &call, &config)?;
     let variables = config.variables();
-    let (mut findings, mut packages) = (Vec::new(), Vec::new());
+    let (mut findings, mut results, mut packages) = (Vec::new(), Vec::new(), Vec::new());
     for at in &project.selected {
         for target in &project.targets {
             let order = order(&project, &project.members[*at], target);
             let judged = order.judge(&variables).map_err(Stop::no_look)?;
             packages.push(describe(&order, &judged));
-            findings.extend(judged.findings);
+            let manifest = order.dir.join("Cargo.toml");
+            let uri = manifest.strip_prefix(&project.top).unwrap_or(&manifest).to_string_lossy().into_owned();
+            let stale = stale(&order, &judged);
+            for finding in judged.findings.into_iter().chain(stale) {
+                let allowed = judged.policy.allow.get(&finding.code).cloned();
+                results.push(forms::Result { finding: finding.clone(), uri: uri.clone(), allowed });
+                findings.push(finding);
+            }
         }
     }
     let status = if report::refuses(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
-    if call.json {
-        let value = object([
-            ("packages", array(packages.iter().map(|one| one.1.clone()))),
-            ("findings", array(findings.iter().map(Finding::to_json))),
-        ]);
-        report::result(&format!("{}\n", value.pretty()))?;
-        return Ok(status);
+    let form = if call.json { "json" } else { call.format.as_deref().unwrap_or("text") };
+    if form != "github" {
+        report::annotations(&findings);
     }
-    report::findings(&findings);
-    let mut text = String::new();
-    for (line, _) in &packages {
-        text.push_str(line);
-        text.push('\n');
+    match form {
+        "json" => {
+            let value = object([
+                ("packages", array(packages.iter().map(|one| one.1.clone()))),
+                ("findings", array(findings.iter().map(Finding::to_json))),
+            ]);
+            report::result(&format!("{}\n", value.pretty()))?;
+        }
+        "sarif" => report::result(&format!("{}\n", forms::sarif(&results).pretty()))?,
+        "github" => {
+            let lines: Vec<String> = report::unique(&findings).into_iter().map(forms::github).collect();
+            report::result(&joined(lines.iter().map(String::as_str)))?;
+        }
+        _ => {
+            report::findings(&findings);
+            report::result(&joined(packages.iter().map(|(line, _)| line.as_str())))?;
+        }
     }
-    report::result(&text)?;
     Ok(status)
+}
+
+fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Allows that nothing was found for: an info, since another machine may need them.
+fn stale(order: &Order<'_>, judged: &Judged) -> Vec<Finding> {
+    let ours = |code: &&Code| **code != Code::StaleAllow && !judged.policy.allow.contains_key(&Code::StaleAllow);
+    let file = judged.policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let say = |code: &Code| {
+        let reason = judged.policy.allow.get(code).map(String::as_str).unwrap_or_default();
+        let message = format!("{code} is allowed, and nothing of the kind was found.\nallow: {reason} ({file})");
+        let hint =
+            format!("remove {code} from [allow], unless a build on another machine or for another target needs it");
+        Finding::new(Code::StaleAllow, code.to_string(), message, hint).of(order.component.to_string())
+    };
+    judged.stale_allows.iter().filter(ours).map(say).collect()
 }
 
 /// What a package is built with: in a line, and as JSON.

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use cudaguard::finding::{Code, Finding};
 use cudaguard::guard::{self, Guarded};
+use cudaguard::lock::{self, BySource, Lock};
 use cudaguard::manifest::{Component, Manifest};
 use cudaguard::policy::Policy;
 use cudaguard::toolchain::{Request, Toolchain};
@@ -30,6 +31,8 @@ pub(crate) struct Order<'a> {
     pub(crate) profile: &'a str,
     /// Whether that is a release one.
     pub(crate) release: bool,
+    /// cargo was told `--locked` or `--frozen`.
+    pub(crate) locked: bool,
 }
 
 /// What a package is built with, and what is wrong with that.
@@ -38,8 +41,10 @@ pub(crate) struct Judged {
     pub(crate) policy: Policy,
     pub(crate) toolchain: Toolchain,
     pub(crate) findings: Vec<Finding>,
+    /// Where the workspace's lock stands, or would stand.
+    lock: Option<PathBuf>,
     /// Allows that nothing was found for.
-    stale_allows: Vec<Code>,
+    pub(crate) stale_allows: Vec<Code>,
     /// The variables that were asked for.
     variables: Vec<String>,
 }
@@ -54,9 +59,27 @@ impl Order<'_> {
                 Request { release: self.release, policy_archs: policy.arch_requests(), ..Request::new(self.target) };
             let toolchain = Toolchain::look(&request);
             let component = self.component.to_string();
-            let judged = policy.apply(judge::build::judge(&policy, &toolchain), self.release);
+            let mut findings = judge::build::judge(&policy, &toolchain);
+            let place = Lock::place(self.top);
+            if let Some(file) = &place {
+                if let Some(lock) = Lock::read(file)? {
+                    let name = &self.component.name;
+                    findings.extend(lock::judge(&lock, file, name, &policy, &toolchain, BySource::default()));
+                }
+            }
+            let mut judged = policy.apply(findings, self.release);
+            if self.locked {
+                lock::insist(&mut judged.findings, &policy);
+            }
             let findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
-            Ok(Judged { policy, toolchain, findings, stale_allows: judged.stale_allows, variables: env::read_so_far() })
+            Ok(Judged {
+                policy,
+                toolchain,
+                findings,
+                lock: place,
+                stale_allows: judged.stale_allows,
+                variables: env::read_so_far(),
+            })
         };
         // In a thread of its own: which variables were asked for is kept by thread.
         std::thread::scope(|scope| {
@@ -161,7 +184,7 @@ fn set_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
 /// has changed since makes cargo run the script again.
 pub(crate) fn stamp(order: &Order<'_>, judged: &Judged, stamps: &Path) -> Result<(), String> {
     let file = stamp::file(stamps, &order.component);
-    stamp::Stamp::of(&judged.policy, &judged.toolchain, &judged.variables)
+    stamp::Stamp::of(&judged.policy, judged.lock.as_deref(), &judged.toolchain, &judged.variables)
         .write_if_changed(&file)
         .map(drop)
         .map_err(|error| format!("cannot write {}: {error}", file.display()))

@@ -8,9 +8,12 @@ mod check;
 mod config;
 mod exec;
 mod explain;
+mod forms;
 mod guards;
+mod init;
 mod inspect;
 mod ledger;
+mod lock;
 mod own;
 mod project;
 mod report;
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
     let outcome = match arguments::read() {
         Verb::Cargo(verb, arguments) => cargo::run(verb, &arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::Init(arguments) => init::run(&arguments),
+        Verb::Lock(arguments) => lock::run(&arguments),
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Exec { program, arguments } => exec::run(&program, &arguments),
         Verb::Explain(code) => explain::run(code.as_deref()),

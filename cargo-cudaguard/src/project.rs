@@ -54,6 +54,10 @@ pub(crate) struct Call {
     pub(crate) configs: Vec<String>,
     pub(crate) quiet: bool,
     pub(crate) json: bool,
+    /// `check --format`.
+    pub(crate) format: Option<String>,
+    /// `--locked`, or `--frozen`, which says it too.
+    pub(crate) locked: bool,
     pub(crate) bins: Vec<String>,
     pub(crate) examples: Vec<String>,
     pub(crate) all_bins: bool,
@@ -106,6 +110,8 @@ impl Call {
                 "--debug" => call.debug = true,
                 "--quiet" => call.quiet = true,
                 "--json" => call.json = true,
+                "--format" if verb.is_none() => call.format = value(),
+                "--locked" | "--frozen" => call.locked = true,
                 "--bins" => call.all_bins = true,
                 "--examples" => call.all_examples = true,
                 "--all-targets" => call.all_targets = true,
@@ -202,6 +208,8 @@ pub(crate) struct Project {
     pub(crate) profile: String,
     /// Whether that profile is, or inherits from, release.
     pub(crate) release: bool,
+    /// Whether locks must hold.
+    pub(crate) locked: bool,
 }
 
 impl Project {
@@ -238,7 +246,8 @@ impl Project {
             targets.retain(|target| target != "host-tuple");
             targets.push(host.wait()?);
         }
-        Ok(Self { top, target_dir, build_dir, members, selected, targets, target_named, profile, release })
+        let locked = call.locked;
+        Ok(Self { top, target_dir, build_dir, members, selected, targets, target_named, profile, release, locked })
     }
 
     /// The members that this call makes something of, with those whose C libraries are made along, because a selected

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use cudaguard::env;
 use cudaguard::finding::{Finding, Severity};
 
+use crate::forms;
+
 /// Findings that refuse.
 pub(crate) const REFUSED: u8 = 1;
 /// Could not look.
@@ -59,6 +61,25 @@ pub(crate) fn result(text: &str) -> Result<(), Stop> {
 
 /// Each finding once, the grave ones last, where the eye is.
 pub(crate) fn findings(findings: &[Finding]) {
+    for finding in unique(findings) {
+        let text = finding.render();
+        let head = finding.severity.name();
+        line(&text.replacen(head, &paint(finding.severity, head), 1));
+    }
+}
+
+/// In a workflow of GitHub's, each finding that weighs as an annotation too. The runner reads both streams; stdout is a
+/// program's, or a report's.
+pub(crate) fn annotations(findings: &[Finding]) {
+    if env::var("GITHUB_ACTIONS").as_deref() == Some("true") {
+        for finding in unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info) {
+            line(&forms::github(finding));
+        }
+    }
+}
+
+/// Each once, whichever packages it is about, sorted by weight.
+pub(crate) fn unique(findings: &[Finding]) -> Vec<&Finding> {
     let mut sorted: Vec<&Finding> = Vec::new();
     for finding in findings {
         let same = |other: &&Finding| {
@@ -70,11 +91,7 @@ pub(crate) fn findings(findings: &[Finding]) {
         }
     }
     sorted.sort_by_key(|finding| finding.severity);
-    for finding in sorted {
-        let text = finding.render();
-        let head = finding.severity.name();
-        line(&text.replacen(head, &paint(finding.severity, head), 1));
-    }
+    sorted
 }
 
 /// Whether any of them refuses.

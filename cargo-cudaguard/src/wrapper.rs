@@ -144,6 +144,7 @@ impl<'a> Job<'a> {
             target: &target,
             profile: &build.profile,
             release: build.release,
+            locked: false,
         };
         // Judged before cargo was started, and said then: here only the guard is wanted.
         let judged = order.judge(&build.variables)?;

@@ -14,6 +14,7 @@ use crate::env;
 use crate::finding::Severity;
 use crate::guard::{self, Guarded};
 use crate::judge;
+use crate::lock::{self, BySource, Lock};
 use crate::manifest::{Component, Manifest};
 use crate::note;
 use crate::policy::{Judged, Policy};
@@ -99,9 +100,22 @@ impl Embed {
         }
         let policy = self.read_policy(&package)?;
         let toolchain = self.look(&package, &policy);
-        let findings = judge::build::judge(&policy, &toolchain);
+        let lock = Lock::place(&workspace(&package.folder));
+        let mut findings = judge::build::judge(&policy, &toolchain);
+        let mut locked = false;
+        if let Some(file) = &lock {
+            if let Some(lock) = Lock::read(file).map_err(|error| format!("error: {error}"))? {
+                locked = env::var_os(lock::LOCKED).is_some();
+                let by_source = BySource { archs: !self.archs.is_empty(), cudnn: self.cudnn_include.is_some() };
+                let name = &package.component.name;
+                findings.extend(lock::judge(&lock, file, name, &policy, &toolchain, by_source));
+            }
+        }
         let findings = findings.into_iter().map(|finding| finding.of(component.to_string())).collect();
-        let judged = policy.apply(findings, package.release);
+        let mut judged = policy.apply(findings, package.release);
+        if locked {
+            lock::insist(&mut judged.findings, &policy);
+        }
         if judged.fails() {
             return Err(refusal(&judged, &component, package.release));
         }
@@ -119,7 +133,7 @@ impl Embed {
             Guarded::Objects { note, shim } => link(&mut said, &component, &package, &note, &shim)?,
             Guarded::Unguarded(why) => said.push_str(&unguarded(&component, &why)),
         }
-        announce(&mut said, &package, &policy, &toolchain)?;
+        announce(&mut said, &package, &policy, lock, &toolchain)?;
         Ok(said)
     }
 
@@ -257,9 +271,16 @@ fn link(said: &mut String, component: &Component, package: &Package, note: &Path
 }
 
 /// Whatever can make this build untrue: the package's own files, what was looked at, what was asked for.
-fn announce(said: &mut String, package: &Package, policy: &Policy, toolchain: &Toolchain) -> Result<(), String> {
+fn announce(
+    said: &mut String,
+    package: &Package,
+    policy: &Policy,
+    lock: Option<PathBuf>,
+    toolchain: &Toolchain,
+) -> Result<(), String> {
     let mut files = package::files(&package.folder, &package.out_dir);
     files.extend(policy.path.clone());
+    files.extend(lock);
     files.extend(toolchain.files());
     if let Some(folder) = env::var_os(stamp::VARIABLE) {
         // By the package, also where the builder names the component: the command knows no more.

@@ -29,6 +29,8 @@ pub mod json;
 #[cfg(feature = "build")]
 pub mod judge;
 #[cfg(feature = "build")]
+pub mod lock;
+#[cfg(feature = "build")]
 pub mod manifest;
 #[cfg(feature = "build")]
 pub mod note;

@@ -652,6 +652,9 @@ fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
+#[cfg(all(test, feature = "command"))]
+mod schema;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -65,13 +65,14 @@ mod digest {
     pub struct Stamp(pub(super) u128);
 
     impl Stamp {
-        /// Of this toolchain and policy: the contents of every file that either was read from, the variables that were
+        /// Of this toolchain, policy and lock: the contents of every file that they were read from, the variables that were
         /// asked for, the target, and cudaguard's version. `variables` are names; their values are read here.
         ///
         /// A file that cannot be read counts as absent, which is a state like any other.
-        pub fn of(policy: &Policy, toolchain: &Toolchain, variables: &[String]) -> Self {
+        pub fn of(policy: &Policy, lock: Option<&Path>, toolchain: &Toolchain, variables: &[String]) -> Self {
             let mut files = toolchain.files();
             files.extend(policy.path.clone());
+            files.extend(lock.map(Path::to_owned));
             let mut digest = Digest::new();
             digest.text(env!("CARGO_PKG_VERSION")).text(&toolchain.target).number(u64::from(toolchain.release));
             digest.files(files);
@@ -265,7 +266,7 @@ mod tests {
         let stamp = |variables: &[(&str, &str)]| {
             let variables: BTreeMap<_, _> =
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-            env::with(variables, || Stamp::of(&Policy::default(), &Toolchain::default(), &names))
+            env::with(variables, || Stamp::of(&Policy::default(), None, &Toolchain::default(), &names))
         };
         let before = stamp(&[("CUDA_HOME", "/a")]);
         assert_eq!(before, stamp(&[("CUDA_HOME", "/a"), ("OUT_DIR", "/o"), ("OTHER", "1")]));

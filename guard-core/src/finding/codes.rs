@@ -33,6 +33,22 @@ codes! {
         "The toolkit's lib/stubs holds empty libraries for the linker only. With that folder in LD_LIBRARY_PATH, RPATH or \
          RUNPATH the program loads the empty libcuda and every call answers 34, CUDA_ERROR_STUB_LIBRARY.\n\
          What to do: take the stubs folder out of LD_LIBRARY_PATH and of -rpath; keep it in -L only.";
+    107 LockDrift Error
+        "the toolchain is another than the one locked"
+        "cudaguard.lock records the toolkit, cuDNN, host compiler and archs that this workspace was agreed to be built with, \
+         and this build would use others: an update of the machine, another machine, or a variable.\n\
+         What to do: put back what was locked, or accept the new toolchain with `cargo cudaguard lock` and commit the file.";
+    108 LockLacksTarget Warning
+        "the lock says nothing about this target"
+        "cudaguard.lock has a table for each target that it was written for, and none for the one being built: whether its \
+         toolchain has changed cannot be told.\n\
+         What to do: run `cargo cudaguard lock --target` with this target's triple and commit the file, or remove it where no \
+         lock is wanted.";
+    109 StaleAllow Info
+        "an allow that nothing was found for"
+        "[allow] in cudaguard.toml excuses a finding of the toolchain that this build does not have: its reason may have gone, \
+         and the next one of its kind would pass unseen. Another machine or target may still need it.\n\
+         What to do: remove the line, unless a build elsewhere needs it.";
     110 CudnnMixed Error
         "cuDNN's headers and its library are of different versions"
         "The program would be compiled against one cuDNN and linked to another. With a library older than the headers it \

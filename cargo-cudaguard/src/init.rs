@@ -1,0 +1,183 @@
+//! `init`: writes what a project needs to be guarded under plain cargo too. Nothing is ever overwritten, so that it can
+//! be run again.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use cudaguard::lock::Pins;
+use cudaguard::policy::{FILE, Policy};
+use cudaguard::version::Version;
+
+use crate::cargo::order;
+use crate::config::Config;
+use crate::guards::Judged;
+use crate::project::{Call, Package, Project};
+use crate::report::{self, Stop};
+
+const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
+const WORKFLOW: &str = include_str!("../templates/cudaguard.yml");
+const WORKFLOW_PATH: &str = ".github/workflows/cudaguard.yml";
+
+pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
+    let call = Call::read(None, arguments);
+    let folder = std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))?;
+    let config = Config::read(&folder, &call.configs)?;
+    let project = Project::of(None, &call, &config)?;
+    let variables = config.variables();
+    let target = &project.targets[0];
+    let mut said = String::new();
+    for at in &project.selected {
+        embed(&mut said, &project.members[*at])?;
+    }
+    let first = project.selected.first().map(|at| &project.members[*at]);
+    let first = first.ok_or_else(|| Stop::no_look("no package is selected: name one with -p, or --workspace"))?;
+    let found = Policy::places(&first.dir, &project.top).into_iter().find(|place| place.exists());
+    if let Some(found) = found {
+        let _ = writeln!(said, "kept {}", found.display());
+    } else {
+        // Only where there is none: one that cannot be read is not ours to judge here.
+        let judged = order(&project, first, target).judge(&variables).map_err(Stop::no_look)?;
+        new(&mut said, &project.top.join(FILE), &policy(&judged))?;
+    }
+    new(&mut said, &project.top.join(WORKFLOW_PATH), WORKFLOW)?;
+    report::result(&said)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// build.rs and the dependency that it needs; where there is a build script already, what to add to it.
+fn embed(said: &mut String, package: &Package) -> Result<(), Stop> {
+    let manifest = package.dir.join("Cargo.toml");
+    let fail = |error: &dyn std::fmt::Display| Stop::no_look(format_args!("{}: {error}", manifest.display()));
+    let text = fs::read_to_string(&manifest).map_err(|error| fail(&error))?;
+    let table: toml::Table = text.parse().map_err(|error| fail(&error))?;
+    let named = table.get("package").and_then(|table| table.get("build"));
+    let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
+    let forbidden = named.and_then(toml::Value::as_bool) == Some(false);
+    if forbidden {
+        let _ = writeln!(
+            said,
+            "{}: says `build = false`: nothing embeds there; `cargo cudaguard build` guards it all the same",
+            manifest.display()
+        );
+        return Ok(());
+    }
+    let embeds = |text: &str| ["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word));
+    let there = match fs::read_to_string(&script) {
+        Ok(text) => Some(embeds(&text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(Stop::no_look(format_args!("{}: {error}", script.display()))),
+    };
+    let add = format!("`cargo add --build --package {} cudaguard`", package.name);
+    if there == Some(false) {
+        // The dependency alone would tell `cargo cudaguard` that the script judges by itself.
+        let line = "`cudaguard::embed!();`";
+        let first = if package.embeds { String::new() } else { format!("run {add} and ") };
+        let _ = writeln!(said, "{}: is there and embeds nothing: {first}add {line} to its main", script.display());
+        return Ok(());
+    }
+    if !package.embeds {
+        let Some(text) = depending(&text, &table) else {
+            // A build.rs without its dependency would break the build.
+            let _ = writeln!(
+                said,
+                "{}: [build-dependencies] is written in a way that is not edited here: run {add}, then this again",
+                manifest.display()
+            );
+            return Ok(());
+        };
+        // In place: the file may be a link, or have a mode of its own.
+        fs::write(&manifest, text).map_err(|error| fail(&error))?;
+        let _ = writeln!(said, "added cudaguard to [build-dependencies] of {}", manifest.display());
+    }
+    new(said, &script, BUILD_RS)
+}
+
+/// The manifest with the dependency in it; `None` where its table is no plain `[build-dependencies]`.
+fn depending(text: &str, table: &toml::Table) -> Option<String> {
+    let (major_minor, _) = env!("CARGO_PKG_VERSION").rsplit_once('.')?;
+    let line = format!("cudaguard = \"{major_minor}\"\n");
+    let anew = if table.contains_key("build-dependencies") {
+        let start = text.lines().position(|line| line.trim() == "[build-dependencies]")?;
+        let offset: usize = text.split_inclusive('\n').take(start + 1).map(str::len).sum();
+        let (before, after) = text.split_at(offset);
+        let gap = if before.ends_with('\n') { "" } else { "\n" };
+        format!("{before}{gap}{line}{after}")
+    } else {
+        format!("{}\n\n[build-dependencies]\n{line}", text.trim_end())
+    };
+    // The last word has a reader of TOML: a header within a text of several lines is none.
+    let read: toml::Table = anew.parse().ok()?;
+    read.get("build-dependencies")?.get("cudaguard")?;
+    Some(anew)
+}
+
+/// A policy of what is seen here.
+fn policy(judged: &Judged) -> String {
+    let pins = Pins::of(&judged.policy, &judged.toolchain);
+    let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
+    let mut text = "# What this project asks of its CUDA builds. `cargo cudaguard check` judges by it.\n".to_owned();
+    match version(&pins.toolkit) {
+        Some(Version { major, minor, .. }) => {
+            let _ = write!(text, "\n[toolkit]\nrequire = \">={major}.{minor}, <{}\"\n", major + 1);
+        }
+        None => text.push_str(
+            "\n# No CUDA toolkit was found when this was written.\n# [toolkit]\n# require = \">=12.4, <14\"\n",
+        ),
+    }
+    if let Some(Version { major, minor, .. }) = version(&pins.cudnn) {
+        let _ = write!(text, "\n[cudnn]\nrequire = \"^{major}.{minor}\"\n");
+    }
+    let archs: Vec<String> = pins.archs.iter().map(|arch| format!("\"{arch}\"")).collect();
+    if archs.is_empty() {
+        text.push_str("\n# [gpu]\n# archs = [\"sm_80\", \"sm_90\", \"compute_90\"]\n");
+    } else {
+        let _ = write!(text, "\n[gpu]\narchs = [{}]\n", archs.join(", "));
+    }
+    text.push_str("\n[build]\nrelease = \"deny\"\ndev = \"warn\"\n");
+    text
+}
+
+/// Writes a file that is not there yet.
+fn new(said: &mut String, path: &Path, content: &str) -> Result<(), Stop> {
+    let fail = |error: std::io::Error| Stop::no_look(format_args!("cannot write {}: {error}", path.display()));
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(fail)?;
+    }
+    match fs::File::options().write(true).create_new(true).open(path) {
+        Ok(mut file) => {
+            file.write_all(content.as_bytes()).map_err(fail)?;
+            let _ = writeln!(said, "wrote {}", path.display());
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let _ = writeln!(said, "kept {}", path.display());
+        }
+        Err(error) => return Err(fail(error)),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dependency_goes_where_it_belongs() {
+        let with = |text: &str| depending(text, &text.parse().unwrap());
+        let line = "cudaguard = \"0.1\"\n";
+        assert_eq!(
+            with("[package]\nname = \"a\"\n").unwrap(),
+            format!("[package]\nname = \"a\"\n\n[build-dependencies]\n{line}")
+        );
+        assert_eq!(
+            with("[build-dependencies]\ncc = \"1\"\n[lib]\n").unwrap(),
+            format!("[build-dependencies]\n{line}cc = \"1\"\n[lib]\n")
+        );
+        assert_eq!(with("[build-dependencies]").unwrap(), format!("[build-dependencies]\n{line}"));
+        assert_eq!(with("build-dependencies = { cc = \"1\" }\n"), None);
+        assert_eq!(with("[build-dependencies.cc]\nversion = \"1\"\n"), None);
+    }
+}

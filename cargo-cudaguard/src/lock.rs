@@ -1,0 +1,115 @@
+//! `lock`: writes down what the workspace is built with, as agreed from now on.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use cudaguard::lock::{FILE, Lock, Pins};
+use cudaguard::manifest::Component;
+
+use crate::cargo::order;
+use crate::config::Config;
+use crate::guards::{Judged, Order};
+use crate::ledger::write_where_new;
+use crate::project::{Call, Project};
+use crate::report::{self, REFUSED, Stop};
+
+pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
+    let call = Call::read(None, arguments);
+    let folder = std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))?;
+    let config = Config::read(&folder, &call.configs)?;
+    let project = Project::of(None, &call, &config)?;
+    let variables = config.variables();
+    let file = Lock::place(&project.top).ok_or_else(|| {
+        Stop::no_look(format_args!(
+            "{}: is a package that cargo fetched: nobody builds it by its lock",
+            project.top.display()
+        ))
+    })?;
+    // One that cannot be read holds what other targets are locked to: it is not ours to throw away.
+    let old = Lock::read(&file).map_err(Stop::no_look)?;
+    let mut lock = old.clone().unwrap_or_default();
+    let mut said = String::new();
+    for target in &project.targets {
+        let workspace = Order {
+            component: Component { name: String::new(), version: String::new() },
+            dir: &project.top,
+            ..order(&project, project.members.first().ok_or_else(|| Stop::no_look("the workspace is empty"))?, target)
+        };
+        let base = workspace.judge(&variables).map_err(Stop::no_look)?;
+        let mut pins = Pins::of(&base.policy, &base.toolchain);
+        if pins.toolkit.is_none() {
+            return Err(Stop::no_look(format_args!(
+                "no CUDA toolkit whose release can be told was found for {target}: there is nothing to lock; `cargo \
+                 cudaguard check` says where it was looked for"
+            )));
+        }
+        for member in &project.members {
+            let judged = order(&project, member, target).judge(&variables).map_err(Stop::no_look)?;
+            let own = Pins::of(&judged.policy, &judged.toolchain);
+            pins.cudnn = pins.cudnn.or(own.cudnn);
+            if own.archs != pins.archs {
+                let _ = pins.packages.insert(member.name.clone(), own.archs);
+            }
+        }
+        let before = old.as_ref().and_then(|old| old.targets.get(target));
+        changes(&mut said, target, before, &pins, &base);
+        let _ = lock.targets.insert(target.clone(), pins);
+    }
+    let same = old.as_ref() == Some(&lock);
+    let _ = match (same, call.locked) {
+        (true, _) => writeln!(said, "{FILE} is up to date"),
+        (false, true) => writeln!(said, "{FILE} would be changed, and --locked forbids it"),
+        (false, false) => writeln!(said, "wrote {}", file.display()),
+    };
+    if !same && !call.locked {
+        let _ = write_where_new(&file, lock.text().as_bytes()).map_err(Stop::no_look)?;
+    }
+    report::result(&said)?;
+    Ok(if !same && call.locked { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+}
+
+/// What is locked for a target, a line each, and what it was before where that differs.
+fn changes(said: &mut String, target: &str, before: Option<&Pins>, pins: &Pins, base: &Judged) {
+    let _ = writeln!(said, "{target}");
+    let toolchain = &base.toolchain;
+    let sources: BTreeMap<&str, String> = [
+        ("toolkit", toolchain.toolkit().map(|fact| fact.source)),
+        ("cudnn", toolchain.cudnn_headers_used().map(|headers| headers.path.display().to_string())),
+        ("host-compiler", toolchain.host.as_ref().map(|host| host.path.display().to_string())),
+    ]
+    .into_iter()
+    .filter_map(|(name, source)| Some((name, source?)))
+    .collect();
+    let facts = |pins: &Pins| {
+        let archs = |archs: &[String]| (!archs.is_empty()).then(|| archs.join(" "));
+        let mut facts = vec![
+            ("toolkit".to_owned(), pins.toolkit.clone()),
+            ("cudnn".to_owned(), pins.cudnn.clone()),
+            ("host-compiler".to_owned(), pins.host_compiler.clone()),
+            ("archs".to_owned(), archs(&pins.archs)),
+        ];
+        facts.extend(pins.packages.iter().map(|(name, own)| (format!("archs of {name}"), archs(own))));
+        facts
+    };
+    let was: BTreeMap<String, Option<String>> =
+        before.map(|pins| facts(pins).into_iter().collect()).unwrap_or_default();
+    for (name, fact) in facts(pins) {
+        let was = before.map(|_| was.get(&name).cloned().flatten());
+        let words = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
+        let source = sources.get(name.as_str()).filter(|_| fact.is_some()).map(|source| format!(" ({source})"));
+        let source = source.unwrap_or_default();
+        let _ = match was {
+            Some(was) if was != fact => writeln!(said, "  {name}: {} → {}{source}", words(&was), words(&fact)),
+            _ if fact.is_none() => continue,
+            _ => writeln!(said, "  {name}: {}{source}", words(&fact)),
+        };
+    }
+    if pins.cudnn.is_none() && toolchain.cudnn_version().is_some() {
+        let _ = writeln!(
+            said,
+            "  cudnn: not locked: one stands on this machine, and neither a variable nor the policy names it"
+        );
+    }
+}

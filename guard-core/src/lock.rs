@@ -1,0 +1,627 @@
+//! `cudaguard.lock`: the toolchain that a workspace was last agreed to be built with.
+//!
+//! One file at the workspace's root, one table for each target triple, one entry a line, sorted, no paths: so that two
+//! branches merge where they differ in different things. Reading is strict, because an entry that is not understood is
+//! an entry that is not kept. [`judge`] compares, and looks at nothing but its arguments.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::arch::Target;
+use crate::finding::{Code, Finding, Severity};
+use crate::manifest::Linkage;
+use crate::policy::Policy;
+use crate::tables::kind_of;
+use crate::toolchain::Toolchain;
+use crate::version::Version;
+
+/// The file's name.
+pub const FILE: &str = "cudaguard.lock";
+
+/// Set by `cargo cudaguard` where cargo was called with `--locked` or `--frozen`: any drift is an error, also in a dev
+/// build. A plain cargo's build scripts cannot see that option, so that a person may set it as well.
+pub const LOCKED: &str = "CUDAGUARD_LOCKED";
+
+/// The format that is written here.
+const FORMAT: i64 = 1;
+
+/// Where the command needs no `--target`, on nearly every machine that builds for CUDA.
+const HOST: &str = "x86_64-unknown-linux-gnu";
+
+/// A lock is a page of text; what is larger is some other file.
+const LARGEST: u64 = 1 << 20;
+
+const HEAD: &str = "# What this workspace is built with. `cargo cudaguard lock` writes it; commit it.\n";
+
+/// A lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// By target triple.
+    pub targets: BTreeMap<String, Pins>,
+}
+
+/// What is locked for one target. A fact that is absent was not there when the lock was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// The toolkit: `13.0.88`, or `13.0` where only its headers tell.
+    pub toolkit: Option<String>,
+    /// cuDNN's headers: `9.15.1`.
+    pub cudnn: Option<String>,
+    /// `gcc 12.2.0`.
+    pub host_compiler: Option<String>,
+    /// The archs declared, for every package that has no entry of its own.
+    pub archs: Vec<String>,
+    /// Packages with other archs.
+    pub packages: BTreeMap<String, Vec<String>>,
+}
+
+impl Pins {
+    /// What this toolchain would be locked as, for a package or workspace of this policy.
+    pub fn of(policy: &Policy, toolchain: &Toolchain) -> Self {
+        let cudnn = toolchain.cudnn_version().filter(|_| means_cudnn(policy, toolchain));
+        Self {
+            toolkit: toolchain.toolkit().map(|fact| short(fact.value)),
+            cudnn: cudnn.map(|version| version.to_string()),
+            // Without a toolkit no host compiler is called by nvcc.
+            host_compiler: toolchain.toolkit().and(toolchain.host_compiler()),
+            archs: names(&toolchain.declared()),
+            packages: BTreeMap::new(),
+        }
+    }
+
+    /// The archs locked for a package.
+    pub fn archs_of(&self, package: &str) -> &[String] {
+        self.packages.get(package).unwrap_or(&self.archs)
+    }
+}
+
+/// A third number of 0 is one that is not known.
+fn short(version: Version) -> String {
+    match version.patch {
+        0 => format!("{}.{}", version.major, version.minor),
+        _ => version.to_string(),
+    }
+}
+
+fn names(targets: &[Target]) -> Vec<String> {
+    let mut targets = targets.to_vec();
+    targets.sort_unstable();
+    targets.dedup();
+    targets.iter().map(ToString::to_string).collect()
+}
+
+impl Lock {
+    /// Where the lock of the workspace in `top` stands. `None` where that is no project of the one who builds, but a
+    /// package that cargo fetched: whose lock says what its authors build with, as its Cargo.lock does.
+    pub fn place(top: &Path) -> Option<PathBuf> {
+        let fetched =
+            |folder: &Path| [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| folder.join(mark).exists());
+        (!fetched(top)).then(|| top.join(FILE))
+    }
+
+    /// The lock in this file; `None` where there is no file.
+    ///
+    /// # Errors
+    /// One line for each mistake: file, line, what was expected.
+    pub fn read(path: &Path) -> Result<Option<Self>, String> {
+        let fail = |error: &std::io::Error| format!("{}: cannot be read: {error}", path.display());
+        match fs::metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => Ok(None),
+            Err(error) => Err(fail(&error)),
+            Ok(facts) if !facts.is_file() || facts.len() > LARGEST => {
+                Err(format!("{}: is no lock of cudaguard's: a folder, or larger than {LARGEST} bytes", path.display()))
+            }
+            Ok(_) => {
+                let bytes = fs::read(path).map_err(|error| fail(&error))?;
+                Self::parse(path, &bytes).map(Some)
+            }
+        }
+    }
+
+    /// Reads a lock's bytes; `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Lock::read`].
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, String> {
+        let at = |line: usize, message: &str| format!("{}:{line}: {message}", path.display());
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| at(1 + newlines(&bytes[..error.valid_up_to()]), "is not UTF-8 text"))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        // TOML knows them not, and its complaint about them would help nobody.
+        let marked = |line: &str| {
+            ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().any(|mark| {
+                line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']))
+            })
+        };
+        if let Some(line) = text.lines().position(marked) {
+            return Err(at(
+                line + 1,
+                "holds the marks of a merge conflict; keep one side of each, or take the file of one branch and run \
+                 `cargo cudaguard lock`",
+            ));
+        }
+        let mut reader = Reader { text, errors: Vec::new() };
+        let lock = match DeTable::parse(text) {
+            Ok(table) => reader.file(table.get_ref()),
+            Err(error) => {
+                let message = error.message().lines().collect::<Vec<_>>().join("; ");
+                reader.wrong(error.span().map_or(0, |span| span.start), format!("is not TOML: {message}"));
+                Self::default()
+            }
+        };
+        if reader.errors.is_empty() {
+            return Ok(lock);
+        }
+        reader.errors.sort();
+        let lines: Vec<String> = reader.errors.iter().map(|(line, message)| at(*line, message)).collect();
+        Err(lines.join("\n"))
+    }
+
+    /// The file's text: equal locks give equal bytes.
+    pub fn text(&self) -> String {
+        let mut text = format!("{HEAD}version = {FORMAT}\n");
+        for (target, pins) in &self.targets {
+            let target = key(target);
+            let _ = writeln!(text, "\n[target.{target}]");
+            if !pins.archs.is_empty() {
+                let _ = writeln!(text, "archs = {}", list(&pins.archs));
+            }
+            let facts = [("cudnn", &pins.cudnn), ("host-compiler", &pins.host_compiler), ("toolkit", &pins.toolkit)];
+            for (name, fact) in facts {
+                if let Some(fact) = fact {
+                    let _ = writeln!(text, "{name} = {}", quoted(fact));
+                }
+            }
+            if !pins.packages.is_empty() {
+                let _ = writeln!(text, "\n[target.{target}.packages]");
+                for (package, archs) in &pins.packages {
+                    let _ = writeln!(text, "{} = {}", key(package), list(archs));
+                }
+            }
+        }
+        text
+    }
+}
+
+fn newlines(bytes: &[u8]) -> usize {
+    bytes.split(|&byte| byte == b'\n').count() - 1
+}
+
+fn key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }
+}
+
+/// A basic string of TOML and one of JSON are spelled alike.
+fn quoted(text: &str) -> String {
+    crate::json::Value::from(text).to_string()
+}
+
+fn list(names: &[String]) -> String {
+    format!("[{}]", names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "))
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    /// Line and message.
+    errors: Vec<(usize, String)>,
+}
+
+type Item<'a> = Spanned<DeValue<'a>>;
+
+impl Reader<'_> {
+    fn wrong(&mut self, offset: usize, message: impl Into<String>) {
+        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
+        self.errors.push((1 + newlines(before), message.into()));
+    }
+
+    fn expected(&mut self, key: &str, item: &Item<'_>, expected: &str) {
+        let found = match item.get_ref() {
+            DeValue::String(text) => format!("{text:?}"),
+            other => kind_of(other),
+        };
+        self.wrong(item.span().start, format!("`{key}`: expected {expected}, found {found}"));
+    }
+
+    fn file(&mut self, table: &DeTable<'_>) -> Lock {
+        let mut lock = Lock::default();
+        let format = table.get("version").map(|item| (item, item.get_ref().as_integer().and_then(whole)));
+        match format {
+            None => {
+                self.wrong(0, format!("has no `version`; a lock of this cudaguard begins with `version = {FORMAT}`"));
+            }
+            Some((_, Some(FORMAT))) => {}
+            Some((item, Some(newer))) if newer > FORMAT => {
+                // What else is in it is not ours to judge.
+                self.wrong(
+                    item.span().start,
+                    format!(
+                        "is of format {newer}, and this cudaguard ({}) reads {FORMAT}: update cudaguard",
+                        env!("CARGO_PKG_VERSION")
+                    ),
+                );
+                return lock;
+            }
+            Some((item, Some(older))) => {
+                self.wrong(
+                    item.span().start,
+                    format!(
+                        "is of format {older}, which is no longer read; remove the file and run `cargo cudaguard lock`"
+                    ),
+                );
+                return lock;
+            }
+            Some((item, None)) => self.expected("version", item, &format!("the number {FORMAT}")),
+        }
+        for (name, item) in table {
+            match &**name.get_ref() {
+                "version" => {}
+                "target" => {
+                    let Some(targets) = self.table("target", item) else { continue };
+                    for (triple, item) in targets {
+                        let key = format!("target.{}", triple.get_ref());
+                        let Some(table) = self.table(&key, item) else { continue };
+                        let pins = self.pins(&key, table);
+                        lock.targets.insert(triple.get_ref().to_string(), pins);
+                    }
+                }
+                other => self.wrong(name.span().start, format!("`{other}`: no such key; expected version, target")),
+            }
+        }
+        lock
+    }
+
+    fn table<'v>(&mut self, key: &str, item: &'v Item<'v>) -> Option<&'v DeTable<'v>> {
+        let table = item.get_ref().as_table();
+        if table.is_none() {
+            self.expected(key, item, "a table");
+        }
+        table
+    }
+
+    fn pins(&mut self, prefix: &str, table: &DeTable<'_>) -> Pins {
+        let mut pins = Pins::default();
+        for (name, item) in table {
+            let key = format!("{prefix}.{}", name.get_ref());
+            match &**name.get_ref() {
+                "toolkit" => pins.toolkit = self.version(&key, item),
+                "cudnn" => pins.cudnn = self.version(&key, item),
+                "host-compiler" => match item.get_ref().as_str() {
+                    Some(text) if !text.trim().is_empty() => pins.host_compiler = Some(text.to_owned()),
+                    _ => self.expected(&key, item, "a compiler and its release such as \"gcc 12.2.0\""),
+                },
+                "archs" => pins.archs = self.archs(&key, item),
+                "packages" => {
+                    let Some(packages) = self.table(&key, item) else { continue };
+                    for (name, item) in packages {
+                        let key = format!("{key}.{}", name.get_ref());
+                        let archs = self.archs(&key, item);
+                        pins.packages.insert(name.get_ref().to_string(), archs);
+                    }
+                }
+                _ => self.wrong(
+                    name.span().start,
+                    format!("`{key}`: no such key; expected one of archs, cudnn, host-compiler, packages, toolkit"),
+                ),
+            }
+        }
+        pins
+    }
+
+    fn version(&mut self, key: &str, item: &Item<'_>) -> Option<String> {
+        let text = item.get_ref().as_str().filter(|text| text.parse::<Version>().is_ok());
+        if text.is_none() {
+            self.expected(key, item, "a version as a string such as \"13.0.88\"");
+        }
+        text.map(str::to_owned)
+    }
+
+    fn archs(&mut self, key: &str, item: &Item<'_>) -> Vec<String> {
+        let Some(items) = item.get_ref().as_array() else {
+            self.expected(key, item, "an array of strings such as \"sm_90a\"");
+            return Vec::new();
+        };
+        let mut targets = Vec::new();
+        for item in items {
+            match item.get_ref().as_str().and_then(|text| text.parse::<Target>().ok()) {
+                Some(target) => targets.push(target),
+                None => self.expected(key, item, "architectures such as \"sm_90a\" or \"compute_90\""),
+            }
+        }
+        names(&targets)
+    }
+}
+
+fn whole(number: &toml::de::DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+/// What a build script says by itself, and so is kept with the source: no lock speaks of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BySource {
+    /// The archs.
+    pub archs: bool,
+    /// cuDNN's headers.
+    pub cudnn: bool,
+}
+
+/// Where this toolchain is another than the locked one. `path` is the lock's, for messages.
+///
+/// A drift is an error, and a warning where one side cannot be told.
+pub fn judge(
+    lock: &Lock,
+    path: &Path,
+    package: &str,
+    policy: &Policy,
+    toolchain: &Toolchain,
+    by_source: BySource,
+) -> Vec<Finding> {
+    let file = path.display();
+    let target = &toolchain.target;
+    let Some(pins) = lock.targets.get(target) else {
+        return vec![Finding::new(
+            Code::LockLacksTarget,
+            FILE,
+            format!("{FILE} says nothing about {target}.\nlock: {file}"),
+            format!("`cargo cudaguard lock --target {target}` adds it; commit the file"),
+        )];
+    };
+    let now = Pins::of(policy, toolchain);
+    let mut findings = Vec::new();
+    let mut drift = |what: &str, was: String, is: String, by: String, severity: Severity| {
+        let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
+        let message = format!(
+            "{what} is another than the one locked: {was} → {is}.\nlocked:    {was} ({file}, {target})\nin use:    {is}{by}"
+        );
+        let hint = format!(
+            "put back what was locked, or accept the new one: `cargo cudaguard lock{}`, and commit {FILE}",
+            if target == HOST { String::new() } else { format!(" --target {target}") }
+        );
+        findings.push(Finding::new(Code::LockDrift, what, message, hint).weighing(severity));
+    };
+    let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
+    if !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
+        let by = toolchain.toolkit().map(|fact| fact.source).unwrap_or_default();
+        if now.toolkit.is_none() && (toolchain.compiler.is_some() || toolchain.headers.is_some()) {
+            drift("the toolkit", text(&pins.toolkit), "not known".to_owned(), by, Severity::Warning);
+        } else {
+            drift("the toolkit", text(&pins.toolkit), text(&now.toolkit), by, Severity::Error);
+        }
+    }
+    // One that was locked is compared with whatever stands there now; one that was not must be meant to count.
+    let is =
+        if pins.cudnn.is_some() { toolchain.cudnn_version().map(|version| version.to_string()) } else { now.cudnn };
+    if pins.cudnn != is && !by_source.cudnn && policy.cudnn_linkage != Some(Linkage::None) {
+        let headers = toolchain.cudnn_headers_used();
+        let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
+        drift("cuDNN", text(&pins.cudnn), text(&is), by, Severity::Error);
+    }
+    // Where there is no toolkit now, that has been said; and a compiler that does not tell its release is no other one.
+    if now.toolkit.is_some() && now.host_compiler != pins.host_compiler && pins.host_compiler.is_some() {
+        let host = toolchain.host.as_ref();
+        let by = host.map(|host| format!("{}, by {}", host.path.display(), host.source)).unwrap_or_default();
+        let (is, severity) = match &now.host_compiler {
+            Some(is) => (is.clone(), Severity::Error),
+            None => ("not known".to_owned(), Severity::Warning),
+        };
+        drift("the host compiler", text(&pins.host_compiler), is, by, severity);
+    }
+    let locked = pins.archs_of(package);
+    if locked != now.archs && !by_source.archs {
+        let words = |archs: &[String]| if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
+        let by: Vec<&str> = toolchain.archs.declared.iter().map(|one| one.source.as_str()).collect();
+        drift("the list of declared archs", words(locked), words(&now.archs), by.join(", "), Severity::Error);
+    }
+    findings
+}
+
+/// Whether two releases are one, as far as both tell: `13.0` is any 13.0.
+fn same_release(one: Option<&str>, other: Option<&str>) -> bool {
+    match (one.map(str::parse::<Version>), other.map(str::parse::<Version>)) {
+        (Some(Ok(one)), Some(Ok(other))) => {
+            (one.major, one.minor) == (other.major, other.minor)
+                && (one.patch == other.patch || one.patch == 0 || other.patch == 0)
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+/// Whether this build is about cuDNN at all, by the policy or by a variable. One that merely stands on the machine is not
+/// locked: a machine without it builds the same.
+fn means_cudnn(policy: &Policy, toolchain: &Toolchain) -> bool {
+    let by_policy = match policy.cudnn_linkage {
+        Some(Linkage::None) => return false,
+        Some(Linkage::Unknown) | None => policy.cudnn.is_some(),
+        Some(_) => true,
+    };
+    let chosen = [&toolchain.cudnn_headers, &toolchain.cudnn_library];
+    by_policy || chosen.into_iter().flatten().any(|choice| choice.reason.ends_with(" names it"))
+}
+
+/// Weighs drift where cargo was told `--locked`: whatever was worth a warning is an error, unless it is allowed. To be
+/// called after [`Policy::apply`].
+pub fn insist(findings: &mut [Finding], policy: &Policy) {
+    for finding in findings {
+        let ours = matches!(finding.code, Code::LockDrift | Code::LockLacksTarget);
+        if ours && finding.severity == Severity::Warning && !policy.allow.contains_key(&finding.code) {
+            finding.severity = Severity::Error;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::toolchain::{Choice, Family, HostCompiler, Nvcc, Toolkit};
+
+    fn read(text: &str) -> Result<Lock, String> {
+        Lock::parse(Path::new("cudaguard.lock"), text.as_bytes())
+    }
+
+    const WHOLE: &str = "\
+# What this workspace is built with. `cargo cudaguard lock` writes it; commit it.
+version = 1
+
+[target.aarch64-unknown-linux-gnu]
+toolkit = \"12.4.131\"
+
+[target.x86_64-unknown-linux-gnu]
+archs = [\"sm_80\", \"compute_90\"]
+cudnn = \"9.15.1\"
+host-compiler = \"gcc 12.2.0\"
+toolkit = \"13.0.88\"
+
+[target.x86_64-unknown-linux-gnu.packages]
+engine = [\"sm_90a\"]
+plain = []
+";
+
+    #[test]
+    fn what_is_written_is_what_was_read() {
+        let lock = read(WHOLE).unwrap();
+        assert_eq!(lock.text(), WHOLE);
+        assert_eq!(lock.targets[HOST].archs_of("engine"), ["sm_90a"]);
+        assert_eq!(lock.targets[HOST].archs_of("plain"), [""; 0]);
+        assert_eq!(lock.targets[HOST].archs_of("other"), ["sm_80", "compute_90"]);
+        let mut odd = Lock::default();
+        let _ = odd.targets.insert("thumbv8m.main".into(), Pins::default());
+        assert_eq!(read(&odd.text()).unwrap(), odd);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_file_and_line() {
+        for (text, said) in [
+            ("", "cudaguard.lock:1: has no `version`; a lock of this cudaguard begins with `version = 1`"),
+            ("version = \"1\"\n", "cudaguard.lock:1: `version`: expected the number 1, found \"1\""),
+            (
+                "# x\nversion = 0\n[what]\n",
+                "cudaguard.lock:2: is of format 0, which is no longer read; remove the file and run `cargo cudaguard lock`",
+            ),
+            (
+                "version = 1\n\n[target.t]\n<<<<<<< HEAD\ntoolkit = \"13.0\"\n=======\n",
+                "cudaguard.lock:4: holds the marks of a merge conflict; keep one side of each, or take the file of one \
+                 branch and run `cargo cudaguard lock`",
+            ),
+            (
+                "version = 1\n[target.t]\ntoolkit = 13.0\n",
+                "cudaguard.lock:3: `target.t.toolkit`: expected a version as a string such as \"13.0.88\", found a float",
+            ),
+            (
+                "version = 1\n[target.t]\ncuda = \"13.0\"\n",
+                "cudaguard.lock:3: `target.t.cuda`: no such key; expected one of archs, cudnn, host-compiler, packages, \
+                 toolkit",
+            ),
+            (
+                "version = 1\n[target.t]\narchs = [\n  \"sm_80\",\n  \"sm80x\",\n]\n",
+                "cudaguard.lock:5: `target.t.archs`: expected architectures such as \"sm_90a\" or \"compute_90\", found \
+                 \"sm80x\"",
+            ),
+            ("version = 1\ntarget = 3\n", "cudaguard.lock:2: `target`: expected a table, found an integer"),
+            ("version = 1\nx = 3\n", "cudaguard.lock:2: `x`: no such key; expected version, target"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), said, "{text}");
+        }
+        let newer = read("version = 2\n[[news]]\n").unwrap_err();
+        assert!(newer.starts_with("cudaguard.lock:1: is of format 2, ") && newer.ends_with(": update cudaguard"));
+        let broken = read("version = 1\n[target\n").unwrap_err();
+        assert!(broken.starts_with("cudaguard.lock:2: is not TOML: "), "{broken}");
+        let bytes = Lock::parse(Path::new("l"), b"version = 1\n\xff").unwrap_err();
+        assert_eq!(bytes, "l:2: is not UTF-8 text");
+    }
+
+    fn toolchain(nvcc: Version) -> Toolchain {
+        let compiler = Nvcc { path: "/cuda/bin/nvcc".into(), version: Some(nvcc), ..Nvcc::default() };
+        let mut toolchain = Toolchain::default();
+        HOST.clone_into(&mut toolchain.target);
+        toolchain.toolkits = vec![Toolkit { root: "/cuda".into(), nvcc: Some(compiler), ..Toolkit::default() }];
+        toolchain.compiler = Some(Choice { index: 0, reason: "first nvcc in PATH".into() });
+        toolchain.host = Some(HostCompiler {
+            path: "/usr/bin/g++".into(),
+            source: "PATH".into(),
+            family: Family::Gcc,
+            version: Some(Version::new(12, 2, 0)),
+        });
+        toolchain
+    }
+
+    fn judged(lock: &Lock, toolchain: &Toolchain) -> Vec<Finding> {
+        judge(lock, Path::new("cudaguard.lock"), "p", &Policy::default(), toolchain, BySource::default())
+    }
+
+    #[test]
+    fn a_toolchain_does_not_drift_from_itself() {
+        let toolchain = toolchain(Version::new(13, 0, 88));
+        let pins = Pins::of(&Policy::default(), &toolchain);
+        let lock = Lock { targets: [(HOST.to_owned(), pins)].into() };
+        assert_eq!(judged(&lock, &toolchain), []);
+        assert_eq!(judged(&read(&lock.text()).unwrap(), &toolchain), []);
+    }
+
+    #[test]
+    fn drift_says_from_what_to_what_by_what() {
+        let mut lock = Lock::default();
+        let pins = Pins::of(&Policy::default(), &toolchain(Version::new(12, 4, 131)));
+        let _ = lock.targets.insert(HOST.to_owned(), pins);
+        let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
+        assert_eq!(
+            found.iter().map(Finding::render).collect::<Vec<_>>(),
+            ["error[CG107]: the toolkit is another than the one locked: 12.4.131 → 13.0.88.\n  \
+              locked:    12.4.131 (cudaguard.lock, x86_64-unknown-linux-gnu)\n  \
+              in use:    13.0.88 (/cuda/bin/nvcc --version)\n  \
+              hint: put back what was locked, or accept the new one: `cargo cudaguard lock`, and commit cudaguard.lock"]
+        );
+        // Only cuda.h told, on one side: no difference can be seen.
+        lock.targets.get_mut(HOST).unwrap().toolkit = Some("13.0".to_owned());
+        assert_eq!(judged(&lock, &toolchain(Version::new(13, 0, 88))), []);
+        lock.targets.get_mut(HOST).unwrap().host_compiler = Some("gcc 11.4.0".to_owned());
+        lock.targets.get_mut(HOST).unwrap().archs = vec!["sm_80".to_owned()];
+        let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
+        let subjects: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
+        assert_eq!(subjects, ["the host compiler", "the list of declared archs"]);
+        let by_source = BySource { archs: true, cudnn: true };
+        let path = Path::new("l");
+        let rest = judge(&lock, path, "p", &Policy::default(), &toolchain(Version::new(13, 0, 88)), by_source);
+        assert_eq!(rest.len(), 1, "archs that the build script names are kept with it: {rest:?}");
+    }
+
+    #[test]
+    fn another_target_is_a_warning_and_locked_insists() {
+        let lock = Lock::default();
+        let mut found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
+        assert_eq!((found[0].code, found[0].severity), (Code::LockLacksTarget, Severity::Warning));
+        let allowing = Policy { allow: [(Code::LockLacksTarget, "x".to_owned())].into(), ..Policy::default() };
+        insist(&mut found, &allowing);
+        assert_eq!(found[0].severity, Severity::Warning);
+        insist(&mut found, &Policy::default());
+        assert_eq!(found[0].severity, Severity::Error);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused_with_a_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Err(error) = Lock::parse(Path::new("l"), &bytes) {
+                prop_assert!(error.lines().all(|line| line.starts_with("l:")), "{error}");
+            }
+        }
+
+        #[test]
+        fn any_keys_and_values(
+            section in "(target|target\\.t|target\\.t\\.packages|[a-z]{1,6})",
+            key in "(toolkit|cudnn|host-compiler|archs|packages|version|[a-z]{1,6})",
+            value in "(\"\\PC{0,8}\"|[0-9]{1,25}|\\[\\]|\\[\"\\PC{0,6}\", 3\\]|true|\\{\\}|1979-05-27|\"9\\.[0-9]\"|\\[\"sm_9[0-9]a?\"\\])",
+        ) {
+            match read(&format!("version = 1\n[{section}]\n{key} = {value}\n")) {
+                Ok(lock) => prop_assert_eq!(read(&lock.text()), Ok(lock)),
+                Err(error) => prop_assert!(error.lines().all(|line| line.starts_with("cudaguard.lock:")), "{}", error),
+            }
+        }
+    }
+}

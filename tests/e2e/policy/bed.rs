@@ -1,0 +1,100 @@
+//! Toolkits that compile nothing, and calls that see just one of them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use cudaguard_tests::{Call, Project, Scratch, command, scratch};
+
+/// Variables that would lead to another toolkit than the one of a trial, or into another form of output.
+const OTHERS: &[&str] = &[
+    "NVCC",
+    "CUDACXX",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_ROOT",
+    "CUDA_TOOLKIT_ROOT_DIR",
+    "CUDAToolkit_ROOT",
+    "CUDNN_PATH",
+    "CUDAARCHS",
+    "CUDAGUARD_LOCKED",
+    "GITHUB_ACTIONS",
+];
+
+/// A toolkit of this release: an nvcc that says so, and a `cuda.h`. A stand-in.
+pub(crate) fn toolkit(beside: &Path, release: &str) {
+    let (major, minor) = release.split_once('.').expect("two numbers");
+    let root = beside.join(format!("cuda-{release}"));
+    let script = format!(
+        "#!/bin/sh\ncat <<END\nnvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\n\
+         Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\
+         Build cuda_{major}.{minor}.r{major}.{minor}/compiler.34097967_0\nEND\n"
+    );
+    let program = root.join("bin/nvcc");
+    scratch::write(&program, script);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    let header = format!("#define CUDA_VERSION {major}0{minor}0\n");
+    scratch::write(&root.join("include/cuda.h"), header);
+}
+
+/// The call, with the toolkit of this release before everything else.
+pub(crate) fn with(call: Call, beside: &Path, release: &str) -> Call {
+    let path = std::env::var("PATH").expect("a PATH");
+    let nvcc = beside.join(format!("cuda-{release}/bin"));
+    let call = call.env("PATH", format!("{}:{path}", nvcc.display()));
+    OTHERS.iter().fold(call, Call::env_remove)
+}
+
+/// A tree that is looked at and never built.
+pub(crate) struct Tree {
+    scratch: Scratch,
+}
+
+impl Tree {
+    pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let scratch = Scratch::new(name);
+        for release in ["12.4", "13.0"] {
+            toolkit(scratch.path(), release);
+        }
+        for (file, text) in files {
+            scratch::write(&scratch.join("tree").join(file), text);
+        }
+        Self { scratch }
+    }
+
+    /// One package, `app 0.1.0`.
+    pub(crate) fn package(name: &str) -> Self {
+        let manifest = cudaguard_tests::project::package("app");
+        Self::new(name, &[("Cargo.toml", &manifest), ("src/main.rs", "fn main() {}\n")])
+    }
+
+    pub(crate) fn beside(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        scratch::write(&self.scratch.join("tree").join(file), text);
+    }
+
+    pub(crate) fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.scratch.join("tree").join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
+    /// `cargo cudaguard` with the toolkit of this release.
+    pub(crate) fn call(&self, release: &str, arguments: &[&str]) -> Call {
+        let call = command::call(arguments).dir(self.scratch.join("tree")).env("CARGO_NET_OFFLINE", "true");
+        let call = match std::env::var_os("CARGO") {
+            Some(cargo) => call.env("CARGO", cargo),
+            None => call,
+        };
+        with(call, self.beside(), release)
+    }
+}
+
+/// Toolkits beside a project.
+pub(crate) fn equipped(project: Project) -> Project {
+    for release in ["12.4", "13.0"] {
+        toolkit(project.beside(), release);
+    }
+    project
+}

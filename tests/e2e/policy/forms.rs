@@ -1,0 +1,77 @@
+//! Findings for machines.
+
+use cudaguard_tests::trials;
+use serde_json::Value;
+
+use crate::bed::Tree;
+
+/// A policy that asks for another toolkit, and allows what is not there.
+fn tree(name: &str) -> Tree {
+    let tree = Tree::package(name);
+    tree.write("cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n");
+    tree
+}
+
+fn of_check() {
+    let tree = tree("forms");
+    let check = |form: &str| tree.call("12.4", &["check", "--release", "--format", form]).run().expect(1);
+    let text = check("text");
+    assert!(text.stderr.contains("error[CG103]: ") && text.stdout.contains("CUDA 12.4.131"), "{text}");
+    let json: Value = serde_json::from_str(&check("json").stdout).expect("JSON");
+    assert_eq!(json["findings"][0]["code"], "CG103");
+    let github = check("github").stdout;
+    let title = "::error title=CG103%3A the toolkit is not one that the policy allows::";
+    assert!(github.starts_with(title) && github.lines().count() == 1 && github.contains("%0A"), "{github}");
+
+    // What the specification requires; its schema is not at hand.
+    let sarif: Value = serde_json::from_str(&check("sarif").stdout).expect("JSON");
+    assert_eq!(sarif["version"], "2.1.0");
+    let run = &sarif["runs"][0];
+    assert_eq!(run["tool"]["driver"]["name"], "cudaguard");
+    let result = &run["results"][0];
+    assert_eq!(result["ruleId"], "CG103");
+    assert_eq!(result["level"], "error");
+    let rule = &run["tool"]["driver"]["rules"][usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+    assert_eq!(rule["id"], result["ruleId"]);
+    for text in [&rule["shortDescription"], &rule["fullDescription"], &rule["help"], &result["message"]] {
+        assert!(text["text"].as_str().is_some_and(|text| !text.is_empty()), "{sarif}");
+    }
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "Cargo.toml");
+    assert_eq!(place["region"]["startLine"], 1);
+    assert!(result.get("suppressions").is_none());
+
+    tree.write("cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n[allow]\nCG103 = \"old builder\"\n");
+    let allowed = tree.call("12.4", &["check", "--release", "--format", "sarif"]).run().success().stdout;
+    let allowed: Value = serde_json::from_str(&allowed).expect("JSON");
+    assert_eq!(allowed["runs"][0]["results"][0]["level"], "note");
+    assert_eq!(allowed["runs"][0]["results"][0]["suppressions"][0]["justification"], "old builder");
+
+    let wrong = tree.call("12.4", &["check", "--format", "xml"]).run().expect(2);
+    assert!(wrong.stderr.contains("sarif"), "{wrong}");
+}
+
+fn annotations_in_a_workflow() {
+    let tree = tree("annotations");
+    for arguments in [&["check", "--release"][..], &["check", "--release", "--json"], &["build", "--release"]] {
+        let said = tree.call("12.4", arguments).env("GITHUB_ACTIONS", "true").run().expect(1);
+        let ours: Vec<&str> = said.stderr.lines().filter(|line| line.starts_with("::")).collect();
+        assert_eq!(ours.len(), 1, "{said}");
+        assert!(ours[0].starts_with("::error title=CG103%3A "), "{said}");
+        assert!(!said.stdout.contains("::error"), "stdout is the report's: {said}");
+    }
+    let fine = tree.call("13.0", &["check", "--release"]).env("GITHUB_ACTIONS", "true").run().success();
+    assert!(!fine.stderr.contains("::"), "{fine}");
+}
+
+fn stale_allows_are_told() {
+    let tree = Tree::package("stale");
+    tree.write("cudaguard.toml", "[allow]\nCG101 = \"old headers\"\n");
+    let said = tree.call("12.4", &["check", "--release"]).run().success().clean_stderr();
+    assert!(said.starts_with("info[CG109]: CG101 is allowed, and nothing of the kind was found."), "{said}");
+    assert!(said.contains("old headers") && said.contains("cudaguard.toml"), "{said}");
+}
+
+pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
+    trials![of_check, annotations_in_a_workflow, stale_allows_are_told]
+}

@@ -1,0 +1,103 @@
+//! `init` in several kinds of project, each of which then builds.
+
+use std::fs;
+
+use cudaguard_tests::{Project, project, trials};
+
+use crate::bed::{equipped, with};
+
+/// A project whose registry has the `cudaguard` of this repository.
+fn settled(name: &str) -> Project {
+    let seed = Project::guarded(name);
+    let manifest = fs::read_to_string(seed.path().join("Cargo.toml")).expect("it was written");
+    let (_, path) = manifest.split_once("path = '").expect("a dependency by path");
+    let (path, _) = path.split_once('\'').expect("it ends");
+    let patch = format!("[patch.crates-io]\ncudaguard = {{ path = '{path}' }}\n");
+    fs::remove_file(seed.path().join("build.rs")).expect("it was written");
+    equipped(seed.file(".cargo/config.toml", patch).file("Cargo.toml", project::package(name)))
+}
+
+const MAIN: &str = "fn main() {}\n";
+const MADE: [&str; 4] = ["Cargo.toml", "build.rs", "cudaguard.toml", ".github/workflows/cudaguard.yml"];
+
+fn read(project: &Project, file: &str) -> String {
+    fs::read_to_string(project.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// `init` twice, the second time without a change; then a build. Answers what the first said.
+fn init(project: &Project, files: &[&str]) -> String {
+    let call = |arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), "12.4");
+    let said = call(&["init"]).run().success().stdout;
+    let made: Vec<String> = files.iter().map(|file| read(project, file)).collect();
+    let again = call(&["init"]).run().success().stdout;
+    assert!(!again.contains("wrote ") && !again.contains("added "), "{again}");
+    assert_eq!(files.iter().map(|file| read(project, file)).collect::<Vec<_>>(), made, "nothing changes");
+    let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
+    said
+}
+
+fn init_of_a_program() {
+    let project = settled("init-bin").file("src/main.rs", MAIN);
+    let said = init(&project, &MADE);
+    assert_eq!(said.lines().filter(|line| line.starts_with("wrote ")).count(), 3, "{said}");
+    assert_eq!(read(&project, "build.rs"), "fn main() {\n    cudaguard::embed!();\n}\n");
+    assert!(read(&project, "Cargo.toml").ends_with("\n[build-dependencies]\ncudaguard = \"0.1\"\n"));
+    assert!(read(&project, "cudaguard.toml").contains("\n[toolkit]\nrequire = \">=12.4, <13\"\n"));
+    let notes = cudaguard::binary::Binary::read(&project.built("debug/init-bin")).expect("it was built");
+    assert_eq!(notes.manifests().count(), 1, "and is guarded");
+}
+
+fn init_of_a_library_with_a_program() {
+    let project = settled("init-both").file("src/main.rs", MAIN).file("src/lib.rs", "pub fn one() {}\n");
+    let _ = init(&project, &MADE);
+}
+
+fn init_of_a_member() {
+    let member = "[package]\nname = \"member\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    let project = settled("init-member")
+        .file("Cargo.toml", "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n")
+        .file("member/Cargo.toml", member)
+        .file("member/src/main.rs", MAIN);
+    let files = ["member/Cargo.toml", "member/build.rs", "cudaguard.toml", ".github/workflows/cudaguard.yml"];
+    let _ = init(&project, &files);
+    assert_eq!(read(&project, "Cargo.toml"), "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n");
+}
+
+fn init_beside_a_build_script() {
+    let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n";
+    let project = settled("init-script").file("src/main.rs", MAIN).file("build.rs", script);
+    let said = init(&project, &MADE);
+    assert!(said.contains("build.rs: is there and embeds nothing: run `cargo add --build --package "), "{said}");
+    assert!(said.contains(" add `cudaguard::embed!();` to its main\n"), "{said}");
+    assert!(!read(&project, "Cargo.toml").contains("cudaguard ="), "nothing is half done");
+    assert_eq!(read(&project, "build.rs"), script);
+}
+
+fn init_beside_a_policy() {
+    let policy = "[build]\ndev = \"warn\"\n";
+    let project = settled("init-policy").file("src/main.rs", MAIN).file("cudaguard.toml", policy);
+    let said = init(&project, &MADE);
+    assert!(said.contains("kept "), "{said}");
+    assert_eq!(read(&project, "cudaguard.toml"), policy);
+}
+
+fn init_without_cuda() {
+    let project = settled("init-plain").file("src/main.rs", MAIN);
+    let plain = |arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), "none");
+    let _ = plain(&["init"]).run().success();
+    // Whether the machine has a toolkit by itself is its own affair.
+    let policy = read(&project, "cudaguard.toml");
+    assert!(policy.contains("[toolkit]\n"), "{policy}");
+    let _ = with(project.cargo(["build", "--release"]), project.beside(), "none").run().success();
+}
+
+pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
+    trials![
+        init_of_a_program,
+        init_of_a_library_with_a_program,
+        init_of_a_member,
+        init_beside_a_build_script,
+        init_beside_a_policy,
+        init_without_cuda
+    ]
+}

@@ -1,0 +1,159 @@
+//! `cudaguard.lock`.
+
+use cudaguard_tests::{Project, snapshot, trials};
+
+use crate::bed::{Tree, equipped, with};
+
+const FILE: &str = "cudaguard.lock";
+
+fn is_written_kept_and_accepted_anew() {
+    let tree = Tree::package("lock-round");
+    tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n");
+    assert_eq!(tree.call("13.0", &["check", "--release", "--locked"]).run().success().clean_stderr(), "");
+
+    let said = tree.call("12.4", &["lock"]).run().success().stdout;
+    assert!(said.contains("  toolkit: 12.4.131 (") && said.contains("  archs: sm_80 compute_90\n"), "{said}");
+    let lock = tree.read(FILE);
+    assert!(lock.contains("\ntoolkit = \"12.4.131\"\n") && lock.contains("\nhost-compiler = \"gcc "), "{lock}");
+    assert!(lock.contains("\narchs = [\"sm_80\", \"compute_90\"]\n") && !lock.contains('/'), "{lock}");
+    let said = tree.call("12.4", &["lock"]).run().success().stdout;
+    assert!(said.ends_with("\ncudaguard.lock is up to date\n"), "{said}");
+    let _ = tree.call("12.4", &["lock", "--locked"]).run().success();
+    assert_eq!(tree.read(FILE), lock);
+    for arguments in [&["check"][..], &["check", "--release"], &["check", "--locked"]] {
+        assert_eq!(tree.call("12.4", arguments).run().success().clean_stderr(), "", "{arguments:?}");
+    }
+
+    // Another toolkit: an error in release and by --locked, a warning otherwise.
+    let refused = tree.call("13.0", &["check", "--release"]).run().expect(1).clean_stderr();
+    snapshot::check("policy/drift", &snapshot::paths(&refused, &[(tree.beside(), "SCENE")]));
+    for option in ["--locked", "--frozen"] {
+        assert_eq!(tree.call("13.0", &["check", option]).run().expect(1).clean_stderr(), refused, "{option}");
+    }
+    let warned = tree.call("13.0", &["check"]).run().success().clean_stderr();
+    assert_eq!(warned, refused.replace("error[", "warning["));
+
+    // Allowed with a reason, and back.
+    let policy = tree.read("cudaguard.toml");
+    tree.write("cudaguard.toml", &format!("{policy}[allow]\nCG107 = \"trying 13\"\n"));
+    let allowed = tree.call("13.0", &["check", "--release", "--locked"]).run().success().clean_stderr();
+    assert!(allowed.starts_with("info[CG107]: ") && allowed.contains("allowed: trying 13"), "{allowed}");
+    tree.write("cudaguard.toml", &policy);
+
+    let kept = tree.call("13.0", &["lock", "--locked"]).run().expect(1).stdout;
+    assert!(kept.contains("  toolkit: 12.4.131 → 13.0.131 ("), "{kept}");
+    assert_eq!(tree.read(FILE), lock, "--locked writes nothing");
+    let _ = tree.call("13.0", &["lock"]).run().success();
+    assert_eq!(tree.read(FILE), lock.replace("12.4.131", "13.0.131"));
+    assert_eq!(tree.call("13.0", &["check", "--release", "--locked"]).run().success().clean_stderr(), "");
+
+    // Archs by a variable that was not set when the lock was written.
+    let drifted = tree.call("13.0", &["check", "--release"]);
+    tree.write("cudaguard.toml", "");
+    let drifted = drifted.env("CUDAARCHS", "75").run().expect(1).clean_stderr();
+    assert!(drifted.contains("archs is another than the one locked: sm_80 compute_90 → "), "{drifted}");
+    assert!(drifted.contains("(CUDAARCHS)"), "by which source: {drifted}");
+}
+
+fn keeps_what_other_targets_are_locked_to() {
+    let tree = Tree::package("lock-targets");
+    let head = "# What this workspace is built with. `cargo cudaguard lock` writes it; commit it.\nversion = 1\n";
+    let other = "\n[target.riscv64gc-unknown-linux-gnu]\ntoolkit = \"11.8.89\"\n";
+    tree.write(FILE, &format!("{head}{other}"));
+    let lacking = tree.call("12.4", &["check", "--release"]).run().success().clean_stderr();
+    assert!(lacking.starts_with("warning[CG108]: "), "{lacking}");
+    let refused = tree.call("12.4", &["check", "--locked"]).run().expect(1).clean_stderr();
+    assert!(refused.starts_with("error[CG108]: "), "{refused}");
+    let _ = tree.call("12.4", &["lock"]).run().success();
+    let lock = tree.read(FILE);
+    assert!(lock.starts_with(head) && lock.contains(other) && lock.contains("\"12.4.131\""), "{lock}");
+    assert_eq!(tree.call("12.4", &["check", "--locked"]).run().success().clean_stderr(), "");
+}
+
+fn of_a_workspace_is_one() {
+    let member = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    let tree = Tree::new(
+        "lock-workspace",
+        &[
+            ("Cargo.toml", "[workspace]\nmembers = [\"a\", \"b\"]\nresolver = \"2\"\n"),
+            ("a/Cargo.toml", &member("a")),
+            ("a/src/main.rs", "fn main() {}\n"),
+            ("b/Cargo.toml", &member("b")),
+            ("b/src/main.rs", "fn main() {}\n"),
+            ("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n[package.b.gpu]\narchs = [\"sm_90a\"]\n"),
+        ],
+    );
+    let _ = tree.call("12.4", &["lock", "--manifest-path", "b/Cargo.toml"]).run().success();
+    let lock = tree.read(FILE);
+    assert!(lock.contains("\narchs = [\"sm_80\"]\n"), "{lock}");
+    assert!(lock.ends_with(".packages]\nb = [\"sm_90a\"]\n"), "{lock}");
+    let _ = tree.call("12.4", &["check", "--workspace", "--locked"]).run().success();
+    tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n");
+    let _ = tree.call("12.4", &["check", "-p", "a", "--locked"]).run().success();
+    let drifted = tree.call("12.4", &["check", "-p", "b", "--locked"]).run().expect(1).clean_stderr();
+    assert!(drifted.contains(": sm_90a → sm_80."), "{drifted}");
+}
+
+fn that_cannot_be_read_says_where() {
+    let tree = Tree::package("lock-bad");
+    for (text, line, words) in [
+        ("version = 1\n\n<<<<<<< HEAD\n", 3, "marks of a merge conflict"),
+        ("version = 7\n", 1, "is of format 7"),
+        ("version = 1\n[target.t]\ntoolkit = 13\n", 3, "expected a version"),
+        ("version = 1\n[target.t]\ntoolkti = \"13.0\"\n", 3, "no such key"),
+    ] {
+        tree.write(FILE, text);
+        for verb in [&["check"][..], &["build"], &["lock"]] {
+            let said = tree.call("12.4", verb).run().expect(2).clean_stderr();
+            assert!(said.contains(&format!("cudaguard.lock:{line}: ")) && said.contains(words), "{verb:?}: {said}");
+        }
+        assert_eq!(tree.read(FILE), text, "what cannot be read is not thrown away");
+    }
+}
+
+fn holds_for_guarded_builds() {
+    let project = equipped(Project::new("lock-wrapped").file("src/main.rs", "fn main() {}\n"));
+    let call = |release: &str, arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), release);
+    let _ = call("12.4", &["lock"]).run().success();
+    let refused = call("13.0", &["build", "--locked"]).run().expect(1);
+    assert!(refused.stderr.contains("error[CG107]: "), "{refused}");
+    assert!(!project.built("debug/lock-wrapped").exists(), "refused before anything was built");
+    let warned = call("13.0", &["build"]).run().success();
+    assert!(warned.stderr.contains("warning[CG107]: "), "{warned}");
+    let quiet = call("12.4", &["build", "--locked"]).run().success();
+    assert!(!quiet.stderr.contains("CG107"), "{quiet}");
+}
+
+fn holds_under_plain_cargo() {
+    let project = equipped(Project::guarded("lock-embedded").file("src/main.rs", "fn main() {}\n"));
+    let beside = project.beside().to_owned();
+    let cargo = |release: &str, arguments: &[&str]| with(project.cargo(arguments), &beside, release);
+    let compiles = |stderr: &str| stderr.lines().any(|line| line.trim_start().starts_with("Compiling "));
+    let _ = with(project.cudaguard(["lock"]), &beside, "12.4").run().success();
+
+    let failed = cargo("13.0", &["build", "--release"]).run().expect(101);
+    assert!(failed.stderr.contains("error[CG107]: ") && failed.stderr.contains("12.4.131 → 13.0.131"), "{failed}");
+    let warned = cargo("13.0", &["build"]).run().success();
+    assert!(warned.stderr.contains("warning[CG107]: "), "{warned}");
+    // --locked reaches the build script only by way of the command.
+    let failed = with(project.cudaguard(["build", "--locked"]), &beside, "13.0").run().expect(101);
+    assert!(failed.stderr.contains("error[CG107]: "), "{failed}");
+
+    // Accepted: what is guarded is built again, once.
+    let lock = std::fs::read_to_string(project.path().join(FILE)).expect("it was written");
+    let _ = cargo("13.0", &["build"]).run().success();
+    project.change(FILE, lock.replace("12.4.131", "13.0.131"));
+    let built = cargo("13.0", &["build"]).run().success();
+    assert!(compiles(&built.stderr) && !built.stderr.contains("CG107"), "{built}");
+}
+
+pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
+    trials![
+        is_written_kept_and_accepted_anew,
+        keeps_what_other_targets_are_locked_to,
+        of_a_workspace_is_one,
+        that_cannot_be_read_says_where,
+        holds_for_guarded_builds,
+        holds_under_plain_cargo
+    ]
+}
