@@ -31,7 +31,9 @@ mod host_compiler;
 mod library;
 mod nvcc;
 mod places;
+#[cfg(feature = "command")]
 mod report;
+mod words;
 
 use archs::NvccFlags;
 pub use archs::{Archs, Declared, Native};

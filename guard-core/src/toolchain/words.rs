@@ -1,0 +1,87 @@
+//! What was found, in words: the pieces that findings and reports share.
+
+use std::path::Path;
+
+use super::{Cudart, Cudnn, CudnnLibrary, Family, HostCompiler, Toolchain, Toolkit};
+
+impl Toolchain {
+    /// The release of the toolkit in use as it is known: `13.0.88`, and `13.0` where only `cuda.h` speaks.
+    pub fn release_text(&self) -> Option<String> {
+        let toolkit = self.compiling().filter(|toolkit| toolkit.version().is_some());
+        toolkit.or_else(|| self.including())?.release_text()
+    }
+}
+
+impl Cudart {
+    /// `13.0.96`, `13`, or `of an unknown release`.
+    pub fn version_text(&self) -> String {
+        match (&self.version, self.major) {
+            (Some(version), _) => version.value.to_string(),
+            (None, Some(major)) => major.to_string(),
+            (None, None) => "of an unknown release".to_owned(),
+        }
+    }
+}
+
+impl HostCompiler {
+    /// `gcc 12.2.0`, or the program's name.
+    pub fn in_words(&self) -> String {
+        match (self.family, self.version) {
+            (Family::Gcc | Family::Clang, Some(version)) => format!("{} {version}", self.family.name()),
+            _ => self.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        }
+    }
+}
+
+impl Toolkit {
+    /// Its release as it is known: `12.4.131`, or `12.4` where nothing tells the third number.
+    pub fn release_text(&self) -> Option<String> {
+        let version = self.version()?.value;
+        Some(match version.patch {
+            0 => format!("{}.{}", version.major, version.minor),
+            _ => version.to_string(),
+        })
+    }
+
+    /// `CUDA 12.4.131`, or what of a toolkit is there.
+    pub fn in_words(&self) -> String {
+        match (self.release_text(), &self.cudart) {
+            (Some(release), _) => format!("CUDA {release}"),
+            (None, Some(cudart)) => format!("libcudart {}", cudart.version_text()),
+            (None, None) => "CUDA of an unknown release".to_owned(),
+        }
+    }
+
+    /// `/usr/local/cuda-12.4 (CUDA_HOME, /usr/local/cuda)`.
+    pub fn place(&self) -> String {
+        format!("{} ({})", self.root.display(), self.found.join(", "))
+    }
+}
+
+impl CudnnLibrary {
+    /// `9.15.1`, with the CUDA major where it is known; or the major.
+    pub fn in_words(&self) -> String {
+        let version = self.version.as_ref().map_or(self.major.to_string(), |version| version.value.to_string());
+        match &self.cuda_major {
+            Some(cuda) => format!("{version} for CUDA {}", cuda.value),
+            None => version,
+        }
+    }
+}
+
+impl Cudnn {
+    /// `cuDNN 9.15.1`, by its headers or its library.
+    pub fn in_words(&self) -> String {
+        let headers = self.headers.as_ref().and_then(|headers| headers.version).map(|version| version.to_string());
+        let library = self.library.as_ref().map(CudnnLibrary::in_words);
+        format!("cuDNN {}", headers.or(library).unwrap_or_else(|| "of an unknown version".to_owned()))
+    }
+
+    /// The folder and what led there.
+    pub fn place(&self) -> String {
+        let headers = self.headers.as_ref().map(|headers| &headers.path);
+        let file = headers.or(self.library.as_ref().map(|library| &library.path));
+        let folder = file.and_then(|file| file.parent()).unwrap_or(Path::new(""));
+        format!("{} ({})", folder.display(), self.found.join(", "))
+    }
+}
