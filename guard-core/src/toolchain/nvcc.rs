@@ -172,17 +172,17 @@ mod tests {
     /// Written after the known form, with the builds that NVIDIA's release notes and package lists name: these nvccs
     /// are in no package that tests may fetch.
     #[test]
-    fn recorded_answers() {
+    fn composed_answers() {
         for release in [
             "10.2.89", "11.0.221", "11.1.105", "11.2.152", "11.3.109", "11.4.152", "11.5.119", "11.6.124", "11.7.99",
             "12.0.140", "12.1.105", "12.2.140", "12.3.107", "12.4.131", "12.5.82", "12.6.85", "12.8.93", "12.9.86",
         ] {
-            let text = recorded(release);
+            let text = composed(release);
             assert_eq!(parse_version(&text), Ok(release.parse().unwrap()), "{text}");
         }
     }
 
-    fn recorded(release: &str) -> String {
+    fn composed(release: &str) -> String {
         let short = release.rsplit_once('.').unwrap().0;
         format!(
             "nvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\nBuilt on \

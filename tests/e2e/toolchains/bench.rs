@@ -1,5 +1,5 @@
 //! A machine for one scene: a system root in a scratch folder, laid out from real parts and, where no real one may be
-//! fetched, from recorded answers.
+//! fetched, from composed answers.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -144,16 +144,16 @@ impl Bench {
         self.program(path, &format!("exec '{}' \"$@\"", self.at(nvcc).display()));
     }
 
-    /// A toolkit by its recorded answer: an nvcc that says what the real one of this build says, `cuda.h` with its
+    /// A toolkit by its composed answer: an nvcc that says what the real one of this build says, `cuda.h` with its
     /// `CUDA_VERSION`, and a libcudart by name. These releases are in no package that tests may fetch.
-    pub(crate) fn recorded(&self, root: &str, build: &str) {
-        self.recorded_nvcc(root, build);
-        self.recorded_headers(&format!("{root}/include"), build);
-        self.recorded_cudart(&format!("{root}/lib64"), build);
+    pub(crate) fn composed(&self, root: &str, build: &str) {
+        self.composed_nvcc(root, build);
+        self.composed_headers(&format!("{root}/include"), build);
+        self.composed_cudart(&format!("{root}/lib64"), build);
     }
 
     /// The nvcc alone.
-    pub(crate) fn recorded_nvcc(&self, root: &str, build: &str) {
+    pub(crate) fn composed_nvcc(&self, root: &str, build: &str) {
         let short = build.rsplit_once('.').unwrap().0;
         let top = self.at(root);
         self.program(
@@ -169,14 +169,14 @@ impl Bench {
     }
 
     /// `cuda.h` alone.
-    pub(crate) fn recorded_headers(&self, include: &str, build: &str) {
+    pub(crate) fn composed_headers(&self, include: &str, build: &str) {
         let mut numbers = build.split('.').map(|number| number.parse::<u32>().unwrap());
         let number = numbers.next().unwrap() * 1000 + numbers.next().unwrap() * 10;
         self.file(&format!("{include}/cuda.h"), format!("#ifndef __cuda_cuda_h__\n#define CUDA_VERSION {number}\n"));
     }
 
     /// libcudart alone: only its name is ever read.
-    pub(crate) fn recorded_cudart(&self, lib: &str, build: &str) {
+    pub(crate) fn composed_cudart(&self, lib: &str, build: &str) {
         let mut numbers = build.split('.');
         let (major, minor) = (numbers.next().unwrap(), numbers.next().unwrap());
         let soname = match major {
