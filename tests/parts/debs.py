@@ -35,7 +35,10 @@ def fetch(packages, suite, or_newer, downloads):
     """
     if not shutil.which("apt-get"):
         raise Unreachable("%s: this machine has no apt-get" % packages[0])
-    address = next((address for address, name in mirrors() if name == suite), None)
+    known = mirrors()
+    # A mirror of one release has the others too; the archive of security updates is another.
+    known.sort(key=lambda mirror: mirror[1] != suite)
+    address = next((address for address, name in known if name == suite or "-" not in name + suite), None)
     if address is None:
         raise Unreachable("%s: apt on this machine knows no mirror of Debian %s" % (packages[0], suite))
     for folder in ("lists/partial", "cache/archives/partial"):

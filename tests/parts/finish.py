@@ -84,6 +84,17 @@ FROM_SOURCE = {
 }
 
 
+def rust_oldest(root, version):
+    """A rustc of another Debian release than this machine's: started by its own loader, with its own C library."""
+    rustc = os.path.join(root, "bin/rustc")
+    os.makedirs(os.path.dirname(rustc))
+    with open(rustc, "w") as file:
+        file.write('#!/bin/sh\nroot=${0%/*}/..\n'
+                   'exec "$root/lib/ld-linux-x86-64.so.2" --library-path "$root/lib" "$root/libexec/rustc" '
+                   '--sysroot "$root" "$@"\n')
+    os.chmod(rustc, 0o755)
+
+
 def rust_cross(root, version):
     """A rustc that finds its own libraries, and from source the standard library of those targets that Debian has none
     for. It is compiled with whatever cargo there is; nothing of it is ever measured, so it is not optimized."""

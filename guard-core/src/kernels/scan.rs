@@ -106,10 +106,12 @@ fn pass(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
     pass_blocks(data, range, marks)
 }
 
-/// [`pass_blocks`] in vectors of twice the width.
+/// [`pass_blocks`] in vectors of twice the width; for processors with AVX2 only. (Rust before 1.86 wants the word `unsafe`
+/// here.)
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn pass_wide(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
+#[allow(unsafe_code)]
+unsafe fn pass_wide(data: &[u8], range: Range<usize>, marks: Marks) -> usize {
     pass_blocks(data, range, marks)
 }
 
