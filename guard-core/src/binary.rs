@@ -14,6 +14,10 @@ use crate::note;
 /// The owner of cudaguard's notes, and their type (MANIFEST.md).
 const OWNER: &str = "cudaguard";
 const NOTE_TYPE: u32 = 1;
+/// Far more than any file has. Notes that lie in each other, as no linker writes them, must not fill the memory; one that
+/// is longer than it may be is damaged, and is called so with its end cut off as well.
+const MOST_NOTES: usize = 4096;
+const LONGEST_NOTE: usize = 2 * note::SIZE;
 /// Position-independent executable: an entry of `DT_FLAGS_1`.
 const DF_1_PIE: u64 = 0x0800_0000;
 const SHF_ALLOC: u64 = 2;
@@ -58,6 +62,16 @@ impl Contents {
         let mut data = Vec::new();
         file.read_to_end(&mut data).map_err(|error| fail(&error))?;
         Ok(Self(Held::Read(data)))
+    }
+}
+
+impl Contents {
+    /// The mapping that all of the bytes are, where they are one.
+    pub(crate) fn mapping(&self) -> Option<&memmap2::Mmap> {
+        match &self.0 {
+            Held::Mapped(map) => Some(map),
+            Held::Read(_) => None,
+        }
     }
 }
 
@@ -275,10 +289,11 @@ fn is_program(elf: &Elf<'_>) -> bool {
 fn found(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<Found> {
     elf.notes()
         .filter(|note| note.owner == OWNER && note.kind == NOTE_TYPE)
+        .take(MOST_NOTES)
         .map(|note| Found {
             offset: base + note.offset,
             member: member.map(str::to_owned),
-            descriptor: note.desc.to_owned(),
+            descriptor: note.desc[..note.desc.len().min(LONGEST_NOTE)].to_owned(),
         })
         .collect()
 }

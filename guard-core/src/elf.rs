@@ -439,6 +439,12 @@ impl<'data> Elf<'data> {
         None
     }
 
+    /// How many headers its tables have, of segments and sections: what a look at all of it costs.
+    #[cfg(feature = "command")]
+    pub(crate) fn headers(&self) -> u64 {
+        self.segments.count.saturating_add(self.sections.count)
+    }
+
     fn section_header(&self, entry: &[u8]) -> Option<Section<'data>> {
         let word = |at: usize| word_at(entry, at, self.class64);
         let (addr, offset, size, link, align, entsize) =

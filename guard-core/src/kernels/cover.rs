@@ -1,6 +1,7 @@
 //! Which GPUs the code of a file serves, by what, and what driver that needs. Pure: counts what the reader found.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{Compression, Container, Kernels, Kind, Role};
 use crate::arch::{Serves, Target};
@@ -87,7 +88,7 @@ enum Code {
 struct Unit {
     codes: Vec<Code>,
     /// Relocatable code that a device linker has seen: the PTX of all of these together serves newer GPUs.
-    inputs: Vec<Vec<Code>>,
+    inputs: Arc<[Vec<Code>]>,
     /// Several device links in one file: which inputs are whose, no file says.
     shared: bool,
 }
@@ -141,6 +142,7 @@ impl Units {
             all().filter(with(Role::Input)).map(|(_, container)| codes(container)).collect();
         inputs.sort_unstable();
         inputs.dedup();
+        let inputs: Arc<[Vec<Code>]> = inputs.into();
         let linked: Vec<usize> = all().filter(with(Role::Linked)).map(|(at, _)| at).collect();
         for at in &linked {
             let unit =

@@ -16,16 +16,21 @@ pub(super) struct Cubin {
     pub(super) kernels: u64,
 }
 
-/// Reads the cubin that begins `data`, which may go on behind it. `None` where it is none, or is cut off.
-pub(super) fn read(data: &[u8]) -> Option<Cubin> {
+/// Reads the cubin that begins `data`, which may go on behind it. Where it is none, or is cut off: the headers that were
+/// looked at to learn that.
+pub(super) fn read(data: &[u8]) -> Result<Cubin, u64> {
     // Checked before anything is parsed: in a scan, most of what begins like ELF is something else.
-    if data.get(18..20)? != machine::CUDA.to_le_bytes() {
-        return None;
+    if data.get(18..20) != Some(&machine::CUDA.to_le_bytes()[..]) {
+        return Err(0);
     }
-    let elf = Elf::parse(data).ok()?;
+    let elf = Elf::parse(data).map_err(|_| 0u64)?;
     if elf.damage().is_some() {
-        return None;
+        return Err(elf.headers());
     }
+    whole(data, &elf).ok_or(elf.headers())
+}
+
+fn whole(data: &[u8], elf: &Elf) -> Option<Cubin> {
     let mut end = tables_end(data, elf.class64())?;
     let (mut kernels, mut debug) = (0u64, false);
     for section in elf.sections() {
@@ -37,17 +42,18 @@ pub(super) fn read(data: &[u8]) -> Option<Cubin> {
         debug |= section.name == ".debug_info" || section.name == ".nv_debug_info_reg_sass";
     }
     let flags = elf.flags();
+    let accelerated = |number: u32, flag: u32| number >= FIRST_ACCELERATED && flags & flag != 0;
     // Where the arch stands in the flags depends on the ABI (measured: ptxas 11.8 to 12.9 write 7, 13.0 to 13.5 write 8).
-    let (number, specific) = if elf.abi_version() >= 8 {
-        (flags >> 8 & 0xff, flags & FLAG_ACCELERATED_8 != 0)
+    let (number, flag) = if elf.abi_version() >= 8 {
+        (flags >> 8 & 0xff, FLAG_ACCELERATED_8)
     } else {
-        (flags & 0xff, flags & FLAG_ACCELERATED_7 != 0)
+        (flags & 0xff, FLAG_ACCELERATED_7)
     };
     let suffix = elf
         .notes()
         .filter(|note| note.owner.starts_with("NVIDIA"))
         .find_map(|note| suffix_in(note.desc))
-        .unwrap_or(if specific { Suffix::Specific } else { Suffix::None });
+        .unwrap_or(if accelerated(number, flag) { Suffix::Specific } else { Suffix::None });
     Some(Cubin {
         arch: Arch { number: u16::try_from(number).ok()?, suffix },
         abi: elf.abi_version().into(),
@@ -57,7 +63,9 @@ pub(super) fn read(data: &[u8]) -> Option<Cubin> {
     })
 }
 
-// Set in cubins of `sm_90a` alone; sources: LLVM's `ELF.h`, EF_CUDA_ACCELERATORS. Newer archs say it in their notes only.
+// Of machine code, set in `sm_90a`; sources: LLVM's `ELF.h`, EF_CUDA_ACCELERATORS. Newer archs say it in their notes only.
+// Before arch 90, the first that has such a letter, the bit is about something else: CUPTI 12.6 has an `sm_60` with it.
+const FIRST_ACCELERATED: u32 = 90;
 const FLAG_ACCELERATED_7: u32 = 0x800;
 const FLAG_ACCELERATED_8: u32 = 0x8;
 

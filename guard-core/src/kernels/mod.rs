@@ -16,11 +16,11 @@ mod read;
 mod scan;
 mod unpack;
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
 use crate::arch::{Arch, Target};
+use crate::binary::Contents;
 use crate::json::{self, Value};
 
 pub use cover::{By, Cover, Group, Service};
@@ -211,22 +211,8 @@ impl Role {
 /// # Errors
 /// With the path, where the file cannot be read or is no file that can hold GPU code. A file without any is no error.
 pub fn read(path: &Path) -> Result<Kernels, String> {
-    let place = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(|error| place(&error))?;
-    if !file.metadata().map_err(|error| place(&error))?.is_file() {
-        return Err(format!("{} is not a file", path.display()));
-    }
-    let data = map(&file).map_err(|error| place(&error))?;
-    read::read(&data, Some(&data)).map_err(|error| format!("{} {error}", path.display()))
-}
-
-/// The file's bytes, without a copy.
-#[allow(unsafe_code)]
-fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
-    // SAFETY: the mapping is private and read-only, and every access to it is bounded by its length. The one hazard is a
-    // file that another process cuts off meanwhile: the kernel then ends this process (SIGBUS), as it does every
-    // linker's; no wrong answer comes of it.
-    unsafe { memmap2::Mmap::map(file) }
+    let data = Contents::open(path)?;
+    read::read(&data, data.mapping()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Reads the GPU code of a file's bytes. Reads nothing outside of them, and never panics on them.

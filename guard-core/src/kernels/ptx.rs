@@ -67,9 +67,14 @@ impl<'data> Lexer<'data> {
             } else if rest.starts_with(b"//") {
                 self.at += rest.iter().position(|byte| matches!(byte, b'\n' | 0)).unwrap_or(rest.len());
             } else if rest.starts_with(b"/*") {
+                // To its end, or to the end of the text; whatever comes first, so that comments cost what they are long.
                 let body = &rest[2..];
-                let body = &body[..body.iter().position(|byte| *byte == 0).unwrap_or(body.len())];
-                self.at += 2 + body.windows(2).position(|window| window == b"*/").map_or(body.len(), |end| end + 2);
+                let stop = body.iter().enumerate().position(|(at, byte)| *byte == 0 || body[at..].starts_with(b"*/"));
+                self.at += 2 + match stop {
+                    Some(stop) if body[stop] != 0 => stop + 2,
+                    Some(stop) => stop,
+                    None => body.len(),
+                };
             } else {
                 return;
             }

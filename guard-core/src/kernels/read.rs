@@ -17,6 +17,13 @@ const EXECUTABLE: u64 = 4;
 const SYMBOL_OF_FILE: u8 = 4;
 const LOAD: u32 = 1;
 
+/// Bytes of the smallest header in an ELF file's tables.
+const LEAST_HEADER: u64 = 32;
+
+/// Bytes of a record in `.nvFatBinSegment`, and the version of one that a device linker wrote.
+const RECORD: usize = 24;
+const LINKED: u32 = 2;
+
 /// Where nvcc puts whole programs, and device linkers their results.
 const WHOLE: &str = ".nv_fatbin";
 /// Where nvcc puts relocatable code.
@@ -108,7 +115,7 @@ impl<'data> Reader<'data> {
                 return Ok(());
             }
             let piece = whole(self);
-            let Some(cubin) = cubin::read(data) else {
+            let Ok(cubin) = cubin::read(data) else {
                 let damage = elf.damage().unwrap_or_else(|| "is a damaged cubin".to_owned());
                 return Err(damage);
             };
@@ -218,15 +225,31 @@ impl<'data> Reader<'data> {
     fn search(&mut self, piece: Piece<'data>, marks: scan::Marks) {
         let map = self.map.zip(usize::try_from(piece.base).ok());
         let mut search = scan::Search::new(piece.data, marks, map);
+        // Headers of images that turned out to be none. Each image has its own, so that together they fit into the piece;
+        // where many claim the same, only a few are looked at.
+        let mut in_vain = 0u64;
         let mut at = 0usize;
         while let Some((found, hit)) = search.next(at) {
             let rest = &piece.data[found..];
             let end = match hit {
                 scan::Hit::Fatbin => fatbin::certain(rest).map(|header| found + self.fatbin(piece, found, header)),
-                scan::Hit::Elf => cubin::read(rest).map(|cubin| {
-                    self.cubin(piece, found, &cubin);
-                    found + cubin.size
-                }),
+                scan::Hit::Elf if in_vain > piece.data.len() as u64 / LEAST_HEADER => None,
+                scan::Hit::Elf => match cubin::read(rest) {
+                    Ok(cubin) => {
+                        self.cubin(piece, found, &cubin);
+                        Some(found + cubin.size)
+                    }
+                    Err(headers) => {
+                        in_vain = in_vain.saturating_add(headers);
+                        if in_vain > piece.data.len() as u64 / LEAST_HEADER {
+                            self.doubts.push(format!(
+                                "holds damaged GPU code that shares its tables: from byte {:#x} on, cubins were not looked for",
+                                piece.base.saturating_add(found as u64)
+                            ));
+                        }
+                        None
+                    }
+                },
                 scan::Hit::Ptx => ptx::read(piece.data, found).map(|text| {
                     self.ptx(piece, &text);
                     text.read
@@ -429,19 +452,23 @@ impl<'data> Reader<'data> {
 
     /// Notes which containers are results of a device link: the record of such a one has version 2.
     fn records(&mut self, elf: &Elf, base: u64) {
+        let object = elf.kind() == elf::kind::OBJECT;
         for segment in elf.sections().filter(|section| section.name == ".nvFatBinSegment") {
-            for (at, record) in segment.data.chunks_exact(24).enumerate() {
-                if fatbin::u32_at(record, 4) != Some(2) {
-                    continue;
-                }
-                let place = segment.addr.wrapping_add(at as u64 * 24 + 8);
+            let records = || segment.data.chunks_exact(RECORD).enumerate();
+            if !records().any(|(_, record)| fatbin::u32_at(record, 4) == Some(LINKED)) {
+                continue;
+            }
+            let relocated = relocated(elf, &segment);
+            let symbols: Vec<elf::Symbol> = if object { elf.symbols().collect() } else { Vec::new() };
+            for (at, record) in records().filter(|(_, record)| fatbin::u32_at(record, 4) == Some(LINKED)) {
+                let place = segment.addr.wrapping_add((at * RECORD + 8) as u64);
                 let stored = fatbin::u64_at(record, 8).unwrap_or_default();
-                let offset = if elf.kind() == elf::kind::OBJECT {
-                    object_pointer(elf, segment.index, place)
-                } else {
-                    // Some linkers write the address in place as well, some only into the relocation.
-                    let address = if stored == 0 { relocated(elf, place) } else { Some(stored) };
-                    address.and_then(|address| file_offset(elf, address))
+                // Some linkers write the address in place as well, some only into the relocation.
+                let offset = match relocated.get(&place) {
+                    Some(target) if object => object_offset(elf, &symbols, target),
+                    Some(target) if stored == 0 && target.symbol == 0 => file_offset(elf, target.addend),
+                    _ if stored != 0 && !object => file_offset(elf, stored),
+                    _ => None,
                 };
                 self.links.extend(offset.and_then(|offset| base.checked_add(offset)));
             }
@@ -454,28 +481,30 @@ impl<'data> Reader<'data> {
         if !elf.sections().any(|section| section.kind == 2) {
             return;
         }
-        let mut sections: Vec<(u16, u64)> = Vec::new();
-        for section in elf.sections().filter(|section| section.flags & ALLOCATED != 0 && !section.data.is_empty()) {
-            // A section with bytes lies within the file.
-            let start = base + section.offset;
-            let within = start..start + section.data.len() as u64;
-            if self.containers[first..].iter().any(|container| within.contains(&container.offset)) {
-                if let Ok(index) = u16::try_from(section.index) {
-                    sections.push((index, start.wrapping_sub(section.addr)));
-                }
-            }
-        }
         let containers = &mut self.containers[first..];
         let mut by_offset: Vec<(u64, usize)> =
             containers.iter().enumerate().map(|(at, container)| (container.offset, at)).collect();
         by_offset.sort_unstable();
+        // Sections that hold containers, and how far their addresses are from their place in the file.
+        let mut sections: HashMap<u16, u64> = HashMap::new();
+        for section in elf.sections().filter(|section| section.flags & ALLOCATED != 0 && !section.data.is_empty()) {
+            // A section with bytes lies within the file.
+            let start = base + section.offset;
+            let end = start + section.data.len() as u64;
+            let next = by_offset.get(by_offset.partition_point(|(offset, _)| *offset < start));
+            if next.is_some_and(|(offset, _)| *offset < end) {
+                if let Ok(index) = u16::try_from(section.index) {
+                    sections.insert(index, start.wrapping_sub(section.addr));
+                }
+            }
+        }
         let mut file = None;
         for symbol in elf.symbols() {
             if symbol.kind == SYMBOL_OF_FILE {
                 file = Some(symbol);
                 continue;
             }
-            let Some((_, shift)) = sections.iter().find(|(index, _)| *index == symbol.section) else { continue };
+            let Some(shift) = sections.get(&symbol.section) else { continue };
             let Ok(found) = by_offset.binary_search_by_key(&symbol.value.wrapping_add(*shift), |(offset, _)| *offset)
             else {
                 continue;
@@ -563,17 +592,33 @@ fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
             marks: (!whole).then(|| marks(section.flags, section.size)),
         });
     }
-    if sections {
-        return tasks;
+    if !sections {
+        let loaded = elf.segments().filter(|segment| segment.kind == LOAD && segment.flags & 1 == 0);
+        tasks.extend(loaded.map(|segment| Task {
+            name: "",
+            data: segment.data,
+            base: base.saturating_add(segment.offset),
+            marks: Some(marks(if segment.flags & 2 == 0 { 0 } else { WRITABLE }, segment.file_size)),
+        }));
     }
-    let loaded = elf.segments().filter(|segment| segment.kind == LOAD && segment.flags & 1 == 0);
-    tasks.extend(loaded.map(|segment| Task {
-        name: "",
-        data: segment.data,
-        base: base.saturating_add(segment.offset),
-        marks: Some(marks(if segment.flags & 2 == 0 { 0 } else { WRITABLE }, segment.file_size)),
-    }));
+    once(&mut tasks);
     tasks
+}
+
+/// Takes away what several tasks have in common, so that each byte is read once. No linker lets sections overlap; in a
+/// damaged file a table of a thousand that do would turn one image into a thousand.
+fn once(tasks: &mut [Task]) {
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by_key(|at| tasks[*at].base);
+    let mut read = 0;
+    for at in order {
+        let task = &mut tasks[at];
+        let end = task.base.saturating_add(task.data.len() as u64);
+        let known = usize::try_from(read.max(task.base) - task.base).unwrap_or(usize::MAX).min(task.data.len());
+        task.data = &task.data[known..];
+        task.base += known as u64;
+        read = read.max(end);
+    }
 }
 
 impl<'data> Task<'data> {
@@ -669,33 +714,37 @@ fn file_offset(elf: &Elf, address: u64) -> Option<u64> {
     section.offset.checked_add(address - section.addr)
 }
 
-/// The relocations of these sections: (place, symbol, addend).
-fn relocations<'data>(
-    elf: &Elf<'data>,
-    wanted: impl Fn(&elf::Section) -> bool,
-) -> impl Iterator<Item = (u64, u64, u64, u64)> {
-    let sections: Vec<elf::Section<'data>> =
-        elf.sections().filter(|section| section.kind == RELA && wanted(section)).collect();
-    sections.into_iter().flat_map(|section| {
-        section.data.chunks_exact(24).map(move |entry| {
+/// What a relocation writes: the place of a symbol, and so many bytes behind it.
+#[derive(Clone, Copy)]
+struct Target {
+    symbol: u64,
+    addend: u64,
+}
+
+/// What will be written to each place of a section, by the linker or the loader. Of several the first counts.
+fn relocated(elf: &Elf, section: &elf::Section) -> HashMap<u64, Target> {
+    let within = section.addr..section.addr.saturating_add(section.data.len() as u64);
+    let object = elf.kind() == elf::kind::OBJECT;
+    let mut targets = HashMap::new();
+    for table in elf.sections().filter(|table| table.kind == RELA) {
+        // An object has a table for each section, and addresses that begin anew in each.
+        if if object { u64::from(table.info) != section.index } else { table.flags & ALLOCATED == 0 } {
+            continue;
+        }
+        for entry in table.data.chunks_exact(24) {
             let word = |at| fatbin::u64_at(entry, at).unwrap_or_default();
-            (word(0), word(8) >> 32, word(16), section.link.into())
-        })
-    })
+            if within.contains(&word(0)) {
+                targets.entry(word(0)).or_insert(Target { symbol: word(8) >> 32, addend: word(16) });
+            }
+        }
+    }
+    targets
 }
 
-/// What the loader will write to this address.
-fn relocated(elf: &Elf, place: u64) -> Option<u64> {
-    relocations(elf, |section| section.flags & ALLOCATED != 0)
-        .find(|(at, symbol, ..)| *at == place && *symbol == 0)
-        .map(|(_, _, addend, _)| addend)
-}
-
-/// Where in an object's file a pointer of a section will point to.
-fn object_pointer(elf: &Elf, section: u64, place: u64) -> Option<u64> {
-    let (_, symbol, addend, _) =
-        relocations(elf, |table| u64::from(table.info) == section).find(|(at, ..)| *at == place)?;
-    let symbol = elf.symbols().nth(usize::try_from(symbol).ok()?)?;
-    let target = elf.section(symbol.section.into())?;
-    target.offset.checked_add(symbol.value)?.checked_add(addend)
+/// Where in an object's file a pointer will point to.
+fn object_offset(elf: &Elf, symbols: &[elf::Symbol], target: &Target) -> Option<u64> {
+    // The first symbol of a table, which stands for none, is not among them.
+    let symbol = symbols.get(usize::try_from(target.symbol.checked_sub(1)?).ok()?)?;
+    let section = elf.section(symbol.section.into())?;
+    section.offset.checked_add(symbol.value)?.checked_add(target.addend)
 }

@@ -232,6 +232,91 @@ fn addresses_at_the_end_of_all_numbers() {
     }
 }
 
+/// A number of 8 bytes at a field of a section's header.
+fn set(file: &mut [u8], section: usize, field: usize, value: u64) {
+    let headers = usize::try_from(u64::from_le_bytes(file[40..48].try_into().unwrap())).unwrap();
+    file[headers + section * 64 + field..][..8].copy_from_slice(&value.to_le_bytes());
+}
+
+fn get(file: &[u8], section: usize, field: usize) -> u64 {
+    let headers = usize::try_from(u64::from_le_bytes(file[40..48].try_into().unwrap())).unwrap();
+    u64::from_le_bytes(file[headers + section * 64 + field..][..8].try_into().unwrap())
+}
+
+/// Each byte is read once, however many headers lay claim to it: or a small file would fill the memory.
+#[test]
+fn sections_that_lie_in_each_other_are_read_once() {
+    let container = fatbin(&[sm(80), sm(90)]);
+    let two = [&container[..], &container].concat();
+    let names = [".nv_fatbin", "__nv_relfatbin", ".rodata", ".data"];
+    let mut file = program(&names.map(|name| data(name, name == ".data", &two)));
+    for section in 2..=4 {
+        let (offset, size) = (get(&file, 1, 24), get(&file, 1, 32));
+        set(&mut file, section, 24, offset);
+        set(&mut file, section, 32, size);
+    }
+    let kernels = read_bytes(&file).unwrap();
+    assert_eq!(archs(&kernels), ["sm_80", "sm_90", "sm_80", "sm_90"]);
+    // One that begins in the middle of another, and goes on behind it.
+    let later = get(&file, 1, 24) + container.len() as u64;
+    set(&mut file, 4, 24, later);
+    assert_eq!(archs(&read_bytes(&file).unwrap()).len(), 6, "the first copy of `.data` is behind the first section");
+}
+
+/// Headers of images that all point to one large table, damaged at its end: to look through it for each would take as
+/// long as the file is large, squared.
+#[test]
+fn images_that_share_their_tables_are_given_up() {
+    let image = cubin(90, 7, &["k"]);
+    let mut table = vec![0u8; 64 * 200];
+    let damaged = 64 * 199;
+    table[damaged + 4] = 1;
+    table[damaged + 24..damaged + 40].fill(0xff);
+    let count = 40usize;
+    let mut rodata = Vec::new();
+    for number in 0..count {
+        let mut head = image[..64].to_vec();
+        head[40..48].copy_from_slice(&((count - number) as u64 * 64).to_le_bytes());
+        head[60..62].copy_from_slice(&200u16.to_le_bytes());
+        rodata.extend(head);
+    }
+    rodata.extend(table);
+    let kernels = read_bytes(&program(&[data(".rodata", false, &rodata)])).unwrap();
+    assert_eq!(kernels.entries(), []);
+    let [doubt] = kernels.doubts() else { panic!("{:?}", kernels.doubts()) };
+    assert!(doubt.contains("cubins were not looked for"), "{doubt}");
+    // One that is damaged, as any may be, keeps nobody from the next.
+    let mut broken = image.clone();
+    broken.truncate(image.len() - 70);
+    let both = [&broken[..], &image].concat();
+    let kernels = read_bytes(&program(&[data(".rodata", false, &both)])).unwrap();
+    assert_eq!((archs(&kernels), kernels.doubts().len()), (vec!["sm_90".to_owned()], 0));
+}
+
+/// A bit of the flags that means an `a` from arch 90 on, and something else before: CUPTI 12.6 has such an `sm_60`.
+#[test]
+fn letters_of_bare_cubins() {
+    for (arch, flags, name) in [(60, 0x3c_0d3c_u32, "sm_60"), (90, 0x5a_0d5a, "sm_90a"), (90, 0x5a_055a, "sm_90")] {
+        let mut bytes = cubin(arch, 7, &["k"]);
+        bytes[48..52].copy_from_slice(&flags.to_le_bytes());
+        assert_eq!(archs(&read_bytes(&bytes).unwrap()), [name]);
+    }
+}
+
+#[test]
+fn comments_in_ptx() {
+    let head = "/* one **/ // two\n.version 8.0 /**/ .target sm_80 /* .target sm_90 */\n";
+    for (text, kernels) in [
+        ("/* .entry no() */ .visible .entry k() { ret; }", 1),
+        ("/* no end .visible .entry k() { ret; }", 0),
+        ("/* the text ends \0 .visible .entry k() { ret; } */", 0),
+        ("/*/ .entry no() */ .visible .entry k() { ret; } /", 1),
+    ] {
+        let read = read_bytes(format!("{head}{text}").as_bytes()).unwrap();
+        assert_eq!((archs(&read), read.any()), (vec!["compute_80".to_owned()], kernels > 0), "{text}");
+    }
+}
+
 #[test]
 fn json_of_a_small_file() {
     let debug = writer::entry(&image(2, 90, writer::SPECIFIC | writer::DEBUG, cubin(90, 7, &["k"])));
