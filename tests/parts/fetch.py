@@ -17,6 +17,7 @@ BY_HAND = {
     "toolkit_of_wheels": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "toolkit_of_debian": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "cudnn": "cuDNN %s, as its archive has it: include/cudnn_version.h and the rest, lib/libcudnn*.so*",
+    "library": "the library of version %s, as an installed toolkit has it in lib64/, below lib/",
     "rust_cross": "a rustc %s as bin/rustc, with the standard library of the targets that tests/parts/finish.py names",
     "rust_oldest": "a rustc %s, the oldest that guard-core/Cargo.toml promises, as bin/rustc",
     "driver": "libcuda.so.1 and libnvidia-ml.so.1 of the driver %s",

@@ -73,6 +73,10 @@ def driver(root, version):
     """Nothing to add."""
 
 
+def library(root, version):
+    """Nothing to add: it is read, never linked to."""
+
+
 STD = "-Zbuild-std=std,panic_abort,panic_unwind"
 CORE = "-Zbuild-std=core"
 FROM_SOURCE = {

@@ -12,6 +12,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("arrays_in_a_c_program", arrays),
         trial("constants_in_a_rust_program", constants),
         trial("every_linker_keeps_what_is_read", linkers),
+        trial("the_record_of_a_device_link_in_an_object", record),
         trial("aarch64_objects_and_libraries", aarch64),
         trial("mutated_files_never_panic", mutated),
     ]
@@ -150,6 +151,28 @@ fn linkers() {
     let archive = bench.read("libboth.a");
     assert_eq!(found(&archive, Role::Linked), [["sm_80", "sm_90"]]);
     assert_eq!(found(&archive, Role::Input), [names(asked), names(asked)]);
+}
+
+/// Compilers name the target of the record in their own ways: by the section, by a symbol of any number, from behind.
+fn record() {
+    let bench = Bench::new("13.5");
+    bench.nvcc(&format!("-fatbin {} alone.cu -o linked.fatbin", gencode("80:sm_80")));
+    bench.nvcc(&format!("-dc {} b.cu -o b.o", gencode("80:sm_80,compute_80")));
+    for (name, target) in [("section", ".nv_fatbin+8"), ("symbol", "zz_last"), ("behind", "zz_last-8+8")] {
+        bench.write(
+            "link.s",
+            format!(
+                ".section .nv_fatbin,\"a\"\n.balign 8\n.quad 0\n.globl zz_last\nzz_last:\n.incbin \"linked.fatbin\"\n\
+                 .section .nvFatBinSegment,\"aw\"\n.balign 8\n.long 0x466243b1, 2\n.quad {target}\n.quad 0\n"
+            )
+            .as_bytes(),
+        );
+        bench.tool("as link.s -o link.o");
+        bench.tool(&format!("ar rcs {name}.a b.o link.o"));
+        let archive = bench.read(&format!("{name}.a"));
+        assert_eq!(found(&archive, Role::Linked), [["sm_80"]], "{name}");
+        assert_eq!(found(&archive, Role::Input), [["compute_80", "sm_80"]], "{name}");
+    }
 }
 
 fn aarch64() {

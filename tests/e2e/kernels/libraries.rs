@@ -1,15 +1,22 @@
 //! Libraries as NVIDIA ships them.
 
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-use cudaguard::kernels::{By, Form, Kernels, Role};
+use cudaguard::kernels::{By, Compression, Container, Form, Kernels, Role};
+use cudaguard_tests::run::Call;
+use cudaguard_tests::scratch::Scratch;
 use cudaguard_tests::{parts, trial};
 use libtest_mimic::Trial;
 
 use crate::real::{Letters, as_cuobjdump, cuobjdump, read};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![
+    // For libraries too large to be fetched each time: `CUDAGUARD_LIBRARIES=libcufft.so.12:libcublasLt.so.13`.
+    let more = std::env::var_os("CUDAGUARD_LIBRARIES").unwrap_or_default();
+    let more: Vec<PathBuf> = std::env::split_paths(&more).filter(|path| !path.as_os_str().is_empty()).collect();
+    let named = more.into_iter().map(|file| trial(format!("{}", file.display()), move || everywhere(&file)));
+    let mut trials = vec![
         trial("cudnn_8.9.7", || cudnn("8.9.7", "libcudnn_ops_infer.so.8")),
         trial("cudnn_9.1.0", || cudnn("9.1.0", "libcudnn_ops.so.9")),
         trial("cudnn_9.15.1", || cudnn("9.15.1", "libcudnn_ops.so.9")),
@@ -17,7 +24,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("a_library_that_compiles_its_kernels", graph),
         trial("the_device_runtime", device_runtime),
         trial("cudart_holds_no_kernels", cudart),
-    ]
+        trial("cublas_13.0", || everywhere(&parts::part("cublas-13.0").join("lib/libcublas.so.13"))),
+        trial("nvjpeg_13.0", nvjpeg),
+        trial("cupti_12.6", cupti),
+    ];
+    trials.extend(named);
+    trials
 }
 
 /// Whether this toolkit's lister reads the file; if so, it lists the same.
@@ -70,4 +82,112 @@ fn cudart() {
         assert_eq!(kernels.entries(), []);
         assert_eq!(kernels.covers(), []);
     }
+}
+
+/// What its device link left has no record any more, and no kernel: it must not make the library seem narrower than it is.
+fn nvjpeg() {
+    let file = parts::part("nvjpeg-13.0").join("lib/libnvjpeg.so.13");
+    everywhere(&file);
+    let kernels = read(&file);
+    let roles = |role: Role| kernels.containers().iter().filter(|container| container.role == role).count();
+    assert_eq!((roles(Role::Kernels), roles(Role::Empty)), (10, 1));
+    for cc in [(7, 5), (8, 0), (9, 0), (10, 0), (12, 0)] {
+        assert!(matches!(kernels.service(cc).by, By::Cubin | By::Ptx), "{cc:?}");
+    }
+}
+
+/// Machine code without containers, in read-only and in writable data; and containers in read-only data.
+fn cupti() {
+    let file = parts::part("cupti-12.6").join("lib/libcupti.so.12");
+    let kernels = read(&file);
+    let count = |section: &str, form: Form| {
+        let of = |at: &&Container| kernels.section(at) == section && at.form == form;
+        kernels.containers().iter().filter(of).count()
+    };
+    assert_eq!(
+        (count(".rodata", Form::Fatbin), count(".rodata", Form::Cubin), count(".data", Form::Cubin)),
+        (3, 14, 38)
+    );
+
+    // Each of them is what cuobjdump takes it for, alone.
+    let bytes = std::fs::read(&file).unwrap();
+    let folder = Scratch::new("cupti");
+    let alone = |container: &&Container| container.form != Form::Ptx;
+    for (number, container) in kernels.containers().iter().filter(alone).enumerate() {
+        let name = format!("{number}.{}", if container.form == Form::Cubin { "cubin" } else { "fatbin" });
+        let piece = folder.file(&name, &bytes[range(container)]);
+        let read = read(&piece);
+        assert!(listed("13.5", &piece, &read) || listed("11.8", &piece, &read), "no lister reads {name}");
+        let archs = |kernels: &Kernels, container| -> Vec<_> {
+            kernels.entries_of(container).iter().map(|entry| (entry.kind, entry.arch)).collect()
+        };
+        assert_eq!(archs(&kernels, container), archs(&read, &read.containers()[0]));
+    }
+    // And no other is there: the marks of the ELF images that are for a GPU.
+    let images = bytes.windows(20).filter(|start| start.starts_with(b"\x7fELF") && start[18..] == [190, 0]).count();
+    let stored = kernels.entries().iter().filter(|entry| entry.compression == Compression::None).count();
+    assert_eq!(images, stored);
+}
+
+/// Every container of the file is found, wherever it stands, and read as cuobjdump reads it: those in nvcc's sections
+/// as they are, the others once they stand in such a section.
+fn everywhere(file: &Path) {
+    let kernels = read(file);
+    assert!(kernels.any());
+    assert!(listed("13.5", file, &kernels), "13.5's lister does not read {}", file.display());
+
+    let bytes = std::fs::read(file).unwrap();
+    let there = carved(&bytes);
+    let whose = |container: &&Container| matches!(kernels.section(container), ".nv_fatbin" | "__nv_relfatbin");
+    let fatbins = kernels.containers().iter().filter(|container| container.form == Form::Fatbin);
+    let (known, others): (Vec<&Container>, Vec<&Container>) = fatbins.partition(whose);
+    let others: Vec<Range<usize>> = others.into_iter().map(range).collect();
+    let mut all: Vec<Range<usize>> = known.into_iter().map(range).chain(others.iter().cloned()).collect();
+    all.sort_by_key(|range| range.start);
+    assert_eq!(all, there);
+    if others.is_empty() {
+        return;
+    }
+    let folder = Scratch::new("carved");
+    let carved: Vec<u8> = others.iter().flat_map(|range| padded(&bytes[range.clone()])).collect();
+    folder.file("carved", carved);
+    folder.file("carved.s", ".section .nv_fatbin,\"a\"\n.balign 8\n.incbin \"carved\"\n");
+    let _ = Call::new("as").args(["carved.s", "-o", "carved.o"]).dir(folder.path()).run().success();
+    let object = folder.path().join("carved.o");
+    let again = read(&object);
+    assert_eq!(again.containers().len(), others.len());
+    assert!(listed("13.5", &object, &again), "13.5's lister does not read the containers of {}", file.display());
+    let entries = |kernels: &Kernels, wanted: &dyn Fn(&Container) -> bool| -> Vec<_> {
+        let containers = kernels.containers().iter().filter(|container| wanted(container));
+        let entries = containers.flat_map(|container| kernels.entries_of(container));
+        entries.map(|entry| (entry.kind, entry.arch, entry.version, entry.compression, entry.size)).collect()
+    };
+    let elsewhere = |container: &Container| others.contains(&range(container));
+    assert_eq!(entries(&kernels, &elsewhere), entries(&again, &|_| true));
+}
+
+fn range(container: &Container) -> Range<usize> {
+    let start = usize::try_from(container.offset).unwrap();
+    start..start + usize::try_from(container.size).unwrap()
+}
+
+fn padded(container: &[u8]) -> Vec<u8> {
+    let mut bytes = container.to_vec();
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    bytes
+}
+
+/// Every container of a file, by nothing but its mark: a search that knows no sections.
+fn carved(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mark = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(step) = bytes[at..].windows(mark.len()).position(|window| window == mark) {
+        let start = at + step;
+        let size = bytes.get(start + 8..start + 16).map(|size| u64::from_le_bytes(size.try_into().unwrap()));
+        let end = start + 16 + usize::try_from(size.unwrap()).unwrap();
+        assert!(end <= bytes.len());
+        found.push(start..end);
+        at = end;
+    }
+    found
 }
