@@ -1,11 +1,15 @@
-//! Writes the corpus anew, from nothing but the description of the format: `cargo run --bin corpus`.
+//! Writes the seeds of the corpora anew, from nothing but the descriptions of the formats: `cargo run --bin corpus`.
 
 #[path = "../../../guard-core/src/kernels/tests/writer.rs"]
 mod writer;
 
 use std::path::Path;
 
-use writer::{Image, archive, concatenated, cubin, data, elf, entry, fatbin, program, ptx};
+use cudaguard::manifest::{Component, Manifest};
+use cudaguard::note;
+use cudaguard::policy::Policy;
+use cudaguard::toolchain::Toolchain;
+use writer::{Image, Section, archive, concatenated, cubin, data, elf, entry, fatbin, program, ptx};
 
 fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {
     let version = if kind == 1 { (8, 5) } else { (1, 7) };
@@ -13,8 +17,61 @@ fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {
 }
 
 fn main() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/kernels_read_bytes");
+    write("kernels_read_bytes", &kernels());
+    write("binary_of_bytes", &binaries());
+}
+
+fn write(target: &str, files: &[(&str, Vec<u8>)]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     std::fs::create_dir_all(&folder).expect("a folder for the corpus");
+    for (name, bytes) in files {
+        std::fs::write(folder.join(name), bytes).expect("a file of the corpus");
+    }
+}
+
+/// Files with notes, texts that tell how cudart and cuDNN are reached, and a dynamic section.
+fn binaries() -> Vec<(&'static str, Vec<u8>)> {
+    let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
+    let manifest =
+        Manifest::of(component, "x86_64-unknown-linux-gnu", "release", &Policy::default(), &Toolchain::default());
+    let descriptor = note::encode(&manifest).expect("a small manifest");
+    let mut noted: Vec<u8> = [10u32, 4096, note::TYPE].iter().flat_map(|word| word.to_le_bytes()).collect();
+    noted.extend(note::OWNER);
+    noted.extend([0, 0]);
+    noted.extend(&descriptor[..]);
+    let section = |name, kind, data| Section { name, kind, flags: 2, data };
+    let texts = b"/cudart.shm.\0cudaErrorCudartUnloading\0cudaMalloc\0cudnnCreate\0CUDNN_STATUS_\0cudnn_version_9_1\0";
+    // Needs the text at 1, is called by the one at 17; then the end.
+    let words: [u64; 8] = [1, 1, 14, 17, 29, 1, 0, 0];
+    let table: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let strings = b"\0libcudnn.so.9\0\0\0libx.so.1\0dlopen\0";
+    // No symbol, and one that is wanted from elsewhere.
+    let mut symbols = vec![0u8; 48];
+    symbols[24] = 28;
+    symbols[28] = 0x12;
+    let with_note = [section(note::SECTION, 7, &noted), section(".rodata", 1, texts)];
+    let dynamic = [
+        section(".dynamic", 6, &table),
+        section(".dynstr", 3, strings),
+        section(".dynsym", 11, &symbols),
+        section(".rodata", 1, texts),
+    ];
+    // Tables say which other holds their texts: the second section of the file.
+    let mut library = program(&dynamic);
+    let headers = usize::try_from(u64::from_le_bytes(library[40..48].try_into().expect("8 bytes"))).expect("small");
+    for table in [1, 3] {
+        library[headers + table * 64 + 40] = 2;
+    }
+    let object = elf(1, 62, 0, 0, &with_note);
+    vec![
+        ("noted", program(&with_note)),
+        ("library", library),
+        ("archive", archive(&[("a.o", &object), ("b.txt", b"no object")])),
+        ("object", object),
+    ]
+}
+
+fn kernels() -> Vec<(&'static str, Vec<u8>)> {
     let text = ptx("8.5", "sm_90a, debug", "k").into_bytes();
     let named = Image { name: "k.cu".to_owned(), options: b"--compile-only".to_vec(), ..image(1, 90, 0, text.clone()) };
     // LZ4 of literals, then a copy that overlaps itself: `.entry` and blanks.
@@ -51,7 +108,7 @@ fn main() {
         data(".rodata", false, &rodata),
     ];
     let object = elf(1, 183, 0, 0, &sections);
-    let files: [(&str, Vec<u8>); 10] = [
+    vec![
         ("fatbin", two.clone()),
         ("fatbin-packed", small.clone()),
         ("fatbin-empty", empty.clone()),
@@ -62,8 +119,5 @@ fn main() {
         ("program", program(&sections)),
         ("object", object.clone()),
         ("archive", archive(&[("a.o", &object), ("b.txt", b"no object"), ("c.o", &object)])),
-    ];
-    for (name, bytes) in files {
-        std::fs::write(folder.join(name), bytes).expect("a file of the corpus");
-    }
+    ]
 }

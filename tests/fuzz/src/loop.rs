@@ -1,15 +1,19 @@
-//! The same target without a fuzzer: seeded mutations of the corpus, as many as asked for.
-//! `cargo run --release --bin loop -- 1000000 [seed]`; ends with a panic that names the seed and the execution.
+//! The same targets without a fuzzer: seeded mutations of a corpus, as many as asked for.
+//! `cargo run --release --bin loop -- kernels_read_bytes 1000000 [seed]`; ends with a panic that names the seed and the
+//! execution.
 
 mod target;
 
 use std::path::Path;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u64>().expect("a number"));
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_else(|| "kernels_read_bytes".to_owned());
+    let (_, target) = target::ALL.into_iter().find(|(known, _)| *known == name).expect("the name of a target");
+    let mut arguments = arguments.map(|argument| argument.parse::<u64>().expect("a number"));
     let executions = arguments.next().unwrap_or(100_000);
     let seed = arguments.next().unwrap_or(1);
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/kernels_read_bytes");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(&name);
     let mut files: Vec<_> =
         std::fs::read_dir(&folder).expect("the corpus").map(|file| file.expect("a file").path()).collect();
     files.sort();
@@ -18,14 +22,14 @@ fn main() {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     for execution in 0..executions {
         let input = mutate(&corpus, &mut random);
-        let result = std::panic::catch_unwind(|| target::kernels_read_bytes(&input));
+        let result = std::panic::catch_unwind(|| target(&input));
         if result.is_err() {
-            let file = std::env::temp_dir().join(format!("crash-{seed}-{execution}"));
+            let file = std::env::temp_dir().join(format!("crash-{name}-{seed}-{execution}"));
             let _ = std::fs::write(&file, &input);
             panic!("execution {execution} of seed {seed}: {}", file.display());
         }
     }
-    println!("{executions} executions of seed {seed}, {} files in the corpus: no crash", corpus.len());
+    println!("{name}: {executions} executions of seed {seed}, {} files in the corpus: no crash", corpus.len());
 }
 
 /// xorshift64.
