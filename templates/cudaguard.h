@@ -11,6 +11,26 @@
 #define CUDAGUARD_WRONG 1       /* something is wrong: the text says what */
 #define CUDAGUARD_CANNOT_TELL 2 /* it cannot be told: the text says why */
 
+#define CUDAGUARD_INFO 0
+#define CUDAGUARD_WARNING 1
+#define CUDAGUARD_ERROR 2
+
+/* The verdict as data. Its size says which members the caller knows: later ones are added behind, and these never move.
+ * Texts are UTF-8, always ended by a NUL, cut where they would not fit, and empty where there is nothing to say. */
+struct cudaguard_verdict {
+  size_t size;         /* sizeof(struct cudaguard_verdict): cudaguard_verdict() sets it */
+  int verdict;         /* CUDAGUARD_RIGHT, CUDAGUARD_WRONG, CUDAGUARD_CANNOT_TELL */
+  int code;            /* of the finding that decided: 202 for CG202; 0 where there is none */
+  int severity;        /* of that finding */
+  int level;           /* how far it had to look: 0 files and names only, 1 the real driver or cuDNN was asked */
+  char subject[16];    /* "cuDNN", "driver", "manifest" */
+  char component[256]; /* "my-model 0.3.0" */
+  char built[32];      /* "9.15.1" where it is about cuDNN; the CUDA version needed, "13.0", where about the driver */
+  char found[32];      /* "9.1.0"; the CUDA version that the driver supports, "12.2" */
+  char message[2048];  /* what is wrong, and each fact on a line of its own */
+  char hint[512];      /* what to do */
+};
+
 #if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
 
 #ifdef __cplusplus
@@ -18,6 +38,7 @@ extern "C" {
 #endif
 /* Not hidden here, only where it is defined: gold takes a hidden weak name that nobody defines for the file's start. */
 extern int cudaguard_r1_check(char *text, size_t size) __attribute__((weak));
+extern int cudaguard_r1_verdict(void *to) __attribute__((weak));
 #ifdef __cplusplus
 }
 #endif
@@ -35,11 +56,27 @@ static inline int cudaguard_check_text(char *text, size_t size) {
   return CUDAGUARD_CANNOT_TELL;
 }
 
+/* The same as data: fills the whole of `to`, and returns to->verdict. */
+static inline int cudaguard_verdict(struct cudaguard_verdict *to) {
+  size_t i;
+  for (i = 0; i < sizeof *to; i++) ((char *)to)[i] = 0;
+  to->size = sizeof *to;
+  if (cudaguard_r1_verdict) return cudaguard_r1_verdict(to);
+  return to->verdict = cudaguard_check_text(to->message, sizeof to->message);
+}
+
 #else
 
 static inline int cudaguard_check_text(char *text, size_t size) {
   if (text && size) text[0] = 0;
   return CUDAGUARD_CANNOT_TELL;
+}
+
+static inline int cudaguard_verdict(struct cudaguard_verdict *to) {
+  size_t i;
+  for (i = 0; i < sizeof *to; i++) ((char *)to)[i] = 0;
+  to->size = sizeof *to;
+  return to->verdict = CUDAGUARD_CANNOT_TELL;
 }
 
 #endif

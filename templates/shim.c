@@ -18,7 +18,6 @@
 #include <limits.h>
 #include <link.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,6 +29,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,12 +41,13 @@
 #define SHARED(name) cudaguard_r1_##name
 /* Small whatever the build's own -O is: what runs once at the start gains nothing by being unrolled. */
 #if defined(__clang__)
-#define SMALL minsize, section(".text.cudaguard_r1")
+#define SMALL_CODE minsize
 #elif defined(__GNUC__) && __GNUC__ >= 12
-#define SMALL optimize("Oz"), section(".text.cudaguard_r1")
+#define SMALL_CODE optimize("Oz")
 #else
-#define SMALL optimize("Os"), section(".text.cudaguard_r1")
+#define SMALL_CODE optimize("Os")
 #endif
+#define SMALL SMALL_CODE, section(".text.cudaguard_r1")
 #define SHOWN __attribute__((weak, used, visibility("hidden"), SMALL))
 #define CODE static __attribute__((SMALL))
 
@@ -68,7 +69,8 @@ enum {
   MAX_INNER = 8,
   MAX_GPUS = 64,
   MAX_FINDINGS = 24,
-  SHOW = 400            /* of a path in words */
+  SHOW = 400,           /* of a path in words */
+  WHY = SHOW + 160
 };
 
 #if __SIZEOF_POINTER__ == 8
@@ -77,97 +79,294 @@ enum {
 #define NATIVE_CLASS ELFCLASS32
 #endif
 
+/* ---- the kernel and strings, without the C library ------------------------------------------------------------------- */
+
+/* Each name that is imported costs a stripped program 80 to 100 bytes of tables, and whoever stands before the C library
+ * (LD_PRELOAD, a sanitizer that has not started yet) would be called before `main`. errno stays as it is. */
+#define INLINE static inline __attribute__((always_inline, SMALL_CODE))
+
+#if defined(__x86_64__) && !defined(__ILP32__)
+INLINE long sys1(long n, long a) {
+  long r;
+  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a) : "rcx", "r11", "memory");
+  return r;
+}
+INLINE long sys2(long n, long a, long b) {
+  long r;
+  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a), "S"(b) : "rcx", "r11", "memory");
+  return r;
+}
+INLINE long sys3(long n, long a, long b, long c) {
+  long r;
+  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+  return r;
+}
+INLINE long sys6(long n, long a, long b, long c, long d, long e, long f) {
+  long r;
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  return r;
+}
+INLINE long sys4(long n, long a, long b, long c, long d) {
+  long r;
+  register long r10 __asm__("r10") = d;
+  __asm__ volatile("syscall" : "=a"(r) : "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+  return r;
+}
+#elif defined(__aarch64__) && !defined(__ILP32__)
+INLINE long sys6(long n, long a, long b, long c, long d, long e, long f) {
+  register long x8 __asm__("x8") = n;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  register long x4 __asm__("x4") = e;
+  register long x5 __asm__("x5") = f;
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+  return x0;
+}
+INLINE long sys4(long n, long a, long b, long c, long d) {
+  register long x8 __asm__("x8") = n;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+  return x0;
+}
+#define sys1(n, a) sys4(n, a, 0, 0, 0)
+#define sys2(n, a, b) sys4(n, a, b, 0, 0)
+#define sys3(n, a, b, c) sys4(n, a, b, c, 0)
+#else
+CODE long sys6(long n, long a, long b, long c, long d, long e, long f) {
+  int saved = errno;
+  long r = syscall(n, a, b, c, d, e, f);
+  if (r == -1) r = -errno;
+  errno = saved;
+  return r;
+}
+#define sys1(n, a) sys6(n, a, 0, 0, 0, 0, 0)
+#define sys2(n, a, b) sys6(n, a, b, 0, 0, 0, 0)
+#define sys3(n, a, b, c) sys6(n, a, b, c, 0, 0, 0)
+#define sys4(n, a, b, c, d) sys6(n, a, b, c, d, 0, 0)
+#endif
+
+CODE long open_file(const char *path, int how) {
+  return sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+}
+
+CODE void close_file(long fd) { sys1(SYS_close, fd); }
+
+/* The empty assembly keeps compilers from calling the C library's function for the loop that they recognise. */
+CODE size_t len(const char *s) {
+  size_t n = 0;
+  while (s[n]) {
+    n++;
+    __asm__ volatile("");
+  }
+  return n;
+}
+
+CODE int same_bytes(const void *a, const void *b, size_t n) {
+  const char *x = (const char *)a, *y = (const char *)b;
+  for (; n; n--, x++, y++) {
+    if (*x != *y) return 0;
+    __asm__ volatile("");
+  }
+  return 1;
+}
+
+CODE int starts(const char *s, const char *with) {
+  for (; *with; s++, with++) {
+    if (*s != *with) return 0;
+    __asm__ volatile("");
+  }
+  return 1;
+}
+
+CODE int same(const char *a, const char *b) { return starts(a, b) && !a[len(b)]; }
+
+CODE const char *find_text(const char *s, const char *what) {
+  for (; *s; s++)
+    if (starts(s, what)) return s;
+  return 0;
+}
+
+/* What follows the last '/'. */
+CODE const char *base_name(const char *path) {
+  const char *base = path;
+  for (; *path; path++)
+    if (*path == '/') base = path + 1;
+  return base;
+}
+
 /* ---- text, without the heap ---------------------------------------------------------------------------------------- */
+
+struct finding {
+  int code, severity, note;
+  uint32_t min, built, found, other;
+  char component[300], path[SHOW + 4], why[WHY], file[128], beside[SHOW + 4], driver[2 * SHOW];
+};
 
 struct text {
   char *at;
   size_t used, size;
+  const struct finding *of; /* whose facts the capital letters mean */
 };
 
-CODE void put_bytes(struct text *t, const char *bytes, size_t n) {
-  if (n > t->size - 1 - t->used) n = t->size - 1 - t->used;
-  memcpy(t->at + t->used, bytes, n);
-  t->used += n;
+/* Capital letters stand for what a finding holds, and for how it is written. */
+static const struct {
+  char letter, how;
+  uint16_t at;
+} facts[] = {
+#define FACT(letter, how, field) {letter, how, (uint16_t)offsetof(struct finding, field)}
+    FACT('B', 'v', built), FACT('C', 's', component), FACT('D', 's', driver), FACT('F', 'v', found), FACT('G', 's', beside),
+    FACT('L', 's', file), FACT('M', 'v', min), FACT('N', 'h', built), FACT('O', 'v', other), FACT('P', 's', path),
+    FACT('R', 'r', other), FACT('U', 'c', min), FACT('W', 's', why),
+};
+
+CODE void put_char(struct text *t, char c) {
+  if (t->used + 1 < t->size) t->at[t->used++] = c;
   t->at[t->used] = 0;
 }
 
-CODE void put(struct text *t, const char *s) { put_bytes(t, s, strlen(s)); }
-
-/* What came from outside: cut where it is long, and never a second line or a terminal's command. */
-CODE void put_shown(struct text *t, const char *s) {
-  size_t n = strlen(s), i;
-  if (n > SHOW) {
-    put(t, "...");
-    s += n - SHOW;
-  }
-  for (i = 0; s[i]; i++) {
-    char c = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i];
-    put_bytes(t, &c, 1);
-  }
+CODE void put(struct text *t, const char *s) {
+  while (*s) put_char(t, *s++);
 }
 
 CODE void put_number(struct text *t, uint32_t n) {
-  char digits[10];
-  size_t i = sizeof digits;
-  do {
-    digits[--i] = (char)('0' + n % 10);
-    n /= 10;
-  } while (n);
-  put_bytes(t, digits + i, sizeof digits - i);
+  if (n > 9) put_number(t, n / 10);
+  put_char(t, (char)('0' + n % 10));
 }
 
-/* %s as it is, %p what came from outside, %n a number, %v a version, %r a driver's release, %c a CUDA version as the
- * driver says it, %x a compute capability. */
-CODE void putf(struct text *t, const char *f, ...) {
-  va_list more;
-  va_start(more, f);
+/* The length of the UTF-8 character at s, 0 where it is none. */
+CODE int utf8(const unsigned char *s) {
+  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  int n = *s < 0x80 ? 1 : *s < 0xc0 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf8 ? 4 : 0, i;
+  uint32_t c = n > 1 ? *s & (0x7fu >> n) : *s;
+  for (i = 1; i < n; i++) {
+    if ((s[i] & 0xc0) != 0x80) return 0;
+    c = c << 6 | (s[i] & 0x3f);
+  }
+  return n && (c < least[n] || c >> 11 == 0x1b || c > 0x10ffff) ? 0 : n;
+}
+
+/* s as it is; p what came from outside: cut where it is long, and never a second line or a terminal's command; i indented;
+ * j as JSON. */
+CODE void put_string(struct text *t, const char *s, char how) {
+  size_t n = len(s);
+  if (how == 'j') put_char(t, '"');
+  if (how == 'p' && n > SHOW) {
+    put(t, "...");
+    s += n - SHOW;
+  }
+  while (*s) {
+    int bytes = 1;
+    char c = *s;
+    if (how == 'i' && c == '\n') put(t, "\n ");
+    if (how == 'i' && c == '\n') c = ' ';
+    else if (how == 'j' && c == '\n') put_char(t, '\\'), c = 'n';
+    else if (how != 's' && how != 'i' && ((unsigned char)c < 0x20 || c == 0x7f)) c = '?';
+    else if (how == 'j') {
+      bytes = utf8((const unsigned char *)s);
+      if (c == '"' || c == '\\') put_char(t, '\\');
+      if (!bytes) put(t, "\\uff"), put(t, "fd");
+    }
+    if (bytes) put_char(t, c);
+    while (bytes > 1) put_char(t, *++s), bytes--;
+    s++;
+  }
+  if (how == 'j') put_char(t, '"');
+}
+
+/* Strings as above; n a number, h its upper half, v a version, r a driver's release, c a CUDA version as the driver says
+ * it, x a compute capability. What stands between < and > is left out where a value in it is empty. */
+CODE void put_list(struct text *t, const char *f, va_list *more) {
+  size_t from[4];
+  unsigned depth = 0, gone = 0;
   for (; *f; f++) {
-    uint32_t n, i;
+    const char *s = 0;
+    uint32_t n = 0;
+    char how;
+    if (*f == '<') {
+      from[++depth & 3] = t->used;
+      gone &= ~(1u << depth);
+      continue;
+    }
+    if (*f == '>') {
+      if (gone >> depth & 1) t->at[t->used = from[depth & 3]] = 0;
+      depth--;
+      continue;
+    }
     if (*f != '%') {
-      put_bytes(t, f, 1);
+      put_char(t, *f);
       continue;
     }
-    f++;
-    if (*f == 's' || *f == 'p') {
-      const char *s = va_arg(more, const char *);
-      if (*f == 's') put(t, s);
-      else put_shown(t, s);
+    how = *++f;
+    if (how < 'a') {
+      const char *at = (const char *)t->of;
+      size_t k = 0;
+      while (facts[k].letter != how) k++;
+      at += facts[k].at;
+      how = facts[k].how;
+      if (how == 's') s = at;
+      else memcpy(&n, at, sizeof n);
+    } else if (how == 's' || how == 'p' || how == 'i' || how == 'j') {
+      s = va_arg(*more, const char *);
+    } else {
+      n = va_arg(*more, uint32_t);
+    }
+    if (s ? !*s : !n) gone |= 1u << depth;
+    if (s) {
+      put_string(t, s, how);
       continue;
     }
-    n = va_arg(more, uint32_t);
-    if (*f == 'v') put_number(t, n >> 16), put(t, "."), n &= 0xffff;
-    else if (*f == 'c') n = n / 1000 << 8 | n % 1000 / 10;
-    else if (*f == 'r') {
+    if (how == 'h') n >>= 16;
+    if (how == 'v') put_number(t, n >> 16), put_char(t, '.'), n &= 0xffff;
+    if (how == 'c') n = n / 1000 << 8 | n % 1000 / 10;
+    if (how == 'r') { /* 535.54.03, and 590.1 */
+      uint32_t last = n & 0xff;
       put_number(t, n >> 20);
-      for (i = 0; i < (n & 0xff ? 2 : 1); i++) {
-        uint32_t part = i ? n & 0xff : n >> 8 & 0xfff;
-        put(t, part < 10 ? ".0" : "."), put_number(t, part);
+      put(t, (n >> 8 & 0xfff) < 10 ? ".0" : ".");
+      n = n >> 8 & 0xfff;
+      if (last) {
+        put_number(t, n);
+        put(t, last < 10 ? ".0" : ".");
+        n = last;
       }
-      continue;
-    }
-    if (*f != 'n') {
-      put_number(t, n >> 8), put(t, ".");
+    } else if (how != 'n' && how != 'h') {
+      put_number(t, n >> 8), put_char(t, '.');
       n &= 0xff;
     }
     put_number(t, n);
   }
+}
+
+CODE void putf(struct text *t, const char *f, ...) {
+  va_list more;
+  va_start(more, f);
+  put_list(t, f, &more);
   va_end(more);
 }
 
-CODE void put_version(struct text *t, uint32_t packed) { putf(t, "%v", packed); }
+/* The whole of a buffer. */
+CODE void format(char *to, size_t size, const char *f, ...) {
+  struct text t;
+  va_list more;
+  t.at = to, t.used = 0, t.size = size, t.of = 0;
+  *to = 0;
+  va_start(more, f);
+  put_list(&t, f, &more);
+  va_end(more);
+}
 
 CODE int copy(char *to, size_t size, const char *from, size_t n) {
   if (n >= size) return 0;
   memcpy(to, from, n);
   to[n] = 0;
   return 1;
-}
-
-CODE int starts(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
-
-CODE const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
 }
 
 /* A decimal number of at most `most`, moving past it; -1 where there is none. */
@@ -253,7 +452,7 @@ CODE void image_names(struct image *im) {
 
 /* The name by which it needs `stem`, or null. */
 CODE const char *image_needs(const struct image *im, const char *stem) {
-  size_t from = 0, n = strlen(stem);
+  size_t from = 0, n = len(stem);
   const char *needed;
   while ((needed = image_string(im, DT_NEEDED, &from))) {
     needed = base_name(needed);
@@ -290,7 +489,7 @@ CODE const unsigned char *note_row(const struct note *n, uint32_t i) { return n-
 CODE int note_judge_bytes(const struct note *n) {
   uint32_t revision, rows, start, size, i;
   char text[256];
-  if (n->size < 44 || memcmp(n->d, "cudagrd", 8) != 0) return NOTE_DAMAGED;
+  if (n->size < 44 || !same_bytes(n->d, "cudagrd", 8)) return NOTE_DAMAGED;
   revision = u16(n->d + 8), rows = u16(n->d + 10), start = u16(n->d + 12), size = u16(n->d + 14);
   if (!revision || size < 40 || (rows && start < 20) || start > n->size || rows * size > n->size - start) return NOTE_DAMAGED;
   if (revision == 1 && (!note_text(n, n->d + 28, text, sizeof text) || !note_text(n, n->d + 32, text, sizeof text)))
@@ -314,7 +513,7 @@ struct part {
 
 struct cudnn {
   int state, answered; /* answered: by the real cuDNN, in a child */
-  char soname[128], path[PATH_MAX], why[SHOW + 160];
+  char soname[128], path[PATH_MAX], why[WHY];
   uint32_t version, by_name;
   const char *from; /* where the version comes from, in words */
   struct part part[MAX_INNER];
@@ -327,16 +526,18 @@ struct driver {
   int strict;            /* level 0: which of the GPUs it will be is not known, so all must be fit */
   int init;              /* what cuInit answered */
   int gpus;              /* that the process sees */
+  int jit;               /* whether PTX can be compiled: 1 yes, -1 no */
   uint32_t user, kernel; /* releases, widened */
   uint32_t cuda;         /* that the driver supports, as cuDriverGetVersion says it */
   uint16_t cc[MAX_GPUS];
   char path[PATH_MAX];
 };
 
-struct finding {
-  int code, severity, note, part;
-  uint32_t min, built, found, other;
-  char component[300], path[SHOW + 4], why[SHOW + 160], file[128], beside[SHOW + 4];
+/* What a program gets that asks: cudaguard.h has the same. */
+struct verdict {
+  size_t size;
+  int verdict, code, severity, level;
+  char subject[16], component[256], built[32], found[32], message[2048], hint[512];
 };
 
 /* All that is large lives here and not on the stack of whoever calls check(). In .bss: no byte in the file. */
@@ -358,7 +559,7 @@ struct state {
     int note;
     uint32_t version;
     const char *from;
-    char path[SHOW + 4], why[SHOW + 160];
+    char path[SHOW + 4], why[WHY];
   } seen_cudnn[8];
   char self[PATH_MAX], scratch[PATH_MAX];
   char rpath[4096], runpath[4096];
@@ -366,6 +567,7 @@ struct state {
   char asked[PATH_MAX], answer[8192];
   size_t answered;
   int outcome, level;
+  struct verdict verdict;
 };
 static struct state g;
 static const char anchor = 0; /* stands in this very file: how it finds its own image */
@@ -382,7 +584,7 @@ CODE int take_notes(struct image *im, int own, int keep) {
     if (ph->p_type != PT_NOTE || left > (64u << 20) || ph->p_filesz < left) continue;
     while (left >= 24) {
       size_t step = 4;
-      if (u32(p) == 10 && memcmp(p + 8, mark, sizeof mark) == 0 && u32(p + 4) <= left - 24) {
+      if (u32(p) == 10 && same_bytes(p + 8, mark, sizeof mark) && u32(p + 4) <= left - 24) {
         uint32_t size = u32(p + 4);
         taken++;
         if (keep && g.notes < MAX_NOTES) {
@@ -431,10 +633,15 @@ CODE int on_image(struct dl_phdr_info *info, size_t size, void *data) {
   return 0;
 }
 
+CODE long read_link(const char *path, char *to) {
+  long n = sys4(SYS_readlinkat, AT_FDCWD, (long)path, (long)to, PATH_MAX - 1);
+  to[n > 0 ? n : 0] = 0;
+  return n;
+}
+
 CODE const char *self(void) {
   if (!g.self[0]) {
-    ssize_t n = readlink("/proc/self/exe", g.self, sizeof g.self - 1);
-    g.self[n > 0 ? n : 0] = 0;
+    long n = read_link("/proc/self/exe", g.self);
     if (n <= 0) copy(g.self, sizeof g.self, "this program", 12);
   }
   return g.self;
@@ -445,21 +652,21 @@ CODE const char *file_of(const struct image *im) { return im->name[0] ? im->name
 /* ---- ELF files, by bounded reads: a file that shrinks while it is read is no signal --------------------------------- */
 
 struct elf {
-  int fd;
+  long fd;
   ElfW(Ehdr) eh;
   ElfW(Phdr) ph[48];
   int n;
-  ElfW(Addr) symbols, strings, hash, gnu_hash;
+  ElfW(Addr) symbols, strings, gnu_hash;
   size_t strings_size;
   int has[3];
   ElfW(Xword) name[3]; /* soname, rpath, runpath */
 };
 
-CODE int read_at(int fd, uint64_t at, void *to, size_t size) {
+CODE int read_at(long fd, uint64_t at, void *to, size_t size) {
   size_t done = 0;
   while (done < size) {
-    ssize_t got = pread(fd, (char *)to + done, size - done, (off_t)(at + done));
-    if (got < 0 && errno == EINTR) continue;
+    long got = sys4(SYS_pread64, fd, (long)((char *)to + done), (long)(size - done), (long)(at + done));
+    if (got == -EINTR) continue;
     if (got <= 0) return 0;
     done += (size_t)got;
   }
@@ -482,9 +689,9 @@ CODE int elf_read(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
 CODE int elf_open(struct elf *e, const char *path) {
   int k;
   unsigned i;
-  e->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  e->fd = open_file(path, O_RDONLY);
   if (e->fd < 0) return 0;
-  if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || memcmp(e->eh.e_ident, ELFMAG, SELFMAG) != 0) goto broken;
+  if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || !same_bytes(e->eh.e_ident, ELFMAG, SELFMAG)) goto broken;
   if (e->eh.e_ident[EI_CLASS] != NATIVE_CLASS) goto other;
 #if defined(__x86_64__)
   if (e->eh.e_machine != EM_X86_64) goto other;
@@ -494,7 +701,7 @@ CODE int elf_open(struct elf *e, const char *path) {
   if (e->eh.e_phentsize != sizeof(ElfW(Phdr)) || !e->eh.e_phnum) goto broken;
   e->n = e->eh.e_phnum < 48 ? e->eh.e_phnum : 48;
   if (!read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof e->ph[0])) goto broken;
-  e->symbols = e->strings = e->hash = e->gnu_hash = 0;
+  e->symbols = e->strings = e->gnu_hash = 0;
   e->strings_size = 0;
   e->has[0] = e->has[1] = e->has[2] = 0;
   for (k = 0; k < e->n; k++) {
@@ -511,7 +718,6 @@ CODE int elf_open(struct elf *e, const char *path) {
           case DT_SYMTAB: e->symbols = value; break;
           case DT_STRTAB: e->strings = value; break;
           case DT_STRSZ: e->strings_size = (size_t)value; break;
-          case DT_HASH: e->hash = value; break;
           case DT_GNU_HASH: e->gnu_hash = value; break;
           case DT_SONAME: e->name[0] = value, e->has[0] = 1; break;
           case DT_RPATH: e->name[1] = value, e->has[1] = 1; break;
@@ -524,10 +730,10 @@ CODE int elf_open(struct elf *e, const char *path) {
   }
   return 1;
 broken:
-  close(e->fd);
+  close_file(e->fd);
   return -1;
 other:
-  close(e->fd);
+  close_file(e->fd);
   return 0;
 }
 
@@ -542,44 +748,27 @@ CODE int elf_string(const struct elf *e, int which, char *to, size_t size) {
   return 1;
 }
 
-CODE int elf_symbol_is(const struct elf *e, uint32_t index, const char *name, size_t length, ElfW(Sym) * s) {
-  char text[128];
-  if (length >= sizeof text || !elf_read(e, e->symbols + index * sizeof *s, s, sizeof *s)) return 0;
-  if (s->st_shndx == SHN_UNDEF || s->st_name >= e->strings_size) return 0;
-  if (!elf_read(e, e->strings + s->st_name, text, length + 1)) return 0;
-  return memcmp(text, name, length + 1) == 0;
-}
-
-/* The value of an exported 4-byte data object; 0 where there is none. */
+/* The value of an exported 4-byte data object; 0 where there is none. By the GNU hash table, the only one that cuDNN's
+ * libraries have (measured: 8.5.0 to 9.28.0). */
 CODE uint32_t elf_word(const struct elf *e, const char *name) {
-  size_t length = strlen(name), i;
+  size_t i;
   ElfW(Sym) s;
-  uint32_t head[4], h = 5381, at, c, value, steps, found = 0;
-  if (!length || !e->symbols || !e->strings) return 0;
-  if (e->gnu_hash && elf_read(e, e->gnu_hash, head, sizeof head) && head[0]) {
-    ElfW(Addr) buckets = e->gnu_hash + 16 + (ElfW(Addr))head[2] * sizeof(ElfW(Addr)), chain = buckets + (ElfW(Addr))head[0] * 4;
-    for (i = 0; i < length; i++) h = h * 33 + (unsigned char)name[i];
-    if (!elf_read(e, buckets + (ElfW(Addr))(h % head[0]) * 4, &at, 4) || at < head[1]) return 0;
-    for (steps = 0; steps < 4096 && !found; steps++, at++) {
-      if (!elf_read(e, chain + (ElfW(Addr))(at - head[1]) * 4, &c, 4)) return 0;
-      if ((c | 1) == (h | 1)) found = (uint32_t)elf_symbol_is(e, at, name, length, &s);
-      if (c & 1) break;
-    }
-  } else if (e->hash && elf_read(e, e->hash, head, 8) && head[0]) {
-    h = 0;
-    for (i = 0; i < length; i++) {
-      h = (h << 4) + (unsigned char)name[i];
-      h ^= (h >> 24) & 0xf0;
-      h &= 0x0fffffff;
-    }
-    if (!elf_read(e, e->hash + 8 + (ElfW(Addr))(h % head[0]) * 4, &at, 4)) return 0;
-    for (steps = 0; steps < 4096 && at && !found; steps++) {
-      found = (uint32_t)elf_symbol_is(e, at, name, length, &s);
-      if (!found && !elf_read(e, e->hash + 8 + ((ElfW(Addr))head[0] + at) * 4, &at, 4)) return 0;
-    }
+  char text[128];
+  uint32_t head[4], h = 5381, at, c, steps, value;
+  ElfW(Addr) buckets;
+  if (!elf_read(e, e->gnu_hash, head, sizeof head) || !head[0]) return 0;
+  for (i = 0; name[i]; i++) h = h * 33 + (unsigned char)name[i];
+  buckets = e->gnu_hash + 16 + (ElfW(Addr))head[2] * sizeof(ElfW(Addr));
+  if (!elf_read(e, buckets + (ElfW(Addr))(h % head[0]) * 4, &at, 4) || at < head[1]) return 0;
+  buckets += (ElfW(Addr))head[0] * 4; /* the chains */
+  for (steps = 0; steps < 4096; steps++, at++) {
+    if (!elf_read(e, buckets + (ElfW(Addr))(at - head[1]) * 4, &c, 4)) break;
+    if ((c | 1) == (h | 1) && elf_read(e, e->symbols + at * sizeof s, &s, sizeof s) && s.st_shndx != SHN_UNDEF &&
+        elf_read(e, e->strings + s.st_name, text, i + 1) && same_bytes(text, name, i + 1))
+      return (!s.st_size || s.st_size == 4) && elf_read(e, s.st_value, &value, 4) ? value : 0;
+    if (c & 1) break;
   }
-  if (!found || (s.st_size && s.st_size != 4) || !elf_read(e, s.st_value, &value, 4)) return 0;
-  return value;
+  return 0;
 }
 
 /* ---- the loader's search: LD_LIBRARY_PATH, RPATH, RUNPATH, the cache, the default folders ---------------------------- */
@@ -591,42 +780,41 @@ struct paths {
 /* One element of a path list, $ORIGIN replaced, joined with the file's name. */
 CODE int join(char *to, const char *dir, size_t n, const char *file, const char *origin) {
   struct text t;
-  size_t i = 0, tail;
+  const char *end = dir + n, *base = base_name(origin);
   t.at = to, t.used = 0, t.size = PATH_MAX;
-  while (i < n) {
-    if (dir[i] == '$') {
-      size_t skip = n - i >= 9 && strncmp(dir + i, "${ORIGIN}", 9) == 0 ? 9 : n - i >= 7 && strncmp(dir + i, "$ORIGIN", 7) == 0 ? 7 : 0;
-      const char *slash = strrchr(origin, '/');
-      if (!skip) return 0; /* $LIB, $PLATFORM: the child knows */
-      if (slash) put_bytes(&t, origin, slash == origin ? 1 : (size_t)(slash - origin));
-      else put(&t, ".");
-      i += skip;
+  while (dir < end) {
+    if (*dir == '$') {
+      int braces = dir[1] == '{';
+      if (!starts(dir + 1 + braces, "ORIGIN")) return 0; /* $LIB, $PLATFORM: the child knows */
+      dir += 7 + 2 * braces;
+      if (base == origin) put_char(&t, '.');
+      while (origin + 1 < base) put_char(&t, *origin++);
     } else {
-      put_bytes(&t, dir + i, 1);
-      i++;
+      put_char(&t, *dir++);
     }
   }
-  if (!t.used && n) return 0;
-  if (t.used && to[t.used - 1] != '/') put(&t, "/");
-  tail = strlen(file);
-  if (t.used + tail + 1 >= t.size) return 0;
+  if (n) put_char(&t, '/');
   put(&t, file);
-  return 1;
+  return t.used + 1 < t.size;
+}
+
+CODE int elf_is(const char *path) {
+  struct elf e;
+  int is = elf_open(&e, path);
+  if (is > 0) close_file(e.fd);
+  return is;
 }
 
 /* In this list: 1 found, 0 go on, -1 the loader would stop here (`to` names the file). */
-CODE int search_list(const char *list, const char *separators, const char *file, const char *origin, char *to, struct elf *e) {
-  while (list && *list) {
-    size_t n = strcspn(list, separators);
-    if (join(to, list, n, file, origin)) {
-      int is = elf_open(e, to);
-      if (is > 0) close(e->fd);
-      if (is) return is;
-    }
-    list += n;
-    if (*list) list++;
+CODE int search_list(const char *list, char also, const char *file, const char *origin, char *to) {
+  int is = 0;
+  while (list && *list && !is) {
+    size_t n = 0;
+    while (list[n] && list[n] != ':' && list[n] != also) n++;
+    if (join(to, list, n, file, origin)) is = elf_is(to);
+    list += n + (list[n] != 0);
   }
-  return 0;
+  return is;
 }
 
 CODE int in_cache(const char *file, char *to) {
@@ -647,39 +835,41 @@ CODE int in_cache(const char *file, char *to) {
 #else
   const int32_t kind = -1;
 #endif
-  size_t length = strlen(file), size, at = 0, i;
-  int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC), found = 0;
-  off_t end;
+  size_t length = len(file), size, at = 0, i;
+  long fd = open_file("/etc/ld.so.cache", O_RDONLY), end;
+  int found = 0;
   const char *map;
   const struct head *h;
   const struct entry *en;
   if (fd < 0) return 0;
-  end = lseek(fd, 0, SEEK_END);
+  end = sys3(SYS_lseek, fd, 0, SEEK_END);
   size = end > 0 && end < (64 << 20) ? (size_t)end : 0;
-  map = size > sizeof *h ? (const char *)mmap(0, size, PROT_READ, MAP_PRIVATE, fd, 0) : (const char *)MAP_FAILED;
-  close(fd);
-  if (map == (const char *)MAP_FAILED) return 0;
-  if (memcmp(map, "ld.so-1.7.0", 11) == 0) { /* the old table first, 12 bytes an entry */
+  map = (const char *)(size > sizeof *h ? sys6(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0) : -1);
+  close_file(fd);
+  if ((unsigned long)map > (unsigned long)-4096) return 0;
+  if (same_bytes(map, "ld.so-1.7.0", 11)) { /* the old table first, 12 bytes an entry */
     uint32_t old;
     memcpy(&old, map + 12, 4);
     at = old < size / 12 ? (16 + (size_t)old * 12 + 7) & ~(size_t)7 : size;
   }
-  if (at + sizeof *h <= size && memcmp(map + at, "glibc-ld.so.cache1.1", 20) == 0) {
+  if (at + sizeof *h <= size && same_bytes(map + at, "glibc-ld.so.cache1.1", 20)) {
     h = (const struct head *)(map + at);
     en = (const struct entry *)(map + at + 48);
     for (i = 0; i < h->count && at + 48 + (i + 1) * sizeof *en <= size && !found; i++) {
       size_t key = at + en[i].key, value = at + en[i].value;
       if (en[i].flags != kind || en[i].hwcap || key >= size || value >= size) continue;
-      if (size - key <= length || memcmp(map + key, file, length + 1) != 0) continue;
-      found = copy(to, PATH_MAX, map + value, strnlen(map + value, size - value));
+      if (size - key <= length || !same_bytes(map + key, file, length + 1)) continue;
+      for (value = at + en[i].value, at = 0; value < size && at < PATH_MAX - 1 && map[value];) to[at++] = map[value++];
+      to[at] = 0;
+      found = 1;
     }
   }
-  munmap((void *)map, size);
+  sys2(SYS_munmap, (long)map, (long)size);
   return found;
 }
 
 /* Where the loader would find `file` for the object of `of`: 1 and the path, 0 nowhere, -1 at a file it cannot read. */
-CODE int search(const char *file, const struct paths *of, char *to, struct text *why) {
+CODE int search(const char *file, const struct paths *of, char *to, char *why) {
   static const char defaults[] =
 #if defined(__x86_64__)
       "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
@@ -687,32 +877,15 @@ CODE int search(const char *file, const struct paths *of, char *to, struct text 
       "/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
 #endif
       "/lib64:/usr/lib64:/lib:/usr/lib";
-  struct elf e;
-  int is;
-  if (!of->runpath) {
-    if ((is = search_list(of->rpath, ":", file, of->file, to, &e))) {
-      put(why, "RPATH of "), put_shown(why, of->file);
-      return is;
-    }
-    if (!g.first.runpath && g.first.rpath && (is = search_list(g.first.rpath, ":", file, self(), to, &e))) {
-      put(why, "RPATH of "), put_shown(why, self());
-      return is;
-    }
+  int k, is = 0;
+  for (k = 0; k < 6 && !is; k++) {
+    const char *list = k == 0 ? of->rpath : k == 1 ? g.first.rpath : k == 2 ? g.library_path : k == 3 ? of->runpath : defaults;
+    const char *origin = k == 0 || k == 3 ? of->file : self();
+    if (k < 2 && (of->runpath || (k && g.first.runpath))) continue;
+    is = k != 4 ? search_list(list, k == 2 ? ';' : ':', file, origin, to) : in_cache(file, to) ? elf_is(to) : 0;
+    if (is && why)
+      format(why, WHY, k < 2 ? "RPATH of %p" : k == 2 ? "LD_LIBRARY_PATH" : k == 3 ? "RUNPATH of %p" : k == 4 ? "the system's library cache (/etc/ld.so.cache)" : "the system's library folders", origin);
   }
-  if ((is = search_list(g.library_path, ":;", file, self(), to, &e))) {
-    put(why, "LD_LIBRARY_PATH");
-    return is;
-  }
-  if ((is = search_list(of->runpath, ":", file, of->file, to, &e))) {
-    put(why, "RUNPATH of "), put_shown(why, of->file);
-    return is;
-  }
-  if (in_cache(file, to) && (is = elf_open(&e, to))) {
-    if (is > 0) close(e.fd);
-    put(why, "the system's library cache (/etc/ld.so.cache)");
-    return is;
-  }
-  if ((is = search_list(defaults, ":", file, "", to, &e))) put(why, "the system's library folders");
   return is;
 }
 
@@ -720,9 +893,8 @@ CODE int search(const char *file, const struct paths *of, char *to, struct text 
 
 struct loaded {
   const char *name; /* soname or file name; null: any cuDNN loader library */
-  char *path;
-  char soname[128];
-  int found, several;
+  char *path, *soname; /* PATH_MAX, and 128 or null */
+  int found;
 };
 
 CODE int on_loaded(struct dl_phdr_info *info, size_t size, void *data) {
@@ -735,26 +907,25 @@ CODE int on_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   base = base_name(im.name);
   image_names(&im);
   if (l->name) {
-    if (strcmp(base, l->name) == 0 || (im.soname && strcmp(im.soname, l->name) == 0)) hit = l->name;
+    if (same(base, l->name) || (im.soname && same(im.soname, l->name))) hit = l->name;
   } else if (im.soname && major_in_name(im.soname)) {
     hit = im.soname;
-  } else if (major_in_name(base) || strcmp(base, CUDNN_STEM) == 0) {
+  } else if (major_in_name(base) || same(base, CUDNN_STEM)) {
     hit = base;
   }
   if (!hit) return 0;
-  if (l->found++) return l->several = 1;
-  if (!copy(l->path, PATH_MAX, im.name, strlen(im.name)) || !copy(l->soname, sizeof l->soname, hit, strlen(hit))) l->found = 0;
-  return l->name ? l->found : 0;
+  if (l->found++) return 1;
+  format(l->path, PATH_MAX, "%s", im.name);
+  if (l->soname) format(l->soname, 128, "%s", hit);
+  return l->name != 0;
 }
 
-CODE int is_loaded(const char *name, char *path, char *soname, size_t size) {
+CODE int is_loaded(const char *name, char *path, char *soname) {
   struct loaded l;
-  memset(&l, 0, sizeof l);
-  l.name = name, l.path = path;
+  l.name = name, l.path = path, l.soname = soname;
+  l.found = 0;
   dl_iterate_phdr(on_loaded, &l);
-  if (l.found != 1) return 0;
-  if (soname) copy(soname, size, l.soname, strlen(l.soname));
-  return 1;
+  return l.found == 1;
 }
 
 /* ---- level 1: a child asks the real cuDNN, or the driver -------------------------------------------------------------------------------- */
@@ -762,21 +933,24 @@ CODE int is_loaded(const char *name, char *path, char *soname, size_t size) {
 enum { NOT_ASKED, NOBODY_TO_ASK, ANSWERED, DIED, HUNG };
 
 #define LIBCUDA "libcuda.so.1"
+#define LIBJIT "libnvidia-ptxjitcompiler.so.1"
 
-CODE long since_ms(const struct timespec *from) {
+CODE long now_ms(void) {
   struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (long)(now.tv_sec - from->tv_sec) * 1000 + (now.tv_nsec - from->tv_nsec) / 1000000;
+  sys2(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now);
+  return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-CODE void say_back(int fd, char kind, const char *s) {
+CODE void leave(int status) {
+  for (;;) sys1(SYS_exit_group, status);
+}
+
+/* One answer: its kind, its text and a NUL. */
+CODE void say_back(long fd, int kind, const char *s) {
   char line[PATH_MAX + 8];
-  struct text t;
-  t.at = line, t.used = 0, t.size = sizeof line;
-  put_bytes(&t, &kind, 1);
-  put(&t, s);
-  line[t.used++] = 0;
-  if (write(fd, line, t.used) < 0) _exit(1);
+  line[0] = (char)kind;
+  format(line + 1, sizeof line - 1, "%s", s);
+  if (sys3(SYS_write, fd, (long)line, (long)len(line) + 1) < 0) leave(1);
 }
 
 CODE int function(void *library, const char *name, void *to) {
@@ -785,150 +959,138 @@ CODE int function(void *library, const char *name, void *to) {
   return symbol != 0;
 }
 
-/* What it says: V and the CUDA version, I and what cuInit answered, G and the compute capability of each GPU. Nothing where
- * this is no driver. */
-CODE void ask_driver(int to, void *library) {
+CODE void say_number(long fd, int kind, uint32_t n) {
+  char digits[16];
+  format(digits, sizeof digits, "%n", n);
+  say_back(fd, kind, digits);
+}
+
+/* What it says: V and the CUDA version, I and what cuInit answered, G and the compute capability of each GPU, J where PTX
+ * can be compiled. Nothing where this is no driver. */
+CODE void ask_driver(long to, void *library, const char *path) {
   int (*version)(int *), (*init)(unsigned), (*count)(int *), (*get)(int *, int), (*attribute)(int *, int, int);
-  char line[16 * MAX_GPUS];
+  char line[PATH_MAX + 64];
   struct text t;
   int n = 0, k, device, major, minor;
-  t.at = line, t.size = sizeof line;
   if (!function(library, "cuDriverGetVersion", &version) || !function(library, "cuInit", &init) ||
       !function(library, "cuDeviceGetCount", &count) || !function(library, "cuDeviceGet", &get) ||
       !function(library, "cuDeviceGetAttribute", &attribute))
     return;
-  line[t.used = 0] = 0;
-  if (version(&n) == 0) putf(&t, "%n", (uint32_t)n);
-  say_back(to, 'V', line);
-  line[t.used = 0] = 0;
+  if (version(&n) == 0) say_number(to, 'V', (uint32_t)n);
   k = init(0);
-  putf(&t, "%n", (uint32_t)k);
-  say_back(to, 'I', line);
-  line[t.used = 0] = 0;
+  say_number(to, 'I', (uint32_t)k);
   if (k != 0 || count(&n) != 0) return;
+  t.at = line, t.used = 0, t.size = sizeof line;
+  *line = 0;
   for (k = 0; k < n && k < MAX_GPUS; k++) {
     if (get(&device, k) != 0 || attribute(&major, 75, device) != 0 || attribute(&minor, 76, device) != 0) major = minor = 0;
     putf(&t, "%n,", (uint32_t)(major << 8 | minor));
   }
   say_back(to, 'G', line);
+  if (g.driver.jit) return;
+  t.used = (size_t)(base_name(path) - path);
+  memcpy(line, path, t.used);
+  put(&t, LIBJIT);
+  if (dlopen(LIBJIT, RTLD_LAZY) || dlopen(line, RTLD_LAZY)) say_back(to, 'J', "");
 }
 
-/* Never returns. What it says: N where there is no such library, L and the loader library's path, V and the answer, I, the row's number and that inner
- * library's path, E at the end. */
-CODE void ask_as_child(int to, const char *library, const struct cudnn *c) {
-  static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGTERM, SIGALRM, SIGSYS, SIGPIPE};
-  struct rlimit none;
-  struct text t;
-  char path[PATH_MAX], soname[128], digits[16];
-  sigset_t all;
-  void *handle, *symbol;
+/* Never returns. What it says: N where there is no such library, L and the library's path, V and the answer, a row's number and that
+ * inner library's path, E at the end. */
+CODE void ask_as_child(long to, const char *library, const struct cudnn *c) {
+  union {
+    struct itimerval timer;
+    struct rlimit limit;
+    uint64_t signals;
+    char action[64]; /* a kernel's sigaction: the default, no mask */
+  } none;
+  char path[PATH_MAX], soname[128];
+  void *handle;
   size_t (*version)(void);
-  size_t i;
-  int null, k, fd;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  none.rlim_cur = none.rlim_max = 0;
-  setrlimit(RLIMIT_CORE, &none);
-  prctl(PR_SET_DUMPABLE, 0); /* a core_pattern that pipes asks no limit */
-  for (i = 0; i < sizeof fatal / sizeof fatal[0]; i++) signal(fatal[i], SIG_DFL);
-  sigemptyset(&all);
-  sigprocmask(SIG_SETMASK, &all, 0);
-  fd = fcntl(to, F_DUPFD_CLOEXEC, 3); /* the pipe may be 0, 1 or 2 where the program was started with those closed */
-  if (fd < 0) _exit(1);
-  null = open("/dev/null", O_RDWR);
+  long fd, null;
+  int k;
+  memset(&none, 0, sizeof none);
+  sys2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  sys4(SYS_prlimit64, 0, RLIMIT_CORE, (long)&none, 0);
+  sys2(SYS_prctl, PR_SET_DUMPABLE, 0); /* a core_pattern that pipes asks no limit */
+  for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)&none, 0, 8);
+  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, 8);
+  fd = sys3(SYS_fcntl, to, F_DUPFD_CLOEXEC, 3); /* the pipe may be 0, 1 or 2 where the program was started with those closed */
+  if (fd < 0) leave(1);
+  null = open_file("/dev/null", O_RDWR);
   for (k = 0; k < 3; k++)
-    if (null < 0) close(k);
-    else if (null != k) dup2(null, k);
-  alarm((c ? CHILD_MS : DRIVER_MS) / 1000 + 1);
-  handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+    if (null < 0) close_file(k);
+    else if (null != k) sys3(SYS_dup3, null, k, 0);
+  none.timer.it_value.tv_sec = (c ? CHILD_MS : DRIVER_MS) / 1000 + 1;
+  sys3(SYS_setitimer, ITIMER_REAL, (long)&none, 0);
+  handle = dlopen(library, RTLD_LAZY);
   if (!handle) {
     say_back(fd, 'N', "");
-    say_back(fd, 'E', "");
-    _exit(0);
+  } else {
+    path[0] = soname[0] = 0;
+    if (is_loaded(base_name(library), path, soname) || (c && is_loaded(0, path, soname))) say_back(fd, 'L', path);
+    if (!c) ask_driver(fd, handle, path);
+    else if (function(handle, "cudnnGetVersion", &version)) say_number(fd, 'V', (uint32_t)version());
+    for (k = 0; c && k < c->parts; k++)
+      if (is_loaded(c->part[k].file, path, soname)) say_back(fd, '0' + k, path);
   }
-  soname[0] = 0;
-  if (!c) {
-    if (is_loaded(library, path, 0, 0)) say_back(fd, 'L', path);
-    ask_driver(fd, handle);
-    say_back(fd, 'E', "");
-    _exit(0);
-  }
-  if (is_loaded(base_name(library), path, soname, sizeof soname) || is_loaded(0, path, soname, sizeof soname)) say_back(fd, 'L', path);
-  symbol = dlsym(handle, "cudnnGetVersion");
-  if (symbol) {
-    memcpy(&version, &symbol, sizeof version);
-    t.at = digits, t.used = 0, t.size = sizeof digits;
-    put_number(&t, (uint32_t)version());
-    say_back(fd, 'V', digits);
-  }
-  for (k = 0; k < c->parts; k++)
-    if (is_loaded(c->part[k].file, path, 0, 0)) say_back(fd, (char)('0' + k), path);
   say_back(fd, 'E', "");
-  _exit(0);
+  leave(0);
 }
 
 /* Asks once per library and process; the answer is kept. `c` is null where the library is the driver's. */
 CODE int ask(const char *library, const struct cudnn *c) {
-  struct timespec start;
-  int ends[2], status, done = 0;
-  pid_t child = -1;
-  if (g.outcome != NOT_ASKED && strcmp(g.asked, library) == 0) return g.outcome;
-  copy(g.asked, sizeof g.asked, library, strlen(library));
+  struct timespec wait;
+  struct pollfd p;
+  int ends[2];
+  long child, got, end;
+  if (g.outcome != NOT_ASKED && same(g.asked, library)) return g.outcome;
+  format(g.asked, sizeof g.asked, "%s", library);
   g.answered = 0;
   g.outcome = NOBODY_TO_ASK;
-  if (!dlopen || !dlsym || pipe2(ends, O_CLOEXEC) != 0) return g.outcome;
-  clock_gettime(CLOCK_MONOTONIC, &start);
+  if (!dlopen || !dlsym || sys2(SYS_pipe2, (long)ends, O_CLOEXEC) != 0) return g.outcome;
+  end = now_ms() + (c ? CHILD_MS : DRIVER_MS);
   /* Exit signal 0: no SIGCHLD, and no wait() of the program sees it; nothing runs that others left with pthread_atfork.
    * Where another thread holds the heap at this moment, the child hangs: it costs CHILD_MS, and we cannot tell. Emulators
-   * have no such call. */
-  child = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
-  if (child < 0) child = fork();
+   * have no such call, but one with the signal. */
+  child = sys6(SYS_clone, 0, 0, 0, 0, 0, 0);
+  if (child < 0) child = sys6(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
   if (child == 0) {
-    close(ends[0]);
+    close_file(ends[0]);
     ask_as_child(ends[1], library, c);
   }
-  close(ends[1]);
-  if (child < 0) {
-    close(ends[0]);
-    return g.outcome;
+  close_file(ends[1]);
+  p.fd = ends[0], p.events = POLLIN;
+  if (child > 0) g.outcome = HUNG;
+  while (g.outcome == HUNG) {
+    long left = end - now_ms();
+    wait.tv_sec = left / 1000, wait.tv_nsec = left % 1000 * 1000000;
+    got = left > 0 ? sys6(SYS_ppoll, (long)&p, 1, (long)&wait, 0, 0, 0) : 0;
+    if (got == -EINTR) continue;
+    if (got <= 0) break;
+    got = sys3(SYS_read, ends[0], (long)(g.answer + g.answered), (long)(sizeof g.answer - 1 - g.answered));
+    if (got == -EINTR) continue;
+    if (got <= 0) g.outcome = DIED;
+    else g.answered += (size_t)got;
   }
-  g.outcome = HUNG;
-  for (;;) {
-    struct pollfd p;
-    long left = (c ? CHILD_MS : DRIVER_MS) - since_ms(&start);
-    ssize_t got;
-    int ready;
-    p.fd = ends[0], p.events = POLLIN, p.revents = 0;
-    ready = left > 0 ? poll(&p, 1, (int)left) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) break;
-    got = read(ends[0], g.answer + g.answered, sizeof g.answer - 1 - g.answered);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0 || g.answered + (size_t)got >= sizeof g.answer - 1) {
-      if (got > 0) g.answered += (size_t)got;
-      g.outcome = DIED;
-      break;
-    }
-    g.answered += (size_t)got;
-  }
-  close(ends[0]);
+  close_file(ends[0]);
+  if (child < 0) return g.outcome;
   g.answer[g.answered] = 0;
-  if (g.answered >= 2 && g.answer[g.answered - 2] == 'E' && (g.answered == 2 || g.answer[g.answered - 3] == 0)) g.outcome = ANSWERED;
-  if (g.outcome == HUNG) kill(child, SIGKILL);
-  clock_gettime(CLOCK_MONOTONIC, &start);
-  while (!done) {
-    pid_t got = waitpid(child, &status, WNOHANG | __WALL);
-    struct timespec nap;
-    if (got == child || (got < 0 && errno != EINTR) || since_ms(&start) > REAP_MS) done = 1;
-    else nap.tv_sec = 0, nap.tv_nsec = 200000, nanosleep(&nap, 0);
+  if (g.answered >= 2 && same_bytes(g.answer + g.answered - 2, "E", 2) && (g.answered == 2 || !g.answer[g.answered - 3])) g.outcome = ANSWERED;
+  if (g.outcome == HUNG) sys2(SYS_kill, child, SIGKILL);
+  end = now_ms() + REAP_MS;
+  for (;;) {
+    got = sys4(SYS_wait4, child, 0, WNOHANG | __WALL, 0);
+    if ((got && got != -EINTR) || now_ms() > end) return g.outcome;
+    wait.tv_sec = 0, wait.tv_nsec = 200000;
+    sys2(SYS_nanosleep, (long)&wait, 0);
   }
-  return g.outcome;
 }
 
 CODE const char *answer(char kind) {
   size_t at = 0;
   while (at < g.answered) {
     if (g.answer[at] == kind) return g.answer + at + 1;
-    at += strlen(g.answer + at) + 1;
+    at += len(g.answer + at) + 1;
   }
   return 0;
 }
@@ -937,16 +1099,10 @@ CODE const char *answer(char kind) {
 
 CODE void real_name(const char *path, char *to) {
   int hops;
-  struct text t;
-  if (!copy(to, PATH_MAX, path, strlen(path))) to[0] = 0;
-  for (hops = 0; hops < 16; hops++) {
-    char *slash = strrchr(to, '/');
-    ssize_t n = readlink(to, g.scratch, sizeof g.scratch - 1);
-    if (n <= 0) return;
-    g.scratch[n] = 0;
-    t.at = to, t.size = PATH_MAX;
-    t.used = g.scratch[0] == '/' || !slash ? 0 : (size_t)(slash + 1 - to);
-    put(&t, g.scratch);
+  format(to, PATH_MAX, "%s", path);
+  for (hops = 0; hops < 16 && read_link(to, g.scratch) > 0; hops++) {
+    char *base = g.scratch[0] == '/' ? to : to + (base_name(to) - to);
+    format(base, (size_t)(to + PATH_MAX - base), "%s", g.scratch);
   }
 }
 
@@ -957,31 +1113,25 @@ CODE void read_part(struct part *p, const char *path) {
   struct elf e;
   p->known = p->present = 1;
   p->version = 0;
-  copy(p->path, sizeof p->path, path, strlen(path) < sizeof p->path ? strlen(path) : sizeof p->path - 1);
+  format(p->path, sizeof p->path, "%s", path);
   if (p->symbol[0] && elf_open(&e, path) > 0) {
     p->version = plausible(elf_word(&e, p->symbol));
-    close(e.fd);
+    close_file(e.fd);
   }
 }
 
 /* cuDNN tries its own full version, then the shorter ones, each over the whole search path. */
 CODE int find_part(const struct cudnn *c, struct part *p, const struct paths *of, char *to) {
-  char name[160], ignored[8];
-  struct text t, why;
-  const char *dot = strstr(p->file, ".so");
-  int numbers, is;
+  char name[160];
+  const char *dot = find_text(p->file, ".so");
+  int numbers;
   for (numbers = 3; numbers >= 2 && c->by_name && dot; numbers--) {
-    t.at = name, t.used = 0, t.size = sizeof name;
-    put_bytes(&t, p->file, (size_t)(dot - p->file) + 3);
-    put(&t, "."), put_number(&t, c->by_name >> 16);
-    put(&t, "."), put_number(&t, c->by_name >> 8 & 0xff);
-    if (numbers == 3) put(&t, "."), put_number(&t, c->by_name & 0xff);
-    why.at = ignored, why.used = 0, why.size = sizeof ignored;
-    if (search(name, of, to, &why) == 1) return 1;
+    size_t n = (size_t)(dot - p->file) + 3;
+    memcpy(name, p->file, n);
+    format(name + n, sizeof name - n, numbers == 3 ? ".%v" : ".%x", numbers == 3 ? c->by_name : c->by_name >> 8);
+    if (search(name, of, to, 0) == 1) return 1;
   }
-  why.at = ignored, why.used = 0, why.size = sizeof ignored;
-  is = search(p->file, of, to, &why);
-  return is;
+  return search(p->file, of, to, 0);
 }
 
 /* Fills in what the files of the cuDNN at c->path say. */
@@ -1001,7 +1151,7 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   if (elf_open(&e, c->path) > 0) {
     if (elf_string(&e, 1, g.rpath, sizeof g.rpath)) of.rpath = g.rpath;
     if (elf_string(&e, 2, g.runpath, sizeof g.runpath)) of.runpath = g.runpath;
-    close(e.fd);
+    close_file(e.fd);
   }
   for (i = 0; i < note_rows(n) && c->parts < MAX_INNER; i++) {
     const unsigned char *row = note_row(n, i);
@@ -1009,14 +1159,14 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
     const char *suffix;
     if (u16(row) != ROW_INNER || !note_text(n, row + 24, p->file, sizeof p->file) || !note_text(n, row + 28, p->symbol, sizeof p->symbol))
       continue;
-    suffix = strstr(p->file, ".so"); /* the parts of another major are not this one's */
-    if (suffix && strstr(c->soname, ".so.") && strcmp(suffix, strstr(c->soname, ".so")) != 0) continue;
+    suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
+    if (suffix && find_text(c->soname, ".so.") && !same(suffix, find_text(c->soname, ".so"))) continue;
     p->needed = u16(row + 2) & 1;
     p->known = 1;
     p->present = 0;
     p->version = 0;
     p->path[0] = 0;
-    if (is_loaded(p->file, path, 0, 0) || find_part(c, p, &of, path)) read_part(p, path);
+    if (is_loaded(p->file, path, 0) || find_part(c, p, &of, path)) read_part(p, path);
     c->parts++;
   }
 }
@@ -1035,7 +1185,6 @@ CODE void look(struct cudnn *c, const struct note *n, const unsigned char *row, 
   uint32_t flags = u16(row + 2);
   const char *needed = image_needs(&n->image, CUDNN_STEM);
   struct paths of;
-  struct text why;
   int found = 0;
   c->state = UNKNOWN;
   c->answered = c->parts = 0;
@@ -1047,27 +1196,24 @@ CODE void look(struct cudnn *c, const struct note *n, const unsigned char *row, 
     return;
   }
   of.rpath = n->image.rpath, of.runpath = n->image.runpath, of.file = file_of(&n->image);
-  why.at = c->why, why.used = 0, why.size = sizeof c->why;
-  if (needed && is_loaded(needed, c->path, 0, 0)) {
+  if (needed && is_loaded(needed, c->path, 0)) {
     found = 1;
-    copy(c->soname, sizeof c->soname, needed, strlen(needed));
-  } else if (is_loaded(c->soname, c->path, 0, 0)) {
+    format(c->soname, sizeof c->soname, "%s", needed);
+  } else if (is_loaded(c->soname, c->path, 0)) {
     found = 1;
   }
   if (found) {
-    if (search(c->soname, &of, g.scratch, &why) != 1 || strcmp(g.scratch, c->path) != 0) {
-      why.used = 0;
-      put(&why, "another library, LD_PRELOAD or its full path");
-    }
+    if (search(c->soname, &of, g.scratch, c->why) != 1 || !same(g.scratch, c->path))
+      format(c->why, WHY, "another library, LD_PRELOAD or its full path");
   } else if (flags & DLOPENED) {
-    int is = search(c->soname, &of, c->path, &why);
+    int is = search(c->soname, &of, c->path, c->why);
     if (is == 1) found = 1;
     else if (is < 0) return;
     else c->state = ABSENT;
     /* Once the program has run, the only cuDNN in the process is the one it took, where its own is not to be had. */
-    if (!found && late && is_loaded(0, c->path, c->soname, sizeof c->soname)) {
+    if (!found && late && is_loaded(0, c->path, c->soname)) {
       found = 1;
-      put(&why, "the program itself");
+      format(c->why, WHY, "the program itself");
     }
   }
   if (found) {
@@ -1080,9 +1226,9 @@ CODE void look(struct cudnn *c, const struct note *n, const unsigned char *row, 
 CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned char *row) {
   const char *said;
   char path[PATH_MAX], name[PATH_MAX];
-  int k, outcome, loaded = is_loaded(c->soname, path, 0, 0);
+  int k, outcome, loaded = is_loaded(c->soname, path, 0);
   const char *library = !loaded && (n->own || c->state == ABSENT) ? c->soname : c->path;
-  copy(name, sizeof name, library, strlen(library));
+  format(name, sizeof name, "%s", library);
   outcome = ask(name, c);
   g.level = 1;
   said = answer('L');
@@ -1094,9 +1240,9 @@ CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned cha
     c->state = ABSENT; /* it cannot be loaded, so the program will go without it */
     return;
   }
-  if (said && strcmp(said, c->path) != 0) {
-    copy(c->path, sizeof c->path, said, strlen(said));
-    copy(c->why, sizeof c->why, "the loader", 10);
+  if (said && !same(said, c->path)) {
+    format(c->path, sizeof c->path, "%s", said);
+    format(c->why, WHY, "the loader");
     c->state = FOUND;
     read_cudnn(c, n);
   }
@@ -1107,7 +1253,7 @@ CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned cha
   for (k = 0; k < c->parts; k++) {
     struct part *p = &c->part[k];
     if ((said = answer((char)('0' + k)))) {
-      if (!p->present || strncmp(said, p->path, SHOW) != 0) read_part(p, said);
+      if (!p->present || !starts(said, p->path)) read_part(p, said);
     } else if (!p->present && p->needed && (c->answered || outcome != DIED)) {
       p->known = 0; /* it answers without that library, or there was nobody to ask */
     }
@@ -1168,17 +1314,17 @@ CODE uint32_t release_in(const char *s) {
   return 0;
 }
 
-CODE int read_text(const char *path, char *to, size_t size) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  ssize_t n;
-  if (fd < 0) return 0;
-  n = read(fd, to, size - 1);
-  close(fd);
+CODE long read_text(const char *path, char *to, size_t size) {
+  long fd = open_file(path, O_RDONLY), n = -1;
+  if (fd >= 0) {
+    n = sys3(SYS_read, fd, (long)to, (long)size - 1);
+    close_file(fd);
+  }
   to[n > 0 ? n : 0] = 0;
   return n > 0;
 }
 
-CODE int is_there(const char *path, int mode) { return access(path, mode) == 0; }
+CODE int is_there(const char *path, int mode) { return sys3(SYS_faccessat, AT_FDCWD, (long)path, mode) == 0; }
 
 #define GPUS "/proc/driver/nvidia/gpus"
 
@@ -1187,60 +1333,59 @@ CODE int is_there(const char *path, int mode) { return access(path, mode) == 0; 
 CODE void count_gpus(struct driver *d) {
   char entries[2048] __attribute__((aligned(8))), path[300], text[1024];
   const char *variable = getenv("CUDA_VISIBLE_DEVICES"), *s;
-  struct text t;
-  int fd, n = 0;
-  long got = 0, at;
-  t.at = path, t.size = sizeof path;
-  if (variable && (!*variable || strcmp(variable, "-1") == 0)) {
+  int n = 0;
+  long fd, got = 0, at;
+  if (variable && (!*variable || same(variable, "-1"))) {
     d->gpus = 0;
     return;
   }
-  fd = open(GPUS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  while (fd >= 0 && (got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
-    for (at = 0; at < got; at += *(const unsigned short *)(entries + at + 16)) {
+  fd = open_file(GPUS, O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return;
+  while (n >= 0 && (got = sys3(SYS_getdents64, fd, (long)entries, sizeof entries)) > 0)
+    for (at = 0; n >= 0 && at < got; at += *(const unsigned short *)(entries + at + 16)) {
       const char *name = entries + at + 19;
       if (name[0] == '.') continue;
-      t.used = 0, putf(&t, GPUS "/%s/information", name);
-      if (n >= MAX_GPUS || !read_text(path, text, sizeof text) || !(s = strstr(text, "Device Minor:"))) {
-        close(fd);
-        return;
+      format(path, sizeof path, GPUS "/%s/information", name);
+      if (n >= MAX_GPUS || !read_text(path, text, sizeof text) || !(s = find_text(text, "Device Minor:"))) {
+        n = -1;
+        break;
       }
       for (s += 13; *s == ' ' || *s == '\t';) s++;
-      t.used = 0, putf(&t, "/dev/nvidia%n", (uint32_t)number(&s, 9999));
+      format(path, sizeof path, "/dev/nvidia%n", (uint32_t)number(&s, 9999));
       if (!is_there(path, R_OK | W_OK)) continue;
-      t.used = 0, putf(&t, "/sys/bus/pci/devices/%s/device", name);
-      d->cc[n++] = read_text(path, text, sizeof text) ? cc_of(text) : 0;
+      format(path, sizeof path, "/sys/bus/pci/devices/%s/device", name);
+      read_text(path, text, sizeof text);
+      d->cc[n++] = cc_of(text);
     }
-  if (fd >= 0) close(fd);
+  close_file(fd);
   if (variable) {
     at = number(&variable, 9999);
     if (at < 0 || at >= n || (*variable && *variable != ',')) return; /* UUIDs, MIG, mistakes: the driver knows */
   }
-  if (n) d->gpus = n;
+  if (n > 0) d->gpus = n;
 }
 
 CODE void look_at_driver(const struct note *n) {
   struct driver *d = &g.driver;
   struct paths of;
-  struct text why, t;
   char text[512], path[PATH_MAX];
   int k, there;
   d->state = ABSENT, d->strict = 1, d->init = d->gpus = -1;
   d->user = d->kernel = d->cuda = 0;
   d->path[0] = 0;
-  there = read_text("/proc/driver/nvidia/version", text, sizeof text);
+  d->jit = 0;
+  there = read_text("/proc/driver/nvidia/version", text, sizeof text) != 0;
   if (there) d->kernel = release_in(text);
   /* /dev/nvidiactl alone proves nothing: libcuda makes it where it runs as root. */
-  t.at = path, t.size = sizeof path;
-  for (k = 0; k < 16 && !there && is_there("/dev/nvidiactl", F_OK); k++) {
-    t.used = 0, putf(&t, "/dev/nvidia%n", (uint32_t)k);
+  for (k = 0; k < 16 && !there; k++) {
+    format(path, sizeof path, "/dev/nvidia%n", (uint32_t)k);
     there = is_there(path, F_OK);
   }
+  /* WSL2; Jetson. */
   if (!there && !is_there("/dev/dxg", F_OK) && !is_there("/dev/nvmap", F_OK) && !is_there("/dev/nvhost-ctrl", F_OK)) return;
   d->state = UNKNOWN;
   of.rpath = n->image.rpath, of.runpath = n->image.runpath, of.file = file_of(&n->image);
-  why.at = text, why.used = 0, why.size = sizeof text;
-  if (!is_loaded(LIBCUDA, d->path, 0, 0) && search(LIBCUDA, &of, d->path, &why) != 1) return;
+  if (!is_loaded(LIBCUDA, d->path, 0) && search(LIBCUDA, &of, d->path, 0) != 1) return;
   real_name(d->path, path);
   d->user = release_in(base_name(path));
   d->state = FOUND;
@@ -1252,8 +1397,8 @@ CODE void ask_the_driver(void) {
   struct driver *d = &g.told;
   const char *said;
   char path[PATH_MAX];
-  if (!g.driver_asked) {
-    g.driver_asked = 1;
+  g.level = 1;
+  if (!g.driver_asked++) {
     d->init = d->gpus = -1; /* all else is zero: UNKNOWN */
     if (ask(LIBCUDA, 0) == ANSWERED) {
       if (answer('N')) d->state = ABSENT;
@@ -1261,20 +1406,22 @@ CODE void ask_the_driver(void) {
         d->state = FOUND;
         d->init = (int)number(&said, 99999);
         d->kernel = g.driver.kernel;
-        if ((said = answer('V')) && *said) d->cuda = (uint32_t)number(&said, 999999);
+        if ((said = answer('V'))) d->cuda = (uint32_t)number(&said, 999999);
         if ((said = answer('L'))) {
-          copy(d->path, sizeof d->path, said, strlen(said));
+          format(d->path, sizeof d->path, "%s", said);
           real_name(said, path);
           d->user = release_in(base_name(path));
         }
         /* Whatever cuInit answers, the GPUs stand there. */
         d->gpus = d->init ? g.driver.gpus : -1;
         memcpy(d->cc, g.driver.cc, sizeof d->cc);
-        if ((said = answer('G')))
+        d->jit = g.driver.jit;
+        if ((said = answer('G'))) {
           for (d->gpus = 0; *said && d->gpus < MAX_GPUS; said += *said != 0) d->cc[d->gpus++] = (uint16_t)number(&said, 65535);
+          if (!d->jit) d->jit = answer('J') || is_there("/dev/dxg", F_OK) ? 1 : -1; /* WSL keeps it where only its libcuda looks */
+        }
       }
     }
-    g.level = 1;
   }
   g.driver = *d;
 }
@@ -1284,33 +1431,24 @@ CODE void ask_the_driver(void) {
 CODE struct finding *find(int code, int severity, int note) {
   static struct finding overflow;
   struct finding *f = g.findings < MAX_FINDINGS ? &g.finding[g.findings++] : &overflow;
-  struct text t;
   const struct note *n = &g.note[note];
-  char part[140];
+  char name[140], version[140];
   memset(f, 0, sizeof *f);
   f->code = code, f->severity = severity, f->note = note;
-  t.at = f->component, t.used = 0, t.size = sizeof f->component;
   if (n->state != NOTE_DAMAGED) {
-    note_text(n, n->d + 28, part, sizeof part);
-    put_shown(&t, part);
-    note_text(n, n->d + 32, part, sizeof part);
-    put(&t, " "), put_shown(&t, part);
+    note_text(n, n->d + 28, name, sizeof name);
+    note_text(n, n->d + 32, version, sizeof version);
+    format(f->component, sizeof f->component, "%p %p", name, version);
   }
   return f;
-}
-
-CODE void show_path(char *to, size_t size, const char *path) {
-  struct text t;
-  t.at = to, t.used = 0, t.size = size;
-  put_shown(&t, path);
 }
 
 CODE struct finding *find_cudnn(int code, int severity, int note, const struct cudnn *c, const unsigned char *row) {
   struct finding *f = find(code, severity, note);
   f->min = u32(row + 4), f->built = u32(row + 12), f->found = c->version;
-  show_path(f->path, sizeof f->path, c->path);
-  copy(f->why, sizeof f->why, c->why, strlen(c->why));
-  copy(f->file, sizeof f->file, c->soname, strlen(c->soname));
+  format(f->path, sizeof f->path, "%p", c->path);
+  format(f->why, sizeof f->why, "%s", c->why);
+  format(f->file, sizeof f->file, "%s", c->soname);
   return f;
 }
 
@@ -1354,8 +1492,8 @@ CODE void judge_cudnn(const struct cudnn *c, int note, const unsigned char *row)
       f = find_cudnn(206, p->version >> 8 == c->version >> 8 ? WARNING : ERROR, note, c, row);
     if (!f) continue;
     f->other = p->version;
-    copy(f->file, sizeof f->file, p->file, strlen(p->file));
-    show_path(f->beside, sizeof f->beside, p->path);
+    format(f->file, sizeof f->file, "%s", p->file);
+    format(f->beside, sizeof f->beside, "%p", p->path);
   }
 }
 
@@ -1365,22 +1503,24 @@ CODE int errors_from(int first) {
   return n;
 }
 
+CODE int is_in(const unsigned char *row, uint32_t cc) { return cc && cc >= u32(row + 4) && cc <= u32(row + 8); }
+
 CODE struct finding *find_driver(int code, int severity, int note, const unsigned char *row) {
   struct finding *f = find(code, severity, note);
   const struct driver *d = &g.driver;
   struct text t;
   char text[128];
-  int k, first = 1;
-  show_path(f->path, sizeof f->path, d->path);
+  int k;
+  if (d->state == FOUND)
+    format(f->driver, sizeof f->driver, "driver< %r>< that supports CUDA %c>< on kernel module %r> in %p", d->user, d->cuda, d->kernel == d->user ? 0 : d->kernel, d->path);
   if (row) {
     f->min = u32(row + 16), f->other = widen(u32(row + 20));
-    t.at = f->file, t.used = 0, t.size = sizeof f->file;
-    if (note_text(&g.note[note], row + 24, text, sizeof text)) put_shown(&t, text);
+    if (note_text(&g.note[note], row + 24, text, sizeof text)) format(f->file, sizeof f->file, "%p", text);
   }
   t.at = f->beside, t.used = 0, t.size = sizeof f->beside;
   for (k = 0; k < d->gpus; k++)
-    if (!row || u16(row) == ROW_DRIVER || (d->cc[k] >= u32(row + 4) && d->cc[k] <= u32(row + 8)))
-      if (d->cc[k]) putf(&t, first ? "compute capability %x" : ", %x", (uint32_t)d->cc[k]), first = 0;
+    if (!row || u16(row) == ROW_DRIVER || is_in(row, d->cc[k]))
+      putf(&t, t.used ? "<, %x>" : "<compute capability %x>", (uint32_t)d->cc[k]);
   return f;
 }
 
@@ -1399,7 +1539,7 @@ CODE int floor_of(const unsigned char *row, int too_old) {
 
 CODE int is_one(const char *variable) {
   const char *s = getenv(variable);
-  return s && strcmp(s, "1") == 0;
+  return s && same(s, "1");
 }
 
 CODE int served(const struct note *n, const unsigned char *row) {
@@ -1448,7 +1588,7 @@ CODE void judge_driver(int note) {
       }
       if (u16(row) != ROW_GPU) continue;
       kernels = 1;
-      for (k = 0; k < d->gpus; k++) here += d->cc[k] && d->cc[k] >= u32(row + 4) && d->cc[k] <= u32(row + 8);
+      for (k = 0; k < d->gpus; k++) here += is_in(row, d->cc[k]);
       if (!here) continue;
       is = served(n, row);
       if (pass) {
@@ -1509,8 +1649,8 @@ CODE void judge_note(int note, int level, int late) {
       g.seen_cudnn[g.seen].note = note;
       g.seen_cudnn[g.seen].version = c->state == INSIDE ? u32(row + 12) : c->version;
       g.seen_cudnn[g.seen].from = c->state == INSIDE ? "the build: it is linked statically" : c->from;
-      show_path(g.seen_cudnn[g.seen].path, sizeof g.seen_cudnn[0].path, c->path);
-      copy(g.seen_cudnn[g.seen].why, sizeof g.seen_cudnn[0].why, c->why, strlen(c->why));
+      format(g.seen_cudnn[g.seen].path, sizeof g.seen_cudnn[0].path, "%p", c->path);
+      copy(g.seen_cudnn[g.seen].why, sizeof g.seen_cudnn[0].why, c->why, len(c->why));
       g.seen++;
     }
   }
@@ -1554,285 +1694,174 @@ CODE int verdict(void) {
 
 CODE int about_driver(const struct finding *f) { return f->code / 100 == 3 || f->code > 503; }
 
-CODE void put_found(struct text *t, const struct finding *f) { putf(t, f->found ? "cuDNN %v" : "cuDNN", f->found); }
+#define BUILT_WITH " than cuDNN %B, which %C was built with"
+#define NEWER " with cuDNN %M or newer"
+#define OR_REBUILD "; or rebuild against the one found"
+#define WHERE_GPUS "start a container with its GPUs (--gpus all)"
+#define WITH_ARCH "rebuild with that architecture"
 
-CODE void say_what(struct text *t, const struct finding *f) {
-  switch (f->code) {
-    case 201:
-      put_found(t, f);
-      putf(t, " is of another major than cuDNN %v", f->built);
-      break;
-    case 202:
-      put_found(t, f);
-      putf(t, " is older than cuDNN %v", f->built);
-      break;
-    case 203:
-      put_found(t, f);
-      putf(t, " is an older patch than cuDNN %v", f->built);
-      break;
-    case 204: putf(t, "cuDNN's library %p is missing%s", f->file, f->severity == ERROR ? ": the first call would abort" : ""); break;
-    case 205: put(t, "no cuDNN was found"); break;
-    case 206: putf(t, "cuDNN is mixed: %p is %v, the rest %v", f->file, f->other, f->found); break;
-    case 301:
-    case 302: putf(t, "the driver is too old: %p needs one that supports CUDA %c", f->file, f->min); break;
-    case 303: putf(t, "%s has no code for %s", f->component, f->beside); break;
-    case 304: put(t, "libcuda and the kernel module do not belong together (803)"); break;
-    case 305: put(t, "cuda-compat does not work with this GPU (804)"); break;
-    case 306: put(t, "this libcuda is the stub that is for linking only (34)"); break;
-    case 307: put(t, "there is no libcuda.so.1, and the program requires a GPU"); break;
-    case 308: putf(t, "CUDA_DISABLE_PTX_JIT forbids what %s needs: %p", f->beside, f->file); break;
-    case 310: put(t, "there is no GPU, and the program requires one"); break;
-    case 311: putf(t, "only a part of the code in %s is for %s", f->component, f->beside); break;
-    case 501: put(t, f->path[0] ? "cannot tell which cuDNN this is" : "no cuDNN is loaded yet, so it cannot be told which"); break;
-    case 502: put(t, "the manifest is of a newer revision than the guard: judged as far as it is known"); break;
-    case 503: put(t, "a manifest is damaged: left out"); break;
-    case 504: put(t, "no GPU to be seen: nothing to judge"); break;
-    default: put(t, "cannot tell whether driver and GPU fit"); break;
-  }
-  if (f->code == 201 || f->code == 202 || f->code == 203) putf(t, ", which %s was built with", f->component);
+/* What is wrong, what to do. */
+#define WORDS(X)                                                                                                            \
+  X(201, "cuDNN< %F> is of another major" BUILT_WITH,                                                                       \
+    "install cuDNN %N (%M or newer) where the loader looks first" OR_REBUILD)                                               \
+  X(202, "cuDNN %F is older" BUILT_WITH, "%s" NEWER "%s" OR_REBUILD)                                                        \
+  X(203, "cuDNN %F is an older patch" BUILT_WITH, "%s" NEWER "%s" OR_REBUILD)                                               \
+  X(204, "cuDNN's library %L is missing%s", "reinstall cuDNN whole, so that all its libraries stand in one folder")         \
+  X(205, "no cuDNN was found", "install cuDNN %M or newer, or name its folder in LD_LIBRARY_PATH")                          \
+  X(206, "cuDNN is mixed: %L is %O, the rest %F", "remove the stray copy, or reinstall cuDNN whole from one package")       \
+  X(301, "the driver is too old: %L needs one that supports CUDA %U",                                                       \
+    "update the driver< to %R or newer>; or rebuild with an older toolkit")                                                 \
+  X(302, "the driver is too old: %L needs one that supports CUDA %U",                                                       \
+    "update the driver< to %R or newer>; or rebuild with an older toolkit")                                                 \
+  X(303, "%C has no code for %G", WITH_ARCH " among those built for")                                                       \
+  X(304, "libcuda and the kernel module do not belong together (803)",                                                      \
+    "reboot after a driver's update; in a container, remove its own libcuda")                                               \
+  X(305, "cuda-compat does not work with this GPU (804)",                                                                   \
+    "take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU by CUDA_VISIBLE_DEVICES")        \
+  X(306, "this libcuda is the stub that is for linking only (34)",                                                          \
+    "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH")                                                   \
+  X(307, "there is no libcuda.so.1, and the program requires a GPU", "install the NVIDIA driver; " WHERE_GPUS)              \
+  X(308, "CUDA_DISABLE_PTX_JIT forbids what %G needs: %L", "unset CUDA_DISABLE_PTX_JIT; or " WITH_ARCH)                     \
+  X(310, "there is no GPU, and the program requires one", "see nvidia-smi and CUDA_VISIBLE_DEVICES; " WHERE_GPUS)           \
+  X(311, "only a part of the code in %C is for %G", WITH_ARCH " among those built for")                                     \
+  X(501, "%s", "nothing; its inner libraries should stand beside it")                                                       \
+  X(502, "the manifest is of a newer revision than the guard: judged as far as it is known", "update cudaguard")            \
+  X(503, "a manifest is damaged: left out", "rebuild the file")                                                             \
+  X(504, "no GPU to be seen: nothing to judge", "nothing")                                                                  \
+  X(505, "cannot tell whether driver and GPU fit", "nothing")
+
+static const uint16_t codes[] = {
+#define CODE_OF(code, what, hint) code,
+    WORDS(CODE_OF)};
+static const char words[] =
+#define WORDS_OF(code, what, hint) what "\0" hint "\0"
+    WORDS(WORDS_OF);
+
+CODE const char *words_of(const struct finding *f, int hint) {
+  const char *s = words;
+  int k;
+  for (k = 0; codes[k] != f->code; k++) hint += 2;
+  while (hint--) s += len(s) + 1;
+  return s;
 }
 
-/* Each fact on a line of its own, behind `indent`. */
-CODE void say_facts(struct text *t, const struct finding *f, const char *indent) {
-  if (f->built) putf(t, "%sbuilt with: cuDNN %v (%s)", indent, f->built, f->component);
-  if (about_driver(f)) {
-    const struct driver *d = &g.driver;
-    if (f->min) putf(t, "%sneeded by:  %s", indent, f->component);
-    if (d->user || d->cuda || d->kernel) {
-      putf(t, "%sfound:     ", indent);
-      if (d->user) putf(t, " driver %r", d->user);
-      if (d->cuda) putf(t, " that supports CUDA %c", d->cuda);
-      if (d->kernel && d->kernel != d->user) putf(t, " on kernel module %r", d->kernel);
-    }
-    if (f->path[0]) putf(t, " in %s", f->path);
-    if (f->beside[0]) putf(t, "%sGPUs:       %s", indent, f->beside);
-    return;
-  }
-  if (f->path[0]) {
-    putf(t, "%sfound:      ", indent), put_found(t, f), putf(t, " in %s", f->path);
-    if (f->beside[0]) putf(t, ", with %s", f->beside);
-    if (f->why[0]) putf(t, "%spicked by:  %s", indent, f->why);
-  }
+/* What is wrong; each fact on a line of its own. */
+CODE void say_what(struct text *t, const struct finding *f) {
+  t->of = f;
+  putf(t, words_of(f, 0), f->code == 204 ? f->severity == ERROR ? ": the first call would abort" : "" : f->path[0] ? "cannot tell which cuDNN this is" : "no cuDNN is loaded yet, so it cannot be told which");
+  putf(t, "<\nbuilt with: cuDNN %B (%C)>");
+  if (about_driver(f)) putf(t, f->min ? "\nneeded by:  %C<\nfound:      %D><\nGPUs:       %G>" : "<\nfound:      %D><\nGPUs:       %G>");
+  else putf(t, "<\nfound:      cuDNN< %F> in %P<, with %G>><\npicked by:  %W>");
 }
 
 CODE void say_hint(struct text *t, const struct finding *f) {
-  switch (f->code) {
-    case 202:
-    case 203:
-      putf(t, starts(f->why, "LD_LIBRARY_PATH")
-                  ? "take that folder out of LD_LIBRARY_PATH, or put one with cuDNN %v or newer first; or rebuild against the one found"
-                  : "update it, or put a folder in LD_LIBRARY_PATH that has cuDNN %v or newer; or rebuild against the one found",
-           f->min);
-      break;
-    case 201:
-      putf(t, "install cuDNN %n (%v or newer) where the loader looks first; or rebuild against the one found", f->built >> 16, f->min);
-      break;
-    case 204: put(t, "reinstall cuDNN whole, so that all its libraries stand in one folder"); break;
-    case 205: putf(t, "install cuDNN %v or newer, or name its folder in LD_LIBRARY_PATH", f->min); break;
-    case 206: put(t, "remove the stray copy, or reinstall cuDNN whole from one package"); break;
-    case 301:
-    case 302: putf(t, f->other ? "update the driver to %r or newer; or rebuild with an older toolkit" : "update the driver; or rebuild with an older toolkit", f->other); break;
-    case 303:
-    case 311: put(t, "rebuild with that architecture among those built for"); break;
-    case 304: put(t, "reboot after a driver's update; in a container, remove its own libcuda"); break;
-    case 305: put(t, "take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU by CUDA_VISIBLE_DEVICES"); break;
-    case 306: put(t, "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH"); break;
-    case 307: put(t, "install the NVIDIA driver; start a container with its GPUs (--gpus all)"); break;
-    case 308: put(t, "unset CUDA_DISABLE_PTX_JIT; or rebuild with that architecture"); break;
-    case 310: put(t, "see nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with its GPUs (--gpus all)"); break;
-    case 501: put(t, "nothing; its inner libraries should stand beside it"); break;
-    case 502: put(t, "update cudaguard"); break;
-    case 503: put(t, "rebuild the file"); break;
-    default: put(t, "nothing"); break;
-  }
-}
-
-CODE void put_code(struct text *t, int code) {
-  putf(t, "CG%n", (uint32_t)code);
+  int first = starts(f->why, "LD_LIBRARY_PATH");
+  t->of = f;
+  putf(t, words_of(f, 1), first ? "take that folder out of LD_LIBRARY_PATH, or put one" : "update it, or put a folder in LD_LIBRARY_PATH", first ? " first" : "");
 }
 
 /* One write: never mixed with what other processes write, and no signal where nobody reads. */
-CODE void say(const struct text *t) {
-  sigset_t pipe_only, before, pending;
+CODE void say(const char *text) {
+  uint64_t pipe_only = (uint64_t)1 << (SIGPIPE - 1), before, pending;
   struct timespec now;
-  ssize_t done;
-  int had;
-  sigemptyset(&pipe_only);
-  sigaddset(&pipe_only, SIGPIPE);
-  sigpending(&pending);
-  had = sigismember(&pending, SIGPIPE);
-  sigprocmask(SIG_BLOCK, &pipe_only, &before);
-  done = write(STDERR_FILENO, t->at, t->used);
-  if (done < 0 && errno == EPIPE && !had) {
-    now.tv_sec = now.tv_nsec = 0;
-    sigtimedwait(&pipe_only, 0, &now);
-  }
-  sigprocmask(SIG_SETMASK, &before, 0);
+  now.tv_sec = now.tv_nsec = 0;
+  sys2(SYS_rt_sigpending, (long)&pending, sizeof pending);
+  sys4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&pipe_only, (long)&before, sizeof before);
+  if (sys3(SYS_write, STDERR_FILENO, (long)text, (long)len(text)) == -EPIPE && !(pending & pipe_only))
+    sys4(SYS_rt_sigtimedwait, (long)&pipe_only, 0, (long)&now, sizeof pipe_only);
+  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
 }
 
 CODE void say_finding(const struct finding *f, int refuse) {
-  char line[3072];
-  struct text t;
-  t.at = line, t.used = 0, t.size = sizeof line;
-  put(&t, refuse ? "cudaguard: error[" : "cudaguard: warning["), put_code(&t, f->code), put(&t, "]: ");
+  struct text t, hint;
+  char line[4096], text[3072], advice[512];
+  t.at = text, t.used = 0, t.size = sizeof text;
   say_what(&t, f);
-  say_facts(&t, f, "\n  ");
-  put(&t, "\n  what to do: ");
-  say_hint(&t, f);
-  if (refuse) put(&t, "\n  (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)");
-  put(&t, "\n");
-  say(&t);
+  hint.at = advice, hint.used = 0, hint.size = sizeof advice;
+  say_hint(&hint, f);
+  format(line, sizeof line, "cudaguard: %s[CG%n]: %i\n  what to do: %s\n%s", refuse ? "error" : "warning", (uint32_t)f->code, text, advice,
+         refuse ? "  (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n" : "");
+  say(line);
 }
 
 /* ---- the report --------------------------------------------------------------------------------------------------------------- */
 
-struct out {
-  int fd;
+struct report {
+  long fd;
   struct text t;
-  char buffer[1024];
+  char buffer[64 * 1024]; /* more than one component or finding takes */
 };
 
-CODE void flush(struct out *o) {
+CODE void flush(struct report *r) {
   size_t at = 0;
-  while (at < o->t.used) {
-    ssize_t n = write(o->fd, o->t.at + at, o->t.used - at);
-    if (n < 0 && errno == EINTR) continue;
+  while (at < r->t.used) {
+    long n = sys3(SYS_write, r->fd, (long)(r->t.at + at), (long)(r->t.used - at));
+    if (n == -EINTR) continue;
     if (n <= 0) break; /* a full disk is not the program's trouble */
     at += (size_t)n;
   }
-  o->t.used = 0;
+  r->t.used = 0;
 }
 
-CODE void raw(struct out *o, const char *s) {
-  size_t n = strlen(s);
-  while (n) {
-    size_t some = n < 256 ? n : 256;
-    if (o->t.size - 1 - o->t.used < some) flush(o);
-    put_bytes(&o->t, s, some);
-    s += some, n -= some;
-  }
-}
-
-/* The length of the UTF-8 character at s, 0 where it is none. */
-CODE int utf8(const unsigned char *s) {
-  int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0, i;
-  for (i = 1; i < n; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
-  return n;
-}
-
-CODE void json(struct out *o, const char *s) {
-  char one[8];
-  raw(o, "\"");
-  while (*s) {
-    int n = utf8((const unsigned char *)s);
-    if (*s == '"' || *s == '\\') {
-      one[0] = '\\', one[1] = *s, one[2] = 0;
-      raw(o, one);
-    } else if (*s == '\n') {
-      raw(o, "\\n");
-    } else if (!n) {
-      raw(o, "\\ufffd");
-    } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
-      raw(o, "?");
-    } else {
-      memcpy(one, s, (size_t)n);
-      one[n] = 0;
-      raw(o, one);
-    }
-    s += n ? n : 1;
-  }
-  raw(o, "\"");
-}
-
-CODE void member(struct out *o, const char *key, const char *value) {
-  raw(o, ",\"");
-  raw(o, key);
-  raw(o, "\":");
-  json(o, value);
-}
-
-CODE void report_note(struct out *o, int note) {
+CODE void report_note(struct text *t, int note) {
   const struct note *n = &g.note[note];
-  char text[256];
-  struct text t;
+  char name[256], version[256];
   uint32_t i;
   int k, skipped = 0;
-  raw(o, note ? ",{\"file\":" : "{\"file\":");
-  json(o, file_of(&n->image));
-  member(o, "note", n->state == NOTE_WHOLE ? "whole" : n->state == NOTE_NEWER ? "newer" : "damaged");
+  putf(t, "%s{\"file\":%j,\"note\":%j", note ? "," : "", file_of(&n->image),
+       n->state == NOTE_WHOLE ? "whole" : n->state == NOTE_NEWER ? "newer" : "damaged");
   if (n->state != NOTE_DAMAGED) {
-    if (note_text(n, n->d + 28, text, sizeof text)) member(o, "name", text);
-    if (note_text(n, n->d + 32, text, sizeof text)) member(o, "version", text);
+    note_text(n, n->d + 28, name, sizeof name);
+    note_text(n, n->d + 32, version, sizeof version);
+    putf(t, ",\"name\":%j,\"version\":%j", name, version);
     for (k = 0; k < g.seen; k++)
       if (g.seen_cudnn[k].note == note) {
-        raw(o, ",\"cudnn\":{\"path\":");
-        json(o, g.seen_cudnn[k].path);
-        if (g.seen_cudnn[k].version) {
-          t.at = text, t.used = 0, t.size = sizeof text;
-          put_version(&t, g.seen_cudnn[k].version);
-          member(o, "version", text);
-          member(o, "version_from", g.seen_cudnn[k].from);
-        }
-        member(o, "picked_by", g.seen_cudnn[k].why);
-        raw(o, "}");
+        putf(t, ",\"cudnn\":{\"path\":%j", g.seen_cudnn[k].path);
+        if (g.seen_cudnn[k].version) putf(t, ",\"version\":\"%v\",\"version_from\":%j", g.seen_cudnn[k].version, g.seen_cudnn[k].from);
+        putf(t, ",\"picked_by\":%j}", g.seen_cudnn[k].why);
         break;
       }
-    raw(o, ",\"not_judged\":[");
+    put(t, ",\"not_judged\":[");
     for (i = 0; i < note_rows(n); i++) {
       uint32_t kind = u16(note_row(n, i));
-      if (kind >= ROW_CUDNN && kind <= ROW_GPU) continue;
-      t.at = text, t.used = 0, t.size = sizeof text;
-      putf(&t, "row of kind %n", kind);
-      if (skipped++) raw(o, ",");
-      json(o, text);
+      if (kind < ROW_CUDNN || kind > ROW_GPU) putf(t, "%s\"row of kind %n\"", skipped++ ? "," : "", kind);
     }
-    raw(o, "]");
+    put(t, "]");
   }
-  raw(o, "}");
+  put(t, "}");
 }
 
+CODE const char *subject(const struct finding *f) { return about_driver(f) ? "driver" : f->code > 501 ? "manifest" : "cuDNN"; }
+
 CODE void report(const char *done) {
-  static const char verdicts[][8] = {"runs", "refused", "unknown"}, severities[][8] = {"info", "warning", "error"};
   const char *path = g.secure ? 0 : getenv("CUDAGUARD_REPORT");
-  static struct out o;
-  char text[2048];
+  static struct report r;
+  char text[3072], advice[512];
   struct text t;
   int k;
   if (!path || !*path) return;
-  o.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-  if (o.fd < 0) return;
-  o.t.at = o.buffer, o.t.used = 0, o.t.size = sizeof o.buffer;
-  raw(&o, "{\"file\":");
-  json(&o, self());
-  member(&o, "role", g.program ? "program" : "library");
-  member(&o, "verdict", verdicts[verdict()]);
-  member(&o, "action", done);
-  raw(&o, g.level ? ",\"level\":1" : ",\"level\":0");
-  raw(&o, ",\"shim\":{\"revision\":1},\"components\":[");
-  for (k = 0; k < g.notes; k++) report_note(&o, k);
-  raw(&o, "],\"findings\":[");
+  r.fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  if (r.fd < 0) return;
+  r.t.at = r.buffer, r.t.used = 0, r.t.size = sizeof r.buffer;
+  k = verdict();
+  putf(&r.t, "{\"file\":%j,\"role\":%j,\"verdict\":%j,\"action\":%j,\"level\":%n,\"shim\":{\"revision\":1},\"components\":[", self(),
+       g.program ? "program" : "library", k == RIGHT ? "runs" : k == WRONG ? "refused" : "unknown", done, (uint32_t)g.level);
+  for (k = 0; k < g.notes; k++) flush(&r), report_note(&r.t, k);
+  put(&r.t, "],\"findings\":[");
   for (k = 0; k < g.findings; k++) {
     const struct finding *f = &g.finding[k];
-    raw(&o, k ? ",{\"code\":" : "{\"code\":");
     t.at = text, t.used = 0, t.size = sizeof text;
-    put_code(&t, f->code);
-    json(&o, text);
-    member(&o, "severity", severities[f->severity]);
-    member(&o, "component", f->component);
-    member(&o, "subject", about_driver(f) ? "driver" : f->code > 501 ? "manifest" : "cuDNN");
-    t.used = 0;
-    say_what(&t, f), say_facts(&t, f, "\n");
-    member(&o, "message", text);
-    t.used = 0;
+    say_what(&t, f);
+    t.at = advice, t.used = 0, t.size = sizeof advice;
     say_hint(&t, f);
-    member(&o, "hint", text);
-    raw(&o, "}");
+    flush(&r);
+    putf(&r.t, "%s{\"code\":\"CG%n\",\"severity\":%j,\"component\":%j,\"subject\":%j,\"message\":%j,\"hint\":%j}", k ? "," : "", (uint32_t)f->code,
+         f->severity == ERROR ? "error" : f->severity == WARNING ? "warning" : "info", f->component,
+         subject(f), text, advice);
   }
-  raw(&o, "]}\n");
-  flush(&o);
-  close(o.fd);
+  put(&r.t, "]}\n");
+  flush(&r);
+  close_file(r.fd);
 }
 
 /* ---- the doors ---------------------------------------------------------------------------------------------------------------- */
@@ -1852,17 +1881,13 @@ CODE void prepare(int all) {
   g.startup = w.index;
   mode = g.secure ? 0 : getenv("CUDAGUARD");
   if (!mode || !*mode) g.mode = MODE_MANIFEST;
-  else if (strcmp(mode, "off") == 0) g.mode = MODE_OFF;
-  else if (strcmp(mode, "warn") == 0) g.mode = MODE_WARN;
-  else if (strcmp(mode, "enforce") == 0) g.mode = MODE_ENFORCE;
+  else if (same(mode, "off")) g.mode = MODE_OFF;
+  else if (same(mode, "warn")) g.mode = MODE_WARN;
+  else if (same(mode, "enforce")) g.mode = MODE_ENFORCE;
   else if (g.first_noted) {
     char line[SHOW + 100];
-    struct text t;
-    t.at = line, t.used = 0, t.size = sizeof line;
-    put(&t, "cudaguard: CUDAGUARD is none of off, warn, enforce, but ");
-    put_shown(&t, mode);
-    put(&t, ": ignored\n");
-    say(&t);
+    format(line, sizeof line, "cudaguard: CUDAGUARD is none of off, warn, enforce, but %p: ignored\n", mode);
+    say(line);
   }
 }
 
@@ -1881,15 +1906,54 @@ CODE const struct finding *worst(int *refuse) {
   return f;
 }
 
-CODE int lock(void) {
-  int pid = (int)getpid(), seen;
-  for (;;) {
+CODE void lock(void) {
+  int pid = (int)sys1(SYS_getpid, 0), seen = 0;
+  while (!__atomic_compare_exchange_n(&g.lock, &seen, pid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    if (seen != pid) continue; /* left locked by the process that this one was forked from: taken over */
+    sys1(SYS_sched_yield, 0);
     seen = 0;
-    if (__atomic_compare_exchange_n(&g.lock, &seen, pid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return pid;
-    if (seen != pid && __atomic_compare_exchange_n(&g.lock, &seen, pid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-      return pid; /* left locked by the process that this one was forked from */
-    sched_yield();
   }
+}
+
+CODE void unlock(void) { __atomic_store_n(&g.lock, 0, __ATOMIC_RELEASE); }
+
+/* Completes the verdict, into g.verdict. */
+CODE void complete(void) {
+  struct verdict *v = &g.verdict;
+  struct text t;
+  int k;
+  memset(v, 0, sizeof *v);
+  v->verdict = CANNOT_TELL;
+  prepare(0);
+  if (g.mode == MODE_OFF) {
+    format(v->message, sizeof v->message, "the guard is switched off by CUDAGUARD=off");
+    return;
+  }
+  judge(1, 1);
+  for (k = 0; k < g.notes && !in_scope(&g.note[k]); k++) continue;
+  if (k == g.notes) format(v->message, sizeof v->message, "this file has no manifest");
+  else v->verdict = verdict();
+  v->level = g.level;
+  for (k = 0; k < g.findings; k++) {
+    const struct finding *f = &g.finding[k];
+    if (!in_scope(&g.note[f->note]) || (v->verdict == WRONG ? f->severity != ERROR : v->verdict == RIGHT || !cannot_tell(f))) continue;
+    v->code = f->code, v->severity = f->severity;
+    format(v->subject, sizeof v->subject, "%s", subject(f));
+    format(v->component, sizeof v->component, "%s", f->component);
+    if (about_driver(f)) {
+      format(v->built, sizeof v->built, "<%c>", f->min);
+      format(v->found, sizeof v->found, "<%c>", g.driver.cuda);
+    } else {
+      format(v->built, sizeof v->built, "<%v>", f->built);
+      format(v->found, sizeof v->found, "<%v>", f->found);
+    }
+    t.at = v->message, t.used = 0, t.size = sizeof v->message;
+    say_what(&t, f);
+    t.at = v->hint, t.used = 0, t.size = sizeof v->hint;
+    say_hint(&t, f);
+    break;
+  }
+  report("checked");
 }
 
 #ifdef __cplusplus
@@ -1897,43 +1961,34 @@ extern "C" {
 #endif
 
 SHOWN int SHARED(check)(char *text, size_t size);
+SHOWN int SHARED(verdict)(void *to);
 SHOWN void SHARED(start)(void);
 
 SHOWN int SHARED(check)(char *text, size_t size) {
-  int saved = errno, result, k;
-  struct text t;
-  char none[1];
+  int result;
   lock();
-  t.at = text && size ? text : none, t.used = 0, t.size = text && size ? size : 1;
-  t.at[0] = 0;
-  prepare(0);
-  if (g.mode == MODE_OFF) {
-    result = CANNOT_TELL;
-    put(&t, "the guard is switched off by CUDAGUARD=off");
-  } else {
-    judge(1, 1);
-    result = verdict();
-    for (k = 0; k < g.notes && !in_scope(&g.note[k]); k++) continue;
-    if (k == g.notes) {
-      result = CANNOT_TELL;
-      put(&t, "this file has no manifest");
-    }
-    for (k = 0; k < g.findings; k++) {
-      const struct finding *f = &g.finding[k];
-      if (!in_scope(&g.note[f->note]) || (result == WRONG ? f->severity != ERROR : result == RIGHT || !cannot_tell(f))) continue;
-      put(&t, "["), put_code(&t, f->code), put(&t, "] ");
-      say_what(&t, f), say_facts(&t, f, "\n");
-      break;
-    }
-    report("checked");
-  }
-  __atomic_store_n(&g.lock, 0, __ATOMIC_RELEASE);
-  errno = saved;
+  complete();
+  result = g.verdict.verdict;
+  if (text && size) format(text, size, "<[CG%n] >%s", (uint32_t)g.verdict.code, g.verdict.message);
+  unlock();
+  return result;
+}
+
+SHOWN int SHARED(verdict)(void *to) {
+  int result;
+  size_t size;
+  memcpy(&size, to, sizeof size); /* what the caller knows of it: newer members are left out, older ones never move */
+  if (size > sizeof g.verdict) size = sizeof g.verdict;
+  lock();
+  complete();
+  result = g.verdict.verdict;
+  if (size > sizeof size) memcpy((char *)to + sizeof size, (const char *)&g.verdict + sizeof size, size - sizeof size);
+  unlock();
   return result;
 }
 
 SHOWN void SHARED(start)(void) {
-  int saved = errno, refuse = 0;
+  int refuse = 0;
   const struct finding *f;
   if (g.ready) return;
   lock();
@@ -1943,10 +1998,9 @@ SHOWN void SHARED(start)(void) {
     f = worst(&refuse);
     report(refuse ? "refuse" : f ? "warn" : "start");
     if (f) say_finding(f, refuse);
-    if (refuse) _exit(STATUS_REFUSED);
+    if (refuse) leave(STATUS_REFUSED);
   }
-  __atomic_store_n(&g.lock, 0, __ATOMIC_RELEASE);
-  errno = saved;
+  unlock();
 }
 
 #ifdef __cplusplus

@@ -15,6 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         two_guarded_libraries_in_one_process,
         a_program_answers_for_the_libraries_it_needs,
         a_cudnn_loaded_later_is_judged_when_asked,
+        the_verdict_as_data,
         rust_asks_its_own_file,
     ]
 }
@@ -203,6 +204,47 @@ fn a_cudnn_loaded_later_is_judged_when_asked() {
     let library = scene.scratch.join("lib/libcudnn.so.9");
     let outcome = Call::new(&program).args(["check", library.to_str().expect("UTF-8")]).run().success();
     assert!(outcome.stdout.starts_with("check 1 [CG201]"), "{outcome}");
+}
+
+const DATA: &str = r#"
+#include <cudaguard.h>
+#include <stdio.h>
+#include <string.h>
+int main(void) {
+  struct cudaguard_verdict all, some;
+  int answer = cudaguard_verdict(&all);
+  printf("%d %d %d %d %d|%s|%s|%s|%s|%s|%s\n", answer, all.verdict, all.code, all.severity, all.level, all.subject, all.component,
+         all.built, all.found, all.message, all.hint);
+  if (!cudaguard_r1_verdict) return 0;
+  /* One that knows less of it. */
+  memset(&some, 'x', sizeof some);
+  some.size = offsetof(struct cudaguard_verdict, severity);
+  answer = cudaguard_r1_verdict(&some);
+  printf("%d %d %d %d\n", answer == some.verdict, some.code == all.code, some.severity == all.severity, some.message[0] == 'x');
+  return 0;
+}
+"#;
+
+fn the_verdict_as_data() {
+    let wrong = "1 1 202 2 1|cuDNN|data 0.1.0|9.15.1|9.1.0|cuDNN 9.1.0 is older than cuDNN 9.15.1, which data 0.1.0 was built with\n\
+                 built with: cuDNN 9.15.1 (data 0.1.0)\nfound:      cuDNN 9.1.0 in {lib}/libcudnn.so.9\npicked by:  LD_LIBRARY_PATH|take \
+                 that folder out of LD_LIBRARY_PATH, or put one with cuDNN 9.15.0 or newer first; or rebuild against the one \
+                 found\n1 1 0 1\n";
+    let right = "0 0 0 0 0||||||\n1 1 0 1\n";
+    for (found, expected) in [("9.1.0", wrong), ("9.15.1", right)] {
+        let scene = Scene::new(found);
+        let program = scene.scratch.join("program");
+        let mut manifest = built("data", Linkage::Dlopened);
+        manifest.runtime.mismatch_warns = true;
+        NATIVE.guarded("data", &program, &[descriptor(&manifest)], DATA, &["-std=c99".to_owned()]);
+        let outcome = scene.call(&program).run().success();
+        assert_eq!(outcome.stdout, expected.replace("{lib}", &scene.scratch.join("lib").display().to_string()));
+    }
+    let scene = Scene::new("9.1.0");
+    let program = scene.scratch.join("program");
+    NATIVE.bare("data-unguarded", &program, &[], DATA, &[]);
+    let outcome = Call::new(&program).run().success();
+    assert_eq!(outcome.stdout, "2 2 0 0 0|||||this file was built without the guard|\n");
 }
 
 const ASKING: &str = r#"
