@@ -1,51 +1,66 @@
-/* A libcuda for any driver and any GPUs. What it is says the file `fake-driver` in its own folder, in numbers: the CUDA
- * version as cuDriverGetVersion answers it, what cuInit answers, how it behaves (0 it works, 1 cuInit crashes, 2 cuInit
- * hangs, 3 it says something on both outputs), and the compute capability of each GPU, major * 256 + minor. It honours
- * CUDA_VISIBLE_DEVICES as far as that holds numbers. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* A libcuda for any driver and any GPUs: fake.h tells how it is told what it is. It honours CUDA_VISIBLE_DEVICES (indices,
+ * beginnings of UUIDs, MIG) and CUDA_DEVICE_ORDER. With COMPAT_NOTE it carries the note of a cuda-compat package. */
+#include "fake.h"
+
 #include <unistd.h>
 
-static int ready, version, answer, manner, all, gpu[64], visible, shown[64];
+#ifdef COMPAT_NOTE
+__asm__(".pushsection .note.cuda.fwd_compatibility,\"a\",%note\n.balign 4\n.long 19, 2f - 1f, 1\n"
+        ".asciz \"NVIDIA Corporation\"\n.balign 4\n1: .ascii \"" COMPAT_NOTE "\"\n2: .balign 4\n.popsection\n");
+#endif
+
+static int ready, visible, shown[MOST];
+
+/* The instances of a GPU in MIG mode count as one: a process sees the first, or the one that is named. */
+static int named(const char *name, size_t length) {
+  char *end;
+  long n = strtol(name, &end, 10);
+  int k, hit = -1, several = 0;
+  if (end == name + length && length) return n >= 0 && n < fake.gpus ? fake.ordered ? fake.order[n] : (int)n : -1;
+  for (k = 0; k < fake.gpus; k++)
+    if (length > 4 && (!strncmp(fake.gpu[k].uuid, name, length) || (fake.gpu[k].mig[0] && !strncmp(fake.gpu[k].mig, name, length))))
+      hit = k, several++;
+  return several == 1 ? hit : -1;
+}
 
 static void prepare(void) {
-  char path[4096];
-  const char *list = getenv("CUDA_VISIBLE_DEVICES");
-  Dl_info self;
-  FILE *file;
+  const char *list = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
+  fake_read();
   if (ready++) return;
-  if (!dladdr(&ready, &self)) abort();
-  snprintf(path, sizeof path, "%.*s/fake-driver", (int)(strrchr(self.dli_fname, '/') - self.dli_fname), self.dli_fname);
-  if (!(file = fopen(path, "r")) || fscanf(file, "%d %d %d", &version, &answer, &manner) != 3) abort();
-  while (all < 64 && fscanf(file, "%d", &gpu[all]) == 1) all++;
-  fclose(file);
-  for (int k = 0; !list && k < all; k++) shown[visible++] = gpu[k];
-  while (list && *list && visible < 64) {
-    char *end;
-    long n = strtol(list, &end, 10);
-    if (end == list || n < 0 || n >= all) break; /* the first that is not valid hides what follows */
-    shown[visible++] = gpu[n];
-    list = *end == ',' ? end + 1 : "";
+  if (order && !strcmp(order, "PCI_BUS_ID")) fake.ordered = 0;
+  for (int k = 0; !list && k < fake.gpus; k++) shown[visible++] = fake.ordered ? fake.order[k] : k;
+  while (list && *list && visible < MOST) {
+    size_t length = strcspn(list, ",");
+    int n = named(list, length);
+    if (n < 0) break; /* the first that is not valid hides what follows */
+    shown[visible++] = n;
+    list += length + (list[length] == ',');
   }
+  for (int k = 0; k < visible; k++)
+    if (fake.gpu[shown[k]].mig[0]) shown[0] = shown[k], visible = 1; /* no more than one instance, and nothing beside it */
+}
+
+__attribute__((constructor)) static void loaded(void) {
+  fake_read();
+  if (fake.manner == CRASHES_EARLY) abort();
+  for (; fake.manner == HANGS_EARLY;) pause();
 }
 
 int cuDriverGetVersion(int *to) {
   prepare();
-  if (answer == 34) return 34;
-  *to = version;
+  if (fake.answer == 34) return 34;
+  *to = fake.cuda;
   return 0;
 }
 
 int cuInit(unsigned flags) {
   (void)flags;
   prepare();
-  if (manner == 1) abort();
-  for (; manner == 2;) pause();
-  if (manner == 3) puts("a driver that talks"), fputs("a driver that talks\n", stderr), fflush(stdout);
-  return answer ? answer : visible ? 0 : 100;
+  if (fake.manner == CRASHES) abort();
+  for (; fake.manner == HANGS;) pause();
+  if (fake.manner == TALKS) puts("a driver that talks"), fputs("a driver that talks\n", stderr), fflush(stdout);
+  if (fake.manner == ENDS) exit(3);
+  return fake.answer ? fake.answer : visible ? 0 : 100;
 }
 
 int cuDeviceGetCount(int *to) {
@@ -55,11 +70,54 @@ int cuDeviceGetCount(int *to) {
 
 int cuDeviceGet(int *to, int n) {
   *to = n;
-  return n < visible ? 0 : 101;
+  return n >= 0 && n < visible ? 0 : 101;
 }
 
 int cuDeviceGetAttribute(int *to, int attribute, int n) {
-  if (attribute != 75 && attribute != 76) return 1;
-  *to = attribute == 75 ? shown[n] >> 8 : shown[n] & 255;
+  unsigned domain = 0, bus = 0, slot = 0;
+  if (n < 0 || n >= visible) return 101;
+  sscanf(fake.gpu[shown[n]].slot, "%x:%x:%x", &domain, &bus, &slot);
+  switch (attribute) {
+    case 33: *to = (int)bus; return 0;
+    case 34: *to = (int)slot; return 0;
+    case 50: *to = (int)domain; return 0;
+    case 75: *to = fake.gpu[shown[n]].cc >> 8; return 0;
+    case 76: *to = fake.gpu[shown[n]].cc & 255; return 0;
+    default: return 1;
+  }
+}
+
+int cuDeviceGetName(char *to, int size, int n) {
+  if (n < 0 || n >= visible) return 101;
+  snprintf(to, (size_t)size, "%s", fake.gpu[shown[n]].name);
+  return 0;
+}
+
+int cuDeviceGetPCIBusId(char *to, int size, int n) {
+  if (n < 0 || n >= visible) return 101;
+  snprintf(to, (size_t)size, "%s", fake.gpu[shown[n]].slot);
+  return 0;
+}
+
+/* `GPU-00000001-0000-...` as its sixteen bytes. */
+static void put_uuid(const char *text, unsigned char *to) {
+  int at = 0;
+  unsigned byte;
+  for (text = strchr(text, '-') ? strchr(text, '-') + 1 : text; *text && at < 16; text++)
+    if (*text != '-' && sscanf(text, "%2x", &byte) == 1) to[at++] = (unsigned char)byte, text++;
+  while (at < 16) to[at++] = 0;
+}
+
+/* Of the GPU. */
+int cuDeviceGetUuid(unsigned char *to, int n) {
+  if (n < 0 || n >= visible) return 101;
+  put_uuid(fake.gpu[shown[n]].uuid, to);
+  return 0;
+}
+
+/* Of the MIG instance, where it is one. */
+int cuDeviceGetUuid_v2(unsigned char *to, int n) {
+  if (n < 0 || n >= visible) return 101;
+  put_uuid(fake.gpu[shown[n]].mig[0] ? fake.gpu[shown[n]].mig : fake.gpu[shown[n]].uuid, to);
   return 0;
 }

@@ -21,6 +21,7 @@ pub mod skip;
 pub mod snapshot;
 pub mod stand_in;
 mod suite;
+pub mod world;
 
 pub use libtest_mimic::Trial;
 pub use project::Project;
