@@ -15,6 +15,7 @@ use crate::{Call, Scratch, layout, places, scratch, skip};
 
 /// A GPU, as the machine and as its driver know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "containers hide each of these by itself")]
 pub struct Gpu {
     /// What the driver calls it.
     pub name: &'static str,

@@ -1,0 +1,134 @@
+//! What runs, and in silence: the ordinary good machine without a question to the driver, every other by its answer.
+
+use cudaguard_tests::Trial;
+use cudaguard_tests::world::{A10, A100, Gpu, H100, Layout, Library, Manner, NEWS, ORIN, T4, World};
+
+use crate::refused::{NOTE_575, r535, r580};
+use crate::scene::{Scene, scene};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let tables = [("good", good()), ("seen", seen()), ("places", places()), ("doubts", doubts())];
+    tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.trial(group))).collect()
+}
+
+const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
+
+/// Nothing of NVIDIA is executed: level 0.
+fn good() -> Vec<Scene> {
+    vec![
+        scene("machine code for the GPU", "model", r580(&[A100])).runs(0, ""),
+        scene("machine code for a GPU of its major", "model", r580(&[A10])).runs(0, ""),
+        scene("PTX for the GPU", "model", r580(&[H100])).runs(0, ""),
+        scene("eight GPUs", "model", r580(&[H100; 8])).runs(0, ""),
+        scene("cudart of the driver", "runtime", r580(&[A100])).runs(0, ""),
+        scene("cudart of an older driver's major", "runtime", World::new("610.43.02", 13030, &[A100])).runs(0, ""),
+        scene("required and there", "needy", r580(&[A100])).runs(0, ""),
+        scene("the closed kernel module", "model", World { open: false, ..r580(&[A100]) }).runs(0, ""),
+        scene("Debian", "model", World { layout: Layout::Debian, ..r580(&[A100]) }).runs(0, ""),
+        scene("a folder in LD_LIBRARY_PATH", "model", World { layout: Layout::Folder, ..r580(&[A100]) }).runs(0, ""),
+        scene("nothing of NVIDIA", "model", World::bare()).runs(0, "CG504 info"),
+        scene("nothing of NVIDIA and cudart", "runtime", World::bare()).runs(0, "CG504 info"),
+    ]
+}
+
+/// Which of the GPUs the process sees.
+fn seen() -> Vec<Scene> {
+    let two = || World { fastest: vec![1, 0], ..r580(&[T4, A100]) };
+    let model = |name, world| scene(name, "model", world);
+    vec![
+        model("by index, fastest first", two()).with(VISIBLE, "0").runs(1, ""),
+        model("by index, in the order of the bus", two())
+            .with(VISIBLE, "0")
+            .with("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+            .refused("CG303 error"),
+        model("by the other index, in the order of the bus", two())
+            .with(VISIBLE, "1")
+            .with("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+            .runs(1, ""),
+        model("by UUID", two()).with(VISIBLE, World::uuid(1)).runs(1, ""),
+        model("by the beginning of a UUID", two()).with(VISIBLE, "GPU-00000002").runs(1, ""),
+        model("the unfit one by the beginning of its UUID", two()).with(VISIBLE, "GPU-00000001").refused("CG303 error"),
+        model("a MIG instance", r580(&[A100]).each(|_, gpu| gpu.mig = true)).with(VISIBLE, World::mig(0)).runs(1, ""),
+        model("MIG without a word", r580(&[A100, A100]).each(|_, gpu| gpu.mig = true)).runs(0, ""),
+        model("no GPU by an empty list", r580(&[T4])).with(VISIBLE, "").runs(0, "CG504 info"),
+        model("no GPU by -1", r580(&[T4])).with(VISIBLE, "-1").runs(0, "CG504 info"),
+        model("no GPU by a name that none has", r580(&[T4])).with(VISIBLE, "GPU-ffffffff").runs(1, "CG504 info"),
+        model("an invalid tail", two()).with(VISIBLE, "0,nonsense,1").runs(1, ""),
+        model("an invalid head", two()).with(VISIBLE, "nonsense,0").runs(1, "CG504 info"),
+        model("unlike GPUs, one fit", two()).runs(1, "CG303 info"),
+        model("unlike GPUs, all fit", r580(&[A100, H100])).runs(0, ""),
+    ]
+}
+
+/// Where a driver is, and how much of it is to be seen.
+fn places() -> Vec<Scene> {
+    let model = |name, world| scene(name, "model", world);
+    let other = |n, gpu: &mut Gpu| {
+        if n == 0 {
+            (gpu.node, gpu.driven) = (false, false);
+        }
+    };
+    let wsl = |gpus: &[_]| {
+        let windows = r580(gpus).library(|library| library.suffix = Some("1.1"));
+        World { kernel: None, layout: Layout::Wsl, ..windows }
+    };
+    let jetson = |kernel| {
+        let library = r580(&[ORIN]).library(|library| library.suffix = Some("1.1"));
+        World { kernel, layout: Layout::Jetson, ..library }
+    };
+    let compat = |note| Library { note, ..Library::new("575.57.08", 12090) };
+    vec![
+        model("a container with one of two GPUs, procfs unmasked", r580(&[T4, A100]).each(other)).runs(0, ""),
+        model(
+            "a container with one of two GPUs, procfs masked",
+            r580(&[T4, A100]).each(|n, gpu| {
+                other(n, gpu);
+                gpu.listed = n != 0;
+            }),
+        )
+        .runs(0, ""),
+        model("a container with the unfit one of two GPUs", r580(&[A100, T4]).each(other)).refused("CG303 error"),
+        model("a container with an empty procfs", World { empty: true, ..r580(&[A100]) }).runs(1, ""),
+        model("a container without procfs of the driver", World { kernel: None, ..r580(&[A100]) }).runs(1, ""),
+        model("a container with an empty procfs and an unfit GPU", World { empty: true, ..r580(&[T4]) })
+            .refused("CG303 error"),
+        model("a container without any GPU", r580(&[A100]).each(|_, gpu| (gpu.node, gpu.driven) = (false, false)))
+            .runs(1, "CG504 info"),
+        model("minors in another order", r580(&[T4, A100]).each(|n, gpu| gpu.minor = Some(1 - n)))
+            .runs(1, "CG303 info"),
+        model("WSL2", wsl(&[A100])).runs(1, ""),
+        model("WSL2 with an unfit GPU", wsl(&[T4])).refused("CG303 error"),
+        scene("a Jetson", "robot", jetson(None)).runs(1, ""),
+        scene("a Jetson of a newer L4T", "robot", jetson(Some("540.4.0"))).runs(1, ""),
+        scene("a Jetson without code for it", "model", jetson(None)).refused("CG303 error"),
+        model("cuda-compat with its note", World { compat: Some(compat(Some(NOTE_575))), ..r535(&[A100]) }).runs(1, ""),
+        model("cuda-compat without a note", World { compat: Some(compat(None)), ..r535(&[A100]) }).runs(1, ""),
+        model(
+            "cuda-compat that makes the driver new enough",
+            World { compat: Some(Library::new("580.95.05", 13000)), ..r535(&[H100]) },
+        )
+        .runs(1, ""),
+    ]
+}
+
+/// A doubt costs a question once; a driver that gives no answer refuses nobody.
+fn doubts() -> Vec<Scene> {
+    let model = |name, world| scene(name, "model", world);
+    let manner = |manner, gpus: &[_]| r535(gpus).library(|library| library.manner = manner);
+    vec![
+        scene("a driver that hangs while it is loaded", "runtime", manner(Manner::HangsEarly, &[A100]))
+            .runs(1, "CG505 info"),
+        scene("a driver that crashes", "runtime", manner(Manner::Crashes, &[A100])).runs(1, "CG505 info"),
+        scene("a driver that crashes while it is loaded", "runtime", manner(Manner::CrashesEarly, &[A100]))
+            .runs(1, "CG505 info"),
+        scene("a driver that ends the process", "runtime", manner(Manner::Ends, &[A100])).runs(1, "CG505 info"),
+        model("a driver that talks", r580(&[NEWS]).library(|library| library.manner = Manner::Talks)).runs(1, ""),
+        model("a GPU that no table knows", r580(&[NEWS])).runs(1, ""),
+        model("a GPU that no table knows beside a fit one", r580(&[NEWS, A100])).runs(1, ""),
+        model("a system that is not ready", r535(&[T4]).library(|library| library.init = 802)).runs(1, "CG505 info"),
+        model("PTX forced", r580(&[A100])).with("CUDA_FORCE_PTX_JIT", "1").runs(1, "CG505 info"),
+        model("PTX switched off and not needed", r580(&[A100])).with("CUDA_DISABLE_PTX_JIT", "1").runs(0, ""),
+        scene("a GPU is optional and unfit", "patient", r580(&[T4])).runs(0, "CG505 info"),
+        scene("a GPU is optional and there is none", "patient", World::bare()).runs(0, "CG504 info"),
+    ]
+}

@@ -1,0 +1,119 @@
+//! The programs that the scenes start: packages with real kernels, guarded and sealed by one `cargo cudaguard build`.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use cudaguard_tests::{Project, parts, project};
+
+/// Loads its kernels through the driver's own interface, which it opens at run time, as Rust programs do.
+const DRIVER_API: &str = include_str!("program.rs");
+
+/// Compiles the package's kernels.
+const BUILD_RS: &str = r#"fn main() {
+    println!("cargo:rerun-if-changed=flags");
+    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap());
+    let flags = std::fs::read_to_string("flags").unwrap();
+    let status = std::process::Command::new("nvcc")
+        .args(flags.split_whitespace())
+        .arg("../kernel.cu")
+        .arg("-o")
+        .arg(out.join("kernels.fatbin"))
+        .status();
+    assert!(status.unwrap().success());
+}
+"#;
+
+/// The same with the runtime library: the kernels are an object of their own.
+const RUNTIME_BUILD_RS: &str = r#"fn main() {
+    println!("cargo:rerun-if-changed=flags");
+    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap());
+    let cuda = std::path::PathBuf::from(std::env::var_os("CUDA_HOME").unwrap());
+    let flags = std::fs::read_to_string("flags").unwrap();
+    let object = out.join("kernels.o");
+    let status =
+        std::process::Command::new("nvcc").args(flags.split_whitespace()).arg("../kernel.cu").arg("-o").arg(&object).status();
+    assert!(status.unwrap().success());
+    println!("cargo:rustc-link-arg={}", object.display());
+    println!("cargo:rustc-link-arg={}", cuda.join("lib/libcudart_static.a").display());
+    for library in ["-lstdc++", "-ldl", "-lrt", "-lpthread"] {
+        println!("cargo:rustc-link-arg={library}");
+    }
+}
+"#;
+
+const KERNEL: &str = "extern \"C\" __global__ void first(int *p) { p[threadIdx.x] = 1; }\n";
+
+const ENGINE: &str = r#"#[repr(C, align(16))]
+struct Aligned<T: ?Sized>(T);
+static KERNELS: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin")));
+
+#[no_mangle]
+pub extern "C" fn engine_size() -> usize {
+    std::hint::black_box(&KERNELS.0).len()
+}
+
+/// 0 right, 1 wrong, 2 cannot tell.
+#[no_mangle]
+pub extern "C" fn engine_check() -> i32 {
+    match cudaguard::check() {
+        cudaguard::Verdict::Right => 0,
+        cudaguard::Verdict::Wrong(_) => 1,
+        cudaguard::Verdict::CannotTell(_) => 2,
+    }
+}
+"#;
+
+/// Machine code for 8.0 and what it serves, PTX for 9.0 and later.
+const MODEL: &str = "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=compute_90";
+
+/// (package, its kernels, what its policy says beyond the default).
+const PACKAGES: [(&str, &str, &str); 7] = [
+    ("model", MODEL, ""),
+    ("needy", MODEL, "[package.needy.runtime]\ngpu = \"required\"\n"),
+    ("patient", MODEL, "[package.patient.runtime]\ngpu = \"optional\"\n"),
+    ("robot", "-gencode arch=compute_87,code=sm_87", ""),
+    ("runtime", "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90", ""),
+    ("engine", MODEL, ""),
+    ("motor", MODEL, "[package.motor.runtime]\nlibrary = \"enforce\"\n"),
+];
+
+/// The built package of this name: a program, or `libengine.so`. Built once for the whole suite.
+pub(crate) fn program(name: &str) -> PathBuf {
+    static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
+    let cuda = parts::cuda("13.0");
+    match BUILT.get_or_init(|| build(&cuda)) {
+        Ok(project) => project.built("release").join(name),
+        Err(why) => panic!("{why}"),
+    }
+}
+
+fn build(cuda: &Path) -> Result<Project, String> {
+    let names: Vec<String> = PACKAGES.iter().map(|(name, ..)| format!("\"{name}\"")).collect();
+    let policy: String = PACKAGES.iter().map(|(.., policy)| *policy).collect();
+    let mut project = Project::bare("driver")
+        .file("Cargo.toml", format!("[workspace]\nresolver = \"2\"\nmembers = [{}]\n", names.join(", ")))
+        .file("cudaguard.toml", policy)
+        .file("kernel.cu", KERNEL);
+    for (name, archs, _) in PACKAGES {
+        let library = matches!(name, "engine" | "motor");
+        let manifest = project::package(name).replace("\n[workspace]\n", "") + &project::check_dependency();
+        let (kind, main, source) = match name {
+            "runtime" => ("-c", "main.rs", "fn main() {\n    println!(\"main ran\");\n}\n".to_owned()),
+            _ if library => ("-fatbin", "lib.rs", ENGINE.replace("engine_", &format!("{name}_"))),
+            _ => ("-fatbin", "main.rs", DRIVER_API.to_owned()),
+        };
+        project = project
+            .file(
+                format!("{name}/Cargo.toml"),
+                manifest + if library { "\n[lib]\ncrate-type = [\"cdylib\"]\n" } else { "" },
+            )
+            .file(format!("{name}/build.rs"), if name == "runtime" { RUNTIME_BUILD_RS } else { BUILD_RS })
+            .file(format!("{name}/flags"), format!("{kind} {archs}"))
+            .file(format!("{name}/src/{main}"), source);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(cuda.join("bin")).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).expect("a PATH");
+    let built = project.cudaguard(["build", "--release"]).env("PATH", path).env("CUDA_HOME", cuda).run();
+    if built.status() == Some(0) { Ok(project) } else { Err(format!("the scenes' programs do not build: {built}")) }
+}

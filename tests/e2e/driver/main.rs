@@ -1,0 +1,14 @@
+//! Driver and GPU, end to end: programs with real kernels, guarded and sealed as users' are, started on machines with any
+//! driver and any GPUs. A scene is a row: what is started, on which machine, what must come of it; what it says to the user
+//! and in its report is kept as a snapshot.
+
+mod accepted;
+mod bed;
+mod refused;
+mod scene;
+
+fn main() {
+    let mut trials = refused::trials();
+    trials.extend(accepted::trials());
+    cudaguard_tests::suite(trials)
+}

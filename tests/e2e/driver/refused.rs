@@ -1,0 +1,66 @@
+//! What is refused at start-up, each by the answer of the driver itself.
+
+use cudaguard_tests::Trial;
+use cudaguard_tests::world::{A100, H100, Layout, Library, RTX_4090, T4, V100, World};
+
+use crate::scene::{Scene, scene};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    scenes().into_iter().map(|scene| scene.trial("refused")).collect()
+}
+
+/// Of CUDA 13.0, which the programs are built with.
+pub(crate) fn r580(gpus: &[cudaguard_tests::world::Gpu]) -> World {
+    World::new("580.95.05", 13000, gpus)
+}
+
+pub(crate) fn r535(gpus: &[cudaguard_tests::world::Gpu]) -> World {
+    World::new("535.261.03", 12020, gpus)
+}
+
+/// The note that NVIDIA's own cuda-compat of this release carries (recorded from it).
+pub(crate) const NOTE_575: &str =
+    r#"{"format":1,"CUDA version":"12.9","driver":[535,550,560,565,570,575],"device":[1,2,7,8,9,10,11,12,13,14]}"#;
+
+fn scenes() -> Vec<Scene> {
+    let r570 = |gpus: &[_]| World::new("570.172.08", 12080, gpus);
+    let upgraded = |gpus: &[_]| World { kernel: Some("580.65.06"), ..r580(gpus).library(|library| library.init = 803) };
+    let compat = |init| Library { init, note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
+    vec![
+        scene("driver too old for cudart", "runtime", r535(&[A100])).refused("CG301 error"),
+        scene("driver too old for cudart on Debian", "runtime", World { layout: Layout::Debian, ..r535(&[A100]) })
+            .refused("CG301 error"),
+        scene("driver too old for the PTX", "model", r570(&[H100])).refused("CG302 error"),
+        scene("no code for the GPU", "model", r580(&[T4])).refused("CG303 error"),
+        scene("no code for any GPU", "model", r580(&[T4, V100])).refused("CG303 error"),
+        scene("the fit GPU is hidden", "model", r580(&[T4, A100]))
+            .with("CUDA_VISIBLE_DEVICES", "0")
+            .refused("CG303 error"),
+        scene("upgraded and not rebooted", "model", upgraded(&[A100])).refused("CG304 error"),
+        scene("upgraded on Debian and not rebooted", "model", World { layout: Layout::Debian, ..upgraded(&[A100]) })
+            .refused("CG304 error"),
+        scene("cuda-compat on a GeForce", "model", World { compat: Some(compat(804)), ..r535(&[RTX_4090]) })
+            .refused("CG305 error"),
+        scene(
+            "cuda-compat on a branch that it does not list",
+            "model",
+            World { compat: Some(compat(803)), ..World::new("520.61.05", 11080, &[A100]) },
+        )
+        .refused("CG304 error"),
+        scene(
+            "a stub",
+            "model",
+            r580(&[A100]).library(|library| {
+                library.init = 34;
+                library.suffix = Some("1");
+            }),
+        )
+        .refused("CG306 error"),
+        scene("no libcuda and a GPU is required", "needy", World { library: None, ..r580(&[A100]) })
+            .refused("CG307 error"),
+        scene("nothing of NVIDIA and a GPU is required", "needy", World::bare()).refused("CG307 error"),
+        scene("a module without GPUs and one is required", "needy", r580(&[])).refused("CG310 error"),
+        scene("hidden and required", "needy", r580(&[A100])).with("CUDA_VISIBLE_DEVICES", "").refused("CG310 error"),
+        scene("PTX switched off", "model", r580(&[H100])).with("CUDA_DISABLE_PTX_JIT", "1").refused("CG308 error"),
+    ]
+}
