@@ -165,6 +165,7 @@ pub(crate) fn order<'a>(project: &'a Project, package: &'a Package, target: &'a 
         profile: &project.profile,
         release: project.release,
         locked: project.locked,
+        only_declared: false,
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let (mut findings, mut results, mut packages) = (Vec::new(), Vec::new(), Vec::new());
     for at in &project.selected {
         for target in &project.targets {
-            let order = order(&project, &project.members[*at], target);
+            let order = Order { only_declared: true, ..order(&project, &project.members[*at], target) };
             let judged = order.judge(&variables).map_err(Stop::no_look)?;
             packages.push(describe(&order, &judged));
             let manifest = order.dir.join("Cargo.toml");

@@ -33,6 +33,8 @@ pub(crate) struct Order<'a> {
     pub(crate) release: bool,
     /// cargo was told `--locked` or `--frozen`.
     pub(crate) locked: bool,
+    /// Nothing will be linked: the fleet is held against what is declared.
+    pub(crate) only_declared: bool,
 }
 
 /// What a package is built with, and what is wrong with that.
@@ -60,6 +62,9 @@ impl Order<'_> {
             let toolchain = Toolchain::look(&request);
             let component = self.component.to_string();
             let mut findings = judge::build::judge(&policy, &toolchain);
+            if self.only_declared {
+                findings.extend(judge::fleet::declared(&policy, &toolchain));
+            }
             let place = Lock::place(self.top);
             if let Some(file) = &place {
                 if let Some(lock) = Lock::read(file)? {
@@ -161,8 +166,11 @@ pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option
 /// What of a policy the linked file is held against, beyond what its note says: with another one it is linked anew, and
 /// judged anew.
 fn held_against(policy: &Policy) -> String {
-    let Policy { archs, arch_words, fleet, partial_refuse, cudnn_linkage, release, dev, allow, .. } = policy;
-    format!("{archs:?} {arch_words:?} {fleet:?} {partial_refuse} {cudnn_linkage:?} {release:?} {dev:?} {allow:?}")
+    let Policy { archs, arch_words, fleet, driver_fleet, partial_refuse, cudnn_linkage, release, dev, allow, .. } =
+        policy;
+    format!(
+        "{archs:?} {arch_words:?} {fleet:?} {driver_fleet:?} {partial_refuse} {cudnn_linkage:?} {release:?} {dev:?} {allow:?}"
+    )
 }
 
 const NOTE: &str = "cudaguard-note.o";

@@ -145,6 +145,7 @@ impl<'a> Job<'a> {
             profile: &build.profile,
             release: build.release,
             locked: false,
+            only_declared: false,
         };
         // Judged before cargo was started, and said then: here only the guard is wanted.
         let judged = order.judge(&build.variables)?;

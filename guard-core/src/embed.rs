@@ -102,6 +102,10 @@ impl Embed {
         let toolchain = self.look(&package, &policy);
         let lock = Lock::place(&workspace(&package.folder));
         let mut findings = judge::build::judge(&policy, &toolchain);
+        // The command looks into the linked file, which tells more than what is declared.
+        if env::var_os(stamp::VARIABLE).is_none() {
+            findings.extend(judge::fleet::declared(&policy, &toolchain));
+        }
         let mut locked = false;
         if let Some(file) = &lock {
             if let Some(lock) = Lock::read(file).map_err(|error| format!("error: {error}"))? {

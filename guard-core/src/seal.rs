@@ -158,21 +158,28 @@ fn cudnn(manifest: &mut Manifest, observed: &Observed) {
     }
 }
 
-/// cudart asks for a driver of its own major, however it got into the file. One that is opened by name may be of any.
+/// The version whose driver floor a cudart in a file has: it asks for a driver of its own major, however it got there. One
+/// that is opened by name may be of any.
+pub(crate) fn cudart_speaks_for(
+    manifest: &Manifest,
+    linkage: Linkage,
+    named: Option<CudaVersion>,
+) -> Option<CudaVersion> {
+    let toolkit = manifest.toolkit.map(CudaVersion::from);
+    match (linkage, named) {
+        (Linkage::Linked, Some(named)) => toolkit.filter(|toolkit| toolkit.major == named.major).or(Some(named)),
+        // What nvcc links without being told otherwise.
+        (Linkage::Static, _) => toolkit,
+        _ => None,
+    }
+}
+
 fn cudart(manifest: &mut Manifest, observed: &Observed) {
     if observed.cudart == Linkage::Unknown {
         return;
     }
-    let toolkit = manifest.toolkit.map(CudaVersion::from);
-    let (version, speaks_for) = match (observed.cudart, observed.cudart_named) {
-        (Linkage::Linked, Some(named)) => {
-            let own = toolkit.filter(|toolkit| toolkit.major == named.major);
-            (own, own.or(Some(named)))
-        }
-        // What nvcc links without being told otherwise.
-        (Linkage::Static, _) => (toolkit, toolkit),
-        _ => (None, None),
-    };
+    let speaks_for = cudart_speaks_for(manifest, observed.cudart, observed.cudart_named);
+    let version = speaks_for.filter(|version| manifest.toolkit.map(CudaVersion::from) == Some(*version));
     manifest.cudart = Some(Cudart { linkage: observed.cudart, version });
     manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Driver { .. }));
     let Some(cudart) = speaks_for else { return };

@@ -137,11 +137,51 @@ codes! {
          this on purpose (sm_90a variants); otherwise a source was compiled with other flags, or an object is stale.\n\
          What to do: compile the named sources for the arch as well; where the program chooses at run time, say so in \
          [allow].";
+    132 FleetUndeclared Error
+        "no declared architecture serves a GPU of the fleet"
+        "[gpu] fleet names GPUs that the program must run on, and none of the archs that this build declares has code for one \
+         of them: neither machine code of its generation nor PTX that its driver could compile. The kernels would fail there \
+         with `no kernel image is available`. Under plain cargo the declared archs are all there is to judge by; `cargo \
+         cudaguard build` judges the linked file instead (CG130).\n\
+         What to do: add the arch that the message names, take the GPU out of [gpu] fleet, or, where the build script compiles \
+         for other archs than it declares, say so in [allow].";
+    133 DriverFleetOlder Error
+        "the oldest driver of the fleet is too old for this CUDA"
+        "[driver] fleet names the oldest driver branch that the program must run on, and a libcudart asks for a driver of its \
+         own major: CUDA 13 for 580, CUDA 12 for 525.60.13, CUDA 11 for 450.80.02. On an older one every call answers 35, \
+         cudaErrorInsufficientDriver. Programs without cudart, and data centre GPUs with cuda-compat, are not bound by it.\n\
+         What to do: build with a toolkit of the drivers' major, or raise [driver] fleet when the machines are updated.";
     134 BuildMachinePath Warning
         "a runtime path leads into a folder of the building machine"
         "RPATH and RUNPATH tell the loader where to look, before the system's own folders. A folder of the machine that built \
          the file (a home, /tmp, cargo's target folder) is not there, or holds something else, on the machine that runs it.\n\
          What to do: take the -rpath out of the build script or of RUSTFLAGS; name folders beside the program by $ORIGIN.";
+    135 DriverFleetCode Error
+        "the oldest driver of the fleet cannot take the code for a GPU of the fleet"
+        "PTX is compiled by the driver, and a driver reads only PTX that is no newer than itself; code compressed with \
+         Zstandard needs a driver that unpacks it. [driver] fleet and [gpu] fleet together name machines on which such code is \
+         all that there is: 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION.\n\
+         What to do: add machine code (sm_XY) for that GPU, or raise [driver] fleet when the machines are updated.";
+    136 CudnnFleetOlder Error
+        "the oldest cuDNN of the fleet is too old for this build"
+        "A program works with a cuDNN of the major it was built with and of the same or a newer minor; with an older one it \
+         refuses to start (CG202). [cudnn] fleet names the oldest that the program must run with.\n\
+         What to do: build with that cuDNN or an older one of its major, or raise [cudnn] fleet when the machines are updated.";
+    137 CudnnLeftGpu Error
+        "this cuDNN no longer serves a GPU of the fleet"
+        "cuDNN drops old GPUs in minor releases: its builds from 9.11 on have no code below compute capability 7.5, so that \
+         Maxwell, Pascal and Volta (P100, V100) stayed with 9.10. A cuDNN newer than the one built with has less, never more.\n\
+         What to do: build with the release that the message names, or take the GPU out of [gpu] fleet.";
+    138 CudnnBeforeGpu Warning
+        "this cuDNN is older than a GPU of the fleet"
+        "cuDNN 9 for CUDA 12 and later serves GPUs that came after it. Older builds have code up to a generation, and no document \
+         says what they do on later ones; a newer cuDNN on the machine may know them.\n\
+         What to do: build with a newer cuDNN, or accept it with [allow].";
+    139 FleetCannotTell Info
+        "whether a build serves the whole fleet cannot be told"
+        "[gpu], [driver] and [cudnn] fleet are held against what a build declares (archs, toolkit, cuDNN headers) or, under \
+         `cargo cudaguard`, against the linked file. Where neither is known nothing is judged.\n\
+         What to do: declare the archs in [gpu] archs, or build with `cargo cudaguard build`, which looks into the file.";
     140 Unguarded Warning
         "a target could not be guarded"
         "The guard needs ELF, a C compiler for the target and a program that starts through the C library. What was built here \

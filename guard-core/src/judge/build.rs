@@ -17,6 +17,8 @@ use crate::tables::{self, Answer};
 use crate::toolchain::{CudnnLibrary, Declared, Family, Native, Toolchain, Toolkit, cuda_majors};
 use crate::version::{CudaVersion, Version};
 
+use super::fleet;
+
 /// What is wrong with building by this toolchain under this policy. Severities are the codes' own, or less where the
 /// build need not be touched by it; the policy's `[build]` and `[allow]` are applied by [`crate::policy::Policy`]'s
 /// owner, after.
@@ -368,6 +370,7 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
     // Whether this build is about cuDNN at all: by the linked file, a variable or the policy.
     let meant = linked
         || policy.cudnn.is_some()
+        || policy.cudnn_fleet.is_some()
         || policy.cudnn_linkage.is_some_and(|linkage| linkage != Linkage::Unknown)
         || [&why_headers, &why_library].iter().any(|reason| reason.ends_with(" names it"));
     let weigh = |finding: Finding| if meant { finding } else { finding.weighing(Severity::Info) };
@@ -442,6 +445,7 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
     if let Some(library) = library {
         findings.extend(parts(library).map(weigh));
     }
+    findings.extend(fleet::cudnn(policy, toolchain).into_iter().map(weigh));
     if let Some(toolkit) = toolchain.toolkit() {
         findings.extend(
             other_cuda(toolkit.value, version, headers.map(|h| h.path.display().to_string()), library, &toolkit.source)

@@ -5,16 +5,17 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::arch::{Arch, Target};
+use crate::arch::Target;
 use crate::finding::{Code, Finding, Severity};
-use crate::kernels::{By, Container, Group, Kernels};
+use crate::kernels::{By, Container, Group, Kernels, Service};
 use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
-use crate::seal::{cudart_named, cudnn_named};
-use crate::tables::{self, Answer, Cc};
-use crate::version::{CudaVersion, Version};
+use crate::seal::{cudart_named, cudart_speaks_for, cudnn_named};
+use crate::tables::Cc;
+use crate::version::CudaVersion;
 
 use super::build::{facts, in_file, names};
+use super::fleet::{self, Named, OldestDriver, cure, cures, gpus, listed};
 
 /// What was seen in a linked file.
 #[derive(Clone, Copy, Debug)]
@@ -49,17 +50,15 @@ pub fn judge(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<F
     if linked.kernels.any() {
         let groups = linked.kernels.groups();
         archs(policy, manifest, linked, &groups, &mut findings);
-        fleet(policy, manifest, linked, &mut findings);
+        gpu_fleet(policy, manifest, linked, &mut findings);
         ptx(policy, manifest, linked, &groups, &mut findings);
     }
+    driver_fleet(policy, manifest, linked, &mut findings);
     cudart(manifest, linked, &mut findings);
     cudnn(policy, manifest, linked, &mut findings);
     findings.sort_by_key(|finding| finding.code);
     findings
 }
-
-/// How many names a line holds: what lies beyond is counted.
-const NAMED: usize = 6;
 
 /// What a container is called: its source or object, else where it stands.
 fn called(kernels: &Kernels, container: &Container) -> String {
@@ -70,15 +69,6 @@ fn called(kernels: &Kernels, container: &Container) -> String {
             section => format!("one at {:#x} in {section}", container.offset),
         },
     }
-}
-
-fn listed(mut all: Vec<String>) -> String {
-    let mut seen = std::collections::BTreeSet::new();
-    all.retain(|name| seen.insert(name.clone()));
-    let more = all.len().saturating_sub(NAMED);
-    all.truncate(NAMED);
-    let text = all.join(", ");
-    if more == 0 { text } else { format!("{text} and {more} more") }
 }
 
 fn containers(number: usize) -> String {
@@ -159,25 +149,13 @@ fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Gr
     }
 }
 
-/// GPUs, each with the word of the policy that names it.
-type Named<'a> = Vec<(&'a str, Cc)>;
-
-/// GPUs by the words of the policy, `T4 (7.5)`.
-fn gpus(gpus: &[(&str, Cc)]) -> String {
-    let one = |(name, (major, minor)): &(&str, Cc)| {
-        let cc = format!("{major}.{minor}");
-        if *name == cc { cc } else { format!("{name} ({cc})") }
-    };
-    listed(gpus.iter().map(one).collect())
-}
-
-fn fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let kernels = linked.kernels;
     let built = || names(&kernels.targets());
     let named = policy.fleet_ccs();
     let by =
         |by: By| -> Vec<(&str, Cc)> { named.iter().copied().filter(|(_, cc)| kernels.service(*cc).by == by).collect() };
-    let asked = || ("fleet", format!("{} ([gpu] fleet{})", gpus(&named), in_file(policy)));
+    let asked = || fleet::asked(policy, &named);
     let unserved = by(By::Nothing);
     if !unserved.is_empty() {
         let text = gpus(&unserved);
@@ -188,7 +166,7 @@ fn fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &m
                 &format!("{} has no code for {text}, on which it must run.", linked.name),
                 [("built for", built()), asked()],
             ),
-            cure(&unserved, manifest.toolkit, &text),
+            cure(&unserved, manifest.toolkit, &text, None),
         ));
     }
     if named.is_empty() {
@@ -235,40 +213,49 @@ fn fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &m
     }
 }
 
+/// The oldest driver of the fleet against what the file asks of one.
+fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    let Some(oldest) = OldestDriver::of(policy) else { return };
+    let named = linked.needed.iter().find_map(|name| cudart_named(name));
+    if let Some(cudart) = cudart_speaks_for(manifest, linked.cudart, named) {
+        let how = if linked.cudart == Linkage::Static { "inside" } else { "linked" };
+        let built = ("cudart", format!("CUDA {cudart}, {how}"));
+        findings.extend(fleet::cudart(policy, oldest, cudart, linked.name, built));
+    }
+    // Those that the same code keeps out are told together.
+    let mut told: Vec<(Service, Named<'_>)> = Vec::new();
+    for (name, cc) in policy.fleet_ccs() {
+        let service = linked.kernels.service(cc);
+        if service.floor.and_then(|floor| oldest.serves(floor)) != Some(false) {
+            continue;
+        }
+        match told.iter_mut().find(|(other, _)| *other == service) {
+            Some((_, gpus)) => gpus.push((name, cc)),
+            None => told.push((service, vec![(name, cc)])),
+        }
+    }
+    for (service, of) in told {
+        let Some((floor, code)) = service.floor.zip(service.code) else { continue };
+        let (what, from, instead) = match service.isa {
+            Some((major, minor)) => {
+                ("compile the PTX", format!("{code}, PTX {major}.{minor}"), fleet::machine_code(&of, manifest.toolkit))
+            }
+            None => (
+                "unpack the code",
+                format!("{code}, compressed with Zstandard"),
+                "let nvcc leave it uncompressed (-compress-mode=none)".to_owned(),
+            ),
+        };
+        findings.push(fleet::code(policy, oldest, floor, &of, linked.name, (what, ("code", from), &instead)));
+    }
+}
+
 fn have(number: usize) -> String {
     format!("{} {}", containers(number), if number == 1 { "has" } else { "have" })
 }
 
 fn without(kernels: &Kernels, cc: Cc) -> String {
     listed(kernels.without(cc).map(|container| called(kernels, container)).collect())
-}
-
-/// The machine code that serves these GPUs: `sm_75`.
-fn cures(gpus: &[(&str, Cc)]) -> String {
-    let mut ccs: Vec<Cc> = gpus.iter().map(|(_, cc)| *cc).collect();
-    ccs.sort_unstable();
-    ccs.dedup();
-    listed(ccs.iter().map(|(major, minor)| format!("sm_{major}{minor}")).collect())
-}
-
-/// What to do about GPUs that nothing serves: an arch that the toolkit in use has dropped is not to be had from it.
-fn cure(unserved: &[(&str, Cc)], toolkit: Option<Version>, text: &str) -> String {
-    let dropped = unserved.iter().find_map(|(_, cc)| {
-        let arch = Arch::of_cc(*cc)?;
-        match tables::can_make(toolkit?, Target::Cubin(arch)) {
-            Answer::Dropped { last } => Some((arch, last)),
-            _ => None,
-        }
-    });
-    match dropped {
-        Some((arch, Some(last))) => format!(
-            "the toolkit in use no longer makes sm_{arch}: build with CUDA {last} or older, or take {text} out of [gpu] fleet"
-        ),
-        Some((arch, None)) => {
-            format!("the toolkit in use no longer makes sm_{arch}: take {text} out of [gpu] fleet")
-        }
-        None => format!("let nvcc make {}, or take {text} out of [gpu] fleet", cures(unserved)),
-    }
 }
 
 /// Nobody has said what it must run on. That the archs that were asked for, or else those that there is any code for, are

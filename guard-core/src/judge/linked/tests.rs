@@ -90,6 +90,31 @@ fn the_whole_file_is_held_against_the_fleet() {
 }
 
 #[test]
+fn the_oldest_driver_of_the_fleet() {
+    let kernels = plain(&[fatbin(&[sm(80), compute(80, (8, 4))])]);
+    let on = |toolkit: Version, cudart: Linkage, text: &str| {
+        let file = Linked { cudart, ..linked(&kernels, &[]) };
+        said(&judge(&policy(text), &Manifest { toolkit: Some(toolkit), ..manifest() }, &file))
+    };
+    let (old, new) = (Version::new(12, 4, 131), Version::new(13, 0, 88));
+    let oldest = "[driver]\nfleet = \"535\"\n";
+    let cudart = ["error[CG133]: demo will not run on driver 535, the oldest of the fleet: CUDA 13 needs a newer one."];
+    assert_eq!(on(new, Linkage::Static, oldest), cudart);
+    assert_eq!(on(old, Linkage::Static, oldest), [""; 0]);
+    // The driver API alone asks for nothing, whatever the toolkit.
+    assert_eq!(on(new, Linkage::None, oldest), [""; 0]);
+    let fleet = |gpus: &str| format!("[gpu]\nfleet = [{gpus}]\n{oldest}");
+    assert_eq!(
+        on(old, Linkage::None, &fleet("\"A100\", \"H100\", \"10.0\"")),
+        [
+            "error[CG135]: driver 535, the oldest of the fleet, cannot compile the PTX that demo has for H100 (9.0), 10.0."
+        ]
+    );
+    assert_eq!(on(old, Linkage::None, &fleet("\"A100\"")), [""; 0], "machine code needs no compiler");
+    assert_eq!(on(old, Linkage::None, &fleet("\"H100\"").replace("535", "550")), [""; 0]);
+}
+
+#[test]
 fn ptx_for_gpus_to_come() {
     let kernels = plain(&[fatbin(&[sm(80), sm(90)])]);
     let found = judge(&policy("[gpu]\narchs = [\"sm_80\", \"sm_90\"]\n"), &manifest(), &linked(&kernels, &[true]));

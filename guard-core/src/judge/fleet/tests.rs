@@ -1,0 +1,244 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::*;
+use crate::env;
+use crate::finding::Severity;
+use crate::toolchain::{Choice, Cudnn, CudnnHeaders, CudnnLibrary, Fact, Headers, Request, Toolkit};
+
+fn policy(text: &str) -> Policy {
+    Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "demo").unwrap()
+}
+
+/// A toolchain by its facts: a toolkit's release, what `CUDAARCHS` says, cuDNN's version and CUDA major. Empty: none.
+fn toolchain(policy: &Policy, toolkit: &str, archs: &str, cudnn: &str) -> Toolchain {
+    let request = Request {
+        system_root: "/nowhere".into(),
+        policy_archs: policy.arch_requests(),
+        ..Request::new("x86_64-unknown-linux-gnu")
+    };
+    let variables: BTreeMap<_, _> = [("CUDAARCHS".to_owned(), archs.into())].into();
+    let mut toolchain = env::with(variables, || Toolchain::look(&request));
+    if let Ok(version) = toolkit.parse() {
+        let headers = Headers { path: "/cuda/include/cuda.h".into(), version: Some(version) };
+        toolchain.toolkits.push(Toolkit { headers: Some(headers), ..Toolkit::default() });
+        toolchain.headers = Some(Choice { index: toolchain.toolkits.len() - 1, reason: "CUDA_HOME names it".into() });
+    }
+    if let Some((version, cuda)) = cudnn.split_once(" for ") {
+        let version = version.parse::<Version>().unwrap();
+        toolchain.cudnns.push(Cudnn {
+            found: Vec::new(),
+            headers: Some(CudnnHeaders { path: "/cudnn/include/cudnn_version.h".into(), version: Some(version) }),
+            library: Some(CudnnLibrary {
+                path: "/cudnn/lib/libcudnn.so".into(),
+                major: version.major,
+                version: Some(Fact::new(version, "its name")),
+                cuda_major: Some(Fact::new(cuda.parse().unwrap(), "its name")),
+                parts: Vec::new(),
+                missing: Vec::new(),
+            }),
+        });
+        let choice = Choice { index: toolchain.cudnns.len() - 1, reason: "CUDNN_PATH names it".into() };
+        toolchain.cudnn_headers = Some(choice.clone());
+        toolchain.cudnn_library = Some(choice);
+    }
+    toolchain
+}
+
+/// What is said: code, severity and first sentence of each finding.
+fn said(policy_text: &str, toolkit: &str, archs: &str, cudnn: &str) -> Vec<String> {
+    let policy = policy(policy_text);
+    let toolchain = toolchain(&policy, toolkit, archs, cudnn);
+    let findings = declared(&policy, &toolchain).into_iter().chain(super::cudnn(&policy, &toolchain));
+    findings
+        .map(|finding| {
+            assert!(!finding.hint.is_empty(), "{finding:?}");
+            finding.render().lines().next().unwrap_or_default().to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn gpus_against_the_declared_archs() {
+    let t4 = "[gpu]\nfleet = [\"T4\", \"A100\"]\n";
+    let unserved = |gpus: &str| {
+        vec![format!("error[CG132]: this build will not run on {gpus}: no declared architecture serves it.")]
+    };
+    for (policy, archs, expected) in [
+        (t4, "75;80", vec![]),
+        (t4, "75", vec![]),
+        (t4, "80", unserved("T4 (7.5)")),
+        (t4, "80-real;90-real", unserved("T4 (7.5)")),
+        (t4, "90", unserved("T4 (7.5), A100 (8.0)")),
+        (t4, "60-virtual", vec![]),
+        ("[gpu]\nfleet = [\"8.6\"]\n", "80", vec![]),
+        ("[gpu]\nfleet = [\"H100\"]\n", "80-real", unserved("H100 (9.0)")),
+        ("[gpu]\nfleet = [\"9.0\"]\n", "90a", vec![]),
+        ("[gpu]\nfleet = [\"10.0\"]\n", "90a", unserved("10.0")),
+        ("[gpu]\nfleet = [\"8.7\"]\n", "80", vec![]),
+        ("[gpu]\nfleet = [\"8.7\"]\n", "80-real", unserved("8.7")),
+        // Told by other findings: nobody can read it, or it means another GPU on each machine.
+        (t4, "hopper", vec![]),
+        (t4, "native", vec![]),
+        // Nobody has said anything.
+        (t4, "", vec!["info[CG139]: whether this build serves the whole fleet cannot be told here.".to_owned()]),
+        ("[gpu]\nfleet = []\n", "80", vec![]),
+        ("", "80", vec![]),
+    ] {
+        assert_eq!(said(policy, "12.4", archs, ""), expected, "{policy} {archs}");
+    }
+    // The policy against itself.
+    let both = "[gpu]\narchs = [\"sm_80\"]\nfleet = [\"T4\"]\n";
+    assert_eq!(said(both, "12.4", "75", ""), unserved("T4 (7.5)"));
+}
+
+#[test]
+fn what_to_add_and_where() {
+    let hint = |policy_text: &str, toolkit: &str, archs: &str| {
+        let policy = policy(policy_text);
+        let findings = declared(&policy, &toolchain(&policy, toolkit, archs, ""));
+        findings.first().map(|finding| finding.hint.clone()).unwrap_or_default()
+    };
+    let t4 = "[gpu]\nfleet = [\"T4\"]\n";
+    assert_eq!(hint(t4, "13.0", "80"), "add sm_75 to CUDAARCHS, or take T4 (7.5) out of [gpu] fleet");
+    let both = "[gpu]\narchs = [\"sm_80\"]\nfleet = [\"T4\", \"8.0\", \"7.0\"]\n";
+    assert_eq!(hint(both, "12.4", ""), "add sm_70, sm_75 to [gpu] archs, or take T4 (7.5), 7.0 out of [gpu] fleet");
+    assert_eq!(
+        hint("[gpu]\nfleet = [\"P100\"]\n", "13.0", "80"),
+        "the toolkit in use no longer makes sm_60: build with CUDA 12.9 or older, or take P100 (6.0) out of [gpu] fleet"
+    );
+}
+
+#[test]
+fn a_list_that_containers_set_for_everybody_only_warns() {
+    let policy = policy("[gpu]\nfleet = [\"T4\"]\n");
+    let request = Request { system_root: "/nowhere".into(), ..Request::new("x86_64-unknown-linux-gnu") };
+    let variables: BTreeMap<_, _> = [("TORCH_CUDA_ARCH_LIST".to_owned(), "8.0;9.0".into())].into();
+    let toolchain = env::with(variables, || Toolchain::look(&request));
+    let findings = declared(&policy, &toolchain);
+    assert_eq!((findings[0].code, findings[0].severity), (Code::FleetUndeclared, Severity::Warning));
+}
+
+#[test]
+fn drivers_against_the_toolkit() {
+    let older = |branch: &str, cuda: u32| {
+        vec![format!(
+            "error[CG133]: this build will not run on driver {branch}, the oldest of the fleet: CUDA {cuda} needs a newer one."
+        )]
+    };
+    let open = vec!["info[CG139]: whether this build serves the whole fleet cannot be told here.".to_owned()];
+    for (fleet, toolkit, expected) in [
+        ("535", "13.0", older("535", 13)),
+        ("535.261.03", "13.5", older("535.261.03", 13)),
+        ("575", "13.0", older("575", 13)),
+        ("580", "13.0", vec![]),
+        // Minor version compatibility: an older driver of the same major does.
+        ("580", "13.5", vec![]),
+        ("525", "12.9", vec![]),
+        ("520", "12.0", older("520", 12)),
+        ("450", "11.8", vec![]),
+        ("440", "11.0", older("440", 11)),
+        // Nobody knows them yet: newer drivers are always fine.
+        ("700", "13.0", vec![]),
+        // By the rule of all majors.
+        ("580", "14.1", older("580", 14)),
+        ("535", "14.1", older("535", 14)),
+        // No document tells what they support: between those beside it.
+        ("577", "13.0", open.clone()),
+        ("577", "12.9", vec![]),
+        ("300", "13.0", older("300", 13)),
+        ("535", "", open),
+    ] {
+        assert_eq!(said(&format!("[driver]\nfleet = \"{fleet}\"\n"), toolkit, "", ""), expected, "{fleet} {toolkit}");
+    }
+}
+
+#[test]
+fn drivers_against_ptx() {
+    let text = |gpus: &str, driver: &str| format!("[gpu]\nfleet = [{gpus}]\n[driver]\nfleet = \"{driver}\"\n");
+    let cannot = |driver: &str, cuda: &str, gpus: &str| {
+        vec![format!(
+            "error[CG135]: driver {driver}, the oldest of the fleet, cannot compile the PTX of CUDA {cuda} that this build has for \
+             {gpus}."
+        )]
+    };
+    for (gpus, driver, toolkit, archs, expected) in [
+        ("\"H100\"", "535", "12.4", "80", cannot("535", "12.4", "H100 (9.0)")),
+        ("\"H100\", \"L4\"", "535", "12.9", "80-virtual", cannot("535", "12.9", "H100 (9.0), L4 (8.9)")),
+        ("\"H100\"", "535", "12.2", "80", vec![]),
+        ("\"H100\"", "550", "12.4", "80", vec![]),
+        // 12.6 writes what 12.5 does.
+        ("\"H100\"", "555", "12.6", "80", vec![]),
+        ("\"H100\"", "550", "12.6", "80", cannot("550", "12.6", "H100 (9.0)")),
+        // Machine code needs no compiler.
+        ("\"H100\"", "535", "12.4", "80;90", vec![]),
+        ("\"A100\", \"8.6\"", "535", "12.4", "80", vec![]),
+    ] {
+        assert_eq!(said(&text(gpus, driver), toolkit, archs, ""), expected, "{gpus} {driver} {toolkit} {archs}");
+    }
+    // A CUDA 13 has both against it, and machine code is of use to who does without cudart.
+    assert_eq!(said(&text("\"H100\"", "535"), "13.0", "80", "").len(), 2);
+}
+
+#[test]
+fn machine_code_that_the_toolkit_cannot_make() {
+    let text = |toolkit| machine_code(&[("B200", (10, 0))], Some(toolkit));
+    assert_eq!(text(Version::new(12, 4, 0)), "add machine code of sm_100, by a toolkit that makes it");
+    assert_eq!(text(Version::new(13, 0, 0)), "add machine code of sm_100");
+}
+
+#[test]
+fn cudnn_against_the_oldest_of_the_fleet() {
+    let refused = |fleet: &str| {
+        vec![format!("error[CG136]: this build will not start with cuDNN {fleet}, the oldest of the fleet.")]
+    };
+    for (fleet, more, built, expected) in [
+        ("9.1", "", "9.15.1 for 13", refused("9.1")),
+        ("9.15", "", "9.15.1 for 13", vec![]),
+        ("9.15.0", "", "9.15.1 for 13", vec![]),
+        ("9.15.0", "patch = \"refuse\"\n", "9.15.1 for 13", refused("9.15.0")),
+        ("9.15", "patch = \"refuse\"\n", "9.15.1 for 13", vec![]),
+        ("9.28", "", "9.15.1 for 13", vec![]),
+        ("8.9.7", "", "9.15.1 for 12", refused("8.9.7")),
+        ("9.1", "", "8.9.7 for 12", refused("9.1")),
+    ] {
+        let text = format!("[cudnn]\nfleet = \"{fleet}\"\n{more}");
+        assert_eq!(said(&text, "", "", built), expected, "{fleet} {built}");
+    }
+    let open = said("[cudnn]\nfleet = \"9.1\"\n", "12.4", "", "");
+    assert_eq!(open, ["info[CG139]: whether this build serves the whole fleet cannot be told here."]);
+    assert_eq!(said("[cudnn]\nlinkage = \"none\"\nfleet = \"9.1\"\n", "12.4", "", ""), [""; 0]);
+}
+
+#[test]
+fn cudnn_against_the_gpus() {
+    let judged = |gpu: &str, built: &str| {
+        let policy = policy(&format!("[gpu]\nfleet = [\"{gpu}\"]\n"));
+        super::cudnn(&policy, &toolchain(&policy, "", "", built)).into_iter().next()
+    };
+    let (left, before) = (Some(Code::CudnnLeftGpu), Some(Code::CudnnBeforeGpu));
+    for (gpu, built, expected) in [
+        ("P100", "9.15.1 for 12", left),
+        ("V100", "9.11.0 for 12", left),
+        ("P100", "9.10.2 for 12", None),
+        ("T4", "9.15.1 for 13", None),
+        ("K80", "8.8.0 for 11", left),
+        // Newer than the release: served from 9 for CUDA 12 on, not known before.
+        ("B200", "9.1.0 for 12", None),
+        ("B200", "9.1.0 for 11", before),
+        ("H100", "8.5.0 for 11", before),
+        ("A100", "8.5.0 for 11", None),
+        // Of Tegras no table tells.
+        ("7.2", "9.15.1 for 12", None),
+        // Of releases that no table knows, neither.
+        ("P100", "9.40.0 for 12", left),
+        ("P100", "10.0.0 for 14", None),
+    ] {
+        assert_eq!(judged(gpu, built).map(|finding| finding.code), expected, "{gpu} {built}");
+    }
+    let finding = judged("P100", "9.15.1 for 12").unwrap();
+    assert!(finding.message.starts_with("cuDNN 9.15.1 no longer serves P100 (6.0).\n"), "{}", finding.message);
+    assert!(finding.hint.starts_with("build with cuDNN 9.10.2 or older, the last that serves it"), "{}", finding.hint);
+    let finding = judged("P100", "9.15.1 for 13").unwrap();
+    assert!(finding.hint.starts_with("no cuDNN for CUDA 13 serves it: build for an older CUDA"), "{}", finding.hint);
+}
