@@ -14,6 +14,7 @@ use std::time::SystemTime;
 use cudaguard::env;
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::manifest::Component;
+use cudaguard::policy;
 use serde_json::{Value, json};
 
 use crate::arguments::CargoVerb;
@@ -130,7 +131,7 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
             ready.push((order, judged, artefacts));
         }
     }
-    say(&findings)?;
+    say(&findings, project.release)?;
     for (order, judged, artefacts) in &ready {
         guards::make(order, judged, &own, None).map_err(Stop::no_look)?;
         let ledger = Ledger::of(&own, order.target, order.profile);
@@ -169,10 +170,15 @@ pub(crate) fn order<'a>(project: &'a Project, package: &'a Package, target: &'a 
     }
 }
 
-fn say(findings: &[Finding]) -> Result<(), Stop> {
+fn say(findings: &[Finding], release: bool) -> Result<(), Stop> {
     report::findings(findings);
     report::annotations(findings);
-    if report::refuses(findings) { Err(Stop::silent(REFUSED)) } else { Ok(()) }
+    let refused = findings.iter().filter(|finding| finding.severity == Severity::Error);
+    let refused: BTreeSet<&str> = refused.map(|finding| finding.component.as_str()).collect();
+    for component in &refused {
+        report::line(&format!("cudaguard: {}", policy::not_built(component, release)));
+    }
+    if refused.is_empty() { Ok(()) } else { Err(Stop::silent(REFUSED)) }
 }
 
 /// A package from a registry or a repository: cargo unpacks it somewhere and builds it in a folder of its own, so that

@@ -18,6 +18,7 @@ use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Container, Entry as Image, Kernels, Role};
 use cudaguard::manifest::{Component, Linkage, Manifest};
+use cudaguard::policy;
 use cudaguard::seal::{self, Observed};
 
 use crate::cargo::{BUILD, Build, MARK, STARTED};
@@ -180,12 +181,7 @@ impl<'a> Job<'a> {
                 report::findings(&findings);
                 // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted.
                 let _ = fs::remove_file(&file);
-                let kind = if self.build.release { "release" } else { "dev" };
-                return Err(format!(
-                    "{} is not built; where this is on purpose, cudaguard.toml can say so: [build] {kind} = \"warn\", or \
-                     [allow] with the code and a reason",
-                    self.component
-                ));
+                return Err(policy::not_built(&self.component, self.build.release));
             }
             match seal(&file, &self.component.name, &binary, &kernels)? {
                 Ok(components) => built_with = components,

@@ -17,7 +17,7 @@ use crate::judge;
 use crate::lock::{self, BySource, Lock};
 use crate::manifest::{Component, Manifest};
 use crate::note;
-use crate::policy::{Judged, Policy};
+use crate::policy::{self, Judged, Policy};
 use crate::stamp;
 use crate::toolchain::{Request, Toolchain};
 
@@ -176,12 +176,7 @@ fn refusal(judged: &Judged, component: &Component, release: bool) -> String {
     for finding in judged.findings.iter().filter(|finding| finding.severity > Severity::Info) {
         let _ = writeln!(text, "{}", finding.render());
     }
-    let kind = if release { "release" } else { "dev" };
-    let _ = write!(
-        text,
-        "cudaguard: {component} is not built; where this is on purpose, cudaguard.toml can say so: [build] {kind} = \
-         \"warn\", or [allow] with the code and a reason"
-    );
+    let _ = write!(text, "cudaguard: {}", policy::not_built(component, release));
     text
 }
 

@@ -140,6 +140,15 @@ pub struct Judged {
     pub stale_allows: Vec<Code>,
 }
 
+/// The last line about a build that may not go on: what else can be done.
+pub fn not_built(component: impl fmt::Display, release: bool) -> String {
+    let kind = if release { "release" } else { "dev" };
+    format!(
+        "{component} is not built; where this is on purpose, cudaguard.toml can say so: [build] {kind} = \"warn\", or [allow] \
+         with the code and a reason"
+    )
+}
+
 impl Judged {
     /// Whether the build fails.
     pub fn fails(&self) -> bool {

@@ -214,7 +214,8 @@ fn mixed(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bool {
     let Some(nvcc) = compiler.version().filter(|nvcc| CudaVersion::from(nvcc.value) != version) else { return false };
     let path = compiler.nvcc.as_ref().map(|nvcc| nvcc.path.display().to_string()).unwrap_or_default();
     let bin = including.nvcc.as_ref().and_then(|nvcc| Some(nvcc.path.parent()?.display().to_string()));
-    let variable = chosen.reason.strip_suffix(" names it");
+    let one_root = compiler.root == including.root;
+    let variable = chosen.reason.strip_suffix(" names it").filter(|_| !one_root);
     let hint = match (variable, bin) {
         (Some(variable), Some(bin)) => {
             format!("for {version}, put {bin} first in PATH; for the other, set {variable}={}", compiler.root.display())
@@ -459,12 +460,13 @@ fn parts(library: &CudnnLibrary) -> Option<Finding> {
     let folder = library.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
     if !library.missing.is_empty() {
         let missing = library.missing.join(", ");
+        let are = if library.missing.len() == 1 { "is" } else { "are" };
         let needed = |name: &String| inner_libraries(library.major).iter().any(|(needed, _)| needed == name);
         let finding = Finding::new(
             Code::CudnnIncomplete,
             "cuDNN",
             facts(
-                &format!("cuDNN {} is incomplete: {missing} is not there.", library.in_words()),
+                &format!("cuDNN {} is incomplete: {missing} {are} not there.", library.in_words()),
                 [("library", library.path.display().to_string()), ("folder", folder)],
             ),
             "reinstall cuDNN whole: a call that needs the missing part aborts the program",

@@ -227,8 +227,8 @@ pub(super) fn cudart(
                 [built, ("needs", needs(floor)), fleet.line(policy)],
             ),
             format!(
-                "every call would answer 35, cudaErrorInsufficientDriver, there: {instead}{}; a program without cudart, or \
-                 machines with cuda-compat, are a reason for [allow]",
+                "{instead}{}: on older drivers every call answers 35, cudaErrorInsufficientDriver; without cudart, or with \
+                 cuda-compat on those machines, allow it with a reason",
                 raised(floor)
             ),
         )
@@ -254,7 +254,7 @@ pub(super) fn code(
                 fleet.text,
                 gpus(gpus_of_it)
             ),
-            [from, ("needs", needs(floor)), fleet.line(policy), asked(policy, &policy.fleet_ccs())],
+            [from, ("needs", needs(floor)), fleet.line(policy), ("GPUs", asked(policy, &policy.fleet_ccs()).1)],
         ),
         format!("{instead}, or {}", raised(floor)),
     )

@@ -1,0 +1,306 @@
+//! Machines laid out from real parts, and two packages that are built on them, again and again: one with `embed!()` for
+//! plain cargo, one without for `cargo cudaguard`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Outcome, Project, command, layout, parts, scratch, snapshot};
+use serde_json::Value;
+
+/// One way of getting it wrong.
+pub(crate) struct Recipe {
+    /// In the snapshot's name.
+    pub(crate) name: &'static str,
+    /// What stands on the machine, and which variables are set.
+    pub(crate) machine: fn(&mut Machine),
+    /// `cudaguard.toml`.
+    pub(crate) policy: &'static str,
+    /// The errors of a release build by plain cargo, in order; each must be allowed for it to pass.
+    pub(crate) errors: &'static [&'static str],
+    /// Those by `cargo cudaguard`, where they are others: it looks into the linked file.
+    pub(crate) observed: Option<&'static [&'static str]>,
+}
+
+/// A folder in which a machine is laid out, and the variables of its builds.
+pub(crate) struct Machine {
+    root: PathBuf,
+    variables: Vec<(String, OsString)>,
+    /// Folders before the building machine's `PATH`.
+    path: Vec<PathBuf>,
+    /// `cudaguard.lock` of the package.
+    pub(crate) lock: Option<String>,
+}
+
+impl Machine {
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.variables.push((name.to_owned(), value.into()));
+    }
+
+    /// A variable with a path on this machine.
+    pub(crate) fn set_at(&mut self, name: &str, path: &str) {
+        self.set(name, self.at(path));
+    }
+
+    /// A folder of this machine goes first in `PATH`.
+    pub(crate) fn path_first(&mut self, folder: &str) {
+        self.path.insert(0, self.at(folder));
+    }
+
+    pub(crate) fn file(&self, path: &str, text: &str) {
+        scratch::write(&self.at(path), text);
+    }
+
+    fn link(&self, path: &str, to: &Path) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().expect("a link lies in a folder")).expect("a scratch folder takes folders");
+        symlink(to, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+
+    /// A real toolkit with its root here.
+    pub(crate) fn cuda(&self, root: &str, version: &str) {
+        self.all_of(root, &parts::cuda(version));
+    }
+
+    /// The same, in use: its nvcc is the first in `PATH`, and `CUDA_HOME` names it.
+    pub(crate) fn cuda_in_use(&mut self, version: &str) {
+        let root = format!("cuda-{version}");
+        self.cuda(&root, version);
+        self.path_first(&format!("{root}/bin"));
+        self.set_at("CUDA_HOME", &root);
+    }
+
+    /// nvcc 11.8 with a host compiler that it takes.
+    pub(crate) fn cuda_11_8_in_use(&mut self) {
+        self.cuda_in_use("11.8");
+        self.set("NVCC_CCBIN", "g++-11");
+    }
+
+    /// A real cuDNN with its root here.
+    pub(crate) fn cudnn(&self, root: &str, version: &str) {
+        self.all_of(root, &parts::cudnn(version));
+    }
+
+    fn all_of(&self, root: &str, part: &Path) {
+        for entry in fs::read_dir(part).unwrap_or_else(|error| panic!("{}: {error}", part.display())) {
+            let entry = entry.expect("a part can be listed");
+            self.link(&format!("{root}/{}", entry.file_name().to_string_lossy()), &entry.path());
+        }
+    }
+
+    /// One file of a part.
+    pub(crate) fn one_of(&self, path: &str, part: &Path) {
+        layout::link(part, &self.at(path));
+    }
+
+    /// The same as a file of its own: what stands beside it is what stands here.
+    pub(crate) fn copy_of(&self, path: &str, part: &Path) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("a scratch folder takes folders");
+        let _ = fs::copy(part, &path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+
+    /// A program that answers to `--version` and to nothing else.
+    pub(crate) fn program(&self, path: &str, says: &str) {
+        self.file(path, &format!("#!/bin/sh\necho '{says}'\n"));
+        fs::set_permissions(self.at(path), fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    }
+
+    /// A kernel compiled by the real nvcc of this version, with the cudart of its toolkit: linked into the program.
+    pub(crate) fn kernel(&mut self, version: &str, flags: &str) {
+        self.file("kernel.cu", "__global__ void first(int *p) { p[threadIdx.x] = 1; }\n");
+        let (object, cuda) = (self.at("kernel.o"), parts::cuda(version));
+        let call = Call::new(cuda.join("bin/nvcc")).args(flags.split_whitespace()).arg("-c").arg(self.at("kernel.cu"));
+        let call = if version == "11.8" { call.args(["-ccbin", "g++-11"]) } else { call };
+        let _ = call.arg("-o").arg(&object).run().success();
+        let library = ["lib/libcudart_static.a", "lib64/libcudart_static.a"].map(|file| cuda.join(file));
+        let library = library.into_iter().find(|file| file.exists()).expect("a toolkit has a static cudart");
+        self.set("RECIPE_LINKS", format!("{}:{}", object.display(), library.display()));
+    }
+}
+
+/// Links what a recipe has compiled.
+const BUILD_RS: &str = r#"fn main() {
+    println!("cargo:rerun-if-env-changed=RECIPE_LINKS");
+    let links = std::env::var("RECIPE_LINKS").unwrap_or_default();
+    for file in links.split(':').filter(|file| !file.is_empty()) {
+        println!("cargo:rustc-link-arg={file}");
+    }
+    if !links.is_empty() {
+        for library in ["-lstdc++", "-ldl", "-lrt", "-lpthread"] {
+            println!("cargo:rustc-link-arg={library}");
+        }
+    }
+    // cudaguard
+}
+"#;
+
+/// The two packages, `app 0.1.0` each.
+pub(crate) struct Lane {
+    embedded: Project,
+    plain: Project,
+}
+
+impl Lane {
+    pub(crate) fn new() -> Self {
+        let main = "fn main() {\n    println!(\"ran\");\n}\n";
+        let embeds = BUILD_RS.replace("// cudaguard", "cudaguard::embed!();");
+        Self {
+            embedded: Project::guarded("app").file("src/main.rs", main).file("build.rs", embeds),
+            plain: Project::new("app").file("src/main.rs", main).file("build.rs", BUILD_RS),
+        }
+    }
+
+    fn policy(&self, text: &str) {
+        for project in [&self.embedded, &self.plain] {
+            project.change("cudaguard.toml", text);
+        }
+    }
+
+    fn lock(&self, lock: Option<&str>) {
+        for project in [&self.embedded, &self.plain] {
+            match lock {
+                Some(text) => project.change("cudaguard.lock", text),
+                None => drop(fs::remove_file(project.path().join("cudaguard.lock"))),
+            }
+        }
+    }
+
+    /// Builds by this recipe: refused in release, warned of in dev, allowed with a reason that is recorded.
+    pub(crate) fn build(&self, recipe: &Recipe) {
+        let Recipe { name, machine: lay, policy, errors, observed } = recipe;
+        let root = self.embedded.beside().join(name);
+        let mut machine = Machine { root, variables: Vec::new(), path: Vec::new(), lock: None };
+        lay(&mut machine);
+        self.lock(machine.lock.as_deref());
+        self.policy(policy);
+
+        let refused = self.cargo(&machine, &["build", "--release"]).run().expect(101);
+        let text = self.clean(&machine, reason(&refused).trim_end());
+        assert_eq!(codes(&text, "error["), *errors, "{name}: {refused}");
+        snapshot::check(&format!("recipes/{name}"), &text);
+        let by_command = self.cudaguard(&machine, &["build", "--release"]).run();
+        let said = findings(&self.clean(&machine, &by_command.stderr));
+        match observed {
+            None => {
+                let _ = by_command.expect(1);
+                assert_eq!(said, findings(&text), "{name}: both doors say the same");
+            }
+            Some(observed) => {
+                let by_command = by_command.expect(101);
+                assert_eq!(codes(&said, "error["), *observed, "{name}: {by_command}");
+                snapshot::check(&format!("recipes/{name}-observed"), &said);
+            }
+        }
+        assert!(!self.plain.built("release/app").exists(), "{name}: nothing is left to be run");
+
+        let warned = self.cargo(&machine, &["build"]).run().success();
+        assert_eq!(codes(&warned.stderr, "warning: app@0.1.0: warning["), *errors, "{name}: {warned}");
+        // What is judged before linking weighs by one rule for both doors; what is judged after it, by the wrapper's.
+        if let Some(observed) = observed {
+            let warned = self.cudaguard(&machine, &["build"]).run().success();
+            assert_eq!(codes(&findings(&warned.stderr), "warning["), *observed, "{name}: {warned}");
+        }
+
+        let why = format!("recipe {name}");
+        let allow = |codes: &[&str]| {
+            let mut codes = codes.to_vec();
+            codes.dedup();
+            codes.iter().map(|code| format!("{code} = \"{why}\"\n")).collect::<Vec<_>>().concat()
+        };
+        let allowing = |codes: &[&str]| format!("{policy}\n[allow]\n{}", allow(codes));
+        self.policy(&allowing(errors));
+        let allowed = self.cargo(&machine, &["build", "--release"]).run().success();
+        assert!(!allowed.stderr.contains("error["), "{name}: {allowed}");
+        recorded(&self.embedded, errors, &why);
+        let observed = observed.unwrap_or(errors);
+        self.policy(&allowing(observed));
+        let _ = self.cudaguard(&machine, &["build", "--release"]).run().success();
+        recorded(&self.plain, observed, &why);
+        for project in [&self.embedded, &self.plain] {
+            fs::remove_file(project.built("release/app")).expect("it was built");
+        }
+    }
+
+    /// Builds with a policy that cannot be read: refused in each profile through both doors, in the same words.
+    pub(crate) fn misread(&self, name: &str, policy: &[u8]) {
+        for project in [&self.embedded, &self.plain] {
+            project.change("cudaguard.toml", policy);
+        }
+        let root = self.embedded.beside().join("none");
+        let machine = Machine { root, variables: Vec::new(), path: Vec::new(), lock: None };
+        let mut texts = Vec::new();
+        for profile in [&["build", "--release"][..], &["build"]] {
+            let refused = self.cargo(&machine, profile).run().expect(101);
+            texts.push(self.clean(&machine, reason(&refused).trim_end()));
+            let refused = self.cudaguard(&machine, profile).run().expect(2);
+            texts.push(self.clean(&machine, refused.stderr.trim_end()));
+        }
+        assert!(texts.iter().all(|text| *text == texts[0]), "{name}: {texts:#?}");
+        snapshot::check(&format!("recipes/policy-{name}"), &texts[0]);
+    }
+
+    fn cargo(&self, machine: &Machine, arguments: &[&str]) -> Call {
+        on(machine, self.embedded.cargo(arguments))
+    }
+
+    fn cudaguard(&self, machine: &Machine, arguments: &[&str]) -> Call {
+        on(machine, self.plain.cudaguard(arguments))
+    }
+
+    /// Without anything of this machine.
+    fn clean(&self, machine: &Machine, text: &str) -> String {
+        let names: [(&Path, &str); 4] = [
+            (self.embedded.path(), "<project>"),
+            (self.plain.path(), "<project>"),
+            (&machine.root, ""),
+            (&parts::folder(), "<parts>"),
+        ];
+        snapshot::paths(text, &names)
+    }
+}
+
+fn on(machine: &Machine, call: Call) -> Call {
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
+    let path = machine.path.iter().cloned().chain(std::env::split_paths(&inherited));
+    let call = call.env("PATH", std::env::join_paths(path).expect("a PATH")).env("CARGO_TERM_COLOR", "never");
+    machine.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
+}
+
+/// What a build script said to people; cargo passes it on indented.
+fn reason(refused: &Outcome) -> String {
+    let (_, text) = refused.stderr.split_once("--- stderr\n").unwrap_or_else(|| panic!("no reason: {refused}"));
+    text.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// The codes of the lines that begin so, in order.
+fn codes(text: &str, begin: &str) -> Vec<String> {
+    text.lines().filter_map(|line| Some(line.strip_prefix(begin)?.get(..5)?.to_owned())).collect()
+}
+
+/// Findings that weigh, as they stand in what was said, and what follows them.
+fn findings(text: &str) -> String {
+    let mut ours = false;
+    let kept = text.lines().filter(|line| {
+        let starts = ["error[", "warning[", "cudaguard: app 0.1.0 is not built"];
+        // cargo's own lines are indented further.
+        let goes_on = line.starts_with("  ") && !line.starts_with("   ");
+        ours = starts.iter().any(|start| line.starts_with(start)) || ours && goes_on;
+        ours
+    });
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// The allows in the manifest of what was built, as `inspect` tells them.
+fn recorded(project: &Project, codes: &[&str], reason: &str) {
+    let told: Outcome = command::call(["inspect", "--json"]).arg(project.built("release/app")).run().success();
+    let told: Value = serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
+    for code in codes {
+        assert_eq!(told["components"][0]["allow"][code], reason, "{told}");
+    }
+}

@@ -1,0 +1,226 @@
+//! The table.
+
+use cudaguard_tests::parts;
+
+use crate::bed::{Machine, Recipe};
+
+const fn recipe(
+    name: &'static str,
+    errors: &'static [&'static str],
+    policy: &'static str,
+    machine: fn(&mut Machine),
+) -> Recipe {
+    Recipe { name, machine, policy, errors, observed: None }
+}
+
+pub(crate) fn toolkits() -> Vec<Recipe> {
+    vec![
+        recipe("path-against-cuda-home", &["CG101"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.cuda("cuda-13.5", "13.5");
+            machine.set_at("CUDA_HOME", "cuda-13.5");
+        }),
+        recipe("cuda-path-of-an-older-toolkit", &["CG101"], "", |machine| {
+            machine.cuda("cuda-13.2", "13.2");
+            machine.cuda("cuda-11.8", "11.8");
+            machine.path_first("cuda-13.2/bin");
+            machine.set_at("CUDA_PATH", "cuda-11.8");
+        }),
+        recipe("nvcc-copied-into-another-root", &["CG101"], "", |machine| {
+            machine.one_of("cuda/bin/nvcc", &parts::cuda("13.0").join("bin/nvcc"));
+            machine.one_of("cuda/include/cuda.h", &parts::cuda("13.5").join("include/cuda.h"));
+            machine.set_at("CUDA_HOME", "cuda");
+            machine.path_first("cuda/bin");
+        }),
+        recipe("library-path-with-another-cudart", &["CG102"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.cuda("cuda-11.8", "11.8");
+            machine.set_at("LIBRARY_PATH", "cuda-11.8/lib64");
+        }),
+        recipe("toolkit-newer-than-allowed", &["CG103"], "[toolkit]\nrequire = \">=12.4, <13.5\"\n", |machine| {
+            machine.cuda_in_use("13.5");
+        }),
+        recipe("toolkit-older-than-allowed", &["CG103"], "[toolkit]\nrequire = \">=12.4, <14\"\n", |machine| {
+            machine.cuda_11_8_in_use();
+        }),
+        recipe("cuda-home-that-is-gone", &["CG100"], "[toolkit]\nrequire = \">=12.4\"\n", |machine| {
+            machine.set_at("CUDA_HOME", "cuda-12.4");
+        }),
+        recipe("gcc-too-new-for-nvcc", &["CG105"], "", |machine| {
+            machine.cuda_in_use("11.8");
+            machine.program("bin/g++-13", "g++-13 (a stand-in) 13.2.0\n(C) Free Software Foundation, Inc.");
+            machine.set_at("NVCC_CCBIN", "bin/g++-13");
+        }),
+        recipe("stubs-in-the-rpath", &["CG106"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            let stubs = machine.at("cuda-13.0/lib64/stubs");
+            machine.set("LDFLAGS", format!("-Wl,-rpath,{}", stubs.display()));
+        }),
+        recipe("another-toolkit-than-the-one-locked", &["CG107"], "", |machine| {
+            machine.cuda_in_use("13.5");
+            let target = "x86_64-unknown-linux-gnu";
+            machine.lock = Some(format!("version = 1\n\n[target.{target}]\ntoolkit = \"13.0.88\"\n"));
+        }),
+    ]
+}
+
+pub(crate) fn cudnn() -> Vec<Recipe> {
+    vec![
+        recipe("headers-older-than-the-library", &["CG110"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.cudnn("cudnn-9.28", "9.28.0");
+            machine.cudnn("cudnn-9.15", "9.15.1");
+            machine.set_at("CUDNN_INCLUDE_DIR", "cudnn-9.15/include");
+            machine.set_at("CUDNN_LIB", "cudnn-9.28/lib");
+        }),
+        recipe("library-of-another-major", &["CG110"], "", |machine| {
+            machine.cuda_11_8_in_use();
+            machine.cudnn("cudnn-8", "8.5.0");
+            machine.cudnn("cudnn-9", "9.1.0");
+            machine.set_at("CUDNN_INCLUDE_DIR", "cudnn-9/include");
+            machine.set_at("CUDNN_LIB", "cudnn-8/lib");
+        }),
+        recipe("cudnn-of-cuda-12-under-cuda-13", &["CG111"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.cudnn("cudnn", "9.15.1-cu12");
+            machine.set_at("CUDNN_PATH", "cudnn");
+        }),
+        recipe("cudnn-never-made-for-cuda-13", &["CG111"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.one_of("cudnn/include/cudnn_version.h", &parts::cudnn("8.5.0").join("include/cudnn_version.h"));
+            machine.set_at("CUDNN_ROOT", "cudnn");
+        }),
+        recipe("loader-library-alone", &["CG112"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.cudnn("cudnn", "9.15.1-loader");
+            machine.set_at("CUDNN_PATH", "cudnn");
+        }),
+        recipe("one-cudnn-copied-over-another", &["CG112"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            let (new, old) = (parts::cudnn("9.15.1"), parts::cudnn("9.1.0"));
+            machine.one_of("cudnn/include/cudnn_version.h", &new.join("include/cudnn_version.h"));
+            for (part, file) in [(&new, "libcudnn.so.9"), (&new, "libcudnn_graph.so.9"), (&old, "libcudnn_ops.so.9")] {
+                machine.copy_of(&format!("cudnn/lib/{file}"), &part.join("lib").join(file));
+            }
+            machine.set_at("CUDNN_PATH", "cudnn");
+        }),
+        recipe("cudnn-older-than-allowed", &["CG113"], "[cudnn]\nrequire = \"^9.20\"\n", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.cudnn("cudnn", "9.15.1");
+            machine.set_at("CUDNN_PATH", "cudnn");
+        }),
+        recipe("cudnn-asked-for-and-not-there", &["CG113"], "[cudnn]\nrequire = \"^9.1\"\n", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.set_at("CUDNN_PATH", "cudnn");
+        }),
+    ]
+}
+
+pub(crate) fn archs() -> Vec<Recipe> {
+    vec![
+        recipe("an-arch-of-a-later-toolkit", &["CG120"], "", |machine| {
+            machine.cuda_11_8_in_use();
+            machine.set("CUDAARCHS", "90;120");
+        }),
+        recipe("an-arch-that-was-dropped", &["CG121"], "[gpu]\narchs = [\"sm_70\", \"sm_80\"]\n", |machine| {
+            machine.cuda_in_use("13.0");
+        }),
+        recipe("native-without-a-gpu", &["CG124"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            // As a driver's nvidia-smi answers where there is no GPU.
+            machine.program("bin/nvidia-smi", "No devices were found");
+            machine.path_first("bin");
+            machine.set("CUDAARCHS", "native");
+        }),
+        recipe("native-outside-the-fleet", &["CG125"], "[gpu]\nfleet = [\"T4\", \"A100\"]\n", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.program("bin/nvidia-smi", "8.9");
+            machine.path_first("bin");
+            machine.set("CUDAARCHS", "native");
+        }),
+        recipe("an-arch-that-nobody-can-read", &["CG126"], "", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.set("CUDAARCHS", "80;hopper");
+        }),
+        recipe(
+            "everything-at-once",
+            &["CG101", "CG102", "CG103", "CG111", "CG121"],
+            "[toolkit]\nrequire = \"<13\"\n[gpu]\narchs = [\"sm_60\"]\n",
+            |machine| {
+                machine.cuda_in_use("13.0");
+                machine.cuda("cuda-13.5", "13.5");
+                machine.cuda("cuda-11.8", "11.8");
+                machine.set_at("CUDA_HOME", "cuda-13.5");
+                machine.set_at("LIBRARY_PATH", "cuda-11.8/lib64");
+                machine.cudnn("cudnn", "8.9.7");
+                machine.set_at("CUDNN_PATH", "cudnn");
+            },
+        ),
+    ]
+}
+
+pub(crate) fn fleets() -> Vec<Recipe> {
+    vec![
+        Recipe {
+            observed: Some(&["CG130"]),
+            ..recipe("a-gpu-that-nothing-serves", &["CG132"], "[gpu]\nfleet = [\"T4\", \"A100\"]\n", |machine| {
+                machine.cuda_in_use("13.0");
+                machine.set("CUDAARCHS", "80;90");
+                machine.kernel(
+                    "13.0",
+                    "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]",
+                );
+            })
+        },
+        Recipe {
+            observed: Some(&["CG133"]),
+            ..recipe("a-driver-older-than-the-toolkit", &["CG133"], "[driver]\nfleet = \"535\"\n", |machine| {
+                machine.cuda_in_use("13.0");
+                machine.kernel("13.0", "-arch=sm_80");
+            })
+        },
+        Recipe {
+            observed: Some(&["CG135"]),
+            ..recipe(
+                "ptx-newer-than-the-driver",
+                &["CG135"],
+                "[gpu]\nfleet = [\"A100\"]\n[driver]\nfleet = \"470\"\n",
+                |machine| {
+                    machine.cuda_11_8_in_use();
+                    machine.set("CUDAARCHS", "70");
+                    machine.kernel("11.8", "-arch=sm_70");
+                },
+            )
+        },
+        recipe("a-cudnn-older-than-the-headers", &["CG136"], "[cudnn]\nfleet = \"9.1\"\n", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.cudnn("cudnn", "9.15.1");
+            machine.set_at("CUDNN_PATH", "cudnn");
+        }),
+        recipe("a-gpu-that-cudnn-has-left", &["CG137"], "[gpu]\nfleet = [\"P100\", \"A100\"]\n", |machine| {
+            machine.cuda_in_use("13.0");
+            machine.cudnn("cudnn", "9.15.1");
+            machine.set_at("CUDNN_PATH", "cudnn");
+        }),
+    ]
+}
+
+/// Policies that cannot be read.
+pub(crate) const POLICIES: &[(&str, &[u8])] = &[
+    (
+        "mistyped",
+        b"[tolkit]\nrequire = \">=12.4\"\n\n[gpu]\narch = [\"sm_80\"]\n\n[build]\nrelese = \"warn\"\n\n[allow]\nCG12 = \"why not\"\n",
+    ),
+    (
+        "wrong-types",
+        b"[toolkit]\nrequire = 13\n[cudnn]\nrequired = \"yes\"\nfleet = 9.1\n[gpu]\narchs = \"sm_80\"\n[driver]\nfleet = 535\n",
+    ),
+    (
+        "wrong-values",
+        b"[toolkit]\nrequire = \"12.4 or newer\"\n[gpu]\narchs = [\"sm_80\", \"hopper\", \"native\"]\nfleet = [\"T5\"]\n\
+          [runtime]\nmismatch = \"deny\"\n[allow]\nCG122 = \"\"\nCG999 = \"not yet\"\n",
+    ),
+    ("not-toml", b"[gpu]\narchs = [\"sm_80\"\nfleet = [\"T4\"]\n"),
+    ("not-text", b"[gpu]\n# Gr\xf6\xdfe\n"),
+    ("of-a-package", b"[package.app.gpu]\narchs = [\"sm_8O\"]\n[package.other.toolkit]\nrequires = \">=12\"\n"),
+];
