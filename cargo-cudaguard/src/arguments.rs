@@ -4,6 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use cudaguard::guard::Tool;
+
+use crate::cmake::Step;
 
 /// cargo's verbs that build something to guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +68,8 @@ pub(crate) enum Verb {
         /// Its arguments.
         arguments: Vec<OsString>,
     },
+    /// What the CMake module asks for.
+    Cmake(Step),
     /// A finding at length.
     Explain(Option<String>),
 }
@@ -112,9 +117,71 @@ fn understood(matches: &ArgMatches) -> Verb {
             let mut words = matches.get_many::<OsString>("PROGRAM").expect("required").cloned();
             Verb::Exec { program: words.next().expect("at least one"), arguments: words.collect() }
         }
+        "cmake" => Verb::Cmake(of_cmake(matches)),
         "explain" => Verb::Explain(matches.get_one::<String>("CODE").cloned()),
         other => unreachable!("{other} has been dealt with"),
     }
+}
+
+fn of_cmake(matches: &ArgMatches) -> Step {
+    let (name, matches) = matches.subcommand().expect("a step is required");
+    let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    match name {
+        "begin" => Step::Begin {
+            module: matches.get_one::<String>("module").cloned().expect("required"),
+            tool: Tool {
+                program: path("compiler").expect("required"),
+                flags: matches.get_many::<String>("flag").into_iter().flatten().cloned().collect(),
+            },
+        },
+        "embed" => Step::Embed {
+            facts: path("facts").expect("required"),
+            out: path("out").expect("required"),
+            depfile: path("depfile"),
+        },
+        "seal" => Step::Seal { facts: path("facts").expect("required"), file: path("FILE").expect("required") },
+        other => unreachable!("{other} has been dealt with"),
+    }
+}
+
+/// What the CMake module calls; people have no use for it.
+fn cmake() -> Command {
+    let path = |name: &'static str| Arg::new(name).long(name).required(true).value_parser(value_parser!(PathBuf));
+    let facts = || path("facts").value_name("FOLDER").help("What CMake knows of the target");
+    Command::new("cmake")
+        .hide(true)
+        .about("What the CMake module calls")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("begin")
+                .about("Whether targets can be guarded: status 1 and the reason on stdout where not")
+                .arg(
+                    Arg::new("module").long("module").value_name("VERSION").required(true).help("The module's version"),
+                )
+                .arg(path("compiler").value_name("FILE").help("Compiles C for the target"))
+                .arg(
+                    Arg::new("flag")
+                        .long("flag")
+                        .value_name("FLAG")
+                        .action(ArgAction::Append)
+                        .allow_hyphen_values(true)
+                        .help("Makes it do so"),
+                ),
+        )
+        .subcommand(
+            Command::new("embed")
+                .about("Judge what the target is built with, and make the objects of its guard")
+                .arg(facts())
+                .arg(path("out").value_name("FOLDER").help("Where the objects go"))
+                .arg(path("depfile").required(false).value_name("FILE").help("Where to write what they depend on")),
+        )
+        .subcommand(
+            Command::new("seal")
+                .about("Verify the linked file and seal its note; a file that is refused is removed")
+                .arg(facts())
+                .arg(Arg::new("FILE").required(true).value_parser(value_parser!(PathBuf)).help("The linked file")),
+        )
 }
 
 /// What cargo itself would be told.
@@ -236,6 +303,7 @@ fn command(by_cargo: bool) -> Command {
                         .help("The program and its arguments"),
                 ),
         )
+        .subcommand(cmake())
         .subcommand(
             Command::new("explain")
                 .about("A finding at length; without a code, the list of them")

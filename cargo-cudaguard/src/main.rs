@@ -5,6 +5,7 @@
 mod arguments;
 mod cargo;
 mod check;
+mod cmake;
 mod config;
 mod exec;
 mod explain;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Verb::Lock(arguments) => lock::run(&arguments),
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Exec { program, arguments } => exec::run(&program, &arguments),
+        Verb::Cmake(step) => cmake::run(step),
         Verb::Explain(code) => explain::run(code.as_deref()),
     };
     outcome.unwrap_or_else(Stop::say)

@@ -280,7 +280,7 @@ fn seal(file: &Path, package: &str, binary: &Binary, kernels: &Kernels) -> Resul
 }
 
 /// What there is code for, in the order of archs.
-fn archs(kernels: &Kernels) -> Vec<Target> {
+pub(crate) fn archs(kernels: &Kernels) -> Vec<Target> {
     let holds = |container: &&Container| matches!(container.role, Role::Kernels | Role::Linked | Role::Input);
     let containers = kernels.containers().iter().filter(holds);
     let mut archs: Vec<Target> =

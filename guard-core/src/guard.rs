@@ -3,7 +3,7 @@
 //! The note is assembly, because no C compiler lets a section be a note in a COMDAT group that the linker may not
 //! collect. Nothing here depends on a path or a time: equal inputs give equal bytes.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -66,6 +66,15 @@ pub const fn source() -> &'static str {
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"))
 }
 
+/// The C compiler that a build system has chosen, with what makes it compile for the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// A C or C++ compiler that understands gcc's flags.
+    pub program: PathBuf,
+    /// Flags of the target alone: `--target=…`, `--sysroot=…`.
+    pub flags: Vec<String>,
+}
+
 /// Compiles the note of this descriptor and the shim into `folder`, which must exist, for the target triple.
 ///
 /// Inside a build script and outside of one alike. The C compiler is the one that the `cc` crate would take, with the
@@ -75,19 +84,26 @@ pub fn compile(descriptor: &[u8; SIZE], component: &Component, target: &str, fol
     if let Err(why) = supports(target) {
         return Ok(Guarded::Unguarded(why));
     }
-    let compiler = match Compiler::of(target, folder) {
-        Ok(compiler) => compiler,
-        Err(why) => return Ok(Guarded::Unguarded(why)),
-    };
-    let shim = compiler.object(folder, "cudaguard-shim", "c", source())?;
-    let note = match compiler.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Retain))? {
-        Ok(note) => Ok(note),
-        Err(_) => compiler.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Anchor))?,
-    };
-    Ok(match (note, shim) {
-        (Ok(note), Ok(shim)) => Guarded::Objects { note, shim },
-        (Err(why), _) | (_, Err(why)) => Guarded::Unguarded(why),
-    })
+    match Compiler::of(target, folder) {
+        Ok(compiler) => compiler.guard(descriptor, component, folder),
+        Err(why) => Ok(Guarded::Unguarded(why)),
+    }
+}
+
+/// The same with this compiler: no variable is asked for one, nor for flags.
+pub fn compile_with(
+    tool: &Tool,
+    descriptor: &[u8; SIZE],
+    component: &Component,
+    target: &str,
+    folder: &Path,
+) -> Result<Guarded, String> {
+    if let Err(why) = supports(target) {
+        return Ok(Guarded::Unguarded(why));
+    }
+    let flags = tool.flags.iter().map(OsString::from).collect();
+    let compiler = Compiler { program: tool.program.clone(), flags, target: target.to_owned() };
+    compiler.guard(descriptor, component, folder)
 }
 
 /// Whether the guard can live in files of this target; an error is why not, in one line.
@@ -180,7 +196,8 @@ pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 struct Compiler {
-    tool: cc::Tool,
+    program: PathBuf,
+    flags: Vec<OsString>,
     target: String,
 }
 
@@ -207,7 +224,20 @@ impl Compiler {
             .cargo_debug(false)
             .try_get_compiler()
             .map_err(|error| one_line(&format!("there is no C compiler for {target}: {error}")))?;
-        Ok(Self { tool, target: target.to_owned() })
+        let flags = tool.args().iter().filter(|flag| !is_of_others(&flag.to_string_lossy())).cloned().collect();
+        Ok(Self { program: tool.path().to_owned(), flags, target: target.to_owned() })
+    }
+
+    fn guard(&self, descriptor: &[u8; SIZE], component: &Component, folder: &Path) -> Result<Guarded, String> {
+        let shim = self.object(folder, "cudaguard-shim", "c", source())?;
+        let note = match self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Retain))? {
+            Ok(note) => Ok(note),
+            Err(_) => self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Anchor))?,
+        };
+        Ok(match (note, shim) {
+            (Ok(note), Ok(shim)) => Guarded::Objects { note, shim },
+            (Err(why), _) | (_, Err(why)) => Guarded::Unguarded(why),
+        })
     }
 
     /// Compiles this text to `folder/name.o`. The inner error is the compiler's, in one line.
@@ -215,8 +245,8 @@ impl Compiler {
         let source = folder.join(format!("{name}.{language}"));
         let object = folder.join(format!("{name}.o"));
         fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
-        let mut command = Command::new(self.tool.path());
-        command.args(self.tool.args().iter().filter(|argument| !is_of_others(&argument.to_string_lossy())));
+        let mut command = Command::new(&self.program);
+        command.args(&self.flags);
         command.args(["-Os", "-g0", "-w", "-fPIC", "-c"]);
         // Nothing unwinds through the shim; the tables are a fifth of its size.
         command.args(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
@@ -224,7 +254,7 @@ impl Compiler {
             // Some compilers are built to do these unasked.
             command.args(["-x", "c", "-std=gnu11", "-fvisibility=hidden", "-fno-lto", "-fno-sanitize=all"]);
         }
-        let compiler = self.tool.path().display();
+        let compiler = self.program.display();
         let output = match command.arg(&source).arg("-o").arg(&object).output() {
             Ok(output) => output,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -194,6 +194,12 @@ codes! {
          program mixes releases, and what the manifest asks of a machine would be wrong.\n\
          What to do: make the build script link the libraries of the toolkit in use (CUDA_HOME, CUDNN_PATH and \
          LIBRARY_PATH of one release), or correct [cudnn] linkage.";
+    170 GuardNotLinked Error
+        "the linked file does not carry its guard"
+        "CMake was told to link the guard's two objects into this file, and the linker left them out, or the note was removed \
+         after linking. The program would start on any machine, and nobody could tell what it was built with.\n\
+         What to do: see whether a linker script discards .note.cudaguard, or a step after linking strips it \
+         (strip --remove-section, objcopy); link the objects as they are.";
     201 CudnnOtherMajor Error
         "the cuDNN found is of another major"
         "cuDNN promises nothing across majors: functions are missing or mean something else.\n\

@@ -110,8 +110,13 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
                         ("also here", others(toolchain)),
                     ],
                 ),
-                "put an allowed toolkit's bin folder first in PATH and set CUDA_HOME to its root, or change [toolkit] \
-                 require",
+                if toolchain.by_cmake {
+                    "configure an empty build folder with an allowed toolkit: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and \
+                     -DCUDAToolkit_ROOT=ROOT; or change [toolkit] require"
+                } else {
+                    "put an allowed toolkit's bin folder first in PATH and set CUDA_HOME to its root, or change \
+                     [toolkit] require"
+                },
             ));
         }
     }
@@ -161,6 +166,11 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
     let Some(require) = policy.toolkit.as_ref().filter(|_| !silent) else { return };
     let found = others(toolchain);
     let hint = match toolchain.toolkits.first() {
+        _ if toolchain.by_cmake => {
+            "enable the language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed; drop [toolkit] require \
+             where none is needed"
+                .into()
+        }
         Some(toolkit) => format!("set CUDA_HOME={}, or install the toolkit", toolkit.root.display()),
         None => {
             "install a toolkit, or set CUDA_HOME to the root of one; drop [toolkit] require where none is needed".into()
@@ -217,6 +227,11 @@ fn mixed(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bool {
     let one_root = compiler.root == including.root;
     let variable = chosen.reason.strip_suffix(" names it").filter(|_| !one_root);
     let hint = match (variable, bin) {
+        _ if toolchain.by_cmake => format!(
+            "let compiler and headers come from one toolkit: configure an empty build folder with -DCUDAToolkit_ROOT={}, \
+             or with the other's -DCMAKE_CUDA_COMPILER",
+            compiler.root.display()
+        ),
         (Some(variable), Some(bin)) => {
             format!("for {version}, put {bin} first in PATH; for the other, set {variable}={}", compiler.root.display())
         }
@@ -308,7 +323,14 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
                 ("limit", own.map(|own| own.source.clone()).unwrap_or_default()),
             ],
         ),
-        format!("install {cxx}-{newest} and set NVCC_CCBIN={cxx}-{newest}, or build with a newer toolkit"),
+        if toolchain.by_cmake {
+            format!(
+                "install {cxx}-{newest} and configure with -DCMAKE_CUDA_HOST_COMPILER={cxx}-{newest}, or build with a \
+                 newer toolkit"
+            )
+        } else {
+            format!("install {cxx}-{newest} and set NVCC_CCBIN={cxx}-{newest}, or build with a newer toolkit")
+        },
     ));
 }
 
@@ -363,7 +385,12 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
                 Code::CudnnNotAllowed,
                 "cuDNN",
                 facts(&message, [required, ("in use", in_use), ("not in use", listed.join("; "))]),
-                "set CUDNN_PATH to the root of an allowed cuDNN, or change [cudnn] require",
+                if toolchain.by_cmake {
+                    "let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name an allowed \
+                     cuDNN, or change [cudnn] require"
+                } else {
+                    "set CUDNN_PATH to the root of an allowed cuDNN, or change [cudnn] require"
+                },
             ));
         }
     }
@@ -402,7 +429,12 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
                         ("told by", library_version.map(|version| version.source.clone()).unwrap_or_default()),
                     ],
                 ),
-                "make both come from one package: set CUDNN_PATH to its root and unset the other CUDNN_ variables",
+                if toolchain.by_cmake {
+                    "make both come from one package: the include directories of the target and the library it links \
+                     are of two"
+                } else {
+                    "make both come from one package: set CUDNN_PATH to its root and unset the other CUDNN_ variables"
+                },
             );
             let patch_only = library_version
                 .is_some_and(|found| (found.value.major, found.value.minor) == (version.major, version.minor));
@@ -692,7 +724,11 @@ fn contradictions(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         Code::ArchsContradict,
         "archs",
         facts(&format!("{} and {other} name different architectures.", strongest.source), lines),
-        "keep one of them, best [gpu] archs in cudaguard.toml, and unset the others",
+        if toolchain.by_cmake {
+            "let both name the same: [gpu] archs in cudaguard.toml and the target's CUDA_ARCHITECTURES"
+        } else {
+            "keep one of them, best [gpu] archs in cudaguard.toml, and unset the others"
+        },
     );
     // Containers of PyTorch set its list for everybody; nothing but PyTorch's extensions reads it.
     let only_torch = against.iter().all(|declared| declared.source == "TORCH_CUDA_ARCH_LIST");

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Candidate, Fact, Request, ask, nvcc};
+use super::{Candidate, Fact, Given, Request, ask, nvcc};
 use crate::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
 use crate::env;
 use crate::tables;
@@ -73,8 +73,12 @@ pub struct Archs {
 pub(super) struct NvccFlags(Vec<(String, String)>);
 
 impl NvccFlags {
-    pub(super) fn read(candidate: Option<&Candidate>) -> Self {
-        let own = candidate.map(|candidate| (candidate.source.clone(), candidate.flags.join(" ")));
+    pub(super) fn read(candidate: Option<&Candidate>, given: Option<&Given>) -> Self {
+        let own = match given {
+            Some(given) if !given.compiles => return Self::default(),
+            Some(given) => Some(("CMAKE_CUDA_FLAGS".to_owned(), given.flags.join(" "))),
+            None => candidate.map(|candidate| (candidate.source.clone(), candidate.flags.join(" "))),
+        };
         let variable = |name: &str| Some((name.to_owned(), env::var(name)?));
         let all = [variable("NVCC_PREPEND_FLAGS"), own, variable("NVCC_APPEND_FLAGS")];
         Self(all.into_iter().flatten().filter(|(_, flags)| !flags.trim().is_empty()).collect())
@@ -106,7 +110,12 @@ impl Archs {
         if let Some(text) = &request.archs {
             declared.push(Declared::new("the builder", text.clone(), arch::list(text, Dialect::Policy)));
         }
-        for name in VARIABLES {
+        let given = request.given.as_ref();
+        if let Some(archs) = given.and_then(|given| given.archs.as_ref().filter(|_| given.compiles)) {
+            let requests = arch::list(&archs.value, Dialect::Cmake);
+            declared.push(Declared::new(&archs.source, archs.value.clone(), requests));
+        }
+        for name in VARIABLES.iter().filter(|_| given.is_none()) {
             let Some((text, dialect)) = env::var(name).zip(Dialect::of_variable(name)) else { continue };
             let requests = arch::list(&text, dialect);
             declared.push(Declared::new(name, text, requests));
@@ -213,7 +222,7 @@ mod tests {
             let mut request = Request::new("x86_64-unknown-linux-gnu");
             request.policy_archs = policy.iter().map(|arch| arch.parse::<Target>().unwrap().into()).collect();
             request.archs = builder.map(str::to_owned);
-            let mut archs = Archs::read(&request, &NvccFlags::read(None));
+            let mut archs = Archs::read(&request, &NvccFlags::read(None, None));
             archs.resolve(Some(Version::new(13, 0, 88)));
             archs
         })

@@ -27,6 +27,7 @@ use crate::version::{CudaVersion, Version};
 mod archs;
 mod ask;
 mod cudnn;
+mod given;
 mod host_compiler;
 mod library;
 mod nvcc;
@@ -38,6 +39,7 @@ mod words;
 use archs::NvccFlags;
 pub use archs::{Archs, Declared, Native};
 pub use cudnn::{Cudnn, Headers as CudnnHeaders, Library as CudnnLibrary, Part as CudnnPart, cuda_majors};
+pub use given::Given;
 pub use host_compiler::{Family, HostCompiler, Limits};
 pub use nvcc::Nvcc;
 use places::{Layout, Place, ROOTS, Reach, below};
@@ -73,6 +75,8 @@ pub struct Request {
     pub system_root: PathBuf,
     /// How long a compiler or the driver may take to answer.
     pub patience: Duration,
+    /// What a build system has settled: where this is there, no variable and no usual folder is asked for a toolkit.
+    pub given: Option<Given>,
 }
 
 impl Request {
@@ -85,6 +89,7 @@ impl Request {
             policy_archs: Vec::new(),
             system_root: PathBuf::from("/"),
             patience: Duration::from_secs(10),
+            given: None,
         }
     }
 }
@@ -154,6 +159,8 @@ pub struct Toolchain {
     pub target: String,
     /// Whether this is a release build.
     pub release: bool,
+    /// Whether CMake builds: what to do is said in its words.
+    pub by_cmake: bool,
     /// Every toolkit found, those in use first.
     pub toolkits: Vec<Toolkit>,
     /// Whose nvcc compiles.
@@ -392,7 +399,12 @@ struct Looking<'a> {
 
 fn look(request: &Request) -> Toolchain {
     let layout = Layout::of(&request.target, std::env::consts::ARCH);
-    let out = Toolchain { target: request.target.clone(), release: request.release, ..Toolchain::default() };
+    let out = Toolchain {
+        target: request.target.clone(),
+        release: request.release,
+        by_cmake: request.given.is_some(),
+        ..Toolchain::default()
+    };
     let mut looking = Looking { request, layout, out, reach: Vec::new(), compiler: None };
     looking.toolkits();
     looking.cudart();
@@ -404,7 +416,8 @@ fn look(request: &Request) -> Toolchain {
 
 impl Looking<'_> {
     fn toolkits(&mut self) {
-        let places = places::places(&self.request.system_root);
+        let given = self.request.given.as_ref();
+        let places = given.map_or_else(|| places::places(&self.request.system_root), Given::places);
         let candidate = self.compiler_in_use(&places);
         for place in &places {
             if place.reach == Reach::Named && !place.root.is_dir() {
@@ -412,7 +425,7 @@ impl Looking<'_> {
             }
             self.add(place);
         }
-        let flags = NvccFlags::read(candidate.as_ref());
+        let flags = NvccFlags::read(candidate.as_ref(), given);
         self.out.any_host = flags.all().any(|flag| flag.trim_start_matches('-') == "allow-unsupported-compiler");
         self.out.archs = Archs::read(self.request, &flags);
         self.ask(candidate.as_ref(), &flags);
@@ -420,7 +433,13 @@ impl Looking<'_> {
             let index = self.settle(&candidate);
             self.out.compiler = Some(Choice { index, reason: candidate.reason });
         }
-        self.choose_headers();
+        match given {
+            Some(given) => {
+                self.choose_given_headers(given);
+                self.given_host(given);
+            }
+            None => self.choose_headers(),
+        }
         let release = self.out.toolkit_version();
         self.out.archs.resolve(release);
         self.in_use_first();
@@ -428,6 +447,9 @@ impl Looking<'_> {
 
     /// Which nvcc a build would run.
     fn compiler_in_use(&mut self, places: &[Place]) -> Option<Candidate> {
+        if let Some(given) = &self.request.given {
+            return given.candidate();
+        }
         let path = env::var_os("PATH");
         for variable in ["NVCC", "CUDACXX"] {
             let Some(value) = env::var(variable) else { continue };
@@ -597,10 +619,19 @@ impl Looking<'_> {
     fn host_candidate(&self, candidate: Option<&Candidate>, flags: &NvccFlags) -> Option<(PathBuf, String)> {
         let candidate = candidate?;
         let path = env::var_os("PATH");
+        let given = self.request.given.as_ref();
+        if given.is_some_and(|given| !given.compiles) {
+            return None;
+        }
         let named = flags
             .ccbin()
+            .or_else(|| {
+                let host = given?.host.as_ref()?;
+                Some(Fact::new(host.value.to_str()?.to_owned(), host.source.clone()))
+            })
             .or_else(|| Some(Fact::new(env::var("NVCC_CCBIN")?, "NVCC_CCBIN")))
-            .or_else(|| Some(Fact::new(env::var("CUDAHOSTCXX")?, "CUDAHOSTCXX")))
+            // cargo's build scripts pass this one on; nvcc itself does not read it.
+            .or_else(|| Some(Fact::new(env::var("CUDAHOSTCXX").filter(|_| given.is_none())?, "CUDAHOSTCXX")))
             .or_else(|| {
                 let folder = profile_of(&candidate.path)?;
                 Some(Fact::new(folder.to_string_lossy().into_owned(), "nvcc.profile beside nvcc"))
@@ -668,10 +699,16 @@ impl Looking<'_> {
         self.reach = order.iter().map(|index| self.reach[*index]).collect();
     }
 
+    /// What rustc is told, where it is rustc that builds.
+    fn rust_flags(&self) -> Vec<(String, Vec<String>)> {
+        if self.request.given.is_some() { Vec::new() } else { rust_flags(&self.request.target) }
+    }
+
     /// Folders that the linker searches before a toolkit's own: what the user put on its way.
     fn link_first(&self) -> Vec<Folder> {
-        let mut folders: Vec<Folder> = Vec::new();
-        for (source, flags) in rust_flags(&self.request.target) {
+        let given = self.request.given.as_ref();
+        let mut folders: Vec<Folder> = given.map(Given::link_first).unwrap_or_default();
+        for (source, flags) in self.rust_flags() {
             let mut flags = flags.iter();
             while let Some(flag) = flags.next() {
                 let Some(rest) = flag.strip_prefix("-L") else { continue };
@@ -684,7 +721,11 @@ impl Looking<'_> {
             }
         }
         // gcc as a cross compiler does not read LIBRARY_PATH.
-        let variables: &[&str] = if self.layout.cross { &[] } else { &["LIBRARY_PATH", "CUDA_LIBRARY_PATH"] };
+        let variables: &[&str] = match given {
+            _ if self.layout.cross => &[],
+            Some(_) => &["LIBRARY_PATH"],
+            None => &["LIBRARY_PATH", "CUDA_LIBRARY_PATH"],
+        };
         for variable in variables {
             for path in places::listed(variable) {
                 folders.push(Folder { path, source: (*variable).to_owned(), reach: Reach::Named });
@@ -728,7 +769,10 @@ impl Looking<'_> {
             })
             .filter(|place| place.root != below(&self.request.system_root, "/usr"))
             .collect();
-        let search = cudnn::search(&self.request.system_root, &self.layout, &toolkits, &self.link_first());
+        let search = match &self.request.given {
+            Some(given) => self.given_cudnn(given),
+            None => cudnn::search(&self.request.system_root, &self.layout, &toolkits, &self.link_first()),
+        };
         let found = cudnn::found(&search, &self.layout);
         self.out.cudnn_headers = found.headers;
         self.out.cudnn_library = found.library;
@@ -739,10 +783,11 @@ impl Looking<'_> {
     fn stubs(&mut self) {
         let mut named: Vec<Fact<PathBuf>> =
             places::listed("LD_LIBRARY_PATH").into_iter().map(|path| Fact::new(path, "LD_LIBRARY_PATH")).collect();
-        for (source, flags) in rust_flags(&self.request.target) {
+        for (source, flags) in self.rust_flags() {
             named.extend(rpaths(&flags).into_iter().map(|path| Fact::new(path, format!("-rpath in {source}"))));
         }
-        if let Some(flags) = env::var("LDFLAGS") {
+        // CMake has read it when it configured; what came of it stands in the linked file.
+        if let Some(flags) = env::var("LDFLAGS").filter(|_| self.request.given.is_none()) {
             named.extend(rpaths(&nvcc::words(&flags)).into_iter().map(|path| Fact::new(path, "-rpath in LDFLAGS")));
         }
         named.retain(|fact| fact.value.file_name().is_some_and(|name| name == "stubs") && fact.value.is_dir());

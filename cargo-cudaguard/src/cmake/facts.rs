@@ -1,0 +1,210 @@
+//! What CMake knows of a target in one configuration, as the module writes it: lines of a key and a value, one file for
+//! each language of the project, since include directories and flags may differ by language.
+//!
+//! Lines, not JSON: a generator expression cannot escape what it yields, and the one character that no path in a build
+//! file has is the end of a line.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::guard::Tool;
+use cudaguard::manifest::Component;
+use cudaguard::toolchain::{Fact, Given, HostCompiler};
+
+/// The first line of a file of facts: what follows is written and read by one revision alone.
+const HEAD: &str = "cudaguard-facts 1";
+/// Files of facts are called so, and then by the language.
+const STEM: &str = "facts.";
+
+/// A target in one configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// The target's name.
+    pub(crate) target: String,
+    /// CMake's type of it: `EXECUTABLE`, `SHARED_LIBRARY`, …
+    pub(crate) kind: String,
+    pub(crate) component: Component,
+    /// As CMake spells it; empty where there is none.
+    pub(crate) configuration: String,
+    /// Whether that is one to give to others: not empty, and not one of `DEBUG_CONFIGURATIONS`.
+    pub(crate) release: bool,
+    /// The folder of the CMakeLists.txt that calls.
+    pub(crate) source: PathBuf,
+    /// The top of the project: no policy is looked for above it.
+    pub(crate) top: PathBuf,
+    /// The build folder.
+    pub(crate) binary: PathBuf,
+    /// The policy file, where it is named.
+    pub(crate) policy: Option<PathBuf>,
+    /// Compiles the guard.
+    pub(crate) tool: Tool,
+    /// The file is linked as it will be installed.
+    pub(crate) install_rpath: bool,
+    /// The target's own objects.
+    pub(crate) objects: Vec<PathBuf>,
+    pub(crate) given: Given,
+}
+
+impl Facts {
+    /// Reads what stands in a folder.
+    pub(crate) fn read(folder: &Path) -> Result<Self, String> {
+        let entries = fs::read_dir(folder).map_err(|error| format!("{}: cannot be read: {error}", folder.display()))?;
+        let mut files: Vec<(String, PathBuf)> = entries
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                let language = path.file_name()?.to_str()?.strip_prefix(STEM)?.to_owned();
+                Some((language, path))
+            })
+            .collect();
+        // What nvcc is told comes first: its way to headers is the one that counts for kernels.
+        let rank = |language: &str| ["CUDA", "CXX", "C"].iter().position(|known| *known == language).unwrap_or(3);
+        files.sort_by_key(|(language, path)| (rank(language), path.clone()));
+        let mut all = Vec::new();
+        for (language, path) in files {
+            let text =
+                fs::read_to_string(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+            all.push((language, Lines::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?));
+        }
+        if all.is_empty() {
+            return Err(format!("{}: holds no facts of CMake's; run cmake again", folder.display()));
+        }
+        Self::of(&all).map_err(|error| format!("{}: {error}", folder.display()))
+    }
+
+    fn of(all: &[(String, Lines)]) -> Result<Self, String> {
+        let lines = Merged(all);
+        let one = |key: &str| lines.one(key).ok_or_else(|| format!("a fact is missing: {key}"));
+        let target = one("target")?;
+        let configuration = lines.one("configuration").unwrap_or_default();
+        let debug = lines.all("debug-configuration");
+        let is_debug = debug.iter().any(|name| name.eq_ignore_ascii_case(&configuration));
+        let mut flags = Vec::new();
+        flags.extend(lines.one("compiler-target").map(|triple| format!("--target={triple}")));
+        flags.extend(lines.one("sysroot").map(|folder| format!("--sysroot={folder}")));
+        let given = Self::given(&lines, &target);
+        Ok(Self {
+            kind: one("type")?,
+            component: Component { name: one("component")?, version: one("version")? },
+            release: !configuration.is_empty() && !is_debug,
+            configuration,
+            source: one("source")?.into(),
+            top: one("top")?.into(),
+            binary: one("binary")?.into(),
+            policy: lines.one("policy").map(PathBuf::from),
+            tool: Tool { program: one("compiler")?.into(), flags },
+            install_rpath: lines.one("install-rpath").is_some_and(|value| is_true(&value)),
+            objects: lines.all("object").into_iter().map(PathBuf::from).collect(),
+            given,
+            target,
+        })
+    }
+
+    fn given(lines: &Merged<'_>, target: &str) -> Given {
+        let path = |key: &str, source: &str| Some(Fact::new(PathBuf::from(lines.one(key)?), source));
+        let paths = |key: &str, source: &str| -> Vec<Fact<PathBuf>> {
+            let folders = lines.all(key).into_iter();
+            folders.map(|folder| Fact::new(PathBuf::from(folder), source)).collect()
+        };
+        let is_cuda = |source: &String| Path::new(source).extension().is_some_and(|ending| ending == "cu");
+        let compiles = lines.has("CUDA")
+            && (lines.one("cuda-source").is_some() || lines.all("source-file").iter().any(is_cuda))
+            // clang compiles CUDA too, with the toolkit's headers, and knows nothing of nvcc's rules.
+            && lines.one("cuda-compiler-id").is_none_or(|id| id == "NVIDIA");
+        let nvcc = path("cuda-compiler", "CMAKE_CUDA_COMPILER")
+            .filter(|_| lines.one("cuda-compiler-id").is_some_and(|id| id == "NVIDIA"))
+            .or_else(|| path("toolkit-nvcc", "CUDAToolkit_NVCC_EXECUTABLE"))
+            .filter(|nvcc| nvcc.value.is_file());
+        let options = lines.all_of("CUDA", "flags").into_iter().chain(lines.all_of("CUDA", "option"));
+        let flags = options.map(|flag| flag.strip_prefix("SHELL:").unwrap_or(&flag).to_owned()).collect();
+        let host_known = ["CXX", "C"].iter().find_map(|language| {
+            let named = format!("CMAKE_{language}_COMPILER");
+            let compiler = lines.one(&format!("{language}-compiler"))?;
+            let id = lines.one(&format!("{language}-compiler-id"))?;
+            let version = lines.one(&format!("{language}-compiler-version"))?;
+            Some(HostCompiler::known(compiler.into(), &named, &id, &version))
+        });
+        Given {
+            nvcc,
+            compiles,
+            flags,
+            toolkit: path("toolkit", "CUDAToolkit_ROOT").or_else(|| path("cuda-toolkit", "CMAKE_CUDA_COMPILER")),
+            host: path("cuda-host-compiler", "CMAKE_CUDA_HOST_COMPILER"),
+            host_known,
+            includes: paths("include", &format!("the include directories of {target}")),
+            own_includes: lines.all("own-include").into_iter().map(PathBuf::from).collect(),
+            libraries: paths("link-directory", &format!("the link directories of {target}")),
+            archs: lines.one("architectures").map(|text| Fact::new(text, format!("CUDA_ARCHITECTURES of {target}"))),
+            cudnn_include: path("cudnn-include", "CUDNN_INCLUDE_DIR"),
+        }
+    }
+
+    /// The configuration as the manifest has it. CMake makes no difference between `Release` and `release`.
+    pub(crate) fn profile(&self) -> String {
+        if self.configuration.is_empty() { "none".to_owned() } else { self.configuration.to_lowercase() }
+    }
+}
+
+/// What CMake takes for true.
+fn is_true(value: &str) -> bool {
+    let value = value.to_uppercase();
+    matches!(value.as_str(), "1" | "ON" | "YES" | "TRUE" | "Y")
+        || value.parse::<f64>().is_ok_and(|number| number != 0.0)
+}
+
+/// One file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Lines(BTreeMap<String, Vec<String>>);
+
+impl Lines {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines();
+        match lines.next() {
+            Some(HEAD) => {}
+            other => {
+                return Err(format!(
+                    "the first line is `{}`, not `{HEAD}`: module and command are of different releases",
+                    other.unwrap_or_default()
+                ));
+            }
+        }
+        let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+            let (key, value) =
+                line.split_once(' ').ok_or_else(|| format!("line {}: expected a key and a value", number + 2))?;
+            if !value.is_empty() {
+                all.entry(key.to_owned()).or_default().push(value.to_owned());
+            }
+        }
+        Ok(Self(all))
+    }
+}
+
+/// The files of all languages.
+struct Merged<'a>(&'a [(String, Lines)]);
+
+impl Merged<'_> {
+    fn has(&self, language: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == language)
+    }
+
+    fn one(&self, key: &str) -> Option<String> {
+        self.0.iter().find_map(|(_, lines)| lines.0.get(key)?.first().cloned())
+    }
+
+    /// Of all languages, each value once.
+    fn all(&self, key: &str) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for value in self.0.iter().filter_map(|(_, lines)| lines.0.get(key)).flatten() {
+            if !all.contains(value) {
+                all.push(value.clone());
+            }
+        }
+        all
+    }
+
+    fn all_of(&self, language: &str, key: &str) -> Vec<String> {
+        let of = self.0.iter().find(|(known, _)| known == language);
+        of.and_then(|(_, lines)| lines.0.get(key)).cloned().unwrap_or_default()
+    }
+}

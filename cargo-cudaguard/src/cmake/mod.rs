@@ -1,0 +1,398 @@
+//! What the CMake module calls: it hands over what CMake knows, and every decision is made here.
+//!
+//! - `begin`, when CMake configures: whether targets of this system can be guarded at all, and whether module and command
+//!   are of one release;
+//! - `embed`, as a build step: judges what the target is built with, and makes the objects of its guard;
+//! - `seal`, after linking: holds the file against the policy and seals its note.
+
+mod facts;
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use cudaguard::binary::{Binary, Contents, Kind};
+use cudaguard::finding::{Code, Finding, Severity};
+use cudaguard::guard::{self, Guarded, Tool};
+use cudaguard::judge::{self, linked::Linked};
+use cudaguard::kernels::{self, Kernels};
+use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard::note;
+use cudaguard::policy::Policy;
+use cudaguard::seal::{self, Observed};
+use cudaguard::toolchain::{Fact, Request, Toolchain};
+
+use crate::own;
+use crate::report::{self, REFUSED, Stop};
+use crate::wrapper::archs;
+use facts::Facts;
+
+/// What to do.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Whether targets can be guarded.
+    Begin {
+        /// The module's version.
+        module: String,
+        /// A compiler for the target.
+        tool: Tool,
+    },
+    /// Judge, and make the guard.
+    Embed {
+        /// What CMake knows.
+        facts: PathBuf,
+        /// Where the objects go.
+        out: PathBuf,
+        /// Where to write what they depend on.
+        depfile: Option<PathBuf>,
+    },
+    /// Verify and seal.
+    Seal {
+        /// What CMake knows.
+        facts: PathBuf,
+        /// The linked file.
+        file: PathBuf,
+    },
+}
+
+/// The objects, as the module names them too.
+const NOTE: &str = "cudaguard-note.o";
+const SHIM: &str = "cudaguard-shim.o";
+/// Beside the objects where they are empty, with the reason.
+const UNGUARDED: &str = "unguarded";
+
+pub(crate) fn run(step: Step) -> Result<ExitCode, Stop> {
+    match step {
+        Step::Begin { module, tool } => begin(&module, &tool),
+        Step::Embed { facts, out, depfile } => embed(&facts, &out, depfile.as_deref()),
+        Step::Seal { facts, file } => seal(&facts, &file),
+    }
+}
+
+fn begin(module: &str, tool: &Tool) -> Result<ExitCode, Stop> {
+    let own = env!("CARGO_PKG_VERSION");
+    if module != own {
+        return Err(Stop::no_look(format_args!(
+            "the CMake module is of cudaguard {module}, the command is of {own}: install both from one release"
+        )));
+    }
+    let triple = triple(tool).map_err(Stop::no_look)?;
+    match guard::supports(&triple) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(why) => {
+            report::result(&format!("{why}\n"))?;
+            Ok(ExitCode::from(REFUSED))
+        }
+    }
+}
+
+/// The target triple as rustc spells it, by what the compiler says: `x86_64-linux-gnu` is `x86_64-unknown-linux-gnu`.
+fn triple(tool: &Tool) -> Result<String, String> {
+    let shown = tool.program.display();
+    let said = Command::new(&tool.program)
+        .args(&tool.flags)
+        .arg("-dumpmachine")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("the compiler {shown} cannot be started: {error}"))?;
+    let text = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+    if !said.status.success() || text.is_empty() {
+        return Err(format!("the compiler {shown} does not say what it compiles for (-dumpmachine): {}", said.status));
+    }
+    Ok(normal(&text))
+}
+
+fn normal(machine: &str) -> String {
+    let parts: Vec<&str> = machine.split('-').collect();
+    match parts[..] {
+        [arch, .., "linux", libc] => {
+            // Debian's gcc for 32 bits calls itself i686; amd64 is what some BSDs say.
+            format!("{}-unknown-linux-{libc}", if arch == "amd64" { "x86_64" } else { arch })
+        }
+        [arch, .., "linux"] => format!("{arch}-unknown-linux-gnu"),
+        _ => machine.to_owned(),
+    }
+}
+
+/// A target judged: everything that `embed` and `seal` have in common.
+struct Job {
+    facts: Facts,
+    triple: String,
+    policy: Policy,
+}
+
+impl Job {
+    fn read(folder: &Path) -> Result<Self, String> {
+        let facts = Facts::read(folder)?;
+        let triple = triple(&facts.tool)?;
+        let name = &facts.component.name;
+        let policy = match &facts.policy {
+            Some(file) => {
+                let bytes = fs::read(file).map_err(|error| format!("{}: cannot be read: {error}", file.display()))?;
+                Policy::parse(file, &bytes, name)
+            }
+            None => Policy::of_package(&facts.source, &facts.top, name),
+        };
+        let policy = policy.map_err(|error| error.to_string())?;
+        Ok(Self { facts, triple, policy })
+    }
+
+    fn look(&self, libraries: &[Fact<PathBuf>]) -> Toolchain {
+        let mut given = self.facts.given.clone();
+        given.libraries.splice(0..0, libraries.iter().cloned());
+        Toolchain::look(&Request {
+            release: self.facts.release,
+            policy_archs: self.policy.arch_requests(),
+            given: Some(given),
+            ..Request::new(self.triple.as_str())
+        })
+    }
+
+    /// The findings as the policy weighs them, about this component.
+    fn weigh(&self, findings: Vec<Finding>) -> cudaguard::policy::Judged {
+        let mut judged = self.policy.apply(findings, self.facts.release);
+        let component = self.facts.component.to_string();
+        judged.findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
+        judged
+    }
+
+    /// Says them, and whether the build may go on.
+    fn say(&self, findings: &[Finding]) -> Result<(), Stop> {
+        let heavy: Vec<Finding> =
+            findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
+        report::annotations(&heavy);
+        report::findings(&heavy);
+        if !report::refuses(&heavy) {
+            return Ok(());
+        }
+        let kind = if self.facts.release { "release" } else { "dev" };
+        report::line(&format!(
+            "cudaguard: {} is not built; where this is on purpose, cudaguard.toml can say so: [build] {kind} = \"warn\", or \
+             [allow] with the code and a reason",
+            self.facts.component
+        ));
+        Err(Stop::silent(REFUSED))
+    }
+}
+
+fn embed(facts: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, Stop> {
+    let job = Job::read(facts).map_err(Stop::no_look)?;
+    let toolchain = job.look(&[]);
+    let judged = job.weigh(judge::build::judge(&job.policy, &toolchain));
+    job.say(&judged.findings)?;
+    let Job { facts: Facts { component, tool, .. }, triple, policy } = &job;
+    let mut manifest = Manifest::of(component.clone(), triple, &job.facts.profile(), policy, &toolchain);
+    // An allow whose reason has gone is no fact of this build.
+    manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
+    let descriptor = note::encode(&manifest).map_err(Stop::no_look)?;
+    let cannot = |what: &str, path: &Path, error: std::io::Error| {
+        Stop::no_look(format_args!("cannot {what} {}: {error}", path.display()))
+    };
+    fs::create_dir_all(out).map_err(|error| cannot("make", out, error))?;
+    let marker = out.join(UNGUARDED);
+    match guard::compile_with(tool, &descriptor, component, triple, out).map_err(Stop::no_look)? {
+        Guarded::Objects { note, shim } => {
+            debug_assert_eq!((note, shim), (out.join(NOTE), out.join(SHIM)));
+            let _ = fs::remove_file(marker);
+        }
+        Guarded::Unguarded(why) => {
+            report::line(&format!("warning[{}]: {component} is built without the guard: {why}", Code::Unguarded));
+            empty(tool, out).map_err(Stop::no_look)?;
+            fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
+        }
+    }
+    if let Some(depfile) = depfile {
+        let mut files = toolchain.files();
+        files.extend(policy.path.clone());
+        files.extend(std::env::current_exe().ok());
+        files.retain(|file| file.exists());
+        let text = rule(&out.join(NOTE), &files);
+        fs::write(depfile, text).map_err(|error| cannot("write", depfile, error))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Objects that hold nothing, where a guard cannot be: the module has promised the linker two files.
+fn empty(tool: &Tool, out: &Path) -> Result<(), String> {
+    let source = out.join("empty.c");
+    fs::write(&source, "").map_err(|error| format!("cannot write {}: {error}", source.display()))?;
+    for object in [NOTE, SHIM] {
+        let status = Command::new(&tool.program)
+            .args(&tool.flags)
+            .args(["-x", "c", "-fPIC", "-c"])
+            .arg(&source)
+            .arg("-o")
+            .arg(out.join(object))
+            .status();
+        if !status.as_ref().is_ok_and(std::process::ExitStatus::success) {
+            return Err(format!("the compiler {} cannot compile an empty file: {status:?}", tool.program.display()));
+        }
+    }
+    Ok(())
+}
+
+/// A rule of a makefile: this file depends on those.
+fn rule(file: &Path, files: &[PathBuf]) -> String {
+    let escaped = |path: &Path| {
+        let mut text = String::new();
+        for letter in path.to_string_lossy().chars() {
+            match letter {
+                ' ' | '#' => text.push('\\'),
+                '$' => text.push('$'),
+                _ => {}
+            }
+            text.push(letter);
+        }
+        text
+    };
+    let mut text = format!("{}:", escaped(file));
+    for file in files {
+        let _ = write!(text, " \\\n  {}", escaped(file));
+    }
+    text.push('\n');
+    text
+}
+
+fn seal(facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
+    match sealed(facts, file) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(stop) => {
+            // Neither make nor ninja shall take it for one that was accepted.
+            let _ = fs::remove_file(file);
+            Err(stop)
+        }
+    }
+}
+
+fn sealed(facts: &Path, file: &Path) -> Result<(), Stop> {
+    if facts.join(UNGUARDED).exists() {
+        return Ok(());
+    }
+    let job = Job::read(facts).map_err(Stop::no_look)?;
+    let binary = Binary::read(file).map_err(Stop::no_look)?;
+    if matches!(binary.kind, Kind::Object | Kind::Archive) {
+        return Err(Stop::no_look(format_args!("{}: is {}, not a linked file", file.display(), binary.kind)));
+    }
+    let kernels = kernels::read(file).map_err(Stop::no_look)?;
+    let component = &job.facts.component;
+    let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == *component);
+    let Some(manifest) = manifest else {
+        let finding = not_linked(&job, file, "it is not in the file");
+        return job.say(&job.weigh(vec![finding]).findings);
+    };
+    let findings = verify(&job, &manifest, &binary, &kernels).map_err(Stop::no_look)?;
+    job.say(&job.weigh(findings).findings)?;
+    let seen = Observed {
+        component: Some(component.name.clone()),
+        archs: Some(archs(&kernels)),
+        gpus: Some(kernels.requirements()),
+        ..Observed::of(&binary)
+    };
+    let sealed = seal::seal(file, &seen).map_err(Stop::no_look)?;
+    match sealed.left.into_iter().next() {
+        Some(why) => job.say(&job.weigh(vec![not_linked(&job, file, &why)]).findings),
+        None => Ok(()),
+    }
+}
+
+fn not_linked(job: &Job, file: &Path, why: &str) -> Finding {
+    let name = &job.facts.target;
+    let message = format!(
+        "{name} is linked without its guard: {why}.\nfile:  {}\nguard: of {}",
+        file.display(),
+        job.facts.component
+    );
+    let hint = "see whether a linker script or a step after linking discards .note.cudaguard (strip --remove-section, \
+                objcopy); cudaguard_embed is for the target that makes this file";
+    Finding::new(Code::GuardNotLinked, name.as_str(), message, hint)
+}
+
+/// Holds the linked file against the policy and what was recorded of it.
+fn verify(job: &Job, manifest: &Manifest, binary: &Binary, kernels: &Kernels) -> Result<Vec<Finding>, String> {
+    let Job { facts, policy, .. } = job;
+    let mut own = Vec::new();
+    if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
+        let mut objects = facts.objects.clone();
+        objects.extend(device_link(&facts.objects));
+        let nowhere = facts.binary.join("cudaguard");
+        let places = own::Places { package: &nowhere, out_dir: None, objects: &objects, target_dir: &nowhere };
+        own = own::own(&Contents::open(&binary.path)?, kernels, &places);
+    }
+    let folders = [(facts.binary.clone(), "the build folder"), (facts.top.clone(), "the project's own folder")];
+    let linked = Linked {
+        name: &facts.target,
+        // What CMake links into the build folder finds its libraries there; installing takes those paths away.
+        release: facts.release && facts.install_rpath,
+        kernels,
+        own: &own,
+        needed: &binary.needed,
+        cudart: binary.cudart,
+        cudnn: binary.cudnn,
+        rpath: binary.rpath.as_deref(),
+        runpath: binary.runpath.as_deref(),
+        folders: &folders,
+    };
+    let mut findings = judge::linked::judge(policy, manifest, &linked);
+    if binary.cudnn == Linkage::Linked {
+        findings.extend(linked_cudnn(job, binary));
+    }
+    Ok(findings)
+}
+
+/// What was only worth a note before it was known that the file needs cuDNN, held against the library that it will load.
+/// CMake puts the folder of every library that it links into the runtime path of what it builds.
+fn linked_cudnn(job: &Job, binary: &Binary) -> Vec<Finding> {
+    let entries = [&binary.rpath, &binary.runpath].into_iter().flatten().flat_map(|path| path.split(':'));
+    let folders: Vec<Fact<PathBuf>> = entries
+        .filter(|entry| Path::new(entry).is_absolute())
+        .map(|entry| Fact::new(PathBuf::from(entry), format!("the runtime path of {}", job.facts.target)))
+        .collect();
+    let toolchain = job.look(&folders);
+    let Some(library) = toolchain.cudnn_library_used() else { return Vec::new() };
+    let folder = library.path.parent();
+    let is_the_one = binary.needed.contains(&format!("libcudnn.so.{}", library.major))
+        && folders.iter().chain(&job.facts.given.libraries).any(|known| folder == Some(&known.value));
+    if is_the_one { judge::build::linked_cudnn(&job.policy, &toolchain) } else { Vec::new() }
+}
+
+/// Device code that was linked on its own (`CUDA_SEPARABLE_COMPILATION`): CMake keeps it in the folder of the target's
+/// objects, and names it nowhere.
+fn device_link(objects: &[PathBuf]) -> Option<PathBuf> {
+    let of_target = |folder: &&Path| folder.extension() == Some(OsStr::new("dir"));
+    let folder = objects.first()?.ancestors().find(of_target)?;
+    let plain = folder.join("cmake_device_link.o");
+    let configuration = || {
+        let entries = fs::read_dir(folder).ok()?;
+        entries.flatten().map(|entry| entry.path().join("cmake_device_link.o")).find(|file| file.is_file())
+    };
+    Some(plain).filter(|file| file.is_file()).or_else(configuration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_as_compilers_call_them() {
+        for (machine, expected) in [
+            ("x86_64-linux-gnu", "x86_64-unknown-linux-gnu"),
+            ("x86_64-redhat-linux", "x86_64-unknown-linux-gnu"),
+            ("x86_64-pc-linux-gnu", "x86_64-unknown-linux-gnu"),
+            ("x86_64-alpine-linux-musl", "x86_64-unknown-linux-musl"),
+            ("aarch64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"),
+            ("i686-linux-gnu", "i686-unknown-linux-gnu"),
+            ("x86_64-w64-mingw32", "x86_64-w64-mingw32"),
+            ("arm64-apple-darwin23.0.0", "arm64-apple-darwin23.0.0"),
+        ] {
+            assert_eq!(normal(machine), expected);
+        }
+    }
+
+    #[test]
+    fn a_rule_with_names_that_make_would_misread() {
+        let text = rule(Path::new("/b/a b/o"), &["/x/$y #1".into(), "/ü".into()]);
+        assert_eq!(text, "/b/a\\ b/o: \\\n  /x/$$y\\ \\#1 \\\n  /ü\n");
+    }
+}

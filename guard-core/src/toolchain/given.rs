@@ -1,0 +1,177 @@
+//! What a build system has settled before the toolchain is looked at.
+//!
+//! CMake finds its compiler, toolkit and folders once, when it configures, and keeps them: what the variables of cargo's
+//! world (`CUDA_HOME`, `CUDNN_PATH`, `CUDAARCHS` …) say later is nobody's business then, and neither are the usual folders.
+//! What nvcc and the linker read by themselves (`NVCC_PREPEND_FLAGS`, `NVCC_CCBIN`, `LIBRARY_PATH`) still counts.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    Candidate, Choice, Fact, Family, Folder, Headers, HostCompiler, Looking, Place, Reach, Toolkit, cudart_in, cudnn,
+    headers_in, limits_of,
+};
+
+/// What a build system has settled; the source of each fact is its name there: `CMAKE_CUDA_COMPILER`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// The nvcc of the toolkit.
+    pub nvcc: Option<Fact<PathBuf>>,
+    /// Whether that nvcc compiles something of what is being built: only then do its flags, its archs and the host compiler
+    /// that it takes count.
+    pub compiles: bool,
+    /// Its flags, each a piece of a command line.
+    pub flags: Vec<String>,
+    /// The toolkit's root, where there may be no nvcc.
+    pub toolkit: Option<Fact<PathBuf>>,
+    /// The host compiler: a program.
+    pub host: Option<Fact<PathBuf>>,
+    /// The same compiler as the build system knows it, where nvcc does not call it: `gcc 12.2.0`.
+    pub host_known: Option<HostCompiler>,
+    /// Folders that hold headers, in the compiler's order.
+    pub includes: Vec<Fact<PathBuf>>,
+    /// Folders in which the compiler looks by itself, after those.
+    pub own_includes: Vec<PathBuf>,
+    /// Folders in which the linker looks, in its order.
+    pub libraries: Vec<Fact<PathBuf>>,
+    /// The archs, as CMake spells them.
+    pub archs: Option<Fact<String>>,
+    /// cuDNN's headers, where the project names them.
+    pub cudnn_include: Option<Fact<PathBuf>>,
+}
+
+impl Given {
+    pub(super) fn candidate(&self) -> Option<Candidate> {
+        let nvcc = self.nvcc.as_ref()?;
+        let (source, reason) = (nvcc.source.clone(), format!("{} names it", nvcc.source));
+        Some(Candidate { path: nvcc.value.clone(), flags: Vec::new(), source, reason })
+    }
+
+    pub(super) fn places(&self) -> Vec<Place> {
+        let toolkit = self.toolkit.iter();
+        toolkit
+            .map(|root| Place { root: root.value.clone(), source: root.source.clone(), reach: Reach::Named })
+            .collect()
+    }
+
+    pub(super) fn link_first(&self) -> Vec<Folder> {
+        let folder = |fact: &Fact<PathBuf>| Folder {
+            path: fact.value.clone(),
+            source: fact.source.clone(),
+            reach: Reach::Named,
+        };
+        self.libraries.iter().map(folder).collect()
+    }
+}
+
+impl Looking<'_> {
+    /// The first `cuda.h` on the compiler's way, else nvcc's own, which it adds behind all others.
+    pub(super) fn choose_given_headers(&mut self, given: &Given) {
+        let first = given.includes.iter().find_map(|folder| {
+            let headers = headers_in(std::slice::from_ref(&folder.value))?;
+            Some((headers, folder))
+        });
+        if let Some((headers, folder)) = first {
+            let index = self.of_headers(&headers, &folder.source);
+            self.out.headers = Some(Choice { index, reason: format!("the first in {}", folder.source) });
+            return;
+        }
+        let has = |index: &usize| self.out.toolkits[*index].headers.is_some();
+        let own = self.out.compiler.as_ref().map(|choice| choice.index).filter(has);
+        self.out.headers = match (own, (0..self.out.toolkits.len()).find(has)) {
+            (Some(index), _) => Some(Choice { index, reason: "the compiler's own".to_owned() }),
+            (None, Some(index)) => {
+                Some(Choice { index, reason: format!("{} names it", self.out.toolkits[index].found[0]) })
+            }
+            (None, None) => None,
+        };
+    }
+
+    /// The toolkit that this `cuda.h` is of: one that is known, or a new one with the folder above as its root.
+    fn of_headers(&mut self, headers: &Headers, source: &str) -> usize {
+        let folder = headers.path.parent().unwrap_or(Path::new("/"));
+        // `include`, `targets/x86_64-linux/include` and `include/x86_64-linux-gnu` lie at most three folders below.
+        let root = folder.ancestors().skip(1).take(3).find(|root| {
+            let headers_there = headers_in(&self.layout.includes(root));
+            headers_there.is_some_and(|there| there.path.canonicalize().ok() == headers.path.canonicalize().ok())
+        });
+        let root = root.unwrap_or(folder).to_owned();
+        if let Some(index) = self.known(&root, Some(headers)) {
+            return index;
+        }
+        let place = Place { root: root.clone(), source: source.to_owned(), reach: Reach::Named };
+        self.add(&place).unwrap_or_else(|| {
+            self.out.toolkits.push(Toolkit {
+                limits: limits_of(Some(headers), &root),
+                cudart: self.layout.libraries(&root).iter().find_map(|folder| cudart_in(folder, source)),
+                headers: Some(headers.clone()),
+                found: vec![source.to_owned()],
+                root,
+                ..Toolkit::default()
+            });
+            self.reach.push(Reach::Named);
+            self.out.toolkits.len() - 1
+        })
+    }
+
+    /// Where cuDNN may stand. A folder that holds `cuda.h` as well is a toolkit's or a whole system's: that a cuDNN stands
+    /// there too says nothing of what is being built.
+    pub(super) fn given_cudnn(&self, given: &Given) -> cudnn::Search {
+        let mut search = cudnn::Search::default();
+        let named = given.cudnn_include.iter().map(|fact| (fact, Reach::Named));
+        let includes = given.includes.iter().map(|fact| {
+            let whole = fact.value.join("cuda.h").is_file();
+            (fact, if whole { Reach::Usual } else { Reach::Named })
+        });
+        for (fact, reach) in named.chain(includes) {
+            let folder = |path: PathBuf| Folder { path, source: fact.source.clone(), reach };
+            // One source a folder, for what stands beside these headers came with them.
+            let source = match reach {
+                _ if Some(fact) == given.cudnn_include.as_ref() => fact.source.clone(),
+                _ => format!("{} ({})", fact.source, fact.value.display()),
+            };
+            search.includes.push(Folder { source: source.clone(), ..folder(fact.value.clone()) });
+            let beside = fact.value.parent().map(|root| self.layout.libraries(root)).unwrap_or_default();
+            for library in beside {
+                search.libraries.push(Folder { source: source.clone(), reach: Reach::Usual, ..folder(library) });
+            }
+        }
+        let front = given.link_first();
+        search.libraries.splice(0..0, front);
+        for index in [&self.out.headers, &self.out.compiler].into_iter().flatten().map(|choice| choice.index) {
+            let root = &self.out.toolkits[index].root;
+            let source = format!("beside the toolkit ({})", root.display());
+            let folder = |path: PathBuf| Folder { path, source: source.clone(), reach: Reach::Usual };
+            search.includes.extend(self.layout.includes(root).into_iter().map(folder));
+            search.libraries.extend(self.layout.libraries(root).into_iter().map(folder));
+        }
+        for path in &given.own_includes {
+            let source = "the compiler's own folders".to_owned();
+            search.includes.push(Folder { path: path.clone(), source, reach: Reach::Usual });
+        }
+        for path in self.layout.libraries(Path::new("/usr")) {
+            let source = "the compiler's own folders".to_owned();
+            search.libraries.push(Folder { path, source, reach: Reach::Usual });
+        }
+        search
+    }
+
+    /// The compiler of what nvcc does not compile; nvcc's limits are nothing to it.
+    pub(super) fn given_host(&mut self, given: &Given) {
+        if !given.compiles {
+            self.out.host.clone_from(&given.host_known);
+            self.out.any_host = true;
+        }
+    }
+}
+
+impl HostCompiler {
+    /// A compiler by what CMake calls it (`GNU`, `Clang`, …) and its version.
+    pub fn known(path: PathBuf, source: &str, id: &str, version: &str) -> Self {
+        let family = match id {
+            "GNU" => Family::Gcc,
+            "Clang" => Family::Clang,
+            _ => Family::Other,
+        };
+        Self { path, source: source.to_owned(), family, version: version.parse().ok() }
+    }
+}
