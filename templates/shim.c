@@ -43,9 +43,9 @@
 #if defined(__clang__)
 #define SMALL_CODE minsize
 #elif defined(__GNUC__) && __GNUC__ >= 12
-#define SMALL_CODE optimize("Oz")
+#define SMALL_CODE optimize("Oz", "no-thread-jumps", "no-move-loop-invariants", "no-if-conversion", "no-tree-loop-im") /* a KiB */
 #else
-#define SMALL_CODE optimize("Os")
+#define SMALL_CODE optimize("Os", "no-thread-jumps", "no-move-loop-invariants", "no-if-conversion", "no-tree-loop-im")
 #endif
 #define SMALL SMALL_CODE, section(".text.cudaguard_r1")
 #define SHOWN __attribute__((weak, used, visibility("hidden"), SMALL))
@@ -69,8 +69,10 @@ enum {
   MAX_INNER = 8,
   MAX_GPUS = 64,
   MAX_FINDINGS = 24,
+  MAX_SEEN = 9,         /* cuDNNs in the report */
   SHOW = 400,           /* of a path in words */
-  WHY = SHOW + 160
+  WHY = SHOW + 160,
+  TEXT = 256            /* of a note, with its NUL */
 };
 
 #if __SIZEOF_POINTER__ == 8
@@ -207,7 +209,7 @@ CODE const char *base_name(const char *path) {
 struct finding {
   int code, severity, note;
   uint32_t min, built, found, other;
-  char component[300], path[SHOW + 4], why[WHY], file[128], beside[SHOW + 4], driver[2 * SHOW];
+  char component[2 * TEXT], path[SHOW + 4], why[WHY], file[TEXT], beside[SHOW + 4], driver[2 * SHOW];
 };
 
 struct text {
@@ -411,6 +413,18 @@ CODE uint32_t version_of_answer(uint64_t n) {
 
 /* ---- loaded objects -------------------------------------------------------------------------------------------------- */
 
+/* A dynamic table by tag, each but DT_NEEDED being there once; 0 is the GNU hash table's place. */
+struct tags {
+  ElfW(Addr) at[32];
+};
+
+CODE void take_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
+  memset(t, 0, sizeof *t);
+  for (; n && d->d_tag != DT_NULL; n--, d++)
+    if (d->d_tag > 0 && d->d_tag < 32) t->at[d->d_tag] = d->d_un.d_ptr;
+    else if (d->d_tag == DT_GNU_HASH) t->at[0] = d->d_un.d_ptr;
+}
+
 struct image {
   uintptr_t base;
   const ElfW(Phdr) * ph;
@@ -418,45 +432,38 @@ struct image {
   const char *name;
   const ElfW(Dyn) * dynamic;
   size_t entries;
-  const char *soname, *rpath, *runpath; /* in the object's own string table, or null */
+  const char *strings;
+  size_t size;                            /* of the strings */
+  const char *soname, *rpath, *runpath;   /* among them, or null */
 };
 
-CODE const char *image_string(const struct image *im, ElfW(Sxword) tag, size_t *from) {
-  const char *strings = 0, *s = 0;
-  size_t size = 0, i;
-  for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {
-    uintptr_t value = (uintptr_t)im->dynamic[i].d_un.d_val;
-    if (im->dynamic[i].d_tag == DT_STRTAB) strings = (const char *)(value < im->base ? value + im->base : value); /* musl: as linked */
-    if (im->dynamic[i].d_tag == DT_STRSZ) size = value;
-  }
-  for (i = *from; strings && !s && i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++)
-    if (im->dynamic[i].d_tag == tag && im->dynamic[i].d_un.d_val < size) s = strings + im->dynamic[i].d_un.d_val;
-  *from = i;
-  return s;
-}
+CODE const char *image_string(const struct image *im, ElfW(Addr) at) { return at && at < im->size ? im->strings + at : 0; }
 
 CODE void image_names(struct image *im) {
-  size_t a = 0, b = 0, c = 0;
+  struct tags t;
   int k;
-  im->dynamic = 0;
-  im->entries = 0;
+  im->dynamic = 0, im->entries = 0;
   for (k = 0; k < im->n; k++)
     if (im->ph[k].p_type == PT_DYNAMIC) {
       im->dynamic = (const ElfW(Dyn) *)(im->base + im->ph[k].p_vaddr);
       im->entries = im->ph[k].p_memsz / sizeof *im->dynamic;
     }
-  im->soname = image_string(im, DT_SONAME, &a);
-  im->rpath = image_string(im, DT_RPATH, &b);
-  im->runpath = image_string(im, DT_RUNPATH, &c);
+  take_tags(&t, im->dynamic, im->entries);
+  im->strings = (const char *)(t.at[DT_STRTAB] < im->base ? t.at[DT_STRTAB] + im->base : t.at[DT_STRTAB]); /* musl: as linked */
+  im->size = t.at[DT_STRSZ];
+  im->soname = image_string(im, t.at[DT_SONAME]);
+  im->rpath = image_string(im, t.at[DT_RPATH]);
+  im->runpath = image_string(im, t.at[DT_RUNPATH]);
 }
 
-/* The name by which it needs `stem`, or null. */
+/* The name by which it needs a library `stem` of any version, or null. */
 CODE const char *image_needs(const struct image *im, const char *stem) {
-  size_t from = 0, n = len(stem);
-  const char *needed;
-  while ((needed = image_string(im, DT_NEEDED, &from))) {
+  size_t i;
+  for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {
+    const char *needed = im->dynamic[i].d_tag == DT_NEEDED ? image_string(im, im->dynamic[i].d_un.d_ptr) : 0;
+    if (!needed) continue;
     needed = base_name(needed);
-    if (starts(needed, stem) && (!needed[n] || needed[n] == '.')) return needed;
+    if (starts(needed, stem) && (!needed[len(stem)] || needed[len(stem)] == '.')) return needed;
   }
   return 0;
 }
@@ -475,37 +482,37 @@ struct note {
 CODE uint32_t u16(const unsigned char *p) { return (uint32_t)(p[0] | p[1] << 8); }
 CODE uint32_t u32(const unsigned char *p) { return u16(p) | u16(p + 2) << 16; }
 
-/* A text of the note; 0 where it points outside. */
-CODE int note_text(const struct note *n, const unsigned char *ref, char *to, size_t size) {
+/* A text of the note; null where it points outside or is longer than what is kept of one. */
+CODE const char *note_text(const struct note *n, const unsigned char *ref, char *to) {
   uint32_t at = u16(ref), length = u16(ref + 2);
-  to[0] = 0;
-  if (at > n->size || length > n->size - at) return 0;
-  return copy(to, size, (const char *)n->d + at, length);
+  *to = 0;
+  if (length >= TEXT || at > n->size || length > n->size - at) return 0;
+  memcpy(to, n->d + at, length);
+  to[length] = 0;
+  return to;
 }
 
 CODE uint32_t note_rows(const struct note *n) { return u16(n->d + 10); }
 CODE const unsigned char *note_row(const struct note *n, uint32_t i) { return n->d + u16(n->d + 12) + i * u16(n->d + 14); }
 
 CODE int note_judge_bytes(const struct note *n) {
-  uint32_t revision, rows, start, size, i;
-  char text[256];
+  uint32_t rows, start, size, i;
+  char text[TEXT];
   if (n->size < 44 || !same_bytes(n->d, "cudagrd", 8)) return NOTE_DAMAGED;
-  revision = u16(n->d + 8), rows = u16(n->d + 10), start = u16(n->d + 12), size = u16(n->d + 14);
-  if (!revision || size < 40 || (rows && start < 20) || start > n->size || rows * size > n->size - start) return NOTE_DAMAGED;
-  if (revision == 1 && (!note_text(n, n->d + 28, text, sizeof text) || !note_text(n, n->d + 32, text, sizeof text)))
-    return NOTE_DAMAGED;
-  for (i = 0; i < rows; i++) {
-    const unsigned char *row = note_row(n, i);
-    if (u16(row) >= ROW_CUDNN && u16(row) <= ROW_GPU)
-      if (!note_text(n, row + 24, text, sizeof text) || !note_text(n, row + 28, text, sizeof text)) return NOTE_DAMAGED;
+  rows = u16(n->d + 10), start = u16(n->d + 12), size = u16(n->d + 14);
+  if (!u16(n->d + 8) || size < 40 || (rows && start < 20) || start > n->size || rows * size > n->size - start) return NOTE_DAMAGED;
+  for (i = 0; i <= rows; i++) { /* the head, then the rows: their two texts stand at the same distance */
+    const unsigned char *texts = i ? note_row(n, i - 1) + 24 : n->d + 28;
+    if (i ? u16(texts - 24) < ROW_CUDNN || u16(texts - 24) > ROW_GPU : u16(n->d + 8) != 1) continue;
+    if (!note_text(n, texts, text) || !note_text(n, texts + 4, text)) return NOTE_DAMAGED;
   }
-  return revision == 1 ? NOTE_WHOLE : NOTE_NEWER;
+  return u16(n->d + 8) == 1 ? NOTE_WHOLE : NOTE_NEWER;
 }
 
 /* ---- what was found ---------------------------------------------------------------------------------------------------- */
 
 struct part {
-  char file[128], symbol[128];
+  char file[TEXT], symbol[TEXT];
   int needed, known, present;
   uint32_t version;
   char path[SHOW + 1];
@@ -513,7 +520,8 @@ struct part {
 
 struct cudnn {
   int state, answered; /* answered: by the real cuDNN, in a child */
-  char soname[128], path[PATH_MAX], why[WHY];
+  int note;
+  char soname[TEXT], path[PATH_MAX], why[WHY];
   uint32_t version, by_name;
   const char *from; /* where the version comes from, in words */
   struct part part[MAX_INNER];
@@ -544,32 +552,29 @@ struct verdict {
 struct state {
   int lock; /* the process that holds it */
   int ready, program, secure, mode;
-  int startup; /* how many objects the loader brought before `main` */
-  struct image first;
+  int startup;     /* how many objects the loader brought before `main` */
   int first_noted; /* no guarded file stands before this one */
-  int notes;
-  struct note note[MAX_NOTES];
-  int findings;
-  struct finding finding[MAX_FINDINGS];
-  struct cudnn cudnn;
+  int notes, findings, seen; /* seen: of those in the report */
   int driver_known, driver_asked;
+  int outcome, level;
+  size_t answered;
+  const char *library_path;
+  struct image first;
   struct driver driver, told; /* told: by the real driver, in a child */
-  int seen; /* of them in the report */
-  struct {
-    int note;
-    uint32_t version;
-    const char *from;
-    char path[SHOW + 4], why[WHY];
-  } seen_cudnn[8];
+  struct cudnn cudnn[MAX_SEEN]; /* the last one is used again */
+  struct note note[MAX_NOTES];
+  struct finding finding[MAX_FINDINGS];
   char self[PATH_MAX], scratch[PATH_MAX];
   char rpath[4096], runpath[4096];
-  const char *library_path;
   char asked[PATH_MAX], answer[8192];
-  size_t answered;
-  int outcome, level;
   struct verdict verdict;
 };
 static struct state g;
+INLINE void *at(void *s) {
+  __asm__("" : "+r"(s));
+  return s;
+}
+
 static const char anchor = 0; /* stands in this very file: how it finds its own image */
 
 /* Keeps the notes of an image, or only counts them. Looks for the mark at every 4 bytes: mold puts notes of both
@@ -619,8 +624,6 @@ CODE int on_image(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   im.base = info->dlpi_addr, im.ph = info->dlpi_phdr, im.n = info->dlpi_phnum;
   im.name = !first && info->dlpi_name ? info->dlpi_name : ""; /* musl calls the program argv[0] */
-  im.dynamic = 0, im.entries = 0;
-  im.soname = im.rpath = im.runpath = 0;
   for (k = 0; k < im.n; k++)
     if (im.ph[k].p_type == PT_LOAD && (uintptr_t)&anchor - (im.base + im.ph[k].p_vaddr) < im.ph[k].p_memsz) own = 1;
   if (first) {
@@ -656,10 +659,7 @@ struct elf {
   ElfW(Ehdr) eh;
   ElfW(Phdr) ph[48];
   int n;
-  ElfW(Addr) symbols, strings, gnu_hash;
-  size_t strings_size;
-  int has[3];
-  ElfW(Xword) name[3]; /* soname, rpath, runpath */
+  struct tags tags;
 };
 
 CODE int read_at(long fd, uint64_t at, void *to, size_t size) {
@@ -688,7 +688,6 @@ CODE int elf_read(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
  * loader would stop at it). Open only where 1. */
 CODE int elf_open(struct elf *e, const char *path) {
   int k;
-  unsigned i;
   e->fd = open_file(path, O_RDONLY);
   if (e->fd < 0) return 0;
   if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || !same_bytes(e->eh.e_ident, ELFMAG, SELFMAG)) goto broken;
@@ -699,35 +698,16 @@ CODE int elf_open(struct elf *e, const char *path) {
   if (e->eh.e_machine != EM_AARCH64) goto other;
 #endif
   if (e->eh.e_phentsize != sizeof(ElfW(Phdr)) || !e->eh.e_phnum) goto broken;
+  memset(&e->tags, 0, sizeof e->tags);
   e->n = e->eh.e_phnum < 48 ? e->eh.e_phnum : 48;
   if (!read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof e->ph[0])) goto broken;
-  e->symbols = e->strings = e->gnu_hash = 0;
-  e->strings_size = 0;
-  e->has[0] = e->has[1] = e->has[2] = 0;
-  for (k = 0; k < e->n; k++) {
-    ElfW(Dyn) d[16];
-    uint64_t at = e->ph[k].p_offset, end = at + e->ph[k].p_filesz;
-    int more = e->ph[k].p_type == PT_DYNAMIC, blocks = 64;
-    while (more && blocks-- && at + sizeof d[0] <= end) {
-      size_t block = end - at < sizeof d ? (size_t)(end - at) / sizeof d[0] : sizeof d / sizeof d[0];
-      if (!read_at(e->fd, at, d, block * sizeof d[0])) goto broken;
-      for (i = 0; i < block && more; i++) {
-        ElfW(Addr) value = d[i].d_un.d_ptr;
-        switch (d[i].d_tag) {
-          case DT_NULL: more = 0; break;
-          case DT_SYMTAB: e->symbols = value; break;
-          case DT_STRTAB: e->strings = value; break;
-          case DT_STRSZ: e->strings_size = (size_t)value; break;
-          case DT_GNU_HASH: e->gnu_hash = value; break;
-          case DT_SONAME: e->name[0] = value, e->has[0] = 1; break;
-          case DT_RPATH: e->name[1] = value, e->has[1] = 1; break;
-          case DT_RUNPATH: e->name[2] = value, e->has[2] = 1; break;
-          default: break;
-        }
-      }
-      at += block * sizeof d[0];
+  for (k = 0; k < e->n; k++)
+    if (e->ph[k].p_type == PT_DYNAMIC) {
+      ElfW(Dyn) d[128];
+      size_t n = e->ph[k].p_filesz / sizeof *d < 128 ? e->ph[k].p_filesz / sizeof *d : 128;
+      if (!read_at(e->fd, e->ph[k].p_offset, d, n * sizeof *d)) goto broken;
+      take_tags(&e->tags, d, n);
     }
-  }
   return 1;
 broken:
   close_file(e->fd);
@@ -737,15 +717,13 @@ other:
   return 0;
 }
 
-/* A string of the file's dynamic table; what is longer than `size` is cut at the last ':'. */
-CODE int elf_string(const struct elf *e, int which, char *to, size_t size) {
-  size_t want = size - 1;
-  to[0] = 0;
-  if (!e->has[which] || e->name[which] >= e->strings_size) return 0;
-  if (want > e->strings_size - e->name[which]) want = e->strings_size - (size_t)e->name[which];
-  if (!elf_read(e, e->strings + (ElfW(Addr))e->name[which], to, want)) return to[0] = 0, 0;
-  to[want] = 0;
-  return 1;
+/* A string of the file's dynamic table, or null where it has none; what is longer than `size` is cut. */
+CODE const char *elf_string(const struct elf *e, int tag, char *to, size_t size) {
+  ElfW(Addr) at = e->tags.at[tag], left = e->tags.at[DT_STRSZ] - at;
+  if (!at || at >= e->tags.at[DT_STRSZ]) return 0;
+  if (left > size - 1) left = (ElfW(Addr))(size - 1);
+  to[left] = 0;
+  return elf_read(e, e->tags.at[DT_STRTAB] + at, to, (size_t)left) ? to : 0;
 }
 
 /* The value of an exported 4-byte data object; 0 where there is none. By the GNU hash table, the only one that cuDNN's
@@ -756,15 +734,15 @@ CODE uint32_t elf_word(const struct elf *e, const char *name) {
   char text[128];
   uint32_t head[4], h = 5381, at, c, steps, value;
   ElfW(Addr) buckets;
-  if (!elf_read(e, e->gnu_hash, head, sizeof head) || !head[0]) return 0;
+  if (!e->tags.at[0] || !elf_read(e, e->tags.at[0], head, sizeof head) || !head[0]) return 0;
   for (i = 0; name[i]; i++) h = h * 33 + (unsigned char)name[i];
-  buckets = e->gnu_hash + 16 + (ElfW(Addr))head[2] * sizeof(ElfW(Addr));
+  buckets = e->tags.at[0] + 16 + (ElfW(Addr))head[2] * sizeof(ElfW(Addr));
   if (!elf_read(e, buckets + (ElfW(Addr))(h % head[0]) * 4, &at, 4) || at < head[1]) return 0;
   buckets += (ElfW(Addr))head[0] * 4; /* the chains */
   for (steps = 0; steps < 4096; steps++, at++) {
     if (!elf_read(e, buckets + (ElfW(Addr))(at - head[1]) * 4, &c, 4)) break;
-    if ((c | 1) == (h | 1) && elf_read(e, e->symbols + at * sizeof s, &s, sizeof s) && s.st_shndx != SHN_UNDEF &&
-        elf_read(e, e->strings + s.st_name, text, i + 1) && same_bytes(text, name, i + 1))
+    if ((c | 1) == (h | 1) && elf_read(e, e->tags.at[DT_SYMTAB] + at * sizeof s, &s, sizeof s) && s.st_shndx != SHN_UNDEF &&
+        elf_read(e, e->tags.at[DT_STRTAB] + s.st_name, text, i + 1) && same_bytes(text, name, i + 1))
       return (!s.st_size || s.st_size == 4) && elf_read(e, s.st_value, &value, 4) ? value : 0;
     if (c & 1) break;
   }
@@ -772,10 +750,6 @@ CODE uint32_t elf_word(const struct elf *e, const char *name) {
 }
 
 /* ---- the loader's search: LD_LIBRARY_PATH, RPATH, RUNPATH, the cache, the default folders ---------------------------- */
-
-struct paths {
-  const char *rpath, *runpath, *file;
-};
 
 /* One element of a path list, $ORIGIN replaced, joined with the file's name. */
 CODE int join(char *to, const char *dir, size_t n, const char *file, const char *origin) {
@@ -869,7 +843,7 @@ CODE int in_cache(const char *file, char *to) {
 }
 
 /* Where the loader would find `file` for the object of `of`: 1 and the path, 0 nowhere, -1 at a file it cannot read. */
-CODE int search(const char *file, const struct paths *of, char *to, char *why) {
+CODE int search(const char *file, const struct image *of, char *to, char *why) {
   static const char defaults[] =
 #if defined(__x86_64__)
       "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
@@ -880,7 +854,7 @@ CODE int search(const char *file, const struct paths *of, char *to, char *why) {
   int k, is = 0;
   for (k = 0; k < 6 && !is; k++) {
     const char *list = k == 0 ? of->rpath : k == 1 ? g.first.rpath : k == 2 ? g.library_path : k == 3 ? of->runpath : defaults;
-    const char *origin = k == 0 || k == 3 ? of->file : self();
+    const char *origin = k == 0 || k == 3 ? file_of(of) : self();
     if (k < 2 && (of->runpath || (k && g.first.runpath))) continue;
     is = k != 4 ? search_list(list, k == 2 ? ';' : ':', file, origin, to) : in_cache(file, to) ? elf_is(to) : 0;
     if (is && why)
@@ -893,7 +867,7 @@ CODE int search(const char *file, const struct paths *of, char *to, char *why) {
 
 struct loaded {
   const char *name; /* soname or file name; null: any cuDNN loader library */
-  char *path, *soname; /* PATH_MAX, and 128 or null */
+  char *path, *soname; /* PATH_MAX, and TEXT or null */
   int found;
 };
 
@@ -916,7 +890,7 @@ CODE int on_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   if (!hit) return 0;
   if (l->found++) return 1;
   format(l->path, PATH_MAX, "%s", im.name);
-  if (l->soname) format(l->soname, 128, "%s", hit);
+  if (l->soname) format(l->soname, TEXT, "%s", hit);
   return l->name != 0;
 }
 
@@ -1003,7 +977,7 @@ CODE void ask_as_child(long to, const char *library, const struct cudnn *c) {
     uint64_t signals;
     char action[64]; /* a kernel's sigaction: the default, no mask */
   } none;
-  char path[PATH_MAX], soname[128];
+  char path[PATH_MAX], soname[TEXT];
   void *handle;
   size_t (*version)(void);
   long fd, null;
@@ -1121,7 +1095,7 @@ CODE void read_part(struct part *p, const char *path) {
 }
 
 /* cuDNN tries its own full version, then the shorter ones, each over the whole search path. */
-CODE int find_part(const struct cudnn *c, struct part *p, const struct paths *of, char *to) {
+CODE int find_part(const struct cudnn *c, struct part *p, const struct image *of, char *to) {
   char name[160];
   const char *dot = find_text(p->file, ".so");
   int numbers;
@@ -1137,7 +1111,7 @@ CODE int find_part(const struct cudnn *c, struct part *p, const struct paths *of
 /* Fills in what the files of the cuDNN at c->path say. */
 CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   struct elf e;
-  struct paths of;
+  struct image of;
   char path[PATH_MAX];
   uint32_t i;
   c->state = FOUND;
@@ -1146,18 +1120,17 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   c->from = 0;
   real_name(c->path, path);
   c->by_name = version_in_name(base_name(path));
-  of.rpath = of.runpath = 0;
-  of.file = c->path;
+  of.name = c->path, of.rpath = of.runpath = 0;
   if (elf_open(&e, c->path) > 0) {
-    if (elf_string(&e, 1, g.rpath, sizeof g.rpath)) of.rpath = g.rpath;
-    if (elf_string(&e, 2, g.runpath, sizeof g.runpath)) of.runpath = g.runpath;
+    of.rpath = elf_string(&e, DT_RPATH, g.rpath, sizeof g.rpath);
+    of.runpath = elf_string(&e, DT_RUNPATH, g.runpath, sizeof g.runpath);
     close_file(e.fd);
   }
   for (i = 0; i < note_rows(n) && c->parts < MAX_INNER; i++) {
     const unsigned char *row = note_row(n, i);
     struct part *p = &c->part[c->parts];
     const char *suffix;
-    if (u16(row) != ROW_INNER || !note_text(n, row + 24, p->file, sizeof p->file) || !note_text(n, row + 28, p->symbol, sizeof p->symbol))
+    if (u16(row) != ROW_INNER || !note_text(n, row + 24, p->file) || !note_text(n, row + 28, p->symbol))
       continue;
     suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
     if (suffix && find_text(c->soname, ".so.") && !same(suffix, find_text(c->soname, ".so"))) continue;
@@ -1184,29 +1157,27 @@ CODE void settle_version(struct cudnn *c) {
 CODE void look(struct cudnn *c, const struct note *n, const unsigned char *row, int late) {
   uint32_t flags = u16(row + 2);
   const char *needed = image_needs(&n->image, CUDNN_STEM);
-  struct paths of;
   int found = 0;
   c->state = UNKNOWN;
   c->answered = c->parts = 0;
   c->version = c->by_name = 0;
   c->path[0] = c->why[0] = 0;
-  note_text(n, row + 24, c->soname, sizeof c->soname);
+  note_text(n, row + 24, c->soname);
   if ((flags & STATIC) && !(flags & LINKED)) {
     c->state = INSIDE;
     return;
   }
-  of.rpath = n->image.rpath, of.runpath = n->image.runpath, of.file = file_of(&n->image);
   if (needed && is_loaded(needed, c->path, 0)) {
     found = 1;
-    format(c->soname, sizeof c->soname, "%s", needed);
+    format(c->soname, TEXT, "%s", needed);
   } else if (is_loaded(c->soname, c->path, 0)) {
     found = 1;
   }
   if (found) {
-    if (search(c->soname, &of, g.scratch, c->why) != 1 || !same(g.scratch, c->path))
+    if (search(c->soname, &n->image, g.scratch, c->why) != 1 || !same(g.scratch, c->path))
       format(c->why, WHY, "another library, LD_PRELOAD or its full path");
   } else if (flags & DLOPENED) {
-    int is = search(c->soname, &of, c->path, c->why);
+    int is = search(c->soname, &n->image, c->path, c->why);
     if (is == 1) found = 1;
     else if (is < 0) return;
     else c->state = ABSENT;
@@ -1366,8 +1337,7 @@ CODE void count_gpus(struct driver *d) {
 }
 
 CODE void look_at_driver(const struct note *n) {
-  struct driver *d = &g.driver;
-  struct paths of;
+  struct driver *d = (struct driver *)at(&g.driver);
   char text[512], path[PATH_MAX];
   int k, there;
   d->state = ABSENT, d->strict = 1, d->init = d->gpus = -1;
@@ -1384,8 +1354,7 @@ CODE void look_at_driver(const struct note *n) {
   /* WSL2; Jetson. */
   if (!there && !is_there("/dev/dxg", F_OK) && !is_there("/dev/nvmap", F_OK) && !is_there("/dev/nvhost-ctrl", F_OK)) return;
   d->state = UNKNOWN;
-  of.rpath = n->image.rpath, of.runpath = n->image.runpath, of.file = file_of(&n->image);
-  if (!is_loaded(LIBCUDA, d->path, 0) && search(LIBCUDA, &of, d->path, 0) != 1) return;
+  if (!is_loaded(LIBCUDA, d->path, 0) && search(LIBCUDA, &n->image, d->path, 0) != 1) return;
   real_name(d->path, path);
   d->user = release_in(base_name(path));
   d->state = FOUND;
@@ -1394,7 +1363,7 @@ CODE void look_at_driver(const struct note *n) {
 
 /* Level 1: what the real driver answers. It honours every variable, and knows MIG, WSL, Jetson and cuda-compat. */
 CODE void ask_the_driver(void) {
-  struct driver *d = &g.told;
+  struct driver *d = (struct driver *)at(&g.told);
   const char *said;
   char path[PATH_MAX];
   g.level = 1;
@@ -1432,12 +1401,12 @@ CODE struct finding *find(int code, int severity, int note) {
   static struct finding overflow;
   struct finding *f = g.findings < MAX_FINDINGS ? &g.finding[g.findings++] : &overflow;
   const struct note *n = &g.note[note];
-  char name[140], version[140];
+  char name[TEXT], version[TEXT];
   memset(f, 0, sizeof *f);
   f->code = code, f->severity = severity, f->note = note;
   if (n->state != NOTE_DAMAGED) {
-    note_text(n, n->d + 28, name, sizeof name);
-    note_text(n, n->d + 32, version, sizeof version);
+    note_text(n, n->d + 28, name);
+    note_text(n, n->d + 32, version);
     format(f->component, sizeof f->component, "%p %p", name, version);
   }
   return f;
@@ -1507,15 +1476,15 @@ CODE int is_in(const unsigned char *row, uint32_t cc) { return cc && cc >= u32(r
 
 CODE struct finding *find_driver(int code, int severity, int note, const unsigned char *row) {
   struct finding *f = find(code, severity, note);
-  const struct driver *d = &g.driver;
+  const struct driver *d = (struct driver *)at(&g.driver);
   struct text t;
-  char text[128];
+  char text[TEXT];
   int k;
   if (d->state == FOUND)
     format(f->driver, sizeof f->driver, "driver< %r>< that supports CUDA %c>< on kernel module %r> in %p", d->user, d->cuda, d->kernel == d->user ? 0 : d->kernel, d->path);
   if (row) {
     f->min = u32(row + 16), f->other = widen(u32(row + 20));
-    if (note_text(&g.note[note], row + 24, text, sizeof text)) format(f->file, sizeof f->file, "%p", text);
+    if (note_text(&g.note[note], row + 24, text)) format(f->file, sizeof f->file, "%p", text);
   }
   t.at = f->beside, t.used = 0, t.size = sizeof f->beside;
   for (k = 0; k < d->gpus; k++)
@@ -1529,7 +1498,7 @@ enum { FITS, OPEN }; /* or the number of a finding */
 /* A row's floor. What the driver says it supports decides; its release stands in where that is not known, and the kernel
  * module's only to accept. */
 CODE int floor_of(const unsigned char *row, int too_old) {
-  const struct driver *d = &g.driver;
+  const struct driver *d = (struct driver *)at(&g.driver);
   uint32_t cuda = u32(row + 16), release = widen(u32(row + 20));
   if (!cuda && !release) return FITS;
   if (cuda && d->cuda) return d->cuda < cuda ? too_old : FITS;
@@ -1560,7 +1529,7 @@ CODE int wants_driver(const struct note *n) {
 
 CODE void judge_driver(int note) {
   const struct note *n = &g.note[note];
-  const struct driver *d = &g.driver;
+  const struct driver *d = (struct driver *)at(&g.driver);
   int required = n->d[21] == GPU_REQUIRED, kernels = 0, fit = 0, unfit = 0, doubt = 0, open = 0, placed = 0, pass, k, nothing = 0;
   uint32_t i;
   if (d->state == ABSENT) nothing = 307;
@@ -1621,7 +1590,7 @@ CODE int speaks(const struct note *n) {
 
 CODE void judge_note(int note, int level, int late) {
   const struct note *n = &g.note[note];
-  struct cudnn *c = &g.cudnn;
+  struct cudnn *c = &g.cudnn[g.seen];
   uint32_t i;
   if (n->state == NOTE_DAMAGED) {
     find(503, INFO, note);
@@ -1645,14 +1614,9 @@ CODE void judge_note(int note, int level, int late) {
       g.findings = before;
       judge_cudnn(c, note, row);
     }
-    if (g.seen < 8 && (c->state == FOUND || c->state == INSIDE)) {
-      g.seen_cudnn[g.seen].note = note;
-      g.seen_cudnn[g.seen].version = c->state == INSIDE ? u32(row + 12) : c->version;
-      g.seen_cudnn[g.seen].from = c->state == INSIDE ? "the build: it is linked statically" : c->from;
-      format(g.seen_cudnn[g.seen].path, sizeof g.seen_cudnn[0].path, "%p", c->path);
-      copy(g.seen_cudnn[g.seen].why, sizeof g.seen_cudnn[0].why, c->why, len(c->why));
-      g.seen++;
-    }
+    if (c->state == INSIDE) c->version = u32(row + 12), c->from = "the build: it is linked statically";
+    c->note = note;
+    if (g.seen < MAX_SEEN - 1 && (c->state == FOUND || c->state == INSIDE)) c = &g.cudnn[++g.seen];
   }
   if (wants_driver(n)) {
     int before = g.findings;
@@ -1805,20 +1769,19 @@ CODE void flush(struct report *r) {
 
 CODE void report_note(struct text *t, int note) {
   const struct note *n = &g.note[note];
-  char name[256], version[256];
+  char name[TEXT], version[TEXT];
   uint32_t i;
   int k, skipped = 0;
   putf(t, "%s{\"file\":%j,\"note\":%j", note ? "," : "", file_of(&n->image),
        n->state == NOTE_WHOLE ? "whole" : n->state == NOTE_NEWER ? "newer" : "damaged");
   if (n->state != NOTE_DAMAGED) {
-    note_text(n, n->d + 28, name, sizeof name);
-    note_text(n, n->d + 32, version, sizeof version);
+    note_text(n, n->d + 28, name);
+    note_text(n, n->d + 32, version);
     putf(t, ",\"name\":%j,\"version\":%j", name, version);
     for (k = 0; k < g.seen; k++)
-      if (g.seen_cudnn[k].note == note) {
-        putf(t, ",\"cudnn\":{\"path\":%j", g.seen_cudnn[k].path);
-        if (g.seen_cudnn[k].version) putf(t, ",\"version\":\"%v\",\"version_from\":%j", g.seen_cudnn[k].version, g.seen_cudnn[k].from);
-        putf(t, ",\"picked_by\":%j}", g.seen_cudnn[k].why);
+      if (g.cudnn[k].note == note) {
+        putf(t, ",\"cudnn\":{\"path\":%j,\"picked_by\":%j<,\"version\":\"%v\",\"version_from\":%j>}", g.cudnn[k].path, g.cudnn[k].why,
+             g.cudnn[k].version, g.cudnn[k].version ? g.cudnn[k].from : "");
         break;
       }
     put(t, ",\"not_judged\":[");
