@@ -14,14 +14,26 @@ pub const fn inner_libraries(major: u32) -> &'static [(&'static str, &'static st
 
 /// Further libraries that tell their version: of another release they make a mix; missing they are worth a warning.
 ///
-/// `libcudnn_ops` stands here and not among [`inner_libraries`]: without it cuDNN 9 answers `cudnnGetVersion` and
-/// `cudnnCreate` (measured with the loader and `libcudnn_graph` of 9.15.1 alone), so a program that only asks, or only
-/// uses the graph API, would be refused falsely.
+/// `libcudnn_ops` stands here and not among [`inner_libraries`] (where the decisions would have it): without it cuDNN 9
+/// answers `cudnnGetVersion` and `cudnnCreate` (measured with the loader and `libcudnn_graph` of 9.15.1 alone), and the
+/// graph library names no other among the libraries that it needs. A program that only asks, or only uses the graph API,
+/// works: refusing it would be a false alarm. One that does need it is told by cuDNN itself, which names the file
+/// (`Unable to load any of {libcudnn_ops.so.9.10.2, ...`), and the report has warned before.
 pub const fn further_libraries(major: u32) -> &'static [(&'static str, &'static str)] {
     match major {
         // The symbol kept its name from cuDNN 8 (measured: 9.1.0, 9.15.1, 9.28.0).
         9 => &[("libcudnn_ops.so.9", "cudnn_ops_infer_version")],
         _ => &[],
+    }
+}
+
+/// From which release on cuDNN of this major wants GPUs of which compute capability, where one of its releases left
+/// behind GPUs that drivers still drive. Whatever CUDA it is built for: 9.11 is the first that exists for no CUDA whose
+/// builds reach further back (facts: cuDNN, `min_cc` by release and CUDA major).
+pub const fn gpu_floor(major: u32) -> Option<(Version, (u8, u8))> {
+    match major {
+        9 => Some((Version::new(9, 11, 0), (7, 5))),
+        _ => None,
     }
 }
 

@@ -13,8 +13,11 @@ pub struct Host {
     pub driver: DriverFound,
     /// The GPUs that the driver drives; `None`: nobody looked, or looking failed.
     pub gpus: Option<Vec<Gpu>>,
-    /// What variables tell the driver about PTX.
+    /// Whether the driver can compile PTX, and may.
     pub jit: Jit,
+    /// The version of the shared libcudart that the program gets, where it needs one: by its file's name, or its own
+    /// answer. `None`: nobody looked, or nothing tells.
+    pub cudart: Option<Version>,
 }
 
 /// What was found of the driver.
@@ -30,7 +33,7 @@ pub enum DriverFound {
 }
 
 /// A driver: libcuda and the kernel module under it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Driver {
     /// Release of libcuda, by its file's name.
     pub user: Option<DriverRelease>,
@@ -41,6 +44,21 @@ pub struct Driver {
     /// What `cuInit` answered: 0 is right, 100 no GPU, 803 libcuda and kernel module of different releases. `None`:
     /// nobody asked.
     pub init: Option<u32>,
+    /// Whether this libcuda may stand over an older kernel module: asked only where nobody asked `cuInit`.
+    pub compat: Compat,
+}
+
+/// What a libcuda's file says of forward compatibility, in its ELF note `.note.cuda.fwd_compatibility`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// Nobody read the file; or it has no note and lies in a cuda-compat folder (packages up to 2025 had none).
+    #[default]
+    Unknown,
+    /// It has no such note: the libcuda of an ordinary driver.
+    Ordinary,
+    /// It is cuda-compat's, and these are the branches of kernel modules that it works on; empty where it names none
+    /// (Jetson).
+    Branches(Vec<u32>),
 }
 
 /// A GPU.
@@ -48,19 +66,23 @@ pub struct Driver {
 pub struct Gpu {
     /// Compute capability, where known.
     pub cc: Option<(u8, u8)>,
+    /// The product's name, where known: `NVIDIA GeForce RTX 4090`.
+    pub name: Option<String>,
     /// `GPU-…`, where known.
     pub uuid: Option<String>,
     /// Whether the process can use it: its device can be opened and `CUDA_VISIBLE_DEVICES` does not hide it.
     pub visible: bool,
 }
 
-/// What variables tell the driver about PTX.
+/// Whether the driver can compile PTX, and may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jit {
     /// `CUDA_FORCE_PTX_JIT=1`: machine code is passed over.
     pub forced: bool,
     /// `CUDA_DISABLE_PTX_JIT=1`: PTX is not compiled.
     pub disabled: bool,
+    /// Whether `libnvidia-ptxjitcompiler.so.1` is to be found. `None`: nobody looked; a whole driver has it.
+    pub compiler: Option<bool>,
 }
 
 /// What was found of cuDNN.

@@ -241,6 +241,19 @@ impl Manifest {
         }
     }
 
+    /// The shared libcudart that the program is linked to, by soname, and the version that it was built with; `None` where
+    /// it is linked otherwise, not at all, or to one of another major than the toolkit's.
+    pub fn shared_cudart(&self) -> Option<(String, CudaVersion)> {
+        let Cudart { linkage: Linkage::Linked, version: Some(version) } = self.cudart? else { return None };
+        let CudaVersion { major, minor } = version;
+        let soname = match major {
+            12.. => format!("libcudart.so.{major}"),
+            11 => "libcudart.so.11.0".to_owned(),
+            _ => format!("libcudart.so.{major}.{minor}"),
+        };
+        Some((soname, version))
+    }
+
     /// How the archs are known: `observed`, `declared` or `unsealed`.
     pub fn archs_known(&self) -> &'static str {
         match self.observed {

@@ -1,9 +1,10 @@
 //! The manifest as the bytes of MANIFEST.md, and back.
 
+use crate::cudnn;
 use crate::json::Value;
 use crate::manifest::{Linkage, Manifest, REVISION, Requirement, ServedBy};
 use crate::policy::GpuNeed;
-use crate::version::CudaVersion;
+use crate::version::{CudaVersion, Version};
 
 /// Size of a note's descriptor.
 pub const SIZE: usize = 4096;
@@ -168,6 +169,10 @@ impl Writer<'_> {
                 self.packed(at + 4, &format!("cuDNN {min}"), min.packed())?;
                 self.packed(at + 8, &format!("cuDNN {below}"), below.packed())?;
                 self.packed(at + 12, &format!("cuDNN {built}"), built.packed())?;
+                if let Some((from, (major, minor))) = cudnn::gpu_floor(built.major) {
+                    self.packed(at + 16, &format!("cuDNN {from}"), from.packed())?;
+                    self.u32(at + 20, u32::from(major) << 8 | u32::from(minor));
+                }
                 self.text(at + 24, soname)?;
                 self.text(at + 28, "cuDNN")
             }
@@ -181,7 +186,11 @@ impl Writer<'_> {
                 self.u16(at, 3)?;
                 self.u32(at + 16, cuda.to_int());
                 self.packed(at + 20, &format!("driver {release}"), release.packed())?;
-                self.text(at + 24, because)
+                self.text(at + 24, because)?;
+                let Some((soname, built)) = self.manifest.shared_cudart() else { return Ok(()) };
+                let packed = Version::new(built.major, built.minor, 0).packed();
+                self.packed(at + 12, &format!("libcudart {built}"), packed)?;
+                self.text(at + 28, &soname)
             }
             Requirement::Gpu { from, to, by, code, cuda, release } => {
                 let cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);

@@ -289,6 +289,13 @@ codes! {
         "CUDA_DISABLE_PTX_JIT=1 keeps the driver from compiling PTX, and the program has no machine code for the GPUs that \
          it can see: 223, CUDA_ERROR_JIT_COMPILATION_DISABLED.\n\
          What to do: unset CUDA_DISABLE_PTX_JIT, or rebuild with machine code for this GPU.";
+    309 JitMissing Error
+        "only PTX serves this GPU, and the driver's PTX compiler is missing"
+        "The driver compiles PTX with libnvidia-ptxjitcompiler.so.1, a file of its own that is not to be found here: a container \
+         that was given only a part of the driver, or a stripped image. The first kernel fails with 221, \
+         CUDA_ERROR_JIT_COMPILER_NOT_FOUND.\n\
+         What to do: install the driver whole (on Debian, libnvidia-ptxjitcompiler1), start the container with \
+         NVIDIA_DRIVER_CAPABILITIES=compute,utility, or rebuild with machine code for this GPU.";
     310 GpuMissing Error
         "there is no GPU, and the program requires one"
         "The policy says [runtime] gpu = \"required\", and the driver shows this process none: there is none, \
@@ -299,6 +306,21 @@ codes! {
         "Some of the kernels' containers serve the GPU and some do not. Careful programs choose at run time; this project \
          asked for more with [gpu] partial = \"refuse\".\n\
          What to do: rebuild all of it with that architecture, or drop the option.";
+    312 NoGpuForAll Warning
+        "no GPU is fit for all components of the program"
+        "Each of the two components named has code for some GPU of this machine, and no GPU is fit for both: data that they \
+         share must go from one GPU to another, or one of them fails where the other has put it.\n\
+         What to do: rebuild the component named with the other GPU's architecture among those built for.";
+    313 CudnnTooNewForGpu Error
+        "the cuDNN found no longer works on this GPU"
+        "cuDNN drops old GPUs in minor releases: 9.11 and later have no code for Maxwell, Pascal and Volta (below compute \
+         capability 7.5), and cudnnCreate fails there with an architecture mismatch.\n\
+         What to do: install an older cuDNN that the program accepts (up to 9.10 for these GPUs), or run it on a newer GPU.";
+    314 CudartOlder Warning
+        "the shared libcudart is older than the toolkit that the program was built with"
+        "Programs may be built with a newer minor release of cudart than they run with, as long as they call nothing that is \
+         new in it: what is missing ends the program at the first such call.\n\
+         What to do: put the libcudart of the toolkit first (LD_LIBRARY_PATH), update it, or link it statically.";
     501 CudnnCannotTell Info
         "cannot tell which cuDNN this is"
         "A libcudnn was found, but neither its file nor a question in a child process gave a version. The program goes on: what \
@@ -323,4 +345,9 @@ codes! {
         "Something about the driver or the GPUs is not known: nobody could be asked, the driver did not answer, or it answered \
          what says nothing about versions. What cannot be told never refuses.\n\
          What to do: nothing; `cargo cudaguard doctor` says what is missing.";
+    506 KernelModuleUnknown Info
+        "the kernel module's release is not known"
+        "The driver was judged by libcuda alone. Where the kernel module under it is of another release that libcuda does not \
+         work with, cuInit answers 803 all the same.\n\
+         What to do: nothing; name the release of the kernel module (/proc/driver/nvidia/version) for a whole answer.";
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::finding::{Code, Finding, Severity};
 use crate::host::{CudnnFound, Host, Inner};
 use crate::manifest::{Linkage, Manifest, Requirement};
-use crate::version::Version;
+use crate::version::{CudaVersion, Version};
 
 /// What is wrong with running a program of this manifest on this host. Severities are the rules' own: `[runtime]` and
 /// `CUDAGUARD` change what a program does at its start, never the verdict (facts: decisions 14 and 27).
@@ -31,8 +31,28 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
             .judge(manifest, &host.cudnn, &mut findings);
         }
     }
+    cudart(manifest, host, &component, &mut findings);
     driver::judge(manifest, host, &component, &mut findings);
     findings.into_iter().map(|finding| finding.of(component.as_str())).collect()
+}
+
+/// What is wrong with running these components in one program, beyond what is wrong with each: a warning of which the
+/// first component is the owner (facts: decision 8).
+pub fn together<'a>(manifests: impl IntoIterator<Item = &'a Manifest>, host: &Host) -> Option<Finding> {
+    let manifests: Vec<&Manifest> = manifests.into_iter().collect();
+    let (first, finding) = driver::together(&manifests, host)?;
+    Some(finding.of(first.component.to_string()))
+}
+
+/// A shared libcudart may be of an older minor than built with, where the program calls nothing that is new in it (facts:
+/// decision 13).
+fn cudart(manifest: &Manifest, host: &Host, component: &str, findings: &mut Vec<Finding>) {
+    let (Some((soname, built)), Some(found)) = (manifest.shared_cudart(), host.cudart) else { return };
+    if CudaVersion::from(found) < built && found.major == built.major {
+        let message = format!("{soname} is of CUDA {found}, older than CUDA {built}, which {component} was built with");
+        let hint = "put the libcudart built with first in LD_LIBRARY_PATH, or update it; or link it statically";
+        findings.push(Finding::new(Code::CudartOlder, "cudart", message, hint));
+    }
 }
 
 struct Cudnn<'a> {

@@ -1,10 +1,11 @@
 //! Driver and GPU: the rows that say which driver is needed, and which code serves which GPU.
 
+use crate::cudnn;
 use crate::finding::{Code, Finding, Severity};
-use crate::host::{Driver, DriverFound, Gpu, Host};
-use crate::manifest::{Manifest, Requirement, ServedBy};
+use crate::host::{Compat, CudnnFound, Driver, DriverFound, Gpu, Host};
+use crate::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use crate::policy::GpuNeed;
-use crate::version::{CudaVersion, DriverRelease};
+use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// Answers of `cuInit`.
 mod answer {
@@ -24,30 +25,25 @@ enum Outcome {
     Wrong(Code),
 }
 
-/// Says nothing where the manifest asks nothing of driver and GPU (facts: decisions 6 and 28).
+/// Says nothing of driver and GPU where the manifest asks nothing of them (facts: decisions 6 and 28); a cuDNN that the
+/// GPU is too old for is told all the same.
 pub(super) fn judge(manifest: &Manifest, host: &Host, component: &str, findings: &mut Vec<Finding>) {
-    let required = manifest.runtime.gpu == GpuNeed::Required;
-    let rows = |requirement: &Requirement| matches!(requirement, Requirement::Driver { .. } | Requirement::Gpu { .. });
-    if !required && !manifest.requires.iter().any(rows) {
+    let judge = Judge::new(manifest, host, component);
+    if !judge.asks {
+        judge.coverage(findings);
         return;
     }
-    let driver = match &host.driver {
-        DriverFound::Found(driver) => Some(*driver),
-        DriverFound::Unknown | DriverFound::Absent => None,
-    };
-    let gpus = host.gpus.as_ref().map(|gpus| gpus.iter().filter(|gpu| gpu.visible).collect());
-    let judge = Judge { manifest, host, component, required, driver: driver.unwrap_or_default(), gpus };
     if host.driver == DriverFound::Absent {
         findings.push(judge.nothing(Code::DriverMissing));
         return;
     }
-    match judge.driver.init {
+    match judge.foretold() {
         None | Some(answer::RIGHT) if judge.gpus.as_ref().is_some_and(Vec::is_empty) => {
             findings.push(judge.nothing(Code::GpuMissing));
         }
-        None | Some(answer::RIGHT) => judge.rows(driver.is_none(), findings),
+        None | Some(answer::RIGHT) => judge.rows(findings),
         // A stub where there is no GPU is nobody's trouble: images that build have it, on hosts with a driver, too.
-        Some(answer::STUB) if required || judge.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty()) => {
+        Some(answer::STUB) if judge.required || judge.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty()) => {
             findings.push(judge.finding(
                 Code::StubDriver,
                 "the libcuda found is the stub that is for linking only (34)".to_owned(),
@@ -74,22 +70,89 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &str, findings:
     }
 }
 
+/// Of two components whose fit GPUs are different ones, the warning that names both (facts: decision 8).
+pub(super) fn together<'a>(manifests: &[&'a Manifest], host: &Host) -> Option<(&'a Manifest, Finding)> {
+    let fit: Vec<(&Manifest, Vec<usize>)> = manifests
+        .iter()
+        .filter(|manifest| manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. })))
+        .map(|manifest| (*manifest, Judge::new(manifest, host, "").not_unfit()))
+        .filter(|(_, fit)| !fit.is_empty())
+        .collect();
+    let pairs = fit.iter().enumerate().flat_map(|(at, one)| fit[at + 1..].iter().map(move |other| (one, other)));
+    let mut apart = pairs.filter(|(one, other)| !one.1.iter().any(|gpu| other.1.contains(gpu)));
+    let ((one, _), (other, _)) = apart.next()?;
+    let message = format!("no GPU is fit for both {} and {}", one.component, other.component);
+    let hint = "rebuild with that architecture among those built for";
+    Some((*one, Judge::new(one, host, "").finding(Code::NoGpuForAll, message, hint.to_owned())))
+}
+
 struct Judge<'a> {
     manifest: &'a Manifest,
     host: &'a Host,
     component: &'a str,
     required: bool,
+    /// Whether the manifest asks anything of driver and GPU.
+    asks: bool,
     driver: Driver,
     /// Those that the process sees.
     gpus: Option<Vec<&'a Gpu>>,
 }
 
-impl Judge<'_> {
-    fn rows(&self, driver_unknown: bool, findings: &mut Vec<Finding>) {
-        let Driver { user, kernel, init, .. } = self.driver;
-        // Whether two releases are an allowed pair, only the driver says.
-        let unlike = init.is_none() && user.zip(kernel).is_some_and(|(user, kernel)| user != kernel);
-        let mut open = driver_unknown || self.gpus.is_none() || unlike;
+/// A row of GPUs, those of its interval, by their place among the visible ones, and how they come off.
+struct Row<'a> {
+    outcome: Outcome,
+    here: Vec<usize>,
+    code: &'a str,
+    cuda: Option<CudaVersion>,
+    release: Option<DriverRelease>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(manifest: &'a Manifest, host: &'a Host, component: &'a str) -> Self {
+        let required = manifest.runtime.gpu == GpuNeed::Required;
+        let rows = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
+        let driver = match &host.driver {
+            DriverFound::Found(driver) => driver.clone(),
+            DriverFound::Unknown | DriverFound::Absent => Driver::default(),
+        };
+        let gpus = host.gpus.as_ref().map(|gpus| gpus.iter().filter(|gpu| gpu.visible).collect());
+        let asks = required || manifest.requires.iter().any(rows);
+        Self { manifest, host, component, required, asks, driver, gpus }
+    }
+
+    /// What `cuInit` answered, or would answer as far as two releases and a file's note tell.
+    ///
+    /// By `libcuda`'s own words where it has any (facts: decision 2). Otherwise two unlike releases do not belong together:
+    /// a newer libcuda may be a cuda-compat of the time before those notes, an older one never works.
+    fn foretold(&self) -> Option<u32> {
+        let Driver { user: Some(user), kernel: Some(kernel), init: None, compat, .. } = &self.driver else {
+            return self.driver.init;
+        };
+        let names = || self.gpus.iter().flatten().filter_map(|gpu| gpu.name.as_deref());
+        match compat {
+            _ if user == kernel => None,
+            Compat::Branches(branches) if branches.contains(&kernel.branch) => {
+                // One that is not eligible fails the whole process (facts: decision 3).
+                names().any(is_consumer).then_some(answer::COMPAT_UNSUPPORTED)
+            }
+            Compat::Branches(branches) if branches.is_empty() => None,
+            Compat::Unknown if user > kernel => None,
+            Compat::Branches(_) | Compat::Ordinary | Compat::Unknown => Some(answer::MISMATCH),
+        }
+    }
+
+    /// Whether it is open that libcuda and the kernel module work together.
+    fn pair_is_open(&self) -> bool {
+        let Driver { user, kernel, init: None, compat, .. } = &self.driver else { return false };
+        let listed =
+            matches!(compat, Compat::Branches(list) if kernel.is_some_and(|kernel| list.contains(&kernel.branch)));
+        let named = self.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.name.is_some()));
+        user.zip(*kernel).is_some_and(|(user, kernel)| user != kernel) && !(listed && named)
+    }
+
+    fn rows(&self, findings: &mut Vec<Finding>) {
+        let unknown = !matches!(self.host.driver, DriverFound::Found(_));
+        let mut open = unknown || self.gpus.is_none() || self.pair_is_open();
         for requirement in &self.manifest.requires {
             let Requirement::Driver { cuda, release, because } = requirement else { continue };
             // 0: no release is known for it.
@@ -104,31 +167,78 @@ impl Judge<'_> {
         if open {
             findings.push(self.cannot_tell("not all is known of driver and GPUs"));
         }
+        if self.driver.user.is_some() && self.driver.kernel.is_none() && self.driver.init.is_none() {
+            let message = "the kernel module's release is not known: judged by libcuda alone".to_owned();
+            findings.push(self.finding(Code::KernelModuleUnknown, message, "nothing".to_owned()));
+        }
+    }
+
+    fn visible(&self) -> &[&'a Gpu] {
+        self.gpus.as_deref().unwrap_or_default()
+    }
+
+    fn gpu_rows(&self) -> Vec<Row<'a>> {
+        let row = |requirement: &'a Requirement| {
+            let Requirement::Gpu { from, to, by, code, cuda, release } = requirement else { return None };
+            let inside = |cc: (u8, u8)| cc >= *from && to.is_none_or(|to| cc <= to);
+            let here = self.places(|gpu| gpu.cc.is_some_and(inside));
+            let outcome = self.served(*by, *cuda, *release);
+            Some(Row { outcome, here, code, cuda: *cuda, release: *release })
+        };
+        self.manifest.requires.iter().filter_map(row).filter(|row| !row.here.is_empty()).collect()
+    }
+
+    fn places(&self, is: impl Fn(&Gpu) -> bool) -> Vec<usize> {
+        (0..self.visible().len()).filter(|at| is(self.visible()[*at])).collect()
+    }
+
+    /// The visible GPUs that the cuDNN found is too new for.
+    fn left_behind(&self) -> Option<(Version, Vec<usize>)> {
+        let CudnnFound::Found { version: Some(version), .. } = self.host.cudnn else { return None };
+        let built = self.manifest.requires.iter().find_map(|requirement| match requirement {
+            Requirement::Cudnn { built, linkage, .. } if *linkage != Linkage::Static => Some(*built),
+            _ => None,
+        })?;
+        let (from, floor) = cudnn::gpu_floor(built.major).filter(|(from, _)| version >= *from)?;
+        debug_assert!(from.major == built.major);
+        let behind = self.places(|gpu| gpu.cc.is_some_and(|cc| cc < floor));
+        (!behind.is_empty() && version.major == built.major).then_some((version, behind))
+    }
+
+    /// The visible GPUs, by place, that nothing speaks against.
+    fn not_unfit(&self) -> Vec<usize> {
+        let mut unfit: Vec<usize> = self.left_behind().map_or_else(Vec::new, |(_, behind)| behind);
+        unfit.extend(
+            self.gpu_rows().iter().filter(|row| matches!(row.outcome, Outcome::Wrong(_))).flat_map(|row| &row.here),
+        );
+        (0..self.visible().len()).filter(|at| !unfit.contains(at)).collect()
     }
 
     /// One fit GPU is enough (facts: decision 23). True where it cannot be told.
     fn coverage(&self, findings: &mut Vec<Finding>) -> bool {
-        let visible = self.gpus.as_deref().unwrap_or_default();
-        let mut rows = Vec::new();
-        let mut kernels = false;
-        for requirement in &self.manifest.requires {
-            let Requirement::Gpu { from, to, by, code, cuda, release } = requirement else { continue };
-            kernels = true;
-            let inside = |cc: (u8, u8)| cc >= *from && to.is_none_or(|to| cc <= to);
-            let here: Vec<(u8, u8)> = visible.iter().filter_map(|gpu| gpu.cc).filter(|cc| inside(*cc)).collect();
-            if !here.is_empty() {
-                rows.push((self.served(*by, *cuda, *release), here, code, *cuda, *release));
-            }
+        let kernels = self.manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
+        let rows = self.gpu_rows();
+        let behind = self.left_behind();
+        let free = self.not_unfit();
+        let fits =
+            |at: &usize| !kernels || rows.iter().any(|row| row.outcome == Outcome::Fits && row.here.contains(at));
+        let severity = if free.is_empty() { Severity::Error } else { Severity::Info };
+        for row in &rows {
+            let Outcome::Wrong(wrong) = row.outcome else { continue };
+            findings.push(self.unserved(wrong, row).weighing(severity));
         }
-        let placed: usize = rows.iter().map(|(_, here, ..)| here.len()).sum();
-        let fit = rows.iter().any(|(outcome, ..)| *outcome == Outcome::Fits);
-        let doubt = kernels && placed < visible.len() || rows.iter().any(|(outcome, ..)| *outcome == Outcome::Open);
-        let severity = if fit || doubt { Severity::Info } else { Severity::Error };
-        for (outcome, here, code, cuda, release) in rows {
-            let Outcome::Wrong(wrong) = outcome else { continue };
-            findings.push(self.unserved(wrong, &here, code, cuda, release).weighing(severity));
+        if let Some((version, behind)) = behind {
+            let message = format!("cuDNN {version} no longer works on {}", self.names(&behind));
+            let hint = "install an older cuDNN that the program accepts; or run it on a newer GPU".to_owned();
+            findings.push(self.finding(Code::CudnnTooNewForGpu, message, hint).weighing(severity));
         }
-        doubt && !fit
+        kernels && !free.is_empty() && !free.iter().any(fits)
+    }
+
+    fn names(&self, here: &[usize]) -> String {
+        let ccs = here.iter().filter_map(|at| self.visible()[*at].cc);
+        let names: Vec<String> = ccs.map(|(major, minor)| format!("{major}.{minor}")).collect();
+        format!("compute capability {}", names.join(", "))
     }
 
     fn served(&self, by: ServedBy, cuda: Option<CudaVersion>, release: Option<DriverRelease>) -> Outcome {
@@ -137,6 +247,9 @@ impl Judge<'_> {
             // Which PTX stands beside the machine code, no row says.
             ServedBy::Cubin if self.host.jit.forced => Outcome::Open,
             ServedBy::Ptx if self.host.jit.disabled => Outcome::Wrong(Code::JitDisabled),
+            ServedBy::Ptx if floor == Outcome::Fits && self.host.jit.compiler == Some(false) => {
+                Outcome::Wrong(Code::JitMissing)
+            }
             ServedBy::Cubin | ServedBy::Ptx => floor,
             ServedBy::Partial if self.manifest.partial_refuse => Outcome::Wrong(Code::PartialCode),
             ServedBy::Partial if floor == Outcome::Fits => Outcome::Fits,
@@ -191,17 +304,10 @@ impl Judge<'_> {
         self.finding(code, message, format!("update the driver{newer}; or rebuild with an older toolkit"))
     }
 
-    fn unserved(
-        &self,
-        wrong: Code,
-        here: &[(u8, u8)],
-        code: &str,
-        cuda: Option<CudaVersion>,
-        release: Option<DriverRelease>,
-    ) -> Finding {
-        let names: Vec<String> = here.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
-        let gpus = format!("compute capability {}", names.join(", "));
+    fn unserved(&self, wrong: Code, row: &Row<'_>) -> Finding {
+        let gpus = self.names(&row.here);
         let Self { component, .. } = self;
+        let Row { code, cuda, release, .. } = row;
         let rebuild = "rebuild with that architecture among those built for".to_owned();
         match wrong {
             Code::NoCodeForGpu => self.finding(wrong, format!("{component} has no code for {gpus}"), rebuild),
@@ -213,7 +319,14 @@ impl Judge<'_> {
                 format!("CUDA_DISABLE_PTX_JIT forbids what {gpus} needs: {code}"),
                 "unset CUDA_DISABLE_PTX_JIT; or rebuild with that architecture".to_owned(),
             ),
-            _ => self.too_old(wrong, &format!("{code} for {gpus}"), cuda, release),
+            Code::JitMissing => self.finding(
+                wrong,
+                format!("libnvidia-ptxjitcompiler.so.1 is missing, and {gpus} needs it for {code} (221)"),
+                "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild \
+                 with that architecture"
+                    .to_owned(),
+            ),
+            _ => self.too_old(wrong, &format!("{code} for {gpus}"), *cuda, *release),
         }
     }
 
@@ -233,6 +346,11 @@ impl Judge<'_> {
         let message = if facts.is_empty() { message } else { format!("{message}\nfound:      {}", facts.join(", ")) };
         Finding::new(code, "driver", message, hint)
     }
+}
+
+/// Forward compatibility is not for these (facts: forward compatibility; the brands that cuda-compat's note leaves out).
+fn is_consumer(name: &str) -> bool {
+    ["GeForce", "TITAN", "NVS", "GRID"].iter().any(|brand| name.contains(brand))
 }
 
 #[cfg(test)]
@@ -270,7 +388,7 @@ mod tests {
     }
 
     fn gpus(ccs: &[(u8, u8)]) -> Vec<Gpu> {
-        ccs.iter().map(|cc| Gpu { cc: Some(*cc), uuid: None, visible: true }).collect()
+        ccs.iter().map(|cc| Gpu { cc: Some(*cc), visible: true, ..Gpu::default() }).collect()
     }
 
     fn codes(manifest: &Manifest, driver: DriverFound, gpus: Option<Vec<Gpu>>) -> Vec<String> {
@@ -289,13 +407,14 @@ mod tests {
         let manifest = manifest(vec![cudart_13()]);
         let one = || Some(gpus(&[(9, 0)]));
         for (user, kernel, expected) in [
-            (Some(535), None, &["CG301 error"][..]),
-            (Some(580), None, &[]),
+            (Some(535), None, &["CG301 error", "CG506 info"][..]),
+            (Some(580), None, &["CG506 info"]),
             (Some(590), Some(590), &[]),
             // cuda-compat may be newer than the kernel module, but it is never older than what works with it.
             (None, Some(535), &["CG505 info"]),
             (None, Some(590), &[]),
             (Some(590), Some(535), &["CG505 info"]),
+            (Some(535), Some(590), &["CG304 error"]),
             (None, None, &["CG505 info"]),
         ] {
             assert_eq!(codes(&manifest, releases(user, kernel), one()), expected, "{user:?} on {kernel:?}");
@@ -329,18 +448,166 @@ mod tests {
         }
         // A GPU that does not tell its cc, beside one that is not fit.
         let two = Some(vec![Gpu { visible: true, ..Gpu::default() }, gpus(&[(7, 5)]).remove(0)]);
-        assert_eq!(codes(&manifest, releases(Some(590), None), two), ["CG303 info", "CG505 info"]);
+        assert_eq!(codes(&manifest, releases(Some(590), Some(590)), two), ["CG303 info", "CG505 info"]);
     }
 
     #[test]
     fn gpus_that_the_process_does_not_see_are_not_judged() {
         let manifest = manifest(sm_80());
         let mut two = gpus(&[(8, 6), (7, 5)]);
-        assert_eq!(codes(&manifest, releases(Some(590), None), Some(two.clone())), ["CG303 info"]);
+        assert_eq!(codes(&manifest, releases(Some(590), Some(590)), Some(two.clone())), ["CG303 info"]);
         two[0].visible = false;
-        assert_eq!(codes(&manifest, releases(Some(590), None), Some(two.clone())), ["CG303 error"]);
+        assert_eq!(codes(&manifest, releases(Some(590), Some(590)), Some(two.clone())), ["CG303 error"]);
         two[1].visible = false;
-        assert_eq!(codes(&manifest, releases(Some(590), None), Some(two)), ["CG504 info"]);
+        assert_eq!(codes(&manifest, releases(Some(590), Some(590)), Some(two)), ["CG504 info"]);
+    }
+
+    #[test]
+    fn two_releases_that_do_not_belong_together() {
+        let manifest = manifest(sm_80());
+        let named = |name: &str| Some(vec![Gpu { name: Some(name.to_owned()), ..gpus(&[(8, 6)]).remove(0) }]);
+        let driver = |user, kernel, compat| {
+            let DriverFound::Found(driver) = releases(Some(user), Some(kernel)) else { unreachable!() };
+            DriverFound::Found(Driver { compat, ..driver })
+        };
+        let listed = || Compat::Branches(vec![535, 550, 570]);
+        for (user, kernel, compat, gpus, expected) in [
+            (580, 580, Compat::Unknown, named("NVIDIA GeForce RTX 3090"), &[][..]),
+            (580, 580, Compat::Branches(vec![535]), named("NVIDIA GeForce RTX 3090"), &[]),
+            (580, 535, Compat::Ordinary, named("NVIDIA A10"), &["CG304 error"]),
+            (535, 580, Compat::Ordinary, named("NVIDIA A10"), &["CG304 error"]),
+            (580, 545, listed(), named("NVIDIA A10"), &["CG304 error"]),
+            (580, 535, listed(), named("NVIDIA A10"), &[]),
+            (580, 535, listed(), named("NVIDIA GeForce RTX 3090"), &["CG305 error"]),
+            (580, 535, listed(), named("NVIDIA TITAN RTX"), &["CG305 error"]),
+            (580, 535, listed(), Some(gpus(&[(8, 6)])), &["CG505 info"]),
+            (580, 535, Compat::Branches(Vec::new()), named("Orin"), &["CG505 info"]),
+            (580, 535, Compat::Unknown, named("NVIDIA A10"), &["CG505 info"]),
+        ] {
+            let name = format!("{user} on {kernel}, {compat:?}, {gpus:?}");
+            assert_eq!(codes(&manifest, driver(user, kernel, compat), gpus), expected, "{name}");
+        }
+        // One consumer's GPU beside one that is eligible fails the process (facts: decision 3).
+        let two = [named("NVIDIA A10"), named("NVIDIA GeForce RTX 3090")].into_iter().flatten().flatten().collect();
+        assert_eq!(codes(&manifest, driver(580, 535, listed()), Some(two)), ["CG305 error"]);
+        // The driver's own answer goes before all that.
+        let DriverFound::Found(found) = driver(580, 535, Compat::Ordinary) else { unreachable!() };
+        let found = DriverFound::Found(Driver { init: Some(0), ..found });
+        assert_eq!(codes(&manifest, found, named("NVIDIA A10")), [""; 0]);
+    }
+
+    #[test]
+    fn ptx_needs_its_compiler() {
+        let mut manifest = manifest(sm_80());
+        for row in &mut manifest.requires {
+            if let Requirement::Gpu { by, .. } = row {
+                *by = ServedBy::Ptx;
+            }
+        }
+        for (compiler, expected) in [(None, &[][..]), (Some(true), &[]), (Some(false), &["CG309 error"])] {
+            let jit = Jit { compiler, ..Jit::default() };
+            let host =
+                Host { driver: releases(Some(590), Some(590)), gpus: Some(gpus(&[(8, 6)])), jit, ..Host::default() };
+            let codes: Vec<_> = crate::judge::run::judge(&manifest, &host)
+                .iter()
+                .map(|f| format!("{} {}", f.code, f.severity))
+                .collect();
+            assert_eq!(codes, expected, "{compiler:?}");
+        }
+    }
+
+    fn with_cudnn(built: Version) -> Requirement {
+        Requirement::Cudnn {
+            min: Version::new(built.major, built.minor, 0),
+            below: Version::new(built.major + 1, 0, 0),
+            built,
+            soname: cudnn::soname(built),
+            linkage: Linkage::Linked,
+            patch_refuse: false,
+            required: false,
+        }
+    }
+
+    #[test]
+    fn a_cudnn_that_left_the_gpu_behind() {
+        let judged = |found: Version, ccs: &[(u8, u8)], kernels: bool| {
+            let mut manifest = manifest(vec![with_cudnn(Version::new(9, 5, 0))]);
+            if kernels {
+                manifest.requires.extend(sm_80());
+            }
+            let cudnn = CudnnFound::Found { path: "c".into(), major: 9, version: Some(found), inner: Vec::new() };
+            let driver = releases(Some(590), Some(590));
+            let host = Host { cudnn, driver, gpus: Some(gpus(ccs)), ..Host::default() };
+            let findings = crate::judge::run::judge(&manifest, &host);
+            findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
+        };
+        let (old, new) = (Version::new(9, 10, 2), Version::new(9, 11, 0));
+        assert_eq!(judged(old, &[(6, 1)], false), [""; 0]);
+        assert_eq!(judged(new, &[(6, 1)], false), ["CG313 error"]);
+        assert_eq!(judged(new, &[(7, 5)], false), [""; 0]);
+        assert_eq!(judged(new, &[(6, 1), (7, 5)], false), ["CG313 info"]);
+        assert_eq!(judged(new, &[], false), [""; 0]);
+        assert_eq!(judged(new, &[(6, 1)], true), ["CG303 error", "CG313 error"]);
+        // Fit for the one by its kernels, for the other by cuDNN alone.
+        assert_eq!(judged(new, &[(6, 1), (8, 6)], true), ["CG303 info", "CG313 info"]);
+    }
+
+    #[test]
+    fn two_components_that_want_different_gpus() {
+        let named = |name: &str, from: (u8, u8), to: (u8, u8)| {
+            let mut manifest = manifest(
+                [((0, 0), None, ServedBy::Nothing), (from, Some(to), ServedBy::Cubin)]
+                    .into_iter()
+                    .map(|(from, to, by)| Requirement::Gpu {
+                        from,
+                        to,
+                        by,
+                        code: String::new(),
+                        cuda: None,
+                        release: None,
+                    })
+                    .collect(),
+            );
+            // Without the overlap that only this test has.
+            manifest.requires.remove(0);
+            for (from, to) in [((0, 0), (from.0 - 1, 255)), ((to.0 + 1, 0), (255, 255))] {
+                let (by, code) = (ServedBy::Nothing, String::new());
+                manifest.requires.push(Requirement::Gpu { from, to: Some(to), by, code, cuda: None, release: None });
+            }
+            name.clone_into(&mut manifest.component.name);
+            manifest
+        };
+        let (old, new, both) =
+            (named("old", (7, 0), (7, 255)), named("new", (9, 0), (9, 255)), named("both", (7, 0), (9, 255)));
+        let host =
+            Host { driver: releases(Some(590), Some(590)), gpus: Some(gpus(&[(7, 5), (9, 0)])), ..Host::default() };
+        let told = |manifests: &[&Manifest]| crate::judge::run::together(manifests.iter().copied(), &host);
+        let finding = told(&[&both, &old, &new]).expect("old and new have no GPU in common");
+        assert_eq!((finding.code, finding.severity), (Code::NoGpuForAll, Severity::Warning));
+        assert!(finding.message.starts_with("no GPU is fit for both old 0.1.0 and new 0.1.0"), "{}", finding.message);
+        assert_eq!(finding.component, "old 0.1.0");
+        assert_eq!(told(&[&both, &old]), None);
+        assert_eq!(told(&[&new]), None);
+        // One that has no GPU at all is refused by itself.
+        assert_eq!(told(&[&old, &named("none", (3, 0), (3, 255))]), None);
+    }
+
+    #[test]
+    fn a_cudart_older_than_built_with() {
+        let mut manifest = manifest(Vec::new());
+        let built = |version| Some(crate::manifest::Cudart { linkage: Linkage::Linked, version });
+        let judged = |manifest: &Manifest, found: Option<Version>| {
+            let host = Host { cudart: found, ..Host::default() };
+            let findings = crate::judge::run::judge(manifest, &host);
+            findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
+        };
+        manifest.cudart = built(Some(CudaVersion::new(12, 6)));
+        assert_eq!(judged(&manifest, Some(Version::new(12, 4, 127))), ["CG314 warning"]);
+        assert_eq!(judged(&manifest, Some(Version::new(12, 6, 0))), [""; 0]);
+        assert_eq!(judged(&manifest, Some(Version::new(12, 9, 1))), [""; 0]);
+        assert_eq!(judged(&manifest, None), [""; 0]);
+        manifest.cudart = built(None);
+        assert_eq!(judged(&manifest, Some(Version::new(12, 4, 127))), [""; 0]);
     }
 
     #[test]
