@@ -14,17 +14,16 @@ use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note::Note;
 
 use crate::report::{self, NO_LOOK, Stop};
+use crate::signals;
 
 pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
-    let binary = match Binary::read(file) {
-        Ok(binary) => Some(binary),
+    signals::reading(file);
+    let (binary, kernels) = match (Binary::read(file), kernels::read(file)) {
+        (Ok(binary), Ok(kernels)) => (Some(binary), kernels),
         // A bare cubin, fatbin or PTX has kernels, and nothing else to tell.
-        Err(error) => match kernels::read(file) {
-            Ok(kernels) if !kernels.entries().is_empty() => None,
-            _ => return Err(Stop::no_look(error)),
-        },
+        (Err(_), Ok(kernels)) if !kernels.entries().is_empty() => (None, kernels),
+        (Err(error), Ok(_)) | (_, Err(error)) => return Err(Stop::no_look(error)),
     };
-    let kernels = kernels::read(file).map_err(Stop::no_look)?;
     let (mut notes, mut damaged) = (Vec::new(), Vec::new());
     for note in binary.iter().flat_map(Binary::manifests) {
         match note {
@@ -152,6 +151,9 @@ fn component(page: &mut Page, note: &Note) {
 fn cudnn(manifest: &Manifest) -> String {
     match &manifest.cudnn {
         None => "none".to_owned(),
+        Some(cudnn) if cudnn.linkage == Linkage::None => {
+            format!("not used by this file (its headers, {}, were there)", cudnn.version)
+        }
         Some(cudnn) => match cudnn.linkage.name() {
             Some(linkage) => format!("{}, {linkage}", cudnn.version),
             None => format!("{}, linkage not known before linking", cudnn.version),

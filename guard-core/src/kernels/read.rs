@@ -132,7 +132,7 @@ impl<'data> Reader<'data> {
         Err(if data.is_empty() {
             "is empty".to_owned()
         } else {
-            "is neither an ELF file, an archive of them, a fatbin, a cubin nor PTX".to_owned()
+            "is no ELF file, no archive of them, no fatbin, no cubin and no PTX".to_owned()
         })
     }
 

@@ -181,7 +181,7 @@ fn archives_and_bare_files() {
     }
     for (bytes, said) in [
         (&b""[..], "is empty"),
-        (b"hello", "is neither"),
+        (b"hello", "is no ELF file, no"),
         (b"\x7fELF", "is cut off"),
         (b".version 8.0 // and no more", "names no `.target"),
     ] {

@@ -1,0 +1,111 @@
+//! Files that cannot be read, or are no files that hold anything: each is named, with the reason.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use cudaguard_tests::run::Call;
+use cudaguard_tests::scratch::Scratch;
+use cudaguard_tests::{command, snapshot, stand_in, trial};
+use libtest_mimic::Trial;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("what_cannot_be_inspected_is_named", named),
+        trial("a_file_that_is_cut_off_meanwhile", cut_off),
+        trial("a_large_file_is_not_held_in_memory", sparse),
+    ]
+}
+
+fn named() {
+    let folder = Scratch::new("awkward");
+    folder.file("empty", "");
+    folder.file("text", "#!/bin/sh\n");
+    folder.file("ptx-to-be", ".version 8.0 // and no more\n");
+    folder.file("elf-to-be", b"\x7fELF\x02\x01\x01");
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    std::os::unix::fs::symlink("nothing", folder.path().join("link-to-nothing")).unwrap();
+    let _ = Call::new("mkfifo").arg("fifo").dir(folder.path()).run().success();
+    let locked = folder.file("locked", b"\x7fELF");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0)).unwrap();
+    let mut said = String::new();
+    for file in [
+        "absent",
+        "link-to-nothing",
+        "folder",
+        "fifo",
+        "/dev/zero",
+        "locked",
+        "empty",
+        "text",
+        "ptx-to-be",
+        "elf-to-be",
+        "text/beyond",
+    ] {
+        // Whoever may read everything gives that up first.
+        let call = if file == "locked" && fs::read(&locked).is_ok() {
+            Call::new("setpriv").args(["--bounding-set=-all", "--inh-caps=-all"]).arg(command::path()).arg("inspect")
+        } else {
+            command::call(["inspect"])
+        };
+        // What would block, or never end, is not opened at all.
+        let outcome = call.arg(file).dir(folder.path()).limit(Duration::from_secs(60)).run().expect(2);
+        assert!(outcome.stdout.is_empty() && outcome.stderr.contains(file), "{outcome}");
+        said += &outcome.stderr;
+    }
+    snapshot::check("kernels/awkward", &said);
+}
+
+/// Another process shortens the file once it is mapped: here a library that is loaded with the command does, so that it
+/// happens each time.
+fn cut_off() {
+    let folder = Scratch::new("cut-off");
+    let file = folder.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &file).unwrap();
+    let library = folder.path().join("libshortens.so");
+    let source = r#"#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void *mmap64(void *at, size_t length, int protection, int flags, int fd, long offset) {
+    void *mapped = (void *)syscall(SYS_mmap, at, length, protection, flags, fd, offset);
+    const char *name = getenv("SHORTEN");
+    struct stat this, that;
+    if (name && fd >= 0 && !fstat(fd, &this) && !stat(name, &that) && this.st_ino == that.st_ino && truncate(name, 0))
+        abort();
+    return mapped;
+}
+void *mmap(void *at, size_t length, int protection, int flags, int fd, long offset) {
+    return mmap64(at, length, protection, flags, fd, offset);
+}
+"#;
+    stand_in::shared_library("libshortens.so").source(source).make(&library);
+    let call = command::call(["inspect"]).arg("program").dir(folder.path());
+    let outcome = call.env("LD_PRELOAD", &library).env("SHORTEN", "program").run().expect(2);
+    assert!(outcome.stdout.is_empty(), "{outcome}");
+    snapshot::check("kernels/cut-off", &outcome.stderr);
+}
+
+/// A file of holes, all of which a section of constants lays claim to, looked through with memory for a quarter of it.
+fn sparse() {
+    let folder = Scratch::new("sparse");
+    // A program by its headers: one section of constants, from byte 64 to the end.
+    let mut head = vec![0u8; 64 + 2 * 64];
+    head[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    for (at, value) in [(16, 3u64), (18, 62), (40, 64), (52, 64), (58, 64), (60, 2)] {
+        let width = if at == 40 { 8 } else { 2 };
+        head[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+    }
+    for (at, value) in [(4, 1), (8, 2), (24, 64), (32, SIZE - 64)] {
+        head[128 + at..128 + at + 8].copy_from_slice(&u64::to_le_bytes(value));
+    }
+    let path = folder.file("sparse", head);
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(SIZE).unwrap();
+    // Of what a process may write to itself, in KiB; mapped files are no part of it.
+    let script = format!("ulimit -d {} && exec \"$0\" inspect \"$1\"", SIZE / 4 >> 10);
+    let outcome = Call::new("sh").args(["-c", &script]).arg(command::path()).arg(&path).run().expect(2);
+    assert!(outcome.stdout.contains("no GPU code in this file"), "{outcome}");
+}
+
+const SIZE: u64 = 128 << 20;
