@@ -7,6 +7,7 @@
  *   release 535.261.03          of the driver, as NVML tells it
  *   nvml 18                     what nvmlInit answers
  *   order 1 0                   the GPUs fastest first, where CUDA_DEVICE_ORDER does not ask for PCI_BUS_ID
+ *   log /some/file              gets a line at each cuInit
  *   gpu 0 UUID SLOT MIG NAME    of the first GPU: GPU-..., 0000:01:00.0, MIG-... or -, NVIDIA H100 PCIe
  *
  * All but the numbers may be missing. */
@@ -26,7 +27,7 @@ enum { MOST = 64 };
 static struct {
   int cuda, answer, manner, nvml, gpus, ordered;
   int order[MOST];
-  char release[64];
+  char release[64], log[512];
   struct {
     int cc;
     char uuid[64], slot[32], mig[64], name[96];
@@ -64,6 +65,7 @@ static void fake_read(void) {
     if (sscanf(line, "%15s%n", word, &used) != 1) continue;
     at += used;
     if (!strcmp(word, "release")) sscanf(at, "%63s", fake.release);
+    if (!strcmp(word, "log")) sscanf(at, " %511[^\n]", fake.log);
     if (!strcmp(word, "nvml")) fake.nvml = atoi(at);
     if (!strcmp(word, "order"))
       for (; fake.ordered < MOST && sscanf(at, "%d%n", &n, &used) == 1; at += used)

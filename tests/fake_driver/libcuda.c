@@ -54,8 +54,13 @@ int cuDriverGetVersion(int *to) {
 }
 
 int cuInit(unsigned flags) {
+  static pid_t first;
+  FILE *log;
   (void)flags;
   prepare();
+  if (fake.log[0] && (log = fopen(fake.log, "a"))) fputs("cuInit\n", log), fclose(log);
+  if (first && first != getpid()) return 3; /* CUDA does not live on in a child of the process that began it */
+  first = getpid();
   if (fake.manner == CRASHES) abort();
   for (; fake.manner == HANGS;) pause();
   if (fake.manner == TALKS) puts("a driver that talks"), fputs("a driver that talks\n", stderr), fflush(stdout);

@@ -92,6 +92,8 @@ pub struct Library {
     pub jit: bool,
     /// The JSON text of its note of forward compatibility.
     pub note: Option<&'static str>,
+    /// A file that gets a line at each `cuInit`.
+    pub log: Option<PathBuf>,
     /// NVIDIA's own `libcuda.so.<release>` and `libnvidia-ml.so.<release>` in this folder, in place of the fakes.
     pub real: Option<PathBuf>,
 }
@@ -99,7 +101,17 @@ pub struct Library {
 impl Library {
     /// One that works.
     pub fn new(release: &'static str, cuda: u32) -> Self {
-        Self { release, cuda, init: 0, manner: Manner::Works, suffix: None, jit: true, note: None, real: None }
+        Self {
+            release,
+            cuda,
+            init: 0,
+            manner: Manner::Works,
+            suffix: None,
+            jit: true,
+            note: None,
+            log: None,
+            real: None,
+        }
     }
 }
 
@@ -331,6 +343,9 @@ impl World {
         let _ = write!(text, "\nrelease {}\n", self.kernel.unwrap_or(library.release));
         if self.kernel.is_some_and(|kernel| kernel != library.release) {
             text.push_str("nvml 18\n");
+        }
+        if let Some(log) = &library.log {
+            let _ = writeln!(text, "log {}", log.display());
         }
         if !self.fastest.is_empty() {
             let order: Vec<String> = self.fastest.iter().map(usize::to_string).collect();

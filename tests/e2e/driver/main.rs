@@ -4,11 +4,13 @@
 
 mod accepted;
 mod bed;
+mod harmless;
 mod refused;
 mod scene;
 
 fn main() {
     let mut trials = refused::trials();
     trials.extend(accepted::trials());
+    trials.extend(harmless::trials());
     cudaguard_tests::suite(trials)
 }

@@ -1,10 +1,10 @@
 //! One scene: a program, a machine, and what must come of it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use cudaguard_tests::world::{self, World};
-use cudaguard_tests::{Outcome, Scratch, Trial, parts, snapshot, trial};
+use cudaguard_tests::world::{self, Machine, World};
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, snapshot, stand_in, trial};
 use serde_json::Value;
 
 use crate::bed;
@@ -15,7 +15,6 @@ pub(crate) struct Scene {
     program: &'static str,
     world: World,
     variables: Vec<(&'static str, String)>,
-    arguments: Vec<&'static str>,
     /// Refused, or runs in silence.
     refused: bool,
     /// How far the shim had to go.
@@ -26,7 +25,7 @@ pub(crate) struct Scene {
 
 /// This program on this machine; what must come of it says [`Scene::runs`] or [`Scene::refused`].
 pub(crate) fn scene(name: &'static str, program: &'static str, world: World) -> Scene {
-    Scene { name, program, world, variables: Vec::new(), arguments: Vec::new(), refused: false, level: 0, codes: "" }
+    Scene { name, program, world, variables: Vec::new(), refused: false, level: 0, codes: "" }
 }
 
 impl Scene {
@@ -52,8 +51,7 @@ impl Scene {
     }
 
     fn play(&self) {
-        world::need();
-        let played = Played::new(self.program, &self.world, &self.variables, &self.arguments);
+        let played = Played::new(self.program, &self.world, &self.variables);
         let (outcome, report) = (&played.outcome, &played.report);
         assert_eq!(outcome.status(), Some(if self.refused { 78 } else { 0 }), "{report:#}\n{outcome}");
         assert_eq!(codes(report), self.codes, "{report:#}\n{outcome}");
@@ -67,26 +65,59 @@ impl Scene {
     }
 }
 
+/// A machine that is laid out, in a folder that goes with it.
+pub(crate) struct Stage {
+    pub(crate) scratch: Scratch,
+    pub(crate) machine: Machine,
+}
+
+impl Stage {
+    /// Skips where no such machine can be made.
+    pub(crate) fn new(world: &World) -> Self {
+        world::need();
+        let scratch = Scratch::new("driver-scene");
+        let machine = world.make(&scratch.join("world"));
+        Self { scratch, machine }
+    }
+
+    /// A call of this program, by this tool, which leaves a report.
+    pub(crate) fn call(&self, tool: &[&str], program: &Path, variables: &[(&str, &str)]) -> Call {
+        let file = self.scratch.join("report.json");
+        // Each start has a report of its own.
+        let _ = fs::remove_file(&file);
+        let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
+        self.machine.under(tool, program, &[variables, &report].concat()).dir(self.scratch.path())
+    }
+
+    /// What the last start left.
+    pub(crate) fn report(&self) -> Value {
+        let text =
+            fs::read_to_string(self.scratch.join("report.json")).unwrap_or_else(|error| panic!("no report: {error}"));
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
+    }
+
+    /// A shared library from this C text, beside the machine.
+    pub(crate) fn library(&self, name: &str, source: &str) -> PathBuf {
+        stand_in::shared_library(name).source(source).option("-ldl").option("-pthread").make(&self.scratch.join(name))
+    }
+}
+
 /// What came of it.
 pub(crate) struct Played {
-    scratch: Scratch,
+    stage: Stage,
     program: PathBuf,
     pub(crate) outcome: Outcome,
     pub(crate) report: Value,
 }
 
 impl Played {
-    pub(crate) fn new(program: &str, world: &World, variables: &[(&str, String)], arguments: &[&str]) -> Self {
-        let scratch = Scratch::new("driver-scene");
+    pub(crate) fn new(program: &str, world: &World, variables: &[(&str, String)]) -> Self {
+        let stage = Stage::new(world);
         let program = bed::program(program);
-        let file = scratch.join("report.json");
-        let mut all: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, &**value)).collect();
-        all.push(("CUDAGUARD_REPORT", file.to_str().expect("UTF-8")));
-        let machine = world.make(&scratch.join("world"));
-        let outcome = machine.call(&program, &all).args(arguments).run();
-        let report = fs::read_to_string(&file).unwrap_or_else(|error| panic!("no report: {error}: {outcome}"));
-        let report = serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error} in {report}"));
-        Self { scratch, program, outcome, report }
+        let all: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, &**value)).collect();
+        let outcome = stage.call(&[], &program, &all).run();
+        let report = stage.report();
+        Self { stage, program, outcome, report }
     }
 
     /// All of it, without this machine's folders.
@@ -102,7 +133,7 @@ impl Played {
         let text = snapshot::paths(
             &text,
             &[
-                (&self.scratch.join("world"), "<world>"),
+                (self.stage.machine.root(), "<world>"),
                 (self.program.parent().expect("a folder"), "<built>"),
                 (&parts::folder(), "<parts>"),
             ],

@@ -1,0 +1,308 @@
+//! What a guard that looks at driver and GPU must never do to the program. The same for cuDNN, and what concerns the shim
+//! whatever it looks at (setuid, damaged notes, sanitizers, valgrind), is in the suite `judge_equal`.
+
+use std::fs;
+use std::path::Path;
+
+use cudaguard_tests::world::{A100, NEWS, T4, World};
+use cudaguard_tests::{Call, Outcome, Trial, places, skip, trials};
+
+use crate::bed;
+use crate::refused::{r535, r580};
+use crate::scene::{Stage, codes};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        a_program_that_forks_afterwards,
+        the_driver_is_asked_once,
+        the_program_has_no_child,
+        another_driver_is_preloaded,
+        files_cannot_be_opened,
+        no_process_can_be_made,
+        whoever_makes_a_process_is_killed,
+        no_proc,
+        closed_files,
+        disks_that_are_full_or_not_to_be_written,
+        cuda_was_called_before,
+        threads_were_started_before,
+        several_guarded_libraries,
+        two_cudaguard_versions_in_one_program,
+    ]
+}
+
+/// A machine with a GPU that no table knows: the driver is asked, and all is well.
+fn asked() -> World {
+    r580(&[NEWS])
+}
+
+#[track_caller]
+fn ran(outcome: Outcome) -> Outcome {
+    let outcome = outcome.success();
+    assert!(outcome.stdout.ends_with("main ran\n") && outcome.stderr.is_empty(), "{outcome}");
+    outcome
+}
+
+const USED: &str = "cuDriverGetVersion 0: 13000\ncuInit 0\nGPU 0, compute capability 13.0: kernels loaded, 0\n";
+
+fn a_program_that_forks_afterwards() {
+    let stage = Stage::new(&asked());
+    let program = bed::program("model");
+    let outcome = ran(stage.call(&[], &program, &[]).arg("fork").run());
+    assert_eq!(outcome.stdout, format!("{USED}the child ended with 7\nmain ran\n"));
+    assert_eq!(stage.report()["level"], 1);
+    let outcome = ran(stage.call(&[], &program, &[]).arg("use").run());
+    assert_eq!(outcome.stdout, format!("{USED}main ran\n"));
+}
+
+fn the_driver_is_asked_once() {
+    let file = cudaguard_tests::Scratch::new("asked");
+    let log = file.join("log");
+    let count = || fs::read_to_string(&log).unwrap_or_default().lines().count();
+    let stage = Stage::new(&asked().library(|library| library.log = Some(log.clone())));
+    let program = bed::program("model");
+    ran(stage.call(&[], &program, &[]).run());
+    assert_eq!(count(), 1);
+    // What was answered at the start holds for check().
+    let outcome = ran(stage.call(&[], &program, &[]).arg("check").run());
+    assert_eq!((&*outcome.stdout, count()), ("Right\nmain ran\n", 2));
+    ran(stage.call(&[], &program, &[("CUDAGUARD", "off")]).run());
+    assert_eq!(count(), 2);
+    // A program that can do without asks when it wants to know.
+    let patient = bed::program("patient");
+    ran(stage.call(&[], &patient, &[]).run());
+    assert_eq!(count(), 2);
+    let outcome = ran(stage.call(&[], &patient, &[]).arg("check").run());
+    assert_eq!((&*outcome.stdout, count()), ("Right\nmain ran\n", 3));
+}
+
+fn the_program_has_no_child() {
+    let stage = Stage::new(&asked());
+    let outcome = ran(stage.call(&[], &bed::program("model"), &[]).arg("children").run());
+    assert_eq!(outcome.stdout, "children: -1\nmain ran\n");
+    assert_eq!(stage.report()["level"], 1);
+}
+
+/// The libcuda that the process has counts, not the one that it would have found.
+fn another_driver_is_preloaded() {
+    let (new, old) = (Stage::new(&r580(&[A100])), Stage::new(&r535(&[A100])));
+    let folder = format!("usr-lib/{}-linux-gnu", std::env::consts::ARCH);
+    for (stage, other, status) in [(&old, &new, 0), (&new, &old, 78)] {
+        let library = other.machine.root().join(&folder).join("libcuda.so.1");
+        let preload = [("LD_PRELOAD", library.to_str().expect("UTF-8"))];
+        let outcome = stage.call(&[], &bed::program("runtime"), &preload).run().expect(status);
+        if status == 0 {
+            ran(outcome);
+        } else {
+            assert!(outcome.stderr.contains("supports CUDA 12.2"), "{outcome}");
+        }
+    }
+}
+
+/// Installs a filter before any guard looks. SANDBOX: `open` and `process` are refused; `kill` ends whoever makes a process.
+const SANDBOX: &str = r#"
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#ifndef SYS_open
+#define SYS_open SYS_openat
+#endif
+#ifndef SYS_fork
+#define SYS_fork SYS_clone
+#endif
+__attribute__((constructor)) static void loaded(void) {
+  const char *what = getenv("SANDBOX");
+  int opens = what && !strcmp(what, "open");
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, opens ? SYS_openat : SYS_clone, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, opens ? SYS_open : SYS_fork, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, what && !strcmp(what, "kill") ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM),
+  };
+  struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+  if (!what) return;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) _exit(99);
+}
+"#;
+
+/// A start in this sandbox. Skips where there are none.
+fn sandboxed(stage: &Stage, program: &str, what: &str) -> Outcome {
+    let library = stage.library("libsandbox.so", SANDBOX);
+    let variables = [("LD_PRELOAD", library.to_str().expect("UTF-8")), ("SANDBOX", what)];
+    let outcome = stage.call(&[], &bed::program(program), &variables).run();
+    if outcome.status() == Some(99) {
+        skip("no seccomp filters here");
+    }
+    outcome
+}
+
+/// Nothing can be told, of the driver or to the report. (A program that requires a GPU is refused: what forbids the guard's
+/// child to open libcuda forbids it to the program.)
+fn files_cannot_be_opened() {
+    for world in [r580(&[A100]), r580(&[T4]), asked(), World::bare()] {
+        ran(sandboxed(&Stage::new(&world), "model", "open"));
+    }
+}
+
+fn no_process_can_be_made() {
+    for (world, told) in [(r580(&[A100]), ""), (r580(&[T4]), "CG505 info"), (asked(), "CG505 info")] {
+        let stage = Stage::new(&world);
+        ran(sandboxed(&stage, "model", "process"));
+        assert_eq!(codes(&stage.report()), told, "{world:?}");
+    }
+}
+
+/// The ordinary good machine makes no process, so not even this can harm.
+fn whoever_makes_a_process_is_killed() {
+    let stage = Stage::new(&r580(&[A100]));
+    ran(sandboxed(&stage, "model", "kill"));
+    assert_eq!(stage.report()["level"], 0);
+}
+
+fn no_proc() {
+    let without = |world| World { proc: false, ..world };
+    for (world, program) in
+        [(r580(&[A100]), "model"), (asked(), "model"), (World::bare(), "model"), (r580(&[A100]), "needy")]
+    {
+        ran(Stage::new(&without(world)).call(&[], &bed::program(program), &[]).run());
+    }
+    // The driver knows without it.
+    let stage = Stage::new(&without(r580(&[T4])));
+    let outcome = stage.call(&[], &bed::program("model"), &[]).run().expect(78);
+    assert_eq!(
+        (codes(&stage.report()).as_str(), outcome.stderr.lines().count() <= 6),
+        ("CG303 error", true),
+        "{outcome}"
+    );
+}
+
+fn closed_files() {
+    let (fine, unfit) = (Stage::new(&asked()), Stage::new(&r580(&[T4])));
+    for redirections in ["2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full", "<&-"] {
+        let script = format!("exec \"$@\" {redirections}");
+        let start = |stage: &Stage| stage.call(&["sh", "-c", &script, "sh"], &bed::program("model"), &[]).run();
+        let outcome = start(&unfit).expect(78);
+        assert_eq!(outcome.stdout, "", "{redirections}");
+        assert_eq!(codes(&unfit.report()), "CG303 error", "{redirections}");
+        // What the program itself makes of a closed stdout is its own.
+        let outcome = start(&fine);
+        assert!(redirections.contains(">&- 2") || outcome.status() == Some(0), "{redirections}: {outcome}");
+        assert_eq!((codes(&fine.report()).as_str(), &fine.report()["level"]), ("", &1.into()), "{redirections}");
+    }
+}
+
+fn disks_that_are_full_or_not_to_be_written() {
+    let (fine, unfit) = (Stage::new(&asked()), Stage::new(&r580(&[T4])));
+    for mount in [
+        "mount -t tmpfs -o size=4k none /dev/shm; head -c 100000 /dev/zero >/dev/shm/filler 2>/dev/null || true",
+        "mount -t tmpfs -o ro none /dev/shm",
+    ] {
+        let script = format!("{mount}; exec \"$@\"");
+        for (stage, status) in [(&fine, 0), (&unfit, 78)] {
+            let report = [("CUDAGUARD_REPORT", "/dev/shm/report.json")];
+            let tool = ["sh", "-c", &script, "sh"];
+            let outcome = stage.machine.under(&tool, bed::program("model"), &report).run();
+            assert_eq!(outcome.status(), Some(status), "{mount}: {outcome}");
+            assert_eq!(outcome.stdout == "main ran\n", status == 0, "{outcome}");
+        }
+    }
+}
+
+/// A library's own initialiser runs before the guard: the child of a process that has begun CUDA is told nothing, and
+/// nothing is refused, or broken, for that.
+fn cuda_was_called_before() {
+    let eager = "#include <dlfcn.h>\nint (*init)(unsigned);\n__attribute__((constructor)) static void loaded(void) {\n  \
+                 void *library = dlopen(\"libcuda.so.1\", RTLD_NOW);\n  if (library) *(void **)&init = dlsym(library, \
+                 \"cuInit\"), init(0);\n}\n";
+    for (world, told) in [(asked(), "CG505 info"), (r580(&[T4]), "CG505 info"), (r580(&[A100]), "")] {
+        let stage = Stage::new(&world);
+        let library = stage.library("libeager.so", eager);
+        let preload = [("LD_PRELOAD", library.to_str().expect("UTF-8"))];
+        let outcome = ran(stage.call(&[], &bed::program("model"), &preload).arg("use").run());
+        assert!(outcome.stdout.contains("cuInit 0\n"), "{outcome}");
+        assert_eq!(codes(&stage.report()), told, "{world:?}");
+    }
+}
+
+/// Threads that hold the heap's locks when the child is made: it answers, or it does not and nothing is refused.
+fn threads_were_started_before() {
+    let busy = "#include <pthread.h>\n#include <stdlib.h>\nstatic void *work(void *unused) {\n  for (;;) { void *volatile \
+                p = malloc(4096 + rand() % 4096); free(p); }\n  return unused;\n}\n__attribute__((constructor)) static void \
+                loaded(void) {\n  pthread_t thread;\n  for (int k = 0; k < 24; k++) pthread_create(&thread, 0, work, 0);\n}\n";
+    for (world, answered, status) in [(asked(), "", 0), (r580(&[T4]), "CG303 error", 78)] {
+        let stage = Stage::new(&world);
+        let library = stage.library("libbusy.so", busy);
+        let preload = [("LD_PRELOAD", library.to_str().expect("UTF-8"))];
+        let outcome = stage.call(&[], &bed::program("model"), &preload).run();
+        let told = codes(&stage.report());
+        assert!(
+            told == answered && outcome.status() == Some(status) || told == "CG505 info" && outcome.status() == Some(0),
+            "{outcome}"
+        );
+    }
+}
+
+/// An unguarded program with two guarded libraries: each is judged by its own guard, once.
+fn several_guarded_libraries() {
+    let file = cudaguard_tests::Scratch::new("asked");
+    let log = file.join("log");
+    let count = || fs::read_to_string(&log).unwrap_or_default().lines().count();
+    let (engine, motor) = (bed::program("libengine.so"), bed::program("libmotor.so"));
+    let main = "#include <dlfcn.h>\n#include <stdio.h>\nint main(int n, char **a) {\n  (void)n;\n  void *engine = dlopen(a[1], \
+                RTLD_NOW), *motor = dlopen(a[2], RTLD_NOW);\n  int (*one)(void), (*two)(void);\n  if (!engine || !motor) return \
+                puts(dlerror()), 3;\n  *(void **)&one = dlsym(engine, \"engine_check\"), *(void **)&two = dlsym(motor, \
+                \"motor_check\");\n  printf(\"%d %d %d %d\\n\", one(), one(), two(), two());\n  return 0;\n}\n";
+    for (world, answers, asks) in [(r580(&[A100]), "0 0 0 0\n", 0), (asked(), "0 0 0 0\n", 2), (r580(&[T4]), "", 1)] {
+        let _ = fs::remove_file(&log);
+        let stage = Stage::new(&world.library(|library| library.log = Some(log.clone())));
+        let source = stage.scratch.file("main.c", main);
+        let program = stage.scratch.join("program");
+        let _ = Call::new("cc").args(["-O1", "-o"]).args([&program, &source]).arg("-ldl").run().success();
+        let outcome = stage.call(&[], &program, &[]).args([&engine, &motor]).run();
+        assert_eq!(outcome.stdout, answers, "{outcome}");
+        assert_eq!(count(), asks, "each library asks once: {outcome}");
+        // `motor` ends the process where it cannot work, as its policy says; `engine` never does.
+        assert_eq!(outcome.status(), Some(if answers.is_empty() { 78 } else { 0 }), "{outcome}");
+    }
+}
+
+/// The shim of this version and one of another, in one program: neither takes the other's state for its own.
+fn two_cudaguard_versions_in_one_program() {
+    let shim = fs::read_to_string(places::workspace().join("templates/shim.c")).expect("the shim");
+    for (world, status) in [(r580(&[A100]), 0), (asked(), 0), (r580(&[T4]), 78)] {
+        let stage = Stage::new(&world);
+        let write = |name: &str, text: &str| stage.scratch.file(name, text);
+        let sources = [
+            write("first.c", &shim),
+            write("second.c", &shim.replace("cudaguard_r1", "cudaguard_r2")),
+            write("main.c", "#include <stdio.h>\nint main(void) { puts(\"main ran\"); return 0; }\n"),
+            write("note.s", &note(&bed::program("model"), &stage)),
+        ];
+        let program = stage.scratch.join("program");
+        let made = Call::new("cc").args(["-O1", "-w", "-o"]).arg(&program).args(&sources).arg("-ldl").run().success();
+        assert!(made.stderr.is_empty(), "{made}");
+        let outcome = stage.call(&[], &program, &[]).run();
+        assert_eq!(outcome.status(), Some(status), "{outcome}");
+        assert_eq!(outcome.stdout, if status == 0 { "main ran\n" } else { "" }, "{outcome}");
+        assert_eq!(outcome.stderr.matches("cudaguard: ").count(), usize::from(status != 0), "{outcome}");
+    }
+}
+
+/// The note of a built program, as assembly text.
+pub(crate) fn note(program: &Path, stage: &Stage) -> String {
+    let bytes = fs::read(program).expect("it was built");
+    let mark = b"cudaguard\0\0\0cudagrd\0";
+    let at = bytes.windows(mark.len()).position(|window| window == mark).expect("a note") + 12;
+    let file = stage.scratch.file("descriptor", &bytes[at..at + 4096]);
+    format!(
+        ".section .note.cudaguard,\"a\",%note\n.balign 4\n.long 10, 4096, 1\n.ascii \"cudaguard\\0\\0\\0\"\n.incbin \
+         \"{}\"\n.section .note.GNU-stack,\"\",%progbits\n",
+        file.display()
+    )
+}
