@@ -1,9 +1,10 @@
 //! The programs that the scenes start: packages with real kernels, guarded and sealed by one `cargo cudaguard build`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard_tests::{Project, parts, project};
+use cudaguard_tests::{Call, Project, parts, places, project, scratch};
 
 /// Loads its kernels through the driver's own interface, which it opens at run time, as Rust programs do.
 const DRIVER_API: &str = include_str!("program.rs");
@@ -116,4 +117,31 @@ fn build(cuda: &Path) -> Result<Project, String> {
     let path = std::env::join_paths(folders).expect("a PATH");
     let built = project.cudaguard(["build", "--release"]).env("PATH", path).env("CUDA_HOME", cuda).run();
     if built.status() == Some(0) { Ok(project) } else { Err(format!("the scenes' programs do not build: {built}")) }
+}
+
+const C_MAIN: &str = "#include <stdio.h>\nint main(void) { puts(\"main ran\"); return 0; }\n";
+
+/// A program in C with the note that this package's program was sealed with, and with the shim compiled from source: in
+/// this folder, by this compiler with these options, linked with these.
+pub(crate) fn in_c(package: &str, folder: &Path, compiler: &str, options: &[&str], linking: &[&str]) -> PathBuf {
+    let bytes = fs::read(program(package)).expect("it was built");
+    let mark = b"cudaguard\0\0\0cudagrd\0";
+    let at = bytes.windows(mark.len()).position(|window| window == mark).expect("a note") + 12;
+    scratch::write(&folder.join("descriptor"), &bytes[at..at + 4096]);
+    let note = format!(
+        ".section .note.cudaguard,\"a\",%note\n.balign 4\n.long 10, 4096, 1\n.ascii \"cudaguard\\0\\0\\0\"\n.incbin \
+         \"{}\"\n.section .note.GNU-stack,\"\",%progbits\n",
+        folder.join("descriptor").display()
+    );
+    scratch::write(&folder.join("note.s"), note);
+    scratch::write(&folder.join("main.c"), C_MAIN);
+    let program = folder.join("program");
+    let call = Call::new(compiler)
+        .args(options)
+        .arg("-o")
+        .arg(&program)
+        .args([&folder.join("main.c"), &folder.join("note.s")]);
+    let made = call.arg(places::workspace().join("templates/shim.c")).args(linking).arg("-ldl").run();
+    assert!(made.status() == Some(0) && made.stderr.is_empty(), "{compiler} {options:?} {linking:?}: {made}");
+    program
 }

@@ -2,7 +2,6 @@
 //! whatever it looks at (setuid, damaged notes, sanitizers, valgrind), is in the suite `judge_equal`.
 
 use std::fs;
-use std::path::Path;
 
 use cudaguard_tests::world::{A100, NEWS, T4, World};
 use cudaguard_tests::{Call, Outcome, Trial, places, skip, trials};
@@ -277,32 +276,12 @@ fn two_cudaguard_versions_in_one_program() {
     let shim = fs::read_to_string(places::workspace().join("templates/shim.c")).expect("the shim");
     for (world, status) in [(r580(&[A100]), 0), (asked(), 0), (r580(&[T4]), 78)] {
         let stage = Stage::new(&world);
-        let write = |name: &str, text: &str| stage.scratch.file(name, text);
-        let sources = [
-            write("first.c", &shim),
-            write("second.c", &shim.replace("cudaguard_r1", "cudaguard_r2")),
-            write("main.c", "#include <stdio.h>\nint main(void) { puts(\"main ran\"); return 0; }\n"),
-            write("note.s", &note(&bed::program("model"), &stage)),
-        ];
-        let program = stage.scratch.join("program");
-        let made = Call::new("cc").args(["-O1", "-w", "-o"]).arg(&program).args(&sources).arg("-ldl").run().success();
-        assert!(made.stderr.is_empty(), "{made}");
+        let other = stage.scratch.file("other.c", shim.replace("cudaguard_r1", "cudaguard_r2"));
+        let other = other.to_str().expect("UTF-8");
+        let program = bed::in_c("model", &stage.scratch, "cc", &["-O1"], &[other]);
         let outcome = stage.call(&[], &program, &[]).run();
         assert_eq!(outcome.status(), Some(status), "{outcome}");
         assert_eq!(outcome.stdout, if status == 0 { "main ran\n" } else { "" }, "{outcome}");
         assert_eq!(outcome.stderr.matches("cudaguard: ").count(), usize::from(status != 0), "{outcome}");
     }
-}
-
-/// The note of a built program, as assembly text.
-pub(crate) fn note(program: &Path, stage: &Stage) -> String {
-    let bytes = fs::read(program).expect("it was built");
-    let mark = b"cudaguard\0\0\0cudagrd\0";
-    let at = bytes.windows(mark.len()).position(|window| window == mark).expect("a note") + 12;
-    let file = stage.scratch.file("descriptor", &bytes[at..at + 4096]);
-    format!(
-        ".section .note.cudaguard,\"a\",%note\n.balign 4\n.long 10, 4096, 1\n.ascii \"cudaguard\\0\\0\\0\"\n.incbin \
-         \"{}\"\n.section .note.GNU-stack,\"\",%progbits\n",
-        file.display()
-    )
 }

@@ -3,8 +3,10 @@
 //! and in its report is kept as a snapshot.
 
 mod accepted;
+mod accepting;
 mod bed;
 mod harmless;
+mod real;
 mod refused;
 mod scene;
 
@@ -12,5 +14,7 @@ fn main() {
     let mut trials = refused::trials();
     trials.extend(accepted::trials());
     trials.extend(harmless::trials());
+    trials.extend(accepting::trials());
+    trials.extend(real::trials());
     cudaguard_tests::suite(trials)
 }

@@ -50,7 +50,7 @@ impl Scene {
         trial(format!("{group}::{}", self.name.replace(' ', "_")), move || self.play())
     }
 
-    fn play(&self) {
+    pub(crate) fn play(&self) {
         let played = Played::new(self.program, &self.world, &self.variables);
         let (outcome, report) = (&played.outcome, &played.report);
         assert_eq!(outcome.status(), Some(if self.refused { 78 } else { 0 }), "{report:#}\n{outcome}");

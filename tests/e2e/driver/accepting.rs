@@ -1,0 +1,126 @@
+//! The way of the ordinary good machine: what the kernel is asked for, and what of NVIDIA's is touched.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use cudaguard_tests::world::{A100, H100, World};
+use cudaguard_tests::{Call, Trial, skip, snapshot, trials};
+
+use crate::bed;
+use crate::refused::r580;
+use crate::scene::Stage;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![nothing_of_nvidia_is_executed, system_calls]
+}
+
+/// The lines of a start under strace, without what the kernel calls differently each time.
+fn traced(stage: &Stage, program: &Path, guard: &str) -> Vec<String> {
+    let file = stage.scratch.join("trace");
+    let tool = ["strace", "-f", "-o", file.to_str().expect("UTF-8"), "-e", "trace=all"];
+    let variables = [("CUDAGUARD", guard)];
+    let outcome = stage.machine.under(&tool, program, &variables).run();
+    if outcome.status() != Some(0) {
+        skip(format!("strace may trace nothing here: {}", outcome.stderr.trim()));
+    }
+    let text = fs::read_to_string(file).expect("a trace");
+    let lines = text.lines().map(|line| line.split_once(' ').map_or(line, |(_, call)| call.trim_start()).to_owned());
+    // `env` starts the program: what it does before is its own.
+    let mut lines: Vec<String> = lines.collect();
+    let program = program.to_str().expect("UTF-8");
+    let start = lines.iter().rposition(|line| line.starts_with("execve(") && line.contains(program)).expect("a start");
+    lines.split_off(start)
+}
+
+fn need_strace() {
+    if Call::new("sh").args(["-c", "command -v strace"]).run().status() != Some(0) {
+        skip("no strace");
+    }
+}
+
+/// Files whose contents are mapped were loaded; a header may be read.
+fn nothing_of_nvidia_is_executed() {
+    need_strace();
+    for world in [r580(&[A100]), r580(&[H100; 8]), World::bare()] {
+        let stage = Stage::new(&world);
+        for name in ["model", "runtime", "needy"] {
+            if name == "needy" && world.kernel.is_none() {
+                continue;
+            }
+            let lines = traced(&stage, &bed::program(name), "");
+            let mut opened: BTreeMap<&str, &str> = BTreeMap::new();
+            for line in &lines {
+                for word in ["clone", "fork(", "execve(\"/usr/bin/nvidia", "/dev/nvidia0\", O_", "nvidia-modprobe"] {
+                    assert!(
+                        !line.starts_with(word) && !(word.starts_with('/') && line.contains(word)),
+                        "{name}: {line}"
+                    );
+                }
+                let number = line.rsplit(" = ").next().unwrap_or_default();
+                if line.starts_with("open") {
+                    opened.insert(number, line);
+                } else if line.starts_with("mmap(") {
+                    let file = line.split(", ").nth(4).and_then(|fd| opened.get(fd)).copied().unwrap_or_default();
+                    for word in ["libcuda", "libnvidia", "libcudnn"] {
+                        assert!(!file.contains(word), "{name} loads what it did not need: {file}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the guard adds to those of the same program with the guard switched off, kept by kind and path. A program in C:
+/// what the run time of others asks for is not the same each time.
+fn system_calls() {
+    need_strace();
+    let mut text = String::new();
+    for (what, name, world) in [
+        ("nothing of NVIDIA", "model", World::bare()),
+        ("one GPU", "model", r580(&[A100])),
+        ("eight GPUs", "model", r580(&[H100; 8])),
+        ("one GPU, with cudart", "runtime", r580(&[A100])),
+    ] {
+        let stage = Stage::new(&world);
+        let program = bed::in_c(name, &stage.scratch, "cc", &["-O2"], &[]);
+        let count = |guard: &str| {
+            let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+            for line in traced(&stage, &program, guard) {
+                *counts.entry(kind(&line)).or_default() += 1;
+            }
+            counts
+        };
+        let (with, without) = (count(""), count("off"));
+        let added: Vec<(&String, i64)> = with
+            .iter()
+            .map(|(kind, n)| (kind, n - without.get(kind).copied().unwrap_or_default()))
+            .filter(|(_, n)| *n != 0)
+            .collect();
+        let _ = writeln!(text, "{what}: {} more", added.iter().map(|(_, n)| n).sum::<i64>());
+        for (kind, n) in added {
+            let _ = writeln!(text, "  {n} {kind}");
+        }
+    }
+    let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
+    snapshot::check("driver/system-calls", &snapshot::replace(&text, &[(&triplet, "<triplet>")]));
+}
+
+/// `openat /proc/driver/nvidia/version`; of a GPU's files one kind.
+fn kind(line: &str) -> String {
+    let call = line.split('(').next().unwrap_or_default();
+    let object = line.split('"').nth(1).filter(|object| object.starts_with('/')).unwrap_or_default();
+    let object = object.split("0000:").next().map_or_else(String::new, |head| {
+        let tail = object.strip_prefix(head).and_then(|tail| tail.rsplit('/').next()).unwrap_or_default();
+        if tail.is_empty() { head.to_owned() } else { format!("{head}<GPU>/{tail}") }
+    });
+    let object = object.strip_prefix("/dev/nvidia").map_or(object.clone(), |number| {
+        if number.chars().all(|c| c.is_ascii_digit()) && !number.is_empty() {
+            "/dev/nvidia<minor>".to_owned()
+        } else {
+            object.clone()
+        }
+    });
+    format!("{call} {object}").trim_end().to_owned()
+}

@@ -1,0 +1,44 @@
+//! NVIDIA's own libraries: libcuda 535 on a machine that shows GPUs and has none, and the stub of a toolkit.
+
+use std::fs;
+
+use cudaguard_tests::world::{A100, Gpu, Layout, World};
+use cudaguard_tests::{Trial, layout, parts, snapshot, trial, trials};
+
+use crate::bed;
+use crate::refused::r535;
+use crate::scene::{Scene, Stage, codes, scene};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let rows: [(&'static str, fn() -> Scene); 4] = [
+        ("nothing to judge", || scene("real 535 without GPUs", "model", real(&[])).runs(1, "CG504 info")),
+        ("nothing to judge for cudart", || scene("real 535 and cudart", "runtime", real(&[])).runs(1, "CG504 info")),
+        ("required", || scene("real 535 and a GPU is required", "needy", real(&[])).refused("CG310 error")),
+        ("required, as Debian lays it out", || {
+            scene("real 535 on Debian and a GPU is required", "needy", World { layout: Layout::Debian, ..real(&[]) })
+                .refused("CG310 error")
+        }),
+    ];
+    let rows =
+        rows.into_iter().map(|(name, make)| trial(format!("real::{}", name.replace(' ', "_")), move || make().play()));
+    rows.chain(trials![the_stub_of_a_toolkit]).collect()
+}
+
+fn real(gpus: &[Gpu]) -> World {
+    let folder = parts::driver("535");
+    r535(gpus).library(|library| library.real = Some(folder))
+}
+
+/// A folder with the stub that NVIDIA ships for linking, under the name that the loader looks for: images that build leave
+/// such folders in `LD_LIBRARY_PATH`.
+fn the_stub_of_a_toolkit() {
+    let stage = Stage::new(&r535(&[A100]));
+    let stub = parts::cuda("11.8").join("lib64/stubs/libcuda.so");
+    let folder = stage.scratch.join("stubs");
+    layout::link(&fs::canonicalize(&stub).expect("a stub"), &folder.join("libcuda.so.1"));
+    let path = [("LD_LIBRARY_PATH", folder.to_str().expect("UTF-8"))];
+    let outcome = stage.call(&[], &bed::program("model"), &path).run().expect(78);
+    assert_eq!(codes(&stage.report()), "CG306 error", "{outcome}");
+    let names = [(stage.scratch.path(), "<scene>")];
+    snapshot::check("driver/the-stub-of-a-toolkit", &snapshot::paths(&outcome.stderr, &names));
+}
