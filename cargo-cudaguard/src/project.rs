@@ -397,8 +397,11 @@ fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) ->
     let mut root = name.clone();
     // A chain has no more links than there are profiles; a ring is cargo's to complain about.
     for _ in 0..32 {
-        if ["release", "dev"].contains(&root.as_str()) {
-            break;
+        match root.as_str() {
+            "release" | "dev" => break,
+            "bench" => root = "release".to_owned(),
+            "test" => root = "dev".to_owned(),
+            _ => {}
         }
         let in_manifest = || {
             let profile = manifest.get("profile")?.get(&root)?;
@@ -529,10 +532,13 @@ mod tests {
 
     #[test]
     fn profiles_inherit() {
-        let config = Config::read(Path::new("/nowhere"), &["profile.dist.inherits='release'".to_owned()]).unwrap();
+        let given = ["profile.dist.inherits='release'", "profile.measured.inherits='bench'"].map(str::to_owned);
+        let config = Config::read(Path::new("/nowhere"), &given).unwrap();
         let of =
             |words| profile(Some(CargoVerb::Build), &call(CargoVerb::Build, words), &config, Path::new("/nowhere"));
         assert_eq!(of("--profile dist"), ("dist".into(), true));
+        assert_eq!(of("--profile measured"), ("measured".into(), true));
+        assert_eq!(of("--profile bench"), ("release".into(), true));
         assert_eq!(of("--profile other"), ("other".into(), false));
         assert_eq!(of(""), ("dev".into(), false));
         assert_eq!(of("-r"), ("release".into(), true));

@@ -34,6 +34,19 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// Nothing but this building machine.
+    pub(crate) fn in_folder(root: PathBuf) -> Self {
+        Self { root, variables: Vec::new(), path: Vec::new(), lock: None }
+    }
+
+    /// A call on this machine.
+    pub(crate) fn on(&self, call: Call) -> Call {
+        let inherited = std::env::var_os("PATH").unwrap_or_default();
+        let path = self.path.iter().cloned().chain(std::env::split_paths(&inherited));
+        let call = call.env("PATH", std::env::join_paths(path).expect("a PATH")).env("CARGO_TERM_COLOR", "never");
+        self.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
+    }
+
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
@@ -175,7 +188,7 @@ impl Lane {
     pub(crate) fn build(&self, recipe: &Recipe) {
         let Recipe { name, machine: lay, policy, errors, observed } = recipe;
         let root = self.embedded.beside().join(name);
-        let mut machine = Machine { root, variables: Vec::new(), path: Vec::new(), lock: None };
+        let mut machine = Machine::in_folder(root);
         lay(&mut machine);
         self.lock(machine.lock.as_deref());
         self.policy(policy);
@@ -233,7 +246,7 @@ impl Lane {
             project.change("cudaguard.toml", policy);
         }
         let root = self.embedded.beside().join("none");
-        let machine = Machine { root, variables: Vec::new(), path: Vec::new(), lock: None };
+        let machine = Machine::in_folder(root);
         let mut texts = Vec::new();
         for profile in [&["build", "--release"][..], &["build"]] {
             let refused = self.cargo(&machine, profile).run().expect(101);
@@ -246,11 +259,11 @@ impl Lane {
     }
 
     fn cargo(&self, machine: &Machine, arguments: &[&str]) -> Call {
-        on(machine, self.embedded.cargo(arguments))
+        machine.on(self.embedded.cargo(arguments))
     }
 
     fn cudaguard(&self, machine: &Machine, arguments: &[&str]) -> Call {
-        on(machine, self.plain.cudaguard(arguments))
+        machine.on(self.plain.cudaguard(arguments))
     }
 
     /// Without anything of this machine.
@@ -263,13 +276,6 @@ impl Lane {
         ];
         snapshot::paths(text, &names)
     }
-}
-
-fn on(machine: &Machine, call: Call) -> Call {
-    let inherited = std::env::var_os("PATH").unwrap_or_default();
-    let path = machine.path.iter().cloned().chain(std::env::split_paths(&inherited));
-    let call = call.env("PATH", std::env::join_paths(path).expect("a PATH")).env("CARGO_TERM_COLOR", "never");
-    machine.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
 }
 
 /// What a build script said to people; cargo passes it on indented.

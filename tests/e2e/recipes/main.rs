@@ -3,6 +3,7 @@
 //! found in the manifest.
 
 mod bed;
+mod profiles;
 mod table;
 
 use bed::{Lane, Recipe};
@@ -14,6 +15,7 @@ fn main() {
         trial("cudnn", || build(&table::cudnn())),
         trial("archs", || build(&table::archs())),
         trial("fleets", || build(&table::fleets())),
+        trial("profiles", profiles::profiles),
         trial("policies", || {
             let lane = Lane::new();
             for (name, policy) in table::POLICIES {
