@@ -385,6 +385,7 @@ impl Build {
         let said: Vec<Finding> =
             said.filter(|finding| !self.quiet || finding.severity > Severity::Info).cloned().collect();
         report::findings(&said);
+        report::annotations(&said);
         if self.quiet {
             return;
         }

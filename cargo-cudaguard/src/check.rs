@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
         }
         "sarif" => report::result(&format!("{}\n", forms::sarif(&results).pretty()))?,
         "github" => {
-            let lines: Vec<String> = report::unique(&findings).into_iter().map(forms::github).collect();
+            let lines: Vec<String> = report::unique(&findings).into_iter().map(Finding::annotation).collect();
             report::result(&joined(lines.iter().map(String::as_str)))?;
         }
         _ => {

@@ -1,33 +1,7 @@
-//! Findings for machines: GitHub's annotations and SARIF.
+//! Findings for machines: SARIF. ([`Finding::annotation`] is the form of GitHub's workflows.)
 
 use cudaguard::finding::{Code, Finding, Severity};
 use cudaguard::json::{Value, array, object};
-
-/// One workflow command of GitHub's: an annotation.
-pub(crate) fn github(finding: &Finding) -> String {
-    let level = match finding.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Info => "notice",
-    };
-    let title = format!("{}: {}", finding.code, finding.code.title());
-    let mut text = finding.message.clone();
-    if !finding.hint.is_empty() {
-        text.push_str("\nhint: ");
-        text.push_str(&finding.hint);
-    }
-    format!("::{level} title={}::{}", property(&title), data(&text))
-}
-
-/// As the runner undoes it (`ActionCommand`): `%` first, and what ends a line.
-fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
-}
-
-/// The same for a property, which `:` and `,` end too.
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
-}
 
 /// A finding with what SARIF wants besides.
 pub(crate) struct Result {
@@ -60,11 +34,6 @@ pub(crate) fn sarif(results: &[Result]) -> Value {
         ("rules", array(rules)),
     ]);
     let results = results.iter().map(|Result { finding, uri, allowed }| {
-        let mut message = finding.message.clone();
-        if !finding.hint.is_empty() {
-            message.push_str("\nhint: ");
-            message.push_str(&finding.hint);
-        }
         let artifact = object([("uri", escaped(uri).into()), ("uriBaseId", "%SRCROOT%".into())]);
         let place = object([("artifactLocation", artifact), ("region", object([("startLine", 1u32.into())]))]);
         let package = object([("name", finding.component.as_str().into()), ("kind", "module".into())]);
@@ -74,7 +43,7 @@ pub(crate) fn sarif(results: &[Result]) -> Value {
             ("ruleId", finding.code.to_string().into()),
             ("ruleIndex", Value::Number(index as u64)),
             ("level", level(finding.severity).into()),
-            ("message", text(&message)),
+            ("message", text(&finding.text())),
             ("locations", array([location])),
         ]);
         let suppressed = allowed.as_ref().map(|reason| {
@@ -122,25 +91,109 @@ mod tests {
     use super::*;
 
     #[test]
-    fn annotations_hold_on_one_line_whatever_is_in_them() {
-        let finding = Finding::new(Code::ToolkitMixed, "s", "100%\r\nof: a, b", "");
-        assert_eq!(
-            github(&finding),
-            "::error title=CG101%3A nvcc and cuda.h are of different releases::100%25%0D%0Aof: a, b"
-        );
-        let finding = Finding::new(Code::ToolkitMixed, "s", "m", "h").weighing(Severity::Info);
-        assert!(github(&finding).starts_with("::notice ") && github(&finding).ends_with("::m%0Ahint: h"));
-        assert_eq!(property("a:b,c%d"), "a%3Ab%2Cc%25d");
-    }
-
-    #[test]
     fn paths_are_uris() {
         assert_eq!(escaped("a b/ü#c/Cargo.toml"), "a%20b/%C3%BC%23c/Cargo.toml");
     }
 
+    /// What the published schema says of the objects that are written here (SARIF 2.1.0 with errata 01,
+    /// <https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json>): what an object must
+    /// have, and of what else it may have the part that is in use. None of these objects takes a property unknown to it.
+    const SHAPES: &[(&str, &[&str], &[(&str, &str)])] = &[
+        ("log", &["version", "runs"], &[("$schema", "uri"), ("version", "2.1.0"), ("runs", "[run]")]),
+        (
+            "run",
+            &["tool"],
+            &[("tool", "tool"), ("columnKind", "utf16CodeUnits|unicodeCodePoints"), ("results", "[result]")],
+        ),
+        ("tool", &["driver"], &[("driver", "component")]),
+        (
+            "component",
+            &["name"],
+            &[("name", "text"), ("version", "text"), ("informationUri", "uri"), ("rules", "[rule]")],
+        ),
+        (
+            "rule",
+            &["id"],
+            &[
+                ("id", "text"),
+                ("shortDescription", "message"),
+                ("fullDescription", "message"),
+                ("help", "message"),
+                ("defaultConfiguration", "configuration"),
+            ],
+        ),
+        ("configuration", &[], &[("level", "none|note|warning|error")]),
+        (
+            "result",
+            &["message"],
+            &[
+                ("ruleId", "text"),
+                ("ruleIndex", "number"),
+                ("level", "none|note|warning|error"),
+                ("message", "message"),
+                ("locations", "[location]"),
+                ("suppressions", "[suppression]"),
+            ],
+        ),
+        ("message", &["text"], &[("text", "text")]),
+        ("location", &[], &[("physicalLocation", "place"), ("logicalLocations", "[logical]")]),
+        ("place", &["artifactLocation"], &[("artifactLocation", "artifact"), ("region", "region")]),
+        ("artifact", &[], &[("uri", "relative"), ("uriBaseId", "text")]),
+        ("region", &[], &[("startLine", "line")]),
+        ("logical", &[], &[("name", "text"), ("kind", "text")]),
+        ("suppression", &["kind"], &[("kind", "inSource|external"), ("justification", "text")]),
+    ];
+
+    fn fits(kind: &str, value: &serde_json::Value, at: &str) {
+        if let Some(kind) = kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
+            let items = value.as_array().unwrap_or_else(|| panic!("{at}: a list is wanted: {value}"));
+            return items.iter().enumerate().for_each(|(number, item)| fits(kind, item, &format!("{at}[{number}]")));
+        }
+        let Some((_, required, known)) = SHAPES.iter().find(|(name, ..)| *name == kind) else {
+            let text = value.as_str();
+            let right = match kind {
+                "text" => text.is_some(),
+                "uri" => text.is_some_and(|text| text.starts_with("https://") && !text.contains(' ')),
+                "relative" => text.is_some_and(|text| !text.starts_with('/') && !text.contains([' ', '\\'])),
+                "number" => value.is_u64(),
+                "line" => value.as_u64().is_some_and(|line| line > 0),
+                words => text.is_some_and(|text| words.split('|').any(|word| word == text)),
+            };
+            assert!(right, "{at}: {kind} is wanted: {value}");
+            return;
+        };
+        let members = value.as_object().unwrap_or_else(|| panic!("{at}: an object is wanted: {value}"));
+        for name in *required {
+            assert!(members.contains_key(*name), "{at}: lacks {name}");
+        }
+        for (name, value) in members {
+            let known = known.iter().find(|(known, _)| known == name);
+            let (_, kind) = known.unwrap_or_else(|| panic!("{at}: the schema knows no {name}"));
+            fits(kind, value, &format!("{at}.{name}"));
+        }
+    }
+
     #[test]
-    fn nothing_found_is_a_run_without_results() {
-        let value: serde_json::Value = serde_json::from_str(&sarif(&[]).to_string()).unwrap();
-        assert_eq!(value["runs"][0]["results"].as_array().map(Vec::len), Some(0));
+    fn it_is_as_the_published_schema_has_it() {
+        let results: Vec<Result> = Code::ALL
+            .iter()
+            .enumerate()
+            .map(|(number, code)| Result {
+                finding: Finding::new(*code, "subject", "message\nfact: \"a\"", "hint").of("app 0.1.0"),
+                uri: ["Cargo.toml", "a b/ü/Cargo.toml"][number % 2].to_owned(),
+                allowed: (number % 3 == 0).then(|| "a reason".to_owned()),
+            })
+            .collect();
+        for results in [&results[..], &results[..1], &[]] {
+            let value: serde_json::Value = serde_json::from_str(&sarif(results).to_string()).unwrap();
+            fits("log", &value, "log");
+            let run = &value["runs"][0];
+            let found = run["results"].as_array().unwrap();
+            assert_eq!(found.len(), results.len());
+            for result in found {
+                let rule = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+                assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
+            }
+        }
     }
 }

@@ -7,8 +7,6 @@ use std::process::ExitCode;
 use cudaguard::env;
 use cudaguard::finding::{Finding, Severity};
 
-use crate::forms;
-
 /// Findings that refuse.
 pub(crate) const REFUSED: u8 = 1;
 /// Could not look.
@@ -71,9 +69,9 @@ pub(crate) fn findings(findings: &[Finding]) {
 /// In a workflow of GitHub's, each finding that weighs as an annotation too. The runner reads both streams; stdout is a
 /// program's, or a report's.
 pub(crate) fn annotations(findings: &[Finding]) {
-    if env::var("GITHUB_ACTIONS").as_deref() == Some("true") {
+    if env::is_github_workflow() {
         for finding in unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info) {
-            line(&forms::github(finding));
+            line(&finding.annotation());
         }
     }
 }

@@ -152,6 +152,7 @@ impl<'a> Job<'a> {
         let judged = order.judge(&build.variables)?;
         if build.members.is_empty() && report::refuses(&judged.findings) {
             report::findings(&judged.findings);
+            report::annotations(&judged.findings);
             return Err(format!("{} is not built with this toolchain", order.component.name));
         }
         let guard = guards::make(&order, &judged, &build.own, started())?;
@@ -179,6 +180,7 @@ impl<'a> Job<'a> {
             findings = self.verify(&binary, &kernels)?;
             if report::refuses(&findings) {
                 report::findings(&findings);
+                report::annotations(&findings);
                 // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted.
                 let _ = fs::remove_file(&file);
                 return Err(policy::not_built(&self.component, self.build.release));

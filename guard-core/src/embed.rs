@@ -173,10 +173,16 @@ impl Embed {
 /// The findings of a build that may not go on, as people read them, and what else they can do.
 fn refusal(judged: &Judged, component: &Component, release: bool) -> String {
     let mut text = String::new();
-    for finding in judged.findings.iter().filter(|finding| finding.severity > Severity::Info) {
+    let weighing = || judged.findings.iter().filter(|finding| finding.severity > Severity::Info);
+    for finding in weighing() {
         let _ = writeln!(text, "{}", finding.render());
     }
     let _ = write!(text, "cudaguard: {}", policy::not_built(component, release));
+    if env::is_github_workflow() {
+        for finding in weighing() {
+            let _ = write!(text, "\n{}", finding.annotation());
+        }
+    }
     text
 }
 

@@ -25,6 +25,11 @@ pub fn var(name: &str) -> Option<String> {
     var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
+/// Whether this is a job of GitHub's, whose runner makes annotations of lines that begin with `::`.
+pub fn is_github_workflow() -> bool {
+    var("GITHUB_ACTIONS").as_deref() == Some("true")
+}
+
 /// Every variable asked for on this thread so far, sorted.
 pub fn read_so_far() -> Vec<String> {
     READ.with_borrow(|read| read.iter().cloned().collect())

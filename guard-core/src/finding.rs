@@ -88,6 +88,25 @@ impl Finding {
         text
     }
 
+    /// Message and hint as one text, for readers that know no hints.
+    pub fn text(&self) -> String {
+        if self.hint.is_empty() { self.message.clone() } else { format!("{}\nhint: {}", self.message, self.hint) }
+    }
+
+    /// As a workflow command of GitHub's, which its runner shows as an annotation: one line, whatever stands in it. Blanks
+    /// may go before it, as cargo puts them before what a build script says.
+    pub fn annotation(&self) -> String {
+        let level = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "notice",
+        };
+        // As the runner undoes it (`ActionCommand`): `%` first, and what ends a line; in a property `:` and `,` too.
+        let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+        let title = data(&format!("{}: {}", self.code, self.code.title())).replace(':', "%3A").replace(',', "%2C");
+        format!("::{level} title={title}::{}", data(&self.text()))
+    }
+
     /// The finding as a JSON object.
     pub fn to_json(&self) -> crate::json::Value {
         crate::json::object([
@@ -159,6 +178,20 @@ impl std::str::FromStr for Code {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn annotations_hold_on_one_line_whatever_is_in_them() {
+        let finding = Finding::new(Code::ToolkitMixed, "s", "100%\r\nof: a, b", "");
+        assert_eq!(
+            finding.annotation(),
+            "::error title=CG101%3A nvcc and cuda.h are of different releases::100%25%0D%0Aof: a, b"
+        );
+        let finding = Finding::new(Code::ToolkitMixed, "s", "m", "h").weighing(Severity::Info).annotation();
+        assert!(finding.starts_with("::notice ") && finding.ends_with("::m%0Ahint: h"), "{finding}");
+        // A title with what ends a property.
+        let code = Code::ALL.iter().find(|code| code.title().contains(',')).expect("some title has a comma");
+        assert!(Finding::new(*code, "", "m", "").annotation().split("::").nth(1).unwrap().contains("%2C"));
+    }
 
     #[test]
     fn codes_are_unique_sorted_and_explained() {

@@ -1,9 +1,9 @@
 //! Findings for machines.
 
-use cudaguard_tests::trials;
+use cudaguard_tests::{Outcome, Project, trials};
 use serde_json::Value;
 
-use crate::bed::Tree;
+use crate::bed::{Tree, equipped, with};
 
 /// A policy that asks for another toolkit, and allows what is not there.
 fn tree(name: &str) -> Tree {
@@ -23,7 +23,6 @@ fn of_check() {
     let title = "::error title=CG103%3A the toolkit is not one that the policy allows::";
     assert!(github.starts_with(title) && github.lines().count() == 1 && github.contains("%0A"), "{github}");
 
-    // What the specification requires; its schema is not at hand.
     let sarif: Value = serde_json::from_str(&check("sarif").stdout).expect("JSON");
     assert_eq!(sarif["version"], "2.1.0");
     let run = &sarif["runs"][0];
@@ -64,6 +63,38 @@ fn annotations_in_a_workflow() {
     assert!(!fine.stderr.contains("::"), "{fine}");
 }
 
+/// What a build script says cargo passes on, indented, where the build fails; the runner passes over blanks.
+fn annotations_of_build_scripts() {
+    let project = equipped(Project::guarded("annotated").file("src/main.rs", "fn main() {}\n"));
+    project.write("cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n");
+    let call = |project: &Project| with(project.cargo(["build", "--release"]), project.beside(), "12.4");
+    let said = call(&project).env("GITHUB_ACTIONS", "true").run().expect(101);
+    let ours: Vec<&str> = said.stderr.lines().map(str::trim_start).filter(|line| line.starts_with("::")).collect();
+    assert_eq!(ours.len(), 1, "{said}");
+    assert!(ours[0].starts_with("::error title=CG103%3A ") && ours[0].contains("%0Ahint: "), "{said}");
+    let plain = call(&project).run().expect(101);
+    assert!(!plain.stderr.contains("::error"), "{plain}");
+}
+
+fn annotations_of_linked_files() {
+    let script = |path: &str| format!("fn main() {{\n    println!(\"cargo:rustc-link-arg=-Wl,-rpath,{path}\");\n}}\n");
+    let project = equipped(Project::new("annotated").file("src/main.rs", "fn main() {}\n"));
+    let build = |path: &str| {
+        project.change("build.rs", script(path));
+        let call = with(project.cudaguard(["build", "--release"]), project.beside(), "12.4");
+        call.env("GITHUB_ACTIONS", "true").run()
+    };
+    let lines = |said: &Outcome| -> Vec<String> {
+        said.stderr.lines().filter(|line| line.starts_with("::")).map(str::to_owned).collect()
+    };
+    let refused = build("/opt/cuda/lib64/stubs").expect(101);
+    let ours = lines(&refused);
+    assert!(ours.len() == 1 && ours[0].starts_with("::error title=CG106%3A "), "{refused}");
+    let warned = build("/tmp/built/here").success();
+    let ours = lines(&warned);
+    assert!(ours.len() == 1 && ours[0].starts_with("::warning title=CG134%3A "), "{warned}");
+}
+
 fn stale_allows_are_told() {
     let tree = Tree::package("stale");
     tree.write("cudaguard.toml", "[allow]\nCG101 = \"old headers\"\n");
@@ -73,5 +104,11 @@ fn stale_allows_are_told() {
 }
 
 pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
-    trials![of_check, annotations_in_a_workflow, stale_allows_are_told]
+    trials![
+        of_check,
+        annotations_in_a_workflow,
+        annotations_of_build_scripts,
+        annotations_of_linked_files,
+        stale_allows_are_told
+    ]
 }
