@@ -399,8 +399,8 @@ fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) ->
     for _ in 0..32 {
         match root.as_str() {
             "release" | "dev" => break,
-            "bench" => root = "release".to_owned(),
-            "test" => root = "dev".to_owned(),
+            "bench" => "release".clone_into(&mut root),
+            "test" => "dev".clone_into(&mut root),
             _ => {}
         }
         let in_manifest = || {
