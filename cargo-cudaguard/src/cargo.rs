@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::CargoVerb;
 use crate::config::{self, Config, Words};
+use crate::graph::{self, Graph};
 use crate::guards::{self, Order};
 use crate::ledger::{self, Entry, Ledger};
 use crate::project::{self, Artefact, Call, Kind, Package, Project};
@@ -53,6 +54,8 @@ pub(crate) struct Build {
     pub(crate) inner: Vec<String>,
     /// `[env]` of cargo's configuration.
     pub(crate) variables: BTreeMap<String, OsString>,
+    /// The crates that reach CUDA.
+    pub(crate) graph: Graph,
     /// What the summary is about: target, package, artefact.
     made: Vec<(String, String, Artefact)>,
     quiet: bool,
@@ -69,8 +72,13 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
     let config = Config::read(&folder, &call.configs)?;
     let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
     let fetched = verb == CargoVerb::Install && call.path.is_none();
-    let (mut build, scratch) =
-        if fetched { from_registry(&call, &config, inner)? } else { (prepare(verb, &call, &config, inner)?, None) };
+    let (mut build, scratch, uses) = if fetched {
+        let (build, scratch) = from_registry(&call, &config, inner)?;
+        (build, scratch, Vec::new())
+    } else {
+        let (build, uses) = prepare(verb, &call, &config, inner)?;
+        (build, None, uses)
+    };
     build.outer = outer;
     if !build.outer.is_empty() {
         command.env("RUSTC_WRAPPER", exe()?);
@@ -91,13 +99,18 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
     let mut child = command.spawn().map_err(|error| cannot_run(&error))?;
     signals::leave_to_cargo();
     let status = child.wait().map_err(|error| cannot_run(&error))?;
+    let mut refused = false;
     if status.success() {
         build.summary();
+        let said = graph::stale(&command, verb, arguments, &build, &uses);
+        report::findings(&said);
+        report::annotations(&said);
+        refused = report::refuses(&said);
     }
     if let Some(scratch) = scratch {
         let _ = fs::remove_dir_all(scratch);
     }
-    Ok(signals::end_as(status))
+    Ok(if refused { ExitCode::from(REFUSED) } else { signals::end_as(status) })
 }
 
 fn cannot_run(error: &std::io::Error) -> Stop {
@@ -110,17 +123,26 @@ fn now() -> String {
 }
 
 /// Judges the toolchain for every package that is built, and lays the guards ready.
-fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) -> Result<Build, Stop> {
+fn prepare(
+    verb: CargoVerb,
+    call: &Call,
+    config: &Config,
+    inner: Vec<String>,
+) -> Result<(Build, Vec<graph::Judged>), Stop> {
     let project = Project::of(Some(verb), call, config)?;
     let variables = config.variables();
     let own = project.target_dir.join("cudaguard");
+    let graph = Graph::of_project(&project, call, config, &own);
     let mut findings = Vec::new();
     let mut made = Vec::new();
     let mut ready = Vec::new();
     for target in &project.targets {
         for (package, artefacts) in project.made() {
-            let order = order(&project, package, target);
+            let crates = graph.of(target, &package.name);
+            let order = Order { crates, ..order(&project, package, target) };
             let judged = order.judge(&variables).map_err(Stop::no_look)?;
+            // An info about a crate is for who asks: `check`.
+            findings.extend(judged.of_crates.iter().filter(|one| one.severity > Severity::Info).cloned());
             if package.embeds {
                 // Its build script judges by itself, with what its author says there.
                 guards::stamp(&order, &judged, &own.join("stamps")).map_err(Stop::no_look)?;
@@ -140,8 +162,17 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
             ledger::drop_strangers(&ledger, &out, &order.component.name, artefact).map_err(Stop::no_look)?;
         }
     }
+    let uses = ready
+        .into_iter()
+        .filter(|(order, ..)| !order.crates.is_empty())
+        .map(|(order, judged, _)| graph::Judged {
+            component: order.component.to_string(),
+            policy: judged.policy,
+            uses: judged.uses,
+        })
+        .collect();
     let host = if project.target_named { String::new() } else { project.targets[0].clone() };
-    Ok(Build {
+    let build = Build {
         own,
         members: project.members.iter().map(|package| package.dir.clone()).collect(),
         host,
@@ -152,11 +183,13 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
         variables,
         made,
         quiet: is_quiet(call, config),
-        top: project.top,
-    })
+        top: project.top.clone(),
+        graph: graph.clone(),
+    };
+    Ok((build, uses))
 }
 
-/// The order for a package of this project.
+/// The order for a package of this project, whose crates nobody has asked for yet.
 pub(crate) fn order<'a>(project: &'a Project, package: &'a Package, target: &'a str) -> Order<'a> {
     Order {
         component: Component { name: package.name.clone(), version: package.version.clone() },
@@ -167,6 +200,7 @@ pub(crate) fn order<'a>(project: &'a Project, package: &'a Package, target: &'a 
         release: project.release,
         locked: project.locked,
         only_declared: false,
+        crates: &[],
     }
 }
 
@@ -317,6 +351,7 @@ impl Build {
             "variables": variables,
             "made": made,
             "quiet": self.quiet,
+            "graph": self.graph.to_json(),
         })
         .to_string();
         let file = self.own.join("builds").join(format!("{:016x}.json", digest(text.as_bytes())));
@@ -354,6 +389,7 @@ impl Build {
                 .collect::<Option<_>>()?,
             made: value["made"].as_array()?.iter().map(made).collect::<Option<_>>()?,
             quiet: value["quiet"].as_bool()?,
+            graph: Graph::from_json(&value["graph"])?,
         })
     }
 
@@ -503,6 +539,7 @@ mod tests {
             variables: [("A".to_owned(), "b".into())].into(),
             made: vec![("t".into(), "p".into(), Artefact { kind: Kind::Cdylib, name: "x".into() })],
             quiet: true,
+            graph: Graph::default(),
         };
         let file = build.write().unwrap();
         assert_eq!(format!("{:?}", Build::read(&file).unwrap()), format!("{build:?}"));

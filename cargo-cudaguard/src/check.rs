@@ -9,6 +9,7 @@ use cudaguard::json::{Value, array, object};
 use crate::cargo::order;
 use crate::config::Config;
 use crate::forms;
+use crate::graph::Graph;
 use crate::guards::{Judged, Order};
 use crate::project::{Call, Project};
 use crate::report::{self, REFUSED, Stop};
@@ -19,16 +20,19 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let config = Config::read(&folder, &call.configs)?;
     let project = Project::of(None, &call, &config)?;
     let variables = config.variables();
+    let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"));
     let (mut findings, mut results, mut packages) = (Vec::new(), Vec::new(), Vec::new());
     for at in &project.selected {
         for target in &project.targets {
-            let order = Order { only_declared: true, ..order(&project, &project.members[*at], target) };
+            let member = &project.members[*at];
+            let crates = graph.of(target, &member.name);
+            let order = Order { only_declared: true, crates, ..order(&project, member, target) };
             let judged = order.judge(&variables).map_err(Stop::no_look)?;
             packages.push(describe(&order, &judged));
             let manifest = order.dir.join("Cargo.toml");
             let uri = manifest.strip_prefix(&project.top).unwrap_or(&manifest).to_string_lossy().into_owned();
             let stale = stale(&order, &judged);
-            for finding in judged.findings.into_iter().chain(stale) {
+            for finding in judged.findings.into_iter().chain(judged.of_crates).chain(stale) {
                 let allowed = judged.policy.allow.get(&finding.code).cloned();
                 results.push(forms::Result { finding: finding.clone(), uri: uri.clone(), allowed });
                 findings.push(finding);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cudaguard::finding::{Code, Finding};
+use cudaguard::graph::{self, Crate, Use};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::lock::{self, BySource, Lock};
 use cudaguard::manifest::{Component, Manifest};
@@ -35,6 +36,8 @@ pub(crate) struct Order<'a> {
     pub(crate) locked: bool,
     /// Nothing will be linked: the fleet is held against what is declared.
     pub(crate) only_declared: bool,
+    /// The crates that reach CUDA in it.
+    pub(crate) crates: &'a [Crate],
 }
 
 /// What a package is built with, and what is wrong with that.
@@ -43,6 +46,10 @@ pub(crate) struct Judged {
     pub(crate) policy: Policy,
     pub(crate) toolchain: Toolchain,
     pub(crate) findings: Vec<Finding>,
+    /// What its crates would do.
+    pub(crate) uses: Vec<Use>,
+    /// What is wrong with that.
+    pub(crate) of_crates: Vec<Finding>,
     /// Where the workspace's lock stands, or would stand.
     lock: Option<PathBuf>,
     /// Allows that nothing was found for.
@@ -77,10 +84,14 @@ impl Order<'_> {
                 lock::insist(&mut judged.findings, &policy);
             }
             let findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
+            let uses = graph::look(self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
+            let of_crates = policy.apply(graph::judge(&policy, &toolchain, &uses), self.release).findings;
             Ok(Judged {
+                findings,
+                of_crates: of_crates.into_iter().map(|one| one.of(&component)).collect(),
+                uses,
                 policy,
                 toolchain,
-                findings,
                 lock: place,
                 stale_allows: judged.stale_allows,
                 variables: env::read_so_far(),

@@ -10,6 +10,7 @@ mod config;
 mod exec;
 mod explain;
 mod forms;
+mod graph;
 mod guards;
 mod init;
 mod inspect;

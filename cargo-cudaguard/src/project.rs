@@ -16,8 +16,6 @@ use crate::report::Stop;
 const WITH_VALUE: &[&str] = &[
     "-j",
     "--jobs",
-    "-F",
-    "--features",
     "-Z",
     "--message-format",
     "--color",
@@ -67,14 +65,57 @@ pub(crate) struct Call {
     pub(crate) others: bool,
     /// `install --path`.
     pub(crate) path: Option<PathBuf>,
+    /// Which features.
+    pub(crate) features: Features,
+    /// The verb is `test`.
+    pub(crate) tests: bool,
+    /// `--offline`, or `--frozen`, which says it too.
+    pub(crate) offline: bool,
     /// cargo is only asked about itself.
     pub(crate) help: bool,
+}
+
+/// Which features cargo is told to turn on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Features {
+    named: Vec<String>,
+    all: bool,
+    no_default: bool,
+}
+
+impl Features {
+    /// As arguments of cargo's.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let named = self.named.iter().flat_map(|one| ["--features".to_owned(), one.clone()]);
+        let switches = [(self.all, "--all-features"), (self.no_default, "--no-default-features")];
+        named.chain(switches.into_iter().filter(|(on, _)| *on).map(|(_, word)| word.to_owned())).collect()
+    }
+
+    /// Those of a package that they turn on, of the ones that it declares. `other/feature` is about another package.
+    pub(crate) fn of<V>(&self, package: &str, declared: &BTreeMap<String, V>) -> BTreeSet<String> {
+        if self.all {
+            return declared.keys().cloned().collect();
+        }
+        let named = self.named.iter().flat_map(|list| list.split([',', ' '])).map(str::trim);
+        let mut on: BTreeSet<String> = named
+            .filter_map(|name| match name.split_once('/') {
+                Some((other, feature)) => (other == package).then_some(feature),
+                None => Some(name),
+            })
+            .filter(|name| declared.contains_key(*name))
+            .map(str::to_owned)
+            .collect();
+        if !self.no_default && declared.contains_key("default") {
+            on.insert("default".to_owned());
+        }
+        on
+    }
 }
 
 impl Call {
     /// Reads the arguments of this verb (`None`: of `check`) up to where the program's own begin.
     pub(crate) fn read(verb: Option<CargoVerb>, arguments: &[OsString]) -> Self {
-        let mut call = Self::default();
+        let mut call = Self { tests: verb == Some(CargoVerb::Test), ..Self::default() };
         let mut words = arguments.iter().map(|word| word.to_string_lossy()).peekable();
         while let Some(word) = words.next() {
             if word == "--" {
@@ -111,7 +152,12 @@ impl Call {
                 "--quiet" => call.quiet = true,
                 "--json" => call.json = true,
                 "--format" if verb.is_none() => call.format = value(),
-                "--locked" | "--frozen" => call.locked = true,
+                "--locked" => call.locked = true,
+                "--frozen" => (call.locked, call.offline) = (true, true),
+                "--offline" => call.offline = true,
+                "-F" | "--features" => call.features.named.extend(value()),
+                "--all-features" => call.features.all = true,
+                "--no-default-features" => call.features.no_default = true,
                 "--bins" => call.all_bins = true,
                 "--examples" => call.all_examples = true,
                 "--all-targets" => call.all_targets = true,

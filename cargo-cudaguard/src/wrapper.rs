@@ -139,7 +139,7 @@ impl<'a> Job<'a> {
         }
         let target = unit.target.clone().unwrap_or_else(|| build.host.clone());
         let order = Order {
-            component: Component { name, version },
+            component: Component { name: name.clone(), version },
             dir: &dir,
             top: if build.members.is_empty() { &dir } else { &build.top },
             target: &target,
@@ -147,6 +147,7 @@ impl<'a> Job<'a> {
             release: build.release,
             locked: false,
             only_declared: false,
+            crates: build.graph.of(&target, &name),
         };
         // Judged before cargo was started, and said then: here only the guard is wanted.
         let judged = order.judge(&build.variables)?;

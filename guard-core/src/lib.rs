@@ -50,6 +50,8 @@ pub mod binary;
 #[cfg(feature = "command")]
 pub mod foretell;
 #[cfg(feature = "command")]
+pub mod graph;
+#[cfg(feature = "command")]
 pub mod kernels;
 #[cfg(feature = "command")]
 pub mod loader;

@@ -194,6 +194,61 @@ codes! {
          program mixes releases, and what the manifest asks of a machine would be wrong.\n\
          What to do: make the build script link the libraries of the toolkit in use (CUDA_HOME, CUDNN_PATH and \
          LIBRARY_PATH of one release), or correct [cudnn] linkage.";
+    150 CrateForOtherCuda Error
+        "a crate has bindings for another CUDA than the toolkit in use"
+        "A crate such as cudarc is told by a feature, a variable or the nvcc in PATH for which CUDA its bindings are. Linked with \
+         libraries of another major its structs and functions are not theirs: calls fail, or compute wrongly. What a crate \
+         opens by name only when the program runs is said as a warning, since other libraries may be there then.\n\
+         What to do: give the crate the toolkit's level (the line or variable is named), or build with the toolkit it is for.";
+    151 CrateForOtherCudnn Error
+        "a crate has bindings for another cuDNN than the one in use"
+        "Bindings of one cuDNN major do not fit a library of another. Older cudarc also looks up every function when it opens \
+         cuDNN, and panics at the first that the library lacks.\n\
+         What to do: use the cuDNN that the bindings are for, or take the bindings for the cuDNN in use.";
+    152 CratesDisagree Error
+        "two crates of one program are for different majors"
+        "Two crates, or two versions of one, have bindings for different majors of CUDA or cuDNN. In one process they share a \
+         library of one major, which is not the other's, or load two of them, with two sets of memory and handles.\n\
+         What to do: give both one level, or update the older crate so that one version serves both.";
+    153 CrateRaisesDriver Error
+        "a crate would panic on the oldest driver of the fleet"
+        "cudarc before 0.19.5 looks up every driver function of its level when it opens libcuda, used or not, and panics at the \
+         first that is missing: `Expected symbol in library: cuCtxFromGreenCtx`. So its level is a floor for the driver, \
+         higher than the toolkit's own and named nowhere. [driver] fleet in cudaguard.toml says which driver it must run on.\n\
+         What to do: lower the level (CUDARC_CUDA_VERSION, or the feature), update cudarc, or ask for a newer driver.";
+    154 CrateToolkitMixed Error
+        "a crate compiles with another toolkit than the one in use, or with two"
+        "Build scripts look for nvcc and cuda.h in orders of their own: one runs the first nvcc in PATH with the headers that \
+         CUDA_PATH names, another prefers NVCC. What they find here is not one toolkit, or not the one that the rest is built \
+         with and that the manifest records.\n\
+         What to do: let NVCC, PATH, CUDA_HOME and CUDA_PATH name one toolkit.";
+    155 CrateStale Error
+        "a crate was built for what was in use earlier, and cargo has kept it"
+        "cargo runs a build script again only when a variable or file that it announces changes, and PATH and CUDNN_PATH are \
+         not among those that most crates announce. So the crate still has the bindings or kernels of the toolkit or cuDNN \
+         that was in use when it was first built.\n\
+         What to do: `cargo clean -p` the crate and build again.";
+    156 CrateArchOutsideFleet Error
+        "a crate compiles its kernels for one arch, which does not serve the fleet"
+        "cudaforge and bindgen_cuda compile all kernels for the one arch in CUDA_COMPUTE_CAP. [gpu] fleet in cudaguard.toml names \
+         GPUs that this code does not serve: the first launch there would fail with `no kernel image is available`. From 90 on \
+         cudaforge adds the suffix a, and such code runs on that GPU alone.\n\
+         What to do: build once for each generation of the fleet, or take the GPU out of [gpu] fleet.";
+    157 CrateArchSpecific Info
+        "a crate makes code for one GPU alone of a plain arch"
+        "cudaforge turns CUDA_COMPUTE_CAP=90 into sm_90a by itself (120 into sm_120a, 121 into sm_121f). Machine code and PTX of \
+         such an arch run on GPUs of that very compute capability, or its family, and on no later one.\n\
+         What to do: nothing where the program runs on that GPU only; otherwise build for an older arch as well.";
+    158 BuilderGpuDecides Error
+        "the GPU of the building machine decides what a crate compiles for"
+        "Without CUDA_COMPUTE_CAP cudaforge and bindgen_cuda ask nvidia-smi for the first GPU of the building machine and compile \
+         for it alone. [gpu] fleet in cudaguard.toml names GPUs that this does not serve.\n\
+         What to do: set CUDA_COMPUTE_CAP, and build once for each generation of the fleet.";
+    159 CrateStops Warning
+        "a crate's build script would stop"
+        "The crate does not know the toolkit or cuDNN that is in use (`Unsupported cuda toolkit version`), or does not look where it \
+         is, and its build script panics. This is said before, with what to do.\n\
+         What to do: update the crate, name a level that it knows (CUDARC_CUDA_VERSION), or set the variable that it reads.";
     170 GuardNotLinked Error
         "the linked file does not carry its guard"
         "CMake was told to link the guard's two objects into this file, and the linker left them out, or the note was removed \

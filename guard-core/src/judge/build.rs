@@ -48,7 +48,7 @@ pub fn linked_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
 }
 
 /// Facts below a message: one a line, names in one column.
-pub(super) fn facts<'a>(message: &str, facts: impl IntoIterator<Item = (&'a str, String)>) -> String {
+pub(crate) fn facts<'a>(message: &str, facts: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let facts: Vec<_> = facts.into_iter().filter(|(_, fact)| !fact.is_empty()).collect();
     let width = facts.iter().map(|(name, _)| name.chars().count() + 1).max().unwrap_or_default();
     facts.iter().fold(message.to_owned(), |text, (name, fact)| format!("{text}\n{:<width$} {fact}", format!("{name}:")))
@@ -122,7 +122,7 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
     }
 }
 
-pub(super) fn in_file(policy: &Policy) -> String {
+pub(crate) fn in_file(policy: &Policy) -> String {
     policy.path.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default()
 }
 

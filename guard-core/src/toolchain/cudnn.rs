@@ -59,7 +59,7 @@ pub struct Part {
 }
 
 /// The version in a header's text: `#define CUDNN_MAJOR 9`, …
-fn parse_header(text: &str) -> Option<Version> {
+pub(super) fn parse_header(text: &str) -> Option<Version> {
     let number = |name: &str| {
         text.lines().find_map(|line| {
             let mut words = line.strip_prefix('#')?.split_whitespace();

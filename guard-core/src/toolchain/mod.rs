@@ -253,6 +253,46 @@ impl Toolchain {
     }
 }
 
+/// The release that this `cuda.h` defines.
+#[cfg(feature = "command")]
+pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
+    read_start(file).as_deref().and_then(parse_cuda_h).or_else(|| parse_cuda_h(&read(file)?))
+}
+
+/// Asked of a toolchain by who follows another order of searching than its own: a crate's build script.
+#[cfg(feature = "command")]
+impl Toolchain {
+    /// The first program of this name in `PATH`.
+    pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
+        ask::in_path(name, env::var_os("PATH").as_deref())
+    }
+
+    /// The release of an nvcc: of the toolkit found that it belongs to, else as it answers itself.
+    pub(crate) fn release_of(&self, nvcc: &Path) -> Option<Version> {
+        let known =
+            self.toolkits.iter().find(|toolkit| toolkit.nvcc.as_ref().is_some_and(|own| same_file(&own.path, nvcc)));
+        match known.and_then(Toolkit::version) {
+            Some(version) => Some(version.value),
+            None => ask_nvcc(nvcc, false, env::for_child().as_ref(), Duration::from_secs(10)).version,
+        }
+    }
+
+    /// The `cuda.h` in this very folder.
+    pub(crate) fn cuda_h(folder: &Path) -> Option<Headers> {
+        headers_in(&[folder.to_owned()])
+    }
+
+    /// The version that a header of cuDNN defines.
+    pub(crate) fn cudnn_of(header: &Path) -> Option<Version> {
+        cudnn::parse_header(&read(header)?)
+    }
+
+    /// The GPUs of this machine, as `nvidia-smi` names them.
+    pub(crate) fn gpus_here() -> Native {
+        archs::ask_driver(Self::in_path("nvidia-smi"), env::for_child().as_ref(), Duration::from_secs(10))
+    }
+}
+
 impl Toolkit {
     fn by_nvcc(&self) -> Option<Fact<Version>> {
         let nvcc = self.nvcc.as_ref()?;

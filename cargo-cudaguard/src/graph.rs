@@ -1,0 +1,643 @@
+//! The crates of the project that reach CUDA, by cargo's metadata: which of them are linked into a package, with which
+//! features, and which run in the build scripts of those.
+//!
+//! Features are worked out here, from the packages that this call is for, along the dependencies that are linked: cargo's
+//! metadata has one set for everything (every member, tests and build scripts together), and what a build script alone asks
+//! of a crate is not in the program. With resolver 1 cargo gives the program those too, where both take the same crate;
+//! that is not followed.
+//!
+//! What was found is kept beside the guards until `Cargo.lock`, a manifest or cargo's configuration changes: asking takes
+//! cargo a tenth of a second for a graph of a few hundred packages.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cargo_metadata::semver::{Version, VersionReq};
+use cargo_metadata::{BuildScript, DependencyKind, Message, Metadata, Node, Package, PackageId, TargetKind};
+use cudaguard::finding::Finding;
+use cudaguard::graph::table::table;
+use cudaguard::graph::{Crate, Ran, Use};
+use cudaguard::policy::Policy;
+use serde_json::{Value, json};
+use toml::Value as Toml;
+
+use crate::arguments::CargoVerb;
+use crate::cargo::Build;
+use crate::config::Config;
+use crate::ledger::write_where_new;
+use crate::project::{self, Call, Project};
+
+/// Where a name in `Cargo.lock` has one of these in it, cargo is asked; otherwise nothing there is about CUDA.
+const HINTS: [&str; 16] = [
+    "cuda", "cudnn", "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvrtc",
+    "nvml", "nccl", "nvjpeg", "nvtx", "npp",
+];
+
+/// The crates of each package, for each target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Graph(BTreeMap<String, BTreeMap<String, Vec<Crate>>>);
+
+impl Graph {
+    /// The crates that reach CUDA in a package, built for a target: sorted by name and version.
+    pub(crate) fn of(&self, target: &str, package: &str) -> &[Crate] {
+        self.0.get(target).and_then(|packages| packages.get(package)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Reads the graph of this project. Where cargo cannot tell it, it will say so itself when it builds: there is nothing
+    /// then.
+    pub(crate) fn of_project(project: &Project, call: &Call, config: &Config, own: &Path) -> Self {
+        let lock = fs::read_to_string(project.top.join("Cargo.lock"));
+        if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
+            return Self::default();
+        }
+        let asked = Asked { project, call, locked: lock.is_ok() };
+        let file = own.join("graph").join(format!("{:016x}.json", digest(asked.words(config).as_bytes())));
+        if let Some(kept) = kept(&file) {
+            return kept;
+        }
+        let mut graph = Self::default();
+        let mut inputs: BTreeSet<PathBuf> =
+            project.members.iter().map(|member| member.dir.join("Cargo.toml")).collect();
+        inputs.extend([project.top.join("Cargo.toml"), project.top.join("Cargo.lock")]);
+        for target in &project.targets {
+            let Some(metadata) = asked.metadata(target) else { return Self::default() };
+            // Packages by path may lie outside of the workspace.
+            let by_path = metadata.packages.iter().filter(|package| package.source.is_none());
+            inputs.extend(by_path.map(|package| package.manifest_path.clone().into_std_path_buf()));
+            graph.0.insert(target.clone(), packages(&metadata, project, call));
+        }
+        let inputs: Vec<Value> =
+            inputs.into_iter().map(|path| json!([path, format!("{:016x}", digest_of(&path))])).collect();
+        let text = json!({ "inputs": inputs, "targets": graph.to_json() }).to_string();
+        // One that cannot be kept is read anew next time.
+        let _ = write_where_new(&file, text.as_bytes());
+        graph
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let packages = |packages: &BTreeMap<String, Vec<Crate>>| {
+            let named = packages.iter().map(|(name, crates)| (name.clone(), crates.iter().map(written).collect()));
+            Value::Object(named.collect())
+        };
+        Value::Object(self.0.iter().map(|(target, all)| (target.clone(), packages(all))).collect())
+    }
+
+    pub(crate) fn from_json(value: &Value) -> Option<Self> {
+        let mut graph = Self::default();
+        for (target, packages) in value.as_object()? {
+            let all = graph.0.entry(target.clone()).or_default();
+            for (name, crates) in packages.as_object()? {
+                all.insert(name.clone(), crates.as_array()?.iter().map(crate_of).collect::<Option<_>>()?);
+            }
+        }
+        Some(graph)
+    }
+}
+
+fn written(one: &Crate) -> Value {
+    json!({
+        "name": one.name,
+        "version": one.version,
+        "features": one.features,
+        "known": one.known,
+        "links": one.links,
+        "path": one.path,
+        "tool": one.tool,
+        "named_in": one.named_in,
+    })
+}
+
+fn crate_of(value: &Value) -> Option<Crate> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let texts = |value: &Value| value.as_array()?.iter().map(text).collect::<Option<Vec<_>>>();
+    Some(Crate {
+        name: text(&value["name"])?,
+        version: text(&value["version"])?,
+        features: texts(&value["features"])?.into_iter().collect(),
+        known: texts(&value["known"])?.into_iter().collect(),
+        links: text(&value["links"]),
+        path: texts(&value["path"])?,
+        tool: value["tool"].as_bool()?,
+        named_in: texts(&value["named_in"])?,
+    })
+}
+
+/// What is kept in this file, where nothing that it was read from has changed.
+fn kept(file: &Path) -> Option<Graph> {
+    let value: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let same = |input: &Value| {
+        let path = Path::new(input[0].as_str()?);
+        (input[1].as_str()? == format!("{:016x}", digest_of(path))).then_some(())
+    };
+    value["inputs"].as_array()?.iter().try_for_each(same)?;
+    Graph::from_json(&value["targets"])
+}
+
+/// Whether a lock names a package that could reach CUDA.
+fn speaks_of_cuda(lock: &str) -> bool {
+    lock.lines().filter_map(|line| line.strip_prefix("name = ")).any(|name| {
+        let name = name.trim_matches('"');
+        HINTS.iter().any(|hint| name.contains(hint)) || table().crates.iter().any(|row| row.name == name)
+    })
+}
+
+/// Of a file's content; of one that is not there, that of nothing.
+fn digest_of(path: &Path) -> u64 {
+    digest(&fs::read(path).unwrap_or_default())
+}
+
+/// FNV-1a: tells texts apart, protects nothing.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// How cargo is asked.
+struct Asked<'a> {
+    project: &'a Project,
+    call: &'a Call,
+    /// There is a `Cargo.lock`.
+    locked: bool,
+}
+
+impl Asked<'_> {
+    /// What the answer depends on besides files that it names.
+    fn words(&self, config: &Config) -> String {
+        let selected: Vec<&str> =
+            self.project.selected.iter().map(|at| self.project.members[*at].name.as_str()).collect();
+        format!(
+            "{:?} {:?} {selected:?} {:?} {} {config:?} {}",
+            project::cargo(),
+            self.project.targets,
+            self.call.features,
+            dev(self.call),
+            env!("CARGO_PKG_VERSION"),
+        )
+    }
+
+    fn command(&self, target: &str) -> Command {
+        let mut command = Command::new(project::cargo());
+        command.args(["metadata", "--format-version", "1", "--filter-platform", target, "--manifest-path"]);
+        command.arg(self.project.top.join("Cargo.toml")).stdin(Stdio::null());
+        for config in &self.call.configs {
+            command.args(["--config", config]);
+        }
+        command
+    }
+
+    /// Everything, resolved: from what lies on this machine where that is enough. Otherwise cargo fetches what it would
+    /// fetch for the build a moment later, and says so.
+    fn metadata(&self, target: &str) -> Option<Metadata> {
+        let features = self.call.features.arguments();
+        let parse = |out: &[u8]| serde_json::from_slice::<Metadata>(out).ok();
+        if self.locked {
+            // Frozen, or cargo would take other versions than it does with a network.
+            let asked = self.command(target).args(&features).arg("--frozen").stderr(Stdio::null()).output().ok()?;
+            if asked.status.success() {
+                return parse(&asked.stdout);
+            }
+        }
+        let mut command = self.command(target);
+        command.args(&features);
+        if self.call.locked {
+            command.arg("--locked");
+        }
+        if self.call.offline {
+            command.arg("--offline");
+        }
+        let asked = command.stderr(Stdio::piped()).output().ok()?;
+        if asked.status.success() {
+            return parse(&asked.stdout);
+        }
+        // A feature of one member that the root does not have: ask for what is on by default.
+        let asked = self.command(target).stderr(Stdio::null()).output().ok().filter(|_| !features.is_empty())?;
+        if asked.status.success() { parse(&asked.stdout) } else { None }
+    }
+}
+
+/// Whether tests or examples are made, which link dev-dependencies too.
+fn dev(call: &Call) -> bool {
+    call.tests || call.all_examples || call.all_targets || !call.examples.is_empty()
+}
+
+/// The crates that reach CUDA, of each selected member.
+fn packages(metadata: &Metadata, project: &Project, call: &Call) -> BTreeMap<String, Vec<Crate>> {
+    let Some(resolve) = &metadata.resolve else { return BTreeMap::new() };
+    let mut walk = Walk {
+        packages: metadata.packages.iter().map(|package| (&package.id, package)).collect(),
+        nodes: resolve.nodes.iter().map(|node| (&node.id, node)).collect(),
+        on: BTreeMap::new(),
+        dev: dev(call),
+        members: metadata.workspace_members.iter().collect(),
+    };
+    let members: Vec<&Package> = metadata
+        .workspace_packages()
+        .into_iter()
+        .filter(|package| {
+            let dir = package.manifest_path.parent();
+            project.members.iter().any(|member| dir.is_some_and(|dir| dir.as_std_path() == member.dir))
+        })
+        .collect();
+    let selected = |package: &&&Package| {
+        project
+            .selected
+            .iter()
+            .any(|at| package.manifest_path.parent().is_some_and(|dir| dir.as_std_path() == project.members[*at].dir))
+    };
+    let seeds: Vec<&Package> = members.iter().filter(selected).copied().collect();
+    walk.turn_on(&seeds, call);
+    let top = project.top.as_path();
+    let mut files: BTreeSet<PathBuf> = BTreeSet::from([top.join("Cargo.toml")]);
+    files.extend(members.iter().map(|package| package.manifest_path.clone().into_std_path_buf()));
+    let manifests: Vec<Manifest> = files.iter().filter_map(|file| Manifest::read(file, top)).collect();
+    // A member whose C library is made along is guarded too, so all are told.
+    members
+        .iter()
+        .filter(|package| walk.on.contains_key(&package.id))
+        .map(|package| (package.name.to_string(), walk.from(package, &manifests)))
+        .collect()
+}
+
+/// A manifest of the workspace's own, for the lines in it.
+struct Manifest {
+    /// From the workspace's root.
+    path: String,
+    text: String,
+    table: Toml,
+}
+
+/// The graph, and what is on in it.
+struct Walk<'a> {
+    packages: BTreeMap<&'a PackageId, &'a Package>,
+    nodes: BTreeMap<&'a PackageId, &'a Node>,
+    /// The packages that are linked, each with its features and the optional dependencies that are on.
+    on: BTreeMap<&'a PackageId, On>,
+    dev: bool,
+    members: BTreeSet<&'a PackageId>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct On {
+    features: BTreeSet<String>,
+    /// By the names that the manifest gives them.
+    optional: BTreeSet<String>,
+}
+
+/// A dependency as it was resolved.
+struct Edge<'a> {
+    declared: &'a cargo_metadata::Dependency,
+    to: &'a Package,
+}
+
+impl Edge<'_> {
+    /// What the manifest calls it.
+    fn key(&self) -> &str {
+        self.declared.rename.as_deref().unwrap_or(&self.declared.name)
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// The dependencies of one kind.
+    fn edges(&self, from: &PackageId, kind: DependencyKind) -> Vec<Edge<'a>> {
+        let (Some(package), Some(node)) = (self.packages.get(from), self.nodes.get(from)) else { return Vec::new() };
+        let mut edges = Vec::new();
+        for dep in &node.deps {
+            let Some(to) = self.packages.get(&dep.pkg).copied() else { continue };
+            let declared = package.dependencies.iter().filter(|declared| {
+                let resolved = dep.dep_kinds.iter().any(|info| info.kind == kind && info.target == declared.target);
+                declared.kind == kind
+                    && declared.name == to.name.as_str()
+                    && resolved
+                    && declared.req.matches(&to.version)
+            });
+            edges.extend(declared.map(|declared| Edge { declared, to }));
+        }
+        edges
+    }
+
+    /// The dependencies that are linked: normal ones, and of a member, where tests or examples are made, its
+    /// dev-dependencies. What runs in the compiler is not linked.
+    fn linked(&self, from: &PackageId) -> Vec<Edge<'a>> {
+        let mut edges = self.edges(from, DependencyKind::Normal);
+        if self.dev && self.members.contains(from) {
+            edges.extend(self.edges(from, DependencyKind::Development));
+        }
+        let macros = |package: &Package| package.targets.iter().any(|one| one.kind.contains(&TargetKind::ProcMacro));
+        edges.retain(|edge| !macros(edge.to));
+        edges
+    }
+
+    fn is_on(&self, from: &PackageId, edge: &Edge<'_>) -> bool {
+        !edge.declared.optional || self.on.get(from).is_some_and(|on| on.optional.contains(edge.key()))
+    }
+
+    /// Turns on what these packages need, until nothing more comes.
+    fn turn_on(&mut self, seeds: &[&'a Package], call: &Call) {
+        for seed in seeds {
+            let features = call.features.of(&seed.name, &seed.features);
+            self.on.entry(&seed.id).or_default().features.extend(features);
+        }
+        loop {
+            let mut next = self.on.clone();
+            for (id, on) in &self.on {
+                let package = self.packages[id];
+                let edges = self.linked(id);
+                let mut mine = on.clone();
+                let mut theirs: Vec<(&'a PackageId, String)> = Vec::new();
+                for value in on.features.iter().filter_map(|feature| package.features.get(feature)).flatten() {
+                    if let Some(key) = value.strip_prefix("dep:") {
+                        mine.optional.insert(key.to_owned());
+                    } else if let Some((key, feature)) = value.split_once('/') {
+                        let weak = key.ends_with('?');
+                        let key = key.trim_end_matches('?');
+                        if !weak {
+                            mine.optional.insert(key.to_owned());
+                            // Without `dep:` anywhere the dependency is a feature too.
+                            if package.features.contains_key(key) {
+                                mine.features.insert(key.to_owned());
+                            }
+                        }
+                        let named = edges.iter().filter(|edge| edge.key() == key);
+                        for edge in named.filter(|edge| !weak || self.is_on(id, edge)) {
+                            theirs.push((&edge.to.id, feature.to_owned()));
+                        }
+                    } else {
+                        mine.features.insert(value.clone());
+                    }
+                }
+                next.insert(id, merged(next.get(id), mine));
+                for edge in edges.iter().filter(|edge| self.is_on(id, edge)) {
+                    let there = next.entry(&edge.to.id).or_default();
+                    there.features.extend(edge.declared.features.iter().cloned());
+                    if edge.declared.uses_default_features && edge.to.features.contains_key("default") {
+                        there.features.insert("default".to_owned());
+                    }
+                }
+                for (there, feature) in theirs {
+                    if next.contains_key(there) {
+                        next.entry(there).or_default().features.insert(feature);
+                    }
+                }
+            }
+            if next == self.on {
+                return;
+            }
+            self.on = next;
+        }
+    }
+
+    /// The crates that reach CUDA, from this package on: each by its shortest way.
+    fn from(&self, root: &'a Package, manifests: &[Manifest]) -> Vec<Crate> {
+        let mut found = Vec::new();
+        let mut seen: BTreeSet<&PackageId> = BTreeSet::from([&root.id]);
+        let mut open: VecDeque<(&Package, Vec<String>)> = VecDeque::from([(root, vec![root.name.to_string()])]);
+        while let Some((package, path)) = open.pop_front() {
+            let concerns = |one: &Package| Crate::concerns(&one.name, one.links.as_deref());
+            if concerns(package) {
+                let on = self.on.get(&package.id).cloned().unwrap_or_default();
+                found.push(made(package, on.features, path.clone(), false, manifests));
+            }
+            for edge in self.linked(&package.id).iter().filter(|edge| self.is_on(&package.id, edge)) {
+                if seen.insert(&edge.to.id) {
+                    open.push_back((edge.to, longer(&path, edge.to)));
+                }
+            }
+            // What its build script uses: not linked, but it compiles or searches for it.
+            for edge in self.edges(&package.id, DependencyKind::Build) {
+                let runs = edge.to.name != package.name && concerns(edge.to) && self.is_on(&package.id, &edge);
+                let row = cudaguard::graph::table::of(&edge.to.name, &edge.to.version.to_string());
+                if runs && row.is_some_and(|row| !row.nvcc.is_empty() || row.stops_without_link) {
+                    found.push(made(edge.to, BTreeSet::new(), longer(&path, edge.to), true, manifests));
+                }
+            }
+        }
+        found.sort_by(|a, b| (&a.name, &a.version, &a.path).cmp(&(&b.name, &b.version, &b.path)));
+        found
+    }
+}
+
+fn merged(one: Option<&On>, other: On) -> On {
+    let mut both = one.cloned().unwrap_or_default();
+    both.features.extend(other.features);
+    both.optional.extend(other.optional);
+    both
+}
+
+fn longer(path: &[String], package: &Package) -> Vec<String> {
+    let mut path = path.to_vec();
+    path.push(format!("{} {}", package.name, package.version));
+    path
+}
+
+fn made(package: &Package, features: BTreeSet<String>, path: Vec<String>, tool: bool, manifests: &[Manifest]) -> Crate {
+    Crate {
+        name: package.name.to_string(),
+        version: package.version.to_string(),
+        features,
+        known: package.features.keys().cloned().collect(),
+        links: package.links.clone(),
+        path,
+        tool,
+        named_in: manifests
+            .iter()
+            .filter_map(|manifest| {
+                Some(format!("{}:{}", manifest.path, manifest.line(&package.name, &package.version)?))
+            })
+            .collect(),
+    }
+}
+
+impl Manifest {
+    fn read(file: &Path, top: &Path) -> Option<Self> {
+        let text = fs::read_to_string(file).ok()?;
+        let table = Toml::Table(text.parse().ok()?);
+        Some(Self { path: file.strip_prefix(top).unwrap_or(file).display().to_string(), text, table })
+    }
+
+    /// The line in which a dependency of this name and version is declared.
+    fn line(&self, name: &str, version: &Version) -> Option<usize> {
+        let mut keys = Vec::new();
+        declared(&self.table, name, version, &mut keys);
+        let is = |text: &str| keys.iter().any(|key| key == text.trim().trim_matches('"'));
+        let mut within = false;
+        for (number, line) in self.text.lines().enumerate() {
+            let line = line.trim();
+            if let Some(section) = line.strip_prefix('[') {
+                within = section.contains("dependencies");
+                // `[dependencies.cudarc]`
+                let own = section.trim_end_matches(']').rsplit('.').next().unwrap_or_default();
+                if within && is(own) {
+                    return Some(number + 1);
+                }
+            } else if within && is(line.split(['=', '.']).next().unwrap_or_default()) {
+                return Some(number + 1);
+            }
+        }
+        None
+    }
+}
+
+/// The keys under which a dependency is declared, in every table of dependencies.
+fn declared(table: &Toml, name: &str, version: &Version, keys: &mut Vec<String>) {
+    let Some(table) = table.as_table() else { return };
+    for (key, value) in table {
+        let Some(inner) = value.as_table().filter(|_| !key.starts_with("package")) else { continue };
+        if !key.ends_with("dependencies") {
+            declared(value, name, version, keys);
+            continue;
+        }
+        for (key, value) in inner {
+            let text = |field: &str| value.get(field).and_then(Toml::as_str);
+            let package = text("package").unwrap_or(key);
+            let required = value.as_str().or_else(|| text("version"));
+            let fits = required
+                .and_then(|text| text.parse::<VersionReq>().ok())
+                .is_none_or(|required| required.matches(version));
+            if package == name && fits {
+                keys.push(key.clone());
+            }
+        }
+    }
+}
+
+/// A package's crates, and the policy that judges them: for what only the build tells.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) component: String,
+    pub(crate) policy: Policy,
+    pub(crate) uses: Vec<Use>,
+}
+
+/// Crates that the build just done took from an earlier run of their build scripts, when something else was in use. cargo
+/// tells by being asked once more, with nothing left to do, what each script has said. It is not asked again until what the
+/// crates would do has changed.
+pub(crate) fn stale(
+    build_command: &Command,
+    verb: CargoVerb,
+    arguments: &[OsString],
+    build: &Build,
+    judged: &[Judged],
+) -> Vec<Finding> {
+    let own_form = arguments.iter().any(|word| word.to_string_lossy().starts_with("--message-format"));
+    let tell = |one: &Use| one.of.row().is_some_and(|row| !row.tells.is_empty());
+    if own_form || !judged.iter().flat_map(|one| &one.uses).any(tell) {
+        return Vec::new();
+    }
+    let uses: Vec<&Vec<Use>> = judged.iter().map(|one| &one.uses).collect();
+    let state = format!("{:016x}", digest(format!("{uses:?} {arguments:?}").as_bytes()));
+    let file = build.own.join("graph").join(format!("{}.settled", build.profile));
+    if fs::read_to_string(&file).is_ok_and(|settled| settled == state) {
+        return Vec::new();
+    }
+    let Some(ran) = ran(build_command, verb, arguments) else { return Vec::new() };
+    let mut findings = Vec::new();
+    for one in judged {
+        let found = one.policy.apply(cudaguard::graph::stale(&one.uses, &ran, build.release), build.release).findings;
+        findings.extend(found.into_iter().map(|finding| finding.of(&one.component)));
+    }
+    if findings.is_empty() {
+        // Only the last state that was in order: going back to an earlier one may find what this one left.
+        let _ = write_where_new(&file, state.as_bytes());
+    }
+    findings
+}
+
+/// What the build scripts of this build have said. `None` where cargo does not tell.
+fn ran(build_command: &Command, verb: CargoVerb, arguments: &[OsString]) -> Option<Vec<Ran>> {
+    let mut command = Command::new(build_command.get_program());
+    command.arg(verb.name()).args(["--message-format", "json"]);
+    if verb == CargoVerb::Test {
+        command.arg("--no-run");
+    }
+    command.args(arguments);
+    for (name, value) in build_command.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    let said = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok().filter(|said| said.status.success())?;
+    let scripts = Message::parse_stream(said.stdout.as_slice()).filter_map(|message| match message {
+        Ok(Message::BuildScriptExecuted(script)) => Some(script),
+        _ => None,
+    });
+    Some(scripts.filter_map(|script| told(&script)).collect())
+}
+
+fn told(script: &BuildScript) -> Option<Ran> {
+    // `registry+https://…#cudarc@0.19.10`, `path+file:///w/cudarc#0.1.0`
+    let (source, rest) = script.package_id.repr.rsplit_once('#')?;
+    let by_folder = source.rsplit('/').next().unwrap_or_default();
+    let (name, version) = rest.split_once('@').unwrap_or((by_folder, rest));
+    let variables: BTreeMap<String, String> = script.env.iter().cloned().collect();
+    let headers = variables.get("CUDA_INCLUDE_DIR").and_then(|folder| {
+        let file = Path::new(folder).join("cuda.h");
+        Some((file.clone(), cudaguard::toolchain::cuda_h_release(&file)?))
+    });
+    Some(Ran {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        variables,
+        conditions: script.cfgs.clone(),
+        headers,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_about_cuda() {
+        assert!(speaks_of_cuda("[[package]]\nname = \"cudarc\"\nversion = \"0.19.10\"\n"));
+        assert!(
+            speaks_of_cuda("name = \"my-cudnn-bindings\"\n")
+                && speaks_of_cuda("name = \"tch\"\nname = \"torch-sys\"\n")
+        );
+        assert!(!speaks_of_cuda("name = \"serde\"\ndependencies = [\n \"cudarc\",\n]\n"));
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_until_something_changes() {
+        let folder = std::env::temp_dir().join(format!("cudaguard-graph-kept-{}", std::process::id()));
+        let one = Crate {
+            name: "cudarc".into(),
+            version: "0.19.10".into(),
+            features: ["a".to_owned(), "b".to_owned()].into(),
+            known: ["cuda-13000".to_owned()].into(),
+            links: Some("cuda".into()),
+            path: vec!["app".into(), "cudarc 0.19.10".into()],
+            tool: true,
+            named_in: vec!["Cargo.toml:7".into()],
+        };
+        let graph = Graph(BTreeMap::from([("t".to_owned(), BTreeMap::from([("app".to_owned(), vec![one])]))]));
+        let (file, input) = (folder.join("graph.json"), folder.join("Cargo.lock"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(&input, "one").unwrap();
+        let inputs = json!([[input, format!("{:016x}", digest_of(&input))]]);
+        fs::write(&file, json!({ "inputs": inputs, "targets": graph.to_json() }).to_string()).unwrap();
+        assert_eq!(kept(&file), Some(graph));
+        fs::write(&input, "two").unwrap();
+        assert_eq!(kept(&file), None);
+        fs::write(&file, "{\"inputs\": [[1]]}").unwrap();
+        assert_eq!(kept(&file), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn lines_of_manifests() {
+        let text = "[package]\nname = \"app\"\n\n[dependencies]\nserde = \"1\"\nold = { package = \"cudarc\", version = \"0.17\" }\n\
+                    cudarc = \"0.19.10\"\n\n[target.'cfg(unix)'.dependencies.cust]\nversion = \"0.3\"\n\n\
+                    [workspace.dependencies]\ncandle-core.workspace = true\n";
+        let manifest =
+            Manifest { path: "Cargo.toml".into(), text: text.into(), table: Toml::Table(text.parse().unwrap()) };
+        let line = |name: &str, version: &str| manifest.line(name, &version.parse().unwrap());
+        assert_eq!(line("cudarc", "0.19.10"), Some(7));
+        assert_eq!(line("cudarc", "0.17.8"), Some(6));
+        assert_eq!(line("cudarc", "0.16.6"), None);
+        assert_eq!(line("cust", "0.3.2"), Some(9));
+        assert_eq!(line("candle-core", "0.11.1"), Some(13));
+        assert_eq!(line("app", "0.1.0"), None);
+    }
+}

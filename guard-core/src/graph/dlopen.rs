@@ -1,0 +1,1 @@
+//! The libraries that a program opens by name, as a note that other tools read too.

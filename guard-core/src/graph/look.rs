@@ -1,0 +1,562 @@
+//! What each crate of a graph would do in this environment: which level it takes, which compiler it runs, which headers it
+//! reads. Each by its own rules (`data/crates.toml`), which are not those of the toolchain's search.
+
+use std::path::{Path, PathBuf};
+
+use super::Crate;
+use super::table::{CudnnRule, LevelRule};
+use crate::arch::{Arch, Suffix, Target};
+use crate::env;
+use crate::tables::Cc;
+use crate::toolchain::{Native, Toolchain};
+use crate::version::{CudaVersion, Version};
+
+/// A fact of a crate, and who told it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told<T> {
+    /// The fact.
+    pub value: T,
+    /// Its source, in words: `feature cuda-12080`, `nvcc in PATH`.
+    pub by: String,
+    /// How firmly it is told.
+    pub chosen: Chosen,
+}
+
+/// How firmly a level is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// By a feature or a variable: what the toolkit is does not change it.
+    Fixed,
+    /// By what is found in the building environment.
+    Found,
+    /// By nobody: nothing was found, and the crate takes the newest it knows.
+    Assumed,
+}
+
+/// A crate's CUDA level.
+pub type Level = Told<CudaVersion>;
+
+/// A crate's cuDNN level: major, and minor where that is told.
+pub type CudnnLevel = Told<(u32, Option<u32>)>;
+
+/// The compiler that a crate would run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiler {
+    /// The program.
+    pub path: PathBuf,
+    /// Its release; `None` where it says none.
+    pub release: Option<Version>,
+    /// What leads to it: `PATH`, `NVCC`, `/usr/local/cuda/bin/nvcc`.
+    pub by: String,
+}
+
+/// The `cuda.h` that a crate would name to the compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// The file.
+    pub path: PathBuf,
+    /// Its release; `None` where it says none.
+    pub release: Option<CudaVersion>,
+    /// What leads to it: `CUDA_PATH`, `/usr/local/cuda/include`.
+    pub by: String,
+}
+
+/// What decides the one arch that a crate compiles for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArchUse {
+    /// A variable.
+    Named {
+        /// What comes out: machine code and PTX of one arch.
+        arch: Arch,
+        /// The variable.
+        variable: String,
+        /// As it is written there.
+        text: String,
+    },
+    /// The GPU of the building machine.
+    Builder {
+        /// The variable that nobody has set.
+        variable: String,
+        /// Its GPUs, where they were asked for and answer.
+        gpus: Option<Vec<Cc>>,
+        /// Whether the crate adds the suffix by itself.
+        suffix: bool,
+    },
+}
+
+/// Why a crate's build script would stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It was told a release for which it has no bindings.
+    UnknownRelease {
+        /// The release.
+        asked: CudaVersion,
+        /// Who told it.
+        by: String,
+        /// The newest it knows.
+        newest: CudaVersion,
+        /// The variable with which to name another.
+        variable: String,
+    },
+    /// It asks nvcc for its release, and `PATH` has none.
+    NoCompiler,
+    /// It looks for libraries where there are none.
+    NoLibraries {
+        /// Where it looks.
+        places: Vec<String>,
+    },
+    /// The headers are of a cuDNN for which it has no bindings.
+    UnknownCudnn {
+        /// The header's version.
+        asked: Version,
+        /// The header.
+        header: PathBuf,
+        /// Those it has.
+        known: Vec<(u32, u32)>,
+    },
+}
+
+/// What a crate would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The crate.
+    pub of: Crate,
+    /// The CUDA release that its bindings are for.
+    pub level: Option<Level>,
+    /// The cuDNN release that its bindings are for.
+    pub cudnn: Option<CudnnLevel>,
+    /// The compiler that it would run.
+    pub compiler: Option<Compiler>,
+    /// The headers that it would name to it.
+    pub headers: Option<Headers>,
+    /// What it would compile for.
+    pub arch: Option<ArchUse>,
+    /// Why its build script would stop.
+    pub stopped: Option<Stopped>,
+}
+
+/// What these crates would do. `root` is where the machine's own folders begin, `/` but in tests; `ask_gpu`: ask the driver
+/// for the builder's GPU where a crate would.
+pub fn look(crates: &[Crate], toolchain: &Toolchain, root: &Path, ask_gpu: bool) -> Vec<Use> {
+    let looking = Looking { toolchain, root, ask_gpu };
+    crates.iter().map(|one| looking.at(one)).collect()
+}
+
+struct Looking<'a> {
+    toolchain: &'a Toolchain,
+    root: &'a Path,
+    ask_gpu: bool,
+}
+
+impl Looking<'_> {
+    fn at(&self, of: &Crate) -> Use {
+        let mut found =
+            Use { of: of.clone(), level: None, cudnn: None, compiler: None, headers: None, arch: None, stopped: None };
+        let Some(row) = of.row() else { return found };
+        if let Some(rule) = &row.level {
+            match self.level(of, rule) {
+                Ok(level) => found.level = level,
+                Err(stopped) => found.stopped = Some(stopped),
+            }
+        }
+        if let Some(rule) = &row.cudnn {
+            match self.cudnn(of, rule) {
+                Ok(cudnn) => found.cudnn = cudnn,
+                Err(stopped) => found.stopped = found.stopped.or(Some(stopped)),
+            }
+        }
+        found.compiler = self.compiler(&row.nvcc);
+        found.headers = self.headers(&row.headers);
+        if let Some(rule) = &row.arch {
+            found.arch = self.arch(&rule.variable, rule.suffix);
+        }
+        if row.stops_without_link && !self.links(&row.link) {
+            found.stopped = Some(Stopped::NoLibraries { places: row.link.clone() });
+        }
+        found
+    }
+
+    fn level(&self, of: &Crate, rule: &LevelRule) -> Result<Option<Level>, Stopped> {
+        let known: Vec<CudaVersion> = of.known.iter().filter_map(|feature| rule.level_of(feature)).collect();
+        let newest = known.iter().max().copied();
+        let bindings = |value: CudaVersion, by: String, chosen| match newest {
+            Some(newest) if !known.contains(&value) => {
+                Err(Stopped::UnknownRelease { asked: value, by, newest, variable: rule.variable.clone() })
+            }
+            _ => Ok(Some(Told { value, by, chosen })),
+        };
+        if let Some(text) = env::var(&rule.variable) {
+            let Some(value) = text.parse().ok().map(CudaVersion::from_int) else { return Ok(None) };
+            return bindings(value, format!("{}={text}", rule.variable), Chosen::Fixed);
+        }
+        // The newest of them, where several are on: that is the order in the build script.
+        let named = of.features.iter().filter_map(|feature| Some((rule.level_of(feature)?, feature))).max();
+        if let Some((value, feature)) = named {
+            return Ok(Some(Told { value, by: format!("feature {feature}"), chosen: Chosen::Fixed }));
+        }
+        if !of.features.contains(&rule.nvcc) {
+            return Ok(None);
+        }
+        let nvcc = Toolchain::in_path("nvcc");
+        let release = nvcc.as_ref().and_then(|nvcc| self.toolchain.release_of(nvcc));
+        match (nvcc, release) {
+            (Some(nvcc), Some(release)) => {
+                bindings(release.into(), format!("{}, the first in PATH", nvcc.display()), Chosen::Found)
+            }
+            // Of one that says nothing nobody knows what the crate reads.
+            (Some(_), None) => Ok(None),
+            (None, _) => {
+                let assumes = rule.newest.as_ref().is_some_and(|feature| of.features.contains(feature));
+                match newest.filter(|_| assumes) {
+                    Some(value) => Ok(Some(Told {
+                        value,
+                        by: "no nvcc in PATH: the newest it knows".to_owned(),
+                        chosen: Chosen::Assumed,
+                    })),
+                    None => Err(Stopped::NoCompiler),
+                }
+            }
+        }
+    }
+
+    fn cudnn(&self, of: &Crate, rule: &CudnnRule) -> Result<Option<CudnnLevel>, Stopped> {
+        let (headers, places, newest) = match rule {
+            CudnnRule::Fixed { feature, major, .. } => {
+                let on = of.features.contains(feature);
+                let told = || Told { value: (*major, None), by: format!("feature {feature}"), chosen: Chosen::Fixed };
+                return Ok(on.then(told));
+            }
+            CudnnRule::Named { headers, places, newest, .. } => (headers, places, newest),
+        };
+        let named = of.features.iter().filter_map(|feature| Some((rule.level_of(feature)?, feature))).max();
+        if let Some(((major, minor), feature)) = named {
+            let by = format!("feature {feature}");
+            return Ok(Some(Told { value: (major, Some(minor)), by, chosen: Chosen::Fixed }));
+        }
+        if !of.features.contains(headers) {
+            return Ok(None);
+        }
+        let folders: Vec<PathBuf> = places.iter().filter_map(|place| self.place(place)).collect();
+        let header = ["cudnn_version.h", "cudnn.h"]
+            .iter()
+            .find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.exists()));
+        let known: Vec<(u32, u32)> = of.known.iter().filter_map(|feature| rule.level_of(feature)).collect();
+        let newest = known.iter().max().copied().filter(|_| of.features.contains(newest));
+        let version = header.as_ref().and_then(|header| Toolchain::cudnn_of(header));
+        match (header, version) {
+            (Some(header), Some(version)) if known.contains(&(version.major, version.minor)) => Ok(Some(Told {
+                value: (version.major, Some(version.minor)),
+                by: header.display().to_string(),
+                chosen: Chosen::Found,
+            })),
+            (header, version) => match (newest, header, version) {
+                (Some((major, minor)), ..) => Ok(Some(Told {
+                    value: (major, Some(minor)),
+                    by: "the newest it knows".to_owned(),
+                    chosen: Chosen::Assumed,
+                })),
+                (None, Some(header), Some(asked)) => Err(Stopped::UnknownCudnn { asked, header, known }),
+                _ => Ok(None),
+            },
+        }
+    }
+
+    /// A place of the table as a path: `$CUDA_PATH/include`, `/usr/include`. `None` where its variable is not set.
+    fn place(&self, place: &str) -> Option<PathBuf> {
+        let Some(rest) = place.strip_prefix('$') else {
+            return place.strip_prefix('/').map(|below| self.root.join(below));
+        };
+        let (variable, below) = rest.split_once('/').unwrap_or((rest, ""));
+        let value = PathBuf::from(env::var_os(variable)?);
+        Some(if below.is_empty() { value } else { value.join(below) })
+    }
+
+    fn compiler(&self, places: &[String]) -> Option<Compiler> {
+        places.iter().find_map(|place| {
+            let path = match place.as_str() {
+                "PATH" => Toolchain::in_path("nvcc"),
+                place => self.place(place).filter(|path| path.exists()),
+            }?;
+            let release = self.toolchain.release_of(&path);
+            Some(Compiler { path, release, by: source(place) })
+        })
+    }
+
+    fn headers(&self, places: &[String]) -> Option<Headers> {
+        places.iter().find_map(|place| {
+            let found = Toolchain::cuda_h(&self.place(place)?)?;
+            Some(Headers { path: found.path, release: found.version, by: source(place) })
+        })
+    }
+
+    fn arch(&self, variable: &str, suffix: bool) -> Option<ArchUse> {
+        let Some(text) = env::var(variable) else {
+            let gpus = if self.ask_gpu { Some(Toolchain::gpus_here()) } else { None };
+            let gpus = gpus.and_then(|gpus| match gpus {
+                Native::Gpus(gpus) => Some(gpus.value),
+                Native::Unknown(_) => None,
+            });
+            return Some(ArchUse::Builder { variable: variable.to_owned(), gpus, suffix });
+        };
+        let arch = if suffix { with_suffix(&text)? } else { Arch::plain(text.parse().ok()?) };
+        Some(ArchUse::Named { arch, variable: variable.to_owned(), text })
+    }
+
+    /// Whether any of these places has a toolkit's libraries, as `find_cuda_helper` looks for them.
+    fn links(&self, places: &[String]) -> bool {
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for place in places {
+            if let Some(variable) = place.strip_prefix('$') {
+                folders.extend(env::var_os(variable).iter().flat_map(std::env::split_paths));
+            } else if let Some(prefix) = place.strip_suffix('*') {
+                let prefix = self.root.join(prefix.trim_start_matches('/'));
+                let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let entries = prefix.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+                folders.extend(
+                    entries
+                        .into_iter()
+                        .flatten()
+                        .flatten()
+                        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&name))
+                        .map(|entry| entry.path()),
+                );
+            } else {
+                folders.extend(self.place(place));
+            }
+        }
+        folders
+            .iter()
+            .any(|folder| folder.join("lib64").is_dir() || folder.join("targets/x86_64-linux/include/cuda.h").is_file())
+    }
+}
+
+/// What led to a place: the variable's name, or the place.
+fn source(place: &str) -> String {
+    match place.strip_prefix('$') {
+        Some(rest) => rest.split('/').next().unwrap_or(rest).to_owned(),
+        None => place.to_owned(),
+    }
+}
+
+/// `90` → `sm_90a`: as cudaforge reads its variable (src/compute_cap.rs:34-84 of 0.1.6).
+fn with_suffix(text: &str) -> Option<Arch> {
+    let text = text.trim().to_lowercase();
+    let text = text.strip_prefix("sm_").unwrap_or(&text);
+    let (number, given) = match text.as_bytes().last()? {
+        b'f' => (&text[..text.len() - 1], Some(Suffix::Family)),
+        b'a' => (&text[..text.len() - 1], Some(Suffix::Specific)),
+        _ => (text, None),
+    };
+    let number: u16 = number.parse().ok()?;
+    // `9` means 9.0 there.
+    let number = if number < 20 { number * 10 } else { number };
+    Some(Arch { number, suffix: given.unwrap_or_else(|| suffix_of(number)) })
+}
+
+/// The suffix that cudaforge gives to an arch by itself.
+const fn suffix_of(number: u16) -> Suffix {
+    match number {
+        121.. => Suffix::Family,
+        90..=120 => Suffix::Specific,
+        _ => Suffix::None,
+    }
+}
+
+impl ArchUse {
+    /// What comes out, where that is known: machine code, and PTX of the same arch.
+    pub fn targets(&self) -> Vec<Target> {
+        let arch = match self {
+            Self::Named { arch, .. } => Some(*arch),
+            Self::Builder { gpus, suffix, .. } => match gpus.as_deref() {
+                Some([one]) => Arch::of_cc(*one)
+                    .map(|arch| if *suffix { Arch { suffix: suffix_of(arch.number), ..arch } } else { arch }),
+                _ => None,
+            },
+        };
+        arch.map(|arch| vec![Target::Cubin(arch), Target::Ptx(arch)]).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ffi::OsString;
+
+    use super::*;
+
+    /// A folder of this test's own, gone afterwards.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("cudaguard-graph-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+
+        fn file(&self, name: &str, text: &str) -> PathBuf {
+            let path = self.0.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            path
+        }
+
+        fn nvcc(&self, name: &str, release: &str) {
+            use std::os::unix::fs::PermissionsExt as _;
+            let text = format!(
+                "#!/bin/sh\necho 'nvcc: NVIDIA (R) Cuda compiler driver'\necho x\necho x\n\
+                 echo 'Cuda compilation tools, release {release}, V{release}.88'\n"
+            );
+            let path = self.file(name, &text);
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn one(name: &str, version: &str, features: &[&str]) -> Crate {
+        let text = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect();
+        Crate {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            features: text(features),
+            known: text(&[
+                "cuda-12080",
+                "cuda-12090",
+                "cuda-13000",
+                "cuda-13040",
+                "cudnn-08009",
+                "cudnn-09010",
+                "cudnn-09021",
+            ]),
+            path: vec!["app".to_owned(), format!("{name} {version}")],
+            ..Crate::default()
+        }
+    }
+
+    fn at(of: Crate, root: &Path, variables: &[(&str, &str)]) -> Use {
+        let variables: BTreeMap<String, OsString> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value))).collect();
+        env::with(variables, || look(&[of], &Toolchain::default(), root, false)).remove(0)
+    }
+
+    #[test]
+    fn a_level_by_variable_feature_and_nvcc() {
+        let folder = Folder::new("level");
+        folder.nvcc("bin/nvcc", "12.9");
+        let path = format!("{}/bin:/usr/bin:/bin", folder.0.display());
+        let by_nvcc = || one("cudarc", "0.19.10", &["cuda-version-from-build-system", "driver"]);
+        let level = |of, variables: &[(&str, &str)]| at(of, &folder.0, variables).level.unwrap();
+        let found = level(by_nvcc(), &[("PATH", &path)]);
+        assert_eq!((found.value, found.chosen), (CudaVersion::new(12, 9), Chosen::Found));
+        let found = level(by_nvcc(), &[("PATH", &path), ("CUDARC_CUDA_VERSION", "13000")]);
+        assert_eq!((found.value, found.by.as_str()), (CudaVersion::new(13, 0), "CUDARC_CUDA_VERSION=13000"));
+        let found = level(one("cudarc", "0.17.8", &["cuda-12080", "cuda-12090"]), &[("PATH", &path)]);
+        assert_eq!((found.value, found.by.as_str()), (CudaVersion::new(12, 9), "feature cuda-12090"));
+        let nowhere = [("PATH", "/nowhere")];
+        let found = level(one("cudarc", "0.17.8", &["cuda-version-from-build-system", "fallback-latest"]), &nowhere);
+        assert_eq!((found.value, found.chosen), (CudaVersion::new(13, 4), Chosen::Assumed));
+        assert_eq!(at(by_nvcc(), &folder.0, &nowhere).stopped, Some(Stopped::NoCompiler));
+    }
+
+    #[test]
+    fn a_release_without_bindings_stops_the_script() {
+        let folder = Folder::new("unknown");
+        folder.nvcc("bin/nvcc", "13.5");
+        let path = format!("{}/bin:/usr/bin:/bin", folder.0.display());
+        let found = at(one("cudarc", "0.19.10", &["cuda-version-from-build-system"]), &folder.0, &[("PATH", &path)]);
+        let Some(Stopped::UnknownRelease { asked, newest, .. }) = found.stopped else { panic!("{found:?}") };
+        assert_eq!((asked, newest), (CudaVersion::new(13, 5), CudaVersion::new(13, 4)));
+        let header = folder.file(
+            "cudnn/include/cudnn_version.h",
+            "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n",
+        );
+        let cudnn = folder.0.join("cudnn");
+        let variables = [("CUDNN_PATH", cudnn.to_str().unwrap())];
+        let features = ["cuda-13000", "cudnn-version-from-build-system"];
+        let found = at(one("cudarc", "0.19.10", &features), &folder.0, &variables);
+        let known = vec![(8, 9), (9, 10), (9, 21)];
+        assert_eq!(found.stopped, Some(Stopped::UnknownCudnn { asked: Version::new(9, 1, 0), header, known }));
+        let features = ["cuda-13000", "cudnn-version-from-build-system", "fallback-latest"];
+        let found = at(one("cudarc", "0.19.10", &features), &folder.0, &variables);
+        assert_eq!(found.cudnn.unwrap().value, (9, Some(21)));
+    }
+
+    #[test]
+    fn compiler_and_headers_by_the_crates_own_order() {
+        let folder = Folder::new("orders");
+        for (place, release, number) in
+            [("a", "13.0", "13000"), ("b", "11.8", "11080"), ("usr/local/cuda", "12.4", "12040")]
+        {
+            folder.nvcc(&format!("{place}/bin/nvcc"), release);
+            folder.file(&format!("{place}/include/cuda.h"), &format!("#define CUDA_VERSION {number}\n"));
+        }
+        let [a, b] = ["a", "b"].map(|name| folder.0.join(name).display().to_string());
+        let path = format!("{a}/bin:/usr/bin:/bin");
+        let nvcc = format!("{b}/bin/nvcc");
+        let release =
+            |found: &Use| found.compiler.as_ref().and_then(|compiler| compiler.release).map(CudaVersion::from);
+        // bindgen_cuda takes PATH, whatever NVCC says, and the first headers of another order.
+        let found = at(one("bindgen_cuda", "0.1.6", &[]), &folder.0, &[("PATH", &path), ("NVCC", &nvcc)]);
+        assert_eq!(release(&found), Some(CudaVersion::new(13, 0)));
+        let headers = found.headers.unwrap();
+        assert_eq!((headers.release, headers.by.as_str()), (Some(CudaVersion::new(12, 4)), "/usr/local/cuda/include"));
+        let found = at(one("bindgen_cuda", "0.1.6", &[]), &folder.0, &[("PATH", &path), ("CUDA_PATH", &b)]);
+        let headers = found.headers.unwrap();
+        assert_eq!((headers.release, headers.by.as_str()), (Some(CudaVersion::new(11, 8)), "CUDA_PATH"));
+        let found = at(one("cudaforge", "0.1.6", &[]), &folder.0, &[("PATH", &path), ("NVCC", &nvcc)]);
+        assert_eq!((release(&found), found.headers), (Some(CudaVersion::new(11, 8)), None));
+        let found = at(one("cudaforge", "0.1.6", &[]), &folder.0, &[("PATH", "/usr/bin:/bin")]);
+        assert_eq!(found.compiler.unwrap().by, "/usr/local/cuda/bin/nvcc");
+    }
+
+    #[test]
+    fn cust_finds_libraries_in_few_places() {
+        let folder = Folder::new("cust");
+        let stopped = |variables: &[(&str, &str)]| {
+            at(one("find_cuda_helper", "0.2.0", &[]), &folder.0, variables).stopped.is_some()
+        };
+        let root = folder.0.join("somewhere").display().to_string();
+        folder.file("somewhere/lib64/libcudart.so", "");
+        assert!(stopped(&[("CUDA_HOME", &root), ("CUDA_PATH", &root), ("CUDA_ROOT", &root)]));
+        assert!(!stopped(&[("CUDA_LIBRARY_PATH", &root)]));
+        folder.file("usr/local/cuda-12.4/lib64/libcudart.so", "");
+        assert!(!stopped(&[]));
+    }
+
+    #[test]
+    fn one_arch_and_its_suffix() {
+        let arch = |name: &str, text: &str| {
+            let found = at(
+                one(name, if name == "cudaforge" { "0.1.6" } else { "0.1.5" }, &[]),
+                Path::new("/nowhere"),
+                &[("CUDA_COMPUTE_CAP", text)],
+            );
+            found.arch.map(|arch| arch.targets()[0].to_string())
+        };
+        for (text, by_cudaforge, by_bindgen) in [
+            ("80", Some("sm_80"), Some("sm_80")),
+            ("90", Some("sm_90a"), Some("sm_90")),
+            ("90a", Some("sm_90a"), None),
+            ("sm_100f", Some("sm_100f"), None),
+            ("121", Some("sm_121f"), Some("sm_121")),
+            ("9", Some("sm_90a"), Some("sm_9")),
+            ("x", None, None),
+        ] {
+            assert_eq!(arch("cudaforge", text).as_deref(), by_cudaforge, "{text}");
+            assert_eq!(arch("bindgen_cuda", text).as_deref(), by_bindgen, "{text}");
+        }
+        assert_eq!(with_suffix("é"), None);
+    }
+
+    #[test]
+    fn a_crate_that_nobody_knows_is_let_be() {
+        let found = at(one("cudarc", "0.99.0", &["cuda-13000"]), Path::new("/nowhere"), &[]);
+        assert!(found.level.is_none() && found.stopped.is_none());
+    }
+}

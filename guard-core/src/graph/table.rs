@@ -1,0 +1,542 @@
+//! What is known of crates that reach CUDA: `data/crates.toml`, read from their own sources.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use semver::VersionReq;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::tables::kind_of;
+use crate::version::{CudaVersion, Version};
+
+/// One range of versions of a crate that behave alike.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The crate.
+    pub name: String,
+    /// The range.
+    pub versions: VersionReq,
+    /// The version that was read.
+    pub read: String,
+    /// When.
+    pub date: String,
+    /// What it is, in a line.
+    pub about: String,
+    /// How it is told the CUDA release that its bindings are for.
+    pub level: Option<LevelRule>,
+    /// The same for cuDNN.
+    pub cudnn: Option<CudnnRule>,
+    /// How libraries are reached, by feature (empty: without any); the first that is on decides.
+    pub modes: Vec<(String, Mode)>,
+    /// The stems of libraries, by feature (empty: always).
+    pub libraries: Vec<(String, String)>,
+    /// What is opened for a stem, in order: patterns with `{lib}`, `{major}` and `{minor}`.
+    pub names: Vec<String>,
+    /// When a library's functions are looked up.
+    pub symbols: Symbols,
+    /// Where it looks for the compiler.
+    pub nvcc: Vec<String>,
+    /// Where it looks for `cuda.h`.
+    pub headers: Vec<String>,
+    /// Where it looks for libraries.
+    pub link: Vec<String>,
+    /// Its build script stops where none of `link` has any.
+    pub stops_without_link: bool,
+    /// What it makes of `CUDA_COMPUTE_CAP`.
+    pub arch: Option<ArchRule>,
+    /// Variables whose change makes its build script run again.
+    pub reruns: Vec<String>,
+    /// The variables in which its build script tells what it took.
+    pub tells: Vec<String>,
+    /// What was read where: (what, file and lines).
+    pub source: Vec<(String, String)>,
+}
+
+/// How a crate is told its CUDA level, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelRule {
+    /// A variable, `12080` for 12.8.
+    pub variable: String,
+    /// The prefix of its features, before the same number.
+    pub features: String,
+    /// The feature that asks the first nvcc in `PATH`.
+    pub nvcc: String,
+    /// The feature that takes the newest release it knows where there is no nvcc.
+    pub newest: Option<String>,
+}
+
+/// How a crate is told its cuDNN level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CudnnRule {
+    /// A feature has the bindings of one major.
+    Fixed {
+        /// The feature.
+        feature: String,
+        /// The major.
+        major: u32,
+        /// The oldest release that was seen to have every function.
+        has: Version,
+        /// The newest that was seen to lack some.
+        lacks: Version,
+        /// One that it lacks.
+        symbol: String,
+    },
+    /// Features name a release, or one asks the headers.
+    Named {
+        /// Their prefix, before `09021` for 9.21.
+        features: String,
+        /// The feature that asks the headers.
+        headers: String,
+        /// Where these are looked for.
+        places: Vec<String>,
+        /// The feature that takes the newest release it knows where it does not know, or not find, that one.
+        newest: String,
+    },
+}
+
+/// How a crate reaches its libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In `DT_NEEDED`.
+    Linked,
+    /// Inside the file.
+    Static,
+    /// By name, when it runs.
+    Loaded,
+    /// Not by itself.
+    None,
+    /// Nobody has read it.
+    Unknown,
+}
+
+/// When the functions of a library that is loaded by name are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbols {
+    /// All at once when it is opened; the program panics at the first that is missing.
+    Opened,
+    /// Each when it is called; a missing one panics then.
+    Called,
+    /// Each when it is called; a missing one is an error of that call.
+    Checked,
+}
+
+/// What a build script makes of `CUDA_COMPUTE_CAP`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchRule {
+    /// The variable.
+    pub variable: String,
+    /// It adds the suffix by itself: 90 becomes `sm_90a`.
+    pub suffix: bool,
+}
+
+/// The driver functions of a level: what a driver must support so that all of them are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverLevel {
+    /// The bindings' level.
+    pub level: CudaVersion,
+    /// The newest release that brought one of them.
+    pub needs: CudaVersion,
+    /// One that it brought.
+    pub symbol: String,
+}
+
+/// Everything known.
+#[derive(Debug)]
+pub struct Table {
+    /// The crates, one row for each range of versions.
+    pub crates: Vec<Row>,
+    /// Driver functions by level, oldest first.
+    pub driver: Vec<DriverLevel>,
+    /// Where these were read and measured.
+    pub driver_source: String,
+}
+
+const FILE: &str = "crates.toml";
+const TEXT: &str = include_str!("../../data/crates.toml");
+
+/// The table that is compiled in.
+pub fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| read(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
+}
+
+/// The row of this version of a crate.
+pub fn of(name: &str, version: &str) -> Option<&'static Row> {
+    let version: semver::Version = version.parse().ok()?;
+    table().crates.iter().find(|row| row.name == name && row.versions.matches(&version))
+}
+
+/// Whether any version of this crate is known.
+pub fn knows(name: &str) -> bool {
+    table().crates.iter().any(|row| row.name == name)
+}
+
+/// What a driver must support so that every function of this level is there: of the newest level in the table that is
+/// not newer. `None` below the table, and above it, where nobody has looked.
+pub fn driver_level(level: CudaVersion) -> Option<&'static DriverLevel> {
+    table().driver.iter().find(|row| row.level == level)
+}
+
+impl Row {
+    /// How libraries are reached with these features.
+    pub fn mode(&self, features: &BTreeSet<String>) -> Mode {
+        let on = |(feature, _): &&(String, Mode)| feature.is_empty() || features.contains(feature);
+        self.modes.iter().find(on).map_or(Mode::None, |(_, mode)| *mode)
+    }
+
+    /// The stems of libraries with these features, each once.
+    pub fn libraries(&self, features: &BTreeSet<String>) -> Vec<&str> {
+        let mut stems = Vec::new();
+        for (feature, stem) in &self.libraries {
+            if (feature.is_empty() || features.contains(feature)) && !stems.contains(&stem.as_str()) {
+                stems.push(stem.as_str());
+            }
+        }
+        stems
+    }
+
+    /// The names that are tried for a library, in order.
+    pub fn names_of(&self, stem: &str, level: Option<CudaVersion>) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for pattern in &self.names {
+            let name = match level {
+                Some(CudaVersion { major, minor }) => {
+                    pattern.replace("{major}", &major.to_string()).replace("{minor}", &minor.to_string())
+                }
+                // What depends on a level that is not known is left out.
+                None if pattern.contains("{m") => continue,
+                None => pattern.clone(),
+            };
+            let name = name.replace("{lib}", stem);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+impl LevelRule {
+    /// The level in one of its features, `cuda-12080`.
+    pub fn level_of(&self, feature: &str) -> Option<CudaVersion> {
+        let number = feature.strip_prefix(&self.features)?;
+        (number.len() == 5).then(|| number.parse().ok().map(CudaVersion::from_int))?
+    }
+
+    /// The feature, or the variable's value, for a level.
+    pub fn number_of(level: CudaVersion) -> String {
+        level.to_int().to_string()
+    }
+}
+
+impl CudnnRule {
+    /// The release in one of its features, `cudnn-09021`.
+    pub fn level_of(&self, feature: &str) -> Option<(u32, u32)> {
+        let Self::Named { features, .. } = self else { return None };
+        let number = feature.strip_prefix(features)?;
+        let number: u32 = (number.len() == 5).then(|| number.parse().ok())??;
+        Some((number / 1000, number % 1000))
+    }
+}
+
+/// Reads the table; an error names the row, the key and what was expected.
+pub fn read(text: &str) -> Result<Table, String> {
+    let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
+    let whole = whole.get_ref();
+    let top = Entry { key: String::new(), table: whole };
+    top.only(&["crate", "driver"])?;
+    let rows = whole.get("crate").map(Spanned::get_ref).and_then(DeValue::as_array);
+    let rows = rows.ok_or_else(|| format!("{FILE}: `crate`: expected an array of tables"))?;
+    let crates = rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let key = format!("crate[{index}]");
+            let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
+            crate_row(&Entry { key: format!("{key}."), table })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let driver = top.inner("driver")?.ok_or_else(|| format!("{FILE}: `driver`: expected a table"))?;
+    driver.only(&["source", "date", "levels"])?;
+    let levels = driver.get("levels").and_then(DeValue::as_array);
+    let levels = levels.ok_or_else(|| driver.error("levels", "an array of tables"))?;
+    let levels = levels
+        .iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let key = format!("driver.levels[{index}]");
+            let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
+            let row = Entry { key: format!("{key}."), table };
+            row.only(&["level", "needs", "symbol"])?;
+            Ok(DriverLevel { level: row.parsed("level")?, needs: row.parsed("needs")?, symbol: row.text("symbol")? })
+        })
+        .collect::<Result<Vec<_>, String>>()?;
+    Ok(Table { crates, driver: levels, driver_source: driver.text("source")? })
+}
+
+const KEYS: [&str; 20] = [
+    "name",
+    "versions",
+    "read",
+    "date",
+    "about",
+    "level",
+    "cudnn",
+    "modes",
+    "libraries",
+    "names",
+    "symbols",
+    "nvcc",
+    "headers",
+    "link",
+    "stops_without_link",
+    "arch",
+    "reruns",
+    "tells",
+    "source",
+    "",
+];
+
+fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
+    row.only(&KEYS)?;
+    let level = row.inner("level")?.map(|rule| {
+        rule.only(&["variable", "features", "nvcc", "newest"])?;
+        Ok::<_, String>(LevelRule {
+            variable: rule.text("variable")?,
+            features: rule.text("features")?,
+            nvcc: rule.text("nvcc")?,
+            newest: rule.optional_text("newest")?,
+        })
+    });
+    let cudnn = row.inner("cudnn")?.map(|rule| {
+        if rule.get("fixed").is_some() {
+            rule.only(&["fixed", "major", "has", "lacks", "symbol"])?;
+            let major = rule.get("major").and_then(DeValue::as_integer).and_then(|number| number.as_str().parse().ok());
+            return Ok::<_, String>(CudnnRule::Fixed {
+                feature: rule.text("fixed")?,
+                major: major.ok_or_else(|| rule.error("major", "a whole number"))?,
+                has: rule.parsed("has")?,
+                lacks: rule.parsed("lacks")?,
+                symbol: rule.text("symbol")?,
+            });
+        }
+        rule.only(&["features", "headers", "places", "newest"])?;
+        Ok(CudnnRule::Named {
+            features: rule.text("features")?,
+            headers: rule.text("headers")?,
+            places: rule.texts("places")?,
+            newest: rule.text("newest")?,
+        })
+    });
+    let modes = row.pairs("modes")?.into_iter().map(|(feature, mode)| {
+        let mode = match mode.as_str() {
+            "linked" => Mode::Linked,
+            "static" => Mode::Static,
+            "loaded" => Mode::Loaded,
+            "none" => Mode::None,
+            _ => return Err(row.error("modes", "linked, static, loaded or none")),
+        };
+        Ok((feature, mode))
+    });
+    let arch = row.inner("arch")?.map(|rule| {
+        rule.only(&["variable", "suffix"])?;
+        let suffix = rule.get("suffix").and_then(DeValue::as_bool);
+        Ok::<_, String>(ArchRule {
+            variable: rule.text("variable")?,
+            suffix: suffix.ok_or_else(|| rule.error("suffix", "true or false"))?,
+        })
+    });
+    let stops = row
+        .get("stops_without_link")
+        .map(|value| value.as_bool().ok_or_else(|| row.error("stops_without_link", "true or false")));
+    let read = row.text("read")?;
+    if read.parse::<semver::Version>().is_err() {
+        return Err(row.error("read", "a crate's version"));
+    }
+    let source = row.pairs("source")?;
+    if source.is_empty() {
+        return Err(row.error("source", "what was read where"));
+    }
+    Ok(Row {
+        name: row.text("name")?,
+        versions: row.parsed("versions")?,
+        read,
+        date: row.text("date")?,
+        about: row.text("about")?,
+        level: level.transpose()?,
+        cudnn: cudnn.transpose()?,
+        modes: modes.collect::<Result<_, _>>()?,
+        libraries: row.pairs("libraries")?,
+        names: row.texts("names")?,
+        symbols: match row.optional_text("symbols")?.as_deref() {
+            Some("opened") => Symbols::Opened,
+            None | Some("called") => Symbols::Called,
+            Some("checked") => Symbols::Checked,
+            Some(_) => return Err(row.error("symbols", "opened, called or checked")),
+        },
+        nvcc: row.texts("nvcc")?,
+        headers: row.texts("headers")?,
+        link: row.texts("link")?,
+        stops_without_link: stops.transpose()?.unwrap_or(false),
+        arch: arch.transpose()?,
+        reruns: row.texts("reruns")?,
+        tells: row
+            .optional_text("tells")?
+            .map(|text| text.split(", ").map(str::to_owned).collect())
+            .unwrap_or_default(),
+        source,
+    })
+}
+
+/// A table of the file, with the key that leads to it.
+struct Entry<'a> {
+    key: String,
+    table: &'a DeTable<'a>,
+}
+
+impl<'a> Entry<'a> {
+    fn get(&self, key: &str) -> Option<&'a DeValue<'a>> {
+        self.table.get(key).map(Spanned::get_ref)
+    }
+
+    fn error(&self, key: &str, expected: &str) -> String {
+        let found = match self.get(key) {
+            None => "nothing".to_owned(),
+            Some(DeValue::String(text)) => format!("\"{text}\""),
+            Some(other) => kind_of(other),
+        };
+        format!("{FILE}: `{}{key}`: expected {expected}, found {found}", self.key)
+    }
+
+    fn only(&self, keys: &[&str]) -> Result<(), String> {
+        let stranger = self.table.keys().find(|key| !keys.contains(&key.get_ref().as_ref()));
+        stranger.map_or(Ok(()), |key| Err(self.error(key.get_ref(), "no such key")))
+    }
+
+    fn text(&self, key: &str) -> Result<String, String> {
+        self.optional_text(key)?.ok_or_else(|| self.error(key, "a text"))
+    }
+
+    fn optional_text(&self, key: &str) -> Result<Option<String>, String> {
+        let read = |value: &DeValue<'_>| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        self.get(key).map(|value| read(value).ok_or_else(|| self.error(key, "a text"))).transpose()
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, key: &str) -> Result<T, String> {
+        self.text(key)?.parse().map_err(|_| self.error(key, "a version"))
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<String>, String> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let one = |value: &Spanned<DeValue<'_>>| value.get_ref().as_str().map(str::to_owned);
+        let read = value.as_array().and_then(|array| array.iter().map(one).collect());
+        read.ok_or_else(|| self.error(key, "a list of texts"))
+    }
+
+    fn pairs(&self, key: &str) -> Result<Vec<(String, String)>, String> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let pair = |value: &Spanned<DeValue<'_>>| {
+            let array = value.get_ref().as_array()?;
+            let text = |at: usize| array.get(at)?.get_ref().as_str().map(str::to_owned);
+            (array.len() == 2).then(|| Some((text(0)?, text(1)?)))?
+        };
+        let read = value.as_array().and_then(|array| array.iter().map(pair).collect());
+        read.ok_or_else(|| self.error(key, "a list of pairs of texts"))
+    }
+
+    fn inner(&self, key: &str) -> Result<Option<Self>, String> {
+        let read = |value: &'a DeValue<'a>| {
+            let table = value.as_table().ok_or_else(|| self.error(key, "a table"))?;
+            Ok(Self { key: format!("{}{key}.", self.key), table })
+        };
+        self.get(key).map(read).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_reads_and_its_ranges_hold_what_was_read_and_do_not_overlap() {
+        for row in &table().crates {
+            let read: semver::Version = row.read.parse().unwrap();
+            assert!(row.versions.matches(&read), "{} {}", row.name, row.read);
+            for other in table().crates.iter().filter(|other| other.name == row.name && other.read != row.read) {
+                assert!(!other.versions.matches(&read), "{} {} is in {}", row.name, row.read, other.versions);
+            }
+            assert_eq!(row.date.len(), 10, "{}", row.name);
+            assert!(!row.names.is_empty() || !row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded), "{}", row.name);
+        }
+        for pair in table().driver.windows(2) {
+            assert!(pair[0].level < pair[1].level && pair[0].needs <= pair[1].needs, "{pair:?}");
+            assert!(pair[1].needs <= pair[1].level, "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn versions_find_their_row() {
+        for (version, read) in [
+            ("0.16.0", Some("0.16.6")),
+            ("0.17.3", Some("0.17.8")),
+            ("0.19.4", Some("0.19.4")),
+            ("0.19.5", Some("0.19.10")),
+            ("0.20.0", None),
+            ("0.9.0", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(of("cudarc", version).map(|row| row.read.as_str()), read, "{version}");
+        }
+        assert!(of("ort", "2.0.0-rc.10").is_some() && of("ort", "2.0.0-rc.9").is_none());
+        assert!(of("cuda-runtime-sys", "0.3.0-alpha.1").is_some());
+    }
+
+    #[test]
+    fn names_in_their_order() {
+        let names = of("cudarc", "0.19.10").unwrap().names_of("cudnn", Some(CudaVersion::new(13, 0)));
+        let plain: Vec<&str> = names.iter().map(String::as_str).filter(|name| !name.contains("64")).collect();
+        assert_eq!(
+            plain,
+            [
+                "libcudnn.so",
+                "libcudnn.so.13",
+                "libcudnn.so.12",
+                "libcudnn.so.11",
+                "libcudnn.so.10",
+                "libcudnn.so.9",
+                "libcudnn.so.1"
+            ]
+        );
+        assert_eq!(names[4], "libcudnn64_130_0.so");
+        let names = of("cudarc", "0.17.8").unwrap().names_of("cuda", None);
+        assert!(names.contains(&"libcuda.so.1".to_owned()) && !names.iter().any(|name| name.contains('{')));
+    }
+
+    #[test]
+    fn a_wrong_row_is_told_by_its_key() {
+        let wrong = |from: &str, to: &str| read(&TEXT.replacen(from, to, 1)).unwrap_err();
+        assert_eq!(
+            wrong("symbols = \"opened\"", "symbols = \"never\""),
+            "crates.toml: `crate[0].symbols`: expected opened, called or checked, found \"never\""
+        );
+        assert_eq!(
+            wrong("level = { variable = \"CUDARC_CUDA_VERSION\"", "level = { variable = 1"),
+            "crates.toml: `crate[0].level.variable`: expected a text, found an integer"
+        );
+        assert_eq!(
+            wrong("date = ", "dated = "),
+            "crates.toml: `crate[0].dated`: expected no such key, found \"2026-11-22\""
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_makes_the_reader_panic(cut in 0..TEXT.len(), noise in "[\\PC]{0,12}") {
+            if let (Some(head), Some(tail)) = (TEXT.get(..cut), TEXT.get(cut..)) {
+                let _ = read(&format!("{head}{noise}{tail}"));
+                let _ = read(&format!("{head}{noise}"));
+            }
+        }
+    }
+}
