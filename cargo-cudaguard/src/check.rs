@@ -28,7 +28,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
             let crates = graph.of(target, &member.name);
             let order = Order { only_declared: true, crates, ..order(&project, member, target) };
             let judged = order.judge(&variables).map_err(Stop::no_look)?;
-            packages.push(describe(&order, &judged));
+            let (line, value) = describe(&order, &judged);
+            packages.push(Package { line, value, listing: judged.toolchain.render() });
             let manifest = order.dir.join("Cargo.toml");
             let uri = manifest.strip_prefix(&project.top).unwrap_or(&manifest).to_string_lossy().into_owned();
             let stale = stale(&order, &judged);
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
     match form {
         "json" => {
             let value = object([
-                ("packages", array(packages.iter().map(|one| one.1.clone()))),
+                ("packages", array(packages.iter().map(|one| one.value.clone()))),
                 ("findings", array(findings.iter().map(Finding::to_json))),
             ]);
             report::result(&format!("{}\n", value.pretty()))?;
@@ -59,10 +60,31 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
         }
         _ => {
             report::findings(&findings);
-            report::result(&joined(packages.iter().map(|(line, _)| line.as_str())))?;
+            report::result(&told(&packages))?;
         }
     }
     Ok(status)
+}
+
+/// A package and what it is built with.
+struct Package {
+    /// In a line.
+    line: String,
+    value: Value,
+    /// All that was found, in lines.
+    listing: String,
+}
+
+/// Each package in a line, and below those that are built with the same what that is.
+fn told(packages: &[Package]) -> String {
+    let mut text = String::new();
+    for same in packages.chunk_by(|one, next| one.listing == next.listing) {
+        text += &joined(same.iter().map(|package| package.line.as_str()));
+        for line in same.iter().take(1).flat_map(|package| package.listing.lines()) {
+            text = text + "  " + line + "\n";
+        }
+    }
+    text
 }
 
 fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
@@ -116,6 +138,7 @@ fn describe(order: &Order<'_>, judged: &Judged) -> (String, Value) {
         value.put("host_compiler", Some(compiler));
     }
     value.put("policy", judged.policy.path.as_ref().map(|path| path.display().to_string()));
+    value.put("toolchain", Some(toolchain.to_json()));
     line.push_str(&if parts.is_empty() { "no CUDA toolkit".to_owned() } else { parts.join(", ") });
     (line, value)
 }

@@ -60,6 +60,10 @@ impl<T> Fact<T> {
     }
 }
 
+/// The variable that names a root other than `/`: a sysroot to build against, the unpacked image of a container. What
+/// variables name is taken as they say it.
+pub const SYSROOT: &str = "CUDAGUARD_SYSROOT";
+
 /// What to look for, and where.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -71,7 +75,7 @@ pub struct Request {
     pub archs: Option<String>,
     /// `[gpu] archs` of the policy.
     pub policy_archs: Vec<ArchRequest>,
-    /// Where the building machine's folders (`/usr`, `/usr/local/cuda`, …) begin: `/`, or a sysroot.
+    /// Where the building machine's folders (`/usr`, `/usr/local/cuda`, …) begin: `/`, or a sysroot ([`SYSROOT`]).
     pub system_root: PathBuf,
     /// How long a compiler or the driver may take to answer.
     pub patience: Duration,
@@ -80,14 +84,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// A dev build for this target on this machine, with nothing declared.
+    /// A dev build for this target on this machine, or in the sysroot that [`SYSROOT`] names, with nothing declared.
     pub fn new(target: impl Into<String>) -> Self {
         Self {
             target: target.into(),
             release: false,
             archs: None,
             policy_archs: Vec::new(),
-            system_root: PathBuf::from("/"),
+            system_root: env::var_os(SYSROOT).map_or_else(|| PathBuf::from("/"), PathBuf::from),
             patience: Duration::from_secs(10),
             given: None,
         }

@@ -1,48 +1,126 @@
 //! A machine for one scene: a system root in a scratch folder, laid out from real parts and, where no real one may be
-//! fetched, from composed answers.
+//! fetched, from stand-ins that say what the real nvcc says (`nvcc.json`). The command is asked, as a user asks it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use cudaguard::finding::Finding;
-use cudaguard::policy::{Policy, Requirement};
-use cudaguard::toolchain::{Request, Toolchain};
-use cudaguard::{env, judge};
-use cudaguard_tests::{Scratch, parts, scratch, snapshot};
+use cudaguard::env;
+use cudaguard::toolchain::{Request, SYSROOT, Toolchain};
+use cudaguard_tests::{Call, Outcome, Scratch, command, parts, project, scratch, snapshot};
+use serde_json::Value;
 
 /// One machine, its environment and what is asked of it.
 pub(crate) struct Bench {
     name: &'static str,
     root: Scratch,
     variables: BTreeMap<String, OsString>,
-    pub(crate) request: Request,
-    pub(crate) policy: Policy,
+    /// The target to build for, where that is not this machine.
+    pub(crate) target: Option<String>,
 }
 
-/// What was found and judged.
+/// The answer of `check --release --json`.
 pub(crate) struct Told {
-    pub(crate) toolchain: Toolchain,
-    pub(crate) findings: Vec<Finding>,
+    /// As it was printed.
+    printed: String,
+    value: Value,
+}
+
+impl Told {
+    /// All that was found.
+    pub(crate) fn toolchain(&self) -> &Value {
+        &self.value["packages"][0]["toolchain"]
+    }
+
+    /// What stands there in the toolchain, as text: `/cudart/path`; empty where nothing does.
+    pub(crate) fn text(&self, pointer: &str) -> &str {
+        self.toolchain().pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The toolkit in use.
+    pub(crate) fn toolkit(&self) -> &str {
+        self.text("/toolkit/version")
+    }
+
+    /// The cuDNN in use.
+    pub(crate) fn cudnn(&self) -> &str {
+        self.text("/cudnn/version")
+    }
+
+    /// The host compiler, in words.
+    pub(crate) fn host_compiler(&self) -> &str {
+        self.value["packages"][0]["host_compiler"].as_str().unwrap_or_default()
+    }
+
+    /// How many of them were found: `toolkits`, `cudnns`.
+    pub(crate) fn count(&self, what: &str) -> usize {
+        self.toolchain()[what].as_array().map_or(0, Vec::len)
+    }
+
+    /// The toolkit whose nvcc compiles.
+    pub(crate) fn compiling(&self) -> &Value {
+        let toolkits = self.toolchain()["toolkits"].as_array().expect("a list");
+        toolkits.iter().find(|toolkit| toolkit.get("compiles").is_some()).expect("one compiles")
+    }
+
+    /// The declared archs.
+    pub(crate) fn declared(&self) -> Vec<&str> {
+        let declared = self.toolchain()["archs"]["declared"].as_array().expect("a list");
+        declared.iter().filter_map(Value::as_str).collect()
+    }
+
+    /// Codes and severities: `CG101 error`.
+    pub(crate) fn findings(&self) -> Vec<String> {
+        let findings = self.value["findings"].as_array().expect("a list");
+        let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+        for finding in findings {
+            assert!(!text(finding, "hint").is_empty(), "a finding says what to do: {finding}");
+        }
+        findings.iter().map(|finding| format!("{} {}", text(finding, "code"), text(finding, "severity"))).collect()
+    }
+}
+
+/// What nvcc of this build says to `--version`.
+pub(crate) fn said(build: &str) -> String {
+    let releases = recorded();
+    let release = releases
+        .iter()
+        .find(|release| release["version"] == build)
+        .unwrap_or_else(|| panic!("nvcc.json knows nothing of {build}"));
+    let built = release["built"].as_str().expect("a text");
+    let (short, year) = (build.rsplit_once('.').expect("three numbers").0, built.rsplit('_').next().expect("a year"));
+    let last = release["build"].as_str().map(|build| format!("Build {build}\n"));
+    format!(
+        "nvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-{year} NVIDIA Corporation\nBuilt on {built}\nCuda \
+         compilation tools, release {short}, V{build}\n{}",
+        last.unwrap_or_default()
+    )
+}
+
+/// The releases of `nvcc.json`, oldest first.
+pub(crate) fn recorded() -> Vec<Value> {
+    let all: Value = serde_json::from_str(include_str!("nvcc.json")).expect("JSON");
+    all["releases"].as_array().expect("a list").clone()
 }
 
 impl Bench {
-    /// A bare machine: gcc 12.2.0 in `/usr/bin`, which is its `PATH`, and nothing else.
+    /// A bare machine: gcc 12.2.0 in `/usr/bin`, which is its `PATH`, a package to build, and nothing else.
     pub(crate) fn new(name: &'static str) -> Self {
         let root = Scratch::new(name);
-        let mut request = Request::new("x86_64-unknown-linux-gnu");
-        request.release = true;
-        root.path().clone_into(&mut request.system_root);
-        // Long enough for any load: only the scene of a hanging nvcc waits for it.
-        request.patience = Duration::from_secs(120);
-        let mut bench = Self { name, root, variables: BTreeMap::new(), request, policy: Policy::default() };
+        let mut bench = Self { name, root, variables: BTreeMap::new(), target: None };
+        bench.file("home/app/Cargo.toml", project::package("app"));
+        bench.file("home/app/src/main.rs", "fn main() {}\n");
         bench.gcc("usr/bin/gcc", "12.2.0");
         let path = bench.at("usr/bin");
         bench.set("PATH", path);
         bench
+    }
+
+    /// The package's `cudaguard.toml`.
+    pub(crate) fn policy(&self, text: &str) {
+        self.file("home/app/cudaguard.toml", text);
     }
 
     /// A path on this machine.
@@ -144,39 +222,37 @@ impl Bench {
         self.program(path, &format!("exec '{}' \"$@\"", self.at(nvcc).display()));
     }
 
-    /// A toolkit by its composed answer: an nvcc that says what the real one of this build says, `cuda.h` with its
+    /// A stand-in of a toolkit: an nvcc that says what the real one of this build says, `cuda.h` with its
     /// `CUDA_VERSION`, and a libcudart by name. These releases are in no package that tests may fetch.
-    pub(crate) fn composed(&self, root: &str, build: &str) {
-        self.composed_nvcc(root, build);
-        self.composed_headers(&format!("{root}/include"), build);
-        self.composed_cudart(&format!("{root}/lib64"), build);
+    pub(crate) fn stand_in(&self, root: &str, build: &str) {
+        self.stand_in_nvcc(root, build);
+        self.stand_in_headers(&format!("{root}/include"), build);
+        self.stand_in_cudart(&format!("{root}/lib64"), build);
     }
 
-    /// The nvcc alone.
-    pub(crate) fn composed_nvcc(&self, root: &str, build: &str) {
-        let short = build.rsplit_once('.').unwrap().0;
+    /// The nvcc alone: the real one's words to `--version`, and as much of `--dryrun` as every release prints.
+    pub(crate) fn stand_in_nvcc(&self, root: &str, build: &str) {
         let top = self.at(root);
         self.program(
             &format!("{root}/bin/nvcc"),
             &format!(
-                "case $1 in\n--version)\necho 'nvcc: NVIDIA (R) Cuda compiler driver'\necho 'Copyright (c) 2005-2024 NVIDIA \
-                 Corporation'\necho 'Built on Thu_Mar_28_02:18:24_PDT_2024'\necho 'Cuda compilation tools, release {short}, \
-                 V{build}'\necho 'Build cuda_{short}.r{short}/compiler.34097967_0' ;;\n--dryrun)\necho '#$ \
-                 TOP={top}/bin/..' >&2\necho '#$ INCLUDES=\"-I{top}/bin/../include\"' >&2 ;;\n*) exit 1 ;;\nesac",
+                "case $1 in\n--version) printf '%s' '{}' ;;\n--dryrun)\necho '#$ TOP={top}/bin/..' >&2\necho '#$ \
+                 INCLUDES=\"-I{top}/bin/../include\"' >&2 ;;\n*) exit 1 ;;\nesac",
+                said(build),
                 top = top.display()
             ),
         );
     }
 
     /// `cuda.h` alone.
-    pub(crate) fn composed_headers(&self, include: &str, build: &str) {
+    pub(crate) fn stand_in_headers(&self, include: &str, build: &str) {
         let mut numbers = build.split('.').map(|number| number.parse::<u32>().unwrap());
         let number = numbers.next().unwrap() * 1000 + numbers.next().unwrap() * 10;
         self.file(&format!("{include}/cuda.h"), format!("#ifndef __cuda_cuda_h__\n#define CUDA_VERSION {number}\n"));
     }
 
     /// libcudart alone: only its name is ever read.
-    pub(crate) fn composed_cudart(&self, lib: &str, build: &str) {
+    pub(crate) fn stand_in_cudart(&self, lib: &str, build: &str) {
         let mut numbers = build.split('.');
         let (major, minor) = (numbers.next().unwrap(), numbers.next().unwrap());
         let soname = match major {
@@ -190,36 +266,46 @@ impl Bench {
         symlink(format!("libcudart.so.{soname}"), self.at(&format!("{lib}/libcudart.so"))).unwrap();
     }
 
-    /// `[toolkit] require`, `[cudnn] require`.
-    pub(crate) fn require(text: &str) -> Requirement {
-        Requirement { text: text.to_owned(), parsed: text.parse().unwrap() }
+    /// The library's look at this machine, for what the command does not tell.
+    pub(crate) fn look(&self, change: impl FnOnce(&mut Request)) -> Toolchain {
+        env::with(self.variables.clone(), || {
+            let mut request = Request::new("x86_64-unknown-linux-gnu");
+            request.release = true;
+            self.root.path().clone_into(&mut request.system_root);
+            change(&mut request);
+            Toolchain::look(&request)
+        })
     }
 
-    /// Looks and judges, without a snapshot.
+    /// `cargo cudaguard check --release` in the package, on this machine.
+    fn check(&self, json: bool) -> Outcome {
+        let mut call = command::call(["check", "--release"]).dir(self.at("home/app")).env(SYSROOT, self.root.path());
+        call = self.variables.iter().fold(call, |call, (name, value)| call.env(name, value));
+        call = cargo_of_this_test(call).args(json.then_some("--json"));
+        if let Some(target) = &self.target {
+            call = call.args(["--target", target]);
+        }
+        call.run()
+    }
+
+    /// Asks the command, without a snapshot.
     pub(crate) fn tell(&self) -> Told {
-        let toolchain = env::with(self.variables.clone(), || Toolchain::look(&self.request));
-        let findings = judge::build::judge(&self.policy, &toolchain);
-        for finding in &findings {
-            assert!(!finding.hint.is_empty(), "a finding says what to do: {finding:?}");
-        }
-        for file in toolchain.files() {
-            assert!(file.exists(), "{} was never read", file.display());
-        }
-        Told { toolchain, findings }
+        let outcome = self.check(true);
+        let value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        let told = Told { printed: outcome.stdout.clone(), value };
+        let refuses = told.findings().iter().any(|finding| finding.ends_with(" error"));
+        let outcome = outcome.expect(i32::from(refuses));
+        assert_eq!(outcome.clean_stderr(), "", "a program reads the answer on stdout");
+        told
     }
 
-    /// Looks, judges, compares the codes and severities with what is expected (`CG101 error`), and all that a user reads
+    /// Asks the command, compares the codes and severities with what is expected (`CG101 error`), and what a user reads
     /// with the snapshot.
     pub(crate) fn expect(&self, codes: &[&str]) -> Told {
         let told = self.tell();
-        let found: Vec<_> = told.findings.iter().map(|f| format!("{} {}", f.code, f.severity)).collect();
-        let mut text = told.toolchain.render();
-        for finding in &told.findings {
-            text = text + "\n" + &finding.render() + "\n";
-        }
-        let names = [(self.root.path(), ""), (&*parts::folder(), "<parts>")];
-        let text = snapshot::paths(&text, &names);
-        assert_eq!(found, codes, "{text}");
+        let read = self.check(false);
+        let text = self.hide(&(read.stdout.clone() + "\n" + &read.clean_stderr()));
+        assert_eq!(told.findings(), codes, "{text}");
         snapshot::check(&format!("toolchains/{}", self.name), &text);
         told
     }
@@ -227,10 +313,19 @@ impl Bench {
     /// The same, and the whole answer of `check --json` in a snapshot of its own.
     pub(crate) fn expect_json(&self, codes: &[&str]) -> Told {
         let told = self.expect(codes);
-        let names = [(self.root.path(), ""), (&*parts::folder(), "<parts>")];
-        let text = snapshot::paths(&told.toolchain.to_json().pretty(), &names);
-        let _: serde_json::Value = serde_json::from_str(&text).unwrap();
-        snapshot::check(&format!("toolchains/{}.json", self.name), &text);
+        snapshot::check(&format!("toolchains/{}.json", self.name), &self.hide(&told.printed));
         told
     }
+
+    fn hide(&self, text: &str) -> String {
+        snapshot::paths(text, &[(self.root.path(), ""), (&*parts::folder(), "<parts>")])
+    }
+}
+
+/// The machine's `PATH` knows no cargo: the command is told of the one that runs this test, and of its compiler.
+fn cargo_of_this_test(call: Call) -> Call {
+    let call = call.env("CARGO_NET_OFFLINE", "true");
+    let Some(cargo) = std::env::var_os("CARGO") else { return call };
+    let rustc = Path::new(&cargo).with_file_name("rustc");
+    call.env("CARGO", cargo).env("RUSTC", rustc)
 }
