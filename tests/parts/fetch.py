@@ -20,6 +20,7 @@ BY_HAND = {
     "library": "the library of version %s, as an installed toolkit has it in lib64/, below lib/",
     "rust_cross": "a rustc %s as bin/rustc, with the standard library of the targets that tests/parts/finish.py names",
     "rust_oldest": "a rustc %s, the oldest that guard-core/Cargo.toml promises, as bin/rustc",
+    "assembler": "ptxas of CUDA %s as bin/ptxas, and its include/crt/host_config.h",
     "driver": "libcuda.so.1 and libnvidia-ml.so.1 of the driver %s",
 }
 

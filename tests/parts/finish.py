@@ -73,6 +73,10 @@ def driver(root, version):
     """Nothing to add."""
 
 
+def assembler(root, version):
+    """Nothing to add: before CUDA 13 no wheel has the rest of the compiler."""
+
+
 def library(root, version):
     """Nothing to add: it is read, never linked to."""
 

@@ -13,6 +13,9 @@ use cudaguard_tests::{Call, Scratch, parts};
 /// The real toolkits that the suites use.
 pub(crate) const TOOLKITS: &[&str] = &["11.8", "13.0", "13.2", "13.5"];
 
+/// The real assemblers of releases whose nvcc is in no package that may be fetched.
+pub(crate) const ASSEMBLERS: &[&str] = &["12.4", "12.9"];
+
 /// The real cuDNNs, each with the CUDA major that it is built for.
 pub(crate) const CUDNNS: &[(&str, u32)] =
     &[("8.5.0", 11), ("8.9.7", 12), ("9.1.0", 12), ("9.15.1-cu12", 12), ("9.15.1", 13), ("9.17.1", 13), ("9.28.0", 13)];
@@ -69,6 +72,8 @@ pub(crate) fn part(name: &str) -> Result<Vec<Measurement>, parts::Lack> {
         major.ok_or_else(|| format!("{name}: for which CUDA major?")).and_then(|major| cudnn(&folder, major))
     } else if name.starts_with("driver-") {
         driver(&folder)
+    } else if name.starts_with("ptxas-") {
+        assembler(&folder)
     } else {
         toolkit(&folder)
     };
@@ -79,18 +84,14 @@ pub(crate) fn part(name: &str) -> Result<Vec<Measurement>, parts::Lack> {
 pub(crate) fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
     let release = release(root)?;
     let scratch = Scratch::new("measure-toolkit");
-    let row = |what: &str| format!("CUDA {}.{}: {what}", release.major, release.minor);
+    let row = row(release);
     let mut measured = Vec::new();
-
-    let made = ptxas_archs(root)?;
-    let table = names(tables::archs().iter().map(|row| row.arch).filter(|&arch| makes(release, arch)));
-    measured.push(Measurement::new(row("archs by ptxas"), table, names(made.iter().copied())));
 
     let listed = call(root, "nvcc", &["--list-gpu-code"], &scratch)?;
     let listed: BTreeSet<Arch> = listed.split_whitespace().filter_map(|word| cubin(word.trim())).collect();
-    let plain = made.iter().copied().filter(|arch| arch.suffix == Suffix::None);
     let table = names(tables::archs().iter().map(|row| row.arch).filter(|&arch| plain_made(release, arch)));
     measured.push(Measurement::new(row("archs by nvcc"), &table, names(listed)));
+    let plain = ptxas_archs(root)?.into_iter().filter(|arch| arch.suffix == Suffix::None);
     measured.push(Measurement::new(row("archs without suffix by ptxas"), &table, names(plain)));
 
     scratch.file("k.cu", "__global__ void k() {}\n");
@@ -103,6 +104,25 @@ pub(crate) fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
     ] {
         measured.push(Measurement::new(row(what), targets(table), targets(images(root, flags, &scratch)?)));
     }
+    measured.extend(assembled(root, release)?);
+    Ok(measured)
+}
+
+/// The folder of an assembler alone, with its own word for its release.
+fn assembler(root: &Path) -> Result<Vec<Measurement>, String> {
+    let scratch = Scratch::new("measure-assembler");
+    let said = call(root, "ptxas", &["--version"], &scratch)?;
+    let release = said.split(", V").nth(1).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    assembled(root, release.ok_or_else(|| format!("ptxas does not say its version: {said}"))?)
+}
+
+/// What ptxas and `crt/host_config.h` tell: archs, PTX ISA, host compilers, families.
+fn assembled(root: &Path, release: Version) -> Result<Vec<Measurement>, String> {
+    let scratch = Scratch::new("measure-assembled");
+    let row = row(release);
+    let made = ptxas_archs(root)?;
+    let table = names(tables::archs().iter().map(|row| row.arch).filter(|&arch| makes(release, arch)));
+    let mut measured = vec![Measurement::new(row("archs by ptxas"), table, names(made.iter().copied()))];
 
     let isa = tables::ptx_isa(release).map_or("nothing".to_owned(), |(major, minor)| format!("{major}.{minor}"));
     measured.push(Measurement::new(row("PTX ISA"), isa, newest_isa(root, &made, &scratch)?));
@@ -114,6 +134,10 @@ pub(crate) fn toolkit(root: &Path) -> Result<Vec<Measurement>, String> {
 
     measured.extend(ptx_compatibility(root, &made, &scratch, &row)?);
     Ok(measured)
+}
+
+fn row(release: Version) -> impl Fn(&str) -> String {
+    move |what| format!("CUDA {}.{}: {what}", release.major, release.minor)
 }
 
 /// The release, by cuda.h; nvcc must say the same.
@@ -397,5 +421,6 @@ pub(crate) fn all() -> Vec<String> {
     let toolkits = TOOLKITS.iter().map(|version| format!("cuda-{version}"));
     let cudnns = CUDNNS.iter().map(|(version, _)| format!("cudnn-{version}"));
     let drivers = DRIVERS.iter().map(|version| format!("driver-{version}"));
-    toolkits.chain(cudnns).chain(drivers).collect()
+    let assemblers = ASSEMBLERS.iter().map(|version| format!("ptxas-{version}"));
+    toolkits.chain(assemblers).chain(cudnns).chain(drivers).collect()
 }
