@@ -72,8 +72,9 @@ impl Graph {
         let inputs: Vec<Value> =
             inputs.into_iter().map(|path| json!([path, format!("{:016x}", digest_of(&path))])).collect();
         let text = json!({ "inputs": inputs, "targets": graph.to_json() }).to_string();
-        // One that cannot be kept is read anew next time.
-        let _ = write_where_new(&file, text.as_bytes());
+        // Kept where a build has left something already: to look at a project writes nothing into it. One that cannot be
+        // kept is read anew next time.
+        let _ = own.is_dir().then(|| write_where_new(&file, text.as_bytes()));
         graph
     }
 
