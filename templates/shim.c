@@ -42,13 +42,26 @@
 /* Small whatever the build's own -O is: what runs once at the start gains nothing by being unrolled. */
 #if defined(__clang__)
 #define SMALL_CODE minsize
-#elif defined(__GNUC__) && __GNUC__ >= 12
-#define SMALL_CODE optimize("Oz", "no-thread-jumps", "no-move-loop-invariants", "no-if-conversion", "no-tree-loop-im") /* a KiB */
 #else
-#define SMALL_CODE optimize("Os", "no-thread-jumps", "no-move-loop-invariants", "no-if-conversion", "no-tree-loop-im")
+#if __GNUC__ >= 12
+#define SMALLEST "Oz"
+#else
+#define SMALLEST "Os"
+#endif
+#if defined(__x86_64__)
+#define REGISTERS , target("general-regs-only")
+#else
+#define REGISTERS
+#endif
+/* What is switched off makes code faster and larger: a KiB in all. */
+#define SMALL_CODE \
+  optimize(SMALLEST, "no-thread-jumps", "no-move-loop-invariants", "no-if-conversion", "no-tree-loop-im", "no-tree-tail-merge", \
+           "no-tree-scev-cprop", "no-caller-saves") REGISTERS
 #endif
 #define SMALL SMALL_CODE, section(".text.cudaguard_r1")
 #define SHOWN __attribute__((weak, used, visibility("hidden"), SMALL))
+/* Compilers align tables for speed. */
+#define TIGHT __attribute__((aligned(4)))
 #define CODE static __attribute__((SMALL))
 
 enum { RIGHT = 0, WRONG = 1, CANNOT_TELL = 2 };
@@ -209,7 +222,7 @@ CODE const char *base_name(const char *path) {
 struct finding {
   int code, severity, note;
   uint32_t min, built, found, other;
-  char component[2 * TEXT], path[SHOW + 4], why[WHY], file[TEXT], beside[SHOW + 4], driver[2 * SHOW];
+  char component[2 * TEXT], path[SHOW + 4], why[WHY], file[2 * TEXT], beside[SHOW + 4], driver[2 * SHOW];
 };
 
 struct text {
@@ -222,9 +235,9 @@ struct text {
 static const struct {
   char letter, how;
   uint16_t at;
-} facts[] = {
+} TIGHT facts[] = {
 #define FACT(letter, how, field) {letter, how, (uint16_t)offsetof(struct finding, field)}
-    FACT('B', 'v', built), FACT('C', 's', component), FACT('D', 's', driver), FACT('F', 'v', found), FACT('G', 's', beside),
+    FACT('B', 'v', built), FACT('C', 's', component), FACT('D', 's', driver), FACT('E', 'e', min), FACT('F', 'v', found), FACT('G', 's', beside),
     FACT('L', 's', file), FACT('M', 'v', min), FACT('N', 'h', built), FACT('O', 'v', other), FACT('P', 's', path),
     FACT('R', 'r', other), FACT('U', 'c', min), FACT('W', 's', why),
 };
@@ -245,7 +258,7 @@ CODE void put_number(struct text *t, uint32_t n) {
 
 /* The length of the UTF-8 character at s, 0 where it is none. */
 CODE int utf8(const unsigned char *s) {
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  static const uint32_t TIGHT least[] = {0, 0, 0x80, 0x800, 0x10000};
   int n = *s < 0x80 ? 1 : *s < 0xc0 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf8 ? 4 : 0, i;
   uint32_t c = n > 1 ? *s & (0x7fu >> n) : *s;
   for (i = 1; i < n; i++) {
@@ -284,7 +297,7 @@ CODE void put_string(struct text *t, const char *s, char how) {
 }
 
 /* Strings as above; n a number, h its upper half, v a version, r a driver's release, c a CUDA version as the driver says
- * it, x a compute capability. What stands between < and > is left out where a value in it is empty. */
+ * it, x a compute capability, e nothing. What stands between < and > is left out where a value in it is empty. */
 CODE void put_list(struct text *t, const char *f, va_list *more) {
   size_t from[4];
   unsigned depth = 0, gone = 0;
@@ -321,10 +334,8 @@ CODE void put_list(struct text *t, const char *f, va_list *more) {
       n = va_arg(*more, uint32_t);
     }
     if (s ? !*s : !n) gone |= 1u << depth;
-    if (s) {
-      put_string(t, s, how);
-      continue;
-    }
+    if (s) put_string(t, s, how);
+    if (s || how == 'e') continue;
     if (how == 'h') n >>= 16;
     if (how == 'v') put_number(t, n >> 16), put_char(t, '.'), n &= 0xffff;
     if (how == 'c') n = n / 1000 << 8 | n % 1000 / 10;
@@ -364,6 +375,9 @@ CODE void format(char *to, size_t size, const char *f, ...) {
   va_end(more);
 }
 
+/* A path. */
+CODE void keep(char (*to)[PATH_MAX], const char *s) { format(*to, sizeof *to, "%s", s); }
+
 CODE int copy(char *to, size_t size, const char *from, size_t n) {
   if (n >= size) return 0;
   memcpy(to, from, n);
@@ -384,15 +398,27 @@ CODE long number(const char **s, long most) {
 
 #define CUDNN_STEM "libcudnn.so"
 
-/* libcudnn.so.9.10.2 -> that version; 0 where the name has no three numbers. */
+/* The first numbers with dots between them, the first of them being `least` or more: how many, three at most. */
+CODE int numbers_in(const char *s, long least, uint32_t n[3]) {
+  for (; *s; s++) {
+    int k = 0;
+    long is;
+    n[1] = n[2] = 0;
+    while (k < 3 && (is = number(&s, 4095)) >= (k ? 0 : least)) {
+      n[k++] = (uint32_t)is;
+      if (*s != '.') break;
+      s++;
+    }
+    if (k > 1) return k;
+    if (!*s) break;
+  }
+  return 0;
+}
+
+/* libcudnn.so.9.10.2, libcudart.so.12.4.127 -> that version; 0 where the name has no three numbers. */
 CODE uint32_t version_in_name(const char *name) {
-  long a, b, c;
-  if (!starts(name, CUDNN_STEM ".")) return 0;
-  name += sizeof CUDNN_STEM;
-  if ((a = number(&name, 999)) < 0 || *name++ != '.') return 0;
-  if ((b = number(&name, 255)) < 0 || *name++ != '.') return 0;
-  if ((c = number(&name, 255)) < 0 || (*name && *name != '.')) return 0;
-  return (uint32_t)(a << 16 | b << 8 | c);
+  uint32_t n[3];
+  return numbers_in(name, 0, n) < 3 || (n[1] | n[2]) > 255 ? 0 : n[0] << 16 | n[1] << 8 | n[2];
 }
 
 /* libcudnn.so.9 -> 9; 0 where the name does not say. */
@@ -406,9 +432,9 @@ CODE uint32_t major_in_name(const char *name) {
 
 /* What cudnnGetVersion() answers, in its two encodings. */
 CODE uint32_t version_of_answer(uint64_t n) {
-  uint32_t v = (uint32_t)n;
+  uint32_t v = (uint32_t)n, minors = v >= 90000 ? 100 : 10;
   if (n < 1000 || n > 9999999) return 0;
-  return v >= 90000 ? v / 10000 << 16 | v / 100 % 100 << 8 | v % 100 : v / 1000 << 16 | v / 100 % 10 << 8 | v % 100;
+  return v / 100 / minors << 16 | v / 100 % minors << 8 | v % 100;
 }
 
 /* ---- loaded objects -------------------------------------------------------------------------------------------------- */
@@ -476,14 +502,27 @@ struct note {
   const unsigned char *d;
   uint32_t size;
   int state, own;
+  uint32_t cudnn;    /* the version that it gets */
+  uint64_t not_unfit; /* of the GPUs, where it has kernels */
   struct image image;
 };
 
-CODE uint32_t u16(const unsigned char *p) { return (uint32_t)(p[0] | p[1] << 8); }
-CODE uint32_t u32(const unsigned char *p) { return u16(p) | u16(p + 2) << 16; }
+/* No CUDA machine is big-endian. */
+INLINE uint32_t u16(const void *p) {
+  uint16_t n;
+  memcpy(&n, p, sizeof n);
+  return n;
+}
+
+INLINE uint32_t u32(const void *p) {
+  uint32_t n;
+  memcpy(&n, p, sizeof n);
+  return n;
+}
 
 /* A text of the note; null where it points outside or is longer than what is kept of one. */
-CODE const char *note_text(const struct note *n, const unsigned char *ref, char *to) {
+CODE const char *note_text(const struct note *n, const unsigned char *ref, char (*text)[TEXT]) {
+  char *to = *text;
   uint32_t at = u16(ref), length = u16(ref + 2);
   *to = 0;
   if (length >= TEXT || at > n->size || length > n->size - at) return 0;
@@ -504,7 +543,7 @@ CODE int note_judge_bytes(const struct note *n) {
   for (i = 0; i <= rows; i++) { /* the head, then the rows: their two texts stand at the same distance */
     const unsigned char *texts = i ? note_row(n, i - 1) + 24 : n->d + 28;
     if (i ? u16(texts - 24) < ROW_CUDNN || u16(texts - 24) > ROW_GPU : u16(n->d + 8) != 1) continue;
-    if (!note_text(n, texts, text) || !note_text(n, texts + 4, text)) return NOTE_DAMAGED;
+    if (!note_text(n, texts, &text) || !note_text(n, texts + 4, &text)) return NOTE_DAMAGED;
   }
   return u16(n->d + 8) == 1 ? NOTE_WHOLE : NOTE_NEWER;
 }
@@ -531,7 +570,7 @@ struct cudnn {
 /* Of this process: the rows ask for no more. Numbers are 0, `init` and `gpus` -1 where nobody knows. */
 struct driver {
   int state;
-  int strict;            /* level 0: which of the GPUs it will be is not known, so all must be fit */
+  int strict;            /* level 0: which of the GPUs it will be is not known, so all must be fit; 2: a variable chooses */
   int init;              /* what cuInit answered */
   int gpus;              /* that the process sees */
   int jit;               /* whether PTX can be compiled: 1 yes, -1 no */
@@ -554,7 +593,7 @@ struct state {
   int ready, program, secure, mode;
   int startup;     /* how many objects the loader brought before `main` */
   int first_noted; /* no guarded file stands before this one */
-  int notes, findings, seen; /* seen: of those in the report */
+  int notes, now, findings, seen; /* seen: of those in the report */
   int driver_known, driver_asked;
   int outcome, level;
   size_t answered;
@@ -566,7 +605,7 @@ struct state {
   struct finding finding[MAX_FINDINGS];
   char self[PATH_MAX], scratch[PATH_MAX];
   char rpath[4096], runpath[4096];
-  char asked[PATH_MAX], answer[8192];
+  char asked[PATH_MAX], real[PATH_MAX], answer[8192];
   struct verdict verdict;
 };
 static struct state g;
@@ -580,7 +619,7 @@ static const char anchor = 0; /* stands in this very file: how it finds its own 
 /* Keeps the notes of an image, or only counts them. Looks for the mark at every 4 bytes: mold puts notes of both
  * alignments into one segment, where stepping from note to note by the segment's alignment goes astray. */
 CODE int take_notes(struct image *im, int own, int keep) {
-  static const unsigned char mark[16] = {1, 0, 0, 0, 'c', 'u', 'd', 'a', 'g', 'u', 'a', 'r', 'd', 0, 0, 0};
+  static const unsigned char TIGHT mark[16] = {1, 0, 0, 0, 'c', 'u', 'd', 'a', 'g', 'u', 'a', 'r', 'd', 0, 0, 0};
   int taken = 0, k;
   for (k = 0; k < im->n; k++) {
     const ElfW(Phdr) *ph = &im->ph[k];
@@ -636,7 +675,14 @@ CODE int on_image(struct dl_phdr_info *info, size_t size, void *data) {
   return 0;
 }
 
-CODE long read_link(const char *path, char *to) {
+/* A setuid program listens to nobody. */
+CODE const char *variable(const char *name) {
+  const char *value = g.secure ? 0 : getenv(name);
+  return value ? value : "";
+}
+
+CODE long read_link(const char *path, char (*link)[PATH_MAX]) {
+  char *to = *link;
   long n = sys4(SYS_readlinkat, AT_FDCWD, (long)path, (long)to, PATH_MAX - 1);
   to[n > 0 ? n : 0] = 0;
   return n;
@@ -644,7 +690,7 @@ CODE long read_link(const char *path, char *to) {
 
 CODE const char *self(void) {
   if (!g.self[0]) {
-    long n = read_link("/proc/self/exe", g.self);
+    long n = read_link("/proc/self/exe", &g.self);
     if (n <= 0) copy(g.self, sizeof g.self, "this program", 12);
   }
   return g.self;
@@ -687,34 +733,31 @@ CODE int elf_read(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
 /* 1: a library of this kind of machine; 0: not there, or of another kind (the loader looks on); -1: not to be read (the
  * loader would stop at it). Open only where 1. */
 CODE int elf_open(struct elf *e, const char *path) {
-  int k;
+#if defined(__x86_64__)
+  const int machine = EM_X86_64;
+#elif defined(__aarch64__)
+  const int machine = EM_AARCH64;
+#else
+  const int machine = EM_NONE;
+#endif
+  int k, is = -1;
+  memset(e, 0, sizeof *e);
   e->fd = open_file(path, O_RDONLY);
   if (e->fd < 0) return 0;
-  if (!read_at(e->fd, 0, &e->eh, sizeof e->eh) || !same_bytes(e->eh.e_ident, ELFMAG, SELFMAG)) goto broken;
-  if (e->eh.e_ident[EI_CLASS] != NATIVE_CLASS) goto other;
-#if defined(__x86_64__)
-  if (e->eh.e_machine != EM_X86_64) goto other;
-#elif defined(__aarch64__)
-  if (e->eh.e_machine != EM_AARCH64) goto other;
-#endif
-  if (e->eh.e_phentsize != sizeof(ElfW(Phdr)) || !e->eh.e_phnum) goto broken;
-  memset(&e->tags, 0, sizeof e->tags);
-  e->n = e->eh.e_phnum < 48 ? e->eh.e_phnum : 48;
-  if (!read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof e->ph[0])) goto broken;
-  for (k = 0; k < e->n; k++)
+  if (read_at(e->fd, 0, &e->eh, sizeof e->eh) && same_bytes(e->eh.e_ident, ELFMAG, SELFMAG)) {
+    e->n = e->eh.e_phnum < 48 ? e->eh.e_phnum : 48;
+    if (e->eh.e_ident[EI_CLASS] != NATIVE_CLASS || (machine != EM_NONE && e->eh.e_machine != machine)) is = 0;
+    else if (e->n && e->eh.e_phentsize == sizeof *e->ph && read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph)) is = 1;
+  }
+  for (k = 0; k < e->n && is > 0; k++)
     if (e->ph[k].p_type == PT_DYNAMIC) {
       ElfW(Dyn) d[128];
-      size_t n = e->ph[k].p_filesz / sizeof *d < 128 ? e->ph[k].p_filesz / sizeof *d : 128;
-      if (!read_at(e->fd, e->ph[k].p_offset, d, n * sizeof *d)) goto broken;
-      take_tags(&e->tags, d, n);
+      size_t size = e->ph[k].p_filesz < sizeof d ? e->ph[k].p_filesz : sizeof d;
+      if (!read_at(e->fd, e->ph[k].p_offset, d, size)) is = -1;
+      else take_tags(&e->tags, d, size / sizeof *d);
     }
-  return 1;
-broken:
-  close_file(e->fd);
-  return -1;
-other:
-  close_file(e->fd);
-  return 0;
+  if (is <= 0) close_file(e->fd);
+  return is;
 }
 
 /* A string of the file's dynamic table, or null where it has none; what is longer than `size` is cut. */
@@ -844,7 +887,7 @@ CODE int in_cache(const char *file, char *to) {
 
 /* Where the loader would find `file` for the object of `of`: 1 and the path, 0 nowhere, -1 at a file it cannot read. */
 CODE int search(const char *file, const struct image *of, char *to, char *why) {
-  static const char defaults[] =
+  static const char TIGHT defaults[] =
 #if defined(__x86_64__)
       "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
 #elif defined(__aarch64__)
@@ -867,7 +910,7 @@ CODE int search(const char *file, const struct image *of, char *to, char *why) {
 
 struct loaded {
   const char *name; /* soname or file name; null: any cuDNN loader library */
-  char *path, *soname; /* PATH_MAX, and TEXT or null */
+  char (*path)[PATH_MAX], (*soname)[TEXT]; /* soname: or null */
   int found;
 };
 
@@ -889,12 +932,12 @@ CODE int on_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   }
   if (!hit) return 0;
   if (l->found++) return 1;
-  format(l->path, PATH_MAX, "%s", im.name);
-  if (l->soname) format(l->soname, TEXT, "%s", hit);
+  keep(l->path, im.name);
+  if (l->soname) format(*l->soname, sizeof *l->soname, "%s", hit);
   return l->name != 0;
 }
 
-CODE int is_loaded(const char *name, char *path, char *soname) {
+CODE int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[TEXT]) {
   struct loaded l;
   l.name = name, l.path = path, l.soname = soname;
   l.found = 0;
@@ -927,37 +970,44 @@ CODE void say_back(long fd, int kind, const char *s) {
   if (sys3(SYS_write, fd, (long)line, (long)len(line) + 1) < 0) leave(1);
 }
 
-CODE int function(void *library, const char *name, void *to) {
-  void *symbol = dlsym(library, name);
-  memcpy(to, &symbol, sizeof symbol);
-  return symbol != 0;
-}
-
 CODE void say_number(long fd, int kind, uint32_t n) {
   char digits[16];
   format(digits, sizeof digits, "%n", n);
   say_back(fd, kind, digits);
 }
 
+/* As libcuda would search for it: by its own file, which names no folders. */
+CODE int jit_is_there(void) {
+  struct image nobody;
+  nobody.name = "", nobody.rpath = nobody.runpath = 0;
+  return search(LIBJIT, &nobody, g.scratch, 0) == 1;
+}
+
 /* What it says: V and the CUDA version, I and what cuInit answered, G and the compute capability of each GPU, J where PTX
  * can be compiled. Nothing where this is no driver. */
 CODE void ask_driver(long to, void *library, const char *path) {
-  int (*version)(int *), (*init)(unsigned), (*count)(int *), (*get)(int *, int), (*attribute)(int *, int, int);
+  static const char TIGHT names[] = "cuDriverGetVersion\0cuDeviceGetCount\0cuInit\0cuDeviceGet\0cuDeviceGetAttribute\0";
+  union {
+    void *symbol;
+    int (*ask)(int *);
+    int (*start)(unsigned);
+    int (*get)(int *, int);
+    int (*attribute)(int *, int, int);
+  } call[5];
+  const char *name;
   char line[PATH_MAX + 64];
   struct text t;
-  int n = 0, k, device, major, minor;
-  if (!function(library, "cuDriverGetVersion", &version) || !function(library, "cuInit", &init) ||
-      !function(library, "cuDeviceGetCount", &count) || !function(library, "cuDeviceGet", &get) ||
-      !function(library, "cuDeviceGetAttribute", &attribute))
-    return;
-  if (version(&n) == 0) say_number(to, 'V', (uint32_t)n);
-  k = init(0);
+  int n = 0, k = 0, device, major, minor;
+  for (name = names; *name; name += len(name) + 1)
+    if (!(call[k++].symbol = dlsym(library, name))) return;
+  if (call[0].ask(&n) == 0) say_number(to, 'V', (uint32_t)n);
+  k = call[2].start(0);
   say_number(to, 'I', (uint32_t)k);
-  if (k != 0 || count(&n) != 0) return;
+  if (k != 0 || call[1].ask(&n) != 0) return;
   t.at = line, t.used = 0, t.size = sizeof line;
   *line = 0;
   for (k = 0; k < n && k < MAX_GPUS; k++) {
-    if (get(&device, k) != 0 || attribute(&major, 75, device) != 0 || attribute(&minor, 76, device) != 0) major = minor = 0;
+    if (call[3].get(&device, k) | call[4].attribute(&major, 75, device) | call[4].attribute(&minor, 76, device)) major = minor = 0;
     putf(&t, "%n,", (uint32_t)(major << 8 | minor));
   }
   say_back(to, 'G', line);
@@ -965,7 +1015,7 @@ CODE void ask_driver(long to, void *library, const char *path) {
   t.used = (size_t)(base_name(path) - path);
   memcpy(line, path, t.used);
   put(&t, LIBJIT);
-  if (dlopen(LIBJIT, RTLD_LAZY) || dlopen(line, RTLD_LAZY)) say_back(to, 'J', "");
+  if (jit_is_there() || dlopen(LIBJIT, RTLD_LAZY) || dlopen(line, RTLD_LAZY)) say_back(to, 'J', "");
 }
 
 /* Never returns. What it says: N where there is no such library, L and the library's path, V and the answer, a row's number and that
@@ -977,9 +1027,12 @@ CODE void ask_as_child(long to, const char *library, const struct cudnn *c) {
     uint64_t signals;
     char action[64]; /* a kernel's sigaction: the default, no mask */
   } none;
+  union {
+    void *symbol;
+    size_t (*version)(void);
+  } cudnn;
   char path[PATH_MAX], soname[TEXT];
   void *handle;
-  size_t (*version)(void);
   long fd, null;
   int k;
   memset(&none, 0, sizeof none);
@@ -1001,11 +1054,11 @@ CODE void ask_as_child(long to, const char *library, const struct cudnn *c) {
     say_back(fd, 'N', "");
   } else {
     path[0] = soname[0] = 0;
-    if (is_loaded(base_name(library), path, soname) || (c && is_loaded(0, path, soname))) say_back(fd, 'L', path);
+    if (is_loaded(base_name(library), &path, &soname) || (c && is_loaded(0, &path, &soname))) say_back(fd, 'L', path);
     if (!c) ask_driver(fd, handle, path);
-    else if (function(handle, "cudnnGetVersion", &version)) say_number(fd, 'V', (uint32_t)version());
+    else if ((cudnn.symbol = dlsym(handle, "cudnnGetVersion"))) say_number(fd, 'V', (uint32_t)cudnn.version());
     for (k = 0; c && k < c->parts; k++)
-      if (is_loaded(c->part[k].file, path, soname)) say_back(fd, '0' + k, path);
+      if (is_loaded(c->part[k].file, &path, &soname)) say_back(fd, '0' + k, path);
   }
   say_back(fd, 'E', "");
   leave(0);
@@ -1018,7 +1071,7 @@ CODE int ask(const char *library, const struct cudnn *c) {
   int ends[2];
   long child, got, end;
   if (g.outcome != NOT_ASKED && same(g.asked, library)) return g.outcome;
-  format(g.asked, sizeof g.asked, "%s", library);
+  keep(&g.asked, library);
   g.answered = 0;
   g.outcome = NOBODY_TO_ASK;
   if (!dlopen || !dlsym || sys2(SYS_pipe2, (long)ends, O_CLOEXEC) != 0) return g.outcome;
@@ -1071,10 +1124,11 @@ CODE const char *answer(char kind) {
 
 /* ---- gathering ------------------------------------------------------------------------------------------------------------ */
 
-CODE void real_name(const char *path, char *to) {
+CODE void real_name(const char *path, char (*real)[PATH_MAX]) {
+  char *to = *real;
   int hops;
-  format(to, PATH_MAX, "%s", path);
-  for (hops = 0; hops < 16 && read_link(to, g.scratch) > 0; hops++) {
+  keep(real, path);
+  for (hops = 0; hops < 16 && read_link(to, &g.scratch) > 0; hops++) {
     char *base = g.scratch[0] == '/' ? to : to + (base_name(to) - to);
     format(base, (size_t)(to + PATH_MAX - base), "%s", g.scratch);
   }
@@ -1118,7 +1172,7 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   c->parts = 0;
   c->version = 0;
   c->from = 0;
-  real_name(c->path, path);
+  real_name(c->path, &path);
   c->by_name = version_in_name(base_name(path));
   of.name = c->path, of.rpath = of.runpath = 0;
   if (elf_open(&e, c->path) > 0) {
@@ -1130,7 +1184,7 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
     const unsigned char *row = note_row(n, i);
     struct part *p = &c->part[c->parts];
     const char *suffix;
-    if (u16(row) != ROW_INNER || !note_text(n, row + 24, p->file) || !note_text(n, row + 28, p->symbol))
+    if (u16(row) != ROW_INNER || !note_text(n, row + 24, &p->file) || !note_text(n, row + 28, &p->symbol))
       continue;
     suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
     if (suffix && find_text(c->soname, ".so.") && !same(suffix, find_text(c->soname, ".so"))) continue;
@@ -1139,7 +1193,7 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
     p->present = 0;
     p->version = 0;
     p->path[0] = 0;
-    if (is_loaded(p->file, path, 0) || find_part(c, p, &of, path)) read_part(p, path);
+    if (is_loaded(p->file, &path, 0) || find_part(c, p, &of, path)) read_part(p, path);
     c->parts++;
   }
 }
@@ -1162,15 +1216,15 @@ CODE void look(struct cudnn *c, const struct note *n, const unsigned char *row, 
   c->answered = c->parts = 0;
   c->version = c->by_name = 0;
   c->path[0] = c->why[0] = 0;
-  note_text(n, row + 24, c->soname);
+  note_text(n, row + 24, &c->soname);
   if ((flags & STATIC) && !(flags & LINKED)) {
     c->state = INSIDE;
     return;
   }
-  if (needed && is_loaded(needed, c->path, 0)) {
+  if (needed && is_loaded(needed, &c->path, 0)) {
     found = 1;
     format(c->soname, TEXT, "%s", needed);
-  } else if (is_loaded(c->soname, c->path, 0)) {
+  } else if (is_loaded(c->soname, &c->path, 0)) {
     found = 1;
   }
   if (found) {
@@ -1182,7 +1236,7 @@ CODE void look(struct cudnn *c, const struct note *n, const unsigned char *row, 
     else if (is < 0) return;
     else c->state = ABSENT;
     /* Once the program has run, the only cuDNN in the process is the one it took, where its own is not to be had. */
-    if (!found && late && is_loaded(0, c->path, c->soname)) {
+    if (!found && late && is_loaded(0, &c->path, &c->soname)) {
       found = 1;
       format(c->why, WHY, "the program itself");
     }
@@ -1197,9 +1251,9 @@ CODE void look(struct cudnn *c, const struct note *n, const unsigned char *row, 
 CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned char *row) {
   const char *said;
   char path[PATH_MAX], name[PATH_MAX];
-  int k, outcome, loaded = is_loaded(c->soname, path, 0);
+  int k, outcome, loaded = is_loaded(c->soname, &path, 0);
   const char *library = !loaded && (n->own || c->state == ABSENT) ? c->soname : c->path;
-  format(name, sizeof name, "%s", library);
+  keep(&name, library);
   outcome = ask(name, c);
   g.level = 1;
   said = answer('L');
@@ -1212,7 +1266,7 @@ CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned cha
     return;
   }
   if (said && !same(said, c->path)) {
-    format(c->path, sizeof c->path, "%s", said);
+    keep(&c->path, said);
     format(c->why, WHY, "the loader");
     c->state = FOUND;
     read_cudnn(c, n);
@@ -1234,23 +1288,27 @@ CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned cha
 
 /* ---- driver and GPU: what can be seen of them without asking the driver ------------------------------------------------- */
 
-/* PCI device ids of NVIDIA's GPUs: first, last, compute capability. Used to accept only: any other id is a doubt. */
-static const uint16_t pci_ids[][3] = {
-    {0x0fc0, 0x0fff, 0x300}, {0x1000, 0x1024, 0x305}, {0x1026, 0x102a, 0x305}, {0x102d, 0x102d, 0x307},
-    {0x102e, 0x102f, 0x305}, {0x103a, 0x103a, 0x305}, {0x103c, 0x103c, 0x305}, {0x103f, 0x103f, 0x305},
-    {0x1180, 0x11ff, 0x300}, {0x1280, 0x12bf, 0x305}, {0x1300, 0x131f, 0x305}, {0x1340, 0x139f, 0x500},
-    {0x13ad, 0x13ae, 0x502}, {0x13b0, 0x13b4, 0x500}, {0x13b6, 0x13b6, 0x500}, {0x13b9, 0x13bd, 0x500},
-    {0x13be, 0x143f, 0x502}, {0x15c0, 0x15ff, 0x600}, {0x1600, 0x161f, 0x502}, {0x1660, 0x167f, 0x502},
-    {0x1720, 0x173f, 0x600}, {0x1740, 0x175f, 0x500}, {0x1780, 0x179f, 0x500}, {0x17c0, 0x17ff, 0x502},
-    {0x1b00, 0x1b3f, 0x601}, {0x1b60, 0x1c3f, 0x601}, {0x1c60, 0x1d5f, 0x601}, {0x1d80, 0x1dff, 0x700},
-    {0x1e00, 0x1e3f, 0x705}, {0x1e60, 0x1fff, 0x705}, {0x2080, 0x20ff, 0x800}, {0x2180, 0x21df, 0x705},
-    {0x2200, 0x223f, 0x806}, {0x2300, 0x237f, 0x900}, {0x23a0, 0x23bf, 0x900}, {0x23e0, 0x23ff, 0x900},
-    {0x2400, 0x243f, 0x806}, {0x2460, 0x25bf, 0x806}, {0x25e0, 0x25ff, 0x806}, {0x2680, 0x26bf, 0x809},
-    {0x26e0, 0x27bf, 0x809}, {0x27e0, 0x283f, 0x809}, {0x2860, 0x28bf, 0x809}, {0x28e0, 0x28ff, 0x809},
-    {0x2900, 0x29ff, 0xa00}, {0x2b00, 0x2b1f, 0xb00}, {0x2b80, 0x2bbf, 0xc00}, {0x2c00, 0x2c1f, 0xc00},
-    {0x2c31, 0x2c31, 0xc00}, {0x2c33, 0x2c34, 0xc00}, {0x2c38, 0x2c3a, 0xc00}, {0x2c40, 0x2c7f, 0xc00},
-    {0x2d00, 0x2d1f, 0xc00}, {0x2d30, 0x2d30, 0xc00}, {0x2d39, 0x2d39, 0xc00}, {0x2d40, 0x2dff, 0xc00},
-    {0x2e00, 0x2e3f, 0xc01}, {0x2f00, 0x2f5f, 0xc00}, {0x3180, 0x31ff, 0xa03}, {0x3400, 0x341f, 0xb00},
+/* PCI device ids of NVIDIA's GPUs, first and last, and their compute capability. Used to accept only: any other id is a
+ * doubt. */
+static const uint16_t TIGHT pci_ids[][2] = {
+    {0x0fc0, 0x0fff}, {0x1000, 0x1024}, {0x1026, 0x102a}, {0x102d, 0x102d}, {0x102e, 0x102f},
+    {0x103a, 0x103a}, {0x103c, 0x103c}, {0x103f, 0x103f}, {0x1180, 0x11ff}, {0x1280, 0x12bf},
+    {0x1300, 0x131f}, {0x1340, 0x139f}, {0x13ad, 0x13ae}, {0x13b0, 0x13b4}, {0x13b6, 0x13b6},
+    {0x13b9, 0x13bd}, {0x13be, 0x143f}, {0x15c0, 0x15ff}, {0x1600, 0x161f}, {0x1660, 0x167f},
+    {0x1720, 0x173f}, {0x1740, 0x175f}, {0x1780, 0x179f}, {0x17c0, 0x17ff}, {0x1b00, 0x1b3f},
+    {0x1b60, 0x1c3f}, {0x1c60, 0x1d5f}, {0x1d80, 0x1dff}, {0x1e00, 0x1e3f}, {0x1e60, 0x1fff},
+    {0x2080, 0x20ff}, {0x2180, 0x21df}, {0x2200, 0x223f}, {0x2300, 0x237f}, {0x23a0, 0x23bf},
+    {0x23e0, 0x23ff}, {0x2400, 0x243f}, {0x2460, 0x25bf}, {0x25e0, 0x25ff}, {0x2680, 0x26bf},
+    {0x26e0, 0x27bf}, {0x27e0, 0x283f}, {0x2860, 0x28bf}, {0x28e0, 0x28ff}, {0x2900, 0x29ff},
+    {0x2b00, 0x2b1f}, {0x2b80, 0x2bbf}, {0x2c00, 0x2c1f}, {0x2c31, 0x2c31}, {0x2c33, 0x2c34},
+    {0x2c38, 0x2c3a}, {0x2c40, 0x2c7f}, {0x2d00, 0x2d1f}, {0x2d30, 0x2d30}, {0x2d39, 0x2d39},
+    {0x2d40, 0x2dff}, {0x2e00, 0x2e3f}, {0x2f00, 0x2f5f}, {0x3180, 0x31ff}, {0x3400, 0x341f},
+};
+static const uint8_t TIGHT pci_ccs[] = {
+    0x30, 0x35, 0x35, 0x37, 0x35, 0x35, 0x35, 0x35, 0x30, 0x35, 0x35, 0x50, 0x52, 0x50, 0x50, 0x50, 0x52,
+    0x60, 0x52, 0x52, 0x60, 0x50, 0x50, 0x52, 0x61, 0x61, 0x61, 0x70, 0x75, 0x75, 0x80, 0x75, 0x86, 0x90,
+    0x90, 0x90, 0x86, 0x86, 0x86, 0x89, 0x89, 0x89, 0x89, 0x89, 0xa0, 0xb0, 0xc0, 0xc0, 0xc0, 0xc0, 0xc0,
+    0xc0, 0xc0, 0xc0, 0xc0, 0xc0, 0xc1, 0xc0, 0xa3, 0xb0,
 };
 
 CODE uint16_t cc_of(const char *id) {
@@ -1263,7 +1321,7 @@ CODE uint16_t cc_of(const char *id) {
       n = n << 4 | (uint32_t)digit;
     }
   for (i = 0; i < sizeof pci_ids / sizeof pci_ids[0]; i++)
-    if (n >= pci_ids[i][0] && n <= pci_ids[i][1]) return pci_ids[i][2];
+    if (n >= pci_ids[i][0] && n <= pci_ids[i][1]) return (uint16_t)(pci_ccs[i] >> 4 << 8 | (pci_ccs[i] & 15));
   return 0;
 }
 
@@ -1272,17 +1330,8 @@ CODE uint32_t widen(uint32_t packed) { return packed >> 16 << 20 | (packed & 0xf
 
 /* The first `535.261.03` or `535.261` of a text. No driver of a branch below 100 has what CUDA needs today. */
 CODE uint32_t release_in(const char *s) {
-  for (; *s; s++) {
-    const char *at = s;
-    long a = number(&at, 4095), b, c = 0;
-    if (a < 0) continue;
-    if (a >= 100 && *at == '.' && (at++, b = number(&at, 4095)) >= 0) {
-      if (*at == '.') at++, c = number(&at, 255);
-      return (uint32_t)(a << 20 | b << 8 | (c > 0 ? c : 0));
-    }
-    while (s[1] >= '0' && s[1] <= '9') s++;
-  }
-  return 0;
+  uint32_t n[3];
+  return numbers_in(s, 100, n) ? n[0] << 20 | n[1] << 8 | (n[2] & 0xff) : 0;
 }
 
 CODE long read_text(const char *path, char *to, size_t size) {
@@ -1303,10 +1352,10 @@ CODE int is_there(const char *path, int mode) { return sys3(SYS_faccessat, AT_FD
  * their nodes. Opening one here would wake it: the right to do so must be enough. */
 CODE void count_gpus(struct driver *d) {
   char entries[2048] __attribute__((aligned(8))), path[300], text[1024];
-  const char *variable = getenv("CUDA_VISIBLE_DEVICES"), *s;
+  const char *list = getenv("CUDA_VISIBLE_DEVICES"), *s;
   int n = 0;
   long fd, got = 0, at;
-  if (variable && (!*variable || same(variable, "-1"))) {
+  if (list && (!*list || same(list, "-1"))) {
     d->gpus = 0;
     return;
   }
@@ -1329,9 +1378,10 @@ CODE void count_gpus(struct driver *d) {
       d->cc[n++] = cc_of(text);
     }
   close_file(fd);
-  if (variable) {
-    at = number(&variable, 9999);
-    if (at < 0 || at >= n || (*variable && *variable != ',')) return; /* UUIDs, MIG, mistakes: the driver knows */
+  if (list) {
+    d->strict = 2;
+    at = number(&list, 9999);
+    if (at < 0 || at >= n || (*list && *list != ',')) return; /* UUIDs, MIG, mistakes: the driver knows */
   }
   if (n > 0) d->gpus = n;
 }
@@ -1354,8 +1404,8 @@ CODE void look_at_driver(const struct note *n) {
   /* WSL2; Jetson. */
   if (!there && !is_there("/dev/dxg", F_OK) && !is_there("/dev/nvmap", F_OK) && !is_there("/dev/nvhost-ctrl", F_OK)) return;
   d->state = UNKNOWN;
-  if (!is_loaded(LIBCUDA, d->path, 0) && search(LIBCUDA, &n->image, d->path, 0) != 1) return;
-  real_name(d->path, path);
+  if (!is_loaded(LIBCUDA, &d->path, 0) && search(LIBCUDA, &n->image, d->path, 0) != 1) return;
+  real_name(d->path, &path);
   d->user = release_in(base_name(path));
   d->state = FOUND;
   count_gpus(d);
@@ -1365,29 +1415,24 @@ CODE void look_at_driver(const struct note *n) {
 CODE void ask_the_driver(void) {
   struct driver *d = (struct driver *)at(&g.told);
   const char *said;
-  char path[PATH_MAX];
   g.level = 1;
   if (!g.driver_asked++) {
-    d->init = d->gpus = -1; /* all else is zero: UNKNOWN */
+    *d = g.driver;
+    d->strict = 0, d->state = UNKNOWN, d->init = -1;
     if (ask(LIBCUDA, 0) == ANSWERED) {
       if (answer('N')) d->state = ABSENT;
       if ((said = answer('I'))) {
         d->state = FOUND;
-        d->init = (int)number(&said, 99999);
-        d->kernel = g.driver.kernel;
+        if (!(d->init = (int)number(&said, 99999))) d->gpus = -1; /* whatever else it answers, the GPUs stand there */
         if ((said = answer('V'))) d->cuda = (uint32_t)number(&said, 999999);
         if ((said = answer('L'))) {
-          format(d->path, sizeof d->path, "%s", said);
-          real_name(said, path);
-          d->user = release_in(base_name(path));
+          keep(&d->path, said);
+          real_name(said, &g.real);
+          d->user = release_in(base_name(g.real));
         }
-        /* Whatever cuInit answers, the GPUs stand there. */
-        d->gpus = d->init ? g.driver.gpus : -1;
-        memcpy(d->cc, g.driver.cc, sizeof d->cc);
-        d->jit = g.driver.jit;
         if ((said = answer('G'))) {
           for (d->gpus = 0; *said && d->gpus < MAX_GPUS; said += *said != 0) d->cc[d->gpus++] = (uint16_t)number(&said, 65535);
-          if (!d->jit) d->jit = answer('J') || is_there("/dev/dxg", F_OK) ? 1 : -1; /* WSL keeps it where only its libcuda looks */
+          if (!d->jit) d->jit = answer('J') || !d->user ? 1 : -1; /* on WSL and Jetson, their libcuda knows where it is */
         }
       }
     }
@@ -1397,23 +1442,26 @@ CODE void ask_the_driver(void) {
 
 /* ---- judging: the same intervals as the judge in Rust (guard-core/src/judge/run.rs), proven equal by one table ------ */
 
-CODE struct finding *find(int code, int severity, int note) {
+/* Its name and version. */
+CODE void component(const struct note *n, char *to, size_t size) {
+  char name[TEXT], version[TEXT];
+  if (n->state == NOTE_DAMAGED) return;
+  note_text(n, n->d + 28, &name);
+  note_text(n, n->d + 32, &version);
+  format(to, size, "%p %p", name, version);
+}
+
+CODE struct finding *find(int code, int severity) {
   static struct finding overflow;
   struct finding *f = g.findings < MAX_FINDINGS ? &g.finding[g.findings++] : &overflow;
-  const struct note *n = &g.note[note];
-  char name[TEXT], version[TEXT];
   memset(f, 0, sizeof *f);
-  f->code = code, f->severity = severity, f->note = note;
-  if (n->state != NOTE_DAMAGED) {
-    note_text(n, n->d + 28, name);
-    note_text(n, n->d + 32, version);
-    format(f->component, sizeof f->component, "%p %p", name, version);
-  }
+  f->code = code, f->severity = severity, f->note = g.now;
+  component(&g.note[g.now], f->component, sizeof f->component);
   return f;
 }
 
-CODE struct finding *find_cudnn(int code, int severity, int note, const struct cudnn *c, const unsigned char *row) {
-  struct finding *f = find(code, severity, note);
+CODE struct finding *find_cudnn(int code, int severity, const struct cudnn *c, const unsigned char *row) {
+  struct finding *f = find(code, severity);
   f->min = u32(row + 4), f->built = u32(row + 12), f->found = c->version;
   format(f->path, sizeof f->path, "%p", c->path);
   format(f->why, sizeof f->why, "%s", c->why);
@@ -1421,44 +1469,44 @@ CODE struct finding *find_cudnn(int code, int severity, int note, const struct c
   return f;
 }
 
-CODE void judge_cudnn(const struct cudnn *c, int note, const unsigned char *row) {
+CODE void judge_cudnn(const struct cudnn *c, const unsigned char *row) {
   uint32_t flags = u16(row + 2), min = u32(row + 4), below = u32(row + 8), built = u32(row + 12), major, k;
   int missing = 0;
   if ((flags & PATCH) && built > min) min = built;
   if (c->state == INSIDE) return;
   if (c->state == ABSENT) {
-    if (flags & DLOPENED) find_cudnn(205, flags & REQUIRED ? ERROR : INFO, note, c, row);
+    if (flags & DLOPENED) find_cudnn(205, flags & REQUIRED ? ERROR : INFO, c, row);
     return;
   }
   if (c->state == UNKNOWN) {
-    find_cudnn(501, INFO, note, c, row);
+    find_cudnn(501, INFO, c, row);
     return;
   }
   major = c->version ? c->version >> 16 : major_in_name(c->soname);
   if (major && major != built >> 16) {
-    find_cudnn(201, ERROR, note, c, row);
+    find_cudnn(201, ERROR, c, row);
     return;
   }
   for (k = 0; k < (uint32_t)c->parts; k++) missing |= c->part[k].known && !c->part[k].present && c->part[k].needed;
   if (!c->version) {
-    if (!missing) find_cudnn(501, INFO, note, c, row);
+    if (!missing) find_cudnn(501, INFO, c, row);
   } else if (c->version < min) {
-    struct finding *f = find_cudnn(c->version >> 8 == built >> 8 ? 203 : 202, ERROR, note, c, row);
+    struct finding *f = find_cudnn(c->version >> 8 == built >> 8 ? 203 : 202, ERROR, c, row);
     f->min = min;
   } else if (c->version >= below) {
-    find_cudnn(201, ERROR, note, c, row);
+    find_cudnn(201, ERROR, c, row);
     return;
   }
   if (c->version && c->by_name && c->by_name != c->version) {
-    struct finding *f = find_cudnn(206, c->by_name >> 8 == c->version >> 8 ? WARNING : ERROR, note, c, row);
+    struct finding *f = find_cudnn(206, c->by_name >> 8 == c->version >> 8 ? WARNING : ERROR, c, row);
     f->other = c->by_name;
   }
   for (k = 0; k < (uint32_t)c->parts; k++) {
     const struct part *p = &c->part[k];
     struct finding *f = 0;
-    if (p->known && !p->present) f = find_cudnn(204, p->needed ? ERROR : WARNING, note, c, row);
+    if (p->known && !p->present) f = find_cudnn(204, p->needed ? ERROR : WARNING, c, row);
     else if (p->known && p->version && c->version && p->version != c->version)
-      f = find_cudnn(206, p->version >> 8 == c->version >> 8 ? WARNING : ERROR, note, c, row);
+      f = find_cudnn(206, p->version >> 8 == c->version >> 8 ? WARNING : ERROR, c, row);
     if (!f) continue;
     f->other = p->version;
     format(f->file, sizeof f->file, "%s", p->file);
@@ -1472,24 +1520,25 @@ CODE int errors_from(int first) {
   return n;
 }
 
-CODE int is_in(const unsigned char *row, uint32_t cc) { return cc && cc >= u32(row + 4) && cc <= u32(row + 8); }
+CODE uint64_t gpus_of(const unsigned char *row);
 
-CODE struct finding *find_driver(int code, int severity, int note, const unsigned char *row) {
-  struct finding *f = find(code, severity, note);
+CODE struct finding *find_driver(int code, int severity, const unsigned char *row) {
+  struct finding *f = find(code, severity);
   const struct driver *d = (struct driver *)at(&g.driver);
+  uint64_t here = row ? gpus_of(row) : ~(uint64_t)0;
   struct text t;
   char text[TEXT];
   int k;
   if (d->state == FOUND)
     format(f->driver, sizeof f->driver, "driver< %r>< that supports CUDA %c>< on kernel module %r> in %p", d->user, d->cuda, d->kernel == d->user ? 0 : d->kernel, d->path);
   if (row) {
-    f->min = u32(row + 16), f->other = widen(u32(row + 20));
-    if (note_text(&g.note[note], row + 24, text)) format(f->file, sizeof f->file, "%p", text);
+    f->found = g.note[g.now].cudnn;
+    if (u16(row) != ROW_CUDNN) f->min = u32(row + 16), f->other = widen(u32(row + 20));
+    if (note_text(&g.note[g.now], row + 24, &text)) format(f->file, sizeof f->file, "%p", text);
   }
   t.at = f->beside, t.used = 0, t.size = sizeof f->beside;
   for (k = 0; k < d->gpus; k++)
-    if (!row || u16(row) == ROW_DRIVER || is_in(row, d->cc[k]))
-      putf(&t, t.used ? "<, %x>" : "<compute capability %x>", (uint32_t)d->cc[k]);
+    if (here >> k & 1) putf(&t, t.used ? "<, %x>" : "<compute capability %x>", (uint32_t)d->cc[k]);
   return f;
 }
 
@@ -1511,69 +1560,92 @@ CODE int is_one(const char *variable) {
   return s && same(s, "1");
 }
 
+/* Whether PTX can be compiled here: what is not found at level 0 is a doubt. */
+CODE int find_jit(void) {
+  struct driver *d = (struct driver *)at(&g.driver);
+  if (!d->jit) d->jit = jit_is_there();
+  return d->jit > 0 ? FITS : d->jit < 0 ? 309 : OPEN;
+}
+
 CODE int served(const struct note *n, const unsigned char *row) {
   uint32_t by = u16(row + 2);
   int old = floor_of(row, 302);
-  if (by & BY_CUBIN) return is_one("CUDA_FORCE_PTX_JIT") ? OPEN : old;
-  if (by & BY_PTX) return is_one("CUDA_DISABLE_PTX_JIT") ? 308 : old;
+  if (by & BY_CUBIN) return is_one("CUDA_FORCE_PTX_JIT") ? OPEN : old; /* which PTX stands beside it, no row says */
+  if ((by & BY_PTX) && is_one("CUDA_DISABLE_PTX_JIT")) return 308;
+  if (by & BY_PTX) return old != FITS ? old : find_jit();
   if (by & BY_SOME) return n->d[25] == 1 ? 311 : old == FITS ? FITS : OPEN;
   return by & BY_NONE ? 303 : OPEN;
 }
 
-CODE int wants_driver(const struct note *n) {
-  uint32_t i;
-  for (i = 0; i < note_rows(n); i++)
-    if (u16(note_row(n, i)) == ROW_DRIVER || u16(note_row(n, i)) == ROW_GPU) return 1;
-  return n->d[21] == GPU_REQUIRED;
+/* The GPUs that a row is about: those of its interval, or those that the cuDNN found has left behind. */
+CODE uint64_t gpus_of(const unsigned char *row) {
+  const struct driver *d = (const struct driver *)at(&g.driver);
+  uint32_t kind = u16(row), from = 1, to = 0xffff;
+  uint64_t gpus = 0;
+  int k;
+  if (kind == ROW_GPU) from = u32(row + 4), to = u32(row + 8);
+  if (kind == ROW_CUDNN) to = g.note[g.now].cudnn >= u32(row + 16) && u32(row + 20) ? u32(row + 20) - 1 : 0;
+  for (k = 0; k < d->gpus; k++)
+    if (d->cc[k] && d->cc[k] >= from && d->cc[k] <= to) gpus |= (uint64_t)1 << k;
+  return gpus;
 }
 
-CODE void judge_driver(int note) {
-  const struct note *n = &g.note[note];
-  const struct driver *d = (struct driver *)at(&g.driver);
-  int required = n->d[21] == GPU_REQUIRED, kernels = 0, fit = 0, unfit = 0, doubt = 0, open = 0, placed = 0, pass, k, nothing = 0;
+/* `asks`: whether it asks anything of driver and GPU, but that the GPU is not too old for cuDNN. */
+CODE void judge_driver(int asks) {
+  struct note *n = &g.note[g.now];
+  const struct driver *d = (const struct driver *)at(&g.driver);
+  int required = n->d[21] == GPU_REQUIRED, certain = 1, open, pass, nothing = 0;
+  uint64_t all = d->gpus > 0 ? ~(uint64_t)0 >> (64 - d->gpus) : 0, fit = 0, unfit = 0, kernels = 0;
   uint32_t i;
-  if (d->state == ABSENT) nothing = 307;
-  else if (d->init == 34 && (d->gpus > 0 || required)) nothing = -306; /* one that builds and has no GPU may have it */
-  else if (d->init == 803) nothing = -304;
-  else if (d->init == 804) nothing = -305;
-  else if (d->init == 34 || d->init == 100 || (d->init <= 0 && d->gpus == 0)) nothing = 310;
-  else if (d->init > 0) nothing = -505;
+  n->not_unfit = 0;
+  if (d->init == 34 && (d->gpus > 0 || required)) nothing = 306; /* one that builds and has no GPU may have it */
+  else if (d->init == 803) nothing = 304;
+  else if (d->init == 804) nothing = 305;
+  else if (d->state == ABSENT || d->init == 34 || d->init == 100 || (d->init <= 0 && d->gpus == 0))
+    certain = required, nothing = !required ? 504 : d->state == ABSENT ? 307 : 310;
+  else if (d->init > 0 || d->state == UNKNOWN) certain = 0, nothing = 505;
   if (nothing) {
-    int certain = nothing < 0 || required;
-    if (nothing == -505) find_driver(505, INFO, note, 0);
-    else find_driver(nothing < 0 ? -nothing : certain ? nothing : 504, certain ? ERROR : INFO, note, 0);
+    if (asks) find_driver(nothing, certain ? ERROR : INFO, 0);
     return;
   }
-  open = d->state == UNKNOWN || d->gpus < 0 || (d->init < 0 && d->user && d->kernel && d->user != d->kernel) ||
-         (d->strict && (!d->user || !d->kernel));
-  for (pass = 0; pass < 2; pass++) {
+  open = d->gpus < 0 || (d->init < 0 && d->user && d->kernel && d->user != d->kernel) || (d->strict && (!d->user || !d->kernel));
+  for (pass = 0; pass < 2; pass++)
     for (i = 0; i < note_rows(n); i++) {
       const unsigned char *row = note_row(n, i);
-      int here = 0, is;
-      if (u16(row) == ROW_DRIVER && pass) {
+      uint32_t kind = u16(row);
+      uint64_t here = gpus_of(row);
+      int is = 313;
+      if (kind == ROW_DRIVER) {
         is = floor_of(row, 301);
         if (is == OPEN) open = 1;
-        else if (is) find_driver(is, ERROR, note, row);
+        else if (is && pass) find_driver(is, ERROR, row);
       }
-      if (u16(row) != ROW_GPU) continue;
-      kernels = 1;
-      for (k = 0; k < d->gpus; k++) here += is_in(row, d->cc[k]);
-      if (!here) continue;
-      is = served(n, row);
-      if (pass) {
-        if (is > OPEN) find_driver(is, fit || doubt ? INFO : ERROR, note, row);
-        continue;
-      }
-      placed += here;
-      if (is == FITS) fit = 1;
-      else if (is == OPEN) doubt = 1;
-      else unfit = 1;
+      if (kind == ROW_GPU) kernels = all;
+      if (!here || (kind != ROW_GPU && kind != ROW_CUDNN)) continue;
+      if (kind == ROW_GPU) is = served(n, row);
+      if (is == FITS) fit |= here;
+      if (is <= OPEN) continue;
+      unfit |= here;
+      if (pass) find_driver(is, all & ~unfit ? INFO : ERROR, row);
     }
-    if (kernels && placed < d->gpus) doubt = 1;
-  }
-  if (doubt && !fit) open = 1;
-  if (d->strict && (doubt || unfit)) open = 1;
-  if (open) find_driver(505, INFO, note, 0);
+  n->not_unfit = kernels & ~unfit;
+  fit &= ~unfit;
+  if ((n->not_unfit && !fit) || (d->strict && (unfit || kernels & ~fit))) open = 1;
+  if (open && (asks || unfit)) find_driver(505, INFO, 0);
+}
+
+/* A shared libcudart of an older minor than built with: by its file's name. */
+CODE void judge_cudart(const unsigned char *row) {
+  char soname[TEXT], path[PATH_MAX];
+  uint32_t version;
+  struct finding *f;
+  if (!note_text(&g.note[g.now], row + 28, &soname) || !*soname || !is_loaded(soname, &path, 0)) return;
+  real_name(path, &g.real);
+  version = version_in_name(base_name(g.real));
+  if (!version || version >> 8 >= u32(row + 12) >> 8) return;
+  f = find(314, WARNING);
+  f->built = u32(row + 12), f->found = version;
+  format(f->path, sizeof f->path, "%p", path);
 }
 
 CODE int action(const struct note *n) {
@@ -1588,48 +1660,53 @@ CODE int speaks(const struct note *n) {
   return g.program ? n->own || !library : n->own && library;
 }
 
-CODE void judge_note(int note, int level, int late) {
-  const struct note *n = &g.note[note];
+CODE void judge_note(int level, int late) {
+  struct note *n = &g.note[g.now];
   struct cudnn *c = &g.cudnn[g.seen];
+  int asks = n->d[21] == GPU_REQUIRED, wants = 0;
   uint32_t i;
   if (n->state == NOTE_DAMAGED) {
-    find(503, INFO, note);
+    find(503, INFO);
     return;
   }
-  if (n->state == NOTE_NEWER) find(502, INFO, note);
+  if (n->state == NOTE_NEWER) find(502, INFO);
   for (i = 0; i < note_rows(n); i++) {
     const unsigned char *row = note_row(n, i);
     int before = g.findings, k;
+    if (u16(row) == ROW_DRIVER) judge_cudart(row);
+    if (u16(row) == ROW_DRIVER || u16(row) == ROW_GPU) asks = 1;
     if (u16(row) != ROW_CUDNN) continue;
     look(c, n, row, late);
-    judge_cudnn(c, note, row);
+    judge_cudnn(c, row);
     if (level && (errors_from(before) || (c->state == FOUND && !c->version))) {
       g.findings = before;
       ask_and_look(c, n, row);
-      judge_cudnn(c, note, row);
+      judge_cudnn(c, row);
     } else if (!level) {
       for (k = 0; k < c->parts; k++)
         if (c->part[k].needed && !c->part[k].present) c->part[k].known = 0;
       if (c->state == ABSENT && (u16(row + 2) & REQUIRED)) c->state = UNKNOWN;
       g.findings = before;
-      judge_cudnn(c, note, row);
+      judge_cudnn(c, row);
     }
     if (c->state == INSIDE) c->version = u32(row + 12), c->from = "the build: it is linked statically";
-    c->note = note;
+    c->note = g.now;
+    n->cudnn = c->state == FOUND && c->version >> 16 == u32(row + 12) >> 16 ? c->version : 0;
+    wants |= n->cudnn >= u32(row + 16) && u32(row + 20);
     if (g.seen < MAX_SEEN - 1 && (c->state == FOUND || c->state == INSIDE)) c = &g.cudnn[++g.seen];
   }
-  if (wants_driver(n)) {
+  if (wants || asks) {
     int before = g.findings;
     if (!g.driver_known++) look_at_driver(n);
-    judge_driver(note);
+    judge_driver(asks);
     if (!g.driver.strict || g.findings == before || g.finding[before].code == 504) return;
     g.findings = before;
     /* A program that can do without a GPU is not kept waiting: it asks by check(). */
     if (level && (late || n->d[21] != GPU_OPTIONAL)) {
       ask_the_driver();
-      judge_driver(note);
-    } else {
-      find_driver(505, INFO, note, 0);
+      judge_driver(asks);
+    } else if (asks) {
+      find_driver(505, INFO, 0);
     }
   }
 }
@@ -1638,8 +1715,17 @@ CODE int in_scope(const struct note *n) { return n->own || g.program; }
 
 CODE void judge(int level, int late) {
   int k;
+  struct finding *f;
   g.findings = g.seen = g.level = g.driver_known = 0;
-  for (k = 0; k < g.notes; k++) judge_note(k, level && (late ? in_scope(&g.note[k]) : speaks(&g.note[k])), late);
+  for (g.now = 0; g.now < g.notes; g.now++) judge_note(level && (late ? in_scope(&g.note[g.now]) : speaks(&g.note[g.now])), late);
+  for (g.now = 0; g.now < g.notes; g.now++)
+    for (k = g.now + 1; k < g.notes; k++) {
+      uint64_t one = g.note[g.now].not_unfit, two = g.note[k].not_unfit;
+      if (!one || !two || (one & two)) continue;
+      f = find_driver(312, WARNING, 0);
+      component(&g.note[k], f->file, sizeof f->file);
+      return;
+    }
 }
 
 CODE int cannot_tell(const struct finding *f) { return f->code == 501 || f->code > 503; }
@@ -1664,64 +1750,74 @@ CODE int about_driver(const struct finding *f) { return f->code / 100 == 3 || f-
 #define WHERE_GPUS "start a container with its GPUs (--gpus all)"
 #define WITH_ARCH "rebuild with that architecture"
 
-/* What is wrong, what to do. */
-#define WORDS(X)                                                                                                            \
-  X(201, "cuDNN< %F> is of another major" BUILT_WITH,                                                                       \
-    "install cuDNN %N (%M or newer) where the loader looks first" OR_REBUILD)                                               \
-  X(202, "cuDNN %F is older" BUILT_WITH, "%s" NEWER "%s" OR_REBUILD)                                                        \
-  X(203, "cuDNN %F is an older patch" BUILT_WITH, "%s" NEWER "%s" OR_REBUILD)                                               \
-  X(204, "cuDNN's library %L is missing%s", "reinstall cuDNN whole, so that all its libraries stand in one folder")         \
-  X(205, "no cuDNN was found", "install cuDNN %M or newer, or name its folder in LD_LIBRARY_PATH")                          \
-  X(206, "cuDNN is mixed: %L is %O, the rest %F", "remove the stray copy, or reinstall cuDNN whole from one package")       \
-  X(301, "the driver is too old: %L needs one that supports CUDA %U",                                                       \
-    "update the driver< to %R or newer>; or rebuild with an older toolkit")                                                 \
-  X(302, "the driver is too old: %L needs one that supports CUDA %U",                                                       \
-    "update the driver< to %R or newer>; or rebuild with an older toolkit")                                                 \
-  X(303, "%C has no code for %G", WITH_ARCH " among those built for")                                                       \
-  X(304, "libcuda and the kernel module do not belong together (803)",                                                      \
-    "reboot after a driver's update; in a container, remove its own libcuda")                                               \
-  X(305, "cuda-compat does not work with this GPU (804)",                                                                   \
-    "take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU by CUDA_VISIBLE_DEVICES")        \
-  X(306, "this libcuda is the stub that is for linking only (34)",                                                          \
-    "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH")                                                   \
-  X(307, "there is no libcuda.so.1, and the program requires a GPU", "install the NVIDIA driver; " WHERE_GPUS)              \
-  X(308, "CUDA_DISABLE_PTX_JIT forbids what %G needs: %L", "unset CUDA_DISABLE_PTX_JIT; or " WITH_ARCH)                     \
-  X(310, "there is no GPU, and the program requires one", "see nvidia-smi and CUDA_VISIBLE_DEVICES; " WHERE_GPUS)           \
-  X(311, "only a part of the code in %C is for %G", WITH_ARCH " among those built for")                                     \
-  X(501, "%s", "nothing; its inner libraries should stand beside it")                                                       \
-  X(502, "the manifest is of a newer revision than the guard: judged as far as it is known", "update cudaguard")            \
-  X(503, "a manifest is damaged: left out", "rebuild the file")                                                             \
-  X(504, "no GPU to be seen: nothing to judge", "nothing")                                                                  \
+/* What is wrong, what to do; empty where the next says it for both. */
+#define WORDS(X) \
+  X(201, "cuDNN< %F> is of another major" BUILT_WITH,                                                                     \
+    "install cuDNN %N (%M or newer) where the loader looks first" OR_REBUILD)                                             \
+  X(202, "cuDNN %F is older" BUILT_WITH, "")                                                                              \
+  X(203, "cuDNN %F is an older patch" BUILT_WITH, "%s" NEWER "%s" OR_REBUILD)                                             \
+  X(204, "cuDNN's library %L is missing%s", "reinstall cuDNN whole, so that all its libraries stand in one folder")       \
+  X(205, "no cuDNN was found", "install cuDNN %M or newer, or name its folder in LD_LIBRARY_PATH")                        \
+  X(206, "cuDNN is mixed: %L is %O, the rest %F", "remove the stray copy, or reinstall cuDNN whole from one package")     \
+  X(301, "", "")                                                                                                          \
+  X(302, "the driver is too old: %L needs one that supports CUDA %U",                                                     \
+    "update the driver< to %R or newer>; or rebuild with an older toolkit")                                               \
+  X(304, "libcuda and the kernel module do not belong together (803)",                                                    \
+    "reboot after a driver's update; in a container, remove its own libcuda")                                             \
+  X(305, "cuda-compat does not work with this GPU (804)",                                                                 \
+    "take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU by CUDA_VISIBLE_DEVICES")      \
+  X(306, "this libcuda is the stub that is for linking only (34)",                                                        \
+    "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH")                                                 \
+  X(307, "there is no libcuda.so.1, and the program requires a GPU", "install the NVIDIA driver; " WHERE_GPUS)            \
+  X(308, "CUDA_DISABLE_PTX_JIT forbids what %G needs: %L", "unset CUDA_DISABLE_PTX_JIT; or " WITH_ARCH)                   \
+  X(309, LIBJIT " is missing, and %G needs it for %L (221)",                                                              \
+    "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or " WITH_ARCH)         \
+  X(310, "there is no GPU, and the program requires one", "see nvidia-smi and CUDA_VISIBLE_DEVICES; " WHERE_GPUS)         \
+  X(303, "%C has no code for %G", "")                                                                                     \
+  X(311, "only a part of the code in %C is for %G", "")                                                                   \
+  X(312, "no GPU is fit for both %C and %L", WITH_ARCH " among those built for")                                          \
+  X(313, "cuDNN %F no longer works on %G", "install an older cuDNN that the program accepts; or run it on a newer GPU")   \
+  X(314, "libcudart %F in %P is older than the toolkit %B that %C was built with",                                        \
+    "put the libcudart built with first in LD_LIBRARY_PATH, or update it; or link it statically")                         \
+  X(501, "%s", "nothing; its inner libraries should stand beside it")                                                     \
+  X(502, "the manifest is newer than the guard: judged as far as it is known", "update cudaguard")          \
+  X(503, "a manifest is damaged: left out", "rebuild the file")                                                           \
+  X(504, "no GPU to be seen: nothing to judge", "")                                                                       \
   X(505, "cannot tell whether driver and GPU fit", "nothing")
 
-static const uint16_t codes[] = {
+static const uint16_t TIGHT codes[] = {
 #define CODE_OF(code, what, hint) code,
     WORDS(CODE_OF)};
-static const char words[] =
+static const char TIGHT words[] =
 #define WORDS_OF(code, what, hint) what "\0" hint "\0"
     WORDS(WORDS_OF);
 
-CODE const char *words_of(const struct finding *f, int hint) {
+CODE const char *words_of(const struct finding *f, int skip) {
   const char *s = words;
   int k;
-  for (k = 0; codes[k] != f->code; k++) hint += 2;
-  while (hint--) s += len(s) + 1;
+  for (k = 0; codes[k] != f->code; k++) skip += 2;
+  for (; skip-- || !*s; s += len(s) + 1)
+    if (skip < 0) skip = 1;
   return s;
 }
 
-/* What is wrong; each fact on a line of its own. */
-CODE void say_what(struct text *t, const struct finding *f) {
-  t->of = f;
-  putf(t, words_of(f, 0), f->code == 204 ? f->severity == ERROR ? ": the first call would abort" : "" : f->path[0] ? "cannot tell which cuDNN this is" : "no cuDNN is loaded yet, so it cannot be told which");
-  putf(t, "<\nbuilt with: cuDNN %B (%C)>");
-  if (about_driver(f)) putf(t, f->min ? "\nneeded by:  %C<\nfound:      %D><\nGPUs:       %G>" : "<\nfound:      %D><\nGPUs:       %G>");
-  else putf(t, "<\nfound:      cuDNN< %F> in %P<, with %G>><\npicked by:  %W>");
-}
-
-CODE void say_hint(struct text *t, const struct finding *f) {
-  int first = starts(f->why, "LD_LIBRARY_PATH");
-  t->of = f;
-  putf(t, words_of(f, 1), first ? "take that folder out of LD_LIBRARY_PATH, or put one" : "update it, or put a folder in LD_LIBRARY_PATH", first ? " first" : "");
+/* A finding as a program gets it that asks: in g.verdict, all but the verdict. Each fact stands on a line of its own. */
+CODE void compose(const struct finding *f) {
+  struct verdict *v = &g.verdict;
+  struct text t;
+  int driver = about_driver(f), first = starts(f->why, "LD_LIBRARY_PATH");
+  v->code = f->code, v->severity = f->severity;
+  format(v->subject, sizeof v->subject, f->code == 314 ? "cudart" : driver ? "driver" : f->code > 501 ? "manifest" : "cuDNN");
+  format(v->component, sizeof v->component, "%s", f->component);
+  format(v->built, sizeof v->built, driver ? "<%c>" : "<%v>", driver ? f->min : f->built);
+  format(v->found, sizeof v->found, driver ? "<%c>" : "<%v>", driver ? g.driver.cuda : f->found);
+  t.of = f;
+  t.at = v->message, t.used = 0, t.size = sizeof v->message;
+  putf(&t, words_of(f, 0), f->code == 204 ? f->severity == ERROR ? ": the first call would abort" : "" : f->path[0] ? "cannot tell which cuDNN this is" : "no cuDNN is loaded yet, so it cannot be told which");
+  putf(&t, !driver ? "<\nbuilt with: cuDNN %B (%C)><\nfound:      cuDNN< %F> in %P<, with %G>><\npicked by:  %W>"
+                    : "<\nneeded by:  %C%E><\nfound:      %D><\nGPUs:       %G>");
+  t.at = v->hint, t.used = 0, t.size = sizeof v->hint;
+  putf(&t, words_of(f, 1), first ? "take that folder out of LD_LIBRARY_PATH, or put one" : "update it, or put a folder in LD_LIBRARY_PATH", first ? " first" : "");
 }
 
 /* One write: never mixed with what other processes write, and no signal where nobody reads. */
@@ -1736,15 +1832,13 @@ CODE void say(const char *text) {
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
 }
 
+static const char TIGHT names[][8] = {"runs", "refused", "unknown", "info", "warning", "error", "whole", "newer", "damaged"};
+
 CODE void say_finding(const struct finding *f, int refuse) {
-  struct text t, hint;
-  char line[4096], text[3072], advice[512];
-  t.at = text, t.used = 0, t.size = sizeof text;
-  say_what(&t, f);
-  hint.at = advice, hint.used = 0, hint.size = sizeof advice;
-  say_hint(&hint, f);
-  format(line, sizeof line, "cudaguard: %s[CG%n]: %i\n  what to do: %s\n%s", refuse ? "error" : "warning", (uint32_t)f->code, text, advice,
-         refuse ? "  (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n" : "");
+  char line[4096];
+  compose(f);
+  format(line, sizeof line, "cudaguard: %s[CG%n]: %i\n  what to do: %s\n%s", names[4 + refuse], (uint32_t)f->code, g.verdict.message,
+         g.verdict.hint, refuse ? "  (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n" : "");
   say(line);
 }
 
@@ -1773,10 +1867,10 @@ CODE void report_note(struct text *t, int note) {
   uint32_t i;
   int k, skipped = 0;
   putf(t, "%s{\"file\":%j,\"note\":%j", note ? "," : "", file_of(&n->image),
-       n->state == NOTE_WHOLE ? "whole" : n->state == NOTE_NEWER ? "newer" : "damaged");
+       names[6 + n->state]);
   if (n->state != NOTE_DAMAGED) {
-    note_text(n, n->d + 28, name);
-    note_text(n, n->d + 32, version);
+    note_text(n, n->d + 28, &name);
+    note_text(n, n->d + 32, &version);
     putf(t, ",\"name\":%j,\"version\":%j", name, version);
     for (k = 0; k < g.seen; k++)
       if (g.cudnn[k].note == note) {
@@ -1794,33 +1888,33 @@ CODE void report_note(struct text *t, int note) {
   put(t, "}");
 }
 
-CODE const char *subject(const struct finding *f) { return about_driver(f) ? "driver" : f->code > 501 ? "manifest" : "cuDNN"; }
-
 CODE void report(const char *done) {
-  const char *path = g.secure ? 0 : getenv("CUDAGUARD_REPORT");
+  const char *path = variable("CUDAGUARD_REPORT");
   static struct report r;
-  char text[3072], advice[512];
-  struct text t;
+  const struct verdict *v = &g.verdict;
+  const struct driver *d = (const struct driver *)at(&g.driver);
   int k;
-  if (!path || !*path) return;
+  if (!*path) return;
   r.fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   if (r.fd < 0) return;
   r.t.at = r.buffer, r.t.used = 0, r.t.size = sizeof r.buffer;
   k = verdict();
   putf(&r.t, "{\"file\":%j,\"role\":%j,\"verdict\":%j,\"action\":%j,\"level\":%n,\"shim\":{\"revision\":1},\"components\":[", self(),
-       g.program ? "program" : "library", k == RIGHT ? "runs" : k == WRONG ? "refused" : "unknown", done, (uint32_t)g.level);
+       g.program ? "program" : "library", names[k], done, (uint32_t)g.level);
   for (k = 0; k < g.notes; k++) flush(&r), report_note(&r.t, k);
-  put(&r.t, "],\"findings\":[");
+  put(&r.t, "]");
+  if (g.driver_known && d->state == FOUND) {
+    putf(&r.t, ",\"driver\":{\"path\":%j<,\"user\":\"%r\"><,\"kernel\":\"%r\"><,\"cuda\":\"%c\">},\"gpus\":[", d->path, d->user, d->kernel, d->cuda);
+    for (k = 0; k < d->gpus; k++)
+      putf(&r.t, d->strict == 2 ? "%s{<\"cc\":\"%x\">}" : "%s{\"visible\":true<,\"cc\":\"%x\">}", k ? "," : "", (uint32_t)d->cc[k]);
+    put(&r.t, "]");
+  }
+  put(&r.t, ",\"findings\":[");
   for (k = 0; k < g.findings; k++) {
-    const struct finding *f = &g.finding[k];
-    t.at = text, t.used = 0, t.size = sizeof text;
-    say_what(&t, f);
-    t.at = advice, t.used = 0, t.size = sizeof advice;
-    say_hint(&t, f);
+    compose(&g.finding[k]);
     flush(&r);
-    putf(&r.t, "%s{\"code\":\"CG%n\",\"severity\":%j,\"component\":%j,\"subject\":%j,\"message\":%j,\"hint\":%j}", k ? "," : "", (uint32_t)f->code,
-         f->severity == ERROR ? "error" : f->severity == WARNING ? "warning" : "info", f->component,
-         subject(f), text, advice);
+    putf(&r.t, "%s{\"code\":\"CG%n\",\"severity\":%j,\"component\":%j,\"subject\":%j,\"message\":%j,\"hint\":%j}", k ? "," : "", (uint32_t)v->code,
+         names[3 + v->severity], v->component, v->subject, v->message, v->hint);
   }
   put(&r.t, "]}\n");
   flush(&r);
@@ -1830,24 +1924,25 @@ CODE void report(const char *done) {
 /* ---- the doors ---------------------------------------------------------------------------------------------------------------- */
 
 CODE void prepare(int all) {
+  static const char TIGHT modes[] = "off\0warn\0enforce\0"; /* from MODE_OFF on */
   struct walk w;
-  const char *mode;
+  const char *mode, *k = modes;
   w.all = all, w.index = w.noted = 0;
   g.notes = 0;
   if (!g.ready) {
     g.secure = getauxval(AT_SECURE) != 0;
-    g.library_path = g.secure ? 0 : getenv("LD_LIBRARY_PATH");
+    g.library_path = variable("LD_LIBRARY_PATH");
   }
   dl_iterate_phdr(on_image, &w);
   if (g.ready) return;
   g.ready = 1;
   g.startup = w.index;
-  mode = g.secure ? 0 : getenv("CUDAGUARD");
-  if (!mode || !*mode) g.mode = MODE_MANIFEST;
-  else if (same(mode, "off")) g.mode = MODE_OFF;
-  else if (same(mode, "warn")) g.mode = MODE_WARN;
-  else if (same(mode, "enforce")) g.mode = MODE_ENFORCE;
-  else if (g.first_noted) {
+  mode = variable("CUDAGUARD");
+  if (!*mode) return;
+  for (g.mode = MODE_OFF; *k; g.mode++, k += len(k) + 1)
+    if (same(mode, k)) return;
+  g.mode = MODE_MANIFEST;
+  if (g.first_noted) {
     char line[SHOW + 100];
     format(line, sizeof line, "cudaguard: CUDAGUARD is none of off, warn, enforce, but %p: ignored\n", mode);
     say(line);
@@ -1883,40 +1978,25 @@ CODE void unlock(void) { __atomic_store_n(&g.lock, 0, __ATOMIC_RELEASE); }
 /* Completes the verdict, into g.verdict. */
 CODE void complete(void) {
   struct verdict *v = &g.verdict;
-  struct text t;
-  int k;
-  memset(v, 0, sizeof *v);
-  v->verdict = CANNOT_TELL;
+  const char *why = "the guard is switched off by CUDAGUARD=off";
+  int k, result = CANNOT_TELL;
   prepare(0);
-  if (g.mode == MODE_OFF) {
-    format(v->message, sizeof v->message, "the guard is switched off by CUDAGUARD=off");
-    return;
+  if (g.mode != MODE_OFF) {
+    judge(1, 1);
+    report("checked");
+    for (k = 0; k < g.notes && !in_scope(&g.note[k]); k++) continue;
+    why = k == g.notes ? "this file has no manifest" : 0;
+    if (!why) result = verdict();
   }
-  judge(1, 1);
-  for (k = 0; k < g.notes && !in_scope(&g.note[k]); k++) continue;
-  if (k == g.notes) format(v->message, sizeof v->message, "this file has no manifest");
-  else v->verdict = verdict();
-  v->level = g.level;
-  for (k = 0; k < g.findings; k++) {
+  memset(v, 0, sizeof *v);
+  if (why) format(v->message, sizeof v->message, why);
+  for (k = 0; !why && k < g.findings; k++) {
     const struct finding *f = &g.finding[k];
-    if (!in_scope(&g.note[f->note]) || (v->verdict == WRONG ? f->severity != ERROR : v->verdict == RIGHT || !cannot_tell(f))) continue;
-    v->code = f->code, v->severity = f->severity;
-    format(v->subject, sizeof v->subject, "%s", subject(f));
-    format(v->component, sizeof v->component, "%s", f->component);
-    if (about_driver(f)) {
-      format(v->built, sizeof v->built, "<%c>", f->min);
-      format(v->found, sizeof v->found, "<%c>", g.driver.cuda);
-    } else {
-      format(v->built, sizeof v->built, "<%v>", f->built);
-      format(v->found, sizeof v->found, "<%v>", f->found);
-    }
-    t.at = v->message, t.used = 0, t.size = sizeof v->message;
-    say_what(&t, f);
-    t.at = v->hint, t.used = 0, t.size = sizeof v->hint;
-    say_hint(&t, f);
+    if (!in_scope(&g.note[f->note]) || (result == WRONG ? f->severity != ERROR : result == RIGHT || !cannot_tell(f))) continue;
+    compose(f);
     break;
   }
-  report("checked");
+  v->verdict = result, v->level = g.level;
 }
 
 #ifdef __cplusplus

@@ -149,6 +149,20 @@ impl Arch {
         self.guarded(&format!("program-{linked:?}"), to, descriptors, MAIN, &options);
     }
 
+    /// A guarded program, linked to a library of this name.
+    pub(crate) fn program_with(&self, to: &Path, descriptors: &[Vec<u8>], soname: &str) {
+        let folder = self.place("link-with");
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        self.library_of(soname, &folder.join(soname));
+        let link = ["-Wl,--no-as-needed".to_owned(), format!("-L{}", folder.display()), format!("-l:{soname}")];
+        self.guarded(&format!("program-{soname}"), to, descriptors, MAIN, &link);
+    }
+
+    /// A library of this name that holds nothing.
+    pub(crate) fn library_of(&self, soname: &str, to: &Path) {
+        write_executable(to, &self.library(soname, "empty", "", "-Wl,--hash-style=gnu"));
+    }
+
     /// A loader library of this major.
     pub(crate) fn loader(&self, to: &Path, major: u32, says: Says) {
         let (kind, body) = match says {

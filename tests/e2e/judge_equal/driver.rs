@@ -7,14 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::host::{Driver, DriverFound, Gpu, Host, Jit};
-use cudaguard::judge::run::judge;
-use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::host::{CudnnFound, Driver, DriverFound, Gpu, Host, Jit};
+use cudaguard::judge::run::{judge, together};
+use cudaguard::manifest::{Cudart, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::policy::GpuNeed;
 use cudaguard::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, trial};
 
-use crate::bed::{AARCH64, Arch, MAIN, NATIVE, descriptor, manifest, version};
+use crate::bed::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -38,6 +38,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
+const V100: (u8, u8, &str) = (7, 0, "0x1db4");
 const T4: (u8, u8, &str) = (7, 5, "0x1eb8");
 const A100: (u8, u8, &str) = (8, 0, "0x20b5");
 const A10: (u8, u8, &str) = (8, 6, "0x2236");
@@ -71,6 +72,12 @@ struct Machine {
     /// Whether `/dev/nvidia<minor>` is there.
     nodes: bool,
     variables: Vec<(&'static str, &'static str)>,
+    /// Whether the library that compiles PTX is there.
+    compiler: bool,
+    /// A cuDNN, by its file's name.
+    cudnn: Option<&'static str>,
+    /// A shared libcudart 12 that the program is linked to, by its file's name.
+    cudart: Option<&'static str>,
 }
 
 fn machine(release: &'static str, cuda: u32, gpus: &[(u8, u8, &'static str)]) -> Machine {
@@ -79,7 +86,8 @@ fn machine(release: &'static str, cuda: u32, gpus: &[(u8, u8, &'static str)]) ->
         lib: Some(Lib { release, cuda, init: 0, manner: Manner::Works }),
         gpus: gpus.to_vec(),
         nodes: true,
-        variables: Vec::new(),
+        compiler: true,
+        ..bare()
     }
 }
 
@@ -93,12 +101,36 @@ fn r580(gpus: &[(u8, u8, &'static str)]) -> Machine {
 
 /// No trace of NVIDIA.
 fn bare() -> Machine {
-    Machine { kernel: None, lib: None, gpus: Vec::new(), nodes: false, variables: Vec::new() }
+    Machine {
+        kernel: None,
+        lib: None,
+        gpus: Vec::new(),
+        nodes: false,
+        variables: Vec::new(),
+        compiler: false,
+        cudnn: None,
+        cudart: None,
+    }
 }
 
 impl Machine {
     fn lib(mut self, change: impl FnOnce(&mut Lib)) -> Self {
         change(self.lib.as_mut().expect("a library"));
+        self
+    }
+
+    fn without_compiler(mut self) -> Self {
+        self.compiler = false;
+        self
+    }
+
+    fn cudnn(mut self, version: &'static str) -> Self {
+        self.cudnn = Some(version);
+        self
+    }
+
+    fn cudart(mut self, version: &'static str) -> Self {
+        self.cudart = Some(version);
         self
     }
 
@@ -168,6 +200,21 @@ impl Machine {
             }
             write("lib/fake-driver", &text);
         }
+        if self.compiler {
+            let path = root.join("lib/libnvidia-ptxjitcompiler.so.1");
+            fs::write(path, fake(arch)).expect("a file can be written");
+        }
+        if let Some(cudnn) = self.cudnn {
+            let file = format!("libcudnn.so.{cudnn}");
+            arch.loader(&root.join("lib").join(&file), version(cudnn).major, Says::Nothing);
+            let soname = format!("lib/libcudnn.so.{}", version(cudnn).major);
+            std::os::unix::fs::symlink(&file, root.join(soname)).expect("a link can be made");
+        }
+        if let Some(cudart) = self.cudart {
+            let file = format!("libcudart.so.{cudart}");
+            arch.library_of(CUDART, &root.join("lib").join(&file));
+            std::os::unix::fs::symlink(&file, root.join("lib").join(CUDART)).expect("a link can be made");
+        }
     }
 
     /// The same machine as facts.
@@ -175,8 +222,16 @@ impl Machine {
         let jit = Jit {
             forced: self.value("CUDA_FORCE_PTX_JIT") == Some("1"),
             disabled: self.value("CUDA_DISABLE_PTX_JIT") == Some("1"),
+            // A libcuda whose name says no release is of a machine where it alone knows where its parts are.
+            compiler: self.lib.as_ref().filter(|lib| lib.release != "1.1").map(|_| self.compiler),
         };
-        let host = Host { jit, ..Host::default() };
+        let cudnn = self.cudnn.map_or(CudnnFound::Absent, |found| CudnnFound::Found {
+            path: "libcudnn.so".into(),
+            major: version(found).major,
+            version: Some(version(found)),
+            inner: Vec::new(),
+        });
+        let host = Host { jit, cudnn, cudart: self.cudart.map(version), ..Host::default() };
         let Some(lib) = &self.lib else { return Host { driver: DriverFound::Absent, ..host } };
         if matches!(lib.manner, Manner::Crashes | Manner::Hangs) {
             return host;
@@ -191,13 +246,14 @@ impl Machine {
             kernel: self.kernel.map(|kernel| kernel.parse().expect("a release")),
             cuda: (init != 34).then(|| CudaVersion::from_int(lib.cuda)),
             init: Some(init),
+            ..Driver::default()
         };
         // What can be seen of them without the driver.
         let seen = self.kernel.is_some() && self.nodes && !self.gpus.is_empty();
         let gpus = shown.iter().map(|(major, minor, _)| Gpu {
             cc: (*major != 0).then_some((*major, *minor)),
-            uuid: None,
             visible: true,
+            ..Gpu::default()
         });
         Host { driver: DriverFound::Found(driver), gpus: (init == 0 || seen).then(|| gpus.collect()), ..host }
     }
@@ -232,9 +288,11 @@ fn need_worlds() {
     }
 }
 
+const CUDART: &str = "libcudart.so.12";
+
 struct Case {
     name: String,
-    manifest: Manifest,
+    manifests: Vec<Manifest>,
     machine: Machine,
     /// By hand: `None` where the case is generated.
     codes: Option<&'static str>,
@@ -293,6 +351,38 @@ fn unknown_release(mut manifest: Manifest) -> Manifest {
     for requirement in &mut manifest.requires {
         if let Requirement::Driver { release, .. } = requirement {
             *release = DriverRelease::new(0, 0, 0);
+        }
+    }
+    manifest
+}
+
+/// Linked to the shared cudart of this version.
+fn shared_cudart(manifest: Manifest, minor: u32) -> Manifest {
+    let mut manifest = cudart(manifest, 12);
+    manifest.cudart = Some(Cudart { linkage: Linkage::Linked, version: Some(CudaVersion::new(12, minor)) });
+    manifest
+}
+
+/// Loads a cuDNN 9.5 by name.
+fn with_cudnn(mut manifest: Manifest) -> Manifest {
+    let own = super::bed::manifest("demo", version("9.5.0"), Linkage::Dlopened);
+    manifest.requires.insert(0, own.requires.into_iter().next().expect("a row"));
+    manifest
+}
+
+fn named(mut manifest: Manifest, name: &str) -> Manifest {
+    name.clone_into(&mut manifest.component.name);
+    manifest
+}
+
+/// Code for this generation alone.
+fn only(major: u8) -> Manifest {
+    let mut manifest = kernels(ServedBy::Nothing);
+    for row in &mut manifest.requires {
+        if let Requirement::Gpu { from, to, by, cuda, release, .. } = row {
+            let here = from.0 <= major && to.is_none_or(|to| major <= to.0);
+            *by = if here { ServedBy::Cubin } else { ServedBy::Nothing };
+            (*cuda, *release) = (None, None);
         }
     }
     manifest
@@ -407,6 +497,68 @@ fn written() -> Vec<Case> {
         ("no memory", kernels(Cubin), r535(&[T4]).init(2), "CG505 info", 1),
         ("PTX forced", kernels(Cubin), r535(&[H100]).variable("CUDA_FORCE_PTX_JIT", "1"), "CG505 info", 1),
         ("a GPU that does not say what it is", kernels(Cubin), r535(&[(0, 0, "0x3f00")]), "CG505 info", 1),
+        // PTX and its compiler.
+        ("no compiler, not needed", kernels(Cubin), r580(&[H100]).without_compiler(), "", 0),
+        ("no compiler", kernels(Ptx), r580(&[H100]).without_compiler(), "CG309 error", 1),
+        ("no compiler, driver too old", kernels(Ptx), r535(&[H100]).without_compiler(), "CG302 error", 1),
+        (
+            "no compiler, PTX switched off",
+            kernels(Ptx),
+            r580(&[H100]).without_compiler().variable("CUDA_DISABLE_PTX_JIT", "1"),
+            "CG308 error",
+            1,
+        ),
+        ("no compiler, for one of two", kernels(Ptx), r580(&[A100, H100]).without_compiler(), "CG309 info", 1),
+        (
+            "no compiler where libcuda alone knows",
+            kernels(Ptx),
+            r580(&[H100]).without_compiler().lib(|lib| lib.release = "1.1"),
+            "",
+            1,
+        ),
+        // cuDNN leaves GPUs behind.
+        ("cuDNN 9.10 on 7.0", with_cudnn(plain()), r580(&[V100]).cudnn("9.10.2"), "", 0),
+        ("cuDNN 9.11 on 7.0", with_cudnn(plain()), r580(&[V100]).cudnn("9.11.0"), "CG313 error", 1),
+        ("cuDNN 9.28 on 7.0", with_cudnn(plain()), r580(&[V100]).cudnn("9.28.0"), "CG313 error", 1),
+        ("cuDNN 9.11 on 7.5", with_cudnn(plain()), r580(&[T4]).cudnn("9.11.0"), "", 0),
+        ("cuDNN 9.11 on 7.0 and 7.5", with_cudnn(plain()), r580(&[V100, T4]).cudnn("9.11.0"), "CG313 info", 1),
+        ("cuDNN 9.11 on none", with_cudnn(plain()), r580(&[]).cudnn("9.11.0"), "", 0),
+        ("cuDNN 9.11 without a driver", with_cudnn(plain()), bare().cudnn("9.11.0"), "", 0),
+        ("cuDNN 9.11 on news", with_cudnn(plain()), r580(&[NEWS]).cudnn("9.11.0"), "", 0),
+        (
+            "cuDNN 9.11, the driver crashes",
+            with_cudnn(plain()),
+            r580(&[V100]).cudnn("9.11.0").manner(Manner::Crashes),
+            "",
+            1,
+        ),
+        (
+            "cuDNN 9.11 and no code",
+            with_cudnn(kernels(Cubin)),
+            r580(&[V100]).cudnn("9.11.0"),
+            "CG303 error, CG313 error",
+            1,
+        ),
+        ("cuDNN 9.11 and code for it", with_cudnn(only(7)), r580(&[V100]).cudnn("9.11.0"), "CG313 error", 1),
+        (
+            "one GPU for cuDNN, another for the code",
+            with_cudnn(kernels(Cubin)),
+            r580(&[V100, H100]).cudnn("9.11.0"),
+            "CG303 info, CG313 info",
+            1,
+        ),
+        ("cuDNN older and too old", with_cudnn(plain()), r580(&[V100]).cudnn("9.1.0"), "CG202 error", 1),
+        // A shared cudart.
+        ("cudart as built", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12.4.127"), "", 0),
+        ("cudart newer", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12.9.79"), "", 0),
+        ("cudart older", shared_cudart(kernels(Cubin), 6), r580(&[H100]).cudart("12.4.127"), "CG314 warning", 0),
+        (
+            "cudart older, without a driver",
+            shared_cudart(plain(), 6),
+            bare().cudart("12.0.146"),
+            "CG314 warning, CG504 info",
+            0,
+        ),
         // Asks nothing.
         ("no rows", plain(), r535(&[T4]), "", 0),
         ("no rows, and a driver that would crash", plain(), r535(&[NEWS]).manner(Manner::Crashes), "", 0),
@@ -414,7 +566,56 @@ fn written() -> Vec<Case> {
     rows.into_iter()
         .map(|(name, manifest, machine, codes, level)| Case {
             name: name.to_owned(),
-            manifest,
+            manifests: vec![manifest],
+            machine,
+            codes: Some(codes),
+            level: Some(level),
+        })
+        .chain(components())
+        .collect()
+}
+
+/// Several components in one program.
+fn components() -> Vec<Case> {
+    use ServedBy::{Cubin, Ptx};
+    let (seven, nine) = (|| named(only(7), "seven"), || named(only(9), "nine"));
+    let rows = vec![
+        ("two, and both fit", vec![seven(), named(only(7), "other")], r580(&[T4]), "", 0),
+        ("two, one without kernels", vec![seven(), named(plain(), "other")], r580(&[T4]), "", 0),
+        ("two, one unfit", vec![seven(), nine()], r580(&[T4]), "CG303 error", 1),
+        (
+            "two, each for another GPU",
+            vec![seven(), nine()],
+            r580(&[T4, H100]),
+            "CG303 info, CG303 info, CG312 warning",
+            1,
+        ),
+        (
+            "three, the first two apart",
+            vec![named(kernels(Cubin), "eight"), seven(), nine()],
+            r580(&[A100, T4, H100]),
+            "CG303 info, CG303 info, CG303 info, CG303 info, CG303 info, CG312 warning",
+            1,
+        ),
+        (
+            "two that have one in common",
+            vec![named(kernels(Ptx), "wide"), nine()],
+            r580(&[A100, T4, H100]),
+            "CG303 info, CG303 info, CG303 info",
+            1,
+        ),
+        (
+            "two, one may fit anywhere",
+            vec![seven(), named(kernels(ServedBy::Unknown), "open")],
+            r580(&[T4, H100]),
+            "CG303 info, CG303 info, CG312 warning, CG505 info",
+            1,
+        ),
+    ];
+    rows.into_iter()
+        .map(|(name, manifests, machine, codes, level)| Case {
+            name: name.to_owned(),
+            manifests,
             machine,
             codes: Some(codes),
             level: Some(level),
@@ -438,16 +639,17 @@ fn generated() -> Vec<Case> {
                 };
                 let machine = Machine { gpus: set.to_vec(), ..driver.clone() };
                 let name = format!("{by:?} on {set:?} with driver {at}");
-                cases.push(Case { name, manifest, machine, codes: None, level: None });
+                cases.push(Case { name, manifests: vec![manifest], machine, codes: None, level: None });
             }
         }
     }
     cases
 }
 
-fn judged(manifest: &Manifest, machine: &Machine) -> (Vec<String>, &'static str) {
-    let findings = judge(manifest, &machine.host());
-    let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
+fn judged(manifests: &[Manifest], machine: &Machine) -> (Vec<String>, &'static str) {
+    let host = machine.host();
+    let findings = manifests.iter().flat_map(|manifest| judge(manifest, &host)).chain(together(manifests, &host));
+    let mut codes: Vec<_> = findings.map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
     codes.sort();
     let verdict = if codes.iter().any(|code| code.ends_with("error")) {
         "refused"
@@ -466,10 +668,18 @@ struct Scene {
 
 impl Scene {
     fn new(arch: &Arch, manifest: &Manifest, machine: &Machine) -> Self {
+        Self::of(arch, std::slice::from_ref(manifest), machine)
+    }
+
+    fn of(arch: &Arch, manifests: &[Manifest], machine: &Machine) -> Self {
         let scratch = Scratch::new("driver-scene");
         machine.build(arch, scratch.path());
         let program = scratch.join("program");
-        arch.program(&program, &[descriptor(manifest)], None);
+        let descriptors: Vec<_> = manifests.iter().map(descriptor).collect();
+        match machine.cudart {
+            None => arch.program(&program, &descriptors, None),
+            Some(_) => arch.program_with(&program, &descriptors, CUDART),
+        }
         Self { scratch, program }
     }
 
@@ -514,11 +724,11 @@ fn drive(arch: &Arch) {
     let cases: Vec<_> = written().into_iter().chain(generated()).collect();
     let mut differences = String::new();
     for case in &cases {
-        let (expected, verdict) = judged(&case.manifest, &case.machine);
+        let (expected, verdict) = judged(&case.manifests, &case.machine);
         if case.codes.is_some_and(|by_hand| by_hand != expected.join(", ")) {
             let _ = writeln!(differences, "{}: by hand {:?}, the Rust judge says {expected:?}", case.name, case.codes);
         }
-        let scene = Scene::new(arch, &case.manifest, &case.machine);
+        let scene = Scene::of(arch, &case.manifests, &case.machine);
         let outcome = scene.start(arch, &case.machine, &[]);
         let report = scene.report();
         if scene.codes() != expected || report["verdict"] != verdict {
