@@ -27,7 +27,7 @@ fn named() {
     std::os::unix::fs::symlink("nothing", folder.path().join("link-to-nothing")).unwrap();
     let _ = Call::new("mkfifo").arg("fifo").dir(folder.path()).run().success();
     let locked = folder.file("locked", b"\x7fELF");
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
     let mut said = String::new();
     for file in [
         "absent",
@@ -103,7 +103,7 @@ fn sparse() {
     let path = folder.file("sparse", head);
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(SIZE).unwrap();
     // Of what a process may write to itself, in KiB; mapped files are no part of it.
-    let script = format!("ulimit -d {} && exec \"$0\" inspect \"$1\"", SIZE / 4 >> 10);
+    let script = format!("ulimit -d {} && exec \"$0\" inspect \"$1\"", SIZE / 4 / 1024);
     let outcome = Call::new("sh").args(["-c", &script]).arg(command::path()).arg(&path).run().expect(2);
     assert!(outcome.stdout.contains("no GPU code in this file"), "{outcome}");
 }
