@@ -194,6 +194,14 @@ codes! {
          program mixes releases, and what the manifest asks of a machine would be wrong.\n\
          What to do: make the build script link the libraries of the toolkit in use (CUDA_HOME, CUDNN_PATH and \
          LIBRARY_PATH of one release), or correct [cudnn] linkage.";
+    143 OwnKernelsUnknown Info
+        "nobody can tell which kernels in the linked file are the package's own"
+        "[gpu] archs is about the package's own kernels. Those are told by their bytes: the same stand in an object, an archive, \
+         a cubin or a PTX file that the build script made or that lies in the package. Here none was found, and some kernels \
+         in the file have other archs than the policy asks for; they may be another package's, where that is no mistake, or \
+         this one's, compiled to files that were deleted since.\n\
+         What to do: let the build script leave in OUT_DIR what nvcc made; or, where the package has no kernels of its own, \
+         take [gpu] archs out of the policy: [gpu] fleet says what the whole file must run on.";
     150 CrateForOtherCuda Error
         "a crate has bindings for another CUDA than the toolkit in use"
         "A crate such as cudarc is told by a feature, a variable or the nvcc in PATH for which CUDA its bindings are. Linked with \

@@ -94,11 +94,25 @@ fn demanded(policy: &Policy, manifest: &Manifest) -> Vec<Target> {
     demanded
 }
 
+/// What containers of this group lack, as far as they can be read.
+fn missing<'a>(group: &Group, demanded: &'a [Target]) -> Vec<&'a Target> {
+    demanded.iter().filter(|target| group.whole && !group.targets.contains(target)).collect()
+}
+
+/// What nobody asked for. `-arch=sm_80` brings PTX of the same arch along, in the spelling that everyone uses.
+fn surplus<'a>(group: &'a Group, demanded: &[Target]) -> Vec<&'a Target> {
+    let along = |target: &Target| {
+        matches!(target, Target::Ptx(_)) && demanded.iter().any(|other| other.arch() == target.arch())
+    };
+    group.targets.iter().filter(|target| !demanded.contains(target) && !along(target)).collect()
+}
+
 fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
     let demanded = demanded(policy, manifest);
     if demanded.is_empty() {
         return;
     }
+    nobodys(policy, &demanded, linked, groups, findings);
     let required = || ("declared", format!("{} ([gpu] archs{})", names(&demanded), in_file(policy)));
     for group in groups {
         let mine: Vec<String> = own(linked, group).map(|container| called(linked.kernels, container)).collect();
@@ -107,8 +121,8 @@ fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Gr
         }
         let found = || ("found", if group.targets.is_empty() { "nothing".to_owned() } else { names(&group.targets) });
         let subject = listed(mine);
-        let missing: Vec<&Target> = demanded.iter().filter(|target| !group.targets.contains(target)).collect();
-        if !missing.is_empty() && group.whole {
+        let missing = missing(group, &demanded);
+        if !missing.is_empty() {
             findings.push(Finding::new(
                 Code::ArchMissing,
                 linked.name,
@@ -124,12 +138,7 @@ fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Gr
                  allow it with a reason",
             ));
         }
-        // `-arch=sm_80` brings PTX of the same arch along, in the spelling that everyone uses.
-        let along = |target: &Target| {
-            matches!(target, Target::Ptx(_)) && demanded.iter().any(|other| other.arch() == target.arch())
-        };
-        let surplus: Vec<&Target> =
-            group.targets.iter().filter(|target| !demanded.contains(target) && !along(target)).collect();
+        let surplus = surplus(group, &demanded);
         if !surplus.is_empty() {
             findings.push(Finding::new(
                 Code::ArchSurplus,
@@ -147,6 +156,30 @@ fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Gr
             ));
         }
     }
+}
+
+/// Kernels with other archs than the policy asks for, in a file none of whose kernels is known to be the package's own.
+fn nobodys(policy: &Policy, demanded: &[Target], linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
+    let right = |group: &Group| missing(group, demanded).is_empty() && surplus(group, demanded).is_empty();
+    if linked.own.is_empty() || linked.own.contains(&true) || groups.iter().all(right) {
+        return;
+    }
+    let all = groups.iter().flat_map(|group| &group.containers);
+    let all = all.filter_map(|at| linked.kernels.containers().get(*at));
+    findings.push(Finding::new(
+        Code::OwnKernelsUnknown,
+        linked.name,
+        facts(
+            &format!("cannot tell which kernels in {} are this package's: [gpu] archs was held against none.", linked.name),
+            [
+                ("kernels", listed(all.map(|container| called(linked.kernels, container)).collect())),
+                ("built for", names(&linked.kernels.targets())),
+                ("declared", format!("{} ([gpu] archs{})", names(demanded), in_file(policy))),
+            ],
+        ),
+        "let the build script leave in OUT_DIR what nvcc made; where the package has no kernels of its own, [gpu] fleet says \
+         what the whole file must run on",
+    ));
 }
 
 fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {

@@ -16,6 +16,7 @@ fn main() {
         trial("the_fleet", fleet),
         trial("runtime_paths", runtime_paths),
         trial("kernels_of_a_dependency_are_its_own_affair", dependency),
+        trial("a_build_script_that_deletes_its_objects", deleted),
         trial("a_cudart_of_another_release", other_cudart),
         trial("a_cudnn_that_nobody_named", unnamed_cudnn),
     ]);
@@ -172,6 +173,30 @@ fn dependency() {
     bed.check("said", &built);
     bed.change("cudaguard.toml", &format!("{ARCHS}fleet = [\"T4\", \"H100\"]\n"));
     bed.check("fleet", &bed.build(&["--release"]).success());
+}
+
+/// What nvcc made is put into a library, that into a folder of the machine's, and both are gone after the link.
+fn deleted() {
+    let bed = Bed::new("deleted", &gencode("80:sm_80"), ARCHS);
+    let build = std::fs::read_to_string(bed.root.join("build.rs")).expect("it is there");
+    let beside = bed.beside("objects");
+    let folder = beside.display();
+    let (from, to) = ("PathBuf::from(env::var_os(\"OUT_DIR\").unwrap())", format!("PathBuf::from(\"{folder}\")"));
+    assert!(build.contains(from));
+    let link = "println!(\"cargo:rustc-link-arg={}\", object.display());";
+    let archived = format!(
+        "assert!(Command::new(\"ar\").arg(\"rcs\").arg(\"{folder}/liball.a\").arg(&object).status().unwrap().success());
+        fs::remove_file(&object).unwrap();
+        println!(\"cargo:rustc-link-arg=-Wl,--whole-archive,-L{folder},-lall,--no-whole-archive\");"
+    );
+    assert!(build.contains(link));
+    std::fs::create_dir_all(&beside).expect("a folder");
+    bed.change("build.rs", &build.replace(from, &to).replace(link, &archived));
+    bed.check("said", &bed.build(&["--release"]).success());
+    // The same archs as the policy's: whose they are is no question.
+    bed.change("kernels/flags", &gencode(RIGHT));
+    let right = bed.build(&["--release"]).success();
+    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
 fn other_cudart() {

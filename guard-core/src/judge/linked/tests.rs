@@ -51,7 +51,7 @@ fn own_kernels_are_held_against_the_archs() {
             "warning[CG129]: kernels of this package in demo are built for sm_75, which the policy does not ask for.",
         ]
     );
-    // Of other packages, or nobody knows whose.
+    // Of other packages, or nobody has looked.
     for own in [&[true, false][..], &[true], &[]] {
         let found = judge(&archs, &manifest(), &linked(&kernels, own));
         assert_eq!(found, [], "{own:?}");
@@ -60,6 +60,27 @@ fn own_kernels_are_held_against_the_archs() {
         said(&judge(&Policy::default(), &manifest(), &linked(&kernels, &[true, true]))),
         ["info[CG131]: demo runs on GPUs of 7.5 only in part."]
     );
+}
+
+/// A build script that deletes its objects, or a package without kernels of its own: nobody can tell which.
+#[test]
+fn where_no_kernel_is_known_to_be_the_packages_own() {
+    let archs = policy("[gpu]\narchs = [\"sm_80\", \"compute_90\"]\n");
+    let right = fatbin(&[sm(80), compute(90, (9, 0))]);
+    let codes = |kernels: &Kernels, own: &[bool]| -> Vec<(Code, Severity)> {
+        let found = judge(&archs, &manifest(), &linked(kernels, own));
+        found.iter().map(|finding| (finding.code, finding.severity)).collect()
+    };
+    assert_eq!(
+        codes(&plain(&[right.clone(), right.clone()]), &[false, false]),
+        [],
+        "whosever they are, they are right"
+    );
+    let other = plain(&[right, fatbin(&[sm(75), compute(75, (9, 0))])]);
+    assert_eq!(codes(&other, &[false, false]), [(Code::OwnKernelsUnknown, Severity::Info)]);
+    assert_eq!(codes(&other, &[true, false]), []);
+    let found = judge(&Policy::default(), &manifest(), &linked(&other, &[false, false]));
+    assert!(found.iter().all(|finding| finding.code != Code::OwnKernelsUnknown), "nobody asked for anything");
 }
 
 #[test]
