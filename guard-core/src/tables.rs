@@ -331,7 +331,10 @@ fn release_for(cuda: CudaVersion) -> Option<DriverRelease> {
 /// very release. A major that the table does not know: `major.0`, by the same rule.
 pub fn cudart_floor(cudart: CudaVersion) -> Floor {
     if let Some(&(_, floor)) = driver_table().cudart.iter().find(|(major, _)| *major == cudart.major) {
-        floor
+        // The driver that came with this very release starts it, also where that is older than what NVIDIA names for all of
+        // the major: 450.51.05 for 11.0, and 450.80.02 for 11.x.
+        let own = toolkit_row(cudart).and_then(|row| row.driver);
+        Floor { release: own.into_iter().chain(floor.release).min(), ..floor }
     } else if cudart.major < 11 {
         Floor { cuda: cudart, release: release_for(cudart), exact: true }
     } else {

@@ -180,3 +180,176 @@ fn what_every_arch_asks_for_fits() {
     let error = note::encode(&Manifest { requires: vec![row], ..sealed }).unwrap_err();
     assert!(error.contains("driver 580.300.01"), "{error}");
 }
+
+mod hosts {
+    //! From the file to the verdict: what is sealed into the note, and what the run judge makes of it.
+
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
+    use super::super::*;
+    use super::manifest;
+    use crate::arch::{Arch, Suffix};
+    use crate::finding::Severity;
+    use crate::host::{CudnnFound, Driver, DriverFound, Gpu, Host, Inner};
+    use crate::kernels::tests::{plain, writer};
+    use crate::kernels::{By, Kernels};
+    use crate::tables::{Answer, branches, can_make, driver_supports, ptx_isa, toolkit_floor, toolkits};
+    use crate::version::{CudaVersion, Version};
+
+    /// A number and letter of an arch, PTX or not, and whether it is compressed with Zstandard.
+    type Code = (u32, u64, bool, bool);
+
+    fn any_toolkit() -> impl Strategy<Value = Version> {
+        let known = toolkits().iter().filter(|row| !row.unreleased && row.version.major >= 11);
+        select(known.map(|row| Version::new(row.version.major, row.version.minor, 0)).collect::<Vec<_>>())
+    }
+
+    fn any_file() -> impl Strategy<Value = Vec<Vec<Code>>> {
+        let number = select(vec![50u32, 60, 70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121]);
+        let letter = select(vec![0, 0, 0, writer::SPECIFIC, writer::FAMILY]);
+        let code = (number, letter, any::<bool>(), any::<bool>());
+        prop::collection::vec(prop::collection::vec(code, 1..5), 1..4)
+    }
+
+    /// What this toolkit would make of it: the archs that it knows, in its own PTX ISA, ELF ABI and compression.
+    fn compiled(file: &[Vec<Code>], toolkit: Version) -> Kernels {
+        // Source: libraries of 12.8 and later have it, those of 12.6 do not.
+        let has_zstd = (toolkit.major, toolkit.minor) >= (12, 8);
+        let entry = |&(arch, letter, ptx, zstd): &Code| {
+            let suffix = match letter {
+                writer::SPECIFIC => Suffix::Specific,
+                writer::FAMILY => Suffix::Family,
+                _ => Suffix::None,
+            };
+            let made = Arch { number: u16::try_from(arch).unwrap(), suffix };
+            let target = if ptx { Target::Ptx(made) } else { Target::Cubin(made) };
+            if can_make(toolkit, target) != Answer::Made {
+                return None;
+            }
+            let (major, minor) = ptx_isa(toolkit)?;
+            let version = if ptx {
+                (u16::try_from(major).unwrap(), u16::try_from(minor).unwrap())
+            } else {
+                (1, if toolkit.major >= 13 { 8 } else { 7 })
+            };
+            let zstd = zstd && has_zstd;
+            let payload = if ptx { b".entry k".to_vec() } else { writer::cubin(arch, 7, &["k"]) };
+            Some(writer::entry(&writer::Image {
+                kind: if ptx { 1 } else { 2 },
+                arch,
+                version,
+                flags: letter | if zstd { 0x8000 } else { 0 },
+                payload,
+                // Too large to be looked into.
+                unpacked: zstd.then_some(1 << 20),
+                options: Vec::new(),
+                name: String::new(),
+            }))
+        };
+        let containers = file.iter().map(|codes| codes.iter().filter_map(entry).collect::<Vec<_>>());
+        plain(
+            &containers
+                .filter(|entries| !entries.is_empty())
+                .map(|entries| writer::fatbin(&entries))
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    fn sealed(kernels: &Kernels, toolkit: Version, cudart: Linkage, cudnn: Linkage) -> Manifest {
+        let observed = Observed {
+            cudnn,
+            cudart,
+            cudart_named: (cudart == Linkage::Linked).then(|| CudaVersion::new(toolkit.major, 0)),
+            archs: Some(kernels.targets()),
+            gpus: Some(kernels.requirements()),
+            ..Observed::default()
+        };
+        truth(Manifest { toolkit: Some(toolkit), ..manifest(cudnn) }, &observed)
+    }
+
+    fn refused(manifest: &Manifest, host: &Host) -> Vec<String> {
+        let found = crate::judge::run::judge(manifest, host);
+        let errors = found.iter().filter(|finding| finding.severity == Severity::Error);
+        errors.map(|finding| format!("{} {}", finding.code, finding.message)).collect()
+    }
+
+    fn gpu(cc: (u8, u8)) -> Gpu {
+        Gpu { cc: Some(cc), uuid: None, visible: true }
+    }
+
+    /// cuDNN as it stood there when the program was built.
+    fn built_with() -> CudnnFound {
+        let version = Version::new(9, 15, 1);
+        let file = "libcudnn_graph.so.9".to_owned();
+        let inner = vec![Inner { file, present: true, version: Some(version) }];
+        CudnnFound::Found { path: "/usr/lib/libcudnn.so.9".into(), major: 9, version: Some(version), inner }
+    }
+
+    fn any_linkage() -> impl Strategy<Value = Linkage> {
+        select(vec![Linkage::Linked, Linkage::Static, Linkage::Dlopened, Linkage::None, Linkage::Unknown])
+    }
+
+    proptest! {
+        /// The machine that a program is built on, with a GPU that all of its code is for: the driver that came with the
+        /// toolkit, by the version that it supports and by its release alone.
+        #[test]
+        fn a_host_of_the_builds_own_facts_is_never_refused(
+            file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(), cudnn in any_linkage(),
+        ) {
+            let kernels = compiled(&file, toolkit);
+            let manifest = sealed(&kernels, toolkit, cudart, cudnn);
+            let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, By::Cubin | By::Ptx));
+            let mut gpus: Vec<Vec<Gpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
+            if !kernels.any() {
+                gpus.push(vec![gpu((9, 0))]);
+            }
+            let release = toolkit_floor(toolkit).release;
+            let drivers = [
+                Driver { cuda: Some(toolkit.into()), init: Some(0), ..Driver::default() },
+                Driver { user: release, kernel: release, ..Driver::default() },
+                Driver { kernel: release, ..Driver::default() },
+            ];
+            for gpus in gpus {
+                for driver in drivers {
+                    let host = Host {
+                        cudnn: built_with(),
+                        driver: DriverFound::Found(driver),
+                        gpus: Some(gpus.clone()),
+                        ..Host::default()
+                    };
+                    prop_assert_eq!(refused(&manifest, &host), Vec::<String>::new(), "{:?} {:?}", gpus, driver);
+                }
+            }
+        }
+
+        /// Whatever is known of the driver, and of whatever file.
+        #[test]
+        fn a_newer_driver_never_refuses_what_ran(
+            file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(),
+            drivers in (any::<Index>(), any::<Index>()), known in 0usize..4, init in any::<bool>(),
+            ccs in prop::collection::vec(select(vec![(6u8, 0u8), (7, 5), (8, 0), (8, 6), (8, 7), (9, 0), (10, 0), (12, 0), (13, 0)]), 1..4),
+        ) {
+            let manifest = sealed(&compiled(&file, toolkit), toolkit, cudart, Linkage::None);
+            let (one, other) = (drivers.0.index(branches().len()), drivers.1.index(branches().len()));
+            let host = |branch: usize| {
+                let release = DriverRelease::new(branches()[branch].branch, 0, 0);
+                let cuda = driver_supports(release).least;
+                let (release, cuda) = (Some(release), cuda);
+                let none = Driver { init: init.then_some(0), ..Driver::default() };
+                let driver = match known {
+                    0 => Driver { cuda, ..none },
+                    1 => Driver { user: release, ..none },
+                    2 => Driver { kernel: release, ..none },
+                    _ => Driver { cuda, user: release, kernel: release, ..none },
+                };
+                let gpus = Some(ccs.iter().copied().map(gpu).collect());
+                Host { driver: DriverFound::Found(driver), gpus, ..Host::default() }
+            };
+            let (older, newer) = (host(one.min(other)), host(one.max(other)));
+            if refused(&manifest, &older).is_empty() {
+                prop_assert_eq!(refused(&manifest, &newer), Vec::<String>::new(), "{:?} {:?}", older, newer);
+            }
+        }
+    }
+}
