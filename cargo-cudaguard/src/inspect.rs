@@ -1,6 +1,6 @@
 //! `inspect`: manifests, kernels and needed libraries of a file, for people and as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use cudaguard::arch::Target;
 use cudaguard::binary::Binary;
 use cudaguard::elf::machine;
 use cudaguard::json::{array, object};
-use cudaguard::kernels::{self, Kernels};
+use cudaguard::kernels::{self, By, Kernels, Kind};
 use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note::Note;
 
@@ -213,18 +213,29 @@ fn images(page: &mut Page, kernels: &Kernels) {
     let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
     for entry in kernels.entries() {
         let isa = entry.isa().map_or(String::new(), |(major, minor)| format!(" (PTX ISA {major}.{minor})"));
-        *count.entry((entry.kind.to_string(), format!("{}{isa}", entry.arch_name()))).or_default() += 1;
+        let kind = match entry.kind {
+            // Its name is longer than the column.
+            Kind::RelocatablePtx => "reloc. ptx".to_owned(),
+            other => other.to_string(),
+        };
+        *count.entry((kind, format!("{}{isa}", entry.arch_name()))).or_default() += 1;
     }
     for ((kind, arch), number) in &count {
         page.line(kind, &if *number == 1 { arch.clone() } else { format!("{number} × {arch}") });
     }
+    let all = kernels.groups().iter().map(|group| group.containers.len()).sum();
     // Neighbours that are served alike stand together.
     let mut spans: Vec<Span> = Vec::new();
     for cover in kernels.covers() {
-        let how = match cover.service.code {
+        let mut how = match cover.service.code {
             Some(code) => format!("{} ({code})", cover.service.by.name()),
             None => cover.service.by.name().to_owned(),
         };
+        match cover.service.by {
+            By::Partial => how.push_str(&left_out(kernels, cover.cc, all)),
+            By::Ptx => how.push_str(", compiled by the driver at the first start"),
+            _ => {}
+        }
         match spans.last_mut() {
             Some(last) if last.how == how => last.to = cover.cc,
             _ => spans.push(Span { from: cover.cc, to: cover.cc, how }),
@@ -238,6 +249,27 @@ fn images(page: &mut Page, kernels: &Kernels) {
         );
         name = "";
     }
+}
+
+/// How many containers have nothing for this compute capability, and where some of them come from.
+fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
+    const NAMED: usize = 3;
+    let (mut number, mut origins) = (0, BTreeSet::new());
+    for container in kernels.without(cc) {
+        number += 1;
+        origins.extend(container.origin.as_deref());
+    }
+    let has = if number == 1 { "has" } else { "have" };
+    let mut text = format!("; {number} of {all} containers {has} nothing for it");
+    if !origins.is_empty() {
+        let more = origins.len().saturating_sub(NAMED);
+        let named: Vec<&str> = origins.into_iter().take(NAMED).collect();
+        let _ = write!(text, ": {}", named.join(", "));
+        if more > 0 {
+            let _ = write!(text, " and {more} more");
+        }
+    }
+    text
 }
 
 fn listed(names: &[&str], none: &str) -> String {

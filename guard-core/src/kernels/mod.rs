@@ -289,6 +289,8 @@ impl Kernels {
                 ("by", cover.service.by.name().into()),
             ]);
             value.put("code", cover.service.code.map(|code| code.to_string()));
+            let partial = cover.service.by == By::Partial;
+            value.put("without", partial.then(|| u64::try_from(self.without(cover.cc).count()).unwrap_or(u64::MAX)));
             value
         });
         let mut value = json::object([("entries", json::array(entries)), ("covers", json::array(covers))]);

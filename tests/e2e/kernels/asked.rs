@@ -1,7 +1,7 @@
 //! Small programs, compiled in the ways that nvcc offers.
 
 use cudaguard::arch::Target;
-use cudaguard::kernels::{By, Compression, Kernels, Role};
+use cudaguard::kernels::{By, Compression, Kernels, Kind, Role};
 use cudaguard_tests::trial;
 use libtest_mimic::Trial;
 
@@ -22,6 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("compression_of_11.8", compress_all),
         trial("packed_together_by_13.5", concatenated),
         trial("link_time_optimisation_of_13.5", link_time),
+        trial("relocatable_ptx_of_13.5", relocatable_ptx),
         trial("files_of_13.5", || files("13.5", "100f")),
         trial("files_of_11.8", || files("11.8", "90")),
         trial("a_source_without_kernels", without_kernels),
@@ -207,6 +208,22 @@ fn link_time() {
     assert_eq!(found(&kernels, Role::Input), [["lto_80"], ["lto_80"]]);
     assert_eq!(by(&kernels, (8, 0)), By::Cubin);
     assert_eq!(by(&kernels, (9, 0)), By::Nothing);
+}
+
+/// The device linker puts the PTX of its inputs beside what it made of them.
+fn relocatable_ptx() {
+    let bench = Bench::new("13.5");
+    let asked = gencode("80:sm_80,compute_80");
+    let kernels = bench.made(&format!("-reloc-ptx -rdc=true {asked} a.cu b.cu"), "reloc");
+    assert_eq!(found(&kernels, Role::Linked), [["compute_80", "compute_80", "sm_80"]]);
+    let kinds = |role: Role| -> Vec<Kind> {
+        let containers = kernels.containers().iter().filter(|container| container.role == role);
+        containers.flat_map(|container| kernels.entries_of(container)).map(|entry| entry.kind).collect()
+    };
+    assert_eq!(kinds(Role::Linked), [Kind::Cubin, Kind::RelocatablePtx, Kind::RelocatablePtx]);
+    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), By::Ptx);
+    assert_eq!(kernels.service((9, 0)).isa, Some((9, 5)));
 }
 
 fn files(toolkit: &'static str, last: &str) {

@@ -76,19 +76,37 @@ fn arrays() {
 fn constants() {
     let bench = Bench::new("13.5");
     images(&bench);
-    bench.nvcc(&format!("-lib -rdc=true {} a.cu b.cu -o libdevice.a", gencode("80:sm_80,compute_80")));
+    // A static library of relocatable code with its own device link, as a build script leaves it.
+    let code = gencode("80:sm_80,compute_80");
+    bench.write("far.cu", b"__device__ int far(int x) { return x + 1; }\n");
+    bench.write(
+        "near.cu",
+        b"__device__ int far(int);\n__global__ void near(int *p) { *p = far(1); }\n\
+          extern \"C\" void launch() { near<<<1, 1>>>(nullptr); }\n",
+    );
+    bench.nvcc(&format!("-dc {code} near.cu -o near.o"));
+    bench.nvcc(&format!("-dc {code} far.cu -o far.o"));
+    bench.nvcc(&format!("-dlink {} near.o far.o -o devlink.o", gencode("80:sm_80")));
+    bench.tool("ar rcs libdevice.a near.o far.o devlink.o");
     bench.write(
         "main.rs",
         br#"static PTX: &str = include_str!("k.ptx");
 static CUBIN: &[u8] = include_bytes!("k90a.cubin");
 static FATBIN: &[u8] = include_bytes!("k.fatbin");
+unsafe extern "C" {
+    safe fn launch();
+}
 fn main() {
+    launch();
     let n = std::env::args().count();
     println!("{} {} {} and {} more words", PTX, CUBIN[n], FATBIN[n], n);
 }
 "#,
     );
     let rustc = Call::new("rustc").args("-C opt-level=3 -C lto=fat -C strip=symbols -C codegen-units=1".split(' '));
+    let toolkit = format!("-Lnative={}", cudaguard_tests::parts::cuda("13.5").join("lib").display());
+    let libraries = "-Lnative=. -lstatic=device -lstatic=cudadevrt -lstatic=cudart_static -lstdc++ -ldl -lrt -lpthread";
+    let rustc = rustc.arg("--edition=2024").arg(toolkit).args(libraries.split(' '));
     let _ = rustc.args(["main.rs", "-o", "program"]).dir(bench.path("")).run().success();
     let kernels = bench.read("program");
     let found: Vec<(Form, Vec<String>)> = kernels
@@ -106,7 +124,10 @@ fn main() {
         };
         assert_eq!(found.iter().filter(matches).count(), 1, "{form:?} in {found:?}");
     }
-    assert_eq!(kernels.containers().len(), 3);
+    assert_eq!(crate::real::found(&kernels, Role::Linked), [["sm_80"]]);
+    assert_eq!(crate::real::found(&kernels, Role::Input), [["compute_80", "sm_80"], ["compute_80", "sm_80"]]);
+    let of = |role: Role| kernels.containers().iter().filter(|container| container.role == role).count();
+    assert_eq!((of(Role::Kernels), kernels.containers().len() - of(Role::Empty)), (3, 6), "nothing is counted twice");
     // PTX and cubin hold the same kernel, so the program picks one of them; the fatbin serves everything from 7.5 on.
     assert_eq!(kernels.service((9, 0)).by, By::Ptx);
     assert_eq!(kernels.service((7, 5)).by, By::Partial);

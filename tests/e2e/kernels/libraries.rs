@@ -1,12 +1,13 @@
 //! Libraries as NVIDIA ships them.
 
+use std::io::BufRead as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use cudaguard::kernels::{By, Compression, Container, Form, Kernels, Role};
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{parts, trial};
+use cudaguard_tests::{command, parts, snapshot, trial};
 use libtest_mimic::Trial;
 
 use crate::real::{Letters, as_cuobjdump, cuobjdump, read};
@@ -24,7 +25,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("a_library_that_compiles_its_kernels", graph),
         trial("the_device_runtime", device_runtime),
         trial("cudart_holds_no_kernels", cudart),
-        trial("cublas_13.0", || everywhere(&parts::part("cublas-13.0").join("lib/libcublas.so.13"))),
+        trial("cublas_13.0", cublas),
         trial("nvjpeg_13.0", nvjpeg),
         trial("cupti_12.6", cupti),
     ];
@@ -82,6 +83,16 @@ fn cudart() {
         assert_eq!(kernels.entries(), []);
         assert_eq!(kernels.covers(), []);
     }
+}
+
+/// A library of a thousand images is a page to read.
+fn cublas() {
+    let file = parts::part("cublas-13.0").join("lib/libcublas.so.13");
+    everywhere(&file);
+    // Nobody guarded it: status 2, and all there is.
+    let outcome = command::call(["inspect"]).arg(&file).run().expect(2);
+    snapshot::check("kernels/cublas", &snapshot::paths(&outcome.stdout, &[(&parts::folder(), "<parts>")]));
+    assert!(outcome.stderr.contains("no manifest"), "{outcome}");
 }
 
 /// What its device link left has no record any more, and no kernel: it must not make the library seem narrower than it is.
@@ -181,8 +192,13 @@ fn padded(container: &[u8]) -> Vec<u8> {
 fn carved(bytes: &[u8]) -> Vec<Range<usize>> {
     let mark = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
     let (mut found, mut at) = (Vec::new(), 0);
-    while let Some(step) = bytes[at..].windows(mark.len()).position(|window| window == mark) {
-        let start = at + step;
+    // To the next first byte at the speed of `memchr`, also in a build without optimisation.
+    while let Ok(step @ 1..) = (&bytes[at..]).skip_until(mark[0]) {
+        let start = at + step - 1;
+        at = start + 1;
+        if !bytes[start..].starts_with(&mark) {
+            continue;
+        }
         let size = bytes.get(start + 8..start + 16).map(|size| u64::from_le_bytes(size.try_into().unwrap()));
         let end = start + 16 + usize::try_from(size.unwrap()).unwrap();
         assert!(end <= bytes.len());

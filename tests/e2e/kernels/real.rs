@@ -143,7 +143,7 @@ pub(crate) fn as_cuobjdump(kernels: &Kernels, letters: Letters) -> (Vec<String>,
         };
         match entry.kind {
             Kind::Cubin => cubins.push(name),
-            Kind::Ptx => ptx.push(name),
+            Kind::Ptx | Kind::RelocatablePtx => ptx.push(name),
             _ => {}
         }
     }
