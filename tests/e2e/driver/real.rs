@@ -10,7 +10,8 @@ use crate::refused::r535;
 use crate::scene::{Scene, Stage, codes, scene};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let rows: [(&'static str, fn() -> Scene); 4] = [
+    type Row = (&'static str, fn() -> Scene);
+    let rows: [Row; 4] = [
         ("nothing to judge", || scene("real 535 without GPUs", "model", real(&[])).runs(1, "CG504 info")),
         ("nothing to judge for cudart", || scene("real 535 and cudart", "runtime", real(&[])).runs(1, "CG504 info")),
         ("required", || scene("real 535 and a GPU is required", "needy", real(&[])).refused("CG310 error")),
