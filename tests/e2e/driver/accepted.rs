@@ -127,6 +127,7 @@ fn doubts() -> Vec<Scene> {
         model("a GPU that no table knows beside a fit one", r580(&[NEWS, A100])).runs(1, ""),
         model("a system that is not ready", r535(&[T4]).library(|library| library.init = 802)).runs(1, "CG505 info"),
         model("PTX forced", r580(&[A100])).with("CUDA_FORCE_PTX_JIT", "1").runs(1, "CG505 info"),
+        model("no compiler of PTX and none needed", r580(&[A100]).library(|library| library.jit = false)).runs(0, ""),
         model("PTX switched off and not needed", r580(&[A100])).with("CUDA_DISABLE_PTX_JIT", "1").runs(0, ""),
         scene("a GPU is optional and unfit", "patient", r580(&[T4])).runs(0, "CG505 info"),
         scene("a GPU is optional and there is none", "patient", World::bare()).runs(0, "CG504 info"),

@@ -1,5 +1,6 @@
 //! The programs that the scenes start: packages with real kernels, guarded and sealed by one `cargo cudaguard build`.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -67,13 +68,21 @@ pub extern "C" fn engine_check() -> i32 {
 /// Machine code for 8.0 and what it serves, PTX for 9.0 and later.
 const MODEL: &str = "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=compute_90";
 
+/// What else the build.rs of `vision` says: it is linked to cuDNN.
+const LINKS_CUDNN: &str = r#"
+    println!("cargo:rustc-link-search=native={}", std::env::var("CUDNN_PATH").unwrap() + "/lib");
+    println!("cargo:rustc-link-arg=-Wl,--no-as-needed,-l:libcudnn.so.9");
+}
+"#;
+
 /// (package, its kernels, what its policy says beyond the default).
-const PACKAGES: [(&str, &str, &str); 7] = [
+const PACKAGES: [(&str, &str, &str); 8] = [
     ("model", MODEL, ""),
     ("needy", MODEL, "[package.needy.runtime]\ngpu = \"required\"\n"),
     ("patient", MODEL, "[package.patient.runtime]\ngpu = \"optional\"\n"),
     ("robot", "-gencode arch=compute_87,code=sm_87", ""),
     ("runtime", "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90", ""),
+    ("vision", MODEL, ""),
     ("engine", MODEL, ""),
     ("motor", MODEL, "[package.motor.runtime]\nlibrary = \"enforce\"\n"),
 ];
@@ -81,14 +90,14 @@ const PACKAGES: [(&str, &str, &str); 7] = [
 /// The built package of this name: a program, or `libengine.so`. Built once for the whole suite.
 pub(crate) fn program(name: &str) -> PathBuf {
     static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
-    let cuda = parts::cuda("13.0");
-    match BUILT.get_or_init(|| build(&cuda)) {
+    let (cuda, cudnn) = (parts::cuda("13.0"), parts::cudnn("9.15.1"));
+    match BUILT.get_or_init(|| build(&cuda, &cudnn)) {
         Ok(project) => project.built("release").join(name),
         Err(why) => panic!("{why}"),
     }
 }
 
-fn build(cuda: &Path) -> Result<Project, String> {
+fn build(cuda: &Path, cudnn: &Path) -> Result<Project, String> {
     let names: Vec<String> = PACKAGES.iter().map(|(name, ..)| format!("\"{name}\"")).collect();
     let policy: String = PACKAGES.iter().map(|(.., policy)| *policy).collect();
     let mut project = Project::bare("driver")
@@ -103,27 +112,39 @@ fn build(cuda: &Path) -> Result<Project, String> {
             _ if library => ("-fatbin", "lib.rs", ENGINE.replace("engine_", &format!("{name}_"))),
             _ => ("-fatbin", "main.rs", DRIVER_API.to_owned()),
         };
+        let script = match name {
+            "runtime" => RUNTIME_BUILD_RS.to_owned(),
+            "vision" => BUILD_RS.trim_end().strip_suffix('}').expect("a function").to_owned() + LINKS_CUDNN,
+            _ => BUILD_RS.to_owned(),
+        };
         project = project
             .file(
                 format!("{name}/Cargo.toml"),
                 manifest + if library { "\n[lib]\ncrate-type = [\"cdylib\"]\n" } else { "" },
             )
-            .file(format!("{name}/build.rs"), if name == "runtime" { RUNTIME_BUILD_RS } else { BUILD_RS })
+            .file(format!("{name}/build.rs"), script)
             .file(format!("{name}/flags"), format!("{kind} {archs}"))
             .file(format!("{name}/src/{main}"), source);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(cuda.join("bin")).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(folders).expect("a PATH");
-    let built = project.cudaguard(["build", "--release"]).env("PATH", path).env("CUDA_HOME", cuda).run();
+    let built =
+        project.cudaguard(["build", "--release"]).env("PATH", path).env("CUDA_HOME", cuda).env("CUDNN_PATH", cudnn);
+    let built = built.run();
     if built.status() == Some(0) { Ok(project) } else { Err(format!("the scenes' programs do not build: {built}")) }
 }
 
 const C_MAIN: &str = "#include <stdio.h>\nint main(void) { puts(\"main ran\"); return 0; }\n";
 
-/// A program in C with the note that this package's program was sealed with, and with the shim compiled from source: in
-/// this folder, by this compiler with these options, linked with these.
-pub(crate) fn in_c(package: &str, folder: &Path, compiler: &str, options: &[&str], linking: &[&str]) -> PathBuf {
+/// The shim's source.
+pub(crate) fn shim() -> PathBuf {
+    places::workspace().join("templates/shim.c")
+}
+
+/// A program in C with the note that this package's program was sealed with, made in this folder by this compiler from its
+/// own source, the note and what else is given: a shim, options.
+pub(crate) fn in_c(package: &str, folder: &Path, compiler: &str, more: &[&OsStr]) -> PathBuf {
     let bytes = fs::read(program(package)).expect("it was built");
     let mark = b"cudaguard\0\0\0cudagrd\0";
     let at = bytes.windows(mark.len()).position(|window| window == mark).expect("a note") + 12;
@@ -136,12 +157,8 @@ pub(crate) fn in_c(package: &str, folder: &Path, compiler: &str, options: &[&str
     scratch::write(&folder.join("note.s"), note);
     scratch::write(&folder.join("main.c"), C_MAIN);
     let program = folder.join("program");
-    let call = Call::new(compiler)
-        .args(options)
-        .arg("-o")
-        .arg(&program)
-        .args([&folder.join("main.c"), &folder.join("note.s")]);
-    let made = call.arg(places::workspace().join("templates/shim.c")).args(linking).arg("-ldl").run();
-    assert!(made.status() == Some(0) && made.stderr.is_empty(), "{compiler} {options:?} {linking:?}: {made}");
+    let sources = [folder.join("main.c"), folder.join("note.s")];
+    let made = Call::new(compiler).arg("-o").arg(&program).args(sources).args(more).arg("-ldl").run();
+    assert!(made.status() == Some(0) && made.stderr.is_empty(), "{compiler}: {made}");
     program
 }

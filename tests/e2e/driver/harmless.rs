@@ -4,7 +4,7 @@
 use std::fs;
 
 use cudaguard_tests::world::{A100, NEWS, T4, World};
-use cudaguard_tests::{Call, Outcome, Trial, places, skip, trials};
+use cudaguard_tests::{Call, Outcome, Trial, skip, trials};
 
 use crate::bed;
 use crate::refused::{r535, r580};
@@ -273,12 +273,11 @@ fn several_guarded_libraries() {
 
 /// The shim of this version and one of another, in one program: neither takes the other's state for its own.
 fn two_cudaguard_versions_in_one_program() {
-    let shim = fs::read_to_string(places::workspace().join("templates/shim.c")).expect("the shim");
+    let shim = fs::read_to_string(bed::shim()).expect("the shim");
     for (world, status) in [(r580(&[A100]), 0), (asked(), 0), (r580(&[T4]), 78)] {
         let stage = Stage::new(&world);
         let other = stage.scratch.file("other.c", shim.replace("cudaguard_r1", "cudaguard_r2"));
-        let other = other.to_str().expect("UTF-8");
-        let program = bed::in_c("model", &stage.scratch, "cc", &["-O1"], &[other]);
+        let program = bed::in_c("model", &stage.scratch, "cc", &[bed::shim().as_ref(), other.as_ref()]);
         let outcome = stage.call(&[], &program, &[]).run();
         assert_eq!(outcome.status(), Some(status), "{outcome}");
         assert_eq!(outcome.stdout, if status == 0 { "main ran\n" } else { "" }, "{outcome}");

@@ -6,6 +6,7 @@ mod accepted;
 mod accepting;
 mod bed;
 mod harmless;
+mod linked;
 mod real;
 mod refused;
 mod scene;
@@ -15,6 +16,7 @@ fn main() {
     trials.extend(accepted::trials());
     trials.extend(harmless::trials());
     trials.extend(accepting::trials());
+    trials.extend(linked::trials());
     trials.extend(real::trials());
     cudaguard_tests::suite(trials)
 }

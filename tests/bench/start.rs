@@ -1,0 +1,196 @@
+//! What the guard adds to the start of a program, measured and printed, never asserted:
+//! `cargo bench -p cudaguard-tests --bench start`.
+//!
+//! The same program in C, with the note of a real one, with and without the shim, on machines that are not there (a mount
+//! namespace each, see the harness's `world`); in the same run what peers pay who ask NVIDIA's libraries themselves. Pairs in
+//! turn, from outside: from the call that makes the process to its end. A loaded machine is as loaded for both; the lower
+//! quartile of the pairs' differences tells more than the median there.
+
+#[path = "../e2e/driver/bed.rs"]
+mod bed;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cudaguard_tests::world::{self, A100, Gpu, H100, Library, NEWS, World};
+use cudaguard_tests::{Call, Scratch, parts};
+
+/// What peers do, by the word that it is given; nothing: what they do it in.
+const PEERS: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+static int call(const char *library, const char *name, void *argument) {
+  void *handle = dlopen(library, RTLD_NOW);
+  int (*function)(void *);
+  if (!handle || !(*(void **)&function = dlsym(handle, name))) { fputs(dlerror(), stderr); return 1; }
+  function(argument);
+  return 0;
+}
+int main(int n, char **a) {
+  if (n < 2) return 0;
+  if (!strcmp(a[1], "cuInit")) return call("libcuda.so.1", "cuInit", 0);
+  if (!strcmp(a[1], "nvmlInit")) return call("libnvidia-ml.so.1", "nvmlInit_v2", 0);
+  return call("libcudnn.so.9", "cudnnGetVersion", 0);
+}
+"#;
+
+const ROUNDS: usize = 1001;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    // Inside the namespace: so many rounds of the one and the other.
+    if arguments.get(1).map(String::as_str) == Some("--inside") {
+        return inside(&arguments[2..]);
+    }
+    // `cargo test --benches` only wants to know that it compiles.
+    if arguments.iter().any(|word| word == "--test" || word == "--list") {
+        return;
+    }
+    world::need();
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!(
+        "microseconds, of {ROUNDS} pairs in turn: median of the one; median and lower quartile of what the other adds"
+    );
+    println!("load of this machine: {}", load.trim());
+    guarded();
+    peers();
+    size();
+}
+
+/// Of one machine.
+struct Bench {
+    scratch: Scratch,
+    machine: world::Machine,
+}
+
+impl Bench {
+    fn new(world: &World) -> Self {
+        let scratch = Scratch::new("bench-start");
+        let machine = world.make(&scratch.join("world"));
+        Self { scratch, machine }
+    }
+
+    /// The same program without the shim and with it.
+    fn pair(&self, package: &str, more: &[&OsStr]) -> (PathBuf, PathBuf) {
+        let shim = self.scratch.join("shim.o");
+        // As the guard is compiled for users.
+        let _ = Call::new("cc")
+            .args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-c", "-o"])
+            .args([&shim, &bed::shim()])
+            .run()
+            .success();
+        let plain = bed::in_c(package, &self.scratch.join("plain"), "cc", &[&["-O2".as_ref()], more].concat());
+        let with: [&OsStr; 2] = ["-O2".as_ref(), shim.as_ref()];
+        (plain, bed::in_c(package, &self.scratch.join("guarded"), "cc", &[&with[..], more].concat()))
+    }
+
+    fn compare(&self, what: &str, one: &[&OsStr], other: &[&OsStr], library_path: &str) {
+        let here = std::env::current_exe().expect("this program");
+        let mut variables = Vec::new();
+        if !library_path.is_empty() {
+            variables.push(("LD_LIBRARY_PATH", library_path));
+        }
+        let call = self.machine.call(here, &variables).arg("--inside").arg(what).args(one).arg("--").args(other);
+        print!("{}", call.run().success().stdout);
+    }
+}
+
+/// WHAT ONE... -- OTHER...
+fn inside(arguments: &[String]) {
+    let mut parts = arguments[1..].split(|word| word == "--");
+    let (one, other) = (parts.next().expect("one"), parts.next().expect("another"));
+    let start = |words: &[String]| {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let began = Instant::now();
+        let _ = command.status().expect("it can be started");
+        began.elapsed()
+    };
+    // What takes long is done less often.
+    let rounds = if start(other) > Duration::from_millis(8) { ROUNDS / 10 } else { ROUNDS };
+    let (mut alone, mut added) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let (first, second) = (us(start(one)), us(start(other)));
+        alone.push(first);
+        added.push(second - first);
+    }
+    alone.sort_by(f64::total_cmp);
+    added.sort_by(f64::total_cmp);
+    println!(
+        "{:58} {:7.0}   + {:6.0}   + {:6.0}",
+        arguments[0],
+        alone[rounds / 2],
+        added[rounds / 2],
+        added[rounds / 4]
+    );
+}
+
+fn us(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn guarded() {
+    let r580 = |gpus: &[Gpu]| World::new("580.95.05", 13000, gpus);
+    let cudnn = parts::cudnn("9.15.1").join("lib");
+    let linked = ["-Wl,--no-as-needed".into(), cudnn.join("libcudnn.so.9")];
+    let linked: Vec<&OsStr> = linked.iter().map(|path: &PathBuf| path.as_os_str()).collect();
+    for (what, package, world) in [
+        ("guard: nothing to look at (no NVIDIA)", "model", World::bare()),
+        ("guard: nothing to look at (no NVIDIA), cuDNN linked", "vision", World::bare()),
+        ("guard: 1 GPU, level 0", "model", r580(&[A100])),
+        ("guard: 8 GPUs, level 0", "model", r580(&[H100; 8])),
+        ("guard: 1 GPU, cuDNN linked, level 0", "vision", r580(&[A100])),
+        ("guard: 8 GPUs, cuDNN linked, level 0", "vision", r580(&[H100; 8])),
+        ("guard: a GPU that no table knows, level 1 (fake driver)", "model", r580(&[NEWS])),
+    ] {
+        let bench = Bench::new(&world);
+        let more = if package == "vision" { &linked[..] } else { &[] };
+        let (plain, with) = bench.pair(package, more);
+        let path = if package == "vision" { cudnn.to_str().expect("UTF-8") } else { "" };
+        bench.compare(what, &[plain.as_ref()], &[with.as_ref()], path);
+    }
+    // The driver's own part of level 1 is what this peer pays.
+    let bench = Bench::new(&r580(&[NEWS]));
+    let peer = peer(&bench.scratch);
+    bench.compare(
+        "peer: dlopen and cuInit of that fake driver",
+        &[peer.as_ref()],
+        &[peer.as_ref(), "cuInit".as_ref()],
+        "",
+    );
+    let real = Library { real: Some(parts::driver("535")), ..Library::new("535.261.03", 12020) };
+    let bench = Bench::new(&World { library: Some(real), ..World::new("535.261.03", 12020, &[]) });
+    let (plain, with) = bench.pair("model", &[]);
+    bench.compare("guard: level 1, NVIDIA's libcuda 535, no GPU", &[plain.as_ref()], &[with.as_ref()], "");
+}
+
+fn peer(scratch: &Scratch) -> PathBuf {
+    let (source, program) = (scratch.file("peer.c", PEERS), scratch.join("peer"));
+    let _ = Call::new("cc").args(["-O2", "-w", "-o"]).args([&program, &source]).arg("-ldl").run().success();
+    program
+}
+
+fn peers() {
+    let bench = Bench::new(&World::bare());
+    let peer = peer(&bench.scratch);
+    let driver = parts::driver("535");
+    for (what, word, folder) in [
+        ("peer: cuInit of NVIDIA's libcuda 535, no GPU", "cuInit", &driver),
+        ("peer: nvmlInit of NVIDIA's libnvidia-ml 535, no GPU", "nvmlInit", &driver),
+        ("peer: dlopen of cuDNN 9.15.1 and cudnnGetVersion", "cudnn", &parts::cudnn("9.15.1").join("lib")),
+    ] {
+        let path = folder.to_str().expect("UTF-8");
+        bench.compare(what, &[peer.as_ref()], &[peer.as_ref(), word.as_ref()], path);
+    }
+}
+
+fn size() {
+    let bench = Bench::new(&World::bare());
+    let length = |path: &Path| fs::metadata(path).expect("it was made").len();
+    let (plain, with) = bench.pair("model", &["-s".as_ref(), "-Wl,--gc-sections".as_ref()]);
+    println!("bytes that the shim adds to a stripped program, the note excluded: {}", length(&with) - length(&plain));
+}

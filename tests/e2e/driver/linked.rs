@@ -1,0 +1,51 @@
+//! The same, whatever compiled and linked the program.
+
+use cudaguard_tests::world::{A100, T4};
+use cudaguard_tests::{Call, Scratch, Trial, skip, trial};
+
+use crate::bed;
+use crate::refused::r580;
+use crate::scene::{Stage, codes};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    ["gcc", "clang"]
+        .into_iter()
+        .flat_map(|compiler| ["-O0", "-O3"].map(|level| (compiler, level)))
+        .map(|(compiler, level)| {
+            trial(format!("linked::{compiler}_{}", level.trim_start_matches('-')), move || by(compiler, level))
+        })
+        .collect()
+}
+
+fn there(tool: &str) -> bool {
+    Call::new("sh").args(["-c", &format!("command -v {tool}")]).run().status() == Some(0)
+}
+
+fn by(compiler: &str, level: &str) {
+    let (fit, unfit) = (Stage::new(&r580(&[A100])), Stage::new(&r580(&[T4])));
+    if !there(compiler) {
+        skip(format!("no {compiler}"));
+    }
+    let scratch = Scratch::new("linked");
+    let shim = scratch.join("shim.o");
+    let _ = Call::new(compiler).args([level, "-fPIC", "-c", "-o"]).args([&shim, &bed::shim()]).run().success();
+    let mut missing = Vec::new();
+    for linker in ["bfd", "gold", "lld", "mold"] {
+        if !there(&format!("ld.{linker}")) && !there(linker) {
+            missing.push(linker);
+            continue;
+        }
+        let chosen = format!("-fuse-ld={linker}");
+        let options = [shim.as_ref(), level.as_ref(), chosen.as_ref(), "-Wl,--gc-sections".as_ref(), "-s".as_ref()];
+        let program = bed::in_c("model", &scratch, compiler, &options);
+        let outcome = fit.call(&[], &program, &[]).run().success();
+        assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""), "{linker}");
+        assert_eq!(fit.report()["level"], 0, "{linker}");
+        let outcome = unfit.call(&[], &program, &[]).run().expect(78);
+        assert!(outcome.stderr.starts_with("cudaguard: error[CG303]: model 0.1.0 has no code"), "{linker}: {outcome}");
+        assert_eq!((&*outcome.stdout, &*codes(&unfit.report())), ("", "CG303 error"), "{linker}");
+    }
+    if !missing.is_empty() {
+        skip(format!("not tried with {}", missing.join(", ")));
+    }
+}
