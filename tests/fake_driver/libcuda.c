@@ -9,7 +9,7 @@ __asm__(".pushsection .note.cuda.fwd_compatibility,\"a\",%note\n.balign 4\n.long
         ".asciz \"NVIDIA Corporation\"\n.balign 4\n1: .ascii \"" COMPAT_NOTE "\"\n2: .balign 4\n.popsection\n");
 #endif
 
-static int ready, visible, shown[MOST];
+static int ready, visible, shown[MOST], current;
 
 /* The instances of a GPU in MIG mode count as one: a process sees the first, or the one that is named. */
 static int named(const char *name, size_t length) {
@@ -128,14 +128,40 @@ int cuDeviceGetUuid_v2(unsigned char *to, int n) {
 }
 
 int cuDevicePrimaryCtxRetain(void **to, int n) {
-  *to = &shown;
-  return n >= 0 && n < visible ? 0 : 101;
+  if (n < 0 || n >= visible) return 101;
+  *to = &shown[n];
+  return 0;
 }
 
-int cuCtxSetCurrent(void *context) { return context == &shown ? 0 : 201; }
+int cuCtxSetCurrent(void *context) {
+  long n = (int *)context - shown;
+  if (n < 0 || n >= visible) return 201;
+  current = (int)n;
+  return 0;
+}
 
-/* Whatever is given to it. */
+static unsigned u16_at(const unsigned char *p) { return (unsigned)(p[0] | p[1] << 8); }
+static unsigned u32_at(const unsigned char *p) { return u16_at(p) | u16_at(p + 2) << 16; }
+
+static int is_one(const char *name) { return getenv(name) && !strcmp(getenv(name), "1"); }
+
+/* Of a container alone: what the entries say, by the rules of plain architectures. 209 no code, 221 no compiler of PTX, 222
+ * PTX that is too new, 223 PTX that may not be compiled. */
 int cuModuleLoadData(void **to, const void *image) {
+  const unsigned char *p = (const unsigned char *)image, *end;
+  unsigned cc = visible ? (unsigned)(fake.gpu[shown[current]].cc >> 8) * 10 + (unsigned)(fake.gpu[shown[current]].cc & 255) : 0;
+  int answer = 209;
   *to = &shown;
-  return image ? 0 : 1;
+  if (!p || u32_at(p) != 0xba55ed50) return 200;
+  for (end = p + 16 + u32_at(p + 8), p += 16; p < end; p += u32_at(p + 4) + u32_at(p + 8)) {
+    unsigned arch = u32_at(p + 28), cuda = u16_at(p + 26) == 9 ? 13000 + u16_at(p + 24) * 10 : 0;
+    int tegra = arch == 87 || cc == 87;
+    if (u16_at(p) == 2 && !is_one("CUDA_FORCE_PTX_JIT") && (tegra ? arch == cc : arch / 10 == cc / 10 && arch <= cc)) return 0;
+    if (u16_at(p) != 1 || arch > cc) continue;
+    if (is_one("CUDA_DISABLE_PTX_JIT")) answer = 223;
+    else if (cuda > (unsigned)fake.cuda) answer = 222;
+    else if (!dlopen("libnvidia-ptxjitcompiler.so.1", RTLD_LAZY)) answer = 221;
+    else return 0;
+  }
+  return answer;
 }

@@ -45,6 +45,41 @@ const RUNTIME_BUILD_RS: &str = r#"fn main() {
 
 const KERNEL: &str = "extern \"C\" __global__ void first(int *p) { p[threadIdx.x] = 1; }\n";
 
+/// Runs them too, where it is told to `use` them.
+const LAUNCH: &str = r#"
+#ifdef LAUNCH
+extern "C" int launch(int device) {
+  int *memory = 0, value = 0;
+  cudaSetDevice(device);
+  cudaMalloc(&memory, 4);
+  first<<<1, 1>>>(memory);
+  int status = cudaGetLastError();
+  if (!status) status = cudaMemcpy(&value, memory, 4, cudaMemcpyDeviceToHost);
+  return status ? status : value != 1;
+}
+extern "C" int devices(int *count) { return cudaGetDeviceCount(count); }
+#endif
+"#;
+
+const RUNTIME: &str = r#"extern "C" {
+    fn launch(device: i32) -> i32;
+    fn devices(count: *mut i32) -> i32;
+}
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some("use") {
+        let mut count = 0;
+        let answer = unsafe { devices(&mut count) };
+        println!("cudaGetDeviceCount {answer}: {count}");
+        // 35: too old a driver, or none. It is too old for every GPU that there is.
+        for device in 0..if answer == 0 { count } else { 0 } {
+            println!("GPU {device}: kernels loaded, {}", unsafe { launch(device) });
+        }
+    }
+    println!("main ran");
+}
+"#;
+
 const ENGINE: &str = r#"#[repr(C, align(16))]
 struct Aligned<T: ?Sized>(T);
 static KERNELS: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin")));
@@ -87,9 +122,10 @@ const PACKAGES: [(&str, &str, &str); 8] = [
     ("motor", MODEL, "[package.motor.runtime]\nlibrary = \"enforce\"\n"),
 ];
 
+static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
+
 /// The built package of this name: a program, or `libengine.so`. Built once for the whole suite.
 pub(crate) fn program(name: &str) -> PathBuf {
-    static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
     let (cuda, cudnn) = (parts::cuda("13.0"), parts::cudnn("9.15.1"));
     match BUILT.get_or_init(|| build(&cuda, &cudnn)) {
         Ok(project) => project.built("release").join(name),
@@ -103,12 +139,12 @@ fn build(cuda: &Path, cudnn: &Path) -> Result<Project, String> {
     let mut project = Project::bare("driver")
         .file("Cargo.toml", format!("[workspace]\nresolver = \"2\"\nmembers = [{}]\n", names.join(", ")))
         .file("cudaguard.toml", policy)
-        .file("kernel.cu", KERNEL);
+        .file("kernel.cu", KERNEL.to_owned() + LAUNCH);
     for (name, archs, _) in PACKAGES {
         let library = matches!(name, "engine" | "motor");
         let manifest = project::package(name).replace("\n[workspace]\n", "") + &project::check_dependency();
         let (kind, main, source) = match name {
-            "runtime" => ("-c", "main.rs", "fn main() {\n    println!(\"main ran\");\n}\n".to_owned()),
+            "runtime" => ("-DLAUNCH -c", "main.rs", RUNTIME.to_owned()),
             _ if library => ("-fatbin", "lib.rs", ENGINE.replace("engine_", &format!("{name}_"))),
             _ => ("-fatbin", "main.rs", DRIVER_API.to_owned()),
         };

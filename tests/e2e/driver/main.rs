@@ -7,6 +7,7 @@ mod accepting;
 mod bed;
 mod harmless;
 mod linked;
+mod on_a_gpu;
 mod real;
 mod refused;
 mod scene;
@@ -17,6 +18,7 @@ fn main() {
     trials.extend(harmless::trials());
     trials.extend(accepting::trials());
     trials.extend(linked::trials());
+    trials.extend(on_a_gpu::trials());
     trials.extend(real::trials());
     cudaguard_tests::suite(trials)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::world::{self, Machine, World};
+use cudaguard_tests::world::{self, Machine, Manner, World};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, snapshot, stand_in, trial};
 use serde_json::Value;
 
@@ -61,7 +61,32 @@ impl Scene {
         } else {
             assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""), "{outcome}");
         }
+        self.hold_against_the_driver(&played);
         snapshot::check(&format!("driver/{}", self.name.replace(' ', "-")), &played.told());
+    }
+}
+
+impl Scene {
+    /// What the driver makes of the same program where nobody guards it: refused is only what could not have worked, and
+    /// what passes works, or has no GPU to work on, or could not be told.
+    fn hold_against_the_driver(&self, played: &Played) {
+        let works = |library: &world::Library| library.manner == Manner::Works && library.real.is_none();
+        // A real cudart asks a driver to prove what it is.
+        if self.program == "runtime" || !self.world.library.as_ref().is_none_or(works) {
+            return;
+        }
+        let mut variables: Vec<_> = self.variables.iter().map(|(name, value)| (*name, &**value)).collect();
+        variables.push(("CUDAGUARD", "off"));
+        let outcome = played.stage.machine.call(&played.program, &variables).arg("use").run().success();
+        let truth = &outcome.stdout;
+        let (taken, left) = (truth.contains("kernels loaded, 0\n"), truth.contains("kernels loaded, 2"));
+        let broken = ["cuInit 34\n", "cuInit 803\n", "cuInit 804\n"].iter().any(|answer| truth.contains(answer));
+        let nothing = !taken && !left && !broken;
+        if self.refused {
+            assert!(!taken && (left || broken || nothing && self.program == "needy"), "refused, but: {truth}");
+        } else {
+            assert!(taken || nothing || self.codes.contains("CG505"), "not refused, but: {truth}");
+        }
     }
 }
 
