@@ -95,10 +95,13 @@ mod tests {
         assert_eq!(escaped("a b/ü#c/Cargo.toml"), "a%20b/%C3%BC%23c/Cargo.toml");
     }
 
+    /// An object's name, what it must have, and what it may have: a key and of what kind.
+    type Shape = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
     /// What the published schema says of the objects that are written here (SARIF 2.1.0 with errata 01,
     /// <https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json>): what an object must
     /// have, and of what else it may have the part that is in use. None of these objects takes a property unknown to it.
-    const SHAPES: &[(&str, &[&str], &[(&str, &str)])] = &[
+    const SHAPES: &[Shape] = &[
         ("log", &["version", "runs"], &[("$schema", "uri"), ("version", "2.1.0"), ("runs", "[run]")]),
         (
             "run",
