@@ -266,6 +266,13 @@ fn command(by_cargo: bool) -> Command {
                         .help("Package to guard"),
                 )
                 .arg(Arg::new("workspace").long("workspace").action(ArgAction::SetTrue).help("Every member"))
+                .arg(
+                    Arg::new("cmake")
+                        .long("cmake")
+                        .action(ArgAction::SetTrue)
+                        .conflicts_with_all(["package", "workspace", "manifest-path"])
+                        .help("For the CMake project in this folder: lines of CMakeLists.txt, cudaguard.toml, a workflow"),
+                )
                 .args(of_cargo()),
         )
         .subcommand(

@@ -1,6 +1,8 @@
 //! `init`: writes what a project needs to be guarded under plain cargo too. Nothing is ever overwritten, so that it can
 //! be run again.
 
+mod cmake;
+
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -10,11 +12,11 @@ use std::process::ExitCode;
 
 use cudaguard::lock::Pins;
 use cudaguard::policy::{FILE, Policy};
+use cudaguard::toolchain::Toolchain;
 use cudaguard::version::Version;
 
 use crate::cargo::order;
 use crate::config::Config;
-use crate::guards::Judged;
 use crate::project::{Call, Package, Project};
 use crate::report::{self, Stop};
 
@@ -25,6 +27,10 @@ const WORKFLOW_PATH: &str = ".github/workflows/cudaguard.yml";
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let call = Call::read(None, arguments);
     let folder = std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))?;
+    if call.cmake {
+        report::result(&cmake::run(&folder)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let config = Config::read(&folder, &call.configs)?;
     let project = Project::of(None, &call, &config)?;
     let variables = config.variables();
@@ -41,7 +47,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
     } else {
         // Only where there is none: one that cannot be read is not ours to judge here.
         let judged = order(&project, first, target).judge(&variables).map_err(Stop::no_look)?;
-        new(&mut said, &project.top.join(FILE), &policy(&judged))?;
+        new(&mut said, &project.top.join(FILE), &policy(&judged.policy, &judged.toolchain))?;
     }
     new(&mut said, &project.top.join(WORKFLOW_PATH), WORKFLOW)?;
     report::result(&said)?;
@@ -116,8 +122,8 @@ fn depending(text: &str, table: &toml::Table) -> Option<String> {
 }
 
 /// A policy of what is seen here.
-fn policy(judged: &Judged) -> String {
-    let pins = Pins::of(&judged.policy, &judged.toolchain);
+fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
+    let pins = Pins::of(policy, toolchain);
     let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
     let mut text = "# What this project asks of its CUDA builds. `cargo cudaguard check` judges by it.\n".to_owned();
     match version(&pins.toolkit) {
@@ -125,7 +131,7 @@ fn policy(judged: &Judged) -> String {
             let _ = write!(text, "\n[toolkit]\nrequire = \">={major}.{minor}, <{}\"\n", major + 1);
         }
         None => text.push_str(
-            "\n# No CUDA toolkit was found when this was written.\n# [toolkit]\n# require = \">=12.4, <14\"\n",
+            "\n# No CUDA toolkit was in use when this was written.\n# [toolkit]\n# require = \">=12.4, <14\"\n",
         ),
     }
     if let Some(Version { major, minor, .. }) = version(&pins.cudnn) {

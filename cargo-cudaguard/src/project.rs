@@ -54,6 +54,8 @@ pub(crate) struct Call {
     pub(crate) json: bool,
     /// `check --format`.
     pub(crate) format: Option<String>,
+    /// `init --cmake`.
+    pub(crate) cmake: bool,
     /// `--locked`, or `--frozen`, which says it too.
     pub(crate) locked: bool,
     pub(crate) bins: Vec<String>,
@@ -152,6 +154,7 @@ impl Call {
                 "--quiet" => call.quiet = true,
                 "--json" => call.json = true,
                 "--format" if verb.is_none() => call.format = value(),
+                "--cmake" if verb.is_none() => call.cmake = true,
                 "--locked" => call.locked = true,
                 "--frozen" => (call.locked, call.offline) = (true, true),
                 "--offline" => call.offline = true,

@@ -20,7 +20,7 @@ use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
 use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard::note;
-use cudaguard::policy::Policy;
+use cudaguard::policy::{self, Policy};
 use cudaguard::seal::{self, Observed};
 use cudaguard::toolchain::{Fact, Request, Toolchain};
 
@@ -167,12 +167,7 @@ impl Job {
         if !report::refuses(&heavy) {
             return Ok(());
         }
-        let kind = if self.facts.release { "release" } else { "dev" };
-        report::line(&format!(
-            "cudaguard: {} is not built; where this is on purpose, cudaguard.toml can say so: [build] {kind} = \"warn\", or \
-             [allow] with the code and a reason",
-            self.facts.component
-        ));
+        report::line(&format!("cudaguard: {}", policy::not_built(&self.facts.component, self.facts.release)));
         Err(Stop::silent(REFUSED))
     }
 }

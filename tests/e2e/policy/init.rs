@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use cudaguard_tests::{Project, project, trials};
+use cudaguard_tests::{Call, Project, command, places, project, trials};
 
-use crate::bed::{equipped, with};
+use crate::bed::{Tree, equipped, with};
 
 /// A project whose registry has the `cudaguard` of this repository.
 fn settled(name: &str) -> Project {
@@ -81,6 +81,47 @@ fn init_beside_a_policy() {
     assert_eq!(read(&project, "cudaguard.toml"), policy);
 }
 
+/// A project of CMake's: its one target is embedded, and builds and runs guarded.
+fn init_of_a_cmake_project() {
+    let lists = "cmake_minimum_required(VERSION 3.24)\nproject(demo LANGUAGES C)\nadd_executable(demo main.c)\n";
+    let tree = Tree::new("init-cmake", &[("CMakeLists.txt", lists), ("main.c", "int main(void) { return 0; }\n")]);
+    let init = || tree.call("12.4", &["init", "--cmake"]).run().success().stdout;
+    let said = init();
+    let files = ["CMakeLists.txt", "cudaguard.toml", ".github/workflows/cudaguard.yml"];
+    let made = files.map(|file| tree.read(file));
+    assert_eq!(made[0], format!("{lists}\nfind_package(CudaGuard REQUIRED)\ncudaguard_embed(demo)\n"));
+    assert!(made[1].contains("\n# [toolkit]\n"), "a project of C asks for no toolkit: {}", made[1]);
+    assert!(made[2].contains("CudaGuard_DIR"), "{}", made[2]);
+    assert_eq!(said.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{said}");
+    let again = init();
+    assert!(!again.contains("wrote ") && !again.contains("added "), "{again}");
+    assert_eq!(files.map(|file| tree.read(file)), made, "nothing changes");
+
+    let build = |arguments: &[&str]| {
+        let call = Call::new("cmake").args(arguments).dir(tree.beside().join("tree"));
+        let _ = with(call, tree.beside(), "12.4").run().success();
+    };
+    let package = format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display());
+    let command = format!("-DCUDAGUARD_COMMAND={}", command::path().display());
+    build(&["-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release", &package, &command]);
+    build(&["--build", "build"]);
+    let program = tree.beside().join("tree/build/demo");
+    let notes = cudaguard::binary::Binary::read(&program).expect("it was built");
+    assert_eq!(notes.manifests().count(), 1, "and is guarded");
+}
+
+/// Where nobody but a person knows which target is meant, it is told, and nothing is touched.
+fn init_of_a_cmake_project_with_several_targets() {
+    let lists = "project(demo LANGUAGES C)\nadd_executable(app main.c)\nadd_executable(tool main.c)\n";
+    let tree = Tree::new("init-cmake-several", &[("CMakeLists.txt", lists)]);
+    let said = tree.call("12.4", &["init", "--cmake"]).run().success().stdout;
+    assert!(said.contains("add, behind the targets that you ship:\n    find_package(CudaGuard REQUIRED)\n"), "{said}");
+    assert!(said.contains("    cudaguard_embed(app)\n    cudaguard_embed(tool)\n"), "{said}");
+    assert_eq!(tree.read("CMakeLists.txt"), lists);
+    let elsewhere = tree.call("12.4", &["init", "--cmake"]).dir(tree.beside()).run().expect(2);
+    assert!(elsewhere.stderr.contains("CMakeLists.txt: is not there: run this in the folder"), "{elsewhere}");
+}
+
 fn init_without_cuda() {
     let project = settled("init-plain").file("src/main.rs", MAIN);
     let plain = |arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), "none");
@@ -98,6 +139,8 @@ pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
         init_of_a_member,
         init_beside_a_build_script,
         init_beside_a_policy,
+        init_of_a_cmake_project,
+        init_of_a_cmake_project_with_several_targets,
         init_without_cuda
     ]
 }
