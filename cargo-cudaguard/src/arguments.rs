@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+use clap_complete::Shell;
 use cudaguard::guard::Tool;
 
 use crate::cmake::Step;
@@ -70,6 +71,10 @@ pub(crate) enum Verb {
     },
     /// What the CMake module asks for.
     Cmake(Step),
+    /// The script that completes words in a shell.
+    Completions(Shell),
+    /// Manual pages, into this folder.
+    Man(PathBuf),
     /// A finding at length.
     Explain(Option<String>),
 }
@@ -118,6 +123,8 @@ fn understood(matches: &ArgMatches) -> Verb {
             Verb::Exec { program: words.next().expect("at least one"), arguments: words.collect() }
         }
         "cmake" => Verb::Cmake(of_cmake(matches)),
+        "completions" => Verb::Completions(*matches.get_one::<Shell>("SHELL").expect("required")),
+        "man" => Verb::Man(matches.get_one::<PathBuf>("FOLDER").cloned().expect("required")),
         "explain" => Verb::Explain(matches.get_one::<String>("CODE").cloned()),
         other => unreachable!("{other} has been dealt with"),
     }
@@ -201,10 +208,76 @@ fn locks(help: &'static str) -> [Arg; 2] {
     [locked.help(help), Arg::new("frozen").long("frozen").action(ArgAction::SetTrue).hide(true)]
 }
 
+/// An option of cargo's: name, letter, value, help, and the verbs that have it by their first letters.
+type OfCargo = (&'static str, Option<char>, Option<&'static str>, &'static str, &'static str);
+
+/// Those that are worth completing. They are never read here.
+const OF_CARGO: &[OfCargo] = &[
+    ("package", Some('p'), Some("SPEC"), "Package to build", "brt"),
+    ("workspace", None, None, "All packages of the workspace", "bt"),
+    ("exclude", None, Some("SPEC"), "All but this package", "bt"),
+    ("lib", None, None, "The library only", "bt"),
+    ("bin", None, Some("NAME"), "This program", "brti"),
+    ("bins", None, None, "All programs", "bti"),
+    ("example", None, Some("NAME"), "This example", "brti"),
+    ("examples", None, None, "All examples", "bti"),
+    ("test", None, Some("NAME"), "This test", "bt"),
+    ("tests", None, None, "All targets that have tests", "bt"),
+    ("all-targets", None, None, "All targets", "bt"),
+    ("release", Some('r'), None, "Optimised, by the release profile", "brt"),
+    ("debug", None, None, "By the dev profile", "i"),
+    ("profile", None, Some("NAME"), "By this profile", "brti"),
+    ("features", Some('F'), Some("FEATURES"), "Features to enable", "brti"),
+    ("all-features", None, None, "All features", "brti"),
+    ("no-default-features", None, None, "Without the default features", "brti"),
+    ("target", None, Some("TRIPLE"), "Build for this target", "brti"),
+    ("target-dir", None, Some("FOLDER"), "Where built files go", "brti"),
+    ("manifest-path", None, Some("PATH"), "Path to Cargo.toml", "brt"),
+    ("message-format", None, Some("FORM"), "How to say it", "brti"),
+    ("no-run", None, None, "Build, and run nothing", "t"),
+    ("no-fail-fast", None, None, "Run all tests, also after one has failed", "t"),
+    ("path", None, Some("FOLDER"), "The package in this folder", "i"),
+    ("git", None, Some("URL"), "A package of this repository", "i"),
+    ("version", None, Some("VERSION"), "This version", "i"),
+    ("root", None, Some("FOLDER"), "Where to install", "i"),
+    ("force", Some('f'), None, "Over what is there", "i"),
+    ("jobs", Some('j'), Some("N"), "How many at a time", "brti"),
+    ("keep-going", None, None, "As much as can be built", "bi"),
+    ("locked", None, None, "Cargo.lock and cudaguard.lock must hold", "brti"),
+    ("offline", None, None, "Without the network", "brti"),
+    ("frozen", None, None, "--locked and --offline", "brti"),
+    ("config", None, Some("KEY=VALUE|PATH"), "Override a configuration value of cargo's", "brti"),
+    ("color", None, Some("WHEN"), "auto, always, never", "brti"),
+    ("verbose", Some('v'), None, "Say more", "brti"),
+    ("quiet", Some('q'), None, "Say less", "brti"),
+];
+
+/// The options of one of cargo's verbs.
+fn options_of(verb: &'static str) -> impl Iterator<Item = Arg> {
+    let of = OF_CARGO.iter().filter(move |(.., verbs)| verbs.contains(&verb[..1]));
+    of.map(|(name, letter, value, help, _)| {
+        let option = Arg::new(*name).long(*name).help(*help);
+        let option = letter.map_or(option.clone(), |letter| option.short(letter));
+        match value {
+            Some(value @ "FOLDER") => option.value_name(*value).value_hint(ValueHint::DirPath),
+            Some(value @ "PATH") => option.value_name(*value).value_hint(ValueHint::FilePath),
+            Some(value) => option.value_name(*value),
+            None => option.action(ArgAction::SetTrue),
+        }
+    })
+}
+
+/// Everything that is understood; with `by_cargo` called as cargo calls it.
 fn command(by_cargo: bool) -> Command {
+    for_people(by_cargo).subcommand(cmake())
+}
+
+/// The same without what only programs call: for shells and manual pages.
+pub(crate) fn for_people(by_cargo: bool) -> Command {
     let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON on stdout");
     let cargos = |name: &'static str, about: &'static str| {
-        Command::new(name).about(about).override_usage(format!("cargo cudaguard {name} [cargo's own arguments]"))
+        let usage = format!("cargo cudaguard {name} [cargo's own arguments]");
+        Command::new(name).about(about).override_usage(usage).disable_version_flag(true).args(options_of(name))
     };
     Command::new("cargo-cudaguard")
         .bin_name(if by_cargo { "cargo cudaguard" } else { "cargo-cudaguard" })
@@ -310,7 +383,20 @@ fn command(by_cargo: bool) -> Command {
                         .help("The program and its arguments"),
                 ),
         )
-        .subcommand(cmake())
+        .subcommand(
+            Command::new("completions")
+                .about("The script that completes `cargo cudaguard` in a shell, on stdout")
+                .arg(Arg::new("SHELL").required(true).value_parser(value_parser!(Shell)).help("Which shell")),
+        )
+        .subcommand(
+            Command::new("man").about("Write manual pages").arg(
+                Arg::new("FOLDER")
+                    .required(true)
+                    .value_parser(value_parser!(PathBuf))
+                    .value_hint(ValueHint::DirPath)
+                    .help("Where they go: a folder man1 on MANPATH"),
+            ),
+        )
         .subcommand(
             Command::new("explain")
                 .about("A finding at length; without a code, the list of them")
@@ -326,5 +412,22 @@ mod tests {
     fn the_commands_are_well_formed() {
         command(true).debug_assert();
         command(false).debug_assert();
+    }
+
+    #[test]
+    fn cargo_has_the_options_that_are_completed() {
+        for verb in ["build", "run", "test", "install"] {
+            let cargo = std::env::var_os("CARGO").expect("cargo runs the tests");
+            let help = std::process::Command::new(cargo).args([verb, "--help"]).output().expect("cargo starts");
+            let help = String::from_utf8_lossy(&help.stdout).into_owned();
+            let words: Vec<&str> = help.split(|c: char| c.is_whitespace() || "[]<>,=.".contains(c)).collect();
+            for option in options_of(verb) {
+                let long = format!("--{}", option.get_long().expect("each has a long name"));
+                assert!(words.contains(&long.as_str()), "cargo {verb} has no {long}");
+                if let Some(letter) = option.get_short() {
+                    assert!(words.contains(&format!("-{letter}").as_str()), "cargo {verb} has no -{letter}");
+                }
+            }
+        }
     }
 }

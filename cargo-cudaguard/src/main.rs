@@ -19,6 +19,7 @@ mod lock;
 mod own;
 mod project;
 mod report;
+mod shells;
 mod signals;
 mod wrapper;
 
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Exec { program, arguments } => exec::run(&program, &arguments),
         Verb::Cmake(step) => cmake::run(step),
+        Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),
+        Verb::Man(folder) => shells::man(arguments::for_people(false), &folder),
         Verb::Explain(code) => explain::run(code.as_deref()),
     };
     outcome.unwrap_or_else(Stop::say)

@@ -1,0 +1,39 @@
+//! `completions` and `man`: for shells and for `man`, made of the one description of the arguments.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Command;
+use clap_complete::Shell;
+
+use crate::report::{self, Stop};
+
+const NAME: &str = "cargo-cudaguard";
+
+/// fish asks for the words behind `cargo` alone; what it knows of `cargo-cudaguard` holds for `cargo cudaguard` too.
+const FISH: &str = "\
+complete -c cargo -n '__fish_seen_subcommand_from cudaguard' -f -k \
+-a \"(complete -C (string replace -r '^\\s*cargo\\s+(\\+\\S+\\s+)?cudaguard\\b' cargo-cudaguard -- (commandline -cp)))\"
+";
+
+/// The script of a shell, on stdout.
+pub(crate) fn completions(mut command: Command, shell: Shell) -> Result<ExitCode, Stop> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, NAME, &mut script);
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    match shell {
+        Shell::Fish => script.push_str(FISH),
+        // clap_complete 4.6 spells the name of a command with a hyphen in two ways, so that no verb would be found.
+        Shell::Bash => script = script.replace("cargo__subcmd__cudaguard", "cargo__cudaguard"),
+        _ => {}
+    }
+    report::result(&script).map(|()| ExitCode::SUCCESS)
+}
+
+/// One page for the command and one for each verb, into this folder.
+pub(crate) fn man(command: Command, folder: &Path) -> Result<ExitCode, Stop> {
+    let fail = |error: std::io::Error| Stop::no_look(format_args!("cannot write into {}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(fail)?;
+    clap_mangen::generate_to(command, folder).map_err(fail)?;
+    Ok(ExitCode::SUCCESS)
+}
