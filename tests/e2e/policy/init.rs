@@ -81,7 +81,7 @@ fn init_beside_a_policy() {
     assert_eq!(read(&project, "cudaguard.toml"), policy);
 }
 
-/// For CMake: the one target of the project is embedded, and builds and runs guarded.
+/// The one target of the project is embedded, and builds guarded.
 fn init_of_a_cmake_project() {
     let lists = "cmake_minimum_required(VERSION 3.24)\nproject(demo LANGUAGES C)\nadd_executable(demo main.c)\n";
     let tree = Tree::new("init-cmake", &[("CMakeLists.txt", lists), ("main.c", "int main(void) { return 0; }\n")]);
