@@ -203,6 +203,22 @@ fn of_cargo() -> [Arg; 2] {
     ]
 }
 
+/// Which features: they decide which crates are in a program.
+fn features() -> [Arg; 4] {
+    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
+    [
+        Arg::new("features")
+            .short('F')
+            .long("features")
+            .value_name("FEATURES")
+            .action(ArgAction::Append)
+            .help("With these features, as for a build"),
+        switch("all-features").help("With all features"),
+        switch("no-default-features").help("Without the default feature"),
+        switch("offline").help("Fetch nothing"),
+    ]
+}
+
 fn locks(help: &'static str) -> [Arg; 2] {
     let locked = Arg::new("locked").long("locked").action(ArgAction::SetTrue);
     [locked.help(help), Arg::new("frozen").long("frozen").action(ArgAction::SetTrue).hide(true)]
@@ -324,6 +340,7 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
                         .conflicts_with("json")
                         .help("How to say it"),
                 )
+                .args(features())
                 .args(of_cargo())
                 .args(locks("Where cudaguard.lock says otherwise, refuse")),
         )

@@ -189,32 +189,34 @@ impl Asked<'_> {
     }
 
     /// Everything, resolved: from what lies on this machine where that is enough. Otherwise cargo fetches what it would
-    /// fetch for the build a moment later, and says so.
+    /// fetch for the build a moment later.
     fn metadata(&self, target: &str) -> Option<Metadata> {
         let features = self.call.features.arguments();
-        let parse = |out: &[u8]| serde_json::from_slice::<Metadata>(out).ok();
+        // Of a virtual workspace cargo takes no feature that it cannot find in every member; which of all are on is worked
+        // out here anyway.
+        let mut choices = vec![features.clone()];
+        if !features.is_empty() {
+            choices.push(vec!["--all-features".to_owned()]);
+        }
         if self.locked {
             // Frozen, or cargo would take other versions than it does with a network.
-            let asked = self.command(target).args(&features).arg("--frozen").stderr(Stdio::null()).output().ok()?;
-            if asked.status.success() {
-                return parse(&asked.stdout);
+            let frozen = choices.iter().find_map(|features| self.ask(target, features, &["--frozen"]));
+            if frozen.is_some() {
+                return frozen;
             }
         }
+        let switches = [(self.call.locked, "--locked"), (self.call.offline, "--offline")];
+        let switches: Vec<&str> = switches.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect();
+        choices.iter().find_map(|features| self.ask(target, features, &switches))
+    }
+
+    /// What cargo fetches meanwhile it says itself, unless the question may be one that it cannot answer.
+    fn ask(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
         let mut command = self.command(target);
-        command.args(&features);
-        if self.call.locked {
-            command.arg("--locked");
-        }
-        if self.call.offline {
-            command.arg("--offline");
-        }
-        let asked = command.stderr(Stdio::piped()).output().ok()?;
-        if asked.status.success() {
-            return parse(&asked.stdout);
-        }
-        // A feature of one member that the root does not have: ask for what is on by default.
-        let asked = self.command(target).stderr(Stdio::null()).output().ok().filter(|_| !features.is_empty())?;
-        if asked.status.success() { parse(&asked.stdout) } else { None }
+        let quiet = !features.is_empty() || switches.contains(&"--frozen");
+        let errors = if quiet { Stdio::null() } else { Stdio::inherit() };
+        let said = command.args(features).args(switches).stderr(errors).output().ok()?;
+        if said.status.success() { serde_json::from_slice(&said.stdout).ok() } else { None }
     }
 }
 
@@ -433,6 +435,19 @@ fn longer(path: &[String], package: &Package) -> Vec<String> {
 }
 
 fn made(package: &Package, features: BTreeSet<String>, path: Vec<String>, tool: bool, manifests: &[Manifest]) -> Crate {
+    // The manifest that is nearest on the way, then the workspace's own, from which members take their dependencies.
+    let of = |name: &str| manifests.iter().find(|manifest| manifest.package() == Some(name));
+    let on_the_way = path.iter().rev().skip(1).filter_map(|step| of(step.split(' ').next()?));
+    let shared = manifests.iter().filter(|manifest| manifest.table.get("workspace").is_some());
+    let mut named_in: Vec<String> = Vec::new();
+    for manifest in on_the_way.chain(shared) {
+        if let Some(line) = manifest.line(&package.name, &package.version) {
+            let place = format!("{}:{line}", manifest.path);
+            if !named_in.contains(&place) {
+                named_in.push(place);
+            }
+        }
+    }
     Crate {
         name: package.name.to_string(),
         version: package.version.to_string(),
@@ -441,12 +456,7 @@ fn made(package: &Package, features: BTreeSet<String>, path: Vec<String>, tool: 
         links: package.links.clone(),
         path,
         tool,
-        named_in: manifests
-            .iter()
-            .filter_map(|manifest| {
-                Some(format!("{}:{}", manifest.path, manifest.line(&package.name, &package.version)?))
-            })
-            .collect(),
+        named_in,
     }
 }
 
@@ -455,6 +465,10 @@ impl Manifest {
         let text = fs::read_to_string(file).ok()?;
         let table = Toml::Table(text.parse().ok()?);
         Some(Self { path: file.strip_prefix(top).unwrap_or(file).display().to_string(), text, table })
+    }
+
+    fn package(&self) -> Option<&str> {
+        self.table.get("package")?.get("name")?.as_str()
     }
 
     /// The line in which a dependency of this name and version is declared.

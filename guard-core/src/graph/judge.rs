@@ -318,6 +318,7 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
                 ),
                 own_root(&compiler.path, headers.by.starts_with('/')),
             ));
+            return;
         }
     }
     let Some(used) = in_toolchain.and_then(|nvcc| Some(CudaVersion::from(nvcc.version?))) else { return };

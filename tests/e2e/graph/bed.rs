@@ -1,0 +1,159 @@
+//! Trees whose crates are recorded from cargo, stand-in toolkits, and what is shown of a call.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Outcome, Scratch, command, project, scratch, snapshot};
+
+/// Variables that would lead elsewhere than a trial wants.
+const OTHERS: &[&str] = &[
+    "NVCC",
+    "CUDACXX",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_ROOT",
+    "CUDA_TOOLKIT_ROOT_DIR",
+    "CUDAToolkit_ROOT",
+    "CUDA_LIBRARY_PATH",
+    "CUDNN_PATH",
+    "CUDNN_LIB",
+    "CUDAARCHS",
+    "CUDA_COMPUTE_CAP",
+    "CUDARC_CUDA_VERSION",
+    "CUDAGUARD_LOCKED",
+    "GITHUB_ACTIONS",
+];
+
+/// A package, with stand-in toolkits and cuDNNs beside it: nvcc and headers that say a version, and do nothing.
+pub(crate) struct Tree {
+    scratch: Scratch,
+}
+
+impl Tree {
+    /// With these dependencies, as cargo itself resolves them.
+    pub(crate) fn new(name: &str, dependencies: &str) -> Self {
+        let scratch = Scratch::new(name);
+        for release in ["11.8", "12.4", "12.8", "13.0", "13.5"] {
+            toolkit(&scratch.join(format!("cuda-{release}")), release);
+        }
+        for (major, minor, patch) in [(9, 1, 0), (9, 15, 1)] {
+            scratch::write(
+                &scratch.join(format!("cudnn-{major}.{minor}/include/cudnn_version.h")),
+                format!("#define CUDNN_MAJOR {major}\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n"),
+            );
+            scratch::write(&scratch.join(format!("cudnn-{major}.{minor}/include/cudnn.h")), "");
+        }
+        let manifest = format!("{}\n[dependencies]\n{dependencies}", project::package("app"));
+        scratch::write(&scratch.join("tree/Cargo.toml"), manifest);
+        scratch::write(&scratch.join("tree/src/main.rs"), "fn main() {}\n");
+        Self { scratch }
+    }
+
+    /// With a graph that was recorded (`recorded/NAME.json`): cargo's own answer, played back.
+    pub(crate) fn recorded(name: &str, graph: &str) -> Self {
+        let tree = Self::new(name, "");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("e2e/graph/recorded").join(format!("{graph}.json"));
+        let text = fs::read_to_string(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+        let root = fs::canonicalize(tree.root()).expect("it was made");
+        let metadata: serde_json::Value =
+            serde_json::from_str(&text.replace("@ROOT@", &root.display().to_string())).expect("recorded as JSON");
+        scratch::write(&tree.scratch.join("metadata.json"), metadata.to_string());
+        let lock = metadata["packages"]
+            .as_array()
+            .expect("packages")
+            .iter()
+            .fold(String::new(), |lock, package| lock + &format!("[[package]]\nname = {}\n", package["name"]));
+        scratch::write(&tree.root().join("Cargo.lock"), lock);
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in\n*--no-deps*) exec {} \"$@\" ;;\nmetadata*) exec cat {} ;;\n*) echo \"cargo $*\" >&2; \
+             exit 9 ;;\nesac\n",
+            shell(&cargo()),
+            shell(tree.scratch.join("metadata.json").as_os_str()),
+        );
+        program(&tree.scratch.join("cargo"), &script);
+        tree
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.scratch.join("tree")
+    }
+
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        scratch::write(&self.root().join(file), text);
+    }
+
+    /// A call of the command in the tree, where the nvcc of this release is the first in `PATH`, and the toolkit the one
+    /// that `CUDA_HOME` names.
+    pub(crate) fn call(&self, release: &str, arguments: &[&str]) -> Call {
+        let toolkit = self.beside(&format!("cuda-{release}"));
+        let path = std::env::var("PATH").expect("a PATH");
+        let recorded = self.beside("cargo");
+        let cargo = if recorded.is_file() { recorded.into_os_string() } else { cargo() };
+        OTHERS
+            .iter()
+            .fold(command::call(arguments).dir(self.root()), Call::env_remove)
+            .env("CARGO", cargo)
+            .env("CARGO_TERM_COLOR", "never")
+            .env("PATH", format!("{}/bin:{path}", toolkit.display()))
+            .env("CUDA_HOME", &toolkit)
+    }
+
+    /// What was said, without what differs from machine to machine.
+    pub(crate) fn said(&self, outcome: &Outcome) -> String {
+        let text = snapshot::paths(&outcome.clean_stderr(), &[(&self.root(), "<tree>"), (&self.scratch, "<beside>")]);
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("Locking") && !line.contains("Adding "));
+        lines.fold(String::new(), |text, line| text + line + "\n")
+    }
+
+    /// Refuses a release build before anything is compiled, and warns of the same in another: both as one snapshot.
+    #[track_caller]
+    pub(crate) fn refused(&self, name: &str, with: impl Fn(&str, &[&str]) -> Call) {
+        let release = with("release", &["build", "--release"]).run().expect(1);
+        assert!(!self.root().join("target/release/app").exists(), "{release}");
+        let dev = with("dev", &["check"]).run().success();
+        let warned = self.said(&dev);
+        assert!(warned.contains("warning[CG1") && !warned.contains("error["), "{dev}");
+        snapshot::check(
+            &format!("graph/{name}"),
+            &format!("$ cargo cudaguard build --release\n{}\n$ cargo cudaguard check\n{warned}", self.said(&release)),
+        );
+    }
+
+    /// What `check` says of a release build that it lets pass.
+    #[track_caller]
+    pub(crate) fn passes(&self, call: impl Fn(&[&str]) -> Call) -> String {
+        self.said(&call(&["check", "--release"]).run().success())
+    }
+}
+
+/// A toolkit that compiles nothing. A stand-in.
+fn toolkit(root: &Path, release: &str) {
+    let (major, minor) = release.split_once('.').expect("two numbers");
+    let script = format!(
+        "#!/bin/sh\ncat <<END\nnvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\n\
+         Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\
+         Build cuda_{major}.{minor}.r{major}.{minor}/compiler.34097967_0\nEND\n"
+    );
+    program(&root.join("bin/nvcc"), &script);
+    scratch::write(&root.join("include/cuda.h"), format!("#define CUDA_VERSION {major}0{minor}0\n"));
+}
+
+/// A script that can be started.
+pub(crate) fn program(path: &Path, script: &str) {
+    scratch::write(path, script);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+}
+
+pub(crate) fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+fn shell(word: &std::ffi::OsStr) -> String {
+    format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"))
+}

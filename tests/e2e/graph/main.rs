@@ -1,0 +1,17 @@
+//! The crates of a graph and CUDA: what is refused in a release build, warned of in another, and left alone.
+
+mod bed;
+mod loaded;
+mod pages;
+mod provoked;
+mod real;
+mod sources;
+
+fn main() {
+    let mut trials = provoked::trials();
+    trials.extend(real::trials());
+    trials.extend(loaded::trials());
+    trials.extend(sources::trials());
+    trials.extend(pages::trials());
+    cudaguard_tests::suite(trials);
+}

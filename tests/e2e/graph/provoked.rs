@@ -1,0 +1,122 @@
+//! Each mismatch, provoked once: refused in release, warned of otherwise. The graphs are cargo's own answers for the real
+//! crates, recorded; the toolkits are stand-ins.
+
+use cudaguard_tests::{Trial, snapshot, trials};
+
+use crate::bed::{Tree, program};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        candle_as_it_is_used_says_nothing,
+        one_arch_for_a_fleet,
+        the_builders_gpu_for_a_fleet,
+        a_specific_arch_of_a_plain_one,
+        nvcc_and_headers_of_two_toolkits,
+        another_nvcc_than_the_one_in_use,
+        cubecl_on_an_old_driver,
+        cubecl_without_nvcc,
+        cust_that_finds_nothing,
+        crates_that_are_only_known
+    ]
+}
+
+const FLEET: &str = "[gpu]\nfleet = [\"T4\", \"H100\"]\n";
+
+fn candle_as_it_is_used_says_nothing() {
+    for graph in ["candle-0.11", "candle-0.9"] {
+        let tree = Tree::recorded("candle", graph);
+        let cudnn = tree.beside("cudnn-9.15");
+        for (release, cap) in [("13.0", Some("80")), ("12.8", Some("86")), ("12.4", Some("90a")), ("13.0", None)] {
+            let said = tree.passes(|arguments| {
+                let call = tree.call(release, arguments).env("CUDNN_PATH", &cudnn);
+                let call = call.env("CUDA_PATH", tree.beside(&format!("cuda-{release}")));
+                match cap {
+                    Some(cap) => call.env("CUDA_COMPUTE_CAP", cap),
+                    None => call,
+                }
+            });
+            // What `check` says of any toolchain (an arch without PTX) is not about crates.
+            assert!(!said.contains("[CG15"), "{graph} with {release} and {cap:?}:\n{said}");
+        }
+    }
+}
+
+fn one_arch_for_a_fleet() {
+    let tree = Tree::recorded("one-arch", "candle-0.11");
+    tree.write("cudaguard.toml", FLEET);
+    tree.refused("one-arch", |_, arguments| {
+        tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.beside("cudnn-9.15"))
+    });
+}
+
+fn the_builders_gpu_for_a_fleet() {
+    let tree = Tree::recorded("builders-gpu", "candle-0.11");
+    tree.write("cudaguard.toml", FLEET);
+    // As nvidia-smi answers where an L4 is built in.
+    program(
+        &tree.beside("cuda-13.0/bin/nvidia-smi"),
+        "#!/bin/sh\ncase \"$*\" in *noheader*) ;; *) echo compute_cap ;; esac\necho 8.9\n",
+    );
+    tree.refused("builders-gpu", |_, arguments| tree.call("13.0", arguments));
+}
+
+fn a_specific_arch_of_a_plain_one() {
+    let tree = Tree::recorded("specific", "candle-0.11");
+    let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90"));
+    let ours: String = said.split_inclusive('\n').skip_while(|line| !line.contains("CG157")).take(4).collect();
+    snapshot::check("graph/specific-arch", &ours);
+}
+
+fn nvcc_and_headers_of_two_toolkits() {
+    let tree = Tree::recorded("two-toolkits", "candle-0.9");
+    // CUDA_HOME, PATH: 13.0. bindgen_cuda does not read CUDA_HOME, and CUDA_ROOT comes last in the toolchain's own order.
+    tree.refused("two-toolkits", |_, arguments| {
+        tree.call("13.0", arguments).env("CUDA_ROOT", tree.beside("cuda-12.4")).env("CUDA_COMPUTE_CAP", "80")
+    });
+}
+
+fn another_nvcc_than_the_one_in_use() {
+    let tree = Tree::recorded("another-nvcc", "candle-0.9");
+    tree.refused("another-nvcc", |_, arguments| {
+        tree.call("12.4", arguments)
+            .env("NVCC", tree.beside("cuda-13.0/bin/nvcc"))
+            .env("CUDA_HOME", tree.beside("cuda-13.0"))
+            .env("CUDA_PATH", tree.beside("cuda-13.0"))
+            .env("CUDA_COMPUTE_CAP", "80")
+    });
+}
+
+fn cubecl_on_an_old_driver() {
+    let tree = Tree::recorded("cubecl", "cubecl-0.8");
+    tree.write("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
+    tree.refused("cubecl-driver", |_, arguments| tree.call("12.4", arguments));
+    // What it says to do is enough.
+    let said = tree.passes(|arguments| tree.call("12.4", arguments).env("CUDARC_CUDA_VERSION", "12020"));
+    assert!(!said.contains("[CG15"), "{said}");
+}
+
+fn cubecl_without_nvcc() {
+    let tree = Tree::recorded("cubecl-alone", "cubecl-0.8");
+    tree.write("cudaguard.toml", "[driver]\nfleet = \"550\"\n");
+    tree.refused("cubecl-without-nvcc", |_, arguments| {
+        let path = std::env::var("PATH").expect("a PATH");
+        tree.call("13.0", arguments).env_remove("CUDA_HOME").env("PATH", path)
+    });
+}
+
+fn cust_that_finds_nothing() {
+    let tree = Tree::recorded("cust", "cust-0.3");
+    let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_PATH", tree.beside("cuda-13.0")));
+    snapshot::check("graph/cust-finds-nothing", &said);
+    std::fs::create_dir_all(tree.beside("cuda-13.0/lib64")).expect("a folder");
+    let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDA_LIBRARY_PATH", tree.beside("cuda-13.0")));
+    assert!(!said.contains("[CG15"), "{said}");
+}
+
+fn crates_that_are_only_known() {
+    for graph in ["ort-2.0.0-rc.10", "tch-0.26"] {
+        let tree = Tree::recorded("known", graph);
+        let said = tree.passes(|arguments| tree.call("13.0", arguments));
+        assert!(!said.contains("[CG15"), "{graph}: {said}");
+    }
+}

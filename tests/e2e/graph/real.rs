@@ -1,0 +1,173 @@
+//! Real crates, as cargo fetches them: cudarc of two versions, built and judged.
+
+use cudaguard_tests::{Call, Outcome, Trial, skip, snapshot, trials};
+
+use crate::bed::{Tree, cargo};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        linked_with_another_major,
+        loaded_beside_another_major,
+        two_levels_in_one_program,
+        cudnn_bindings_of_another_major,
+        cudnn_that_lacks_a_function,
+        a_toolkit_that_nobody_knows,
+        a_level_that_was_kept,
+        features_of_this_call_and_of_what_is_linked
+    ]
+}
+
+/// Without network, and not fetched yet, there is nothing to try.
+fn fetched(tree: &Tree) {
+    let alone =
+        ["failed to download", "Could not resolve host", "failed to get", "no matching package", "spurious network"];
+    let call = Call::new(cargo()).args(["fetch", "--target", "x86_64-unknown-linux-gnu"]).dir(tree.root());
+    let outcome = call.run();
+    if outcome.status() != Some(0) && alone.iter().any(|text| outcome.stderr.contains(text)) {
+        skip(format!("the crate cannot be fetched: {}", outcome.stderr.lines().next_back().unwrap_or_default()));
+    }
+    let _ = outcome.success();
+}
+
+fn tree(name: &str, dependencies: &str) -> Tree {
+    let tree = Tree::new(name, dependencies);
+    fetched(&tree);
+    tree
+}
+
+const LINKED: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \"runtime\", \
+                      \"cuda-12080\", \"dynamic-linking\"] }\n";
+
+fn linked_with_another_major() {
+    let tree = tree("linked", LINKED);
+    tree.refused("linked", |_, arguments| tree.call("13.0", arguments));
+    let said = tree.passes(|arguments| tree.call("13.0", arguments).env("CUDARC_CUDA_VERSION", "13000"));
+    assert!(!said.contains("[CG15"), "{said}");
+    let said = tree.passes(|arguments| tree.call("12.8", arguments));
+    assert!(!said.contains("[CG15"), "{said}");
+}
+
+fn loaded_beside_another_major() {
+    let tree = tree("loaded", "cudarc = { version = \"=0.19.10\", features = [\"cuda-12080\"] }\n");
+    let said = tree.passes(|arguments| tree.call("13.0", arguments));
+    assert!(said.contains("warning[CG150]") && !said.contains("error["), "said, and not refused: {said}");
+    let [driver_only] =
+        ["cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \"nvrtc\", \
+                          \"cuda-12080\", \"dynamic-loading\"] }\n"];
+    let tree = crate::real::tree("driver-only", driver_only);
+    let said = tree.passes(|arguments| tree.call("13.0", arguments));
+    assert!(!said.contains("[CG15"), "the driver's functions are of no toolkit: {said}");
+}
+
+const BOTH: &str = "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n\
+                    cudarc = { version = \"=0.19.10\", features = [\"cuda-13000\"] }\n";
+
+fn two_levels_in_one_program() {
+    let tree = tree("both", BOTH);
+    tree.refused("two-levels", |_, arguments| tree.call("13.0", arguments));
+}
+
+fn cudnn_bindings_of_another_major() {
+    let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
+                      \"cudnn-08009\", \"cuda-13000\", \"dynamic-loading\"] }\n";
+    let tree = tree("cudnn-major", dependency);
+    tree.refused("cudnn-major", |_, arguments| {
+        tree.call("13.0", arguments).env("CUDNN_PATH", tree.beside("cudnn-9.15"))
+    });
+}
+
+fn cudnn_that_lacks_a_function() {
+    let dependency = "cudarc = { version = \"=0.17.8\", default-features = false, features = [\"std\", \"driver\", \"cudnn\", \
+                      \"cuda-12080\", \"dynamic-loading\"] }\n";
+    let tree = tree("cudnn-lacks", dependency);
+    tree.refused("cudnn-lacks", |_, arguments| {
+        tree.call("12.8", arguments).env("CUDNN_PATH", tree.beside("cudnn-9.1"))
+    });
+    let said = tree.passes(|arguments| tree.call("12.8", arguments).env("CUDNN_PATH", tree.beside("cudnn-9.15")));
+    assert!(!said.contains("[CG15"), "{said}");
+}
+
+const BY_NVCC: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"driver\", \
+                       \"cuda-version-from-build-system\", \"dynamic-loading\"] }\n";
+
+/// The build script's own panic is the refusal; what it means and what to do is said before.
+fn a_toolkit_that_nobody_knows() {
+    let tree = tree("unknown", BY_NVCC);
+    let outcome = tree.call("13.5", &["build", "--release"]).run();
+    assert!(!matches!(outcome.status(), Some(0 | 1)), "cargo's own status: {outcome}");
+    assert!(outcome.stderr.contains("Unsupported cuda toolkit version: `13.5`"), "{outcome}");
+    let said = tree.said(&outcome);
+    let ours: String =
+        said.split_inclusive('\n').take_while(|line| !line.trim_start().starts_with("Compiling")).collect();
+    snapshot::check("graph/unknown-toolkit", &ours);
+}
+
+fn a_level_that_was_kept() {
+    let tree = tree("kept", BY_NVCC);
+    tree.write(
+        "Cargo.toml",
+        &(std::fs::read_to_string(tree.root().join("Cargo.toml")).expect("a manifest")
+            + "\n[profile.release]\nopt-level = 0\ndebug = false\n"),
+    );
+    // CUDA_HOME it follows; of PATH it knows nothing.
+    let build = |release| tree.call(release, &["build", "--release"]).env_remove("CUDA_HOME");
+    let built = build("13.0").run().success();
+    assert!(!built.stderr.contains("[CG15"), "{built}");
+    let again = build("13.0").run().success();
+    assert!(!again.stderr.contains("[CG15"), "{again}");
+    // Another nvcc comes first: plain cargo says nothing, and keeps 13.0.
+    let kept = build("12.4").run().expect(1);
+    let again = build("12.4").run().expect(1);
+    let ours = |outcome: &Outcome| {
+        let said = tree.said(outcome);
+        said.split_inclusive('\n').skip_while(|line| !line.contains("CG155")).collect::<String>()
+    };
+    assert_eq!(ours(&kept), ours(&again), "as long as it is so, it is said");
+    tree.write("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
+    let warned = build("12.4").run().success();
+    snapshot::check("graph/kept", &format!("{}\n$ with [build] release = \"warn\"\n{}", ours(&kept), ours(&warned)));
+    // What it says to do is enough.
+    let clean = Call::new(cargo()).args(["clean", "--release", "-p", "cudarc@0.19.10"]).dir(tree.root());
+    let _ = clean.env("CARGO_TERM_COLOR", "never").run().success();
+    let cured = build("12.4").run().success();
+    assert!(!cured.stderr.contains("[CG15"), "{cured}");
+}
+
+/// What a build script or another member alone asks of a crate is not in the program.
+fn features_of_this_call_and_of_what_is_linked() {
+    let workspace = "[workspace]\nmembers = [\"app\", \"other\"]\nresolver = \"2\"\n";
+    let tree = Tree::new("features", "");
+    tree.write("Cargo.toml", workspace);
+    let cudarc = |features: &str| {
+        format!("{{ version = \"=0.19.10\", default-features = false, features = [{features}], optional = true }}")
+    };
+    let member = |name: &str, features: &str, more: &str| {
+        format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[features]\ngpu = [\"dep:cudarc\"]\n\
+             [dependencies]\ncudarc = {}\n{more}",
+            cudarc(features)
+        )
+    };
+    let linked = "\"driver\", \"runtime\", \"dynamic-linking\", \"cuda-13000\"";
+    let build = "[build-dependencies]\ncudarc = { version = \"=0.19.10\", default-features = false, features = \
+                 [\"cuda-12080\", \"dynamic-loading\"] }\n";
+    tree.write("app/Cargo.toml", &member("app", linked, build));
+    tree.write("app/src/main.rs", "fn main() {}\n");
+    tree.write(
+        "other/Cargo.toml",
+        &member("other", "\"driver\", \"runtime\", \"dynamic-linking\", \"cuda-12080\"", ""),
+    );
+    tree.write("other/src/main.rs", "fn main() {}\n");
+    fetched(&tree);
+    let said = |arguments: &[&str]| {
+        let call: Vec<&str> = ["check", "--release"].iter().chain(arguments).copied().collect();
+        tree.said(&tree.call("13.0", &call).run())
+    };
+    assert!(!said(&["-p", "app"]).contains("[CG15"), "the feature is off");
+    let on = said(&["-p", "app", "--features", "gpu"]);
+    assert!(!on.contains("[CG15"), "only the build script takes 12.8: {on}");
+    let other = said(&["-p", "other", "-F", "gpu"]);
+    assert!(other.contains("error[CG150]") && other.contains("other/Cargo.toml:8"), "{other}");
+    let all = said(&["--workspace", "--all-features"]);
+    assert!(!all.contains("[CG15"), "cargo gives each the features of both, and the newest level counts: {all}");
+}
