@@ -18,7 +18,7 @@
 /* The verdict as data. Its size says which members the caller knows: later ones are added behind, and these never move.
  * Texts are UTF-8, always ended by a NUL, cut where they would not fit, and empty where there is nothing to say. */
 struct cudaguard_verdict {
-  size_t size;         /* sizeof(struct cudaguard_verdict): cudaguard_verdict() sets it */
+  size_t size;         /* sizeof(struct cudaguard_verdict): cudaguard_check_verdict() sets it */
   int verdict;         /* CUDAGUARD_RIGHT, CUDAGUARD_WRONG, CUDAGUARD_CANNOT_TELL */
   int code;            /* of the finding that decided: 202 for CG202; 0 where there is none */
   int severity;        /* of that finding */
@@ -57,7 +57,7 @@ static inline int cudaguard_check_text(char *text, size_t size) {
 }
 
 /* The same as data: fills the whole of `to`, and returns to->verdict. */
-static inline int cudaguard_verdict(struct cudaguard_verdict *to) {
+static inline int cudaguard_check_verdict(struct cudaguard_verdict *to) {
   size_t i;
   for (i = 0; i < sizeof *to; i++) ((char *)to)[i] = 0;
   to->size = sizeof *to;
@@ -72,7 +72,7 @@ static inline int cudaguard_check_text(char *text, size_t size) {
   return CUDAGUARD_CANNOT_TELL;
 }
 
-static inline int cudaguard_verdict(struct cudaguard_verdict *to) {
+static inline int cudaguard_check_verdict(struct cudaguard_verdict *to) {
   size_t i;
   for (i = 0; i < sizeof *to; i++) ((char *)to)[i] = 0;
   to->size = sizeof *to;

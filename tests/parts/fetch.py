@@ -14,6 +14,8 @@ of pip, Debian packages by way of apt, as they are configured on this machine.
 
 status: 0 every part is there, 1 something received is wrong, 3 something could not be had (no network)"""
 BY_HAND = {
+    "cmake": "a CMake %s, as its archive has it: bin/cmake, bin/ctest, share/cmake-*",
+    "headers": "the headers of pybind11 %s as include/pybind11, and its CMake package as share/cmake/pybind11",
     "toolkit_of_wheels": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "toolkit_of_debian": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "cudnn": "cuDNN %s, as its archive has it: include/cudnn_version.h and the rest, lib/libcudnn*.so*",

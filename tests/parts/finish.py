@@ -61,6 +61,16 @@ PTXAS_FLAGS     +=
 """)
 
 
+def cmake(root, version):
+    """A wheel's files are for an installer to make executable."""
+    for name in ("cmake", "ctest"):
+        os.chmod(os.path.join(root, "bin", name), 0o755)
+
+
+def headers(root, version):
+    """Complete as it comes."""
+
+
 def cudnn(root, version):
     """The development link; and for cuDNN 8.5 to 8.7 empty stand-ins of the cuBLAS that its inner library needs."""
     development_links(os.path.join(root, "lib"))

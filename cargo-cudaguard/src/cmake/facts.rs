@@ -131,9 +131,9 @@ impl Facts {
             toolkit: path("toolkit", "CUDAToolkit_ROOT").or_else(|| path("cuda-toolkit", "CMAKE_CUDA_COMPILER")),
             host: path("cuda-host-compiler", "CMAKE_CUDA_HOST_COMPILER"),
             host_known,
-            includes: paths("include", &format!("the include directories of {target}")),
+            includes: paths("include", &format!("an include directory of {target}")),
             own_includes: lines.all("own-include").into_iter().map(PathBuf::from).collect(),
-            libraries: paths("link-directory", &format!("the link directories of {target}")),
+            libraries: paths("link-directory", &format!("a link directory of {target}")),
             archs: lines.one("architectures").map(|text| Fact::new(text, format!("CUDA_ARCHITECTURES of {target}"))),
             cudnn_include: path("cudnn-include", "CUDNN_INCLUDE_DIR"),
         }

@@ -200,7 +200,6 @@ fn embed(facts: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, S
     }
     if let Some(depfile) = depfile {
         let mut files = toolchain.files();
-        files.extend(policy.path.clone());
         files.extend(std::env::current_exe().ok());
         files.retain(|file| file.exists());
         let text = rule(&out.join(NOTE), &files);
@@ -349,7 +348,7 @@ fn linked_cudnn(job: &Job, binary: &Binary) -> Vec<Finding> {
     let folder = library.path.parent();
     let is_the_one = binary.needed.contains(&format!("libcudnn.so.{}", library.major))
         && folders.iter().chain(&job.facts.given.libraries).any(|known| folder == Some(&known.value));
-    if is_the_one { judge::build::linked_cudnn(&job.policy, &toolchain) } else { Vec::new() }
+    if is_the_one { judge::build::linked_cudnn_anew(&job.policy, &job.look(&[]), &toolchain) } else { Vec::new() }
 }
 
 /// Device code that was linked on its own (`CUDA_SEPARABLE_COMPILATION`): CMake keeps it in the folder of the target's

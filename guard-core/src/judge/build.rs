@@ -38,12 +38,17 @@ pub fn judge(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
 /// What [`judge`] took for an info, since nothing said that the build is about that cuDNN, as it weighs once the linked
 /// file is known to need it.
 pub fn linked_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
-    let (mut before, mut after) = (Vec::new(), Vec::new());
+    linked_cudnn_anew(policy, toolchain, toolchain)
+}
+
+/// The same where the linked file has shown another library than was known `before`.
+pub fn linked_cudnn_anew(policy: &Policy, before: &Toolchain, now: &Toolchain) -> Vec<Finding> {
+    let (mut said, mut after) = (Vec::new(), Vec::new());
     if policy.cudnn_linkage != Some(Linkage::None) {
-        cudnn(policy, toolchain, false, &mut before);
-        cudnn(policy, toolchain, true, &mut after);
+        cudnn(policy, before, false, &mut said);
+        cudnn(policy, now, true, &mut after);
     }
-    after.retain(|finding| !before.contains(finding));
+    after.retain(|finding| !said.contains(finding));
     after
 }
 

@@ -89,7 +89,7 @@ pub fn cuda_majors(version: Version) -> std::ops::RangeInclusive<u32> {
     from..=to
 }
 
-fn headers_in(folder: &Path) -> Option<Headers> {
+pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
     let mut damaged = None;
     for name in ["cudnn_version.h", "cudnn_version_v9.h", "cudnn_version_v8.h", "cudnn.h", "cudnn_v9.h", "cudnn_v8.h"] {
         let path = folder.join(name);

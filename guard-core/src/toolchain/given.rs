@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Candidate, Choice, Fact, Family, Folder, Headers, HostCompiler, Looking, Place, Reach, Toolkit, cudart_in, cudnn,
-    headers_in, limits_of,
+    Candidate, Choice, Fact, Family, Folder, Headers, HostCompiler, Looking, Place, Reach, Toolkit, below, cudart_in,
+    cudnn, headers_in, limits_of,
 };
 
 /// What a build system has settled; the source of each fact is its name there: `CMAKE_CUDA_COMPILER`.
@@ -72,7 +72,7 @@ impl Looking<'_> {
         });
         if let Some((headers, folder)) = first {
             let index = self.of_headers(&headers, &folder.source);
-            self.out.headers = Some(Choice { index, reason: format!("the first in {}", folder.source) });
+            self.out.headers = Some(Choice { index, reason: format!("{} names it", folder.source) });
             return;
         }
         let has = |index: &usize| self.out.toolkits[*index].headers.is_some();
@@ -117,41 +117,31 @@ impl Looking<'_> {
     /// there too says nothing of what is being built.
     pub(super) fn given_cudnn(&self, given: &Given) -> cudnn::Search {
         let mut search = cudnn::Search::default();
-        let named = given.cudnn_include.iter().map(|fact| (fact, Reach::Named));
-        let includes = given.includes.iter().map(|fact| {
-            let whole = fact.value.join("cuda.h").is_file();
-            (fact, if whole { Reach::Usual } else { Reach::Named })
-        });
-        for (fact, reach) in named.chain(includes) {
-            let folder = |path: PathBuf| Folder { path, source: fact.source.clone(), reach };
-            // One source a folder, for what stands beside these headers came with them.
-            let source = match reach {
-                _ if Some(fact) == given.cudnn_include.as_ref() => fact.source.clone(),
-                _ => format!("{} ({})", fact.source, fact.value.display()),
-            };
-            search.includes.push(Folder { source: source.clone(), ..folder(fact.value.clone()) });
-            let beside = fact.value.parent().map(|root| self.layout.libraries(root)).unwrap_or_default();
-            for library in beside {
-                search.libraries.push(Folder { source: source.clone(), reach: Reach::Usual, ..folder(library) });
-            }
+        let mut add = |folders: Vec<PathBuf>, headers: bool, source: &str, reach: Reach| {
+            let folders = folders.into_iter().map(|path| Folder { path, source: source.to_owned(), reach });
+            if headers { search.includes.extend(folders) } else { search.libraries.extend(folders) }
+        };
+        for folder in given.link_first() {
+            add(vec![folder.path], false, &folder.source, Reach::Named);
         }
-        let front = given.link_first();
-        search.libraries.splice(0..0, front);
-        for index in [&self.out.headers, &self.out.compiler].into_iter().flatten().map(|choice| choice.index) {
-            let root = &self.out.toolkits[index].root;
+        // The compiler takes the first; what stands beside these headers came with them.
+        let mut includes = given.cudnn_include.iter().chain(&given.includes);
+        if let Some(first) = includes.find(|folder| cudnn::headers_in(&folder.value).is_some()) {
+            let whole = first.value.join("cuda.h").is_file();
+            let reach = if whole { Reach::Usual } else { Reach::Named };
+            add(vec![first.value.clone()], true, &first.source, reach);
+            let beside = first.value.parent().map(|root| self.layout.libraries(root)).unwrap_or_default();
+            add(beside, false, &first.source, Reach::Usual);
+        }
+        for choice in [&self.out.headers, &self.out.compiler].into_iter().flatten() {
+            let root = &self.out.toolkits[choice.index].root;
             let source = format!("beside the toolkit ({})", root.display());
-            let folder = |path: PathBuf| Folder { path, source: source.clone(), reach: Reach::Usual };
-            search.includes.extend(self.layout.includes(root).into_iter().map(folder));
-            search.libraries.extend(self.layout.libraries(root).into_iter().map(folder));
+            add(self.layout.includes(root), true, &source, Reach::Usual);
+            add(self.layout.libraries(root), false, &source, Reach::Usual);
         }
-        for path in &given.own_includes {
-            let source = "the compiler's own folders".to_owned();
-            search.includes.push(Folder { path: path.clone(), source, reach: Reach::Usual });
-        }
-        for path in self.layout.libraries(Path::new("/usr")) {
-            let source = "the compiler's own folders".to_owned();
-            search.libraries.push(Folder { path, source, reach: Reach::Usual });
-        }
+        let source = "the compiler's own folders";
+        add(given.own_includes.clone(), true, source, Reach::Usual);
+        add(self.layout.libraries(&below(&self.request.system_root, "/usr")), false, source, Reach::Usual);
         search
     }
 

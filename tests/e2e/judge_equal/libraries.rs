@@ -212,7 +212,7 @@ const DATA: &str = r#"
 #include <string.h>
 int main(void) {
   struct cudaguard_verdict all, some;
-  int answer = cudaguard_verdict(&all);
+  int answer = cudaguard_check_verdict(&all);
   printf("%d %d %d %d %d|%s|%s|%s|%s|%s|%s\n", answer, all.verdict, all.code, all.severity, all.level, all.subject, all.component,
          all.built, all.found, all.message, all.hint);
   if (!cudaguard_r1_verdict) return 0;

@@ -1,0 +1,197 @@
+//! CMake projects on disk, and what to do with them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Outcome, Scratch, command, parts, places, scratch, skip, snapshot};
+use serde_json::Value;
+
+pub(crate) const MAKE: &str = "Unix Makefiles";
+pub(crate) const NINJA: &str = "Ninja";
+pub(crate) const MULTI: &str = "Ninja Multi-Config";
+
+/// A program in `PATH`; without it the trial is skipped.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    found.unwrap_or_else(|| skip(format!("there is no {name} in PATH; the packages cmake and ninja-build have it")))
+}
+
+/// Which CMake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cmake {
+    /// The machine's: Debian 12 has 3.25.
+    OfTheMachine,
+    /// The newest that is known.
+    Newest,
+}
+
+impl Cmake {
+    pub(crate) fn program(self) -> PathBuf {
+        match self {
+            Self::OfTheMachine => program("cmake"),
+            Self::Newest => parts::part("cmake-4.4").join("bin/cmake"),
+        }
+    }
+}
+
+/// A source tree and its build folder.
+pub(crate) struct Tree {
+    scratch: Scratch,
+    cmake: PathBuf,
+    generator: &'static str,
+}
+
+impl Tree {
+    /// `name` is the scratch folder's, and may hold blanks and non-ASCII.
+    pub(crate) fn new(name: &str, cmake: Cmake, generator: &'static str, files: &[(&str, &str)]) -> Self {
+        let scratch = Scratch::new(name);
+        if generator != MAKE {
+            let _ = program("ninja");
+        }
+        let tree = Self { scratch, cmake: cmake.program(), generator };
+        for (file, text) in files {
+            tree.write(file, text);
+        }
+        tree
+    }
+
+    pub(crate) fn source(&self) -> PathBuf {
+        self.scratch.join("source")
+    }
+
+    pub(crate) fn out(&self) -> PathBuf {
+        self.scratch.join("build")
+    }
+
+    pub(crate) fn beside(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        scratch::write(&self.source().join(file), text);
+    }
+
+    /// A call of cmake in the source folder.
+    pub(crate) fn cmake(&self, words: &[&str]) -> Call {
+        Call::new(&self.cmake).args(words).dir(self.source())
+    }
+
+    /// Configures, with these words besides the generator and the command.
+    pub(crate) fn configure(&self, words: &[&str]) -> Call {
+        let call = self.cmake(&["-G", self.generator, "-S"]).arg(self.source()).arg("-B").arg(self.out());
+        call.arg(format!("-DCUDAGUARD_COMMAND={}", command::path().display())).args(words)
+    }
+
+    /// Builds, with these words: `["--config", "Release"]`. One job, so that what is said has an order.
+    pub(crate) fn build(&self, words: &[&str]) -> Call {
+        self.cmake(&["--build"]).arg(self.out()).args(["--parallel", "1"]).args(words)
+    }
+
+    pub(crate) fn built(&self, file: &str) -> PathBuf {
+        self.out().join(file)
+    }
+
+    /// Text without what is this machine's alone.
+    pub(crate) fn plain(&self, text: &str) -> String {
+        let checkout = places::workspace();
+        let text = snapshot::paths(
+            text,
+            &[
+                (&self.source(), "<source>"),
+                (&self.out(), "<build>"),
+                (self.beside(), "<beside>"),
+                (&parts::folder(), "<parts>"),
+                (command::path(), "<cargo-cudaguard>"),
+                (checkout, "<checkout>"),
+            ],
+        );
+        text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    }
+
+    /// Every file of the source tree, with its content.
+    pub(crate) fn sources(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.source()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).expect("a folder can be read") {
+                let path = entry.expect("an entry can be read").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    found.insert(path.clone(), fs::read(&path).expect("a file can be read"));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// What tells CMake to take this toolkit, and a host compiler that it accepts.
+pub(crate) fn toolkit(version: &str) -> Vec<String> {
+    let root = parts::cuda(version);
+    let mut words = vec![
+        format!("-DCMAKE_CUDA_COMPILER={}", root.join("bin/nvcc").display()),
+        format!("-DCUDAToolkit_ROOT={}", root.display()),
+    ];
+    if version == "11.8" {
+        words.push(format!("-DCMAKE_CUDA_HOST_COMPILER={}", program("g++-11").display()));
+    }
+    words
+}
+
+pub(crate) fn words(owned: &[String]) -> Vec<&str> {
+    owned.iter().map(String::as_str).collect()
+}
+
+/// What the command said in a build, whatever make or ninja put around it.
+pub(crate) fn said(outcome: &Outcome) -> String {
+    let text = format!("{}{}", outcome.stdout, outcome.stderr);
+    let ours = |line: &&str| {
+        let heads = ["error[", "warning[", "info[", "error: ", "cudaguard: "];
+        heads.iter().any(|head| line.starts_with(head))
+    };
+    let mut said = String::new();
+    let mut inside = false;
+    for line in text.lines() {
+        inside = ours(&line) || inside && line.starts_with("  ");
+        if inside {
+            said.push_str(line);
+            said.push('\n');
+        }
+    }
+    said
+}
+
+/// What `inspect --json` says of a file.
+pub(crate) fn inspect(file: &Path) -> Value {
+    let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+/// The manifest of this component in a file.
+pub(crate) fn manifest(file: &Path, component: &str) -> Value {
+    let all = inspect(file);
+    let found = all["components"].as_array().into_iter().flatten().find(|one| one["component"]["name"] == component);
+    found.cloned().unwrap_or_else(|| panic!("{} has no component {component}: {all:#}", file.display()))
+}
+
+/// The names of the components in a file, in its order.
+pub(crate) fn components(file: &Path) -> Vec<String> {
+    let all = inspect(file);
+    let names = all["components"].as_array().into_iter().flatten().map(|one| one["component"]["name"].as_str());
+    let mut names: Vec<String> = names.map(|name| name.unwrap_or_default().to_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Strings of a JSON array.
+pub(crate) fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The line that brings the package in, from this checkout.
+pub(crate) fn include() -> String {
+    format!("include(\"{}\")\n", places::workspace().join("cmake/CudaGuard.cmake").display())
+}

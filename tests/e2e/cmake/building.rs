@@ -1,0 +1,276 @@
+//! What is guarded, and what stands in it.
+
+use std::fmt::Write as _;
+
+use cudaguard_tests::{Call, Trial, trials};
+
+use crate::bed::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, inspect, manifest, texts, toolkit, words};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![every_kind_of_target, make_and_an_older_toolkit, architectures_in_every_spelling, languages]
+}
+
+const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n";
+const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\
+                    int main(void) { printf(\"main: %d\\n\", cudaguard_check()); return 0; }\n";
+
+const KINDS: &str = r#"
+project(kinds VERSION 1.2.3 LANGUAGES C CXX CUDA)
+find_package(CUDAToolkit REQUIRED)
+set(CMAKE_CUDA_ARCHITECTURES 80-real)
+
+# Device code in two files, linked on its own; the static library hands its guard on.
+add_library(st STATIC device.cu)
+set_target_properties(st PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
+cudaguard_embed(st)
+add_library(sh SHARED kernel.cu)
+cudaguard_embed(sh COMPONENT "shared library" VERSION 9.9)
+# Both signatures of target_link_libraries, keyword and plain, must go on working.
+add_library(ob OBJECT object.c)
+target_link_libraries(ob PRIVATE m)
+cudaguard_embed(ob)
+
+add_executable(app app.cu)
+target_link_libraries(app st sh ob)
+target_compile_options(app PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall>)
+target_include_directories(app PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${CMAKE_CURRENT_SOURCE_DIR}/policies>)
+set_target_properties(app PROPERTIES CUDA_SEPARABLE_COMPILATION ON CUDA_ARCHITECTURES 80-real)
+cudaguard_embed(app POLICY policies/app.toml)
+
+add_executable(lto lto.cu device.cu)
+set_target_properties(lto PROPERTIES CUDA_SEPARABLE_COMPILATION ON INTERPROCEDURAL_OPTIMIZATION ON)
+cudaguard_embed(lto)
+
+add_executable(plain plain.c)
+target_link_libraries(plain PRIVATE CUDA::cudart)
+cudaguard_embed(plain)
+# Not guarded itself: the object library's guard reaches it.
+add_executable(through main.c)
+target_link_libraries(through PRIVATE ob)
+target_include_directories(through PRIVATE $<TARGET_PROPERTY:plain,INCLUDE_DIRECTORIES>)
+
+# Runs on no GPU of its fleet.
+add_executable(unfit EXCLUDE_FROM_ALL fill.cu)
+cudaguard_embed(unfit POLICY policies/t4.toml)
+
+enable_testing()
+install(TARGETS app sh plain)
+"#;
+
+const PRESETS: &str = r#"{
+  "version": 3,
+  "configurePresets": [{
+    "name": "guarded", "generator": "Ninja Multi-Config", "binaryDir": "${sourceDir}/../build",
+    "cacheVariables": {"CMAKE_INSTALL_PREFIX": "${sourceDir}/../prefix"}
+  }],
+  "buildPresets": [{"name": "release", "configurePreset": "guarded", "configuration": "Release"}]
+}
+"#;
+
+fn every_kind_of_target() {
+    let head = format!("cmake_minimum_required(VERSION 3.24)\n{}", include());
+    let tree = Tree::new(
+        "kinds größer",
+        Cmake::OfTheMachine,
+        MULTI,
+        &[
+            ("CMakeLists.txt", &(head + KINDS)),
+            ("CMakePresets.json", PRESETS),
+            ("policies/app.toml", "[allow]\nCG123 = \"the test says so\"\n"),
+            ("policies/t4.toml", "[gpu]\nfleet = [\"T4\"]\n"),
+            ("device.cu", "__device__ int twice(int x) { return 2 * x; }\n"),
+            ("kernel.cu", "__global__ void q(int *p) { *p = 7; }\nvoid launch() { q<<<1, 1>>>(nullptr); }\n"),
+            (
+                "app.cu",
+                "__device__ int twice(int);\nvoid launch();\n\
+                 __global__ void k(int *p) { *p = twice(1); }\n\
+                 int main() { if (!getenv(\"HOME\")) { k<<<1, 1>>>(nullptr); launch(); } return 0; }\n",
+            ),
+            (
+                "lto.cu",
+                "__device__ int twice(int);\n__global__ void k(int *p) { *p = twice(1); }\n\
+                 int main() { if (!getenv(\"HOME\")) k<<<1, 1>>>(nullptr); return 0; }\n",
+            ),
+            (
+                "fill.cu",
+                &format!("{KERNEL}int main() {{ if (!getenv(\"HOME\")) fill<<<1, 1>>>(nullptr); return 0; }}\n"),
+            ),
+            ("object.c", "int object(void) { return 1; }\n"),
+            ("main.c", MAIN),
+            (
+                "plain.c",
+                &MAIN.replace(
+                    "int main(void) {",
+                    "#include <cuda_runtime.h>\nint main(void) { int v; cudaRuntimeGetVersion(&v);",
+                ),
+            ),
+        ],
+    );
+    let before = tree.sources();
+    let cuda = toolkit("13.0");
+    let command = format!("-DCUDAGUARD_COMMAND={}", cudaguard_tests::command::path().display());
+    let _ = tree.cmake(&["--preset", "guarded", &command]).args(words(&cuda)).run().success();
+    let built = tree.cmake(&["--build", "--preset", "release"]).run().success();
+    assert!(!built.stdout.contains("warning["), "nothing is wrong, so nothing is said: {built}");
+    let _ = tree.build(&["--config", "Debug", "--target", "app"]).run().success();
+    let again = tree.cmake(&["--build", "--preset", "release"]).run().success();
+    assert!(again.stdout.contains("ninja: no work to do"), "{again}");
+
+    let app = tree.built("Release/app");
+    assert_eq!(components(&app), ["app", "ob", "st"], "several in one file");
+    let sealed = manifest(&app, "app");
+    assert_eq!(sealed["component"]["version"], "1.2.3");
+    assert_eq!(sealed["profile"], "release");
+    assert_eq!(sealed["target"], "x86_64-unknown-linux-gnu");
+    assert_eq!(sealed["toolkit"]["version"], "13.0.88");
+    assert_eq!(texts(&sealed["archs"]["declared"]), ["sm_80"]);
+    assert_eq!(texts(&sealed["archs"]["observed"]), ["sm_80"]);
+    assert_eq!((&sealed["sealed"], &sealed["cudart"]["linkage"]), (&true.into(), &"static".into()));
+    let debug = manifest(&tree.built("Debug/app"), "app");
+    assert_eq!(debug["profile"], "debug");
+
+    let library = manifest(&tree.built("Release/libsh.so"), "shared library");
+    assert_eq!((&library["component"]["version"], &library["sealed"]), (&"9.9".into(), &true.into()));
+    let lto = manifest(&tree.built("Release/lto"), "lto");
+    assert_eq!(texts(&lto["archs"]["observed"]), ["sm_80"], "{lto:#}");
+    let plain = manifest(&tree.built("Release/plain"), "plain");
+    assert_eq!((&plain["cudart"]["linkage"], texts(&plain["archs"]["observed"]).len()), (&"linked".into(), 0));
+    assert_eq!(components(&tree.built("Release/through")), ["ob"]);
+    for program in ["app", "plain", "through"] {
+        // 2: it cannot be told, for there is no GPU; where there is one, 0.
+        let outcome = Call::new(tree.built(&format!("Release/{program}"))).env("CUDAGUARD", "enforce").run().success();
+        assert_eq!(outcome.stderr, "", "{outcome}");
+        assert!(program == "app" || ["main: 0\n", "main: 2\n"].contains(&outcome.stdout.as_str()), "{outcome}");
+    }
+
+    let unfit = tree.build(&["--config", "Release", "--target", "unfit"]).run();
+    assert_ne!(unfit.status(), Some(0), "{unfit}");
+    cudaguard_tests::snapshot::check("cmake/unfit", &tree.plain(&crate::bed::said(&unfit)));
+    assert!(!tree.built("Release/unfit").exists(), "what is refused is not left to be taken for good: {unfit}");
+
+    // Installing takes the build folder out of the runtime path; the note stays as it was sealed.
+    let _ = tree.cmake(&["--install"]).arg(tree.out()).args(["--config", "Release", "--strip"]).run().success();
+    let installed = tree.beside().join("prefix");
+    for (file, component) in [("bin/app", "app"), ("lib/libsh.so", "shared library"), ("bin/plain", "plain")] {
+        let name = file.rsplit('/').next().unwrap();
+        assert_eq!(
+            manifest(&installed.join(file), component),
+            manifest(&tree.built(&format!("Release/{name}")), component)
+        );
+    }
+    assert!(before == tree.sources(), "nothing is written into the source tree");
+}
+
+fn make_and_an_older_toolkit() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(old LANGUAGES CUDA)\n{}\
+         add_executable(app app.cu)\ncudaguard_embed(app)\n",
+        include()
+    );
+    let main = format!("{KERNEL}int main() {{ fill<<<1, 1>>>(nullptr); return 0; }}\n");
+    let tree = Tree::new("older toolkit", Cmake::Newest, MAKE, &[("CMakeLists.txt", &text), ("app.cu", &main)]);
+    let mut cuda = toolkit("11.8");
+    cuda.extend([
+        "-DCMAKE_CUDA_ARCHITECTURES=70;86-virtual".to_owned(),
+        "-DCMAKE_BUILD_TYPE=RelWithDebInfo".to_owned(),
+    ]);
+    let _ = tree.configure(&words(&cuda)).run().success();
+    let built = tree.build(&[]).run().success();
+    assert!(built.stdout.contains("Judging what app is built with"), "{built}");
+    let again = tree.build(&[]).run().success();
+    for step in ["Judging", "Building", "Linking"] {
+        assert!(!again.stdout.contains(step), "nothing is touched, nothing is done: {again}");
+    }
+    let app = manifest(&tree.built("app"), "app");
+    assert_eq!((&app["component"]["version"], &app["profile"]), (&"0.0.0".into(), &"relwithdebinfo".into()));
+    assert_eq!(app["toolkit"]["version"], "11.8.89");
+    assert!(app["host_compiler"].as_str().unwrap_or_default().starts_with("gcc 11."), "nvcc's own: {app:#}");
+    assert_eq!(texts(&app["archs"]["observed"]), ["sm_70", "compute_70", "compute_86"]);
+}
+
+/// Each target's value, and what is declared in the manifest that follows from it. Nothing is compiled but the guards.
+fn architectures_in_every_spelling() {
+    let cases = [
+        ("list", "75;90", vec!["sm_75", "sm_90", "compute_75", "compute_90"]),
+        ("real", "75-real", vec!["sm_75"]),
+        ("virtual", "90-virtual", vec!["compute_90"]),
+        ("mixed", "80-real;90-virtual", vec!["sm_80", "compute_90"]),
+        ("suffix", "90a-real", vec!["sm_90a"]),
+        ("off", "OFF", vec![]),
+    ];
+    let mut text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(archs LANGUAGES CXX CUDA)\n{}set(CMAKE_CUDA_ARCHITECTURES 75)\n",
+        include()
+    );
+    for (name, value, _) in &cases {
+        let _ = write!(
+            text,
+            "add_executable({name} app.cu)\nset_property(TARGET {name} PROPERTY CUDA_ARCHITECTURES \"{value}\")\n\
+             cudaguard_embed({name})\n"
+        );
+    }
+    for (name, word) in [("every", "all"), ("major", "all-major")] {
+        let _ = write!(
+            text,
+            "add_executable({name} app.cu)\nset_property(TARGET {name} PROPERTY CUDA_ARCHITECTURES {word})\n\
+             cudaguard_embed({name})\n"
+        );
+    }
+    text += "add_executable(keyword app.cu)\ncudaguard_embed(keyword ARCHITECTURES 89-real 90a-real)\n\
+             add_executable(flags app.cu)\nset_property(TARGET flags PROPERTY CUDA_ARCHITECTURES OFF)\n\
+             target_compile_options(flags PRIVATE \"SHELL:-gencode arch=compute_80,code=sm_80\")\ncudaguard_embed(flags)\n\
+             # Without a kernel of its own, what the project compiles for is nothing to it.\n\
+             add_executable(none main.cpp)\ncudaguard_embed(none)\n";
+    let tree = Tree::new(
+        "archs",
+        Cmake::OfTheMachine,
+        NINJA,
+        &[("CMakeLists.txt", &text), ("app.cu", KERNEL), ("main.cpp", "int main() { return 0; }\n")],
+    );
+    let mut cuda = toolkit("13.0");
+    cuda.push("-DCMAKE_BUILD_TYPE=Release".to_owned());
+    let _ = tree.configure(&words(&cuda)).run().success();
+    let mut names: Vec<&str> = cases.iter().map(|case| case.0).collect();
+    names.extend(["every", "major", "keyword", "flags", "none"]);
+    let notes: Vec<String> = names.iter().map(|name| format!("cudaguard/{name}/cudaguard-note.o")).collect();
+    let mut goals = vec!["--target"];
+    goals.extend(notes.iter().map(String::as_str));
+    let _ = tree.build(&goals).run().success();
+    let declared = |name: &str| {
+        let manifest = manifest(&tree.built(&format!("cudaguard/{name}/cudaguard-note.o")), name);
+        texts(&manifest["archs"]["declared"]).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for (name, value, expected) in &cases {
+        assert_eq!(declared(name), *expected, "{value}");
+    }
+    // What nvcc 13.0's own manual lists: sm_75 and newer, PTX of the newest.
+    let all = declared("every");
+    assert!(all.starts_with(&["sm_75".to_owned(), "sm_80".to_owned()]) && all.len() > 8, "{all:?}");
+    let major = declared("major");
+    assert!(major.contains(&"sm_90".to_owned()) && !major.contains(&"sm_86".to_owned()), "{major:?}");
+    assert_eq!(declared("keyword"), ["sm_89", "sm_90a"]);
+    assert_eq!(declared("flags"), ["sm_80"]);
+    assert_eq!(declared("none"), Vec::<String>::new());
+}
+
+/// C alone, and C++ alone: no CUDA in the project, nothing but a guard in the file.
+fn languages() {
+    for (language, file, cmake, generator) in
+        [("C", "main.c", Cmake::Newest, NINJA), ("CXX", "main.cpp", Cmake::OfTheMachine, MAKE)]
+    {
+        let text = format!(
+            "cmake_minimum_required(VERSION 3.24)\nproject(lone VERSION 2.0 LANGUAGES {language})\n{}\
+             add_executable(app {file})\ncudaguard_embed(app)\n",
+            include()
+        );
+        let tree = Tree::new(language, cmake, generator, &[("CMakeLists.txt", &text), (file, MAIN)]);
+        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        let _ = tree.build(&[]).run().success();
+        let app = manifest(&tree.built("app"), "app");
+        assert_eq!((&app["toolkit"], &app["cudnn"], &app["sealed"]), (&().into(), &().into(), &true.into()), "{app:#}");
+        assert!(app["host_compiler"].as_str().unwrap_or_default().contains(' '), "{app:#}");
+        assert!(inspect(&tree.built("app"))["kernels"]["entries"].as_array().is_some_and(Vec::is_empty));
+        let outcome = Call::new(tree.built("app")).run().success();
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("main: 0\n", ""), "{outcome}");
+    }
+}

@@ -1,0 +1,95 @@
+//! What does not belong together stops a release build, in words that make and ninja leave as they are.
+
+use cudaguard_tests::{Trial, parts, snapshot, trials};
+
+use crate::bed::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, toolkit, words};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![a_mismatch_in_every_generator, compiler_and_headers_of_two_toolkits, a_guard_that_is_taken_out]
+}
+
+/// C++ with the toolkit's headers, under a policy that this toolkit does not fulfil.
+fn a_mismatch_in_every_generator() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(strict VERSION 1.0 LANGUAGES CXX)\n\
+         find_package(CUDAToolkit REQUIRED)\n{}add_executable(app main.cpp)\n\
+         target_link_libraries(app PRIVATE CUDA::cudart)\ncudaguard_embed(app)\n",
+        include()
+    );
+    let main = "#include <cuda_runtime.h>\nint main() { int v; return cudaRuntimeGetVersion(&v); }\n";
+    let toolkit = format!("-DCUDAToolkit_ROOT={}", parts::cuda("13.0").display());
+    for (generator, cmake) in [(MAKE, Cmake::OfTheMachine), (NINJA, Cmake::Newest), (MULTI, Cmake::OfTheMachine)] {
+        let tree = Tree::new(
+            "strict project",
+            cmake,
+            generator,
+            &[("CMakeLists.txt", &text), ("main.cpp", main), ("cudaguard.toml", "[toolkit]\nrequire = \"<13\"\n")],
+        );
+        let configuration =
+            |name: &str| if generator == MULTI { vec!["--config".to_owned(), name.to_owned()] } else { vec![] };
+        let configure = |name: &str| {
+            let build_type = format!("-DCMAKE_BUILD_TYPE={name}");
+            let _ = tree.configure(&[&toolkit, &build_type]).run().success();
+        };
+        configure("Release");
+        let built = tree.build(&words(&configuration("Release"))).run();
+        assert_ne!(built.status(), Some(0), "{built}");
+        snapshot::check("cmake/strict-release", &tree.plain(&said(&built)));
+        if generator != MULTI {
+            configure("Debug");
+        }
+        let built = tree.build(&words(&configuration("Debug"))).run().success();
+        snapshot::check("cmake/strict-debug", &tree.plain(&said(&built)));
+        let app = tree.built(if generator == MULTI { "Debug/app" } else { "app" });
+        assert_eq!(manifest(&app, "app")["toolkit"]["version"], "13.0.88");
+    }
+}
+
+/// nvcc of one release, and another release's headers on the include path.
+fn compiler_and_headers_of_two_toolkits() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(mixed LANGUAGES CUDA)\n{}add_executable(app app.cu)\n\
+         target_include_directories(app PRIVATE \"{}\")\ncudaguard_embed(app)\n",
+        include(),
+        parts::cuda("13.0").join("include").display()
+    );
+    let tree = Tree::new(
+        "mixed toolkits",
+        Cmake::OfTheMachine,
+        NINJA,
+        &[("CMakeLists.txt", &text), ("app.cu", "int main() { return 0; }\n")],
+    );
+    let mut cuda = toolkit("11.8");
+    cuda.extend(["-DCMAKE_CUDA_ARCHITECTURES=90".to_owned(), "-DCMAKE_BUILD_TYPE=Release".to_owned()]);
+    let _ = tree.configure(&words(&cuda)).run().success();
+    let built = tree.build(&["--target", "cudaguard/app/cudaguard-note.o"]).run();
+    assert_ne!(built.status(), Some(0), "{built}");
+    snapshot::check("cmake/mixed-toolkits", &tree.plain(&said(&built)));
+}
+
+/// A step after linking, before ours, removes the note.
+fn a_guard_that_is_taken_out() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(bare LANGUAGES C)\n{}add_executable(app main.c)\n\
+         add_custom_command(TARGET app POST_BUILD COMMAND objcopy -R .note.cudaguard $<TARGET_FILE:app>)\n\
+         cudaguard_embed(app)\n",
+        include()
+    );
+    let tree = Tree::new(
+        "taken out",
+        Cmake::Newest,
+        MULTI,
+        &[("CMakeLists.txt", &text), ("main.c", "int main(void) { return 0; }\n")],
+    );
+    let _ = tree.configure(&[]).run().success();
+    let built = tree.build(&["--config", "Release"]).run();
+    assert_ne!(built.status(), Some(0), "{built}");
+    snapshot::check("cmake/taken-out", &tree.plain(&said(&built)));
+    assert!(!tree.built("Release/app").exists(), "{built}");
+    let again = tree.build(&["--config", "Release"]).run();
+    assert_ne!(again.status(), Some(0), "it is not taken for built: {again}");
+    // In a dev build it is a warning, and the program is there, unguarded.
+    let built = tree.build(&["--config", "Debug"]).run().success();
+    assert!(said(&built).starts_with("warning[CG170]"), "{built}");
+    assert!(tree.built("Debug/app").exists(), "{built}");
+}

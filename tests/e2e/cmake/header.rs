@@ -1,0 +1,41 @@
+//! `cudaguard.h` in every C and C++ that there is.
+
+use cudaguard_tests::{Call, Scratch, Trial, places, trials};
+
+use crate::bed::program;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![every_standard_is_clean]
+}
+
+fn every_standard_is_clean() {
+    let scratch = Scratch::new("header");
+    let text = "#include <cudaguard.h>\n#include \"cudaguard.h\"\n\
+                int asked(char *text, size_t size) {\n  struct cudaguard_verdict verdict;\n  \
+                return cudaguard_check_text(text, size) + cudaguard_check() + cudaguard_check_verdict(&verdict);\n}\n";
+    for (ending, compilers, standards) in [
+        ("c", ["gcc", "clang"], ["c99", "c11", "gnu17", "c2x"]),
+        ("cpp", ["g++", "clang++"], ["c++11", "c++14", "c++17", "c++20"]),
+    ] {
+        let file = scratch.file(format!("asked.{ending}"), text);
+        for compiler in compilers {
+            for standard in standards {
+                let outcome = Call::new(program(compiler))
+                    .args([
+                        &format!("-std={standard}"),
+                        "-pedantic-errors",
+                        "-Wall",
+                        "-Wextra",
+                        "-Werror",
+                        "-Wconversion",
+                    ])
+                    .args(["-Wshadow", "-fsyntax-only", "-I"])
+                    .arg(places::workspace().join("templates"))
+                    .arg(&file)
+                    .run()
+                    .success();
+                assert_eq!(outcome.stderr, "", "{outcome}");
+            }
+        }
+    }
+}

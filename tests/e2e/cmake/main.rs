@@ -1,0 +1,25 @@
+//! The CMake package, on real CMake (Debian's and the newest), real nvcc (13.0 and 11.8), Make, Ninja and Ninja Multi-Config.
+//!
+//! A project is configured once and then asked about much: each costs seconds.
+
+mod bed;
+mod building;
+mod cudnn;
+mod failing;
+mod finding;
+mod header;
+mod python;
+mod rebuilding;
+mod same;
+
+fn main() {
+    let mut trials = building::trials();
+    trials.extend(cudnn::trials());
+    trials.extend(failing::trials());
+    trials.extend(finding::trials());
+    trials.extend(header::trials());
+    trials.extend(python::trials());
+    trials.extend(rebuilding::trials());
+    trials.extend(same::trials());
+    cudaguard_tests::suite(trials);
+}
