@@ -22,7 +22,8 @@ pub struct Manifest {
     pub cudaguard: String,
     /// The target triple.
     pub target: String,
-    /// cargo's profile, as cargo names it: `release`, `dev`, or a custom one's name where that is known.
+    /// cargo's profile, as cargo names it: `release`, `dev`, or a custom one's name where that is known. Of CMake the
+    /// configuration, in lower case (CMake makes no difference); `none` where there is none.
     pub profile: String,
     /// The toolkit's release, by nvcc, else by `cuda.h`.
     pub toolkit: Option<Version>,

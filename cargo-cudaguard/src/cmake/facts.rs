@@ -208,3 +208,79 @@ impl Merged<'_> {
         of.and_then(|(_, lines)| lines.0.get(key)).cloned().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: &str = "cudaguard-facts 1\ntarget app\ntype EXECUTABLE\ncomponent my app\nversion 1.0\nsource /s\ntop /\n\
+                         binary /b\npolicy \ncompiler /usr/bin/cc\nconfiguration Release\ndebug-configuration Debug\n\
+                         include /a b/ü\ninclude /c;d\n\n";
+
+    fn facts(files: &[(&str, &str)]) -> Result<Facts, String> {
+        let all: Result<Vec<_>, String> =
+            files.iter().map(|(language, text)| Ok(((*language).to_owned(), Lines::parse(text)?))).collect();
+        Facts::of(&all?)
+    }
+
+    #[test]
+    fn lines_are_facts() {
+        let facts = facts(&[("C", LINES)]).unwrap();
+        assert_eq!(
+            (facts.component.name.as_str(), facts.release, facts.profile()),
+            ("my app", true, "release".to_owned())
+        );
+        assert_eq!(facts.policy, None, "an empty value is none");
+        let folders: Vec<_> = facts.given.includes.iter().map(|folder| folder.value.to_string_lossy()).collect();
+        assert_eq!(folders, ["/a b/ü", "/c;d"]);
+        assert!(!facts.given.compiles && facts.given.nvcc.is_none());
+    }
+
+    #[test]
+    fn kinds_of_configurations() {
+        for (configuration, debug, release) in [
+            ("Release", "Debug", true),
+            ("debug", "Debug", false),
+            ("", "Debug", false),
+            ("Coverage", "coverage", false),
+        ] {
+            let text = LINES.replace(
+                "configuration Release\ndebug-configuration Debug",
+                "configuration CONFIG\ndebug-configuration DEBUG",
+            );
+            let text = text.replace("CONFIG", configuration).replace("DEBUG", debug);
+            assert_eq!(facts(&[("C", &text)]).unwrap().release, release, "{configuration}");
+        }
+    }
+
+    #[test]
+    fn languages_are_merged_and_cuda_alone_has_flags() {
+        let cuda =
+            LINES.replace("include /c;d", "include /cuda\nsource-file a.cu\noption SHELL:-ccbin g++-11\nflags -O3");
+        let cxx = LINES.replace("include /c;d", "option -fopenmp");
+        let facts = facts(&[("CUDA", &cuda), ("CXX", &cxx)]).unwrap();
+        assert_eq!(facts.given.flags, ["-O3", "-ccbin g++-11"]);
+        assert_eq!(facts.given.includes.len(), 2, "{:?}", facts.given.includes);
+        assert!(facts.given.compiles);
+    }
+
+    #[test]
+    fn what_is_missing_or_of_another_release_is_named() {
+        assert_eq!(facts(&[("C", &LINES.replace("compiler", "other"))]).unwrap_err(), "a fact is missing: compiler");
+        let newer = facts(&[("C", "cudaguard-facts 2\n")]).unwrap_err();
+        assert!(newer.contains("cudaguard-facts 2") && newer.contains("releases"), "{newer}");
+        assert!(facts(&[("C", "cudaguard-facts 1\nkey\n")]).unwrap_err().contains("line 2"));
+        assert!(Lines::parse("").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text: String, cut in 0..LINES.len()) {
+            let _ = facts(&[("C", &text)]);
+            let _ = facts(&[("CUDA", &format!("{HEAD}\n{text}"))]);
+            if LINES.is_char_boundary(cut) {
+                let _ = facts(&[("CUDA", &LINES[..cut])]);
+            }
+        }
+    }
+}

@@ -315,6 +315,9 @@ fn verify(job: &Job, manifest: &Manifest, binary: &Binary, kernels: &Kernels) ->
         own = own::own(&Contents::open(&binary.path)?, kernels, &places);
     }
     let folders = [(facts.binary.clone(), "the build folder"), (facts.top.clone(), "the project's own folder")];
+    let path =
+        |written: &Option<String>| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed));
+    let (rpath, runpath) = (path(&binary.rpath), path(&binary.runpath));
     let linked = Linked {
         name: &facts.target,
         // What CMake links into the build folder finds its libraries there; installing takes those paths away.
@@ -324,8 +327,8 @@ fn verify(job: &Job, manifest: &Manifest, binary: &Binary, kernels: &Kernels) ->
         needed: &binary.needed,
         cudart: binary.cudart,
         cudnn: binary.cudnn,
-        rpath: binary.rpath.as_deref(),
-        runpath: binary.runpath.as_deref(),
+        rpath: rpath.as_deref(),
+        runpath: runpath.as_deref(),
         folders: &folders,
     };
     let mut findings = judge::linked::judge(policy, manifest, &linked);
@@ -333,6 +336,17 @@ fn verify(job: &Job, manifest: &Manifest, binary: &Binary, kernels: &Kernels) ->
         findings.extend(linked_cudnn(job, binary));
     }
     Ok(findings)
+}
+
+/// A runtime path without the toolkit's stub folders that nothing is loaded from. `CUDA::cuda_driver` is a file in one, so
+/// CMake puts that folder into the path of whatever uses it and takes it out on installing; the loader finds no libcuda.so.1
+/// in it, only libcuda.so, and goes on.
+fn without_harmless_stubs(path: &str, installed: bool, needed: &[String]) -> String {
+    let harmless = |entry: &&str| {
+        let folder = Path::new(entry);
+        folder.ends_with("stubs") && !installed && !needed.iter().any(|name| folder.join(name).exists())
+    };
+    path.split(':').filter(|entry| !harmless(entry)).collect::<Vec<_>>().join(":")
 }
 
 /// What was only worth a note before it was known that the file needs cuDNN, held against the library that it will load.

@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use cudaguard_tests::{Call, Trial, trials};
 
-use crate::bed::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, inspect, manifest, texts, toolkit, words};
+use crate::bed::{
+    Cmake, MAKE, MULTI, NINJA, Tree, components, include, inspect, manifest, program, texts, toolkit, words,
+};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![every_kind_of_target, make_and_an_older_toolkit, architectures_in_every_spelling, languages]
+    trials![every_kind_of_target, make_and_an_older_toolkit, architectures_in_every_spelling, languages, other_systems]
 }
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n";
@@ -41,7 +43,8 @@ add_executable(lto lto.cu device.cu)
 set_target_properties(lto PROPERTIES CUDA_SEPARABLE_COMPILATION ON INTERPROCEDURAL_OPTIMIZATION ON)
 cudaguard_embed(lto)
 
-add_executable(plain plain.c)
+add_executable(plain plain.c $<TARGET_OBJECTS:ob>)
+set_target_properties(plain PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
 target_link_libraries(plain PRIVATE CUDA::cudart)
 cudaguard_embed(plain)
 # Not guarded itself: the object library's guard reaches it.
@@ -273,4 +276,34 @@ fn languages() {
         let outcome = Call::new(tree.built("app")).run().success();
         assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("main: 0\n", ""), "{outcome}");
     }
+}
+
+/// A cross compiler makes the guard for its machine; a system without ELF has none, and builds on.
+fn other_systems() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(other VERSION 2.0 LANGUAGES C ASM)\n{}\
+         add_executable(app main.c)\ncudaguard_embed(app)\nadd_executable(second main.c)\ncudaguard_embed(second)\n",
+        include()
+    );
+    let tree = |name: &str| Tree::new(name, Cmake::OfTheMachine, NINJA, &[("CMakeLists.txt", &text), ("main.c", MAIN)]);
+    let arm = tree("aarch64");
+    let compiler = format!("-DCMAKE_C_COMPILER={}", program("aarch64-linux-gnu-gcc").display());
+    let system = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", "-DCMAKE_BUILD_TYPE=Release"];
+    let _ = arm.configure(&[&compiler]).args(system).run().success();
+    let _ = arm.build(&[]).run().success();
+    let app = manifest(&arm.built("app"), "app");
+    assert_eq!((&app["target"], &app["sealed"]), (&"aarch64-unknown-linux-gnu".into(), &true.into()));
+
+    let windows = tree("windows");
+    let compiler = format!("-DCMAKE_C_COMPILER={}", program("x86_64-w64-mingw32-gcc").display());
+    let configured = windows.configure(&[&compiler, "-DCMAKE_SYSTEM_NAME=Windows"]).run().success();
+    let told: Vec<&str> = configured.stdout.lines().filter(|line| line.contains("cudaguard")).collect();
+    assert_eq!(
+        told,
+        ["-- cudaguard: app is built without the guard: the guard lives in ELF files that start through Linux's C \
+             library; Windows has none"],
+        "once: {configured}"
+    );
+    let _ = windows.build(&[]).run().success();
+    assert!(windows.built("second.exe").exists());
 }

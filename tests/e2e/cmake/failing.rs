@@ -1,11 +1,17 @@
 //! What does not belong together stops a release build, in words that make and ninja leave as they are.
 
-use cudaguard_tests::{Trial, parts, snapshot, trials};
+use cudaguard::binary::Binary;
+use cudaguard_tests::{Trial, layout, parts, snapshot, trials};
 
 use crate::bed::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, toolkit, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![a_mismatch_in_every_generator, compiler_and_headers_of_two_toolkits, a_guard_that_is_taken_out]
+    trials![
+        a_mismatch_in_every_generator,
+        compiler_and_headers_of_two_toolkits,
+        a_guard_that_is_taken_out,
+        the_stub_that_cmake_links,
+    ]
 }
 
 /// C++ with the toolkit's headers, under a policy that this toolkit does not fulfil.
@@ -92,4 +98,36 @@ fn a_guard_that_is_taken_out() {
     let built = tree.build(&["--config", "Debug"]).run().success();
     assert!(said(&built).starts_with("warning[CG170]"), "{built}");
     assert!(tree.built("Debug/app").exists(), "{built}");
+}
+
+/// `CUDA::cuda_driver` is a stub, and its folder comes into the runtime path of the build folder. That is harmless as long
+/// as the loader finds nothing there.
+fn the_stub_that_cmake_links() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(driver LANGUAGES C)\nfind_package(CUDAToolkit REQUIRED)\n{}\
+         add_executable(app main.c)\ntarget_link_libraries(app PRIVATE CUDA::cuda_driver)\ncudaguard_embed(app)\n\
+         add_executable(bad EXCLUDE_FROM_ALL main.c)\n\
+         target_link_libraries(bad PRIVATE ${{CMAKE_SOURCE_DIR}}/stubs/libcuda.so)\ncudaguard_embed(bad)\n",
+        include()
+    );
+    let cuda = parts::cuda("13.0");
+    let tree = Tree::new(
+        "driver",
+        Cmake::OfTheMachine,
+        MAKE,
+        &[("CMakeLists.txt", &text), ("main.c", "int cuInit(unsigned);\nint main(void) { return cuInit(0); }\n")],
+    );
+    // As some images have it, for programs that are to start without a driver.
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        layout::link(&cuda.join("lib/stubs/libcuda.so"), &tree.source().join("stubs").join(name));
+    }
+    let toolkit = format!("-DCUDAToolkit_ROOT={}", cuda.display());
+    let _ = tree.configure(&[&toolkit, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
+    let built = tree.build(&[]).run().success();
+    assert_eq!(said(&built), "", "{built}");
+    let app = Binary::read(&tree.built("app")).expect("a program");
+    assert!(app.runpath.is_some_and(|path| path.contains("stubs")), "or there is nothing to see here");
+    let bad = tree.build(&["--target", "bad"]).run();
+    assert_ne!(bad.status(), Some(0), "{bad}");
+    snapshot::check("cmake/stubs", &tree.plain(&said(&bad)));
 }
