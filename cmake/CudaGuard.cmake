@@ -8,8 +8,11 @@ include_guard(GLOBAL)
 cmake_minimum_required(VERSION 3.24...4.0)
 
 # The command has to be of the same release.
-set(CUDAGUARD_VERSION 0.1.0)
-set_property(GLOBAL PROPERTY CUDAGUARD_VERSION ${CUDAGUARD_VERSION})
+function(_cudaguard_version)
+  include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/CudaGuardConfigVersion.cmake")
+  set_property(GLOBAL PROPERTY CUDAGUARD_VERSION "${PACKAGE_VERSION}")
+endfunction()
+_cudaguard_version()
 
 option(CUDAGUARD_BUILD_COMMAND "Build cudaguard's command with cargo, from the checkout that the CMake module stands in" OFF)
 

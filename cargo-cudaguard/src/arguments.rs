@@ -146,22 +146,28 @@ fn of_cmake(matches: &ArgMatches) -> Step {
             out: path("out").expect("required"),
             depfile: path("depfile"),
         },
+        "install" => Step::Install { prefix: path("prefix").expect("required") },
         "seal" => Step::Seal { facts: path("facts").expect("required"), file: path("FILE").expect("required") },
         other => unreachable!("{other} has been dealt with"),
     }
 }
 
-/// What the CMake module calls; people have no use for it.
+/// What the CMake module calls, and what writes it.
 fn cmake() -> Command {
     let path = |name: &'static str| Arg::new(name).long(name).required(true).value_parser(value_parser!(PathBuf));
     let facts = || path("facts").value_name("FOLDER").help("What CMake knows of the target");
     Command::new("cmake")
-        .hide(true)
-        .about("What the CMake module calls")
+        .about("Write the CMake package, for find_package(CudaGuard)")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
+            Command::new("install")
+                .about("Write the CMake package: PREFIX/lib/cmake/CudaGuard and PREFIX/include/cudaguard")
+                .arg(path("prefix").value_name("PREFIX").help("A folder that CMAKE_PREFIX_PATH will name")),
+        )
+        .subcommand(
             Command::new("begin")
+                .hide(true)
                 .about("Whether targets can be guarded: status 1 and the reason on stdout where not")
                 .arg(
                     Arg::new("module").long("module").value_name("VERSION").required(true).help("The module's version"),
@@ -178,6 +184,7 @@ fn cmake() -> Command {
         )
         .subcommand(
             Command::new("embed")
+                .hide(true)
                 .about("Judge what the target is built with, and make the objects of its guard")
                 .arg(facts())
                 .arg(path("out").value_name("FOLDER").help("Where the objects go"))
@@ -185,6 +192,7 @@ fn cmake() -> Command {
         )
         .subcommand(
             Command::new("seal")
+                .hide(true)
                 .about("Verify the linked file and seal its note; a file that is refused is removed")
                 .arg(facts())
                 .arg(Arg::new("FILE").required(true).value_parser(value_parser!(PathBuf)).help("The linked file")),

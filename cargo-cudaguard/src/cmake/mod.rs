@@ -4,8 +4,11 @@
 //!   are of one release;
 //! - `embed`, as a build step: judges what the target is built with, and makes the objects of its guard;
 //! - `seal`, after linking: holds the file against the policy and seals its note.
+//!
+//! `install` is for people: it writes the module itself.
 
 mod facts;
+mod package;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -48,6 +51,11 @@ pub(crate) enum Step {
         /// Where to write what they depend on.
         depfile: Option<PathBuf>,
     },
+    /// Write the CMake package.
+    Install {
+        /// Below this folder.
+        prefix: PathBuf,
+    },
     /// Verify and seal.
     Seal {
         /// What CMake knows.
@@ -68,6 +76,10 @@ pub(crate) fn run(step: Step) -> Result<ExitCode, Stop> {
         Step::Begin { module, tool } => begin(&module, &tool),
         Step::Embed { facts, out, depfile } => embed(&facts, &out, depfile.as_deref()),
         Step::Seal { facts, file } => seal(&facts, &file),
+        Step::Install { prefix } => match package::install(&prefix) {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(error) => Err(Stop::no_look(error)),
+        },
     }
 }
 

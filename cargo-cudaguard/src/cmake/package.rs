@@ -1,0 +1,31 @@
+//! The CMake package, for those who have only installed the command.
+
+use std::fs;
+use std::path::Path;
+
+macro_rules! file {
+    ($place:literal, $from:literal) => {
+        ($place, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $from)))
+    };
+}
+
+/// As `cmake --install` of a checkout lays it out.
+const FILES: [(&str, &str); 5] = [
+    file!("lib/cmake/CudaGuard/CudaGuard.cmake", "cmake/CudaGuard.cmake"),
+    file!("lib/cmake/CudaGuard/CudaGuardConfig.cmake", "cmake/CudaGuardConfig.cmake"),
+    file!("lib/cmake/CudaGuard/CudaGuardConfigVersion.cmake", "cmake/CudaGuardConfigVersion.cmake"),
+    file!("lib/cmake/CudaGuard/README.md", "cmake/README.md"),
+    file!("include/cudaguard/cudaguard.h", "templates/cudaguard.h"),
+];
+
+/// Writes it below this prefix.
+pub(super) fn install(prefix: &Path) -> Result<(), String> {
+    for (place, text) in FILES {
+        let path = prefix.join(place);
+        let folder = path.parent().unwrap_or(prefix);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, text))
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
+    Ok(())
+}
