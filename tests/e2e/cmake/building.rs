@@ -19,6 +19,7 @@ const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\
 const KINDS: &str = r#"
 project(kinds VERSION 1.2.3 LANGUAGES C CXX CUDA)
 find_package(CUDAToolkit REQUIRED)
+set(CMAKE_CXX_STANDARD 17)
 set(CMAKE_CUDA_ARCHITECTURES 80-real)
 
 # Device code in two files, linked on its own; the static library hands its guard on.
@@ -55,9 +56,13 @@ target_include_directories(through PRIVATE $<TARGET_PROPERTY:plain,INCLUDE_DIREC
 # Runs on no GPU of its fleet.
 add_executable(unfit EXCLUDE_FROM_ALL fill.cu)
 cudaguard_embed(unfit POLICY policies/t4.toml)
+set(CMAKE_CUDA_FLAGS_DEBUG "${CMAKE_CUDA_FLAGS_DEBUG} --generate-code=arch=compute_86,code=[sm_86]")
 
 enable_testing()
 install(TARGETS app sh plain)
+# A library that is handed on leaves the build folder behind.
+install(TARGETS st EXPORT kinds)
+install(EXPORT kinds DESTINATION lib/cmake/kinds)
 "#;
 
 const PRESETS: &str = r#"{
@@ -130,7 +135,7 @@ fn every_kind_of_target() {
     assert_eq!(texts(&sealed["archs"]["observed"]), ["sm_80"]);
     assert_eq!((&sealed["sealed"], &sealed["cudart"]["linkage"]), (&true.into(), &"static".into()));
     let debug = manifest(&tree.built("Debug/app"), "app");
-    assert_eq!(debug["profile"], "debug");
+    assert_eq!((&debug["profile"], texts(&debug["archs"]["declared"])), (&"debug".into(), vec!["sm_80", "sm_86"]));
 
     let library = manifest(&tree.built("Release/libsh.so"), "shared library");
     assert_eq!((&library["component"]["version"], &library["sealed"]), (&"9.9".into(), &true.into()));
