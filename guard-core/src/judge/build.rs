@@ -170,7 +170,8 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
     }
     let Some(require) = policy.toolkit.as_ref().filter(|_| !silent) else { return };
     let found = others(toolchain);
-    let hint = match toolchain.toolkits.first() {
+    // A root without a compiler is no toolkit to build with: the wheels before CUDA 13, a container for running.
+    let hint = match toolchain.toolkits.iter().find(|toolkit| toolkit.nvcc.is_some()) {
         _ if toolchain.by_cmake => {
             "enable the language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed; drop [toolkit] require \
              where none is needed"

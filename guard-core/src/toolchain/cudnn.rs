@@ -240,7 +240,8 @@ fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
     })
 }
 
-/// What the package that put it there says: Debian's `libcudnn9-cuda-12`, conda's `cuda-version >=12`.
+/// What the package that put it there says: NVIDIA's for Debian by its name, `libcudnn9-cuda-12`, as a container's
+/// `/var/lib/dpkg/info` lists it; conda's by what it depends on.
 fn package(folder: &Path, major: u32) -> Option<Fact<u32>> {
     let system_root = folder.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
     let triplet_folder = folder.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
@@ -257,11 +258,18 @@ fn package(folder: &Path, major: u32) -> Option<Fact<u32>> {
     let meta = folder.parent()?.join("conda-meta");
     ["cudnn-", "libcudnn-"].iter().flat_map(|prefix| entries(&meta, prefix)).find_map(|file| {
         let text = std::fs::read_to_string(&file).ok()?;
-        let (_, rest) = text.split_once("\"cuda-version >=")?;
-        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
-        Some(Fact { value: digits.parse().ok()?, source })
+        Some(Fact { value: conda_cuda(&text)?, source })
     })
+}
+
+/// The CUDA major that a package's record in `conda-meta` asks for: `cuda-version >=12,<13.0a0` (conda-forge),
+/// `cuda-version 12.*` (Anaconda, and conda-forge before cuDNN 9.2).
+fn conda_cuda(record: &str) -> Option<u32> {
+    let (_, rest) = record.split_once("\"cuda-version ")?;
+    let rest = rest.trim_start_matches([' ', '>', '=', '~']);
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    rest[..end].parse().ok()
 }
 
 fn number_in(file: &Path, prefix: &str) -> Option<u32> {
@@ -464,10 +472,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn which_cuda_a_conda_package_asks_for() {
+        for (record, cuda) in [
+            (r#"{"depends": ["cuda-version >=12,<13.0a0", "libstdcxx"]}"#, Some(12)),
+            (r#"{"depends": ["cuda-nvrtc", "cuda-version 12.*"]}"#, Some(12)),
+            (r#"{"depends": ["cuda-version ==13.0"]}"#, Some(13)),
+            (r#"{"depends": ["cuda-version"]}"#, None),
+            (r#"{"depends": ["cuda-version *"]}"#, None),
+            (r#"{"depends": ["cuda-version <13"]}"#, None),
+            (r#"{"depends": ["cuda-version 12"#, None),
+        ] {
+            assert_eq!(conda_cuda(record), cuda, "{record}");
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn parsers_never_panic(text: String) {
             let _ = parse_header(&text);
+            let _ = conda_cuda(&format!("\"cuda-version {text}"));
         }
     }
 }

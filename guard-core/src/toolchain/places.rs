@@ -176,13 +176,11 @@ pub(super) fn places(system_root: &Path) -> Vec<Place> {
             }
         }
     }
-    for machine in entries(&below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_") {
-        for release in newest_first(entries(&machine, "")) {
-            for cuda in newest_first(entries(&release.join("cuda"), "")) {
-                if !version_in_name(&cuda).is_empty() {
-                    let source = format!("HPC SDK {}", name_of(&release));
-                    add(cuda, source, Reach::Listed);
-                }
+    for release in hpc_sdks(system_root) {
+        for cuda in newest_first(entries(&release.join("cuda"), "")) {
+            if !version_in_name(&cuda).is_empty() {
+                let source = format!("HPC SDK {}", name_of(&release));
+                add(cuda, source, Reach::Listed);
             }
         }
     }
@@ -190,6 +188,13 @@ pub(super) fn places(system_root: &Path) -> Vec<Place> {
         add(root, format!("pkg-config ({file})"), Reach::Listed);
     }
     places
+}
+
+/// Releases of the HPC SDK: the one whose module is loaded, then those in their usual place, the newest first.
+fn hpc_sdks(system_root: &Path) -> Vec<PathBuf> {
+    let loaded = env::var_os("NVHPC_ROOT").map(PathBuf::from);
+    let machines = entries(&below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_");
+    loaded.into_iter().chain(machines.iter().flat_map(|machine| newest_first(entries(machine, "")))).collect()
 }
 
 fn name_of(path: &Path) -> String {
