@@ -275,7 +275,7 @@ mod hosts {
     }
 
     fn gpu(cc: (u8, u8)) -> Gpu {
-        Gpu { cc: Some(cc), uuid: None, visible: true }
+        Gpu { cc: Some(cc), visible: true, ..Gpu::default() }
     }
 
     /// cuDNN as it stood there when the program was built.
@@ -311,10 +311,10 @@ mod hosts {
                 Driver { kernel: release, ..Driver::default() },
             ];
             for gpus in gpus {
-                for driver in drivers {
+                for driver in &drivers {
                     let host = Host {
                         cudnn: built_with(),
-                        driver: DriverFound::Found(driver),
+                        driver: DriverFound::Found(driver.clone()),
                         gpus: Some(gpus.clone()),
                         ..Host::default()
                     };
@@ -344,7 +344,7 @@ mod hosts {
                     _ => Driver { cuda, user: release, kernel: release, ..none },
                 };
                 let gpus = Some(ccs.iter().copied().map(gpu).collect());
-                Host { driver: DriverFound::Found(driver), gpus, ..Host::default() }
+                Host { driver: DriverFound::Found(driver.clone()), gpus, ..Host::default() }
             };
             let (older, newer) = (host(one.min(other)), host(one.max(other)));
             if refused(&manifest, &older).is_empty() {
