@@ -299,7 +299,10 @@ mod hosts {
         ) {
             let kernels = compiled(&file, toolkit);
             let manifest = sealed(&kernels, toolkit, cudart, cudnn);
+            // GPUs that the build's own cuDNN has left behind are none of its hosts.
+            let by_cudnn = |cc: (u8, u8)| cudnn == Linkage::None || cc >= (7, 5);
             let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, By::Cubin | By::Ptx));
+            let served = served.filter(|cover| by_cudnn(cover.cc));
             let mut gpus: Vec<Vec<Gpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
             if !kernels.any() {
                 gpus.push(vec![gpu((9, 0))]);
