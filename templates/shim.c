@@ -903,6 +903,7 @@ CODE int search(const char *file, const struct image *of, char *to, char *why) {
     if (is && why)
       format(why, WHY, k < 2 ? "RPATH of %p" : k == 2 ? "LD_LIBRARY_PATH" : k == 3 ? "RUNPATH of %p" : k == 4 ? "the system's library cache (/etc/ld.so.cache)" : "the system's library folders", origin);
   }
+  if (!is) *to = 0;
   return is;
 }
 
@@ -1418,12 +1419,12 @@ CODE void ask_the_driver(void) {
   g.level = 1;
   if (!g.driver_asked++) {
     *d = g.driver;
-    d->strict = 0, d->state = UNKNOWN, d->init = -1;
+    d->strict = 0, d->state = UNKNOWN, d->init = d->gpus = -1;
     if (ask(LIBCUDA, 0) == ANSWERED) {
       if (answer('N')) d->state = ABSENT;
       if ((said = answer('I'))) {
         d->state = FOUND;
-        if (!(d->init = (int)number(&said, 99999))) d->gpus = -1; /* whatever else it answers, the GPUs stand there */
+        if ((d->init = (int)number(&said, 99999))) d->gpus = g.driver.gpus; /* whatever it answers, they stand there */
         if ((said = answer('V'))) d->cuda = (uint32_t)number(&said, 999999);
         if ((said = answer('L'))) {
           keep(&d->path, said);

@@ -18,10 +18,15 @@ use crate::bed::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, manifest, versio
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("driver::one_table_drives_both_judges", || drive(&NATIVE)),
+        trial("driver::one_table_drives_both_judges", || drive(&NATIVE, &table())),
         trial("driver::one_table_drives_both_judges_on_aarch64", || {
             AARCH64.need();
-            drive(&AARCH64);
+            drive(&AARCH64, &table());
+        }),
+        trial("driver::random_machines_and_manifests", || drive(&NATIVE, &random(0x9e37_79b9_7f4a_7c15, 160))),
+        trial("driver::random_machines_and_manifests_on_aarch64", || {
+            AARCH64.need();
+            drive(&AARCH64, &random(0xd1b5_4a32_d192_ed03, 40));
         }),
         trial("driver::good_machines_run_nothing_of_nvidia", good_machines_run_nothing_of_nvidia),
         trial("driver::no_rows_no_question", no_rows_no_question),
@@ -646,6 +651,115 @@ fn generated() -> Vec<Case> {
     cases
 }
 
+fn table() -> Vec<Case> {
+    written().into_iter().chain(generated()).collect()
+}
+
+/// The same numbers each time: whoever finds a difference can find it again.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).expect("31 bits") % n
+    }
+
+    fn of<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())].clone()
+    }
+
+    /// Intervals that cover every cc, each with any code and any floor.
+    fn manifest(&mut self, name: &str) -> Manifest {
+        use ServedBy::{Cubin, Nothing, Partial, Ptx, Unknown};
+        let floors = [(12, 0, "525.60.13"), (12, 4, "550.54.14"), (13, 0, "580.65.06"), (13, 2, "595.10.01")];
+        let mut manifest = named(plain(), name);
+        if self.below(4) == 0 {
+            manifest = with_cudnn(manifest);
+        }
+        if self.below(2) == 0 {
+            let major = self.of(&[12, 13]);
+            manifest = cudart(manifest, major);
+        }
+        let mut from = (0, 0);
+        while self.below(8) > 0 || from != (0, 0) {
+            let end = (from.0 + self.of(&[0, 0, 1, 7]), self.of(&[0, 5, 255]));
+            let to = Some(end).filter(|end| end.0 < 12 && self.below(6) > 0);
+            let by = self.of(&[Cubin, Cubin, Ptx, Ptx, Partial, Nothing, Unknown]);
+            let (major, minor, oldest) = self.of(&floors);
+            let floor = self.below(2) == 0 && by != Nothing;
+            manifest.requires.push(Requirement::Gpu {
+                from,
+                to: to.map(|to| to.max(from)),
+                by,
+                code: self.of(&["", "sm_80", "compute_75"]).to_owned(),
+                cuda: floor.then(|| CudaVersion::new(major, minor)),
+                release: floor.then(|| release(oldest)),
+            });
+            let Some(to) = to.map(|to| to.max(from)) else { break };
+            from = if to.1 == 255 { (to.0 + 1, 0) } else { (to.0, to.1 + 1) };
+        }
+        manifest.partial_refuse = self.below(4) == 0;
+        manifest.runtime.gpu = if self.below(5) == 0 { GpuNeed::Required } else { GpuNeed::Auto };
+        manifest
+    }
+
+    fn machine(&mut self) -> Machine {
+        let drivers = [
+            ("525.60.13", 12000),
+            ("535.261.03", 12020),
+            ("550.163.01", 12040),
+            ("580.95.05", 13000),
+            ("590.44.01", 13010),
+            ("700.01", 15000),
+        ];
+        let (driver, cuda) = self.of(&drivers);
+        let mut machine = machine(driver, cuda, &[]);
+        for _ in 0..self.of(&[0, 1, 1, 2, 3]) {
+            let gpu = self.of(&[V100, T4, A100, A10, H100, NEWS, (0, 0, "0x3f01")]);
+            machine.gpus.push(gpu);
+        }
+        // Only who has a doubt asks the driver, and hears what it says.
+        if self.below(4) == 0 {
+            let init = self.of(&[0, 2, 34, 100, 802, 803, 804]);
+            machine = machine.lib(|lib| (lib.release, lib.init) = ("1.1", init));
+        }
+        match self.below(8) {
+            // With neither a module nor a node there is no trace of NVIDIA.
+            0 if !machine.gpus.is_empty() => machine.kernel = None,
+            1 => machine.nodes = false,
+            2 => machine.kernel = Some("535.104.05"),
+            3 => machine.compiler = false,
+            4 => machine = machine.manner(Manner::Crashes).lib(|lib| lib.release = "1.1"),
+            _ => {}
+        }
+        // What hides all of them leaves no doubt, whatever a driver would say.
+        let odd = machine.lib.as_ref().is_some_and(|lib| lib.release == "1.1");
+        let mut lists = vec![None, None, None, Some("0"), Some("1"), Some("1,0"), Some("0,9")];
+        lists.extend([Some(""), Some("-1")].iter().filter(|_| !odd));
+        machine.variables.extend(self.of(&lists).map(|list| ("CUDA_VISIBLE_DEVICES", list)));
+        for variable in ["CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"] {
+            if self.below(8) == 0 {
+                machine.variables.push((variable, self.of(&["0", "1"])));
+            }
+        }
+        machine.cudnn = self.of(&[None, Some("9.4.0"), Some("9.5.1"), Some("9.10.2"), Some("9.11.0"), Some("9.28.0")]);
+        machine
+    }
+}
+
+fn random(seed: u64, cases: usize) -> Vec<Case> {
+    let mut dice = Dice(seed);
+    let case = |number: usize| {
+        let names = ["one", "two", "three"];
+        let count = dice.of(&[1, 1, 2, 3]);
+        let manifests = names[..count].iter().map(|name| dice.manifest(name)).collect();
+        Case { name: format!("random {number}"), manifests, machine: dice.machine(), codes: None, level: None }
+    };
+    (0..cases).map(case).collect()
+}
+
 fn judged(manifests: &[Manifest], machine: &Machine) -> (Vec<String>, &'static str) {
     let host = machine.host();
     let findings = manifests.iter().flat_map(|manifest| judge(manifest, &host)).chain(together(manifests, &host));
@@ -719,11 +833,10 @@ impl Scene {
     }
 }
 
-fn drive(arch: &Arch) {
+fn drive(arch: &Arch, cases: &[Case]) {
     need_worlds();
-    let cases: Vec<_> = written().into_iter().chain(generated()).collect();
     let mut differences = String::new();
-    for case in &cases {
+    for case in cases {
         let (expected, verdict) = judged(&case.manifests, &case.machine);
         if case.codes.is_some_and(|by_hand| by_hand != expected.join(", ")) {
             let _ = writeln!(differences, "{}: by hand {:?}, the Rust judge says {expected:?}", case.name, case.codes);
@@ -734,6 +847,9 @@ fn drive(arch: &Arch) {
         if scene.codes() != expected || report["verdict"] != verdict {
             let _ =
                 writeln!(differences, "{}: the Rust judge says {verdict} {expected:?}, the shim {report}", case.name);
+            if case.codes.is_none() {
+                let _ = writeln!(differences, "{:?}\n{:?}", case.machine, case.manifests);
+            }
         }
         if case.level.is_some_and(|level| report["level"] != level) {
             let _ = writeln!(differences, "{}: level {}", case.name, report["level"]);

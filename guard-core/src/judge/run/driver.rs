@@ -75,7 +75,9 @@ pub(super) fn together<'a>(manifests: &[&'a Manifest], host: &Host) -> Option<(&
     let fit: Vec<(&Manifest, Vec<usize>)> = manifests
         .iter()
         .filter(|manifest| manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. })))
-        .map(|manifest| (*manifest, Judge::new(manifest, host, "").not_unfit()))
+        .map(|manifest| (*manifest, Judge::new(manifest, host, "")))
+        .filter(|(_, judge)| matches!(judge.foretold(), None | Some(answer::RIGHT)))
+        .map(|(manifest, judge)| (manifest, judge.not_unfit()))
         .filter(|(_, fit)| !fit.is_empty())
         .collect();
     let pairs = fit.iter().enumerate().flat_map(|(at, one)| fit[at + 1..].iter().map(move |other| (one, other)));
