@@ -834,6 +834,8 @@ CODE int search_list(const char *list, char also, const char *file, const char *
   return is;
 }
 
+#define CACHE "/etc/ld.so.cache"
+
 CODE int in_cache(const char *file, char *to) {
   struct head {
     char magic[20];
@@ -853,7 +855,7 @@ CODE int in_cache(const char *file, char *to) {
   const int32_t kind = -1;
 #endif
   size_t length = len(file), size, at = 0, i;
-  long fd = open_file("/etc/ld.so.cache", O_RDONLY), end;
+  long fd = open_file(CACHE, O_RDONLY), end;
   int found = 0;
   const char *map;
   const struct head *h;
@@ -901,7 +903,7 @@ CODE int search(const char *file, const struct image *of, char *to, char *why) {
     if (k < 2 && (of->runpath || (k && g.first.runpath))) continue;
     is = k != 4 ? search_list(list, k == 2 ? ';' : ':', file, origin, to) : in_cache(file, to) ? elf_is(to) : 0;
     if (is && why)
-      format(why, WHY, k < 2 ? "RPATH of %p" : k == 2 ? "LD_LIBRARY_PATH" : k == 3 ? "RUNPATH of %p" : k == 4 ? "the system's library cache (/etc/ld.so.cache)" : "the system's library folders", origin);
+      format(why, WHY, k < 2 ? "RPATH of %p" : k == 2 ? "LD_LIBRARY_PATH" : k == 3 ? "RUNPATH of %p" : k == 4 ? CACHE : "the system's library folders", origin);
   }
   if (!is) *to = 0;
   return is;
@@ -1203,9 +1205,9 @@ CODE void settle_version(struct cudnn *c) {
   int k;
   c->version = 0;
   for (k = 0; k < c->parts && !c->version; k++)
-    if (c->part[k].known && c->part[k].version) c->version = c->part[k].version, c->from = "the inner library's own word";
-  if (!c->version && c->by_name) c->version = c->by_name, c->from = "the file's name";
-  if (!c->version && c->answered) c->version = (uint32_t)c->answered, c->from = "its own answer, in a child process";
+    if (c->part[k].known && c->part[k].version) c->version = c->part[k].version, c->from = "its inner library";
+  if (!c->version && c->by_name) c->version = c->by_name, c->from = "its file's name";
+  if (!c->version && c->answered) c->version = (uint32_t)c->answered, c->from = "its own answer";
 }
 
 /* Level 0: which cuDNN this file has, or would get. */
@@ -1690,7 +1692,7 @@ CODE void judge_note(int level, int late) {
       g.findings = before;
       judge_cudnn(c, row);
     }
-    if (c->state == INSIDE) c->version = u32(row + 12), c->from = "the build: it is linked statically";
+    if (c->state == INSIDE) c->version = u32(row + 12), c->from = "the build";
     c->note = g.now;
     n->cudnn = c->state == FOUND && c->version >> 16 == u32(row + 12) >> 16 ? c->version : 0;
     wants |= n->cudnn >= u32(row + 16) && u32(row + 20);
@@ -1731,7 +1733,7 @@ CODE void judge(int level, int late) {
 
 CODE int cannot_tell(const struct finding *f) { return f->code == 501 || f->code > 503; }
 
-CODE int verdict(void) {
+CODE int overall(void) {
   int k, v = RIGHT;
   for (k = 0; k < g.findings; k++) {
     if (!in_scope(&g.note[g.finding[k].note])) continue;
@@ -1889,7 +1891,7 @@ CODE void report_note(struct text *t, int note) {
   put(t, "}");
 }
 
-CODE void report(const char *done) {
+CODE void leave_report(const char *done) {
   const char *path = variable("CUDAGUARD_REPORT");
   static struct report r;
   const struct verdict *v = &g.verdict;
@@ -1899,7 +1901,7 @@ CODE void report(const char *done) {
   r.fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   if (r.fd < 0) return;
   r.t.at = r.buffer, r.t.used = 0, r.t.size = sizeof r.buffer;
-  k = verdict();
+  k = overall();
   putf(&r.t, "{\"file\":%j,\"role\":%j,\"verdict\":%j,\"action\":%j,\"level\":%n,\"shim\":{\"revision\":1},\"components\":[", self(),
        g.program ? "program" : "library", names[k], done, (uint32_t)g.level);
   for (k = 0; k < g.notes; k++) flush(&r), report_note(&r.t, k);
@@ -1984,10 +1986,10 @@ CODE void complete(void) {
   prepare(0);
   if (g.mode != MODE_OFF) {
     judge(1, 1);
-    report("checked");
+    leave_report("checked");
     for (k = 0; k < g.notes && !in_scope(&g.note[k]); k++) continue;
     why = k == g.notes ? "this file has no manifest" : 0;
-    if (!why) result = verdict();
+    if (!why) result = overall();
   }
   memset(v, 0, sizeof *v);
   if (why) format(v->message, sizeof v->message, why);
@@ -2040,7 +2042,7 @@ SHOWN void SHARED(start)(void) {
   if (g.mode != MODE_OFF && g.notes) {
     judge(1, 0);
     f = worst(&refuse);
-    report(refuse ? "refuse" : f ? "warn" : "start");
+    leave_report(refuse ? "refuse" : f ? "warn" : "start");
     if (f) say_finding(f, refuse);
     if (refuse) leave(STATUS_REFUSED);
   }
