@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use cudaguard::guard::Tool;
 
 use crate::cmake::Step;
+use crate::verify::{Flags, Question, place};
 
 /// cargo's verbs that build something to guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,13 @@ pub(crate) enum Verb {
     Inspect {
         /// The file.
         file: PathBuf,
+        /// As JSON.
+        json: bool,
+    },
+    /// Will it run.
+    Verify(Question),
+    /// What this machine is.
+    Probe {
         /// As JSON.
         json: bool,
     },
@@ -118,6 +126,8 @@ fn understood(matches: &ArgMatches) -> Verb {
             file: matches.get_one::<PathBuf>("FILE").cloned().expect("required"),
             json: matches.get_flag("json"),
         },
+        "verify" => Verb::Verify(question(matches)),
+        "probe" => Verb::Probe { json: matches.get_flag("json") },
         "exec" => {
             let mut words = matches.get_many::<OsString>("PROGRAM").expect("required").cloned();
             Verb::Exec { program: words.next().expect("at least one"), arguments: words.collect() }
@@ -197,6 +207,18 @@ fn cmake() -> Command {
                 .arg(facts())
                 .arg(Arg::new("FILE").required(true).value_parser(value_parser!(PathBuf)).help("The linked file")),
         )
+}
+
+fn question(matches: &ArgMatches) -> Question {
+    let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    let text = |name: &str| matches.get_one::<String>(name).cloned();
+    let gpus = matches.get_many::<String>("gpu").unwrap_or_default().cloned().collect();
+    let flags = Flags { driver: text("driver"), kernel: text("kernel"), gpus, cudnn: text("cudnn") };
+    Question {
+        files: matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect(),
+        place: place(path("host"), path("fleet"), flags),
+        json: matches.get_flag("json"),
+    }
 }
 
 /// What cargo itself would be told.
@@ -289,6 +311,44 @@ fn options_of(verb: &'static str) -> impl Iterator<Item = Arg> {
             None => option.action(ArgAction::SetTrue),
         }
     })
+}
+
+fn verify() -> Command {
+    let file = |name: &'static str, value: &'static str| {
+        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf))
+    };
+    let machine = |name: &'static str, value: &'static str| {
+        Arg::new(name).long(name).value_name(value).conflicts_with_all(["host", "fleet"])
+    };
+    Command::new("verify")
+        .about("Will it run: here, on a machine that is described, or on which machines of a fleet")
+        .arg(
+            Arg::new("FILE")
+                .required(true)
+                .num_args(1..)
+                .value_parser(value_parser!(PathBuf))
+                .help("A program or a shared library"),
+        )
+        .arg(file("host", "HOST.json").help("On the machine of this host file, which `probe --json` writes"))
+        .arg(
+            file("fleet", "HOSTS.jsonl")
+                .conflicts_with("host")
+                .help("On each machine of this list, a host file on each line; `-` reads stdin"),
+        )
+        .arg(machine("driver", "RELEASE").help("With a driver of this release or branch: 535.261.03, 535, none"))
+        .arg(machine("kernel", "RELEASE").help("With a kernel module of another release than libcuda"))
+        .arg(
+            machine("gpu", "GPU")
+                .num_args(1..)
+                .value_delimiter(',')
+                .action(ArgAction::Append)
+                .help("With these GPUs: 8.6, sm_86, A100, none"),
+        )
+        .arg(machine("cudnn", "VERSION").help("With this cuDNN: 9.15.1, none"))
+        .after_help(
+            "What no flag names is not known, and what is not known never refuses. Exit status: 0 it runs, or it cannot be \
+             told; 1 it is refused; 2 could not look.",
+        )
 }
 
 /// Everything that is understood; with `by_cargo` called as cargo calls it.
@@ -392,6 +452,12 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
                 .arg(Arg::new("FILE").required(true).value_parser(value_parser!(PathBuf)).help(
                     "An executable, a shared library, an object or a static archive",
                 ))
+                .arg(json()),
+        )
+        .subcommand(verify().arg(json()))
+        .subcommand(
+            Command::new("probe")
+                .about("This machine's driver, GPUs, cuDNN and cudart, as a host file for `verify --host`")
                 .arg(json()),
         )
         .subcommand(

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 
 use cudaguard::env;
 use cudaguard::loader::Environment;
+use cudaguard::machine::Asker;
 
 use crate::cargo;
 use crate::report::{self, NO_START, Stop};
@@ -33,7 +34,7 @@ fn start(program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
     let switch = env::var("CUDAGUARD");
     if switch.as_deref() != Some("off") {
         if let Some(file) = found(program) {
-            let findings = cudaguard::foretell::start(&file, &Environment::here());
+            let findings = cudaguard::foretell::start_here(&file, &Environment::here(), &Asker::own());
             report::findings(&findings);
             if report::refuses(&findings) && switch.as_deref() != Some("warn") {
                 return Ok(ExitCode::from(NO_START));

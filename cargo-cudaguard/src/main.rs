@@ -9,6 +9,7 @@ mod cmake;
 mod config;
 mod exec;
 mod explain;
+mod fleet;
 mod forms;
 mod graph;
 mod guards;
@@ -17,10 +18,12 @@ mod inspect;
 mod ledger;
 mod lock;
 mod own;
+mod probe;
 mod project;
 mod report;
 mod shells;
 mod signals;
+mod verify;
 mod wrapper;
 
 use std::process::ExitCode;
@@ -29,6 +32,10 @@ use arguments::Verb;
 use report::Stop;
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(status) = cudaguard::machine::asked() {
+        return status;
+    }
     if let Some(call) = wrapper::called() {
         return wrapper::run(&call);
     }
@@ -38,6 +45,8 @@ fn main() -> ExitCode {
         Verb::Init(arguments) => init::run(&arguments),
         Verb::Lock(arguments) => lock::run(&arguments),
         Verb::Inspect { file, json } => inspect::run(&file, json),
+        Verb::Verify(question) => verify::run(&question),
+        Verb::Probe { json } => probe::run(json),
         Verb::Exec { program, arguments } => exec::run(&program, &arguments),
         Verb::Cmake(step) => cmake::run(step),
         Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),

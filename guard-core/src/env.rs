@@ -11,13 +11,17 @@ thread_local! {
 
 /// The variable's value; unset and empty are the same: nothing.
 pub fn var_os(name: &str) -> Option<OsString> {
+    set(name).filter(|value| !value.is_empty())
+}
+
+/// The variable's value where it is set, empty or not: `CUDA_VISIBLE_DEVICES=` hides every GPU.
+pub fn set(name: &str) -> Option<OsString> {
     READ.with_borrow_mut(|read| read.insert(name.to_owned()));
-    let value = OVERLAY.with_borrow(|overlay| match overlay {
+    OVERLAY.with_borrow(|overlay| match overlay {
         Some(variables) => variables.get(name).cloned(),
         #[allow(clippy::disallowed_methods)]
         None => std::env::var_os(name),
-    });
-    value.filter(|value| !value.is_empty())
+    })
 }
 
 /// The variable's value as text; what is not UTF-8 keeps what can be read.

@@ -159,6 +159,17 @@ impl Code {
         // A stub folder may stand in a variable or, where a build script put it, only in the file.
         (self as u16) < 128 && !matches!(self, Self::NoPtx | Self::StubInRuntimePath)
     }
+
+    /// Whether it leaves the verdict open: something that was asked of the machine cannot be told. A kernel module that is
+    /// not to be seen does not: libcuda alone is judged then (facts: decision 7).
+    pub const fn leaves_open(self) -> bool {
+        (self as u16) >= 500 && !matches!(self, Self::KernelModuleUnknown)
+    }
+
+    /// Whether it is about driver and GPU: refusals of this kind rest on the real driver's own answer.
+    pub const fn is_of_driver_or_gpu(self) -> bool {
+        matches!(self as u16, 300..=399)
+    }
 }
 
 impl fmt::Display for Code {

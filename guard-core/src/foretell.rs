@@ -12,6 +12,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::host::{CudnnFound, Host, Inner};
 use crate::judge;
 use crate::loader::{self, Answer, Candidate, Environment, Graph, Look, Place, Request};
+use crate::machine::{Asker, Components, Machine, of_graph};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::version::Version;
 
@@ -27,6 +28,10 @@ pub struct Foretold {
     pub by_loader: Vec<Finding>,
     /// What the shim would find where the loader lives, each with whether its manifest says `mismatch = "warn"`.
     pub by_shim: Vec<(bool, Finding)>,
+    /// What was seen of this machine's driver and GPUs; `None` where nothing asks for them.
+    pub machine: Option<Machine>,
+    /// What was judged: the program's own components first.
+    pub manifests: Vec<Manifest>,
 }
 
 impl Foretold {
@@ -40,17 +45,67 @@ impl Foretold {
 /// Nothing, where the file is no program that can be read (a script, an absent file): starting it says more than this
 /// could. What the shim only warns of is left to the shim.
 pub fn start(program: &Path, environment: &Environment) -> Vec<Finding> {
-    let Ok(foretold) = look(program, environment) else { return Vec::new() };
+    look(program, environment).map(ends).unwrap_or_default()
+}
+
+/// What of it ends the start.
+fn ends(foretold: Foretold) -> Vec<Finding> {
     let enforced = crate::env::var("CUDAGUARD").as_deref() == Some("enforce");
     let by_shim = foretold.by_shim.into_iter().filter(|(warns, _)| enforced || !warns).map(|(_, finding)| finding);
     let ends = |finding: &Finding| finding.severity == Severity::Error;
     foretold.by_loader.into_iter().chain(by_shim).filter(ends).collect()
 }
 
+/// The same with what this machine's driver and GPUs make of it. The real driver is asked where its files alone would
+/// refuse, and only its own answer does: the ordinary good machine costs a few files.
+pub fn start_here(program: &Path, environment: &Environment, asker: &Asker) -> Vec<Finding> {
+    let of_files = |graph: &mut Graph| Some(of_graph(graph, None));
+    let Ok(mut foretold) = foretell(program, environment, Who::Shim, of_files) else { return Vec::new() };
+    let refuses = |foretold: &Foretold| foretold.findings().any(|finding| finding.severity == Severity::Error);
+    if foretold.machine.is_some() && foretold.by_loader.is_empty() && refuses(&foretold) {
+        let of_driver = |graph: &mut Graph| Some(of_graph(graph, Some(asker)));
+        let Ok(asked) = foretell(program, environment, Who::Shim, of_driver) else { return Vec::new() };
+        foretold = asked;
+        let answered = |machine: &Machine| machine.driver.as_ref().is_some_and(|driver| driver.init.is_some());
+        if !foretold.machine.as_ref().is_some_and(answered) {
+            // Left to the shim, which has more to go by: it is in the process.
+            foretold.by_shim.retain(|(_, finding)| !finding.code.is_of_driver_or_gpu());
+        }
+    }
+    ends(foretold)
+}
+
 /// What would happen at the start of this program, in full; an error says why the file cannot be read.
 pub fn look(program: &Path, environment: &Environment) -> Result<Foretold, String> {
-    let mut graph = loader::resolve(program, environment)?;
-    let notes = notes(&graph);
+    foretell(program, environment, Who::Shim, |_| None)
+}
+
+/// What would become of this program or library here: the loader, the driver and the GPUs of this machine and every
+/// component judged, also those that would only keep their verdict, and what no note says read from the files.
+pub fn verify(program: &Path, environment: &Environment, asker: Option<&Asker>) -> Result<Foretold, String> {
+    foretell(program, environment, Who::Everyone, |graph| Some(of_graph(graph, asker)))
+}
+
+/// Whose manifests are judged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// Those that a guard would judge at the start, as they are.
+    Shim,
+    /// All, completed.
+    Everyone,
+}
+
+fn foretell(
+    program: &Path,
+    environment: &Environment,
+    who: Who,
+    machine: impl FnOnce(&mut Graph) -> Option<Machine>,
+) -> Result<Foretold, String> {
+    let graph = loader::resolve(program, environment)?;
+    let (notes, of_files) = match who {
+        Who::Shim => (notes(&graph), Vec::new()),
+        Who::Everyone => components(&graph),
+    };
     let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component(manifest));
     let mut findings = Vec::new();
     if let Some(finding) = other_machine(&graph).or_else(|| no_interpreter(&graph)) {
@@ -79,17 +134,36 @@ pub fn look(program: &Path, environment: &Environment) -> Result<Foretold, Strin
     if let Some(component) = component {
         findings = findings.into_iter().map(|finding| finding.of(component.clone())).collect();
     }
-    let mut by_shim = Vec::new();
-    if findings.is_empty() {
-        for (object, manifest) in &notes {
-            // The host of one component is not that of another: each searches by the paths of its own file.
-            let cudnn = cudnn(&mut graph, *object, manifest);
-            #[allow(clippy::needless_update)]
-            let found = judge::run::judge(manifest, &Host { cudnn, ..Host::default() });
-            by_shim.extend(found.into_iter().map(|finding| (manifest.runtime.mismatch_warns, finding)));
-        }
+    let mut foretold =
+        Foretold { graph, by_loader: findings, by_shim: Vec::new(), machine: None, manifests: Vec::new() };
+    if !foretold.by_loader.is_empty() {
+        foretold.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
+        return Ok(foretold);
     }
-    Ok(Foretold { graph, by_loader: findings, by_shim })
+    let graph = &mut foretold.graph;
+    // The host of one component is not that of another: each searches by the paths of its own file.
+    let own = |(object, manifest): &(usize, Manifest)| (cudnn(graph, *object, manifest), cudart(graph, manifest));
+    let libraries: Vec<(CudnnFound, Option<Version>)> = notes.iter().map(own).collect();
+    if !notes.is_empty() {
+        foretold.machine = machine(&mut foretold.graph);
+    }
+    let unseen = Machine::default();
+    let seen = foretold.machine.as_ref().unwrap_or(&unseen);
+    let mut hosts = Vec::new();
+    for ((_, manifest), (cudnn, cudart)) in notes.iter().zip(libraries) {
+        let host = Host { cudart, ..seen.host_with(cudnn) };
+        let found = judge::run::judge(manifest, &host);
+        foretold.by_shim.extend(found.into_iter().map(|finding| (manifest.runtime.mismatch_warns, finding)));
+        hosts.push(host);
+    }
+    if let (Who::Everyone, Some(host)) = (who, hosts.first()) {
+        let together = judge::run::together(notes.iter().map(|(_, manifest)| manifest), host);
+        foretold.by_shim.extend(together.map(|finding| (false, finding)));
+    }
+    let doubt = foretold.machine.as_ref().filter(|_| who == Who::Everyone).and_then(Machine::doubt);
+    foretold.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (false, finding)));
+    foretold.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
+    Ok(foretold)
 }
 
 fn component(manifest: &Manifest) -> String {
@@ -107,6 +181,22 @@ fn notes(graph: &Graph) -> Vec<(usize, Manifest)> {
     let guarded = found.iter().any(|(index, _)| *index == 0);
     found.retain(|(_, manifest)| guarded || manifest.runtime.library_enforces);
     found
+}
+
+/// Every component of every object, with the number of the object, and what about their files cannot be told.
+fn components(graph: &Graph) -> (Vec<(usize, Manifest)>, Vec<Finding>) {
+    let (mut found, mut findings) = (Vec::new(), Vec::new());
+    for (index, object) in graph.objects.iter().enumerate() {
+        let guarded = || Binary::notes_of(&object.path).is_ok_and(|notes| !notes.is_empty());
+        if index != 0 && !guarded() {
+            continue;
+        }
+        let Ok(binary) = Binary::read(&object.path) else { continue };
+        let components = Components::of(&object.path, &binary);
+        found.extend(components.manifests.into_iter().map(|manifest| (index, manifest)));
+        findings.extend(components.findings);
+    }
+    (found, findings)
 }
 
 /// A program for another processor. Where an emulator is registered for it, it can be started.
@@ -312,7 +402,7 @@ fn absent_cudnn(graph: &Graph, request: &Request, looked: &[Candidate], major: u
 }
 
 /// The version of a cuDNN whose loader library is this file: by its real name, else by an inner library beside it.
-fn version_beside(file: &Path, major: u32) -> Option<Version> {
+pub(crate) fn version_beside(file: &Path, major: u32) -> Option<Version> {
     in_name(file).or_else(|| {
         crate::cudnn::inner_libraries(major)
             .iter()
@@ -321,20 +411,45 @@ fn version_beside(file: &Path, major: u32) -> Option<Version> {
 }
 
 /// `libcudnn.so.9.10.2` behind every link → its version.
-fn in_name(file: &Path) -> Option<Version> {
+pub(crate) fn in_name(file: &Path) -> Option<Version> {
+    numbers_in_name(file, "libcudnn.so.")
+}
+
+/// The version behind this stem in the name of the file behind every link; three numbers, or it is none.
+pub(crate) fn numbers_in_name(file: &Path, stem: &str) -> Option<Version> {
     let real = std::fs::canonicalize(file).ok()?;
-    let numbers = real.file_name()?.to_str()?.strip_prefix("libcudnn.so.")?;
+    let numbers = real.file_name()?.to_str()?.strip_prefix(stem)?;
     (numbers.split('.').count() >= 3).then(|| numbers.parse().ok()).flatten()
 }
 
 /// The packed version that an inner library exports. A word without a plausible major is none.
-fn word(file: &Path, symbol: &str) -> Option<Version> {
+pub(crate) fn word(file: &Path, symbol: &str) -> Option<Version> {
     if symbol.is_empty() {
         return None;
     }
     let data = Contents::open(file).ok()?;
     let version = Version::from_packed(Elf::parse(&data).ok()?.exported_u32(symbol)?);
     (1..100).contains(&version.major).then_some(version)
+}
+
+/// The file of this name that cuDNN's loader library, the object `index`, would load: it asks for its own full version
+/// first, then for shorter ones.
+pub(crate) fn inner_file(graph: &Graph, index: usize, file: &str, version: Option<Version>) -> Option<PathBuf> {
+    let (stem, _) = file.split_once(".so")?;
+    let names = version
+        .iter()
+        .flat_map(|version| [format!("{stem}.so.{version}"), format!("{stem}.so.{}.{}", version.major, version.minor)]);
+    names
+        .chain([file.to_owned()])
+        .find_map(|name| graph.file(index, &name).filter(|candidate| candidate.look == Look::Usable))
+        .map(|candidate| candidate.path)
+}
+
+/// The version of the shared libcudart that this component gets.
+fn cudart(graph: &Graph, manifest: &Manifest) -> Option<Version> {
+    let (soname, _) = manifest.shared_cudart()?;
+    let loaded = graph.objects.iter().find(|object| object.is_named(&soname))?;
+    numbers_in_name(&loaded.path, "libcudart.so.")
 }
 
 /// The cuDNN that this object gets, or would get: as the shim looks for it, by the files alone.
@@ -367,17 +482,14 @@ fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
     for requirement in &manifest.requires {
         let Requirement::CudnnInner { file, symbol, .. } = requirement else { continue };
         // Those of another major are not this one's.
-        let Some(stem) = file.strip_suffix(suffix).filter(|_| !suffix.is_empty()) else { continue };
-        let names = by_name.iter().flat_map(|version| {
-            [format!("{stem}.so.{version}"), format!("{stem}.so.{}.{}", version.major, version.minor)]
-        });
-        let found = names
-            .chain([file.clone()])
-            .find_map(|name| graph.file(index, &name).filter(|candidate| candidate.look == Look::Usable));
+        if suffix.is_empty() || !file.ends_with(suffix) {
+            continue;
+        }
+        let found = inner_file(graph, index, file, by_name);
         inner.push(Inner {
             file: file.clone(),
             present: found.is_some(),
-            version: found.and_then(|candidate| word(&candidate.path, symbol)),
+            version: found.and_then(|path| word(&path, symbol)),
         });
     }
     let version = inner.iter().find_map(|inner| inner.version).or(by_name);

@@ -56,6 +56,8 @@ pub mod kernels;
 #[cfg(feature = "command")]
 pub mod loader;
 #[cfg(feature = "command")]
+pub mod machine;
+#[cfg(feature = "command")]
 pub mod seal;
 
 #[cfg(feature = "build")]

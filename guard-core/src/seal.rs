@@ -122,7 +122,7 @@ pub(crate) fn cudnn_named(soname: &str) -> Option<u32> {
 }
 
 /// The manifest as the linked file shows it.
-fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
+pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     manifest.sealed = true;
     if observed.archs.is_some() {
         manifest.observed.clone_from(&observed.archs);

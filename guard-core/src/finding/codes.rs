@@ -413,4 +413,21 @@ codes! {
         "The driver was judged by libcuda alone. Where the kernel module under it is of another release that libcuda does not \
          work with, cuInit answers 803 all the same.\n\
          What to do: nothing; name the release of the kernel module (/proc/driver/nvidia/version) for a whole answer.";
+    513 NoManifest Info
+        "the file carries no manifest"
+        "It was built without cudaguard. Its GPU code and the CUDA libraries that it needs were read from the file and judged; \
+         what else it was built with, its cuDNN and a cudart inside it above all, nobody recorded, so that it runs cannot be \
+         said.\n\
+         What to do: build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs.";
+    514 KernelsCannotTell Info
+        "what the kernels of a file ask of driver and GPU cannot be told"
+        "The file is an object or an archive, which holds only a part of a program, or its GPU code cannot be read. All that is \
+         known without was judged.\n\
+         What to do: verify the linked program or library instead.";
+    515 MachineUnreadable Info
+        "not all of the machine could be looked at"
+        "The real libcuda was asked in a child process and crashed, hung or could not be loaded, or a file of the kernel's did \
+         not say what it should. Nothing is refused for it; what is not known stays unknown.\n\
+         What to do: see whether nvidia-smi works and what the kernel's log says (dmesg); name a machine by hand with \
+         --host or --driver.";
 }

@@ -13,21 +13,21 @@ const ENOUGH: u64 = 256 * 1024;
 
 /// What a program said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// Standard output.
-    pub(super) out: String,
+    pub(crate) out: String,
     /// Standard error.
-    pub(super) err: String,
+    pub(crate) err: String,
     /// Whether it ended well.
-    pub(super) success: bool,
+    pub(crate) success: bool,
 }
 
 /// Runs the program and waits at most `patience` for its answer. `variables`: as [`crate::env::for_child`] gives them.
 /// The error says in words, after the program's name, what happened: `cannot be started: …`, `did not answer within
 /// 10 s`.
-pub(super) fn ask(
+pub(crate) fn ask<A: AsRef<OsStr>>(
     program: &Path,
-    arguments: &[&str],
+    arguments: &[A],
     variables: Option<&BTreeMap<String, OsString>>,
     patience: Duration,
 ) -> Result<Answer, String> {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there() {
-        let error = ask(Path::new("/nowhere/nvcc"), &[], None, LONG).unwrap_err();
+        let error = ask::<&str>(Path::new("/nowhere/nvcc"), &[], None, LONG).unwrap_err();
         assert!(error.starts_with("cannot be started: "), "{error}");
     }
 

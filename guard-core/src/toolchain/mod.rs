@@ -25,7 +25,7 @@ use crate::env;
 use crate::version::{CudaVersion, Version};
 
 mod archs;
-mod ask;
+pub(crate) mod ask;
 mod cudnn;
 mod given;
 mod host_compiler;

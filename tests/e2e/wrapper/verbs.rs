@@ -35,6 +35,8 @@ fn help() {
         ("help", &["cudaguard", "--help"][..]),
         ("help-check", &["cudaguard", "check", "--help"]),
         ("help-inspect", &["cudaguard", "inspect", "--help"]),
+        ("help-verify", &["cudaguard", "verify", "--help"]),
+        ("help-probe", &["cudaguard", "probe", "--help"]),
         ("help-exec", &["cudaguard", "exec", "--help"]),
         ("help-explain", &["cudaguard", "explain", "--help"]),
     ] {

@@ -1,0 +1,143 @@
+//! `probe`: this machine as a host file, for people and as JSON.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use cudaguard::loader::Environment;
+use cudaguard::machine::{self, Asker, Driver, Gpu, Kind, Library, Machine};
+
+use crate::report::{self, Stop};
+
+pub(crate) fn run(json: bool) -> Result<ExitCode, Stop> {
+    let machine = machine::look(&Environment::here(), Some(&Asker::own()));
+    let text = if json { format!("{}\n", machine.to_json().pretty()) } else { to_text(&machine) };
+    report::result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn to_text(machine: &Machine) -> String {
+    let mut page = Page::default();
+    let kind = match machine.kind {
+        Some(Kind::Wsl2) => ", Windows' subsystem for Linux",
+        Some(Kind::Jetson) => ", a Jetson",
+        None => "",
+    };
+    page.title(&format!("{}{kind}", machine.platform.as_deref().unwrap_or("this machine")));
+    page.title("driver");
+    driver(&mut page, machine, machine.driver.as_ref());
+    page.title("GPUs");
+    gpus(&mut page, machine.gpus.as_deref());
+    for (name, value) in &machine.variables {
+        page.line(name, if value.is_empty() { "(set, and empty)" } else { value });
+    }
+    page.title("cuDNN");
+    libraries(&mut page, machine.cudnn.as_deref());
+    page.title("cudart");
+    libraries(&mut page, machine.cudart.as_deref());
+    if !machine.doubts.is_empty() {
+        page.title("not found out");
+    }
+    for doubt in &machine.doubts {
+        page.line("", doubt);
+    }
+    page.0
+}
+
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn title(&mut self, text: &str) {
+        let _ = writeln!(self.0, "{text}");
+    }
+
+    fn line(&mut self, name: &str, text: &str) {
+        let _ = if name.is_empty() { writeln!(self.0, "  {text}") } else { writeln!(self.0, "  {name:<14} {text}") };
+    }
+}
+
+fn driver(page: &mut Page, machine: &Machine, driver: Option<&Driver>) {
+    let Some(driver) = driver else { return page.line("", "not known") };
+    let source = |key: &str| {
+        let found = machine.sources.iter().find(|(known, _)| known == key);
+        found.map_or(String::new(), |(_, place)| format!("  ({place})"))
+    };
+    if driver.absent {
+        page.line("libcuda", "not found where the loader looks: libcuda.so.1");
+    } else if let Some(path) = &driver.library {
+        page.line("libcuda", &format!("{path}{}", source("driver.library")));
+    }
+    if let Some(release) = driver.user {
+        page.line("release", &format!("{release}{}", source("driver.user")));
+    }
+    if let Some(cuda) = driver.cuda {
+        page.line("supports", &format!("CUDA {cuda}{}", source("driver.cuda")));
+    }
+    match driver.kernel {
+        Some(release) => page.line("kernel module", &format!("{release}{}", source("driver.kernel"))),
+        None => page.line("kernel module", "not to be seen"),
+    }
+    if let Some(init) = driver.init {
+        page.line("cuInit", &format!("answers {init}: {}", meaning(init)));
+    }
+    if let Some(compat) = &driver.compat {
+        let branches: Vec<String> = compat.branches.iter().map(u32::to_string).collect();
+        page.line(
+            "cuda-compat",
+            &format!("for kernel modules of {}", listed(&branches, "any branch that it does not name")),
+        );
+    }
+    if driver.ptx_compiler == Some(false) {
+        page.line("PTX compiler", "libnvidia-ptxjitcompiler.so.1 is not found");
+    }
+}
+
+/// What the driver means by it, in a few words (cuda.h).
+fn meaning(answer: u32) -> &'static str {
+    match answer {
+        0 => "it works",
+        34 => "it is the stub that is for linking only",
+        100 => "no GPU",
+        101 => "no such GPU",
+        802 => "the system is not ready: is the fabric manager running?",
+        803 => "libcuda and the kernel module do not belong together",
+        804 => "cuda-compat is not for this GPU",
+        999 => "unknown error: see the kernel's log",
+        _ => "see cuda.h",
+    }
+}
+
+fn gpus(page: &mut Page, gpus: Option<&[Gpu]>) {
+    let Some(gpus) = gpus else {
+        return page.line("not known", "the kernel module lists none, and the driver showed none");
+    };
+    if gpus.is_empty() {
+        page.line("", "none");
+    }
+    for gpu in gpus {
+        let cc = gpu.cc.map_or("compute capability not known".to_owned(), |(major, minor)| {
+            format!("compute capability {major}.{minor}")
+        });
+        let hidden = if gpu.visible == Some(false) { ", not visible to a program that is started here" } else { "" };
+        let at = gpu.pci.as_ref().map(|pci| format!(", {pci}")).unwrap_or_default();
+        page.line("", &format!("{}: {cc}{at}{hidden}", gpu.name.as_deref().unwrap_or("a GPU without a name")));
+    }
+}
+
+fn libraries(page: &mut Page, libraries: Option<&[Library]>) {
+    let libraries = libraries.unwrap_or_default();
+    if libraries.is_empty() {
+        page.line("none", "not found where the loader looks");
+    }
+    for library in libraries {
+        let version = library.version.map_or("version not known".to_owned(), |version| version.to_string());
+        let path = library.path.as_deref().unwrap_or_default();
+        let by = library.by.as_ref().map(|by| format!("  ({by})")).unwrap_or_default();
+        let behind = if library.taken { "" } else { ", behind another" };
+        page.line(&version, &format!("{path}{by}{behind}"));
+    }
+}
+
+fn listed(words: &[String], none: &str) -> String {
+    if words.is_empty() { none.to_owned() } else { words.join(", ") }
+}

@@ -1,0 +1,277 @@
+//! `verify`: will it run, here, on a machine that a file or flags describe, or on each machine of a fleet.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cudaguard::binary::Binary;
+use cudaguard::finding::{Code, Finding, Severity};
+use cudaguard::foretell;
+use cudaguard::json::{Value, array, object};
+use cudaguard::loader::Environment;
+use cudaguard::machine::{self, Asker, Components, Driver, Gpu, Library, Machine, Mistake, REVISION, Verdict};
+use cudaguard::manifest::Manifest;
+use cudaguard::tables;
+use cudaguard::version::{DriverRelease, Version};
+
+use crate::inspect::built_with;
+use crate::report::{self, REFUSED, Stop};
+
+/// A host file is a few thousand bytes; one of a machine with very many GPUs and cuDNNs a few hundred thousand.
+const ENOUGH: u64 = 16 * 1024 * 1024;
+
+/// What was asked.
+#[derive(Debug)]
+pub(crate) struct Question {
+    /// The files.
+    pub(crate) files: Vec<PathBuf>,
+    /// Where they would run.
+    pub(crate) place: Where,
+    /// As JSON.
+    pub(crate) json: bool,
+}
+
+/// Where a file would run.
+#[derive(Debug)]
+pub(crate) enum Where {
+    /// On this machine.
+    Here,
+    /// On the machine of this host file.
+    Host(PathBuf),
+    /// On the machine that these flags describe.
+    Flags(Flags),
+    /// On each machine of this list of host files, a line each.
+    Fleet(PathBuf),
+}
+
+/// A machine by flags, as they were typed.
+#[derive(Debug, Default)]
+pub(crate) struct Flags {
+    /// `--driver`: libcuda's release, a branch, `none`.
+    pub(crate) driver: Option<String>,
+    /// `--kernel`: the kernel module's.
+    pub(crate) kernel: Option<String>,
+    /// `--gpu`: compute capabilities, architectures or names.
+    pub(crate) gpus: Vec<String>,
+    /// `--cudnn`: a version, or `none`.
+    pub(crate) cudnn: Option<String>,
+}
+
+pub(crate) fn run(question: &Question) -> Result<ExitCode, Stop> {
+    let machine = match &question.place {
+        Where::Fleet(list) => return crate::fleet::run(&question.files, list, question.json),
+        Where::Here => None,
+        Where::Host(file) => Some((read_host(file)?, file.display().to_string())),
+        Where::Flags(flags) => Some((flags.machine().map_err(Stop::no_look)?, "what the flags say".to_owned())),
+    };
+    let mut refused = false;
+    for file in &question.files {
+        let (findings, components) = match &machine {
+            None => here(file)?,
+            Some((machine, place)) => on(file, machine, place)?,
+        };
+        let verdict = Verdict::of(&findings);
+        refused |= verdict == Verdict::Refused;
+        if question.json {
+            let value = to_json(file, verdict, &findings);
+            // Of several files a line each, so that who reads them can tell them apart.
+            let text = if question.files.len() > 1 { value.to_string() } else { value.pretty() };
+            report::result(&format!("{text}\n"))?;
+        } else {
+            let place = machine.as_ref().map(|(machine, place)| machine.name.as_ref().unwrap_or(place).as_str());
+            report::findings(&findings);
+            report::result(&to_text(file, place, verdict, &findings, &components))?;
+        }
+    }
+    Ok(if refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+}
+
+/// The file, read for judging; an error where it holds nothing that could be judged.
+pub(crate) fn components(file: &Path) -> Result<Components, Stop> {
+    let binary = Binary::read(file).map_err(Stop::no_look)?;
+    let components = Components::of(file, &binary);
+    if components.manifests.is_empty() && components.findings.is_empty() {
+        return Err(nothing_to_judge(file));
+    }
+    Ok(components)
+}
+
+fn nothing_to_judge(file: &Path) -> Stop {
+    Stop::no_look(format_args!(
+        "{}: nothing to judge: it carries no manifest, holds no GPU code and needs no CUDA library",
+        file.display()
+    ))
+}
+
+/// What was judged: the components in words.
+type Judged = Vec<String>;
+
+fn here(file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
+    let foretold = foretell::verify(file, &Environment::here(), Some(&Asker::own())).map_err(Stop::no_look)?;
+    let findings: Vec<Finding> = foretold.findings().cloned().collect();
+    if foretold.manifests.is_empty() && findings.is_empty() {
+        return Err(nothing_to_judge(file));
+    }
+    Ok((findings, described(&foretold.manifests)))
+}
+
+fn on(file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), Stop> {
+    let components = components(file)?;
+    let mut findings = components.on(machine, place);
+    findings.extend(machine.doubt());
+    Ok((findings, described(&components.manifests)))
+}
+
+fn described(manifests: &[Manifest]) -> Judged {
+    // One that no build has written has no target either.
+    let one = |manifest: &Manifest| {
+        let built =
+            if manifest.target.is_empty() { String::new() } else { format!(", built with {}", built_with(manifest)) };
+        format!("{}{built}", manifest.component)
+    };
+    manifests.iter().map(one).collect()
+}
+
+/// A host file; an error names it, the line, the key and what was expected.
+fn read_host(file: &Path) -> Result<Machine, Stop> {
+    let name = file.display();
+    let mut bytes = Vec::new();
+    File::open(file)
+        .and_then(|file| file.take(ENOUGH + 1).read_to_end(&mut bytes))
+        .map_err(|error| Stop::no_look(format_args!("{name}: {error}")))?;
+    if bytes.len() as u64 > ENOUGH {
+        return Err(Stop::no_look(format_args!("{name}: is larger than 16 MiB: no host file")));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Stop::no_look(format_args!("{name}: byte {at} is not UTF-8: no host file"))
+    })?;
+    let (machine, revision) =
+        Machine::read(&text).map_err(|mistake| Stop::no_look(format_args!("{name}:{}", at(&text, &mistake))))?;
+    if revision > REVISION {
+        report::line(&format!(
+            "info: {name} is of revision {revision}, newer than this cudaguard: what it knows of it is judged"
+        ));
+    }
+    Ok(machine)
+}
+
+/// `3:12: …`: line and column, as editors count them.
+fn at(text: &str, mistake: &Mistake) -> String {
+    let before = &text[..text.floor_char_boundary_of(mistake.at)];
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    format!("{line}:{column}: {mistake}")
+}
+
+trait Boundary {
+    fn floor_char_boundary_of(&self, at: usize) -> usize;
+}
+
+impl Boundary for str {
+    fn floor_char_boundary_of(&self, at: usize) -> usize {
+        (0..=at.min(self.len())).rev().find(|at| self.is_char_boundary(*at)).unwrap_or_default()
+    }
+}
+
+impl Flags {
+    /// Whether any was given.
+    pub(crate) fn any(&self) -> bool {
+        self.driver.is_some() || self.kernel.is_some() || !self.gpus.is_empty() || self.cudnn.is_some()
+    }
+
+    /// The machine that they describe. What no flag names is not known.
+    fn machine(&self) -> Result<Machine, String> {
+        let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
+            machine::release(text).ok_or_else(|| {
+                format!("{flag} {text}: expected a driver's release such as 535.261.03, or its branch, 535")
+            })
+        };
+        let mut driver = Driver::default();
+        match self.driver.as_deref() {
+            Some("none") => driver.absent = true,
+            Some(text) => driver.user = Some(release("--driver", text)?),
+            None => {}
+        }
+        // One release is the ordinary driver's.
+        let kernel = self.kernel.as_deref().map(|text| release("--kernel", text)).transpose()?;
+        driver.kernel = kernel.or(driver.user);
+        let gpus = match self.gpus.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [] => None,
+            ["none"] => Some(Vec::new()),
+            ref gpus => Some(gpus.iter().map(|text| gpu(text)).collect::<Result<Vec<_>, _>>()?),
+        };
+        let cudnn = match self.cudnn.as_deref() {
+            None => None,
+            Some("none") => Some(Vec::new()),
+            Some(text) => {
+                let version: Version = text
+                    .parse()
+                    .map_err(|_| format!("--cudnn {text}: expected a version such as 9.15.1, or `none`"))?;
+                let path = Some("what --cudnn says".to_owned());
+                Some(vec![Library { version: Some(version), path, taken: true, ..Library::default() }])
+            }
+        };
+        let said = self.driver.is_some() || self.kernel.is_some();
+        Ok(Machine { driver: said.then_some(driver), gpus, cudnn, ..Machine::default() })
+    }
+}
+
+/// `8.6`, `sm_86`, `A100`.
+fn gpu(text: &str) -> Result<Gpu, String> {
+    let number = |text: &str| text.parse::<u8>().ok();
+    let dotted = || text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+    let arch = || {
+        let digits = text.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
+        let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+        Some((number(major)?, number(minor)?))
+    };
+    let cc = dotted().or_else(arch).or_else(|| tables::gpu_cc(text)).ok_or_else(|| {
+        format!("--gpu {text}: expected a compute capability such as 8.6, sm_86, or a GPU's name such as A100")
+    })?;
+    let name = tables::gpu_cc(text).is_some().then(|| text.to_owned());
+    Ok(Gpu { name, cc: Some(cc), visible: Some(true), ..Gpu::default() })
+}
+
+/// As the design's table of keys says.
+pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Value {
+    object([
+        ("file", file.to_string_lossy().as_ref().into()),
+        ("verdict", verdict.name().into()),
+        ("findings", array(report::unique(findings).into_iter().map(Finding::to_json))),
+    ])
+}
+
+fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], components: &Judged) -> String {
+    let place = place.unwrap_or("here");
+    let name = file.display();
+    let mut text = match verdict {
+        Verdict::Runs => format!("{name}: runs ({place})\n"),
+        Verdict::Refused => format!("{name}: refused ({place})\n"),
+        Verdict::Unknown => format!("{name}: cannot tell ({place})\n"),
+    };
+    for component in components {
+        let _ = writeln!(text, "  {component}");
+    }
+    if verdict == Verdict::Refused {
+        let codes: Vec<String> = errors(findings).map(|code| code.to_string()).collect();
+        let _ = writeln!(text, "  cargo cudaguard explain {} says more", codes.first().map_or("", String::as_str));
+    }
+    text
+}
+
+fn errors(findings: &[Finding]) -> impl Iterator<Item = Code> + '_ {
+    findings.iter().filter(|finding| finding.severity == Severity::Error).map(|finding| finding.code)
+}
+
+/// The flags of a call; `none` of them where the machine is this one.
+pub(crate) fn place(host: Option<PathBuf>, fleet: Option<PathBuf>, flags: Flags) -> Where {
+    match (host, fleet) {
+        (Some(host), _) => Where::Host(host),
+        (None, Some(fleet)) => Where::Fleet(fleet),
+        (None, None) if flags.any() => Where::Flags(flags),
+        (None, None) => Where::Here,
+    }
+}

@@ -1,0 +1,158 @@
+//! Asking the real libcuda, in a child process: a call that hangs or crashes costs a bounded wait, and "cannot tell".
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use crate::toolchain::ask;
+use crate::version::CudaVersion;
+
+/// The first argument by which a program that can ask is told to: see [`super::asked`].
+pub(super) const MODE: &str = "__ask-libcuda";
+
+/// A program that asks in this process's place: itself, started again ([`super::asked`] is what it then does).
+#[derive(Clone, Debug)]
+pub struct Asker {
+    program: PathBuf,
+    patience: Duration,
+}
+
+/// What a driver said of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    /// `cuDriverGetVersion`.
+    pub(super) cuda: Option<CudaVersion>,
+    /// `cuInit`.
+    pub(super) init: Option<u32>,
+    /// Every GPU that the process may use; `None` where it did not come to that.
+    pub(super) gpus: Option<Vec<Device>>,
+    /// What went wrong, in words.
+    pub(super) trouble: Option<String>,
+}
+
+/// One GPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Device {
+    pub(super) cc: Option<(u8, u8)>,
+    pub(super) pci: Option<String>,
+    pub(super) uuid: Option<String>,
+    pub(super) name: Option<String>,
+}
+
+impl Asker {
+    /// This very program, even where its file has been replaced meanwhile. Its `main` must begin with [`super::asked`].
+    pub fn own() -> Self {
+        Self::by("/proc/self/exe".into())
+    }
+
+    /// Another program whose `main` begins with [`super::asked`].
+    pub fn by(program: PathBuf) -> Self {
+        // As long as the shim waits: many GPUs that nobody keeps awake take seconds to wake.
+        Self { program, patience: Duration::from_secs(10) }
+    }
+
+    /// The same with another patience.
+    #[must_use]
+    pub fn patient(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Asks the libcuda at this path, in this process's environment.
+    pub(super) fn ask(&self, library: &Path) -> Said {
+        let (say, hear) = channel();
+        let (program, library, patience) = (self.program.clone(), library.to_owned(), self.patience);
+        let variables = crate::env::for_child();
+        // Not joined: a child that hangs in the kernel cannot even be killed, and whoever waits for it hangs with it.
+        std::thread::spawn(move || {
+            let seconds = patience.as_secs().max(1).to_string();
+            let library = library.as_os_str();
+            let arguments: [&std::ffi::OsStr; 3] = [MODE.as_ref(), seconds.as_ref(), library];
+            let _ = say.send(ask::ask(&program, &arguments, variables.as_ref(), patience + Duration::from_secs(2)));
+        });
+        let answer = match hear.recv_timeout(self.patience + Duration::from_secs(4)) {
+            Ok(answer) => answer,
+            Err(_) => Err("did not answer, and cannot be stopped".to_owned()),
+        };
+        match answer {
+            Ok(answer) => read(&answer.out),
+            Err(why) => Said { trouble: Some(format!("the question to libcuda {why}")), ..Said::default() },
+        }
+    }
+}
+
+/// The child's lines: each fact on its own, so that what was said before a crash is kept.
+fn read(text: &str) -> Said {
+    let mut said = Said::default();
+    let mut ended = false;
+    for line in text.lines() {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "version" => said.cuda = rest.parse().ok().filter(|n| *n > 0).map(CudaVersion::from_int),
+            "init" => said.init = rest.parse().ok(),
+            "gpus" => said.gpus = Some(Vec::new()),
+            "gpu" => said.gpus.get_or_insert_default().push(device(rest)),
+            "trouble" => said.trouble = Some(rest.to_owned()),
+            "end" => ended = true,
+            _ => {}
+        }
+    }
+    if !ended && said.trouble.is_none() {
+        let when = match (said.cuda, said.init) {
+            (None, _) => "before it said its version",
+            (_, None) => "in cuInit",
+            _ => "after cuInit",
+        };
+        said.trouble = Some(format!("libcuda crashed or did not answer in time, {when}"));
+        // A list that was broken off is none.
+        said.gpus = None;
+    }
+    said
+}
+
+/// `8 0 0000:3b:00.0 GPU-… NVIDIA A100`, `-` for what is not known.
+fn device(text: &str) -> Device {
+    let mut words = text.splitn(5, ' ');
+    let mut word = || words.next().filter(|word| !matches!(*word, "" | "-"));
+    let cc = word().zip(word()).and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    let mut text = || word().map(str::to_owned);
+    Device { cc, pci: text(), uuid: text(), name: text() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers() {
+        let whole =
+            "version 12040\ninit 0\ngpus\ngpu 8 0 0000:3b:00.0 GPU-1 NVIDIA A100-SXM4-40GB\ngpu - - - - -\nend\n";
+        let said = read(whole);
+        assert_eq!((said.cuda, said.init, said.trouble), (Some(CudaVersion::new(12, 4)), Some(0), None));
+        let text = |text: &str| Some(text.to_owned());
+        let first = Device {
+            cc: Some((8, 0)),
+            pci: text("0000:3b:00.0"),
+            uuid: text("GPU-1"),
+            name: text("NVIDIA A100-SXM4-40GB"),
+        };
+        assert_eq!(said.gpus, Some(vec![first, Device::default()]));
+    }
+
+    #[test]
+    fn what_was_said_before_a_crash_is_kept() {
+        let said = read("version 12020\n");
+        assert_eq!((said.cuda, said.init, said.gpus), (Some(CudaVersion::new(12, 2)), None, None));
+        assert!(said.trouble.unwrap().ends_with("in cuInit"));
+        assert_eq!(read("version 0\ninit 34\nend\n").cuda, None, "a stub has no version");
+        assert_eq!(read("version 12020\ninit 0\ngpus\ngpu 8 0").gpus, None, "a list that was broken off is none");
+        assert!(read("").trouble.is_some());
+        assert_eq!(read("trouble cannot be loaded: x\nend\n").trouble.as_deref(), Some("cannot be loaded: x"));
+    }
+
+    #[test]
+    fn who_cannot_be_started() {
+        let said = Asker::by("/nowhere/asker".into()).ask(Path::new("/nowhere/libcuda.so.1"));
+        assert!(said.trouble.unwrap().contains("cannot be started"));
+    }
+}

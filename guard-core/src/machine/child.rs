@@ -1,0 +1,207 @@
+//! The child that asks libcuda: a process of its own, so that nothing of NVIDIA's ever runs in ours. The unsafe code of
+//! looking at a machine is here and nowhere else.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, OsString, c_char, c_int, c_uint, c_void};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{Write as _, stdout};
+use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::ask::MODE;
+
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`, in every cuda.h.
+const CC_MAJOR: c_int = 75;
+const CC_MINOR: c_int = 76;
+
+/// What `main` begins with: where this process was started to ask libcuda ([`super::Asker`]), it asks, and the status is what it
+/// ends with. `None`: it was started for something else.
+pub fn asked() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    if words.next()? != MODE {
+        return None;
+    }
+    let seconds = words.next().and_then(|word| word.to_str()?.parse().ok()).unwrap_or(10);
+    let answered = words.next().is_some_and(|library| answer(&library, seconds).is_some());
+    Some(if answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether this process may open a file for reading and writing; it is not opened, which would wake a GPU.
+pub(super) fn may_open(path: &Path) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: a text that ends with NUL and lives through the call; nothing is written.
+    unsafe { libc::access(path.as_ptr(), libc::R_OK | libc::W_OK) == 0 }
+}
+
+fn answer(library: &OsString, seconds: u32) -> Option<()> {
+    // The answer goes to where stdout was; what a driver prints goes nowhere.
+    let mut out = File::from(stdout().as_fd().try_clone_to_owned().ok()?);
+    be_a_child(seconds)?;
+    let mut say = |line: &str| out.write_all(format!("{line}\n").as_bytes()).ok();
+    let library = CString::new(library.as_bytes()).ok()?;
+    // SAFETY: the path ends with NUL. Loading runs the library's own code, for which this process is there: whatever it does
+    // to it, nobody else is harmed.
+    let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        say(&format!("trouble libcuda cannot be loaded: {}", last_error()))?;
+        return say("end");
+    }
+    let driver = Driver { handle };
+    driver.tell(&mut say)?;
+    say("end")
+}
+
+/// Leaves no core file, ends with its parent and after so many seconds, and is silent.
+fn be_a_child(seconds: u32) -> Option<()> {
+    let null = File::options().read(true).write(true).open("/dev/null").ok()?;
+    // SAFETY: none of these touches memory of ours; the descriptors are open, 1 and 2 are replaced and not closed, and
+    // nothing in this process has cached what they were: Rust's stdout has been given nothing yet.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
+        let null = std::os::fd::AsRawFd::as_raw_fd(&null);
+        (libc::dup2(null, 1) == 1 && libc::dup2(null, 2) == 2).then_some(())?;
+        libc::alarm(seconds);
+    }
+    Some(())
+}
+
+fn last_error() -> String {
+    // SAFETY: dlerror returns null or a text of its own that ends with NUL and stays until the next dl call of this thread;
+    // it is copied here at once.
+    let text = unsafe {
+        let text = libc::dlerror();
+        if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+    };
+    text.replace('\n', " ")
+}
+
+struct Driver {
+    handle: *mut c_void,
+}
+
+impl Driver {
+    fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the handle is dlopen's and never closed; the name ends with NUL.
+        let symbol = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        (!symbol.is_null()).then_some(symbol)
+    }
+
+    /// Says what it can. `None`: nobody listens any more.
+    fn tell(&self, say: &mut impl FnMut(&str) -> Option<()>) -> Option<()> {
+        type Init = unsafe extern "C" fn(c_uint) -> c_int;
+        type Number = unsafe extern "C" fn(*mut c_int) -> c_int;
+        type Device = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
+        let (Some(version), Some(init), Some(count), Some(device)) = (
+            self.symbol(c"cuDriverGetVersion"),
+            self.symbol(c"cuInit"),
+            self.symbol(c"cuDeviceGetCount"),
+            self.symbol(c"cuDeviceGet"),
+        ) else {
+            return say("trouble what is found as libcuda lacks functions that every libcuda has");
+        };
+        // SAFETY: cuda.h declares these four so, unchanged since CUDA 2.0; the addresses are those that the library exports
+        // under their names.
+        let (version, init, count, device) = unsafe {
+            (
+                std::mem::transmute::<*mut c_void, Number>(version),
+                std::mem::transmute::<*mut c_void, Init>(init),
+                std::mem::transmute::<*mut c_void, Number>(count),
+                std::mem::transmute::<*mut c_void, Device>(device),
+            )
+        };
+        let mut number = 0;
+        // SAFETY: a place for one int, alive through the call. It needs no cuInit (facts: drivers).
+        if unsafe { version(&raw mut number) } == 0 {
+            say(&format!("version {number}"))?;
+        }
+        // SAFETY: 0 is the only flag there is.
+        let answer = unsafe { init(0) };
+        say(&format!("init {answer}"))?;
+        // SAFETY: as above.
+        if answer != 0 || unsafe { count(&raw mut number) } != 0 {
+            return Some(());
+        }
+        say("gpus")?;
+        for index in 0..number.clamp(0, 1024) {
+            let mut handle = 0;
+            // SAFETY: a place for one int, alive through the call; the index is below the count.
+            if unsafe { device(&raw mut handle, index) } == 0 {
+                say(&format!("gpu {}", self.describe(handle)))?;
+            } else {
+                say("gpu - - - - -")?;
+            }
+        }
+        Some(())
+    }
+
+    fn describe(&self, device: c_int) -> String {
+        type Attribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
+        type Text = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
+        type Uuid = unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int;
+        let attribute = |which: c_int| {
+            // SAFETY: declared so in every cuda.h; a place for one int, a device that cuDeviceGet gave.
+            unsafe {
+                let ask = std::mem::transmute::<*mut c_void, Attribute>(self.symbol(c"cuDeviceGetAttribute")?);
+                let mut value = 0;
+                (ask(&raw mut value, which, device) == 0).then_some(value)
+            }
+        };
+        let text = |name: &CStr| {
+            let mut buffer = [0_u8; 256];
+            // SAFETY: cuDeviceGetName and cuDeviceGetPCIBusId are declared so (text, its size, device); they write at most as
+            // many bytes as they are told there are, and one less is told, so that a NUL always stands at the end.
+            unsafe {
+                let ask = std::mem::transmute::<*mut c_void, Text>(self.symbol(name)?);
+                (ask(buffer.as_mut_ptr().cast(), 255, device) == 0).then_some(())?;
+            }
+            let text = CStr::from_bytes_until_nul(&buffer).ok()?.to_string_lossy();
+            let text: String = text.chars().filter(|c| !c.is_control()).collect();
+            (!text.trim().is_empty()).then(|| text.trim().to_owned())
+        };
+        let uuid = || {
+            let mut bytes = [0_u8; 16];
+            // SAFETY: CUuuid is 16 bytes, and there is room for them.
+            unsafe {
+                let ask = std::mem::transmute::<*mut c_void, Uuid>(self.symbol(c"cuDeviceGetUuid")?);
+                (ask(&raw mut bytes, device) == 0).then_some(())?;
+            }
+            Some(spelled(bytes))
+        };
+        let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+        let number = |which| known(attribute(which).map(|value| value.to_string()));
+        // An id is one word in a line of words.
+        let pci = text(c"cuDeviceGetPCIBusId").map(|id| id.to_ascii_lowercase().replace(' ', ""));
+        format!(
+            "{} {} {} {} {}",
+            number(CC_MAJOR),
+            number(CC_MINOR),
+            known(pci),
+            known(uuid()),
+            known(text(c"cuDeviceGetName"))
+        )
+    }
+}
+
+/// As nvidia-smi and `CUDA_VISIBLE_DEVICES` spell it.
+fn spelled(uuid: [u8; 16]) -> String {
+    let mut text = "GPU".to_owned();
+    for (index, byte) in uuid.iter().enumerate() {
+        let dash = if matches!(index, 0 | 4 | 6 | 8 | 10) { "-" } else { "" };
+        let _ = write!(text, "{dash}{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn uuids_are_spelled_as_others_do() {
+        let bytes = std::array::from_fn(|at| u8::try_from(at).unwrap());
+        assert_eq!(super::spelled(bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+    }
+}

@@ -1,0 +1,141 @@
+//! The components of a file, as the judge of a run wants them: read once, judged against many machines.
+//!
+//! A note that was never sealed does not say what its file asks of driver and GPU. The file does, so here it is looked at:
+//! what sealing would write into the note is put beside it in memory.
+
+use std::path::Path;
+
+use super::Machine;
+use crate::binary::{Binary, Kind};
+use crate::elf::machine;
+use crate::finding::{Code, Finding};
+use crate::judge;
+use crate::kernels::{self, Kernels};
+use crate::manifest::{Component, Linkage, Manifest};
+use crate::policy::Policy;
+use crate::seal::{self, Observed};
+use crate::toolchain::Toolchain;
+
+/// What a file asks of a machine.
+#[derive(Clone, Debug, Default)]
+pub struct Components {
+    /// One manifest for each component; of a file without notes what its own code asks, where that is anything.
+    pub manifests: Vec<Manifest>,
+    /// What about the file itself cannot be told, on any machine.
+    pub findings: Vec<Finding>,
+    /// The processor that the file is for, by name; empty where that is not known.
+    pub processor: String,
+}
+
+impl Components {
+    /// Of a file that has been read. Where it holds neither a note nor anything of CUDA: nothing, and no finding.
+    pub fn of(path: &Path, binary: &Binary) -> Self {
+        let mut components = Self { processor: machine::name(binary.machine).into_owned(), ..Self::default() };
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        for note in binary.manifests() {
+            match note {
+                Ok(note) => {
+                    if !note.unknown_rows.is_empty() {
+                        components.findings.push(newer(&note.manifest, &note.unknown_rows));
+                    }
+                    components.manifests.push(note.manifest);
+                }
+                Err(why) => {
+                    let message = format!("a manifest in {name} cannot be read: {why}");
+                    let hint = "rebuild the file; something wrote into it after it was linked";
+                    components.findings.push(Finding::new(Code::NoteDamaged, name.as_str(), message, hint));
+                }
+            }
+        }
+        if components.manifests.iter().any(|manifest| manifest.sealed) {
+            // What the kernels of this file ask stands in that note; others are of libraries that were linked into it.
+            return components;
+        }
+        components.complete(path, &name, binary);
+        components
+    }
+
+    /// What is wrong with running it on this machine; the loader of that machine cannot be asked. `place` names the machine
+    /// where a library has no path.
+    pub fn on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
+        if let Some(other) = machine.processor().filter(|other| *other != self.processor && !self.processor.is_empty())
+        {
+            let message = format!("the file is for {}, and that machine is {other}", self.processor);
+            let component = self.manifests.first().map(|manifest| manifest.component.to_string()).unwrap_or_default();
+            let finding = Finding::new(Code::WrongMachine, "file", message, "use the build for that machine");
+            return vec![finding.of(component)];
+        }
+        let mut findings = Vec::new();
+        let mut first = None;
+        for manifest in &self.manifests {
+            let host = machine.host(manifest, place);
+            findings.extend(judge::run::judge(manifest, &host));
+            first.get_or_insert(host);
+        }
+        findings.extend(first.and_then(|host| judge::run::together(&self.manifests, &host)));
+        findings.extend(self.findings.iter().cloned());
+        findings
+    }
+
+    fn complete(&mut self, path: &Path, name: &str, binary: &Binary) {
+        let guarded = !self.manifests.is_empty();
+        if matches!(binary.kind, Kind::Object | Kind::Archive) {
+            if guarded {
+                let message =
+                    format!("{name} is not linked yet: what its kernels ask of driver and GPU cannot be told");
+                self.findings.push(unsealed(name, message));
+            }
+            return;
+        }
+        let kernels = match kernels::read(path) {
+            Ok(kernels) => Some(kernels),
+            Err(why) => {
+                self.findings.push(unsealed(name, format!("the kernels in {name} cannot be read: {why}")));
+                None
+            }
+        };
+        if !guarded {
+            if !asks(binary, kernels.as_ref()) {
+                return;
+            }
+            self.manifests.push(bare(name));
+            let message = format!("{name} carries no manifest: what it was built with is not known, its GPU code is");
+            let hint = "build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs";
+            self.findings.push(Finding::new(Code::NoManifest, name, message, hint));
+        }
+        let observed = Observed {
+            archs: kernels.as_ref().map(Kernels::targets),
+            gpus: kernels.as_ref().map(Kernels::requirements),
+            ..Observed::of(binary)
+        };
+        self.manifests = std::mem::take(&mut self.manifests)
+            .into_iter()
+            .map(|manifest| Manifest { sealed: false, ..seal::truth(manifest, &observed) })
+            .collect();
+    }
+}
+
+fn asks(binary: &Binary, kernels: Option<&Kernels>) -> bool {
+    let needs = |stem: &str| binary.needed.iter().any(|name| name.starts_with(stem));
+    kernels.is_some_and(Kernels::any) || binary.cudart != Linkage::None || needs("libcuda.so")
+}
+
+/// What a file without a manifest is judged by, before its own code has been looked at.
+fn bare(name: &str) -> Manifest {
+    let component = Component { name: name.to_owned(), version: "(no manifest)".to_owned() };
+    Manifest::of(component, "", "", &Policy::default(), &Toolchain::default())
+}
+
+fn newer(manifest: &Manifest, rows: &[u16]) -> Finding {
+    let kinds: Vec<String> = rows.iter().map(u16::to_string).collect();
+    let message = format!(
+        "the manifest of {} asks what this cudaguard does not know of yet: rows of kind {}",
+        manifest.component,
+        kinds.join(", ")
+    );
+    Finding::new(Code::NoteNewer, "manifest", message, "update cargo-cudaguard").of(manifest.component.to_string())
+}
+
+fn unsealed(name: &str, message: String) -> Finding {
+    Finding::new(Code::KernelsCannotTell, name, message, "verify the linked program or library")
+}

@@ -1,0 +1,151 @@
+//! Many machines against few files: the files are read once, each machine's line once, and machines of one kind are judged
+//! once. Nothing grows with the length of the list.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
+
+use super::pull::Mistake;
+use super::{Components, Machine, Verdict};
+use crate::finding::Finding;
+
+/// So many kinds of machines are remembered; a fleet has few, and one that has more is judged all the same.
+const KINDS: usize = 4096;
+
+/// What becomes of one file on one machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What was found.
+    pub findings: Vec<Finding>,
+}
+
+/// Files to be judged against many machines.
+#[derive(Debug)]
+pub struct Fleet {
+    files: Vec<Components>,
+    known: HashMap<Machine, Rc<[Outcome]>, BuildHasherDefault<Quick>>,
+}
+
+/// A hash of few multiplications: the map is small and is emptied when it is full, so a list that makes everything collide
+/// makes itself slow and nothing else.
+#[derive(Default)]
+struct Quick(u64);
+
+impl Quick {
+    fn add(&mut self, word: u64) {
+        // The constant of Firefox's hasher: the golden ratio's.
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+}
+
+impl Hasher for Quick {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.add(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.add(number.into());
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.add(number.into());
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.add(number as u64);
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.add(number.unsigned_abs() as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Fleet {
+    /// For these files.
+    pub fn new(files: Vec<Components>) -> Self {
+        Self { files, known: HashMap::default() }
+    }
+
+    /// One machine's line: its label where it has one, and what becomes of each file, in their order.
+    pub fn judge(&mut self, line: &str) -> Result<(Option<String>, Rc<[Outcome]>), Mistake> {
+        let mut machine = Machine::read_for_judging(line)?;
+        let name = machine.name.take();
+        if let Some(known) = self.known.get(&machine) {
+            return Ok((name, known.clone()));
+        }
+        let outcomes: Rc<[Outcome]> = self.files.iter().map(|file| on(file, &machine)).collect();
+        if self.known.len() == KINDS {
+            self.known.clear();
+        }
+        self.known.insert(machine, outcomes.clone());
+        Ok((name, outcomes))
+    }
+}
+
+fn on(file: &Components, machine: &Machine) -> Outcome {
+    let findings = file.on(machine, "that machine");
+    Outcome { verdict: Verdict::of(&findings), findings }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Code;
+    use crate::manifest::{Component, Manifest, Requirement};
+    use crate::policy::Policy;
+    use crate::toolchain::Toolchain;
+    use crate::version::{CudaVersion, DriverRelease};
+
+    fn cudart_13() -> Components {
+        let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
+        let mut manifest = Manifest::of(component, "t", "release", &Policy::default(), &Toolchain::default());
+        manifest.requires = vec![Requirement::Driver {
+            cuda: CudaVersion::new(13, 0),
+            release: DriverRelease::new(580, 65, 6),
+            because: "libcudart 13.0".to_owned(),
+        }];
+        Components { manifests: vec![manifest], ..Components::default() }
+    }
+
+    #[test]
+    fn machines_of_one_kind_are_judged_once_and_named_each() {
+        let mut fleet = Fleet::new(vec![cudart_13()]);
+        let line = |name: &str, driver: &str, uuid: &str| {
+            format!(
+                r#"{{"name": "{name}", "driver": {{"user": "{driver}", "kernel": "{driver}", "library": "/{name}"}}, "gpus": [{{"cc": "9.0", "uuid": "{uuid}"}}]}}"#
+            )
+        };
+        let mut judge = |name: &str, driver: &str, uuid: &str| {
+            let (label, outcomes) = fleet.judge(&line(name, driver, uuid)).unwrap();
+            let codes: Vec<Code> = outcomes[0].findings.iter().map(|finding| finding.code).collect();
+            (label.unwrap(), outcomes[0].verdict, codes)
+        };
+        assert_eq!(judge("a", "580.65.06", "GPU-1"), ("a".to_owned(), Verdict::Runs, vec![]));
+        assert_eq!(judge("b", "580.65.06", "GPU-2"), ("b".to_owned(), Verdict::Runs, vec![]));
+        assert_eq!(judge("c", "535.261.03", "GPU-3"), ("c".to_owned(), Verdict::Refused, vec![Code::DriverTooOld]));
+        assert_eq!(fleet.known.len(), 2);
+        assert!(fleet.judge("{").is_err());
+    }
+
+    #[test]
+    fn what_is_remembered_has_an_end() {
+        let mut fleet = Fleet::new(vec![cudart_13()]);
+        for number in 0..3 * KINDS {
+            let line = format!(
+                r#"{{"driver": {{"user": "600.{number}", "kernel": "600.{number}"}}, "gpus": [{{"cc": "9.0"}}]}}"#
+            );
+            assert_eq!(fleet.judge(&line).unwrap().1[0].verdict, Verdict::Runs, "{number}");
+            assert!(fleet.known.len() <= KINDS);
+        }
+    }
+}

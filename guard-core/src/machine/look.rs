@@ -1,0 +1,355 @@
+//! Looking at this machine: files first, then the real libcuda in a child. Sources of the rules: facts on drivers, forward
+//! compatibility and discovery; where a file says nothing the fact stays unknown.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::ask::{Asker, Said};
+use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
+use crate::binary::Contents;
+use crate::cudnn;
+use crate::elf::Elf;
+use crate::env;
+use crate::foretell::{in_name, numbers_in_name, version_beside, word};
+use crate::loader::{self, Candidate, Environment, Graph, Look};
+use crate::version::{DriverRelease, Version};
+
+const LIBCUDA: &str = "libcuda.so.1";
+const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
+/// Text files of the kernel's are short; what is longer is none of them.
+const ENOUGH: u64 = 64 * 1024;
+
+/// Looks at this machine as a program that is started here would see it: by the loader's own rules, in this environment.
+/// Without an asker the real driver is not asked.
+pub fn look(environment: &Environment, asker: Option<&Asker>) -> Machine {
+    let mut machine = Machine::default();
+    // A static program of ours has no loader: then a program that every system has stands for the others.
+    let graph = ["/proc/self/exe", "/bin/sh", "/usr/bin/env"]
+        .iter()
+        .filter_map(|program| loader::resolve(Path::new(program), environment).ok())
+        .find(|graph| graph.interpreter.is_some() && graph.interpreter_problem.is_none());
+    let root = Root::default();
+    machine.platform = Some(format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS));
+    let Some(mut graph) = graph else {
+        machine.doubts.push("no program with a loader was found here, so nobody knows where one would look".to_owned());
+        root.look(&mut machine);
+        return machine;
+    };
+    machine.cudnn = Some(libraries(&graph, &cudnn_names(), |file, soname| {
+        let major = soname.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or_default();
+        version_beside(file, major)
+    }));
+    for library in machine.cudnn.iter_mut().flatten().filter(|library| library.taken) {
+        library.parts = parts(&mut graph, library);
+    }
+    machine.cudart = Some(libraries(&graph, &cudart_names(), |file, _| numbers_in_name(file, "libcudart.so.")));
+    by_graph(&mut machine, &root, &mut graph, asker);
+    machine
+}
+
+/// Driver and GPUs as the program of this graph would see them; without an asker by files alone. What libcuda needs is
+/// loaded into the graph.
+pub(crate) fn of_graph(graph: &mut Graph, asker: Option<&Asker>) -> Machine {
+    let mut machine = Machine::default();
+    by_graph(&mut machine, &Root::default(), graph, asker);
+    machine
+}
+
+fn by_graph(machine: &mut Machine, root: &Root, graph: &mut Graph, asker: Option<&Asker>) {
+    root.look(machine);
+    let mut driver = machine.driver.take().unwrap_or_default();
+    match graph.file(0, LIBCUDA) {
+        None => driver.absent = true,
+        Some(Candidate { path, place, look: Look::Usable }) => {
+            note(machine, "driver.library", shown(&place));
+            of_libcuda(machine, &mut driver, &path);
+            if let Some(index) = graph.open(0, LIBCUDA) {
+                driver.ptx_compiler =
+                    Some(graph.file(index, PTX_COMPILER).is_some_and(|file| file.look == Look::Usable));
+            }
+            driver.library = Some(shown(&path.display()));
+            let native = loader::native_machine().is_some_and(|native| native == graph.machine());
+            match asker.filter(|_| native) {
+                Some(asker) => heard(machine, &mut driver, asker.ask(&path)),
+                None if asker.is_some() => {
+                    machine.doubts.push("the program is for another processor: its driver cannot be asked".to_owned());
+                }
+                None => {}
+            }
+        }
+        Some(broken) => {
+            let path = shown(&broken.path.display());
+            machine.doubts.push(format!("the loader would take {path} and die of it: {}", broken.problem()));
+        }
+    }
+    machine.driver = Some(driver);
+    for variable in VARIABLES {
+        // An empty list hides every GPU, so set and empty is not the same as unset.
+        if let Some(value) = env::set(variable) {
+            machine.variables.push((variable.to_owned(), value.to_string_lossy().into_owned()));
+        }
+    }
+    if machine.variables.iter().any(|(name, value)| name == "CUDA_VISIBLE_DEVICES" && matches!(value.trim(), "" | "-1"))
+    {
+        for gpu in machine.gpus.iter_mut().flatten() {
+            gpu.visible = Some(false);
+        }
+    }
+}
+
+fn note(machine: &mut Machine, key: &str, source: impl Into<String>) {
+    machine.sources.push((key.to_owned(), source.into()));
+}
+
+/// A text as it may be shown to others: the home folder's name is its user's.
+fn shown(text: &dyn std::fmt::Display) -> String {
+    let text = text.to_string();
+    let home = env::var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
+    let Some(home) = home else { return text };
+    let home = home.trim_end_matches('/');
+    let mut out = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, behind)) = rest.split_once(home) {
+        // `/home/al` is not the start of `/home/alice`.
+        let whole = behind.chars().next().is_none_or(|c| matches!(c, '/' | ':' | ' ' | ','));
+        out = out + before + if whole { "~" } else { home };
+        rest = behind;
+    }
+    out + rest
+}
+
+/// What libcuda's file says.
+fn of_libcuda(machine: &mut Machine, driver: &mut Driver, path: &Path) {
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    // On WSL and Jetson it is libcuda.so.1.1, and a stub has no number: no release has a branch below 100.
+    let release = name.strip_prefix("libcuda.so.").and_then(|release| release.parse::<DriverRelease>().ok());
+    driver.user = release.filter(|release| release.branch >= 100 && machine.kind.is_none());
+    if driver.user.is_some() {
+        note(machine, "driver.user", format!("the name of {}", shown(&real.display())));
+    }
+    let Ok(data) = Contents::open(path) else { return };
+    let Ok(elf) = Elf::parse(&data) else { return };
+    driver.compat = elf.notes().find(|note| note.owner == "NVIDIA Corporation").and_then(|note| compat(note.desc));
+    if driver.compat.is_some() {
+        note(machine, "driver.compat", format!("the note in {}", shown(&real.display())));
+    }
+    driver.ordinary = driver.compat.is_none() && !in_compat_folder(path) && !in_compat_folder(&real);
+}
+
+/// `/usr/local/cuda-12.4/compat/libcuda.so.1`: packages of cuda-compat up to 2025 had no note.
+fn in_compat_folder(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str().to_str().is_some_and(|part| part.contains("compat")))
+}
+
+/// `{"format":1,"CUDA version":"12.9","driver":[535,550,…],"device":[…]}`.
+fn compat(note: &[u8]) -> Option<Compat> {
+    let text = std::str::from_utf8(note).ok()?.trim_end_matches('\0');
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    let numbers = value.get("driver").and_then(serde_json::Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    Some(Compat {
+        cuda: value.get("CUDA version").and_then(serde_json::Value::as_str).and_then(|version| version.parse().ok()),
+        branches: numbers.iter().filter_map(|number| u32::try_from(number.as_u64()?).ok()).collect(),
+    })
+}
+
+/// What the real driver said, over what the files say: it honours every variable, and knows MIG, WSL, Jetson and cuda-compat.
+fn heard(machine: &mut Machine, driver: &mut Driver, said: Said) {
+    const ASKED: &str = "libcuda, asked in a child process";
+    driver.cuda = said.cuda;
+    if driver.cuda.is_some() {
+        note(machine, "driver.cuda", format!("{ASKED}: cuDriverGetVersion"));
+    }
+    driver.init = said.init;
+    if driver.init.is_some() {
+        note(machine, "driver.init", format!("{ASKED}: cuInit"));
+    }
+    machine.doubts.extend(said.trouble.map(|trouble| shown(&trouble)));
+    let Some(devices) = said.gpus else { return };
+    // Those that it shows come first and in its order; what the kernel module has beside them is hidden.
+    let mut hidden = machine.gpus.take().unwrap_or_default();
+    let mut gpus = Vec::new();
+    for device in devices {
+        let same = |gpu: &Gpu| gpu.pci.is_some() && gpu.pci.as_deref().map(slot) == device.pci.as_deref().map(slot);
+        let known = hidden.iter().position(same).map(|at| hidden.remove(at)).unwrap_or_default();
+        gpus.push(Gpu {
+            name: device.name.or(known.name),
+            cc: device.cc.or(known.cc),
+            uuid: device.uuid.or(known.uuid),
+            pci: device.pci.or(known.pci),
+            visible: Some(true),
+        });
+    }
+    gpus.extend(hidden.into_iter().map(|gpu| Gpu { visible: Some(false), ..gpu }));
+    machine.gpus = Some(gpus);
+    machine.sources.retain(|(key, _)| key != "gpus");
+    note(machine, "gpus", ASKED);
+}
+
+/// `00000000:3B:00.0` and `0000:3b:00.0` are one place.
+fn slot(id: &str) -> String {
+    let id = id.to_ascii_lowercase();
+    match id.split_once(':') {
+        Some((domain, rest)) if rest.contains(':') => format!("{}:{rest}", domain.trim_start_matches('0')),
+        _ => id,
+    }
+}
+
+fn cudnn_names() -> Vec<String> {
+    // From the newest to the oldest that is still met; some do not exist yet.
+    (5..=19).rev().map(|major| format!("libcudnn.so.{major}")).collect()
+}
+
+fn cudart_names() -> Vec<String> {
+    // Two numbers up to 11, whose name is libcudart.so.11.0 in every minor; one from 12 on.
+    let of_two = ["11.0", "10.2", "10.1", "10.0", "9.2", "9.1", "9.0", "8.0"].map(str::to_owned);
+    (12..=19)
+        .rev()
+        .map(|major| major.to_string())
+        .chain(of_two)
+        .map(|number| format!("libcudart.so.{number}"))
+        .collect()
+}
+
+/// Every file that the loader looks at for these names: the first usable one is taken, the others stand behind it.
+fn libraries(graph: &Graph, names: &[String], version: impl Fn(&Path, &str) -> Option<Version>) -> Vec<Library> {
+    let mut found = Vec::new();
+    for name in names {
+        let mut taken = false;
+        for candidate in graph.candidates(0, name) {
+            if !matches!(candidate.look, Look::Usable) {
+                continue;
+            }
+            found.push(Library {
+                soname: Some(name.clone()),
+                version: version(&candidate.path, name),
+                path: Some(shown(&candidate.path.display())),
+                taken: !taken,
+                by: Some(shown(&candidate.place)),
+                parts: None,
+            });
+            taken = true;
+        }
+    }
+    found
+}
+
+/// cuDNN's inner libraries that tell a version or that it does not work without: those that are there.
+fn parts(graph: &mut Graph, library: &Library) -> Option<Vec<Part>> {
+    let soname = library.soname.as_deref()?;
+    let major: u32 = soname.rsplit('.').next()?.parse().ok()?;
+    let index = graph.open(0, soname)?;
+    let by_name = in_name(&graph.objects[index].path);
+    let inner = cudnn::inner_libraries(major).iter().chain(cudnn::further_libraries(major));
+    let part = |(file, symbol): &(&str, &str)| {
+        let found = crate::foretell::inner_file(graph, index, file, by_name)?;
+        Some(Part { file: (*file).to_owned(), version: word(&found, symbol) })
+    };
+    Some(inner.filter_map(part).collect())
+}
+
+/// Where the kernel's files stand: `/`, or a folder laid out like it.
+struct Root(PathBuf);
+
+impl Default for Root {
+    fn default() -> Self {
+        Self("/".into())
+    }
+}
+
+impl Root {
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.join(path.trim_start_matches('/'))
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        let mut bytes = Vec::new();
+        let file = fs::File::open(self.at(path)).ok()?;
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, ENOUGH), &mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Everything but libcuda.
+    fn look(&self, machine: &mut Machine) {
+        machine.kind = self.kind();
+        let mut driver = Driver::default();
+        if let Some(text) = self.text("/proc/driver/nvidia/version") {
+            driver.kernel = kernel_module(&text);
+            match driver.kernel {
+                Some(_) => note(machine, "driver.kernel", "/proc/driver/nvidia/version"),
+                None => machine.doubts.push("/proc/driver/nvidia/version names no release".to_owned()),
+            }
+        }
+        machine.gpus = self.gpus();
+        if machine.gpus.is_some() {
+            note(machine, "gpus", "/proc/driver/nvidia/gpus, /sys/bus/pci/devices, /dev/nvidia*");
+        }
+        machine.driver = Some(driver);
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        if self.at("/dev/dxg").exists() {
+            return Some(Kind::Wsl2);
+        }
+        let tegra = || self.text("/proc/device-tree/compatible").is_some_and(|text| text.contains("nvidia,tegra"));
+        (self.at("/etc/nv_tegra_release").exists() || tegra()).then_some(Kind::Jetson)
+    }
+
+    /// The GPUs that the kernel module drives; `None` where it does not list them (WSL, Jetson, a container that hides
+    /// them, no module).
+    fn gpus(&self) -> Option<Vec<Gpu>> {
+        let folder = fs::read_dir(self.at("/proc/driver/nvidia/gpus")).ok()?;
+        let mut slots: Vec<String> =
+            folder.flatten().filter_map(|entry| entry.file_name().to_str().map(str::to_owned)).collect();
+        slots.sort();
+        Some(slots.iter().map(|slot| self.gpu(slot)).collect())
+    }
+
+    fn gpu(&self, slot: &str) -> Gpu {
+        let text = self.text(&format!("/proc/driver/nvidia/gpus/{slot}/information")).unwrap_or_default();
+        let facts: BTreeMap<&str, &str> = text
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .map(|(key, value)| (key.trim(), value.trim()))
+            .collect();
+        let fact = |key: &str| facts.get(key).filter(|value| !value.is_empty()).map(|value| (*value).to_owned());
+        let minor = facts.get("Device Minor").and_then(|minor| minor.parse::<u32>().ok());
+        let id = self.text(&format!("/sys/bus/pci/devices/{slot}/device"));
+        let id = id.and_then(|id| u16::from_str_radix(id.trim().strip_prefix("0x")?, 16).ok());
+        let device = minor.map(|minor| self.at(&format!("/dev/nvidia{minor}")));
+        Gpu {
+            // It says `Unknown` of a board that it has no name for.
+            name: fact("Model").filter(|name| name != "Unknown"),
+            cc: id.and_then(pci::cc),
+            // Question marks stand in it before the GPU has been woken.
+            uuid: fact("GPU UUID").filter(|uuid| uuid.starts_with("GPU-") && !uuid.contains('?')),
+            pci: Some(slot.to_owned()),
+            visible: device.filter(|device| !may_open(device)).map(|_| false),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn may_open(path: &Path) -> bool {
+    super::child::may_open(path)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn may_open(path: &Path) -> bool {
+    path.exists()
+}
+
+/// The release in the line of the kernel module: `… Kernel Module  535.129.03  <date>`, `… Open Kernel Module for x86_64
+/// 595.91.07  Release Build …`.
+fn kernel_module(text: &str) -> Option<DriverRelease> {
+    let line = text.lines().find(|line| line.starts_with("NVRM version:"))?;
+    let (_, behind) = line.split_once("Kernel Module")?;
+    behind
+        .split_whitespace()
+        .find_map(|word| word.parse::<DriverRelease>().ok())
+        .filter(|release| release.branch >= 100)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+
+/// A folder laid out like the root of a machine; removed on drop.
+struct Fake(PathBuf);
+
+impl Fake {
+    fn new(files: &[(&str, &str)]) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let fake = Self(std::env::temp_dir().join(format!("cudaguard-machine-{}-{number}", std::process::id())));
+        for (name, text) in files {
+            let path = fake.0.join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
+            fs::write(path, text).expect("a file can be written");
+        }
+        fake
+    }
+
+    fn look(&self) -> Machine {
+        let mut machine = Machine::default();
+        Root(self.0.clone()).look(&mut machine);
+        machine
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const INFORMATION: &str = "Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 120\nGPU UUID: \t GPU-5c6e1fb4-0d1f-2c34-\
+                           8c1b-3a0f0b6ce2d1\nVideo BIOS: \t 92.00.45.00.03\nBus Type: \t PCIe\nDevice Minor: \t 0\n";
+
+#[test]
+fn both_forms_of_the_kernel_modules_line() {
+    for (line, expected) in [
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023", "535.129.03"),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  595.91.07  Release Build  (dvs-builder@U22)  Wed",
+            "595.91.07",
+        ),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  540.4.0  Release Build  (buildbrain@x)  Tue",
+            "540.04",
+        ),
+        ("GCC version:  gcc 12\nNVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27", "580.65.06"),
+    ] {
+        assert_eq!(kernel_module(line).map(|release| release.to_string()).as_deref(), Some(expected), "{line}");
+    }
+    for none in ["", "NVRM version: ", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  soon", "Kernel Module 535.1"] {
+        assert_eq!(kernel_module(none), None, "{none}");
+    }
+}
+
+#[test]
+fn gpus_by_the_kernel_modules_files() {
+    let fake = Fake::new(&[
+        ("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.163.01  Tue\n"),
+        ("proc/driver/nvidia/gpus/0000:3b:00.0/information", INFORMATION),
+        ("sys/bus/pci/devices/0000:3b:00.0/device", "0x20b0\n"),
+        ("dev/nvidia0", ""),
+        // Of an id that no table knows, and whose device this process has not been given.
+        (
+            "proc/driver/nvidia/gpus/0000:af:00.0/information",
+            "Model: \t Unknown\nGPU UUID: \t GPU-????\nDevice Minor: 1\n",
+        ),
+        ("sys/bus/pci/devices/0000:af:00.0/device", "0xfffe\n"),
+    ]);
+    let machine = fake.look();
+    assert_eq!(machine.driver.unwrap().kernel, Some(DriverRelease::new(550, 163, 1)));
+    let text = |text: &str| Some(text.to_owned());
+    let a100 = Gpu {
+        name: text("NVIDIA A100-SXM4-40GB"),
+        cc: Some((8, 0)),
+        uuid: text("GPU-5c6e1fb4-0d1f-2c34-8c1b-3a0f0b6ce2d1"),
+        pci: text("0000:3b:00.0"),
+        visible: None,
+    };
+    let other = Gpu { pci: text("0000:af:00.0"), visible: Some(false), ..Gpu::default() };
+    assert_eq!(machine.gpus, Some(vec![a100, other]));
+    assert_eq!((machine.kind, machine.doubts.len()), (None, 0));
+}
+
+#[test]
+fn other_kinds_of_machines() {
+    let bare = Fake::new(&[("etc/os-release", "")]).look();
+    assert_eq!((bare.kind, bare.gpus, bare.driver), (None, None, Some(Driver::default())));
+    assert_eq!(Fake::new(&[("dev/dxg", "")]).look().kind, Some(Kind::Wsl2));
+    assert_eq!(Fake::new(&[("etc/nv_tegra_release", "# R36")]).look().kind, Some(Kind::Jetson));
+    let tree = "nvidia,p3737-0000+p3701-0005\0nvidia,p3701-0005\0nvidia,tegra234\0";
+    assert_eq!(Fake::new(&[("proc/device-tree/compatible", tree)]).look().kind, Some(Kind::Jetson));
+    // In a container the folder can be there and empty.
+    let masked = Fake::new(&[("proc/driver/nvidia/version", "what?\n"), ("proc/driver/nvidia/gpus/x/information", "")]);
+    assert_eq!(masked.look().doubts, ["/proc/driver/nvidia/version names no release"]);
+    assert_eq!(masked.look().gpus.unwrap()[0].cc, None);
+}
+
+#[test]
+fn notes_of_cuda_compat() {
+    let note = compat(b"{\"format\":1,\"CUDA version\":\"12.9\",\"driver\":[535,550],\"device\":[1,2]}\0\0").unwrap();
+    assert_eq!((note.cuda.unwrap().to_string(), note.branches), ("12.9".to_owned(), vec![535, 550]));
+    // Of Orin: no list of branches.
+    assert_eq!(compat(b"{\"format\":1,\"CUDA version\":\"13.2\"}").unwrap().branches, [0; 0]);
+    assert_eq!(compat(b"\xff{"), None);
+}
+
+#[test]
+fn places_on_the_bus() {
+    assert_eq!(slot("00000000:3B:00.0"), slot("0000:3b:00.0"));
+    assert_ne!(slot("0001:3b:00.0"), slot("0000:3b:00.0"));
+    assert_eq!(slot("junk"), "junk");
+}
+
+#[test]
+fn what_the_driver_shows_goes_before_what_files_say() {
+    let fake = Fake::new(&[
+        ("proc/driver/nvidia/gpus/0000:3b:00.0/information", INFORMATION),
+        ("sys/bus/pci/devices/0000:3b:00.0/device", "0x20b0\n"),
+        ("proc/driver/nvidia/gpus/0000:af:00.0/information", "Model: NVIDIA T4\nDevice Minor: 1\n"),
+        ("sys/bus/pci/devices/0000:af:00.0/device", "0x1eb8\n"),
+    ]);
+    let (mut machine, mut driver) = (fake.look(), Driver::default());
+    let device =
+        super::super::ask::Device { pci: Some("00000000:AF:00.0".to_owned()), cc: Some((7, 5)), ..Default::default() };
+    heard(&mut machine, &mut driver, Said { init: Some(0), gpus: Some(vec![device]), ..Said::default() });
+    let gpus = machine.gpus.unwrap();
+    assert_eq!(
+        gpus.iter().map(|gpu| (gpu.cc, gpu.visible)).collect::<Vec<_>>(),
+        [(Some((7, 5)), Some(true)), (Some((8, 0)), Some(false))]
+    );
+    assert_eq!(gpus[0].name.as_deref(), Some("NVIDIA T4"));
+}
+
+#[test]
+fn the_users_name_is_not_shown() {
+    for (home, text, expected) in [
+        ("/home/al", "/home/al/cudnn/lib", "~/cudnn/lib"),
+        ("/home/al/", "LD_LIBRARY_PATH: /home/al:/home/alice", "LD_LIBRARY_PATH: ~:/home/alice"),
+        ("/", "/opt/cudnn", "/opt/cudnn"),
+        ("al", "/home/al", "/home/al"),
+        ("/root", "/root", "~"),
+    ] {
+        let variables = BTreeMap::from([("HOME".to_owned(), home.into())]);
+        assert_eq!(env::with(variables, || shown(&text)), expected);
+    }
+}

@@ -1,0 +1,420 @@
+//! A machine's own facts: gathered here ([`look`]), read from a host file ([`Machine::read`]) or given by hand, and made
+//! into the [`Host`] that the run judge wants of each component. A fact that nobody knows is absent, never invented.
+//!
+//! `docs/host.md` has the host file's keys.
+
+mod ask;
+#[cfg(target_os = "linux")]
+mod child;
+mod components;
+pub mod fleet;
+mod look;
+mod pci;
+mod pull;
+mod read;
+
+use std::path::PathBuf;
+
+pub use ask::Asker;
+#[cfg(target_os = "linux")]
+pub use child::asked;
+pub use components::Components;
+pub use look::look;
+pub(crate) use look::of_graph;
+pub use pci::cc as cc_of_pci_device;
+pub use pull::Mistake;
+pub use read::release;
+
+use crate::finding::{Code, Finding, Severity};
+use crate::host::{self, CudnnFound, DriverFound, Host, Inner, Jit};
+use crate::json::{Value, array, object};
+use crate::manifest::{Linkage, Manifest, Requirement};
+use crate::tables;
+use crate::version::{CudaVersion, DriverRelease, Version};
+
+/// The revision of the host file that is written here.
+pub const REVISION: u32 = 1;
+
+/// Variables that change what a driver shows or does; nothing else of the environment goes into a host file.
+pub const VARIABLES: [&str; 4] =
+    ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT"];
+
+/// What is known of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Machine {
+    /// A label for people, of whoever keeps a list of machines; [`look`] gives none.
+    pub name: Option<String>,
+    /// Processor and system: `x86_64-linux`.
+    pub platform: Option<String>,
+    /// What is special about it.
+    pub kind: Option<Kind>,
+    /// The driver; `None`: nobody looked.
+    pub driver: Option<Driver>,
+    /// The GPUs; `None`: nobody looked, or looking failed.
+    pub gpus: Option<Vec<Gpu>>,
+    /// The cuDNNs, in the order in which the loader would find them; `None`: nobody looked.
+    pub cudnn: Option<Vec<Library>>,
+    /// The libcudarts, likewise.
+    pub cudart: Option<Vec<Library>>,
+    /// Which of [`VARIABLES`] are set.
+    pub variables: Vec<(String, String)>,
+    /// Where each fact comes from: the key of the fact, and the place.
+    pub sources: Vec<(String, String)>,
+    /// What could not be found out, and why: in words.
+    pub doubts: Vec<String>,
+}
+
+/// A machine on which drivers follow other rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Windows' subsystem for Linux: libcuda comes from Windows, and its file's name says no release.
+    Wsl2,
+    /// A Jetson or another Tegra: the driver is a part of the system.
+    Jetson,
+}
+
+impl Kind {
+    /// As the host file spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wsl2 => "wsl2",
+            Self::Jetson => "jetson",
+        }
+    }
+
+    fn by_name(name: &str) -> Option<Self> {
+        [Self::Wsl2, Self::Jetson].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// A driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Driver {
+    /// Looked everywhere: there is no libcuda.
+    pub absent: bool,
+    /// The file of libcuda.
+    pub library: Option<String>,
+    /// Its release.
+    pub user: Option<DriverRelease>,
+    /// The release of the kernel module.
+    pub kernel: Option<DriverRelease>,
+    /// The CUDA version that libcuda supports.
+    pub cuda: Option<CudaVersion>,
+    /// What `cuInit` answered; `None`: nobody asked, or it did not answer.
+    pub init: Option<u32>,
+    /// Whether the library that compiles PTX is there: `libnvidia-ptxjitcompiler.so.1`.
+    pub ptx_compiler: Option<bool>,
+    /// What libcuda's own note says of forward compatibility: it is of cuda-compat.
+    pub compat: Option<Compat>,
+    /// Its file was read, has no such note, and lies in no folder of cuda-compat.
+    pub ordinary: bool,
+}
+
+/// The note of a cuda-compat libcuda.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Compat {
+    /// The CUDA version that it brings.
+    pub cuda: Option<CudaVersion>,
+    /// The branches of kernel modules that it works on; empty where it names none.
+    pub branches: Vec<u32>,
+}
+
+/// A GPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Gpu {
+    /// The product's name.
+    pub name: Option<String>,
+    /// Compute capability.
+    pub cc: Option<(u8, u8)>,
+    /// `GPU-…`.
+    pub uuid: Option<String>,
+    /// Where it stands on the PCI bus: `0000:3b:00.0`.
+    pub pci: Option<String>,
+    /// Whether a process can use it; `None`: not known where `CUDA_VISIBLE_DEVICES` is set, and visible where it is not.
+    pub visible: Option<bool>,
+}
+
+/// A library that was found, and what its files say of its version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Library {
+    /// The name it was found under: `libcudnn.so.9`.
+    pub soname: Option<String>,
+    /// Its version.
+    pub version: Option<Version>,
+    /// The file.
+    pub path: Option<String>,
+    /// Whether the loader takes this one for its name: what stands behind another, or where no loader looks, is not taken.
+    pub taken: bool,
+    /// By what the loader finds it: `LD_LIBRARY_PATH: /opt/cudnn/lib`.
+    pub by: Option<String>,
+    /// The libraries that it loads by itself and that are there; `None`: nobody looked.
+    pub parts: Option<Vec<Part>>,
+}
+
+/// One of cuDNN's inner libraries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// `libcudnn_graph.so.9`.
+    pub file: String,
+    /// Its version, where it tells one.
+    pub version: Option<Version>,
+}
+
+/// What becomes of a program on a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// It runs: everything that was asked of the machine is there.
+    Runs,
+    /// It cannot be told.
+    Unknown,
+    /// It does not run, or would not start.
+    Refused,
+}
+
+impl Verdict {
+    /// Of these findings.
+    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+        let one = |finding: &Finding| match finding.severity {
+            Severity::Error => Self::Refused,
+            _ if finding.code.leaves_open() => Self::Unknown,
+            _ => Self::Runs,
+        };
+        findings.into_iter().map(one).max().unwrap_or(Self::Runs)
+    }
+
+    /// `runs`, `unknown`, `refused`: in reports and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Unknown => "unknown",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl Driver {
+    fn compat(&self) -> host::Compat {
+        match &self.compat {
+            Some(compat) => host::Compat::Branches(compat.branches.clone()),
+            // Only who has read the file knows that it has no note, and packages up to 2025 had none.
+            None if self.ordinary => host::Compat::Ordinary,
+            None => host::Compat::Unknown,
+        }
+    }
+
+    /// The CUDA version, by libcuda's own answer, else by its release where the table knows that branch. The number of a
+    /// release on WSL is that of Windows' driver, which counts in another way (facts: drivers, branch rule).
+    fn supports(&self, kind: Option<Kind>) -> Option<CudaVersion> {
+        let by_release = || tables::driver_supports(self.user.filter(|_| kind.is_none())?).exactly();
+        self.cuda.or_else(by_release)
+    }
+}
+
+/// Two releases of which one is a branch alone: within one branch they are taken for the same.
+fn agreed(
+    user: Option<DriverRelease>,
+    kernel: Option<DriverRelease>,
+) -> (Option<DriverRelease>, Option<DriverRelease>) {
+    let bare = |release: DriverRelease| (release.minor, release.patch) == (0, 0);
+    match (user, kernel) {
+        (Some(one), Some(other)) if one.branch == other.branch && bare(other) => (user, user),
+        (Some(one), Some(other)) if one.branch == other.branch && bare(one) => (kernel, kernel),
+        _ => (user, kernel),
+    }
+}
+
+impl Machine {
+    /// The machine as the judge of this component wants it. `place` names it where a library has no path.
+    pub fn host(&self, manifest: &Manifest, place: &str) -> Host {
+        Host { cudart: self.cudart(manifest), ..self.host_with(self.cudnn(manifest, place)) }
+    }
+
+    /// The same for a component whose cuDNN is known already, and without a cudart.
+    pub(crate) fn host_with(&self, cudnn: CudnnFound) -> Host {
+        Host { cudnn, driver: self.driver(), gpus: self.gpus(), jit: self.jit(), cudart: None }
+    }
+
+    /// The version of the libcudart that the loader finds under the name that this component needs.
+    fn cudart(&self, manifest: &Manifest) -> Option<Version> {
+        let (soname, built) = manifest.shared_cudart()?;
+        let named = |library: &&Library| match &library.soname {
+            Some(name) => *name == soname,
+            None => library.version.is_some_and(|version| version.major == built.major),
+        };
+        self.cudart.iter().flatten().filter(|library| library.taken).find(named)?.version
+    }
+
+    /// The processor, by name: what stands before the first dash of the platform.
+    fn processor(&self) -> Option<&str> {
+        self.platform.as_deref()?.split('-').next().filter(|name| !name.is_empty())
+    }
+
+    fn driver(&self) -> DriverFound {
+        match &self.driver {
+            None => DriverFound::Unknown,
+            Some(driver) if driver.absent => DriverFound::Absent,
+            Some(driver) => {
+                let (user, kernel) = agreed(driver.user, driver.kernel);
+                let cuda = driver.supports(self.kind);
+                if user.is_none() && kernel.is_none() && cuda.is_none() && driver.init.is_none() {
+                    return DriverFound::Unknown;
+                }
+                DriverFound::Found(host::Driver { user, kernel, cuda, init: driver.init, compat: driver.compat() })
+            }
+        }
+    }
+
+    /// Which of several GPUs a variable shows may not be known; where all are alike it does not matter.
+    fn gpus(&self) -> Option<Vec<host::Gpu>> {
+        let gpus = self.gpus.as_ref()?;
+        let chosen = self.variables.iter().any(|(variable, _)| variable == "CUDA_VISIBLE_DEVICES");
+        let cc = |gpu: &Gpu| gpu.cc.or_else(|| tables::gpu_cc(gpu.name.as_deref()?));
+        let alike = gpus.windows(2).all(|pair| cc(&pair[0]).is_some() && cc(&pair[0]) == cc(&pair[1]));
+        if chosen && !alike && gpus.iter().any(|gpu| gpu.visible.is_none()) {
+            return None;
+        }
+        let gpu = |gpu: &Gpu| host::Gpu {
+            cc: cc(gpu),
+            name: gpu.name.clone(),
+            uuid: None,
+            visible: gpu.visible.unwrap_or(true),
+        };
+        Some(gpus.iter().map(gpu).collect())
+    }
+
+    fn jit(&self) -> Jit {
+        let on = |name: &str| self.variables.iter().any(|(variable, value)| variable == name && value == "1");
+        let compiler = self.driver.as_ref().and_then(|driver| driver.ptx_compiler);
+        Jit { forced: on("CUDA_FORCE_PTX_JIT"), disabled: on("CUDA_DISABLE_PTX_JIT"), compiler }
+    }
+
+    /// The cuDNN that this component would get: by the name that it asks for.
+    fn cudnn(&self, manifest: &Manifest, place: &str) -> CudnnFound {
+        let row = manifest.requires.iter().find_map(|requirement| match requirement {
+            Requirement::Cudnn { built, linkage, .. } => Some((built.major, *linkage)),
+            _ => None,
+        });
+        let (Some((wanted, linkage)), Some(libraries)) = (row, &self.cudnn) else { return CudnnFound::Unknown };
+        let taken = || libraries.iter().filter(|library| library.taken);
+        let own = taken().find(|library| library.major() == Some(wanted));
+        let found = match (own, linkage) {
+            (Some(own), _) => own,
+            // The loader finds nothing under the name that the file asks for; what it finds under others is the reason.
+            (None, Linkage::Linked) => match taken().next_back() {
+                Some(other) => other,
+                None => return CudnnFound::Absent,
+            },
+            (None, Linkage::Dlopened) => return CudnnFound::Absent,
+            (None, _) => return CudnnFound::Unknown,
+        };
+        let mut inner = Vec::new();
+        for requirement in manifest.requires.iter().filter(|_| found.parts.is_some()) {
+            let Requirement::CudnnInner { file, .. } = requirement else { continue };
+            let part = found.parts.iter().flatten().find(|part| part.file == *file);
+            inner.push(Inner {
+                file: file.clone(),
+                present: part.is_some(),
+                version: part.and_then(|part| part.version),
+            });
+        }
+        CudnnFound::Found {
+            path: PathBuf::from(found.path.as_deref().unwrap_or(place)),
+            major: found.major().unwrap_or_default(),
+            version: found.version,
+            inner,
+        }
+    }
+
+    /// The finding that says what could not be found out; `None` where everything could.
+    pub fn doubt(&self) -> Option<Finding> {
+        let (first, rest) = self.doubts.split_first()?;
+        let message = rest
+            .iter()
+            .fold(format!("not all of this machine could be looked at: {first}"), |text, doubt| text + "\n" + doubt);
+        Some(Finding::new(Code::MachineUnreadable, "machine", message, "nothing; see what the driver says: nvidia-smi"))
+    }
+
+    /// The host file. Folders below `home` are written with `~`: they hold the user's name.
+    pub fn to_json(&self) -> Value {
+        let mut value = object([("revision", REVISION.into())]);
+        value.put("name", self.name.as_deref());
+        value.put("platform", self.platform.as_deref());
+        value.put("kind", self.kind.map(Kind::name));
+        value.put("driver", self.driver.as_ref().map(Driver::to_json));
+        value.put("gpus", self.gpus.as_ref().map(|gpus| array(gpus.iter().map(Gpu::to_json))));
+        let libraries =
+            |list: &Option<Vec<Library>>| list.as_ref().map(|list| array(list.iter().map(Library::to_json)));
+        value.put("cudnn", libraries(&self.cudnn));
+        value.put("cudart", libraries(&self.cudart));
+        let texts = |list: &[(String, String)]| {
+            (!list.is_empty()).then(|| object(list.iter().map(|(key, text)| (key.as_str(), text.as_str().into()))))
+        };
+        value.put("variables", texts(&self.variables));
+        value.put("sources", texts(&self.sources));
+        value.put("doubts", (!self.doubts.is_empty()).then(|| array(self.doubts.iter().map(String::as_str))));
+        value
+    }
+}
+
+impl Driver {
+    fn to_json(&self) -> Value {
+        let mut value = object::<&str>([]);
+        value.put("present", self.absent.then_some(false));
+        value.put("user", self.user.map(|release| release.to_string()));
+        value.put("kernel", self.kernel.map(|release| release.to_string()));
+        value.put("cuda", self.cuda.map(|version| version.to_string()));
+        value.put("init", self.init);
+        value.put("library", self.library.as_deref());
+        value.put("ptx_compiler", self.ptx_compiler);
+        value.put("ordinary", self.ordinary.then_some(true));
+        value.put(
+            "compat",
+            self.compat.as_ref().map(|compat| {
+                let mut value = object::<&str>([]);
+                value.put("cuda", compat.cuda.map(|version| version.to_string()));
+                value.put("branches", Some(array(compat.branches.iter().copied())));
+                value
+            }),
+        );
+        value
+    }
+}
+
+impl Gpu {
+    fn to_json(&self) -> Value {
+        let mut value = object::<&str>([]);
+        value.put("name", self.name.as_deref());
+        value.put("cc", self.cc.map(|(major, minor)| format!("{major}.{minor}")));
+        value.put("uuid", self.uuid.as_deref());
+        value.put("pci", self.pci.as_deref());
+        value.put("visible", self.visible);
+        value
+    }
+}
+
+impl Library {
+    /// By its version, else by the name it was found under.
+    pub fn major(&self) -> Option<u32> {
+        let by_name = || self.soname.as_deref()?.split(".so.").nth(1)?.split('.').next()?.parse().ok();
+        self.version.map(|version| version.major).or_else(by_name)
+    }
+
+    fn to_json(&self) -> Value {
+        let mut value = object::<&str>([]);
+        value.put("soname", self.soname.as_deref());
+        value.put("version", self.version.map(|version| version.to_string()));
+        value.put("path", self.path.as_deref());
+        value.put("by", self.by.as_deref());
+        value.put("taken", (!self.taken).then_some(false));
+        let part = |part: &Part| {
+            let mut value = object([("file", part.file.as_str().into())]);
+            value.put("version", part.version.map(|version| version.to_string()));
+            value
+        };
+        value.put("parts", self.parts.as_ref().map(|parts| array(parts.iter().map(part))));
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! PCI device ids of NVIDIA's GPUs: which compute capability an id has. An id that no range holds is not known.
+
+use std::sync::OnceLock;
+
+use toml::de::{DeTable, DeValue};
+
+/// One range of ids: first, last, compute capability.
+type Range = (u16, u16, (u8, u8));
+
+fn ranges() -> &'static [Range] {
+    static TABLE: OnceLock<Vec<Range>> = OnceLock::new();
+    // That the text can be read is proven by the tests, so a mistake in it is one in this crate.
+    TABLE.get_or_init(|| read(include_str!("../../data/pci.toml")).unwrap_or_else(|| unreachable!("data/pci.toml")))
+}
+
+fn read(text: &str) -> Option<Vec<Range>> {
+    let whole = DeTable::parse(text).ok()?;
+    let rows = whole.get_ref().get("table")?.get_ref().as_table()?.get("range")?.get_ref().as_array()?;
+    rows.iter().map(|row| range(row.get_ref().as_table()?)).collect()
+}
+
+fn range(row: &DeTable<'_>) -> Option<Range> {
+    let id = |key: &str| match row.get(key)?.get_ref() {
+        DeValue::Integer(number) => u16::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    };
+    let (major, minor) = row.get("cc")?.get_ref().as_str()?.split_once('.')?;
+    Some((id("first")?, id("last")?, (major.parse().ok()?, minor.parse().ok()?)))
+}
+
+/// The compute capability of this device id of vendor 0x10de, as `/sys/bus/pci/devices/*/device` says it.
+pub fn cc(device: u16) -> Option<(u8, u8)> {
+    ranges().iter().find(|(first, last, _)| (*first..=*last).contains(&device)).map(|(.., cc)| *cc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_sorted_and_apart() {
+        assert!(ranges().len() > 50);
+        for pair in ranges().windows(2) {
+            assert!(pair[0].0 <= pair[0].1 && pair[0].1 < pair[1].0, "{pair:x?}");
+        }
+    }
+
+    #[test]
+    fn known_cards() {
+        // T4, A100, H100 and H200, by the PCI id database.
+        for (id, expected) in [
+            (0x1eb8, Some((7, 5))),
+            (0x20b0, Some((8, 0))),
+            (0x2330, Some((9, 0))),
+            (0x2335, Some((9, 0))),
+            (0x128b, Some((3, 5))),
+            (0xffff, None),
+            (0, None),
+        ] {
+            assert_eq!(cc(id), expected, "{id:x}");
+        }
+    }
+
+    /// One decision in one place, where the language allows it: the shim's table says the same of every id.
+    #[test]
+    fn the_shim_holds_the_same_ranges() {
+        let shim = include_str!("../../templates/shim.c");
+        let table = shim.split("pci_ids[][3] = {").nth(1).and_then(|rest| rest.split("};").next()).expect("its table");
+        let number = |text: &str| u16::from_str_radix(text.trim().trim_start_matches("0x"), 16).expect("hexadecimal");
+        let rows: Vec<[u16; 3]> = table
+            .split('{')
+            .skip(1)
+            .map(|row| {
+                let mut numbers = row.split('}').next().expect("an end").split(',').map(number);
+                [(); 3].map(|()| numbers.next().expect("three numbers"))
+            })
+            .collect();
+        for id in 0..=u16::MAX {
+            let row = rows.iter().find(|row| (row[0]..=row[1]).contains(&id));
+            let theirs = row.map(|row| ((row[2] >> 8) as u8, (row[2] & 0xff) as u8));
+            assert_eq!(cc(id), theirs, "{id:#06x}");
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! A reader of JSON text that walks and never builds: a fleet's line costs what its bytes cost, and an error knows the key
+//! that it stands under. RFC 8259, with a limit to nesting; of two members of one name the later counts.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Deeper than this nothing of ours goes.
+const DEPTH: usize = 64;
+
+/// What is wrong with a text, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The byte at which it shows.
+    pub at: usize,
+    /// The keys above it, outermost first: `gpus[2].cc`; empty at the top.
+    pub key: String,
+    /// What was expected, and what stands there.
+    pub what: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() { f.write_str(&self.what) } else { write!(f, "`{}`: {}", self.key, self.what) }
+    }
+}
+
+impl Mistake {
+    /// The same, under this key.
+    fn under(mut self, key: &str) -> Self {
+        let dot = if self.key.is_empty() || self.key.starts_with('[') { "" } else { "." };
+        self.key = format!("{key}{dot}{}", self.key);
+        self
+    }
+}
+
+/// So much of a text that is not what it should be as a message bears, without a terminal's commands.
+fn short(text: &str) -> String {
+    text.chars().take(24).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// How many bytes at the start are neither a quote, a backslash nor a control character; eight are looked at in one go, so
+/// up to seven may be left uncounted.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // The high bit of each byte that is zero, or of a byte above such a one: enough to know whether there is one.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    let mut at = 0;
+    for chunk in bytes.chunks_exact(8) {
+        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        let special = zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\'))) | control;
+        if special != 0 {
+            return at + (special.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at
+}
+
+/// A text being read.
+#[derive(Debug)]
+pub(super) struct Pull<'text> {
+    text: &'text str,
+    at: usize,
+    depth: usize,
+}
+
+impl<'text> Pull<'text> {
+    pub(super) fn new(text: &'text str) -> Self {
+        Self { text, at: 0, depth: 0 }
+    }
+
+    /// Where it stands.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return Some(*byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let there = self.peek() == Some(byte);
+        self.at += usize::from(there);
+        there
+    }
+
+    /// The mistake that something else was expected here.
+    fn not(&mut self, expected: &str) -> Mistake {
+        let found = if self.peek().is_some() {
+            let rest = &self.text[self.at..];
+            let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
+            format!("found `{}`", short(&rest[..end]))
+        } else {
+            "the text ends".to_owned()
+        };
+        Mistake { at: self.at, key: String::new(), what: format!("expected {expected}; {found}") }
+    }
+
+    /// A value that is well formed and not what it should be: it starts at `at`.
+    pub(super) fn wrong(at: usize, expected: &str, found: &str) -> Mistake {
+        Mistake { at, key: String::new(), what: format!("expected {expected}; found `{}`", short(found)) }
+    }
+
+    fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Mistake>) -> Result<T, Mistake> {
+        if self.depth == DEPTH {
+            let what = format!("expected at most {DEPTH} levels");
+            return Err(Mistake { at: self.at, key: String::new(), what });
+        }
+        self.depth += 1;
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+
+    /// An object; `member` reads the value behind each key.
+    pub(super) fn object(
+        &mut self,
+        expected: &str,
+        mut member: impl FnMut(&str, &mut Self) -> Result<(), Mistake>,
+    ) -> Result<(), Mistake> {
+        if !self.take(b'{') {
+            return Err(self.not(expected));
+        }
+        self.inside(|pull| {
+            if pull.take(b'}') {
+                return Ok(());
+            }
+            loop {
+                let key = pull.text("a key in quotes")?;
+                if !pull.take(b':') {
+                    return Err(pull.not("`:`").under(&key));
+                }
+                member(&key, pull).map_err(|mistake| mistake.under(&key))?;
+                if pull.take(b'}') {
+                    return Ok(());
+                }
+                if !pull.take(b',') {
+                    return Err(pull.not("`,` or `}`"));
+                }
+            }
+        })
+    }
+
+    /// An array; `item` reads each value.
+    pub(super) fn array(
+        &mut self,
+        expected: &str,
+        mut item: impl FnMut(&mut Self) -> Result<(), Mistake>,
+    ) -> Result<(), Mistake> {
+        if !self.take(b'[') {
+            return Err(self.not(expected));
+        }
+        self.inside(|pull| {
+            if pull.take(b']') {
+                return Ok(());
+            }
+            for index in 0_usize.. {
+                item(pull).map_err(|mistake| mistake.under(&format!("[{index}]")))?;
+                if pull.take(b']') {
+                    break;
+                }
+                if !pull.take(b',') {
+                    return Err(pull.not("`,` or `]`"));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// A text in quotes.
+    pub(super) fn text(&mut self, expected: &str) -> Result<Cow<'text, str>, Mistake> {
+        if !self.take(b'"') {
+            return Err(self.not(expected));
+        }
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        loop {
+            self.at += plain(&bytes[self.at..]);
+            match bytes.get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(Cow::Borrowed(&self.text[start..self.at - 1]));
+                }
+                Some(b'\\') => return self.escaped(start).map(Cow::Owned),
+                Some(0..=0x1f) | None => return Err(self.not("`\"` at the end of a text")),
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    fn escaped(&mut self, start: usize) -> Result<String, Mistake> {
+        let mut out = self.text[start..self.at].to_owned();
+        loop {
+            let rest = &self.text[self.at..];
+            match rest.chars().next() {
+                Some('"') => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                Some('\\') => {
+                    let Some(escape) = rest.as_bytes().get(1) else { return Err(self.not("an escape")) };
+                    let plain = match escape {
+                        b'"' => '"',
+                        b'\\' => '\\',
+                        b'/' => '/',
+                        b'b' => '\u{8}',
+                        b'f' => '\u{c}',
+                        b'n' => '\n',
+                        b'r' => '\r',
+                        b't' => '\t',
+                        b'u' => {
+                            let c = self.unicode()?;
+                            out.push(c);
+                            continue;
+                        }
+                        _ => return Err(self.not("an escape such as \\n")),
+                    };
+                    out.push(plain);
+                    self.at += 2;
+                }
+                Some(c) if c >= ' ' => {
+                    out.push(c);
+                    self.at += c.len_utf8();
+                }
+                _ => return Err(self.not("`\"` at the end of a text")),
+            }
+        }
+    }
+
+    /// `\uXXXX`, two of them where the first is the half of a pair.
+    fn unicode(&mut self) -> Result<char, Mistake> {
+        let unit = |at: usize| {
+            let digits = self.text.get(at..at + 6)?.strip_prefix("\\u")?;
+            digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
+        };
+        let found = match unit(self.at) {
+            Some(high @ 0xd800..=0xdbff) => unit(self.at + 6)
+                .filter(|low| (0xdc00..=0xdfff).contains(low))
+                .and_then(|low| char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)))
+                .map(|c| (c, 12)),
+            Some(unit) => char::from_u32(unit).map(|c| (c, 6)),
+            None => None,
+        };
+        let Some((c, length)) = found else { return Err(self.not("an escape such as \\u00e9")) };
+        self.at += length;
+        Ok(c)
+    }
+
+    /// The text of a number, as it is spelled.
+    fn number(&mut self, expected: &str) -> Result<&'text str, Mistake> {
+        let _ = self.peek();
+        let rest = &self.text[self.at..];
+        let digits = |from: usize| rest[from..].bytes().take_while(u8::is_ascii_digit).count();
+        let minus = usize::from(rest.starts_with('-'));
+        let whole = digits(minus);
+        if whole == 0 || (whole > 1 && rest.as_bytes()[minus] == b'0') {
+            return Err(self.not(expected));
+        }
+        let mut end = minus + whole;
+        if rest.as_bytes().get(end) == Some(&b'.') {
+            let fraction = digits(end + 1);
+            if fraction == 0 {
+                return Err(self.not(expected));
+            }
+            end += 1 + fraction;
+        }
+        if matches!(rest.as_bytes().get(end), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(rest.as_bytes().get(end + 1), Some(b'+' | b'-')));
+            let exponent = digits(end + 1 + sign);
+            if exponent == 0 {
+                return Err(self.not(expected));
+            }
+            end += 1 + sign + exponent;
+        }
+        self.at += end;
+        Ok(&rest[..end])
+    }
+
+    /// A whole number that fits.
+    pub(super) fn whole(&mut self, expected: &str) -> Result<u32, Mistake> {
+        let _ = self.peek();
+        let at = self.at;
+        let spelled = self.number(expected)?;
+        spelled.parse().map_err(|_| Self::wrong(at, expected, spelled))
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        let _ = self.peek();
+        let there = self.text[self.at..].starts_with(word);
+        self.at += if there { word.len() } else { 0 };
+        there
+    }
+
+    /// `true` or `false`.
+    pub(super) fn truth(&mut self) -> Result<bool, Mistake> {
+        if self.word("true") {
+            Ok(true)
+        } else if self.word("false") {
+            Ok(false)
+        } else {
+            Err(self.not("`true` or `false`"))
+        }
+    }
+
+    /// Whether the value is `null`: an absent fact, however it is spelled.
+    pub(super) fn null(&mut self) -> bool {
+        self.peek() == Some(b'n') && self.word("null")
+    }
+
+    /// Passes over a value of any kind.
+    pub(super) fn skip(&mut self) -> Result<(), Mistake> {
+        match self.peek() {
+            Some(b'{') => self.object("an object", |_, pull| pull.skip()),
+            Some(b'[') => self.array("an array", Self::skip),
+            Some(b'"') => self.text("a text").map(drop),
+            Some(b't' | b'f') => self.truth().map(drop),
+            Some(b'n') if self.null() => Ok(()),
+            Some(b'-' | b'0'..=b'9') => self.number("a number").map(drop),
+            _ => Err(self.not("a value")),
+        }
+    }
+
+    /// Nothing may follow.
+    pub(super) fn end(&mut self) -> Result<(), Mistake> {
+        if self.peek().is_none() { Ok(()) } else { Err(self.not("nothing more")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn accepts(text: &str) -> bool {
+        let mut pull = Pull::new(text);
+        pull.skip().and_then(|()| pull.end()).is_ok()
+    }
+
+    /// What it makes of a value, as `serde_json` makes it.
+    fn value(pull: &mut Pull<'_>) -> Result<serde_json::Value, Mistake> {
+        Ok(match pull.peek() {
+            Some(b'{') => {
+                let mut members = serde_json::Map::new();
+                pull.object("", |key, pull| {
+                    members.insert(key.to_owned(), value(pull)?);
+                    Ok(())
+                })?;
+                members.into()
+            }
+            Some(b'[') => {
+                let mut items = Vec::new();
+                pull.array("", |pull| {
+                    items.push(value(pull)?);
+                    Ok(())
+                })?;
+                items.into()
+            }
+            Some(b'"') => pull.text("")?.into_owned().into(),
+            Some(b't' | b'f') => pull.truth()?.into(),
+            Some(b'n') if pull.null() => serde_json::Value::Null,
+            _ => {
+                let spelled = pull.number("a value")?;
+                serde_json::from_str(spelled).expect("a number of ours is one of theirs")
+            }
+        })
+    }
+
+    fn any_value() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(serde_json::Value::from),
+            any::<i64>().prop_map(serde_json::Value::from),
+            any::<String>().prop_map(serde_json::Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(serde_json::Value::from),
+                proptest::collection::btree_map(any::<String>(), inner, 0..6)
+                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_serde_json_writes(written in any_value(), pretty: bool) {
+            let text = if pretty { serde_json::to_string_pretty(&written) } else { serde_json::to_string(&written) };
+            let text = text.expect("it can be written");
+            let mut pull = Pull::new(&text);
+            prop_assert_eq!(value(&mut pull).expect(&text), written);
+            prop_assert!(pull.end().is_ok());
+        }
+
+        #[test]
+        fn agrees_with_serde_json_on_what_is_json(text in r#"[\[\]{}:,"\\0-9eE.+\- a-fnrtu]{0,24}"#) {
+            // serde_json alone minds numbers that no float holds.
+            let theirs = serde_json::from_str::<serde_json::Value>(&text);
+            let out_of_range = theirs.as_ref().err().is_some_and(|error| error.to_string().contains("out of range"));
+            prop_assert!(out_of_range || accepts(&text) == theirs.is_ok(), "{}", text);
+        }
+
+        #[test]
+        fn anything_is_read_or_refused(text: String) {
+            let _ = accepts(&text);
+        }
+    }
+
+    #[test]
+    fn nesting_ends() {
+        assert!(accepts(&("[".repeat(DEPTH) + &"]".repeat(DEPTH))));
+        assert!(!accepts(&"[".repeat(1_000_000)));
+    }
+
+    #[test]
+    fn a_mistake_names_its_key() {
+        let mut pull = Pull::new(r#"{"a": {"b": [1, {"c": x}]}}"#);
+        let mistake = pull.skip().expect_err("x is nothing");
+        assert_eq!((mistake.key.as_str(), mistake.at), ("a.b[1].c", 22));
+        assert_eq!(mistake.to_string(), "`a.b[1].c`: expected a value; found `x}]}}`");
+        assert_eq!(Pull::new("{").skip().unwrap_err().to_string(), "expected a key in quotes; the text ends");
+    }
+}

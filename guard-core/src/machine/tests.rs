@@ -1,0 +1,261 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn label() -> impl Strategy<Value = Option<String>> {
+    proptest::option::of(any::<String>())
+}
+
+fn release() -> impl Strategy<Value = Option<DriverRelease>> {
+    proptest::option::of((100..999_u32, 0..400_u32, 0..200_u32).prop_map(|(a, b, c)| DriverRelease::new(a, b, c)))
+}
+
+fn cuda() -> impl Strategy<Value = Option<CudaVersion>> {
+    proptest::option::of((1..99_u32, 0..20_u32).prop_map(|(major, minor)| CudaVersion::new(major, minor)))
+}
+
+fn version() -> impl Strategy<Value = Option<Version>> {
+    proptest::option::of((1..99_u32, 0..99_u32, 0..300_u32).prop_map(|(a, b, c)| Version::new(a, b, c)))
+}
+
+fn some<T: std::fmt::Debug>(one: impl Strategy<Value = T>) -> impl Strategy<Value = Option<Vec<T>>> {
+    proptest::option::of(proptest::collection::vec(one, 0..4))
+}
+
+prop_compose! {
+    fn driver()(
+        absent: bool, library in label(), user in release(), kernel in release(), cuda in cuda(),
+        init in proptest::option::of(0..2000_u32), ptx_compiler: Option<bool>,
+        compat in proptest::option::of((self::cuda(), proptest::collection::vec(any::<u32>(), 0..4))), ordinary: bool,
+    ) -> Driver {
+        let compat = compat.map(|(cuda, branches)| Compat { cuda, branches });
+        Driver { absent, library, user, kernel, cuda, init, ptx_compiler, compat, ordinary }
+    }
+}
+
+prop_compose! {
+    fn gpu()(name in label(), cc: Option<(u8, u8)>, uuid in label(), pci in label(), visible: Option<bool>) -> Gpu {
+        Gpu { name, cc, uuid, pci, visible }
+    }
+}
+
+prop_compose! {
+    fn library()(
+        soname in label(), version in version(), path in label(), taken: bool, by in label(),
+        parts in some((any::<String>(), self::version()).prop_map(|(file, version)| Part { file, version })),
+    ) -> Library {
+        Library { soname, version, path, taken, by, parts }
+    }
+}
+
+prop_compose! {
+    fn machine()(
+        name in label(), platform in label(),
+        kind in proptest::option::of(prop_oneof![Just(Kind::Wsl2), Just(Kind::Jetson)]),
+        driver in proptest::option::of(driver()), gpus in some(gpu()), cudnn in some(library()), cudart in some(library()),
+        variables in proptest::collection::vec(any::<(String, String)>(), 0..4),
+        sources in proptest::collection::vec(any::<(String, String)>(), 0..4),
+        doubts in proptest::collection::vec(any::<String>(), 0..3),
+    ) -> Machine {
+        Machine { name, platform, kind, driver, gpus, cudnn, cudart, variables, sources, doubts }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_host_file_says_what_was_written(machine in machine(), pretty: bool) {
+        let value = machine.to_json();
+        let text = if pretty { value.pretty() } else { value.to_string() };
+        // Others read it too.
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
+        prop_assert_eq!(Machine::read(&text).expect(&text), (machine.clone(), REVISION));
+        // What a judge looks at is the same in both ways of reading.
+        let brief = Machine::read_for_judging(&text).expect(&text);
+        prop_assert_eq!((brief.driver(), brief.gpus(), brief.jit()), (machine.driver(), machine.gpus(), machine.jit()));
+    }
+
+    #[test]
+    fn what_is_no_host_file_is_a_mistake_and_nothing_else(text: String, machine in machine(), cut: prop::sample::Index) {
+        let _ = Machine::read(&text);
+        let whole = machine.to_json().to_string();
+        let cut = cut.index(whole.len());
+        if let Some(part) = whole.get(..cut) {
+            prop_assert!(Machine::read(part).is_err(), "{}", part);
+        }
+    }
+}
+
+fn read(text: &str) -> Machine {
+    Machine::read(text).unwrap_or_else(|mistake| panic!("{mistake}: {text}")).0
+}
+
+#[test]
+fn keys_of_the_future_are_passed_over() {
+    let text = r#"{"revision": 7, "driver": {"user": "535.261.03", "gsp": {"on": [true, null, 1.5e3]}}, "new": [[[]]],
+                   "gpus": [{"cc": "7.5", "memory": 15360, "mig": null}], "kind": "quantum", "name": null}"#;
+    let (machine, revision) = Machine::read(text).unwrap();
+    assert_eq!(revision, 7);
+    assert_eq!(machine.driver.unwrap().user, Some(DriverRelease::new(535, 261, 3)));
+    assert_eq!((machine.gpus.unwrap()[0].cc, machine.kind, machine.name), (Some((7, 5)), None, None));
+}
+
+#[test]
+fn mistakes_name_the_key_and_what_was_expected() {
+    for (text, expected) in [
+        ("", "expected a host file: an object, `{ … }`; the text ends"),
+        ("[]", "expected a host file: an object, `{ … }`; found `[]`"),
+        (r#"{"driver": "535"}"#, "`driver`: expected a driver: an object, `{ … }`; found `\"535\"}`"),
+        (
+            r#"{"driver": {"kernel": "new"}}"#,
+            "`driver.kernel`: expected a driver's release in quotes such as \"535.261.03\"; found `new`",
+        ),
+        (
+            r#"{"gpus": [{"cc": "8.0"}, {"cc": 8.6}]}"#,
+            "`gpus[1].cc`: expected a compute capability in quotes such as \"8.6\"; found `8.6}]}`",
+        ),
+        (
+            r#"{"cudnn": [{"version": "nine"}]}"#,
+            "`cudnn[0].version`: expected a version in quotes such as \"9.15.1\"; found `nine`",
+        ),
+        (r#"{"driver": {"init": -1}}"#, "`driver.init`: expected the number that cuInit answered; found `-1`"),
+        (r#"{"gpus": [{"visible": 1}]}"#, "`gpus[0].visible`: expected `true` or `false`; found `1}]}`"),
+        (r#"{"revision": 1} {"#, "expected nothing more; found `{`"),
+    ] {
+        assert_eq!(Machine::read(text).expect_err(text).to_string(), expected, "{text}");
+    }
+}
+
+#[test]
+fn releases_as_people_write_them() {
+    for (text, expected) in [
+        ("535.261.03", Some((535, 261, 3))),
+        ("580.65.06", Some((580, 65, 6))),
+        ("535.261.03-1", Some((535, 261, 3))),
+        ("535.261.03-0ubuntu0.22.04.1", Some((535, 261, 3))),
+        ("R535", Some((535, 0, 0))),
+        ("535", Some((535, 0, 0))),
+        (" v550.54.15 ", Some((550, 54, 15))),
+        ("540.4.0", Some((540, 4, 0))),
+        ("", None),
+        ("R", None),
+        ("latest", None),
+        ("535.", None),
+        ("535.x", None),
+        ("99999999999", None),
+    ] {
+        let expected = expected.map(|(branch, minor, patch)| DriverRelease::new(branch, minor, patch));
+        assert_eq!(super::release(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_a_driver_supports_by_its_release() {
+    let cuda = |text: &str| match read(text).driver() {
+        DriverFound::Found(driver) => driver.cuda.map(|cuda| cuda.to_string()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(cuda(r#"{"driver": {"user": "535.261.03"}}"#).as_deref(), Some("12.2"));
+    assert_eq!(cuda(r#"{"driver": {"user": "R580"}}"#).as_deref(), Some("13.0"));
+    assert_eq!(cuda(r#"{"driver": {"user": "535.261.03", "cuda": "12.9"}}"#).as_deref(), Some("12.9"), "cuda-compat");
+    assert_eq!(cuda(r#"{"driver": {"user": "537.1"}}"#), None, "a branch that no table knows");
+    assert_eq!(cuda(r#"{"kind": "wsl2", "driver": {"user": "576.80"}}"#), None, "Windows counts in another way");
+    assert_eq!(cuda(r#"{"driver": {"kernel": "535.261.03"}}"#), None, "the kernel module supports no CUDA version");
+    assert_eq!(read(r#"{"driver": {}}"#).driver(), DriverFound::Unknown);
+    assert_eq!(read("{}").driver(), DriverFound::Unknown);
+    assert_eq!(read(r#"{"driver": {"present": false, "kernel": "535.1"}}"#).driver(), DriverFound::Absent);
+}
+
+#[test]
+fn which_gpus_a_process_sees() {
+    let seen = |text: &str| {
+        let gpus = read(text).gpus()?;
+        Some(gpus.iter().map(|gpu| (gpu.cc, gpu.visible)).collect::<Vec<_>>())
+    };
+    assert_eq!(seen("{}"), None);
+    assert_eq!(seen(r#"{"gpus": []}"#), Some(vec![]));
+    let (t4, a100) = ((Some((7, 5)), true), (Some((8, 0)), true));
+    assert_eq!(seen(r#"{"gpus": [{"name": "Tesla T4"}, {"cc": "8.0"}]}"#), Some(vec![t4, a100]));
+    assert_eq!(seen(r#"{"gpus": [{"name": "a card of next year"}]}"#), Some(vec![(None, true)]));
+    // A variable chooses, and nobody has said which.
+    let chosen = r#""variables": {"CUDA_VISIBLE_DEVICES": "1"}"#;
+    assert_eq!(seen(&format!(r#"{{"gpus": [{{"cc": "7.5"}}, {{"cc": "8.0"}}], {chosen}}}"#)), None);
+    assert_eq!(seen(&format!(r#"{{"gpus": [{{"cc": "7.5"}}, {{"cc": "7.5"}}], {chosen}}}"#)), Some(vec![t4, t4]));
+    let hidden = r#"{"gpus": [{"cc": "7.5", "visible": false}, {"cc": "8.0"}]}"#;
+    assert_eq!(seen(hidden), Some(vec![(Some((7, 5)), false), a100]));
+}
+
+#[test]
+fn the_cudnn_that_a_component_gets() {
+    use crate::manifest::{Component, Cudnn};
+    use crate::policy::Policy;
+    use crate::toolchain::Toolchain;
+    let asking = |linkage| {
+        let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
+        let mut manifest = Manifest::of(component, "t", "release", &Policy::default(), &Toolchain::default());
+        manifest.cudnn = Some(Cudnn { version: Version::new(9, 15, 1), linkage });
+        manifest.requires = vec![
+            Requirement::Cudnn {
+                min: Version::new(9, 15, 0),
+                below: Version::new(10, 0, 0),
+                built: Version::new(9, 15, 1),
+                soname: "libcudnn.so.9".to_owned(),
+                linkage,
+                patch_refuse: false,
+                required: false,
+            },
+            Requirement::CudnnInner { file: "libcudnn_graph.so.9".to_owned(), symbol: String::new(), needed: true },
+        ];
+        manifest
+    };
+    let codes = |linkage, text: &str| {
+        let manifest = asking(linkage);
+        let findings = crate::judge::run::judge(&manifest, &read(text).host(&manifest, "the host"));
+        findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
+    };
+    for (linkage, text, expected) in [
+        (Linkage::Linked, "{}", &["CG501 info"][..]),
+        (Linkage::Linked, r#"{"cudnn": []}"#, &["CG205 error"]),
+        (Linkage::Dlopened, r#"{"cudnn": []}"#, &["CG205 info"]),
+        (Linkage::Linked, r#"{"cudnn": [{"version": "9.28.0"}]}"#, &[]),
+        (Linkage::Linked, r#"{"cudnn": [{"version": "9.1.0"}]}"#, &["CG202 error"]),
+        (Linkage::Linked, r#"{"cudnn": [{"version": "8.9.7"}]}"#, &["CG201 error"]),
+        (Linkage::Dlopened, r#"{"cudnn": [{"version": "8.9.7"}]}"#, &["CG205 info"]),
+        // By its name first: another major beside it harms nobody.
+        (Linkage::Linked, r#"{"cudnn": [{"version": "8.9.7"}, {"version": "9.28.0"}]}"#, &[]),
+        // What stands behind another is not taken.
+        (
+            Linkage::Linked,
+            r#"{"cudnn": [{"version": "9.1.0"}, {"version": "9.28.0", "taken": false}]}"#,
+            &["CG202 error"],
+        ),
+        (Linkage::Linked, r#"{"cudnn": [{"version": "9.28.0", "taken": false}]}"#, &["CG205 error"]),
+        (Linkage::Linked, r#"{"cudnn": [{"soname": "libcudnn.so.9"}]}"#, &["CG501 info"]),
+        (Linkage::Linked, r#"{"cudnn": [{"version": "9.28.0", "parts": []}]}"#, &["CG204 error"]),
+        (Linkage::Linked, r#"{"cudnn": [{"version": "9.28.0", "parts": [{"file": "libcudnn_graph.so.9"}]}]}"#, &[]),
+        (Linkage::Unknown, r#"{"cudnn": [{"version": "8.9.7"}]}"#, &["CG501 info"]),
+    ] {
+        assert_eq!(codes(linkage, text), expected, "{linkage:?}: {text}");
+    }
+}
+
+#[test]
+fn verdicts() {
+    let finding = |code| Finding::new(code, "", "", "");
+    assert_eq!(Verdict::of(&[]), Verdict::Runs);
+    assert_eq!(Verdict::of(&[finding(Code::NoCodeForGpu).weighing(Severity::Info)]), Verdict::Runs);
+    assert_eq!(Verdict::of(&[finding(Code::DriverCannotTell)]), Verdict::Unknown);
+    assert_eq!(Verdict::of(&[finding(Code::DriverCannotTell), finding(Code::CudnnOlder)]), Verdict::Refused);
+}
+
+#[test]
+fn a_branch_alone_is_no_other_release() {
+    let pair =
+        |user: &str, kernel: &str| match read(&format!(r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}"}}}}"#))
+            .driver()
+        {
+            DriverFound::Found(driver) => driver.user == driver.kernel,
+            other => panic!("{other:?}"),
+        };
+    assert!(pair("580.65.06", "R580") && pair("580", "580.65.06") && pair("R580", "580"));
+    assert!(!pair("580.65.06", "580.95.05") && !pair("580.65.06", "535"));
+}

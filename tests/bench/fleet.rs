@@ -1,0 +1,177 @@
+//! What judging a fleet costs: `cargo bench -p cudaguard-tests --bench fleet-cost`.
+//!
+//! The command itself, one process, a list of machines from a file in the page cache; processor time (user and system), which
+//! other work on the machine hardly changes, the start of the process included. A verdict is one file on one machine. Told
+//! apart: a fleet as fleets are, with few kinds of machines, each line written by `probe` on a machine of one GPU and of
+//! eight; the same where every machine is of a kind of its own; short lines.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use cudaguard::guard::{self, Guarded};
+use cudaguard::manifest::{Component, Cudnn, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::policy::Policy;
+use cudaguard::toolchain::Toolchain;
+use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard::{cudnn, note};
+use cudaguard_tests::{Call, Scratch, command};
+
+const MACHINES: usize = 100_000;
+const RUNS: u32 = 5;
+
+/// The line of this machine.
+type Line = fn(usize) -> String;
+
+fn main() {
+    if !std::env::args().any(|argument| argument == "--bench") {
+        // `cargo test --benches`: nothing to measure.
+        return;
+    }
+    let folder = Scratch::new("fleet-cost");
+    let program = folder.join("program");
+    make(&program, &folder);
+    println!("{MACHINES} machines; processor time, the mean of {RUNS} runs");
+    println!("{:<34} {:>10}    {:<18} {:>9} {:>14}", "", "bytes/line", "", "time", "verdicts/s");
+    let lists: [(&str, Line); 5] = [
+        ("12 kinds, one GPU each", |number| probed(number, kind(number).0, 1)),
+        ("12 kinds, eight GPUs each", |number| probed(number, kind(number).0, 8)),
+        ("each of its own kind, one GPU", |number| probed(number, &own_kind(number), 1)),
+        ("each of its own kind, eight GPUs", |number| probed(number, &own_kind(number), 8)),
+        ("12 kinds, short lines", short),
+    ];
+    for (name, line) in lists {
+        let mut text = String::new();
+        for number in 0..MACHINES {
+            let _ = writeln!(text, "{}", line(number));
+        }
+        let list = folder.file("fleet.jsonl", &text);
+        for (how, files, arguments) in
+            [("1 file, summary", 1, &[][..]), ("1 file, --json", 1, &["--json"]), ("4 files, summary", 4, &[])]
+        {
+            let before = processor_time_of_children();
+            (0..RUNS).for_each(|_| judge(&program, files, &list, arguments));
+            let time = processor_time_of_children().saturating_sub(before) / RUNS;
+            #[allow(clippy::cast_precision_loss)]
+            let rate = (MACHINES * files) as f64 / time.as_secs_f64();
+            let milliseconds = time.as_secs_f64() * 1e3;
+            println!("{name:<34} {:>10}    {how:<18} {milliseconds:>6.0} ms {rate:>14.0}", text.len() / MACHINES);
+        }
+    }
+}
+
+fn own_kind(number: usize) -> String {
+    format!("{}.{}", 600 + number % 100, number / 100)
+}
+
+/// User and system time of all children so far. Source: proc(5), `cutime` and `cstime`, the 16th and 17th field.
+fn processor_time_of_children() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("a mounted /proc");
+    let (_, fields) = stat.rsplit_once(')').expect("the program's name");
+    let ticks = fields.split_whitespace().skip(13).take(2).map(|field| field.parse::<u64>().expect("a number"));
+    Duration::from_millis(10 * ticks.sum::<u64>())
+}
+
+fn judge(program: &Path, files: usize, list: &Path, arguments: &[&str]) {
+    let status = Command::new(command::path())
+        .arg("verify")
+        .args(std::iter::repeat_n(program, files))
+        .arg("--fleet")
+        .arg(list)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .status()
+        .expect("the command can be started");
+    assert!(matches!(status.code(), Some(0 | 1)), "{status}");
+}
+
+/// A guarded program that asks for cuDNN, a driver and GPUs.
+fn make(to: &Path, folder: &Path) {
+    let version = Version::new(9, 15, 1);
+    let component = Component { name: "program".to_owned(), version: "0.1.0".to_owned() };
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let mut manifest = Manifest::of(component, &target, "release", &Policy::default(), &Toolchain::default());
+    manifest.sealed = true;
+    manifest.cudnn = Some(Cudnn { version, linkage: Linkage::Linked });
+    let gpu =
+        |from, to, by, code: &str| Requirement::Gpu { from, to, by, code: code.to_owned(), cuda: None, release: None };
+    let inner = cudnn::inner_libraries(9).iter().map(|(file, symbol)| Requirement::CudnnInner {
+        file: (*file).to_owned(),
+        symbol: (*symbol).to_owned(),
+        needed: true,
+    });
+    manifest.requires = [
+        Requirement::Cudnn {
+            min: Version::new(9, 15, 0),
+            below: Version::new(10, 0, 0),
+            built: version,
+            soname: cudnn::soname(version),
+            linkage: Linkage::Linked,
+            patch_refuse: false,
+            required: false,
+        },
+        Requirement::Driver {
+            cuda: CudaVersion::new(13, 0),
+            release: DriverRelease::new(580, 65, 6),
+            because: "libcudart 13.0".to_owned(),
+        },
+        gpu((0, 0), Some((7, 255)), ServedBy::Nothing, ""),
+        gpu((8, 0), Some((9, 255)), ServedBy::Cubin, "sm_80"),
+        gpu((10, 0), None, ServedBy::Ptx, "compute_90"),
+    ]
+    .into_iter()
+    .chain(inner)
+    .collect();
+    let descriptor = note::encode(&manifest).expect("a note");
+    let Guarded::Objects { note, shim } =
+        guard::compile(&descriptor, &manifest.component, &target, folder).expect("a C compiler")
+    else {
+        panic!("no guard for {target}")
+    };
+    let source = folder.join("main.c");
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("a file can be written");
+    let _ = Call::new("cc").arg("-o").arg(to).args([&source, &note, &shim]).arg("-ldl").run().success();
+}
+
+fn kind(number: usize) -> (&'static str, &'static str, &'static str) {
+    let kinds = [
+        ("580.65.06", "9.0", "9.28.0"),
+        ("580.65.06", "8.0", "9.15.1"),
+        ("580.95.05", "8.9", "9.15.1"),
+        ("535.261.03", "7.5", "9.15.1"),
+        ("550.163.01", "8.0", "9.1.0"),
+        ("595.91.07", "10.0", "9.15.1"),
+        ("595.91.07", "12.0", "9.28.0"),
+        ("610.12", "9.0", "9.28.0"),
+        ("580.65.06", "6.0", "9.15.1"),
+        ("570.10", "8.6", "8.9.7"),
+        ("580.65.06", "9.0", "9.15.1"),
+        ("615.05", "10.3", "9.28.0"),
+    ];
+    kinds[number % kinds.len()]
+}
+
+/// As `probe` writes it, on one line.
+fn probed(number: usize, driver: &str, gpus: usize) -> String {
+    let (_, cc, cudnn) = kind(number);
+    let gpus: Vec<String> = (0..gpus)
+        .map(|gpu| {
+            format!(
+                r#"{{"name":"NVIDIA GPU {cc}","cc":"{cc}","uuid":"GPU-{number:08x}-0d1f-2c34-8c1b-3a0f0b6ce2d{gpu}","pci":"0000:{gpu}b:00.0","visible":true}}"#
+            )
+        })
+        .collect();
+    format!(
+        r#"{{"revision":1,"name":"node-{number}","platform":"{}-linux","driver":{{"user":"{driver}","kernel":"{driver}","init":0,"library":"/usr/lib/libcuda.so.1","ptx_compiler":true}},"gpus":[{}],"cudnn":[{{"soname":"libcudnn.so.9","version":"{cudnn}","path":"/usr/lib/libcudnn.so.9","by":"/etc/ld.so.cache","parts":[{{"file":"libcudnn_graph.so.9","version":"{cudnn}"}}]}}],"cudart":[],"sources":{{"driver.library":"/etc/ld.so.cache","driver.user":"the name of /usr/lib/libcuda.so.{driver}","driver.kernel":"/proc/driver/nvidia/version","gpus":"libcuda, asked in a child process"}}}}"#,
+        std::env::consts::ARCH,
+        gpus.join(",")
+    )
+}
+
+fn short(number: usize) -> String {
+    let (driver, cc, cudnn) = kind(number);
+    format!(
+        r#"{{"name":"node-{number}","driver":{{"user":"{driver}"}},"gpus":[{{"cc":"{cc}"}}],"cudnn":[{{"version":"{cudnn}"}}]}}"#
+    )
+}

@@ -1,0 +1,113 @@
+//! Guarded programs and drivers, made by the C compiler once for all trials.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard_tests::{Call, Outcome, Scratch, command, places, snapshot};
+
+use crate::guarded;
+
+pub(crate) const BUILT: Version = Version::new(9, 15, 1);
+
+/// What sealing writes for cudart 13.0 with machine code for 8.x and PTX for what is newer.
+fn rows() -> Vec<Requirement> {
+    let gpu = |from, to, by, code: &str, floor: Option<(CudaVersion, DriverRelease)>| Requirement::Gpu {
+        from,
+        to,
+        by,
+        code: code.to_owned(),
+        cuda: floor.map(|(cuda, _)| cuda),
+        release: floor.map(|(_, release)| release),
+    };
+    let cuda_13 = (CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6));
+    vec![
+        Requirement::Driver { cuda: cuda_13.0, release: cuda_13.1, because: "libcudart 13.0".to_owned() },
+        gpu((0, 0), Some((7, 255)), ServedBy::Nothing, "", None),
+        gpu((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", None),
+        gpu((9, 0), None, ServedBy::Ptx, "compute_90", Some(cuda_13)),
+    ]
+}
+
+/// A sealed manifest that asks something of everything.
+pub(crate) fn manifest(cudnn: Linkage) -> Manifest {
+    let mut manifest = guarded::manifest("demo", BUILT, cudnn);
+    manifest.sealed = true;
+    manifest.requires.extend(rows());
+    manifest
+}
+
+/// A guarded program, `main` of which prints `ran`; linked to nothing of CUDA's.
+pub(crate) fn program(to: &Path, manifests: &[Manifest]) {
+    let folder = Scratch::new("machine-program");
+    let objects = guarded::objects(&folder, manifests);
+    let text = "#include <stdio.h>\nint main(void) { return puts(\"ran\") < 0; }\n";
+    guarded::link(text, to, &objects, &[]).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// A file that is kept for all trials.
+fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
+    static SCRATCH: OnceLock<Scratch> = OnceLock::new();
+    let path = SCRATCH.get_or_init(|| Scratch::new("machine")).join(name);
+    make(&path);
+    path
+}
+
+/// The program of most trials: cuDNN linked, so say its notes.
+pub(crate) fn demo() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| kept("demo", |path| program(path, &[manifest(Linkage::Linked)])))
+}
+
+/// A folder with a libcuda that answers as `fake-driver` in it says, named as a driver of this release is.
+pub(crate) fn driver(folder: &Path, release: &str, says: &str) -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    let fake = MADE.get_or_init(|| {
+        kept("libcuda.so", |path| {
+            let source = places::workspace().join("tests/fake_driver/libcuda.c");
+            let compile = Call::new("cc").args(["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o"]).arg(path);
+            let _ = compile.arg(source).arg("-ldl").run().success();
+        })
+    });
+    let folder = folder.join(format!("driver {release}"));
+    let file = folder.join(format!("libcuda.so.{release}"));
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    fs::copy(fake, &file).expect("a file can be copied");
+    std::os::unix::fs::symlink(&file, folder.join("libcuda.so.1")).expect("a link can be made");
+    fs::write(folder.join("fake-driver"), says).expect("a file can be written");
+    folder
+}
+
+/// `cargo-cudaguard` with these arguments.
+pub(crate) fn call<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
+    command::call(arguments).env("CARGO_TERM_COLOR", "never")
+}
+
+/// A host file of this suite.
+pub(crate) fn host(name: &str) -> PathBuf {
+    places::workspace().join(format!("tests/e2e/machine/hosts/{name}.json"))
+}
+
+/// Both streams, findings first as a terminal shows them, without anything of this machine.
+pub(crate) fn said(outcome: &Outcome, names: &[(&Path, &str)]) -> String {
+    let status = outcome.status().map_or("a signal".to_owned(), |status| status.to_string());
+    let hosts = places::workspace().join("tests/e2e/machine/hosts");
+    let mut all = vec![(demo(), "demo"), (hosts.as_path(), "hosts")];
+    all.extend(names);
+    snapshot::paths(&format!("{}{}status {status}\n", outcome.clean_stderr(), outcome.stdout), &all)
+}
+
+/// The JSON that it wrote.
+#[track_caller]
+pub(crate) fn json(outcome: &Outcome) -> serde_json::Value {
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+/// Codes and severities of a `verify --json`.
+pub(crate) fn codes(value: &serde_json::Value) -> Vec<String> {
+    let findings = value["findings"].as_array().expect("findings");
+    let text = |finding: &serde_json::Value, key: &str| finding[key].as_str().expect(key).to_owned();
+    findings.iter().map(|finding| format!("{} {}", text(finding, "code"), text(finding, "severity"))).collect()
+}

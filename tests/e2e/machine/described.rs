@@ -1,0 +1,313 @@
+//! Machines that a file or flags describe.
+
+use std::fs;
+use std::path::Path;
+
+use cudaguard::machine::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
+use cudaguard::manifest::Linkage;
+use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard_tests::{Call, Scratch, Trial, parts, places, snapshot, trials};
+use serde_json::Value;
+
+use crate::bed::{self, call, codes, demo, host, json, manifest, said};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        kinds_of_machines,
+        as_json,
+        flags,
+        flags_that_mean_nothing,
+        host_files_that_are_none,
+        a_newer_host_file,
+        files_that_cannot_be_judged,
+        several_files,
+        a_cuda_program_without_a_manifest,
+        notes_that_were_never_sealed,
+        the_schema_and_the_page_know_every_key,
+    ]
+}
+
+/// Composed by hand: no such machine was looked at.
+fn kinds_of_machines() {
+    let names = [
+        "t4-535",
+        "a100-550",
+        "h100-580",
+        "b200-595",
+        "orin",
+        "wsl2",
+        "p100-580",
+        "no-gpu",
+        "half-updated",
+        "two-unlike",
+        "almost-nothing",
+    ];
+    let mut text = String::new();
+    for name in names {
+        let outcome = call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), host(name).as_os_str()]).run();
+        text = text + "== " + name + "\n" + &said(&outcome, &[]) + "\n";
+    }
+    snapshot::check("machine/kinds_of_machines", &text);
+}
+
+fn as_json() {
+    for (name, verdict, status, expected) in [
+        ("h100-580", "runs", 0, &[][..]),
+        ("a100-550", "refused", 1, &["CG202 error", "CG301 error"]),
+        ("no-gpu", "unknown", 0, &["CG504 info"]),
+        ("two-unlike", "runs", 0, &["CG303 info", "CG313 info"]),
+        ("half-updated", "refused", 1, &["CG304 error"]),
+    ] {
+        let outcome = call(["verify".as_ref(), demo().as_os_str()]).args(["--json", "--host"]).arg(host(name)).run();
+        let value = json(&outcome.expect(status));
+        assert_eq!(value["verdict"], verdict, "{name}: {value}");
+        assert_eq!(value["file"], demo().display().to_string());
+        assert_eq!(codes(&value), expected, "{name}: {value}");
+        for finding in value["findings"].as_array().expect("findings") {
+            let keys: Vec<&String> = finding.as_object().expect("an object").keys().collect();
+            assert_eq!(keys, ["code", "component", "hint", "message", "severity", "subject"]);
+        }
+    }
+}
+
+fn flags() {
+    for (flags, verdict, expected) in [
+        ("--driver 580.65.06 --gpu 8.6 --cudnn 9.15.1", "runs", &[][..]),
+        ("--driver R580 --kernel 580 --gpu sm_90 --cudnn 9.28.0", "runs", &[]),
+        ("--driver 580.65.06-1ubuntu1 --gpu A100 T4 --cudnn 9.15.1", "runs", &["CG303 info"]),
+        ("--driver 535 --gpu 8.6 --cudnn 9.15.1", "refused", &["CG301 error"]),
+        ("--driver 580.65.06 --gpu 8.6 --cudnn none", "refused", &["CG205 error"]),
+        ("--driver 580.65.06 --gpu 8.6 --cudnn 8.9.7", "refused", &["CG201 error"]),
+        ("--driver 580.65.06 --gpu T4 --cudnn 9.15.1", "refused", &["CG303 error"]),
+        ("--driver none --gpu none --cudnn 9.15.1", "unknown", &["CG504 info"]),
+        ("--driver 580.65.06 --gpu none --cudnn 9.15.1", "unknown", &["CG504 info"]),
+        ("--driver 700 --gpu 13.0 --cudnn 9.15.1", "runs", &[]),
+        ("--gpu 6.1,7.5", "refused", &["CG501 info", "CG505 info", "CG303 error"]),
+        ("--cudnn 9.15.1", "unknown", &["CG505 info"]),
+        // libcuda decides: the kernel module alone never refuses.
+        ("--kernel 535.261.03 --gpu 8.0 --cudnn 9.15.1", "unknown", &["CG505 info"]),
+    ] {
+        let outcome = call(["verify"]).arg(demo()).arg("--json").args(flags.split(' ')).run();
+        let value = json(&outcome);
+        assert_eq!(
+            (value["verdict"].as_str(), codes(&value)),
+            (Some(verdict), expected.iter().map(|code| (*code).to_owned()).collect()),
+            "{flags}: {value}"
+        );
+    }
+}
+
+fn flags_that_mean_nothing() {
+    let mut text = String::new();
+    for flags in
+        ["--driver latest", "--kernel 5x", "--gpu fast", "--gpu 8", "--cudnn nine", "--driver 535 --host x.json"]
+    {
+        let outcome = call(["verify"]).arg(demo()).args(flags.split(' ')).run().expect(2);
+        text = text + "== " + flags + "\n" + &said(&outcome, &[]);
+    }
+    snapshot::check("machine/flags_that_mean_nothing", &text);
+}
+
+fn host_files_that_are_none() {
+    let scratch = Scratch::new("host-files");
+    let mut huge = b"{\"name\": \"".to_vec();
+    huge.resize(17 * 1024 * 1024, b'x');
+    let deep = "[".repeat(100_000);
+    let whole = fs::read(host("h100-580")).expect("a host file");
+    let files: [(&str, &[u8]); 9] = [
+        ("empty.json", b""),
+        ("blank.json", b" \n\n"),
+        ("cut.json", &whole[..whole.len() / 2]),
+        ("list.json", b"[]"),
+        ("latin1.json", b"{\"name\": \"Gr\xfc\xdfe\"}"),
+        ("binary.json", b"\x7fELF\x02\x01\x01\x00"),
+        ("type.json", b"{\n  \"driver\": {\n    \"user\": 535\n  }\n}\n"),
+        ("deep.json", deep.as_bytes()),
+        ("huge.json", &huge),
+    ];
+    let mut text = String::new();
+    for (name, content) in files {
+        let file = scratch.file(name, content);
+        let outcome =
+            call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), file.as_os_str()]).run().expect(2);
+        assert!(outcome.stdout.is_empty(), "{outcome}");
+        text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
+    }
+    for other in [scratch.join("absent.json"), scratch.path().to_owned()] {
+        let outcome =
+            call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), other.as_os_str()]).run().expect(2);
+        text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
+    }
+    snapshot::check("machine/host_files_that_are_none", &text);
+}
+
+fn a_newer_host_file() {
+    let scratch = Scratch::new("newer-host");
+    let file = scratch.file(
+        "host.json",
+        r#"{"revision": 9, "driver": {"user": "700.1", "qpu": []}, "gpus": [{"cc": "8.0"}],
+        "cudnn": [{"version": "9.15.1"}]}"#,
+    );
+    let outcome = call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), file.as_os_str()]).run().success();
+    assert!(outcome.stderr.contains("is of revision 9, newer than this cudaguard"), "{outcome}");
+    assert!(outcome.stdout.contains(": runs ("), "{outcome}");
+}
+
+fn files_that_cannot_be_judged() {
+    let scratch = Scratch::new("no-binary");
+    let script = scratch.file("script.sh", "#!/bin/sh\n");
+    let mut text = String::new();
+    for file in [&script, &scratch.join("absent"), Path::new("/bin/sh")] {
+        for place in [&[][..], &["--driver", "535"]] {
+            let outcome = call(["verify"]).arg(file).args(place).run().expect(2);
+            text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
+        }
+    }
+    snapshot::check("machine/files_that_cannot_be_judged", &text);
+}
+
+fn several_files() {
+    let scratch = Scratch::new("several");
+    let loads = scratch.join("loads");
+    bed::program(&loads, &[manifest(Linkage::Dlopened)]);
+    let outcome =
+        call(["verify"]).args([demo(), &loads]).args(["--driver", "580.65.06", "--gpu", "8.6", "--cudnn", "none"]);
+    snapshot::check("machine/several_files", &said(&outcome.run().expect(1), &[(&scratch, "<scratch>")]));
+}
+
+/// nvcc's own output: what it asks of driver and GPU stands in it, and is judged.
+fn a_cuda_program_without_a_manifest() {
+    let cuda = parts::cuda("13.0");
+    let scratch = Scratch::new("unguarded");
+    let source = scratch.file("k.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }\n");
+    let program = scratch.join("k");
+    let _ = Call::new(cuda.join("bin/nvcc"))
+        .args(["-gencode", "arch=compute_80,code=sm_80", "-cudart", "shared", "-o"])
+        .args([&program, &source])
+        .run()
+        .success();
+    let mut text = String::new();
+    for flags in ["--driver 580.65.06 --gpu 8.6", "--driver 580.65.06 --gpu T4", "--driver 535 --gpu A100"] {
+        let outcome = call(["verify"]).arg(&program).args(flags.split(' ')).run();
+        text = text + "== " + flags + "\n" + &said(&outcome, &[(&scratch, "<scratch>")]);
+    }
+    // Here its libcudart is missing.
+    text = text + "== here\n" + &said(&call(["verify"]).arg(&program).run(), &[(&scratch, "<scratch>")]);
+    snapshot::check("machine/a_cuda_program_without_a_manifest", &text);
+}
+
+/// As `embed!()` under plain cargo leaves them.
+fn notes_that_were_never_sealed() {
+    let cuda = parts::cuda("13.0");
+    let scratch = Scratch::new("unsealed");
+    let source = scratch.file("k.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }\n");
+    let mut unsealed = manifest(Linkage::Unknown);
+    unsealed.sealed = false;
+    unsealed.requires.retain(|row| {
+        !matches!(row, cudaguard::manifest::Requirement::Gpu { .. } | cudaguard::manifest::Requirement::Driver { .. })
+    });
+    let objects = crate::guarded::objects(&scratch, &[unsealed]);
+    let program = scratch.join("k");
+    let _ = Call::new(cuda.join("bin/nvcc"))
+        .args(["-gencode", "arch=compute_80,code=sm_80", "-o"])
+        .args([&program, &source])
+        .args(&objects)
+        .run()
+        .success();
+    let verdict = |flags: &str| {
+        let value = json(&call(["verify"]).arg(&program).arg("--json").args(flags.split(' ')).run());
+        (value["verdict"].as_str().unwrap().to_owned(), codes(&value))
+    };
+    let expected =
+        |verdict: &str, codes: &[&str]| (verdict.to_owned(), codes.iter().map(|code| (*code).to_owned()).collect());
+    // It uses no cuDNN, whatever headers were there.
+    assert_eq!(verdict("--driver 580.65.06 --gpu 8.6"), expected("runs", &[]));
+    assert_eq!(verdict("--driver 580.65.06 --gpu 9.0"), expected("refused", &["CG303 error"]));
+    assert_eq!(verdict("--driver 535.261.03 --gpu 8.6"), expected("refused", &["CG301 error"]));
+}
+
+/// What a machine with every fact would be written as, key by key.
+fn the_schema_and_the_page_know_every_key() {
+    fn walk(value: &Value, schema: &Value, whole: &Value, at: &str, page: &str) {
+        let schema = match schema["$ref"].as_str() {
+            Some(name) => &whole["definitions"][name.rsplit('/').next().expect("a name")],
+            None => schema,
+        };
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    let at = format!("{at}.{key}");
+                    let known = schema["properties"].get(key).or_else(|| schema.get("additionalProperties"));
+                    let known = known.unwrap_or_else(|| panic!("the schema does not know {at}"));
+                    assert!(
+                        page.contains(&format!("`{key}`")) || at.contains("sources."),
+                        "docs/host.md does not name {at}"
+                    );
+                    walk(value, known, whole, &at, page);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, &schema["items"], whole, at, page)),
+            other => {
+                let kind = match other {
+                    Value::Bool(_) => "boolean",
+                    Value::Number(_) => "integer",
+                    _ => "string",
+                };
+                assert_eq!(schema["type"], kind, "{at}");
+            }
+        }
+    }
+    let text = |text: &str| Some(text.to_owned());
+    let part = Part { file: "libcudnn_graph.so.9".to_owned(), version: Some(Version::new(9, 1, 0)) };
+    let library = Library {
+        soname: text("libcudnn.so.9"),
+        version: Some(Version::new(9, 1, 0)),
+        path: text("/x"),
+        taken: false,
+        by: text("LD_LIBRARY_PATH: /x"),
+        parts: Some(vec![part]),
+    };
+    let cuda = Some(CudaVersion::new(12, 2));
+    let release = Some(DriverRelease::new(535, 261, 3));
+    let machine = Machine {
+        name: text("x"),
+        platform: text("x86_64-linux"),
+        kind: Some(Kind::Wsl2),
+        driver: Some(Driver {
+            absent: true,
+            library: text("/x"),
+            user: release,
+            kernel: release,
+            cuda,
+            init: Some(0),
+            ptx_compiler: Some(true),
+            compat: Some(Compat { cuda, branches: vec![535] }),
+            ordinary: true,
+        }),
+        gpus: Some(vec![Gpu {
+            name: text("T4"),
+            cc: Some((7, 5)),
+            uuid: text("x"),
+            pci: text("x"),
+            visible: Some(true),
+        }]),
+        cudnn: Some(vec![library.clone()]),
+        cudart: Some(vec![library]),
+        variables: vec![("CUDA_VISIBLE_DEVICES".to_owned(), "0".to_owned())],
+        sources: vec![("driver.user".to_owned(), "x".to_owned())],
+        doubts: vec!["x".to_owned()],
+    };
+    let root = places::workspace();
+    let file = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let schema: Value = serde_json::from_str(&file("templates/cudaguard-host.schema.json")).expect("JSON");
+    let page = file("docs/host.md");
+    let value: Value = serde_json::from_str(&machine.to_json().to_string()).expect("JSON");
+    walk(&value, &schema, &schema, "", &page);
+    // Every example of the page is a host file, and so is every one of this suite.
+    let examples = page.split("```json").skip(1).map(|rest| rest.split("```").next().expect("an end").to_owned());
+    let hosts = fs::read_dir(root.join("tests/e2e/machine/hosts")).expect("a folder");
+    let hosts = hosts.map(|entry| fs::read_to_string(entry.expect("an entry").path()).expect("a text"));
+    for text in examples.chain(hosts) {
+        Machine::read(&text).unwrap_or_else(|mistake| panic!("{mistake}: {text}"));
+    }
+}

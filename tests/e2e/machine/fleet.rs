@@ -1,0 +1,114 @@
+//! Lists of machines.
+
+use std::fmt::Write as _;
+use std::process::Stdio;
+
+use cudaguard::manifest::Linkage;
+use cudaguard_tests::{Scratch, Trial, command, snapshot, trials};
+
+use crate::bed::{self, call, demo, host, manifest, said};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![a_list, as_json_lines, lines_that_cannot_be_read, lists_that_are_none, a_reader_that_goes_away]
+}
+
+/// Every kind of machine, some of them often; the host files' text on one line each.
+fn list(times: usize) -> String {
+    let mut text = String::new();
+    for (name, often) in
+        [("h100-580", 5), ("t4-535", 3), ("a100-550", 4), ("no-gpu", 1), ("two-unlike", 1), ("p100-580", 1)]
+    {
+        let file = std::fs::read_to_string(host(name)).expect("a host file");
+        let value: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+        for number in 0..often * times {
+            let mut value = value.clone();
+            value["name"] = format!("{name}-{number}").into();
+            let _ = writeln!(text, "{value}");
+        }
+    }
+    text
+}
+
+fn a_list() {
+    let scratch = Scratch::new("fleet");
+    let file = scratch.file("fleet.jsonl", list(2));
+    let loads = scratch.join("loads");
+    bed::program(&loads, &[manifest(Linkage::Dlopened)]);
+    let outcome = call(["verify"]).args([demo(), &loads]).arg("--fleet").arg(&file).run().expect(1);
+    snapshot::check("machine/fleet", &said(&outcome, &[(&scratch, "<scratch>")]));
+}
+
+/// Each line says what the machine's own file says.
+fn as_json_lines() {
+    let scratch = Scratch::new("fleet-json");
+    let file = scratch.file("fleet.jsonl", list(1));
+    let outcome = call(["verify"]).arg(demo()).arg("--json").arg("--fleet").arg(&file).run().expect(1);
+    let lines: Vec<serde_json::Value> = outcome
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    assert_eq!(lines.len(), 15);
+    for (number, line) in lines.iter().enumerate() {
+        let label = line["host"].as_str().expect("a label");
+        let (name, _) = label.rsplit_once('-').expect("a number");
+        let single = call(["verify"]).arg(demo()).arg("--json").arg("--host").arg(host(name)).run();
+        let single: serde_json::Value = serde_json::from_str(&single.stdout).expect("JSON");
+        for key in ["file", "verdict", "findings"] {
+            assert_eq!(line[key], single[key], "{label}");
+        }
+        assert_eq!(line["line"], number + 1);
+    }
+}
+
+fn lines_that_cannot_be_read() {
+    let scratch = Scratch::new("fleet-mistakes");
+    let good = r#"{"driver": {"user": "580.65.06"}, "gpus": [{"cc": "8.0"}], "cudnn": [{"version": "9.15.1"}]}"#;
+    let mut bytes =
+        format!("{good}\n\n{{\"driver\": {{\"user\": 535}}}}\n{{\"gpus\": [{{\"cc\": \"8.0\"\n").into_bytes();
+    bytes.extend(b"{\"name\": \"\xff\"}\n");
+    bytes.extend(b"{\"name\": \"");
+    bytes.resize(bytes.len() + 5 * 1024 * 1024, b'x');
+    bytes.extend(b"\"}\n");
+    bytes.extend(good.as_bytes()); // without a newline at the end
+    let file = scratch.file("fleet.jsonl", &bytes);
+    let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(&file).run().expect(2);
+    snapshot::check("machine/fleet_mistakes", &said(&outcome, &[(&scratch, "<scratch>")]));
+    // What refuses weighs more than what cannot be read.
+    let refused = r#"{"driver": {"user": "535.1"}, "gpus": [{"cc": "8.0"}]}"#;
+    let file = scratch.file("refused.jsonl", format!("nothing\n{refused}\n{}", "nothing\n".repeat(20)));
+    let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(&file).run().expect(1);
+    assert!(outcome.stderr.contains("11 more lines cannot be read"), "{outcome}");
+}
+
+fn lists_that_are_none() {
+    let scratch = Scratch::new("fleet-none");
+    let mut text = String::new();
+    let (empty, blank) = (scratch.file("empty.jsonl", ""), scratch.file("blank.jsonl", "\n \n"));
+    let pretty = scratch.file("pretty.jsonl", "{\n  \"gpus\": []\n}\n");
+    for file in [&empty, &blank, &pretty, &scratch.join("absent.jsonl"), scratch.path()] {
+        let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(file).run().expect(2);
+        text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
+    }
+    snapshot::check("machine/fleet_none", &text);
+}
+
+/// `verify --fleet - --json | head -1`.
+fn a_reader_that_goes_away() {
+    let scratch = Scratch::new("fleet-pipe");
+    let file = scratch.file("fleet.jsonl", list(2000));
+    let input = std::fs::File::open(file).expect("a file");
+    let mut child = std::process::Command::new(command::path())
+        .args(["verify".as_ref(), demo().as_os_str(), "--fleet".as_ref(), "-".as_ref(), "--json".as_ref()])
+        .stdin(input)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it can be started");
+    let mut first = String::new();
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("piped"));
+    std::io::BufRead::read_line(&mut out, &mut first).expect("a line");
+    drop(out);
+    let ended = child.wait_with_output().expect("it ends");
+    assert!(first.starts_with('{') && ended.stderr.is_empty(), "{first} {}", String::from_utf8_lossy(&ended.stderr));
+}

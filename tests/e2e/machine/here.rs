@@ -1,0 +1,238 @@
+//! This machine, with a driver that `LD_LIBRARY_PATH` names.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use cudaguard::foretell;
+use cudaguard::loader::Environment;
+use cudaguard::machine::Asker;
+use cudaguard::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::policy::GpuNeed;
+use cudaguard::version::CudaVersion;
+use cudaguard_tests::{Scratch, Trial, command, parts, skip, snapshot, trials};
+
+use crate::bed::{self, call, codes, json, manifest, said};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        the_real_libcuda_of_535,
+        probe_for_people,
+        what_probe_writes_verify_reads,
+        nobodys_name,
+        a_driver_that_fits,
+        a_driver_that_is_too_old,
+        a_driver_that_misbehaves,
+        a_library_that_is_no_libcuda,
+        cudnn_in_the_loaders_order,
+        exec_refuses_on_the_drivers_word,
+        exec_leaves_doubts_to_the_program,
+    ]
+}
+
+/// Asks driver and GPU alone.
+fn of_driver() -> Manifest {
+    let mut manifest = manifest(Linkage::Linked);
+    manifest.cudnn = None;
+    manifest.requires.retain(|row| !matches!(row, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. }));
+    manifest
+}
+
+/// A program to verify beside a driver of the trial's own: a kernel module of this machine would not belong to it.
+fn program(folder: &Path) -> std::path::PathBuf {
+    if Path::new("/proc/driver/nvidia/version").exists() {
+        skip("this machine has a kernel module of NVIDIA's own");
+    }
+    let path = folder.join("app");
+    bed::program(&path, &[of_driver()]);
+    path
+}
+
+fn the_real_libcuda_of_535() {
+    let folder = parts::driver("535");
+    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &folder).run().success());
+    assert_eq!(value["driver"]["user"], "535.261.03", "{value}");
+    assert_eq!(value["driver"]["cuda"], "12.2", "{value}");
+    assert_eq!(value["driver"]["library"], folder.join("libcuda.so.1").display().to_string());
+    assert!(value["sources"]["driver.cuda"].as_str().is_some_and(|source| source.contains("cuDriverGetVersion")));
+    // A machine with a GPU and a driver of its own answers otherwise.
+    if !Path::new("/proc/driver/nvidia").exists() {
+        assert_eq!(value["driver"]["init"], 100, "{value}");
+        assert!(value["driver"].get("kernel").is_none() && value.get("gpus").is_none(), "absent, not null: {value}");
+    }
+}
+
+fn probe_for_people() {
+    let scratch = Scratch::new("probe");
+    let _ = program(&scratch);
+    let driver = bed::driver(&scratch, "550.163.01", "12040 0 0 1797 2048");
+    let cudnn = parts::cudnn("9.15.1").join("lib");
+    let path = std::env::join_paths([&driver, &cudnn]).expect("a path");
+    let outcome = call(["probe"]).env("LD_LIBRARY_PATH", path).run().success();
+    let text = said(&outcome, &[(&scratch, "<scratch>"), (&cudnn, "<cudnn>")]);
+    // Of the system's own libraries nothing is known.
+    snapshot::check("machine/probe", text.split("cudart\n").next().expect("a part"));
+}
+
+fn what_probe_writes_verify_reads() {
+    let scratch = Scratch::new("probe-verify");
+    let app = program(&scratch);
+    for (release, says, verdict) in [
+        ("580.65.06", "13000 0 0 2048", "runs"),
+        ("535.261.03", "12020 0 0 2048", "refused"),
+        ("535.261.03", "12020 100 0", "unknown"),
+    ] {
+        let folder = Scratch::new("probe-driver");
+        let driver = bed::driver(&folder, release, says);
+        let probed = call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success();
+        let host = scratch.file("host.json", &probed.stdout);
+        let there = json(&call(["verify", "--json"]).arg(&app).arg("--host").arg(&host).run());
+        let here = json(&call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run());
+        assert_eq!((there["verdict"].as_str(), codes(&there)), (Some(verdict), codes(&here)), "{there} {here}");
+        assert_eq!(here["verdict"], verdict);
+        // One line of it is a fleet.
+        let value: serde_json::Value = serde_json::from_str(&probed.stdout).expect("JSON");
+        let fleet = scratch.file("fleet.jsonl", value.to_string());
+        let line = json(&call(["verify", "--json"]).arg(&app).arg("--fleet").arg(&fleet).run());
+        assert_eq!(line["verdict"], verdict, "{line}");
+    }
+}
+
+/// No host name, no user, no folder of the user's.
+fn nobodys_name() {
+    let scratch = Scratch::new("probe-home");
+    let home = scratch.join("home/alice");
+    let driver = bed::driver(&home, "550.163.01", "12040 0 0 2048");
+    let outcome = call(["probe", "--json"])
+        .env("HOME", &home)
+        .env("USER", "alice")
+        .env("HOSTNAME", "wonderland")
+        .env("LD_LIBRARY_PATH", &driver)
+        .run()
+        .success();
+    assert!(!outcome.stdout.contains("alice") && !outcome.stdout.contains("wonderland"), "{outcome}");
+    assert!(outcome.stdout.contains("\"~/driver 550.163.01/libcuda.so.1\""), "{outcome}");
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    assert!(name.trim().len() < 4 || !outcome.stdout.contains(name.trim()), "{outcome}");
+}
+
+fn a_driver_that_fits() {
+    let scratch = Scratch::new("fits");
+    let app = program(&scratch);
+    let driver = bed::driver(&scratch, "580.65.06", "13000 0 0 2048 1537");
+    let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
+    snapshot::check("machine/a_driver_that_fits", &said(&outcome, &[(&scratch, "<scratch>")]));
+    // The second is a P4, for which there is no code.
+    let call = || call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver);
+    let verdict = |value: &serde_json::Value| value["verdict"].as_str().map(str::to_owned);
+    let value = json(&call().env("CUDA_VISIBLE_DEVICES", "1").run().expect(1));
+    assert_eq!((verdict(&value).as_deref(), codes(&value)), (Some("refused"), vec!["CG303 error".to_owned()]));
+    let value = json(&call().env("CUDA_VISIBLE_DEVICES", "").run().success());
+    assert_eq!((verdict(&value).as_deref(), codes(&value)), (Some("unknown"), vec!["CG504 info".to_owned()]));
+}
+
+fn a_driver_that_is_too_old() {
+    let scratch = Scratch::new("too-old");
+    let app = program(&scratch);
+    let driver = bed::driver(&scratch, "535.261.03", "12020 0 0 2048");
+    let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().expect(1);
+    snapshot::check("machine/a_driver_that_is_too_old", &said(&outcome, &[(&scratch, "<scratch>")]));
+}
+
+/// It crashes, hangs or talks: a bounded wait, and cannot tell.
+fn a_driver_that_misbehaves() {
+    let scratch = Scratch::new("misbehaves");
+    let app = program(&scratch);
+    for (release, says, expected, words) in [
+        ("580.65.06", "13000 0 1 2048", &["CG505 info", "CG506 info", "CG515 info"][..], "in cuInit"),
+        ("580.65.07", "13000 0 3 2048", &[], ""),
+    ] {
+        let driver = bed::driver(&scratch, release, says);
+        let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
+        assert!(!outcome.stderr.contains("talks"), "what a driver prints goes nowhere: {outcome}");
+        let value = json(&outcome);
+        assert_eq!(codes(&value), expected, "{value}");
+        assert!(outcome.stdout.contains(words), "{value}");
+    }
+    // One that hangs is left after a while, here after a second.
+    let driver = bed::driver(&scratch, "580.65.08", "13000 0 2 2048");
+    let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
+    let asker = Asker::by(command::path().to_owned()).patient(Duration::from_secs(1));
+    let foretold = cudaguard::env::with(variables, || foretell::verify(&app, &Environment::here(), Some(&asker)));
+    let foretold = foretold.unwrap_or_else(|error| panic!("{error}"));
+    let machine = foretold.machine.expect("it was looked at");
+    assert!(machine.doubts[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.doubts);
+    assert_eq!(machine.driver.and_then(|driver| driver.cuda), Some(CudaVersion::new(13, 0)), "said before it hung");
+}
+
+fn a_library_that_is_no_libcuda() {
+    let scratch = Scratch::new("no-libcuda");
+    let app = program(&scratch);
+    let libm = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"];
+    let Some(libm) = libm.iter().map(Path::new).find(|path| path.exists()) else {
+        skip("no libm.so.6 in the usual folders")
+    };
+    for (name, make) in [
+        ("another", (|path: &Path, libm: &Path| symlink(libm, path)) as fn(&Path, &Path) -> std::io::Result<()>),
+        ("empty", |path, _| std::fs::write(path, "")),
+        ("text", |path, _| std::fs::write(path, "INPUT(-lcuda)\n")),
+        ("folder", |path, _| std::fs::create_dir(path)),
+    ] {
+        let folder = scratch.join(name);
+        std::fs::create_dir(&folder).expect("a folder can be made");
+        make(&folder.join("libcuda.so.1"), libm).expect("it can be made");
+        let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &folder).run().success();
+        assert_eq!(json(&outcome)["verdict"], "unknown", "{name}: {outcome}");
+        let probed = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &folder).run().success());
+        assert!(probed["driver"].get("cuda").is_none(), "{name}: {probed}");
+    }
+}
+
+fn cudnn_in_the_loaders_order() {
+    let (new, old) = (parts::cudnn("9.15.1").join("lib"), parts::cudnn("8.9.7").join("lib"));
+    let path = std::env::join_paths([&parts::cudnn("9.1.0").join("lib"), &new, &old]).expect("a path");
+    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", path).run().success());
+    let list = value["cudnn"].as_array().expect("a list");
+    let seen: Vec<_> =
+        list.iter().map(|one| (one["version"].as_str().unwrap_or("?"), one.get("taken").is_none())).collect();
+    // What this machine has of its own stands behind them.
+    assert_eq!(&seen[..2], [("9.1.0", true), ("9.15.1", false)], "{value}");
+    assert!(seen.contains(&("8.9.7", true)), "{value}");
+    assert_eq!(list[0]["parts"][0]["version"], "9.1.0", "{value}");
+}
+
+fn exec_refuses_on_the_drivers_word() {
+    let scratch = Scratch::new("exec");
+    let app = program(&scratch);
+    let run = |driver: &Path| call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", driver).run();
+    let old = bed::driver(&scratch, "535.261.03", "12020 0 0 2048");
+    let outcome = run(&old).expect(78);
+    assert_eq!(outcome.stderr.matches("CG301").count(), 1, "said once: {outcome}");
+    assert!(outcome.stdout.is_empty(), "{outcome}");
+    let good = bed::driver(&scratch, "580.65.06", "13000 0 0 2048");
+    let outcome = run(&good).success();
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
+    // Its file's name is old, and it supports what is needed: cuda-compat under an odd name. Only the driver knows.
+    let odd = bed::driver(&scratch, "535.1.1", "13000 0 0 2048");
+    let outcome = run(&odd).success();
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
+    let outcome = call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", &old).env("CUDAGUARD", "off").run().success();
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
+}
+
+/// A driver that does not answer refuses nothing: the program starts, and its own guard says what there is to say.
+fn exec_leaves_doubts_to_the_program() {
+    let scratch = Scratch::new("exec-doubt");
+    let app = program(&scratch);
+    let driver = bed::driver(&scratch, "535.261.03", "12020 0 1 2048");
+    let outcome = call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
+    // There is no libcuda, and it is required: the shim's business.
+    let required = scratch.join("required");
+    let mut manifest = of_driver();
+    manifest.runtime.gpu = GpuNeed::Required;
+    bed::program(&required, &[manifest]);
+    let outcome = call(["exec", "--"]).arg(&required).run();
+    assert!(outcome.stderr.matches("error[").count() <= 1, "{outcome}");
+}
