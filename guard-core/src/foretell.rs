@@ -66,8 +66,7 @@ pub fn start_here(program: &Path, environment: &Environment, asker: &Asker) -> V
         let of_driver = |graph: &mut Graph| Some(of_graph(graph, Some(asker)));
         let Ok(asked) = foretell(program, environment, Who::Shim, of_driver) else { return Vec::new() };
         foretold = asked;
-        let answered = |machine: &Machine| machine.driver.as_ref().is_some_and(|driver| driver.init.is_some());
-        if !foretold.machine.as_ref().is_some_and(answered) {
+        if foretold.machine.as_ref().is_none_or(Machine::is_silent) {
             // Left to the shim, which has more to go by: it is in the process.
             foretold.by_shim.retain(|(_, finding)| !finding.code.is_of_driver_or_gpu());
         }
@@ -159,6 +158,13 @@ fn foretell(
     if let (Who::Everyone, Some(host)) = (who, hosts.first()) {
         let together = judge::run::together(notes.iter().map(|(_, manifest)| manifest), host);
         foretold.by_shim.extend(together.map(|finding| (false, finding)));
+    }
+    if who == Who::Everyone && foretold.machine.as_ref().is_some_and(Machine::is_silent) {
+        // A refusal of this kind rests on the driver's own answer, and there is none.
+        let mine = foretold.by_shim.iter_mut().map(|(_, finding)| finding);
+        for finding in mine.filter(|finding| finding.code.is_of_driver_or_gpu()) {
+            finding.severity = finding.severity.min(Severity::Warning);
+        }
     }
     let doubt = foretold.machine.as_ref().filter(|_| who == Who::Everyone).and_then(Machine::doubt);
     foretold.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (false, finding)));

@@ -325,6 +325,11 @@ impl Machine {
         }
     }
 
+    /// Whether there is a libcuda, and it has not answered to cuInit: nobody asked, or it crashed or hung.
+    pub fn is_silent(&self) -> bool {
+        self.driver.as_ref().is_none_or(|driver| !driver.absent && driver.init.is_none())
+    }
+
     /// The finding that says what could not be found out; `None` where everything could.
     pub fn doubt(&self) -> Option<Finding> {
         let (first, rest) = self.doubts.split_first()?;

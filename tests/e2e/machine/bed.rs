@@ -61,6 +61,26 @@ pub(crate) fn demo() -> &'static Path {
     MADE.get_or_init(|| kept("demo", |path| program(path, &[manifest(Linkage::Linked)])))
 }
 
+/// Asks driver and GPU alone.
+pub(crate) fn asks_driver() -> Manifest {
+    let mut manifest = manifest(Linkage::Linked);
+    manifest.cudnn = None;
+    manifest.requires.retain(|row| !matches!(row, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. }));
+    manifest
+}
+
+/// A program of that kind.
+pub(crate) fn of_driver() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| kept("of-driver", |path| program(path, &[asks_driver()])))
+}
+
+/// Another name for it. Not a copy: a child that another trial forks meanwhile would hold it open for writing, and what is
+/// open for writing cannot be started.
+pub(crate) fn link(from: &Path, to: &Path) {
+    fs::hard_link(from, to).expect("a link can be made");
+}
+
 /// A folder with a libcuda that answers as `fake-driver` in it says, named as a driver of this release is.
 pub(crate) fn driver(folder: &Path, release: &str, says: &str) -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();

@@ -8,12 +8,11 @@ use std::time::Duration;
 use cudaguard::foretell;
 use cudaguard::loader::Environment;
 use cudaguard::machine::Asker;
-use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::policy::GpuNeed;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Scratch, Trial, command, parts, skip, snapshot, trials};
 
-use crate::bed::{self, call, codes, json, manifest, said};
+use crate::bed::{self, call, codes, json, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -31,21 +30,13 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Asks driver and GPU alone.
-fn of_driver() -> Manifest {
-    let mut manifest = manifest(Linkage::Linked);
-    manifest.cudnn = None;
-    manifest.requires.retain(|row| !matches!(row, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. }));
-    manifest
-}
-
 /// A program to verify beside a driver of the trial's own: a kernel module of this machine would not belong to it.
 fn program(folder: &Path) -> std::path::PathBuf {
     if Path::new("/proc/driver/nvidia/version").exists() {
         skip("this machine has a kernel module of NVIDIA's own");
     }
     let path = folder.join("app");
-    bed::program(&path, &[of_driver()]);
+    bed::link(bed::of_driver(), &path);
     path
 }
 
@@ -230,7 +221,7 @@ fn exec_leaves_doubts_to_the_program() {
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
     // There is no libcuda, and it is required: the shim's business.
     let required = scratch.join("required");
-    let mut manifest = of_driver();
+    let mut manifest = bed::asks_driver();
     manifest.runtime.gpu = GpuNeed::Required;
     bed::program(&required, &[manifest]);
     let outcome = call(["exec", "--"]).arg(&required).run();

@@ -8,9 +8,10 @@ mod bed;
 mod described;
 mod fleet;
 mod here;
+mod worlds;
 
 use cudaguard_tests::suite;
 
 fn main() {
-    suite([described::trials(), fleet::trials(), here::trials()].into_iter().flatten().collect());
+    suite([described::trials(), fleet::trials(), here::trials(), worlds::trials()].into_iter().flatten().collect());
 }

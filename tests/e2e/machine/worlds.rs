@@ -1,0 +1,233 @@
+//! Machines with a driver and GPUs, in a mount namespace: what `probe` says of them, and `verify` held against what the
+//! guarded program itself does there.
+
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::world::{
+    self, A100, Gpu, H100, Layout, Library, Machine, Manner, NEWS, ORIN, RTX_4090, T4, World,
+};
+use cudaguard_tests::{Scratch, Trial, command, snapshot, trials};
+use serde_json::Value;
+
+use crate::bed;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![what_probe_sees, a_probe_in_words, verify_says_what_the_program_does, a_probe_tells_as_much_as_a_look]
+}
+
+const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
+/// The note that NVIDIA's own cuda-compat of this release carries.
+const NOTE_575: &str =
+    r#"{"format":1,"CUDA version":"12.9","driver":[535,550,560,565,570,575],"device":[1,2,7,8,9,10,11,12,13,14]}"#;
+
+fn r580(gpus: &[Gpu]) -> World {
+    World::new("580.95.05", 13000, gpus)
+}
+
+fn r535(gpus: &[Gpu]) -> World {
+    World::new("535.261.03", 12020, gpus)
+}
+
+fn wsl(gpus: &[Gpu]) -> World {
+    let windows = r580(gpus).library(|library| library.suffix = Some("1.1"));
+    World { kernel: None, layout: Layout::Wsl, ..windows }
+}
+
+fn jetson() -> World {
+    let library = r580(&[ORIN]).library(|library| library.suffix = Some("1.1"));
+    World { kernel: Some("540.4.0"), layout: Layout::Jetson, ..library }
+}
+
+/// A machine that is laid out, with a program beside it.
+struct Stage {
+    scratch: Scratch,
+    machine: Machine,
+    app: PathBuf,
+}
+
+impl Stage {
+    fn new(world: &World) -> Self {
+        world::need();
+        let scratch = Scratch::new("machine-world");
+        let machine = world.make(&scratch.join("world"));
+        let app = scratch.join("app");
+        bed::link(bed::of_driver(), &app);
+        Self { scratch, machine, app }
+    }
+
+    fn probe(&self, variables: &[(&str, &str)]) -> Value {
+        let outcome = self.machine.call(command::path(), variables).args(["probe", "--json"]).run().success();
+        bed::json(&outcome)
+    }
+
+    fn verify(&self, variables: &[(&str, &str)], more: &[&Path]) -> (String, Vec<String>) {
+        let call = self.machine.call(command::path(), variables).args(["verify", "--json"]).arg(&self.app);
+        let value = bed::json(&call.args(more).run());
+        (value["verdict"].as_str().expect("a verdict").to_owned(), sorted(bed::codes(&value)))
+    }
+}
+
+fn sorted(mut codes: Vec<String>) -> Vec<String> {
+    codes.sort();
+    codes
+}
+
+fn what_probe_sees() {
+    let probe = |world: &World, variables: &[(&str, &str)]| Stage::new(world).probe(variables);
+    let value = probe(&r580(&[T4, H100]), &[]);
+    let driver = &value["driver"];
+    assert_eq!(
+        (&driver["user"], &driver["kernel"], &driver["cuda"]),
+        (&"580.95.05".into(), &"580.95.05".into(), &"13.0".into())
+    );
+    assert_eq!((&driver["init"], &driver["ptx_compiler"]), (&0.into(), &true.into()), "{value}");
+    for (n, (name, cc)) in [("Tesla T4", "7.5"), ("NVIDIA H100 80GB HBM3", "9.0")].into_iter().enumerate() {
+        let gpu = &value["gpus"][n];
+        assert_eq!((&gpu["name"], &gpu["cc"]), (&name.into(), &cc.into()), "{value}");
+        assert_eq!((&gpu["uuid"], &gpu["visible"]), (&World::uuid(n).into(), &true.into()), "{value}");
+    }
+    assert!(value.get("kind").is_none() && value.get("doubts").is_none(), "{value}");
+
+    // Hidden by the variable: there, and not visible.
+    let seen = |value: &Value| -> Vec<(String, bool)> {
+        let gpus = value["gpus"].as_array().expect("GPUs").iter();
+        gpus.map(|gpu| (gpu["cc"].as_str().unwrap_or("?").to_owned(), gpu["visible"].as_bool().expect("known")))
+            .collect()
+    };
+    let two = World { fastest: vec![1, 0], ..r580(&[T4, A100]) };
+    for (variables, expected) in [
+        (&[(VISIBLE, "0")][..], [("8.0", true), ("7.5", false)]),
+        (&[(VISIBLE, "0"), ("CUDA_DEVICE_ORDER", "PCI_BUS_ID")], [("7.5", true), ("8.0", false)]),
+        (&[(VISIBLE, "")], [("7.5", false), ("8.0", false)]),
+        (&[(VISIBLE, "-1")], [("7.5", false), ("8.0", false)]),
+    ] {
+        let value = probe(&two, variables);
+        assert_eq!(seen(&value), expected.map(|(cc, visible)| (cc.to_owned(), visible)), "{variables:?}: {value}");
+        assert_eq!(value["variables"][VISIBLE], variables[0].1, "{value}");
+    }
+
+    // A container that was given one of two.
+    let given = r580(&[T4, A100]).each(|n, gpu| (gpu.node, gpu.driven) = (n != 0, n != 0));
+    assert_eq!(seen(&probe(&given, &[])), [("8.0".to_owned(), true), ("7.5".to_owned(), false)]);
+    // Its procfs is empty: the driver shows what it drives.
+    let value = probe(&World { empty: true, ..r580(&[A100]) }, &[]);
+    assert_eq!((seen(&value), value["driver"].get("kernel")), (vec![("8.0".to_owned(), true)], None), "{value}");
+
+    let value = probe(&wsl(&[RTX_4090]), &[]);
+    assert_eq!((&value["kind"], value["driver"].get("user")), (&"wsl2".into(), None), "{value}");
+    assert_eq!((&value["driver"]["cuda"], &value["gpus"][0]["cc"]), (&"13.0".into(), &"8.9".into()), "{value}");
+    let value = probe(&jetson(), &[]);
+    assert_eq!((&value["kind"], &value["gpus"][0]["cc"]), (&"jetson".into(), &"8.7".into()), "{value}");
+    assert_eq!((value["driver"].get("user"), &value["driver"]["kernel"]), (None, &"540.04".into()), "{value}");
+
+    let compat = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
+    let value = probe(&World { compat: Some(compat), ..r535(&[A100]) }, &[]);
+    let driver = &value["driver"];
+    assert_eq!((&driver["user"], &driver["kernel"]), (&"575.57.08".into(), &"535.261.03".into()), "{value}");
+    assert_eq!((&driver["compat"]["cuda"], &driver["compat"]["branches"][0]), (&"12.9".into(), &535.into()), "{value}");
+    assert!(driver.get("ordinary").is_none(), "{value}");
+
+    let value = probe(&r535(&[T4]).library(|library| library.manner = Manner::Crashes), &[]);
+    assert!(value["doubts"][0].as_str().is_some_and(|doubt| doubt.ends_with("in cuInit")), "{value}");
+    assert_eq!((&value["driver"]["cuda"], value["driver"].get("init")), (&"12.2".into(), None), "{value}");
+    assert_eq!((&value["gpus"][0]["cc"], value["gpus"][0].get("visible")), (&"7.5".into(), None), "{value}");
+
+    let value = probe(&World::bare(), &[]);
+    assert_eq!(value["driver"], serde_json::json!({"present": false}), "{value}");
+    // No module, no list: that there is no GPU nobody has said.
+    assert!(value.get("gpus").is_none(), "{value}");
+}
+
+fn a_probe_in_words() {
+    let stage = Stage::new(&r580(&[T4, H100]));
+    let outcome = stage.machine.call(command::path(), &[(VISIBLE, "1")]).arg("probe").run().success();
+    let text = snapshot::replace(&outcome.stdout, &[(&format!("{}-linux-gnu", std::env::consts::ARCH), "<triplet>")]);
+    snapshot::check("machine/probe_with_gpus", text.split("cuDNN\n").next().expect("a part"));
+}
+
+/// (name, machine, variables, what `verify` says). Refused is what the program itself refuses, for the same reasons.
+fn verify_says_what_the_program_does() {
+    let manner = |manner| r535(&[A100]).library(|library| library.manner = manner);
+    let compat = |note, gpus: &[Gpu]| {
+        let library = Library { note, ..Library::new("580.95.05", 13000) };
+        World { compat: Some(library), ..r535(gpus) }
+    };
+    let updated = World { kernel: Some("580.65.06"), ..r580(&[A100]).library(|library| library.init = 803) };
+    let two = || World { fastest: vec![1, 0], ..r580(&[T4, A100]) };
+    for (name, world, variables, verdict) in [
+        ("good", r580(&[A100]), &[][..], "runs"),
+        ("by PTX", r580(&[H100]), &[], "runs"),
+        ("Debian", World { layout: Layout::Debian, ..r580(&[A100]) }, &[], "runs"),
+        ("a closed module", World { open: false, ..r580(&[A100]) }, &[], "runs"),
+        ("no code", r580(&[T4]), &[], "refused"),
+        ("too old", r535(&[A100]), &[], "refused"),
+        ("unlike, one fit", two(), &[], "runs"),
+        ("the unfit one of two", two(), &[(VISIBLE, "1")], "refused"),
+        ("the fit one by its UUID", two(), &[(VISIBLE, "GPU-00000002")], "runs"),
+        ("none by the variable", two(), &[(VISIBLE, "")], "unknown"),
+        ("none by a wrong name", two(), &[(VISIBLE, "GPU-ffffffff")], "unknown"),
+        ("MIG", r580(&[A100]).each(|_, gpu| gpu.mig = true), &[], "runs"),
+        ("a GPU of the future", r580(&[NEWS]), &[], "runs"),
+        ("an empty procfs", World { empty: true, ..r580(&[A100]) }, &[], "runs"),
+        ("an empty procfs, unfit", World { empty: true, ..r580(&[T4]) }, &[], "refused"),
+        ("WSL", wsl(&[RTX_4090]), &[], "runs"),
+        ("WSL, unfit", wsl(&[T4]), &[], "refused"),
+        ("a Jetson", jetson(), &[], "runs"),
+        ("cuda-compat", compat(None, &[A100]), &[], "runs"),
+        ("half updated", updated, &[], "refused"),
+        ("not ready", r580(&[A100]).library(|library| library.init = 802), &[], "unknown"),
+        ("a driver that crashes", manner(Manner::Crashes), &[], "unknown"),
+        ("a driver that crashes early", manner(Manner::CrashesEarly), &[], "unknown"),
+        ("a driver that ends the process", manner(Manner::Ends), &[], "unknown"),
+        ("a driver that talks", r580(&[NEWS]).library(|library| library.manner = Manner::Talks), &[], "runs"),
+        ("PTX switched off", r580(&[H100]), &[("CUDA_DISABLE_PTX_JIT", "1")], "refused"),
+        ("no compiler of PTX", r580(&[H100]).library(|library| library.jit = false), &[], "refused"),
+        ("no GPU", r580(&[]), &[], "unknown"),
+        ("nothing of NVIDIA", World::bare(), &[], "unknown"),
+    ] {
+        let stage = Stage::new(&world);
+        let (said, codes) = stage.verify(variables, &[]);
+        assert_eq!(said, verdict, "{name}: {codes:?}");
+        let file = stage.scratch.join("report.json");
+        let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
+        let started = stage.machine.call(&stage.app, &[variables, &report].concat()).run();
+        assert_eq!(started.status(), Some(if verdict == "refused" { 78 } else { 0 }), "{name}: {started}");
+        let text = std::fs::read_to_string(&file).expect("a report");
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        let refusing =
+            |codes: Vec<String>| -> Vec<String> { codes.into_iter().filter(|code| code.ends_with(" error")).collect() };
+        let refused = refusing(codes);
+        assert_eq!(refused, refusing(sorted(bed::codes(&report))), "{name}");
+        // And exec says it beforehand, or starts the program, which says nothing more.
+        let exec = stage.machine.call(command::path(), variables).args(["exec", "--"]).arg(&stage.app).run();
+        assert_eq!(exec.status(), started.status(), "{name}: {exec}");
+        assert_eq!(
+            (exec.stdout == "ran\n", exec.stderr.is_empty()),
+            (verdict != "refused", verdict != "refused"),
+            "{name}: {exec}"
+        );
+        for (code, _) in refused.iter().map(|code| code.split_once(' ').expect("two words")) {
+            assert_eq!(exec.stderr.matches(&format!("[{code}]")).count(), 1, "{name}: said once: {exec}");
+        }
+    }
+}
+
+/// What `probe` wrote there says elsewhere what a look there says.
+fn a_probe_tells_as_much_as_a_look() {
+    for world in [
+        r580(&[A100]),
+        r580(&[T4]),
+        r535(&[A100]),
+        World { fastest: vec![1, 0], ..r580(&[T4, A100]) },
+        wsl(&[RTX_4090]),
+    ] {
+        for variables in [&[][..], &[(VISIBLE, "1")]] {
+            let stage = Stage::new(&world);
+            let there = stage.verify(variables, &[]);
+            let host = stage.scratch.file("host.json", stage.probe(variables).to_string());
+            let value = bed::json(&bed::call(["verify", "--json"]).arg(&stage.app).arg("--host").arg(host).run());
+            let elsewhere = (value["verdict"].as_str().expect("a verdict").to_owned(), sorted(bed::codes(&value)));
+            assert_eq!(elsewhere, there, "{variables:?} {world:?}");
+        }
+    }
+}
