@@ -194,7 +194,7 @@ mod hosts {
     use crate::host::{CudnnFound, Driver, DriverFound, Gpu, Host, Inner};
     use crate::kernels::tests::{plain, writer};
     use crate::kernels::{By, Kernels};
-    use crate::tables::{Answer, branches, can_make, driver_supports, ptx_isa, toolkit_floor, toolkits};
+    use crate::tables::{Answer, branches, can_make, cudnn_min_cc, driver_supports, ptx_isa, toolkit_floor, toolkits};
     use crate::version::{CudaVersion, Version};
 
     /// A number and letter of an arch, PTX or not, and whether it is compressed with Zstandard.
@@ -298,11 +298,12 @@ mod hosts {
             file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(), cudnn in any_linkage(),
         ) {
             let kernels = compiled(&file, toolkit);
-            let manifest = sealed(&kernels, toolkit, cudart, cudnn);
-            // GPUs that the build's own cuDNN has left behind are none of its hosts.
-            let by_cudnn = |cc: (u8, u8)| cudnn == Linkage::None || cc >= (7, 5);
             let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, By::Cubin | By::Ptx));
-            let served = served.filter(|cover| by_cudnn(cover.cc));
+            // No cuDNN 9.15 was made for CUDA 11, and those that there are leave old GPUs to older ones.
+            let cudnn = if toolkit.major < 12 { Linkage::None } else { cudnn };
+            let manifest = sealed(&kernels, toolkit, cudart, cudnn);
+            let oldest = cudnn_min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| cudnn != Linkage::None);
+            let served = served.filter(|cover| oldest.is_none_or(|oldest| cover.cc >= oldest));
             let mut gpus: Vec<Vec<Gpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
             if !kernels.any() {
                 gpus.push(vec![gpu((9, 0))]);
@@ -347,7 +348,7 @@ mod hosts {
                     _ => Driver { cuda, user: release, kernel: release, ..none },
                 };
                 let gpus = Some(ccs.iter().copied().map(gpu).collect());
-                Host { driver: DriverFound::Found(driver.clone()), gpus, ..Host::default() }
+                Host { driver: DriverFound::Found(driver), gpus, ..Host::default() }
             };
             let (older, newer) = (host(one.min(other)), host(one.max(other)));
             if refused(&manifest, &older).is_empty() {
