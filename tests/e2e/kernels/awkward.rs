@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{command, snapshot, stand_in, trial};
+use cudaguard_tests::{command, places, snapshot, stand_in, trial};
 use libtest_mimic::Trial;
+
+#[path = "../../fuzz/src/target.rs"]
+mod target;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
+        trial("the_fuzzers_corpora", corpora),
         trial("what_cannot_be_inspected_is_named", named),
         trial("a_file_that_is_cut_off_meanwhile", cut_off),
         trial("a_large_file_is_not_held_in_memory", sparse),
@@ -54,6 +58,18 @@ fn named() {
         said += &outcome.stderr;
     }
     snapshot::check("kernels/awkward", &said);
+}
+
+/// What the fuzzer has found once is read each time, by its own targets.
+fn corpora() {
+    for (name, read) in target::ALL {
+        let folder = places::workspace().join("tests/fuzz/corpus").join(name);
+        let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+        assert!(files.len() > 100, "{}", folder.display());
+        for file in files {
+            read(&fs::read(&file).unwrap());
+        }
+    }
 }
 
 /// Another process shortens the file once it is mapped: here a library that is loaded with the command does, so that it

@@ -5,9 +5,12 @@ use std::path::Path;
 use cudaguard::binary::Binary;
 use cudaguard::elf::{self, Elf};
 
-/// The targets by their names; the corpus of each lies in the folder of its name.
+/// Its name, and what it does.
+pub(crate) type Target = (&'static str, fn(&[u8]));
+
+/// The corpus of each lies in the folder of its name.
 #[allow(dead_code)]
-pub(crate) const ALL: [(&str, fn(&[u8])); 2] =
+pub(crate) const ALL: [Target; 2] =
     [("kernels_read_bytes", kernels_read_bytes), ("binary_of_bytes", binary_of_bytes)];
 
 /// Reads the bytes as a file with GPU code, and asks everything of what was read.
