@@ -10,8 +10,7 @@ pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// The corpus of each lies in the folder of its name.
 #[allow(dead_code)]
-pub(crate) const ALL: [Target; 2] =
-    [("kernels_read_bytes", kernels_read_bytes), ("binary_of_bytes", binary_of_bytes)];
+pub(crate) const ALL: [Target; 2] = [("kernels_read_bytes", kernels_read_bytes), ("binary_of_bytes", binary_of_bytes)];
 
 /// Reads the bytes as a file with GPU code, and asks everything of what was read.
 pub(crate) fn kernels_read_bytes(data: &[u8]) {
