@@ -520,6 +520,37 @@ mod tests {
     }
 
     #[test]
+    fn both_libraries_know_the_same_gpus() {
+        if !possible() {
+            return;
+        }
+        let world = World { fastest: vec![1, 0], ..World::new("535.261.03", 12020, &[T4, H100]) };
+        let ask = "from ctypes import *\n\
+                   ml, cuda, n, major, minor = CDLL('libnvidia-ml.so.1'), CDLL('libcuda.so.1'), c_int(), c_int(), c_int()\n\
+                   ml.nvmlDeviceGetName.argtypes = ml.nvmlDeviceGetUUID.argtypes = [c_void_p, c_char_p, c_uint]\n\
+                   ml.nvmlDeviceGetCudaComputeCapability.argtypes = [c_void_p, c_void_p, c_void_p]\n\
+                   text, handle, uuid = create_string_buffer(96), c_void_p(), create_string_buffer(16)\n\
+                   before = ml.nvmlDeviceGetCount_v2(byref(n)); ml.nvmlInit_v2()\n\
+                   ml.nvmlSystemGetDriverVersion(text, 96); version = text.value.decode()\n\
+                   ml.nvmlSystemGetCudaDriverVersion_v2(byref(n)); print(before, version, n.value)\n\
+                   ml.nvmlDeviceGetCount_v2(byref(n))\n\
+                   for k in range(n.value):\n \
+                   ml.nvmlDeviceGetHandleByIndex_v2(k, byref(handle)); ml.nvmlDeviceGetName(handle, text, 96); name = text.value\n \
+                   ml.nvmlDeviceGetUUID(handle, text, 96); ml.nvmlDeviceGetCudaComputeCapability(handle, byref(major), byref(minor))\n \
+                   print(name.decode(), text.value.decode()[:12], major.value, minor.value)\n\
+                   cuda.cuInit(0); cuda.cuDeviceGetCount(byref(n))\n\
+                   for k in range(n.value):\n \
+                   cuda.cuDeviceGetName(text, 96, k); cuda.cuDeviceGetUuid(uuid, k); print(text.value.decode(), uuid.raw[:4].hex())\n";
+        let scratch = Scratch::new("asked");
+        let outcome = world.make(&scratch).call("python3", &[]).args(["-c", ask]).run().success();
+        assert_eq!(
+            outcome.stdout,
+            "1 535.261.03 12020\nTesla T4 GPU-00000001 7 5\nNVIDIA H100 80GB HBM3 GPU-00000002 9 0\n\
+             NVIDIA H100 80GB HBM3 00000002\nTesla T4 00000001\n"
+        );
+    }
+
+    #[test]
     fn every_layout_is_found_by_the_loader() {
         if !possible() {
             return;

@@ -1,14 +1,20 @@
 //! What runs, and in silence: the ordinary good machine without a question to the driver, every other by its answer.
 
-use cudaguard_tests::Trial;
 use cudaguard_tests::world::{A10, A100, Gpu, H100, Layout, Library, Manner, NEWS, ORIN, T4, World};
+use cudaguard_tests::{Trial, parts, trials};
 
 use crate::refused::{NOTE_575, r535, r580};
 use crate::scene::{Scene, scene};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let tables = [("good", good()), ("seen", seen()), ("places", places()), ("doubts", doubts())];
-    tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.trial(group))).collect()
+    let rows = tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.trial(group)));
+    rows.chain(trials![cudnn_and_eight_gpus]).collect()
+}
+
+fn cudnn_and_eight_gpus() {
+    let path = parts::cudnn("9.15.1").join("lib").into_os_string().into_string().expect("UTF-8");
+    scene("cuDNN and eight GPUs", "vision", r580(&[H100; 8])).with("LD_LIBRARY_PATH", path).runs(0, "").play();
 }
 
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";

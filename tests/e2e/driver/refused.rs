@@ -1,12 +1,39 @@
 //! What is refused at start-up, each by the answer of the driver itself.
 
-use cudaguard_tests::Trial;
+use std::path::PathBuf;
+
 use cudaguard_tests::world::{A100, H100, Layout, Library, RTX_4090, T4, V100, World};
+use cudaguard_tests::{Trial, parts, trials};
 
 use crate::scene::{Scene, scene};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    scenes().into_iter().map(|scene| scene.trial("refused")).collect()
+    let rows = scenes().into_iter().map(|scene| scene.trial("refused"));
+    rows.chain(trials![an_older_cudnn, a_loader_library_alone, inner_libraries_from_another_folder]).collect()
+}
+
+/// Where driver and GPU are right, and cuDNN is not: on a path of these folders of real releases.
+fn cudnn(name: &'static str, folders: &[PathBuf], codes: &'static str) {
+    let path = std::env::join_paths(folders).expect("paths without colons").into_string().expect("UTF-8");
+    scene(name, "vision", r580(&[A100])).with("LD_LIBRARY_PATH", path).refused(codes).play();
+}
+
+fn an_older_cudnn() {
+    cudnn("an older cuDNN", &[parts::cudnn("9.1.0").join("lib")], "CG202 error");
+}
+
+fn a_loader_library_alone() {
+    cudnn(
+        "a cuDNN without inner libraries",
+        &[parts::cudnn("9.15.1-loader").join("lib")],
+        "CG204 error, CG204 warning",
+    );
+}
+
+/// The loader library of the release built with, and the rest of an older one after it in the path.
+fn inner_libraries_from_another_folder() {
+    let folders = [parts::cudnn("9.15.1-loader").join("lib"), parts::cudnn("9.1.0").join("lib")];
+    cudnn("inner libraries of cuDNN from another folder", &folders, "CG202 error");
 }
 
 /// Of CUDA 13.0, which the programs are built with.

@@ -71,8 +71,8 @@ impl Scene {
     /// what passes works, or has no GPU to work on, or could not be told.
     fn hold_against_the_driver(&self, played: &Played) {
         let works = |library: &world::Library| library.manner == Manner::Works && library.real.is_none();
-        // A real cudart asks a driver to prove what it is.
-        if self.program == "runtime" || !self.world.library.as_ref().is_none_or(works) {
+        // A real cudart asks a driver to prove what it is; of cuDNN the driver knows nothing.
+        if self.program == "runtime" || self.codes.contains("CG2") || !self.world.library.as_ref().is_none_or(works) {
             return;
         }
         let mut variables: Vec<_> = self.variables.iter().map(|(name, value)| (*name, &**value)).collect();
