@@ -1,7 +1,10 @@
 //! What runs, and in silence: the ordinary good machine without a question to the driver, every other by its answer.
 
+use std::fs;
+use std::path::Path;
+
 use cudaguard_tests::world::{A10, A100, Gpu, H100, Layout, Library, Manner, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Trial, parts, trials};
+use cudaguard_tests::{Scratch, Trial, layout, parts, trials};
 
 use crate::refused::{NOTE_575, r535, r580};
 use crate::scene::{Scene, scene};
@@ -9,11 +12,47 @@ use crate::scene::{Scene, scene};
 pub(crate) fn trials() -> Vec<Trial> {
     let tables = [("good", good()), ("seen", seen()), ("places", places()), ("doubts", doubts())];
     let rows = tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.trial(group)));
-    rows.chain(trials![cudnn_and_eight_gpus]).collect()
+    rows.chain(trials![
+        cudnn_and_eight_gpus,
+        a_newer_cudnn_and_a_gpu_that_it_knows,
+        an_older_shared_cudart,
+        the_shared_cudart_built_with
+    ])
+    .collect()
+}
+
+fn folder(part: &Path) -> String {
+    part.join("lib").into_os_string().into_string().expect("UTF-8")
+}
+
+fn a_newer_cudnn_and_a_gpu_that_it_knows() {
+    let path = folder(&parts::cudnn("9.15.1-cu12"));
+    scene("a newer cuDNN and a GPU that it knows", "older", r535(&[T4]))
+        .with("LD_LIBRARY_PATH", path)
+        .runs(0, "")
+        .play();
+}
+
+/// Its file is named as NVIDIA's own installer names it; wheels do not say the release, and then nothing is told.
+fn an_older_shared_cudart() {
+    let scratch = Scratch::new("cudart");
+    let (from, to) = (parts::cuda("13.0").join("lib/libcudart.so.13"), scratch.join("libcudart.so.13.0.96"));
+    fs::copy(from, &to).expect("a library can be copied");
+    layout::link(Path::new("libcudart.so.13.0.96"), &scratch.join("libcudart.so.13"));
+    let older = |name| scene(name, "shared", r580(&[A100]));
+    let path = scratch.path().to_str().expect("UTF-8");
+    older("an older shared cudart").with("LD_LIBRARY_PATH", path).runs(0, "CG314 warning").play();
+    let path = folder(&parts::cuda("13.0"));
+    older("an older shared cudart of a wheel").with("LD_LIBRARY_PATH", path).runs(0, "").play();
+}
+
+fn the_shared_cudart_built_with() {
+    let path = folder(&parts::cuda("13.2"));
+    scene("the shared cudart built with", "shared", r580(&[A100])).with("LD_LIBRARY_PATH", path).runs(0, "").play();
 }
 
 fn cudnn_and_eight_gpus() {
-    let path = parts::cudnn("9.15.1").join("lib").into_os_string().into_string().expect("UTF-8");
+    let path = folder(&parts::cudnn("9.15.1"));
     scene("cuDNN and eight GPUs", "vision", r580(&[H100; 8])).with("LD_LIBRARY_PATH", path).runs(0, "").play();
 }
 

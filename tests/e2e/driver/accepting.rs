@@ -78,7 +78,7 @@ fn system_calls() {
     for (what, name, world, most) in [
         ("nothing of NVIDIA", "model", World::bare(), 24),
         ("one GPU", "model", r580(&[A100]), 32),
-        ("eight GPUs", "model", r580(&[H100; 8]), 80),
+        ("eight GPUs", "model", r580(&[H100; 8]), 90),
         ("one GPU, with cudart", "runtime", r580(&[A100]), 32),
     ] {
         let stage = Stage::new(&world);

@@ -126,11 +126,13 @@ static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
 
 /// The built package of this name: a program, or `libengine.so`. Built once for the whole suite.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let (cuda, cudnn) = (parts::cuda("13.0"), parts::cudnn("9.15.1"));
-    match BUILT.get_or_init(|| build(&cuda, &cudnn)) {
-        Ok(project) => project.built("release").join(name),
-        Err(why) => panic!("{why}"),
+    match name {
+        "shared" => return shared(),
+        "older" => return older(),
+        _ => {}
     }
+    let (cuda, cudnn) = (parts::cuda("13.0"), parts::cudnn("9.15.1"));
+    kept(BUILT.get_or_init(|| build(&cuda, &cudnn)), name)
 }
 
 fn build(cuda: &Path, cudnn: &Path) -> Result<Project, String> {
@@ -169,6 +171,41 @@ fn build(cuda: &Path, cudnn: &Path) -> Result<Project, String> {
         project.cudaguard(["build", "--release"]).env("PATH", path).env("CUDA_HOME", cuda).env("CUDNN_PATH", cudnn);
     let built = built.run();
     if built.status() == Some(0) { Ok(project) } else { Err(format!("the scenes' programs do not build: {built}")) }
+}
+
+const PLAIN: &str = "fn main() {\n    println!(\"main ran\");\n}\n";
+
+/// A program without kernels, in a project of its own, whose build.rs prints this, built with these variables.
+fn alone(name: &str, build: &str, variables: &[(&str, &OsStr)]) -> Result<Project, String> {
+    let project = Project::new(name).file("build.rs", format!("fn main() {{\n{build}}}\n")).file("src/main.rs", PLAIN);
+    let call = project.cudaguard(["build", "--release"]);
+    let built = variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run();
+    if built.status() == Some(0) { Ok(project) } else { Err(format!("{name} does not build: {built}")) }
+}
+
+fn kept(built: &Result<Project, String>, name: &str) -> PathBuf {
+    match built {
+        Ok(project) => project.built("release").join(name),
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// Linked to the shared libcudart of CUDA 13.2.
+fn shared() -> PathBuf {
+    static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
+    let cuda = parts::cuda("13.2");
+    let link = "    println!(\"cargo:rustc-link-search=native={}/lib\", std::env::var(\"CUDA_HOME\").unwrap());\n    \
+                println!(\"cargo:rustc-link-arg=-Wl,--no-as-needed,-lcudart\");\n";
+    kept(BUILT.get_or_init(|| alone("shared", link, &[("CUDA_HOME", cuda.as_ref())])), "shared")
+}
+
+/// Linked to cuDNN 9.1.0 for CUDA 12, which serves GPUs from 5.0 on.
+fn older() -> PathBuf {
+    static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
+    let cudnn = parts::cudnn("9.1.0");
+    let link = "    println!(\"cargo:rustc-link-search=native={}/lib\", std::env::var(\"CUDNN_PATH\").unwrap());\n    \
+                println!(\"cargo:rustc-link-arg=-Wl,--no-as-needed,-l:libcudnn.so.9\");\n";
+    kept(BUILT.get_or_init(|| alone("older", link, &[("CUDNN_PATH", cudnn.as_ref())])), "older")
 }
 
 const C_MAIN: &str = "#include <stdio.h>\nint main(void) { puts(\"main ran\"); return 0; }\n";

@@ -9,7 +9,13 @@ use crate::scene::{Scene, scene};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let rows = scenes().into_iter().map(|scene| scene.trial("refused"));
-    rows.chain(trials![an_older_cudnn, a_loader_library_alone, inner_libraries_from_another_folder]).collect()
+    rows.chain(trials![
+        an_older_cudnn,
+        a_loader_library_alone,
+        inner_libraries_from_another_folder,
+        a_cudnn_too_new_for_the_gpu
+    ])
+    .collect()
 }
 
 /// Where driver and GPU are right, and cuDNN is not: on a path of these folders of real releases.
@@ -48,6 +54,15 @@ pub(crate) fn r535(gpus: &[cudaguard_tests::world::Gpu]) -> World {
 /// The note that NVIDIA's own cuda-compat of this release carries (recorded from it).
 pub(crate) const NOTE_575: &str =
     r#"{"format":1,"CUDA version":"12.9","driver":[535,550,560,565,570,575],"device":[1,2,7,8,9,10,11,12,13,14]}"#;
+
+/// From 9.11 on, cuDNN for CUDA 12 wants GPUs of 7.5 or higher.
+fn a_cudnn_too_new_for_the_gpu() {
+    let path = parts::cudnn("9.15.1-cu12").join("lib").into_os_string().into_string().expect("UTF-8");
+    scene("a cuDNN too new for the GPU", "older", r535(&[V100]))
+        .with("LD_LIBRARY_PATH", path)
+        .refused("CG313 error")
+        .play();
+}
 
 fn scenes() -> Vec<Scene> {
     let r570 = |gpus: &[_]| World::new("570.172.08", 12080, gpus);
@@ -88,6 +103,8 @@ fn scenes() -> Vec<Scene> {
         scene("nothing of NVIDIA and a GPU is required", "needy", World::bare()).refused("CG307 error"),
         scene("a module without GPUs and one is required", "needy", r580(&[])).refused("CG310 error"),
         scene("hidden and required", "needy", r580(&[A100])).with("CUDA_VISIBLE_DEVICES", "").refused("CG310 error"),
+        scene("no compiler of PTX", "model", r580(&[H100]).library(|library| library.jit = false))
+            .refused("CG309 error"),
         scene("PTX switched off", "model", r580(&[H100])).with("CUDA_DISABLE_PTX_JIT", "1").refused("CG308 error"),
     ]
 }

@@ -72,7 +72,9 @@ impl Scene {
     fn hold_against_the_driver(&self, played: &Played) {
         let works = |library: &world::Library| library.manner == Manner::Works && library.real.is_none();
         // A real cudart asks a driver to prove what it is; of cuDNN the driver knows nothing.
-        if self.program == "runtime" || self.codes.contains("CG2") || !self.world.library.as_ref().is_none_or(works) {
+        if ["runtime", "shared", "older", "vision"].contains(&self.program)
+            || !self.world.library.as_ref().is_none_or(works)
+        {
             return;
         }
         let mut variables: Vec<_> = self.variables.iter().map(|(name, value)| (*name, &**value)).collect();
@@ -131,6 +133,8 @@ impl Stage {
 pub(crate) struct Played {
     stage: Stage,
     program: PathBuf,
+    /// Those that a scene made and put on the library path.
+    folders: Vec<PathBuf>,
     pub(crate) outcome: Outcome,
     pub(crate) report: Value,
 }
@@ -142,7 +146,10 @@ impl Played {
         let all: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, &**value)).collect();
         let outcome = stage.call(&[], &program, &all).run();
         let report = stage.report();
-        Self { stage, program, outcome, report }
+        let paths = variables.iter().filter(|(name, _)| *name == "LD_LIBRARY_PATH");
+        let folders = paths.flat_map(|(_, value)| std::env::split_paths(value));
+        let folders = folders.filter(|folder| !folder.starts_with(parts::folder())).collect();
+        Self { stage, program, folders, outcome, report }
     }
 
     /// All of it, without this machine's folders.
@@ -155,14 +162,11 @@ impl Played {
         let report = Value::Object(report);
         let text = format!("status {status}\n--- stderr\n{}--- report\n{report:#}\n", self.outcome.stderr);
         let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
-        let text = snapshot::paths(
-            &text,
-            &[
-                (self.stage.machine.root(), "<world>"),
-                (self.program.parent().expect("a folder"), "<built>"),
-                (&parts::folder(), "<parts>"),
-            ],
-        );
+        let built = self.program.parent().expect("a folder");
+        let parts = parts::folder();
+        let mut names = vec![(self.stage.machine.root(), "<world>"), (built, "<built>"), (parts.as_path(), "<parts>")];
+        names.extend(self.folders.iter().map(|folder| (folder.as_path(), "<folder>")));
+        let text = snapshot::paths(&text, &names);
         snapshot::replace(&text, &[(&triplet, "<triplet>")])
     }
 }
