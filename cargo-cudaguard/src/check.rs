@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use cudaguard::finding::{Code, Finding};
 use cudaguard::json::{Value, array, object};
+use cudaguard::policy::{Policy, nearest};
 
 use crate::cargo::order;
 use crate::config::Config;
@@ -32,8 +33,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
             packages.push(Package { line, value, listing: judged.toolchain.render() });
             let manifest = order.dir.join("Cargo.toml");
             let uri = manifest.strip_prefix(&project.top).unwrap_or(&manifest).to_string_lossy().into_owned();
-            let stale = stale(&order, &judged);
-            for finding in judged.findings.into_iter().chain(judged.of_crates).chain(stale) {
+            let of_policy: Vec<Finding> =
+                stale(&order, &judged).into_iter().chain(strangers(&project, &judged.policy)).collect();
+            for finding in judged.findings.into_iter().chain(judged.of_crates).chain(of_policy) {
                 let allowed = judged.policy.allow.get(&finding.code).cloned();
                 results.push(forms::Result { finding: finding.clone(), uri: uri.clone(), allowed });
                 findings.push(finding);
@@ -103,6 +105,23 @@ fn stale(order: &Order<'_>, judged: &Judged) -> Vec<Finding> {
         Finding::new(Code::StaleAllow, code.to_string(), message, hint).of(order.component.to_string())
     };
     judged.stale_allows.iter().filter(ours).map(say).collect()
+}
+
+/// Packages of the policy that the workspace does not have. Only here all members are known.
+fn strangers(project: &Project, policy: &Policy) -> Vec<Finding> {
+    let members = || project.members.iter().map(|member| member.name.as_str());
+    let file = policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let unknown = policy.packages.iter().filter(|name| members().all(|member| member != name.as_str()));
+    let say = |name: &String| {
+        let message =
+            format!("the policy speaks of a package {name}, which this workspace does not have.\nfile: {file}");
+        let hint = match nearest(name, members()) {
+            Some(meant) => format!("did you mean [package.{meant}]? Else remove the table"),
+            None => format!("remove [package.{name}], or correct its name"),
+        };
+        Finding::new(Code::NoSuchPackage, name, message, hint)
+    };
+    unknown.filter(|_| !policy.allow.contains_key(&Code::NoSuchPackage)).map(say).collect()
 }
 
 /// What a package is built with: in a line, and as JSON.

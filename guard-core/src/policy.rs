@@ -24,6 +24,9 @@ pub const FILE: &str = "cudaguard.toml";
 /// A policy is a page of text; what is larger is some other file.
 const LARGEST: u64 = 1 << 20;
 
+/// How many mistakes are told at once: more than that is not a policy with mistakes, but some other file.
+const MOST: usize = 40;
+
 /// A policy: each key has a sensible default, so `Policy::default()` is what holds without a file.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
@@ -60,6 +63,8 @@ pub struct Policy {
     pub runtime: Runtime,
     /// `[allow]`: code → the reason.
     pub allow: BTreeMap<Code, String>,
+    /// Every `NAME` of `[package.NAME]`, sorted. Which packages there are this file does not know.
+    pub packages: Vec<String>,
 }
 
 /// A version requirement, with its own words.
@@ -298,7 +303,13 @@ fn absent(path: &Path, error: &io::Error) -> bool {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> PolicyError {
-    PolicyError(format!("{}: cannot be read: {error}", path.display()))
+    let path_text = path.display();
+    PolicyError(match fs::read_link(path) {
+        Ok(to) if error.kind() == io::ErrorKind::NotFound => {
+            format!("{path_text}: is a link to {}, which is not there", to.display())
+        }
+        _ => format!("{path_text}: cannot be read: {error}"),
+    })
 }
 
 fn count_lines(bytes: &[u8]) -> usize {
@@ -336,14 +347,18 @@ impl Reader<'_> {
             return Ok(());
         }
         self.errors.sort();
-        let lines: Vec<String> = self
+        let mut lines: Vec<String> = self
             .errors
             .iter()
+            .take(MOST)
             .map(|(offset, message)| {
                 let before = self.text.as_bytes().get(..*offset).unwrap_or(self.text.as_bytes());
                 format!("{}:{}: {message}", self.path.display(), 1 + count_lines(before))
             })
             .collect();
+        if self.errors.len() > MOST {
+            lines.push(format!("{}: and more mistakes, which are not told", self.path.display()));
+        }
         Err(PolicyError(lines.join("\n")))
     }
 
@@ -357,6 +372,9 @@ impl Reader<'_> {
 
     /// A key that is not one of `valid`.
     fn unknown_key<'v>(&mut self, full: &str, at: usize, valid: impl Iterator<Item = &'v str> + Clone) {
+        if self.errors.len() > MOST {
+            return;
+        }
         let last = full.rsplit('.').next().unwrap_or(full);
         let mut message = format!("`{full}`: no such key");
         if let Some(meant) = nearest(last, valid.clone()) {
@@ -382,6 +400,8 @@ impl Reader<'_> {
         self.sections("", table, policy);
         let Some(packages) = table.get("package") else { return };
         let Some(packages) = self.table(Entry { key: "package", value: packages }) else { return };
+        policy.packages = packages.keys().map(|name| name.get_ref().to_string()).collect();
+        policy.packages.sort();
         for (name, value) in packages {
             let key = format!("package.{}", name.get_ref());
             let Some(table) = self.table(Entry { key: &key, value }) else { continue };
@@ -546,6 +566,9 @@ impl Reader<'_> {
             return;
         };
         for (index, value) in array.iter().enumerate() {
+            if self.errors.len() > MOST {
+                return;
+            }
             let key = format!("{}[{index}]", entry.key);
             let entry = Entry { key: &key, value };
             if let Some(text) = self.string(entry, &format!("one of {expected}")) {
@@ -606,6 +629,9 @@ impl Reader<'_> {
         for (name, value) in table {
             let full = format!("{key}.{}", name.get_ref());
             let entry = Entry { key: &full, value };
+            if self.errors.len() > MOST {
+                return;
+            }
             let Ok(code) = name.get_ref().parse::<Code>() else {
                 let codes: Vec<String> = Code::ALL.iter().map(ToString::to_string).collect();
                 let mut message = format!("`{full}`: no such finding; expected a code such as CG122");
@@ -633,7 +659,7 @@ fn set<T>(place: &mut Option<T>, value: Option<T>) {
 }
 
 /// The candidate that a mistyped word most probably means: at most every third letter wrong.
-fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     // A word this long is no slip of the finger, and comparing it would take long.
     if word.len() > 64 {
         return None;
@@ -722,7 +748,7 @@ CG122 = "Hopper only, no PTX on purpose"
     fn nothing_said_is_the_default() {
         for text in ["", "# only a comment\n", "[gpu]\n", "[package.demo]\n"] {
             let policy = read(text).unwrap();
-            let default = Policy { path: policy.path.clone(), ..Policy::default() };
+            let default = Policy { path: policy.path.clone(), packages: policy.packages.clone(), ..Policy::default() };
             assert_eq!(format!("{policy:?}"), format!("{default:?}"), "{text}");
             assert_eq!((policy.action(true), policy.action(false)), (BuildAction::Deny, BuildAction::Warn));
         }
@@ -969,7 +995,15 @@ CG122 = "Hopper only, no PTX on purpose"
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(folder.0.join("gone"), &path).unwrap();
-            assert!(error().starts_with(&format!("{}: cannot be read: ", path.display())), "{}", error());
+            let gone = folder.0.join("gone");
+            assert_eq!(error(), format!("{}: is a link to {}, which is not there", path.display(), gone.display()));
+            fs::remove_file(&path).unwrap();
+            std::os::unix::fs::symlink(&path, &path).unwrap();
+            assert!(
+                error().starts_with(&format!("{}: cannot be read: Too many levels", path.display())),
+                "{}",
+                error()
+            );
         }
     }
 
@@ -1019,7 +1053,54 @@ CG122 = "Hopper only, no PTX on purpose"
         assert_eq!(distance("", "abc"), 3);
     }
 
+    #[test]
+    fn mistakes_without_end_are_told_in_part() {
+        let words = |word: &dyn Fn(usize) -> String| (0..20_000).map(word).collect::<Vec<_>>().concat();
+        for text in [
+            format!("[gpu]\nfleet = [{}]\n", words(&|number| format!("\"T{number}\","))),
+            format!("[gpu]\narchs = [{}]\n", words(&|number| format!("{number},"))),
+            format!("[gpu]\n{}", words(&|number| format!("flet{number} = 1\n"))),
+            format!("[allow]\n{}", words(&|number| format!("CGX{number} = 1\n"))),
+            words(&|number| format!("[section{number}]\n")),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert_eq!(error.lines().count(), MOST + 1, "{}", &error[..200]);
+            assert!(error.ends_with("cudaguard.toml: and more mistakes, which are not told"));
+        }
+    }
+
+    #[test]
+    fn the_packages_that_it_names() {
+        let policy = read("[package.b.gpu]\narchs = [\"sm_80\"]\n[package.a]\n").unwrap();
+        assert_eq!(policy.packages, ["a", "b"]);
+    }
+
     proptest! {
+        /// One slip of the finger in any key: its line, its full key and the key that was meant.
+        #[test]
+        fn a_mistyped_key_is_told_with_what_was_meant(
+            section in prop::sample::select(SECTIONS.iter().filter(|(_, keys)| !keys.is_empty()).collect::<Vec<_>>()),
+            key in any::<prop::sample::Index>(),
+            at in any::<prop::sample::Index>(),
+            letter in "[a-z]",
+            lines in 0..5_usize,
+            in_package in any::<bool>(),
+        ) {
+            let (section, keys) = section;
+            let key = keys[key.index(keys.len())];
+            let at = at.index(key.len());
+            let mut typed = key.to_owned();
+            typed.replace_range(at..=at, &letter);
+            prop_assume!(!keys.contains(&typed.as_str()));
+            let section = if in_package { format!("package.demo.{section}") } else { (*section).to_owned() };
+            let error = read(&format!("{}[{section}]\n{typed} = \"x\"\n", "\n".repeat(lines))).unwrap_err();
+            let told = format!("cudaguard.toml:{}: `{section}.{typed}`: no such key", lines + 2);
+            prop_assert!(error.starts_with(&told), "{error}");
+            // Where two keys are as near, either may be meant.
+            let meant = keys.iter().any(|key| error.ends_with(&format!("; did you mean `{key}`?")));
+            prop_assert!(meant || key.len() < 3, "{error}");
+        }
+
         #[test]
         fn any_bytes_are_read_or_refused_with_a_line(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Err(error) = Policy::parse(Path::new("p"), &bytes, "demo") {

@@ -187,6 +187,12 @@ codes! {
         "The guard needs ELF, a C compiler for the target and a program that starts through the C library. What was built here \
          lacks one of them, so the file carries no manifest and will start anywhere.\n\
          What to do: see the reason in the message; the build itself is not affected.";
+    141 NoSuchPackage Warning
+        "the policy speaks of a package that is not in this workspace"
+        "[package.NAME] in cudaguard.toml lays its keys over those of all packages, for the package of that name alone. The \
+         workspace has none of that name, so what stands there holds for nobody: most often the name is mistyped, or the \
+         package has gone.\n\
+         What to do: correct the name, or remove the table.";
     142 NotAsRecorded Error
         "the linked file needs another library than was recorded"
         "What was found before compiling and what the linker put into the file do not agree: a libcudart or libcudnn of \

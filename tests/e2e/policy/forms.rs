@@ -103,12 +103,21 @@ fn stale_allows_are_told() {
     assert!(said.contains("old headers") && said.contains("cudaguard.toml"), "{said}");
 }
 
+fn packages_that_are_not_there_are_told() {
+    let tree = Tree::package("strangers");
+    tree.write("cudaguard.toml", "[package.app.build]\ndev = \"deny\"\n[package.ap.build]\nrelease = \"warn\"\n");
+    let said = tree.call("12.4", &["check"]).run().success().clean_stderr();
+    assert!(said.starts_with("warning[CG141]: the policy speaks of a package ap, which this workspace"), "{said}");
+    assert!(said.contains("did you mean [package.app]?") && said.matches("CG141").count() == 1, "{said}");
+}
+
 pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
     trials![
         of_check,
         annotations_in_a_workflow,
         annotations_of_build_scripts,
         annotations_of_linked_files,
-        stale_allows_are_told
+        stale_allows_are_told,
+        packages_that_are_not_there_are_told
     ]
 }
