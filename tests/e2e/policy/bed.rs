@@ -65,7 +65,9 @@ impl Tree {
     /// One package, `app 0.1.0`.
     pub(crate) fn package(name: &str) -> Self {
         let manifest = cudaguard_tests::project::package("app");
-        Self::new(name, &[("Cargo.toml", &manifest), ("src/main.rs", "fn main() {}\n")])
+        // cargo writes no lock of its own where it is told --locked.
+        let lock = "version = 3\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\n";
+        Self::new(name, &[("Cargo.toml", &manifest), ("Cargo.lock", lock), ("src/main.rs", "fn main() {}\n")])
     }
 
     pub(crate) fn beside(&self) -> &Path {
