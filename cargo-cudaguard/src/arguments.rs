@@ -249,6 +249,12 @@ fn features() -> [Arg; 4] {
     ]
 }
 
+/// Which packages, as cargo is told.
+fn packages(one: &'static str, all: &'static str) -> [Arg; 2] {
+    let package = Arg::new("package").short('p').long("package").value_name("SPEC").action(ArgAction::Append);
+    [package.help(one), Arg::new("workspace").long("workspace").action(ArgAction::SetTrue).help(all)]
+}
+
 fn locks(help: &'static str) -> [Arg; 2] {
     let locked = Arg::new("locked").long("locked").action(ArgAction::SetTrue);
     [locked.help(help), Arg::new("frozen").long("frozen").action(ArgAction::SetTrue).hide(true)]
@@ -382,15 +388,7 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
             Command::new("check")
                 .about("Judge the toolchain only")
                 .arg(json())
-                .arg(
-                    Arg::new("package")
-                        .short('p')
-                        .long("package")
-                        .value_name("SPEC")
-                        .action(ArgAction::Append)
-                        .help("Package to judge for"),
-                )
-                .arg(Arg::new("workspace").long("workspace").action(ArgAction::SetTrue).help("For every member"))
+                .args(packages("Package to judge for", "For every member"))
                 .arg(
                     Arg::new("release")
                         .short('r')
@@ -415,15 +413,7 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         .subcommand(
             Command::new("init")
                 .about("Write what a project needs: build.rs, its dependency, cudaguard.toml, a workflow; never over a file")
-                .arg(
-                    Arg::new("package")
-                        .short('p')
-                        .long("package")
-                        .value_name("SPEC")
-                        .action(ArgAction::Append)
-                        .help("Package to guard"),
-                )
-                .arg(Arg::new("workspace").long("workspace").action(ArgAction::SetTrue).help("Every member"))
+                .args(packages("Package to guard", "Every member"))
                 .arg(
                     Arg::new("cmake")
                         .long("cmake")

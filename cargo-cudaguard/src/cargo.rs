@@ -68,8 +68,7 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
     if call.help {
         return Err(cannot_run(&command.exec()));
     }
-    let folder = std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))?;
-    let config = Config::read(&folder, &call.configs)?;
+    let config = Config::read(&project::here()?, &call.configs)?;
     let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
     let fetched = verb == CargoVerb::Install && call.path.is_none();
     let (mut build, scratch, uses) = if fetched {

@@ -8,18 +8,14 @@ use cudaguard::json::{Value, array, object};
 use cudaguard::policy::{Policy, nearest};
 
 use crate::cargo::order;
-use crate::config::Config;
 use crate::forms;
 use crate::graph::Graph;
 use crate::guards::{Judged, Order};
-use crate::project::{Call, Project};
+use crate::project::Project;
 use crate::report::{self, REFUSED, Stop};
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
-    let call = Call::read(None, arguments);
-    let folder = std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))?;
-    let config = Config::read(&folder, &call.configs)?;
-    let project = Project::of(None, &call, &config)?;
+    let (call, config, project) = Project::asked(arguments)?;
     let variables = config.variables();
     let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"));
     let (mut findings, mut results, mut packages) = (Vec::new(), Vec::new(), Vec::new());

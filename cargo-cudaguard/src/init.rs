@@ -16,8 +16,7 @@ use cudaguard::toolchain::Toolchain;
 use cudaguard::version::Version;
 
 use crate::cargo::order;
-use crate::config::Config;
-use crate::project::{Call, Package, Project};
+use crate::project::{self, Call, Package, Project};
 use crate::report::{self, Stop};
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
@@ -25,14 +24,11 @@ const WORKFLOW: &str = include_str!("../templates/cudaguard.yml");
 const WORKFLOW_PATH: &str = ".github/workflows/cudaguard.yml";
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
-    let call = Call::read(None, arguments);
-    let folder = std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))?;
-    if call.cmake {
-        report::result(&cmake::run(&folder)?)?;
+    if Call::read(None, arguments).cmake {
+        report::result(&cmake::run(&project::here()?)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let config = Config::read(&folder, &call.configs)?;
-    let project = Project::of(None, &call, &config)?;
+    let (_, config, project) = Project::asked(arguments)?;
     let variables = config.variables();
     let target = &project.targets[0];
     let mut said = String::new();

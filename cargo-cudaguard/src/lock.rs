@@ -9,17 +9,13 @@ use cudaguard::lock::{FILE, Lock, Pins};
 use cudaguard::manifest::Component;
 
 use crate::cargo::order;
-use crate::config::Config;
 use crate::guards::{Judged, Order};
 use crate::ledger::write_where_new;
-use crate::project::{Call, Project};
+use crate::project::Project;
 use crate::report::{self, REFUSED, Stop};
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
-    let call = Call::read(None, arguments);
-    let folder = std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))?;
-    let config = Config::read(&folder, &call.configs)?;
-    let project = Project::of(None, &call, &config)?;
+    let (call, config, project) = Project::asked(arguments)?;
     let variables = config.variables();
     let file = Lock::place(&project.top).ok_or_else(|| {
         Stop::no_look(format_args!(

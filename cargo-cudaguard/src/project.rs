@@ -261,7 +261,20 @@ pub(crate) struct Project {
     pub(crate) locked: bool,
 }
 
+/// The folder that the command was called in.
+pub(crate) fn here() -> Result<PathBuf, Stop> {
+    std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))
+}
+
 impl Project {
+    /// The project that a verb of our own is asked about, with what was asked and cargo's configuration.
+    pub(crate) fn asked(arguments: &[OsString]) -> Result<(Call, Config, Self), Stop> {
+        let call = Call::read(None, arguments);
+        let config = Config::read(&here()?, &call.configs)?;
+        let project = Self::of(None, &call, &config)?;
+        Ok((call, config, project))
+    }
+
     /// Looks at the project of this call.
     pub(crate) fn of(verb: Option<CargoVerb>, call: &Call, config: &Config) -> Result<Self, Stop> {
         let mut targets = call.targets.clone();

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use cudaguard::env;
-use cudaguard::finding::{Finding, Severity};
+use cudaguard::finding::{Finding, Severity, annotated_error};
 
 /// Findings that refuse.
 pub(crate) const REFUSED: u8 = 1;
@@ -36,6 +36,9 @@ impl Stop {
     pub(crate) fn say(self) -> ExitCode {
         if !self.text.is_empty() {
             line(&format!("{}: {}", paint(Severity::Error, "error"), self.text));
+            if env::is_github_workflow() {
+                line(&annotated_error(&self.text));
+            }
         }
         ExitCode::from(self.status)
     }

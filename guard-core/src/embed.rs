@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use crate::env;
-use crate::finding::Severity;
+use crate::finding::{Severity, annotated_error};
 use crate::guard::{self, Guarded};
 use crate::judge;
 use crate::lock::{self, BySource, Lock};
@@ -108,7 +108,7 @@ impl Embed {
         }
         let mut locked = false;
         if let Some(file) = &lock {
-            if let Some(lock) = Lock::read(file).map_err(|error| format!("error: {error}"))? {
+            if let Some(lock) = Lock::read(file).map_err(|error| unreadable(&error))? {
                 locked = env::var_os(lock::LOCKED).is_some();
                 let by_source = BySource { archs: !self.archs.is_empty(), cudnn: self.cudnn_include.is_some() };
                 let name = &package.component.name;
@@ -151,7 +151,7 @@ impl Embed {
             }
             None => Policy::of_package(&package.folder, &workspace(&package.folder), name),
         };
-        read.map_err(|error| format!("error: {error}"))
+        read.map_err(|error| unreadable(&error.to_string()))
     }
 
     fn look(&self, package: &Package, policy: &Policy) -> Toolchain {
@@ -168,6 +168,12 @@ impl Embed {
         variables.insert("CUDNN_INCLUDE_DIR".to_owned(), package.folder.join(include).into());
         env::with(variables, || Toolchain::look(&request))
     }
+}
+
+/// What cannot be read, and why.
+fn unreadable(why: &str) -> String {
+    let annotation = if env::is_github_workflow() { format!("\n{}", annotated_error(why)) } else { String::new() };
+    format!("error: {why}{annotation}")
 }
 
 /// The findings of a build that may not go on, as people read them, and what else they can do.

@@ -101,10 +101,7 @@ impl Finding {
             Severity::Warning => "warning",
             Severity::Info => "notice",
         };
-        // As the runner undoes it (`ActionCommand`): `%` first, and what ends a line; in a property `:` and `,` too.
-        let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-        let title = data(&format!("{}: {}", self.code, self.code.title())).replace(':', "%3A").replace(',', "%2C");
-        format!("::{level} title={title}::{}", data(&self.text()))
+        annotation(level, &format!("{}: {}", self.code, self.code.title()), &self.text())
     }
 
     /// The finding as a JSON object.
@@ -118,6 +115,17 @@ impl Finding {
             ("hint", self.hint.as_str().into()),
         ])
     }
+}
+
+/// The workflow command of GitHub's that shows an error which is no finding: what could not be read, and why.
+pub fn annotated_error(text: &str) -> String {
+    annotation("error", "cudaguard", text)
+}
+
+fn annotation(level: &str, title: &str, text: &str) -> String {
+    // As the runner undoes it (`ActionCommand`): `%` first, and what ends a line; in a property `:` and `,` too.
+    let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text))
 }
 
 macro_rules! codes {

@@ -74,6 +74,15 @@ fn annotations_of_build_scripts() {
     assert!(ours[0].starts_with("::error title=CG103%3A ") && ours[0].contains("%0Ahint: "), "{said}");
     let plain = call(&project).run().expect(101);
     assert!(!plain.stderr.contains("::error"), "{plain}");
+    // What cannot be read is no finding, and shows all the same.
+    project.change("cudaguard.toml", "[build]\nrelese = \"warn\"\n");
+    let by_cargo = call(&project).env("GITHUB_ACTIONS", "true").run().expect(101);
+    let check = with(project.cudaguard(["check"]), project.beside(), "12.4").env("GITHUB_ACTIONS", "true");
+    for said in [by_cargo, check.run().expect(2)] {
+        let ours: Vec<&str> = said.stderr.lines().map(str::trim_start).filter(|line| line.starts_with("::")).collect();
+        assert_eq!(ours.len(), 1, "{said}");
+        assert!(ours[0].starts_with("::error title=cudaguard::") && ours[0].contains("cudaguard.toml:2: "), "{said}");
+    }
 }
 
 fn annotations_of_linked_files() {
