@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cudaguard::finding::Code;
 use cudaguard_tests::{Call, Scratch, command, trials};
+use serde_json::Value;
 
 const HEAD: &str = "\
 # Findings
@@ -20,6 +21,80 @@ cannot be told.
 This page is written from `guard-core/src/finding/codes.rs`; a test keeps it so.
 ";
 
+const POLICY: &str = "\
+# The policy: `cudaguard.toml`
+
+One optional file, looked for in the package's folder and then in those above it, up to the workspace's root: the first
+that is there holds, and none is needed. It is the same file for cargo and for CMake.
+
+Every mistake in it is told at once, with file, line, key, what was expected, and the key that was probably meant. A policy
+that cannot be read stops a build in every profile.
+
+## Release and dev
+
+Findings that refuse fail a release build and are warnings in a dev build, unless `[build]` says otherwise. What a build is
+goes by what its profile inherits, and by nothing else that it sets:
+
+| profile | is |
+| --- | --- |
+| `dev`, `test`, and what inherits them (`opt-level = 3`, `lto` and the like do not matter) | dev |
+| `release`, `bench`, and what inherits them (`debug = true`, `opt-level = 0` do not matter) | release |
+| CMake: `Debug`, the other `DEBUG_CONFIGURATIONS`, no configuration at all | dev |
+| CMake: every other configuration | release |
+
+## Fleets
+
+`[gpu] fleet`, `[driver] fleet` and `[cudnn] fleet` say what a build must run on. `cargo cudaguard` and CMake hold the linked
+file against GPUs and drivers (CG130, CG131, CG133, CG135). Plain cargo cannot see that file: there, and in `cargo cudaguard
+check`, the declared architectures and the toolkit are judged instead (CG132, CG133, CG135). cuDNN is judged by its headers
+everywhere (CG136, CG137, CG138). What cannot be told is said by `check`, and refuses nothing (CG139).
+
+## Allow
+
+```toml
+[allow]
+CG121 = \"sm_70 comes from a prebuilt object\"
+```
+
+turns a finding into an info. The reason is required; it is recorded in the binary, and `cargo cudaguard inspect` shows it. An
+allow that nothing was found for is told by `check` (CG109).
+
+## Packages
+
+`[package.NAME.gpu]` and so on lay their keys over those of the file, for the package of that name: a list takes the place of
+the list, and an allow is added to the allows.
+
+## Keys
+
+These tables are written from `templates/cudaguard.schema.json`, which editors can read too; a test keeps them so.
+";
+
+/// The tables of every key, as the schema has them.
+fn policy_page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../templates/cudaguard.schema.json");
+    let schema: Value = serde_json::from_slice(&fs::read(path).expect("the schema is there")).expect("it is JSON");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let kind = |key: &Value| match (key["enum"].as_array(), key["type"].as_str()) {
+        (Some(words), _) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        (None, Some("array")) => "list of strings".to_owned(),
+        (None, Some("boolean")) => "`true`, `false`".to_owned(),
+        (None, kind) => kind.unwrap_or_default().to_owned(),
+    };
+    let mut page = POLICY.to_owned();
+    for (section, at) in schema["properties"].as_object().expect("sections") {
+        let table = at["$ref"].as_str().map_or(at, |to| schema.pointer(&to[1..]).expect("it leads somewhere"));
+        let _ = write!(page, "\n### [{section}]\n\n{}\n", text(&table["description"]));
+        let Some(keys) = table["properties"].as_object() else { continue };
+        page.push_str("\n| key | value | |\n| --- | --- | --- |\n");
+        for (key, about) in keys {
+            let of = text(&about["items"]["description"]);
+            let of = if of.is_empty() { of } else { format!(" {of}") };
+            let _ = writeln!(page, "| `{key}` | {} | {}{of} |", kind(about), text(&about["description"]));
+        }
+    }
+    page
+}
+
 fn page() -> String {
     let mut page = HEAD.to_owned();
     for code in Code::ALL {
@@ -32,15 +107,24 @@ fn page() -> String {
 }
 
 fn every_code_has_its_place_in_the_docs() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/findings.md");
+    held("docs/findings.md", &page());
+}
+
+fn every_key_of_the_policy_has_its_place_in_the_docs() {
+    held("docs/policy.md", &policy_page());
+}
+
+/// Holds a page that is kept against what it is written from.
+fn held(name: &str, page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
     if std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty()) {
-        cudaguard_tests::scratch::write(&path, page());
+        cudaguard_tests::scratch::write(&path, page);
     }
-    let kept = fs::read_to_string(&path).unwrap_or_else(|error| panic!("docs/findings.md: {error}"));
-    for (number, (kept, new)) in kept.lines().zip(page().lines()).enumerate() {
-        assert_eq!(kept, new, "docs/findings.md:{}: CUDAGUARD_BLESS=1 rewrites it", number + 1);
+    let kept = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (number, (kept, new)) in kept.lines().zip(page.lines()).enumerate() {
+        assert_eq!(kept, new, "{name}:{}: CUDAGUARD_BLESS=1 rewrites it", number + 1);
     }
-    assert!(kept == page(), "docs/findings.md: CUDAGUARD_BLESS=1 rewrites it");
+    assert!(kept == page, "{name}: CUDAGUARD_BLESS=1 rewrites it");
 }
 
 /// Words as they stand on a command line, and what bash offers for the last one.
@@ -92,5 +176,10 @@ fn manual_pages_of_every_verb() {
 }
 
 pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
-    trials![every_code_has_its_place_in_the_docs, bash_completes_verbs_and_options, manual_pages_of_every_verb]
+    trials![
+        every_code_has_its_place_in_the_docs,
+        every_key_of_the_policy_has_its_place_in_the_docs,
+        bash_completes_verbs_and_options,
+        manual_pages_of_every_verb
+    ]
 }
