@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use cudaguard::toolchain::SYSROOT;
 use cudaguard_tests::{Call, Project, Scratch, command, scratch};
 
 /// Variables that would lead to another toolkit than the one of a trial, or into another form of output.
@@ -41,7 +42,8 @@ pub(crate) fn toolkit(beside: &Path, release: &str) {
 pub(crate) fn with(call: Call, beside: &Path, release: &str) -> Call {
     let path = std::env::var("PATH").expect("a PATH");
     let nvcc = beside.join(format!("cuda-{release}/bin"));
-    let call = call.env("PATH", format!("{}:{path}", nvcc.display()));
+    // What the building machine has in the usual places is not seen.
+    let call = call.env("PATH", format!("{}:{path}", nvcc.display())).env(SYSROOT, beside);
     OTHERS.iter().fold(call, Call::env_remove)
 }
 

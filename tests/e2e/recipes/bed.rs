@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use cudaguard::toolchain::SYSROOT;
 use cudaguard_tests::{Call, Outcome, Project, command, layout, parts, scratch, snapshot};
 use serde_json::Value;
 
@@ -39,11 +40,15 @@ impl Machine {
         Self { root, variables: Vec::new(), path: Vec::new(), lock: None }
     }
 
-    /// A call on this machine.
+    /// A call on this machine: what the building machine has in the usual places is not seen.
     pub(crate) fn on(&self, call: Call) -> Call {
+        fs::create_dir_all(&self.root).expect("a scratch folder takes folders");
         let inherited = std::env::var_os("PATH").unwrap_or_default();
         let path = self.path.iter().cloned().chain(std::env::split_paths(&inherited));
-        let call = call.env("PATH", std::env::join_paths(path).expect("a PATH")).env("CARGO_TERM_COLOR", "never");
+        let call = call
+            .env("PATH", std::env::join_paths(path).expect("a PATH"))
+            .env("CARGO_TERM_COLOR", "never")
+            .env(SYSROOT, &self.root);
         self.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
     }
 
