@@ -135,6 +135,7 @@ pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option
         Manifest::of(order.component.clone(), order.target, order.profile, &judged.policy, &judged.toolchain);
     // An allow whose reason has gone is no fact of this build.
     manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
+    manifest.opens = graph::dlopen::opens(&judged.uses);
     let descriptor = note::encode(&manifest)?;
     let folder = order.folder(own);
     let mut content = descriptor.to_vec();

@@ -11,9 +11,10 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, SystemTime};
 
 use cudaguard::arch::Target;
-use cudaguard::binary::{Binary, Contents};
+use cudaguard::binary::{Binary, Contents, holds_name};
 use cudaguard::env;
 use cudaguard::finding::Finding;
+use cudaguard::graph::{self, Use};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Container, Entry as Image, Kernels, Role};
@@ -186,7 +187,7 @@ impl<'a> Job<'a> {
                 let _ = fs::remove_file(&file);
                 return Err(policy::not_built(&self.component, self.build.release));
             }
-            match seal(&file, &self.component.name, &binary, &kernels)? {
+            match seal(&file, &self.component.name, &binary, &kernels, &self.judged.uses)? {
                 Ok(components) => built_with = components,
                 Err(why) => unguarded = Some(why),
             }
@@ -264,12 +265,29 @@ impl<'a> Job<'a> {
 
 /// Seals the package's note in the file; says what each component in it was built with. The inner error is why the file
 /// carries no guard although one was linked.
-fn seal(file: &Path, package: &str, binary: &Binary, kernels: &Kernels) -> Result<Result<Vec<String>, String>, String> {
+fn seal(
+    file: &Path,
+    package: &str,
+    binary: &Binary,
+    kernels: &Kernels,
+    uses: &[Use],
+) -> Result<Result<Vec<String>, String>, String> {
+    let mut looked_up = Vec::new();
+    for (symbol, cuda, by) in graph::floors(uses) {
+        if holds_name(file, symbol)? {
+            looked_up.push((cuda, by));
+        }
+    }
+    let of_file = Observed::of(binary);
+    // The file names functions of cuDNN's, and who looks them up is known from the graph.
+    let opened = binary.cudnn == Linkage::Unknown && uses.iter().any(|one| one.opens("cudnn"));
     let seen = Observed {
+        looked_up,
+        cudnn: if opened { Linkage::Dlopened } else { of_file.cudnn },
         component: Some(package.to_owned()),
         archs: Some(archs(kernels)),
         gpus: Some(kernels.requirements()),
-        ..Observed::of(binary)
+        ..of_file
     };
     let sealed = seal::seal(file, &seen)?;
     if let Some(why) = sealed.left.into_iter().next() {

@@ -350,6 +350,13 @@ pub fn cudnn(elf: &Elf<'_>) -> Linkage {
     if named { Linkage::Unknown } else { Linkage::None }
 }
 
+/// Whether a text stands, with its NUL, among the constants of a file: the name of a function that it looks up.
+pub fn holds_name(path: &Path, name: &str) -> Result<bool, String> {
+    let data = Contents::open(path)?;
+    let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Text::of(&elf).has(format!("{name}\0").as_bytes()))
+}
+
 /// Whether it can load libraries by name at run time.
 fn opens_libraries(elf: &Elf<'_>) -> bool {
     !elf.is_dynamic() || elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen")

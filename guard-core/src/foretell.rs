@@ -475,14 +475,22 @@ fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
     let (index, name) = match linked.or_else(loaded) {
         Some(found) => found,
         None if linkage != Linkage::Dlopened => return CudnnFound::Unknown,
-        None => match graph.open(object, &soname) {
-            Some(index) => (index, soname),
-            // A broken file makes dlopen fail as an absent one does.
-            None => return CudnnFound::Absent,
-        },
+        None => {
+            // A crate that opens it tries names in an order of its own, and takes the first that can be opened; a broken file
+            // makes dlopen fail as an absent one does.
+            let by_crate = manifest.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == "cudnn"));
+            let names = by_crate.map_or_else(|| vec![soname.clone()], |opens| opens.names("cudnn"));
+            match names.into_iter().find_map(|name| Some((graph.open(object, &name)?, name))) {
+                Some(found) => found,
+                None => return CudnnFound::Absent,
+            }
+        }
     };
     let path = graph.objects[index].path.clone();
     let by_name = in_name(&path);
+    // `libcudnn.so` is of the major that the file behind it is.
+    let own = graph.objects[index].soname.clone();
+    let name = if cudnn_major(&name).is_some() { name } else { own.unwrap_or(name) };
     let suffix = name.strip_prefix("libcudnn").unwrap_or_default();
     let mut inner = Vec::new();
     for requirement in &manifest.requires {

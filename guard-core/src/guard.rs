@@ -157,11 +157,41 @@ fn assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> Strin
         let numbers: Vec<String> = line.iter().map(ToString::to_string).collect();
         let _ = writeln!(text, "\t.byte {}", numbers.join(","));
     }
+    text.push_str(&dlopen_note(descriptor, flags, &group));
     if matches!(keep, Keep::Anchor) {
         let _ = writeln!(text, "\t.section .init_array,\"awG\",%init_array,{group},comdat");
     }
     text.push_str("\t.section .note.GNU-stack,\"\",%progbits\n");
     text
+}
+
+/// The section in which other tools find the libraries that are opened by name; in the same group, so that it shares the
+/// other note's fate. Only the command knows of any.
+#[cfg(feature = "command")]
+fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
+    use crate::graph::dlopen::{OWNER, SECTION, TYPE, text};
+
+    let manifest = crate::note::decode(descriptor).ok();
+    let Some(json) = manifest.and_then(|note| text(&note.manifest)) else { return String::new() };
+    let mut note = format!(
+        "\t.section {SECTION},\"{flags}\",%note,{group},comdat\n\t.balign 4\n\t.long {}, {}, {TYPE}\n\t.ascii \"{OWNER}\\0\"\n\
+         \t.balign 4\n",
+        OWNER.len() + 1,
+        json.len() + 1,
+    );
+    let mut bytes = json.into_bytes();
+    bytes.push(0);
+    for line in bytes.chunks(32) {
+        let numbers: Vec<String> = line.iter().map(ToString::to_string).collect();
+        let _ = writeln!(note, "\t.byte {}", numbers.join(","));
+    }
+    note.push_str("\t.balign 4\n");
+    note
+}
+
+#[cfg(not(feature = "command"))]
+fn dlopen_note(_: &[u8; SIZE], _: &str, _: &str) -> String {
+    String::new()
 }
 
 /// `cudaguard_note_resnet_2d_rs_40_0_2e_3_2e_1`: a symbol name of the component's own.

@@ -43,6 +43,8 @@ pub struct Manifest {
     pub partial_refuse: bool,
     /// Each allow of the policy, with its reason.
     pub allow: Vec<(Code, String)>,
+    /// Libraries that crates in it open by name when it runs.
+    pub opens: Vec<Opens>,
     /// Whether linkage and kernels were observed in the linked file.
     pub sealed: bool,
     /// What a host must have.
@@ -56,6 +58,17 @@ pub struct Component {
     pub name: String,
     /// Its version.
     pub version: String,
+}
+
+/// The libraries that one crate opens by name, and the names that it tries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opens {
+    /// The crate: `cudarc 0.19.10`.
+    pub by: String,
+    /// Their stems: `cudnn` for libcudnn.
+    pub libraries: Vec<String>,
+    /// What is put behind each, in this order: `.so`, `.so.13`.
+    pub endings: Vec<String>,
 }
 
 /// cuDNN as built with.
@@ -238,6 +251,7 @@ impl Manifest {
             runtime: policy.runtime,
             partial_refuse: policy.partial_refuse,
             allow: policy.allow.iter().map(|(code, reason)| (*code, reason.clone())).collect(),
+            opens: Vec::new(),
             sealed: false,
         }
     }
@@ -297,6 +311,7 @@ impl Manifest {
         value.put("cudart", cudart);
         value.put("archs", Some(archs));
         value.put("host_compiler", self.host_compiler.as_deref());
+        value.put("dlopen", (!self.opens.is_empty()).then(|| array(self.opens.iter().map(Opens::to_json))));
         value.put("sealed", Some(self.sealed));
         value.put(
             "policy",
@@ -313,6 +328,22 @@ impl Manifest {
         );
         value.put("requires", Some(array(self.requires.iter().map(Requirement::to_json))));
         value
+    }
+}
+
+impl Opens {
+    /// The names that are tried for one of them, in order.
+    pub fn names(&self, stem: &str) -> Vec<String> {
+        self.endings.iter().map(|ending| format!("lib{stem}{ending}")).collect()
+    }
+
+    fn to_json(&self) -> Value {
+        let texts = |list: &[String]| array(list.iter().map(String::as_str));
+        object([
+            ("by", self.by.as_str().into()),
+            ("libraries", texts(&self.libraries)),
+            ("endings", texts(&self.endings)),
+        ])
     }
 }
 

@@ -256,7 +256,7 @@ mod read {
         Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
-    use crate::manifest::{Component, Cudart, Cudnn};
+    use crate::manifest::{Component, Cudart, Cudnn, Opens};
     use crate::policy::Runtime;
     use crate::version::{DriverRelease, Version};
 
@@ -456,8 +456,19 @@ mod read {
                 .flatten()
                 .filter_map(|(code, reason)| Some((code.parse().ok()?, reason.as_str()?.to_owned())))
                 .collect(),
+            opens: facts["dlopen"].as_array().into_iter().flatten().map(opens).collect(),
             sealed: facts["sealed"] == true,
             requires: Vec::new(),
+        }
+    }
+
+    fn opens(value: &Value) -> Opens {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let texts = |value: &Value| value.as_array().into_iter().flatten().filter_map(text).collect();
+        Opens {
+            by: text(&value["by"]).unwrap_or_default(),
+            libraries: texts(&value["libraries"]),
+            endings: texts(&value["endings"]),
         }
     }
 
@@ -488,7 +499,7 @@ mod tests {
     use super::*;
     use crate::arch::{Arch, Suffix, Target};
     use crate::finding::Code;
-    use crate::manifest::{Component, Cudart, Cudnn};
+    use crate::manifest::{Component, Cudart, Cudnn, Opens};
     use crate::policy::Runtime;
     use crate::version::{DriverRelease, Version};
 
@@ -511,6 +522,11 @@ mod tests {
             runtime: Runtime { mismatch_warns: false, gpu: GpuNeed::Optional, library_enforces: true },
             partial_refuse: true,
             allow: vec![(Code::ALL[0], "a reason, \"quoted\"".to_owned())],
+            opens: vec![Opens {
+                by: "cudarc 0.19.10".to_owned(),
+                libraries: vec!["cuda".to_owned(), "cudnn".to_owned()],
+                endings: vec![".so".to_owned(), ".so.13".to_owned()],
+            }],
             sealed: true,
             requires: vec![
                 Requirement::Cudnn {
@@ -791,6 +807,7 @@ mod tests {
                     runtime: Runtime { mismatch_warns, gpu, library_enforces },
                     partial_refuse,
                     allow: allow.into_iter().collect(),
+                    opens: Vec::new(),
                     sealed,
                     requires,
                 },

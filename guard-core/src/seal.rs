@@ -14,7 +14,7 @@ use crate::binary::{Binary, Kind};
 use crate::manifest::{Cudart, Linkage, Manifest, Requirement};
 use crate::note::{self, SIZE};
 use crate::tables;
-use crate::version::{CudaVersion, DriverRelease};
+use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// What was seen in a linked file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,9 @@ pub struct Observed {
     pub archs: Option<Vec<Target>>,
     /// Rows of what its kernels ask of GPUs ([`crate::kernels::Kernels::requirements`]); `None` where nobody has looked.
     pub gpus: Option<Vec<Requirement>>,
+    /// What the driver's functions that are looked up in it at once ask of a driver: the CUDA version that brought the
+    /// newest, and who looks it up ([`crate::graph::floors`]).
+    pub looked_up: Vec<(CudaVersion, String)>,
 }
 
 impl Observed {
@@ -48,6 +51,7 @@ impl Observed {
             cudart_named: binary.needed.iter().find_map(|name| cudart_named(name)),
             archs: None,
             gpus: None,
+            looked_up: Vec::new(),
         }
     }
 }
@@ -129,6 +133,7 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     }
     cudnn(&mut manifest, observed);
     cudart(&mut manifest, observed);
+    looked_up(&mut manifest, observed);
     if let Some(rows) = &observed.gpus {
         manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Gpu { .. }));
         manifest.requires.extend(rows.iter().cloned());
@@ -196,6 +201,23 @@ fn cudart(manifest: &mut Manifest, observed: &Observed) {
     // Before the rows of GPUs, as MANIFEST.md numbers them.
     let at = manifest.requires.iter().position(|requirement| matches!(requirement, Requirement::Gpu { .. }));
     manifest.requires.insert(at.unwrap_or(manifest.requires.len()), row);
+}
+
+/// Functions that must all be there ask for a driver that has them, whatever cudart asks for.
+fn looked_up(manifest: &mut Manifest, observed: &Observed) {
+    let kept =
+        |row: &Requirement| !matches!(row, Requirement::Driver { because, .. } if !because.starts_with("libcudart"));
+    manifest.requires.retain(kept);
+    for (cuda, because) in &observed.looked_up {
+        let release = tables::toolkit_floor(Version::new(cuda.major, cuda.minor, 0)).release;
+        let row = Requirement::Driver {
+            cuda: *cuda,
+            release: release.unwrap_or(DriverRelease::new(0, 0, 0)),
+            because: because.clone(),
+        };
+        let at = manifest.requires.iter().position(|requirement| matches!(requirement, Requirement::Gpu { .. }));
+        manifest.requires.insert(at.unwrap_or(manifest.requires.len()), row);
+    }
 }
 
 /// A file that is removed where it has not become something else.

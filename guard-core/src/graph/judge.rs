@@ -281,13 +281,26 @@ fn driver(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
 }
 
 /// What a driver must support where a crate looks up all its functions at once.
-pub(super) fn driver_floor(one: &Use) -> Option<&'static table::DriverLevel> {
+fn driver_floor(one: &Use) -> Option<&'static table::DriverLevel> {
     let row = one.of.row()?;
     let at_once = row.symbols == Symbols::Opened && one.of.mode() == Mode::Loaded;
     if !at_once || !one.of.libraries().contains(&"cuda") {
         return None;
     }
     table::driver_level(one.level.as_ref()?.value)
+}
+
+/// What a linked file asks of a driver, where these crates look up all functions of their level at once: the function whose
+/// name shows that the crate's code is in the file, the CUDA version that brought it, and who looks it up.
+pub fn floors(uses: &[Use]) -> Vec<(&'static str, CudaVersion, String)> {
+    let linked = uses.iter().filter(|one| !one.of.tool);
+    linked
+        .filter_map(|one| {
+            let floor = driver_floor(one)?;
+            let by = format!("{} ({})", one.of.in_words(), floor.symbol);
+            Some((floor.symbol.as_str(), floor.needs, by))
+        })
+        .collect()
 }
 
 /// The compiler that a crate runs and the headers that it names to it, each by its own order.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Crate;
-use super::table::{CudnnRule, LevelRule};
+use super::table::{CudnnRule, LevelRule, Mode};
 use crate::arch::{Arch, Suffix, Target};
 use crate::env;
 use crate::tables::Cc;
@@ -359,6 +359,13 @@ const fn suffix_of(number: u16) -> Suffix {
         121.. => Suffix::Family,
         90..=120 => Suffix::Specific,
         _ => Suffix::None,
+    }
+}
+
+impl Use {
+    /// Whether it opens this library by name when the program runs.
+    pub fn opens(&self, stem: &str) -> bool {
+        !self.of.tool && self.of.mode() == Mode::Loaded && self.of.libraries().contains(&stem)
     }
 }
 

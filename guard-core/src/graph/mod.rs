@@ -14,7 +14,7 @@ mod judge;
 mod look;
 pub mod table;
 
-pub use judge::{Ran, judge, stale};
+pub use judge::{Ran, floors, judge, stale};
 pub use look::{ArchUse, Chosen, Compiler, CudnnLevel, Headers, Level, Stopped, Told, Use, look};
 
 use table::{Mode, Row};

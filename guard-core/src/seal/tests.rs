@@ -20,6 +20,7 @@ fn manifest(linkage: Linkage) -> Manifest {
         runtime: Runtime::default(),
         partial_refuse: false,
         allow: Vec::new(),
+        opens: Vec::new(),
         sealed: false,
         requires: vec![
             Requirement::Cudnn {
@@ -179,6 +180,29 @@ fn what_every_arch_asks_for_fits() {
     };
     let error = note::encode(&Manifest { requires: vec![row], ..sealed }).unwrap_err();
     assert!(error.contains("driver 580.300.01"), "{error}");
+}
+
+#[test]
+fn functions_that_are_looked_up_at_once_ask_for_a_driver() {
+    let seen = Observed {
+        cudart: Linkage::Static,
+        looked_up: vec![(CudaVersion::new(12, 4), "cudarc 0.17.8 (cuCtxFromGreenCtx)".to_owned())],
+        ..Observed::default()
+    };
+    let drivers = |manifest: &Manifest| -> Vec<String> {
+        let rows = manifest.requires.iter().filter_map(|row| match row {
+            Requirement::Driver { cuda, release, because } => Some(format!("{cuda} {release} {because}")),
+            _ => None,
+        });
+        rows.collect()
+    };
+    let sealed = truth(Manifest { toolkit: Some(Version::new(12, 9, 1)), ..manifest(Linkage::Unknown) }, &seen);
+    let expected = ["12.0 525.60.13 libcudart 12.9", "12.4 550.54.14 cudarc 0.17.8 (cuCtxFromGreenCtx)"];
+    assert_eq!(drivers(&sealed), expected);
+    // Sealed again it stays as it is; where the crate's code has gone, so has the row.
+    assert_eq!(drivers(&truth(sealed.clone(), &seen)), expected);
+    let gone = Observed { looked_up: Vec::new(), ..seen };
+    assert_eq!(drivers(&truth(sealed, &gone)), expected[..1]);
 }
 
 mod hosts {

@@ -1,5 +1,159 @@
-//! Libraries that a crate opens by name.
-use cudaguard_tests::Trial;
+//! Libraries that crates open by name: one real program with cudarc of two versions and ort in it, guarded without touching
+//! its source; what is recorded of it, who else can read that, and what is foretold of its start.
+
+use std::fs;
+use std::path::Path;
+
+use cudaguard::binary::Binary;
+use cudaguard::elf::Elf;
+use cudaguard::finding::Severity;
+use cudaguard::graph::dlopen;
+use cudaguard::host::{Driver, DriverFound, Gpu, Host};
+use cudaguard::judge;
+use cudaguard::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::version::CudaVersion;
+use cudaguard_tests::{Call, Trial, command, parts, scratch, snapshot, stand_in, trials};
+
+use crate::bed::Tree;
+use crate::real::tree;
+
 pub(crate) fn trials() -> Vec<Trial> {
-    Vec::new()
+    trials![three_crates_that_open_libraries]
+}
+
+const DEPENDENCIES: &str = "\
+old = { package = \"cudarc\", version = \"=0.17.8\", default-features = false, features = [\"std\", \"driver\", \"cuda-12080\", \
+\"dynamic-loading\"] }
+cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \"cudnn\", \"cuda-12080\", \
+\"dynamic-loading\"] }
+ort = { version = \"=2.0.0-rc.10\", default-features = false, features = [\"load-dynamic\", \"cuda\"] }
+";
+
+const MAIN: &str = "\
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some(\"old\") => println!(\"{:?}\", old::driver::result::init()),
+        Some(\"cudnn\") => println!(\"{:?}\", cudarc::cudnn::result::create_handle().is_ok()),
+        Some(\"ort\") => println!(\"{}\", ort::info()),
+        _ => println!(\"it starts\"),
+    }
+}
+";
+
+fn three_crates_that_open_libraries() {
+    let tree = tree("loaded", DEPENDENCIES);
+    tree.write("src/main.rs", MAIN);
+    stand_in::cudnn(&tree.beside("cudnn-nine"), (9, 15, 1));
+    stand_in::cudnn(&tree.beside("cudnn-eight"), (8, 9, 7));
+    let built = tree.call("12.8", &["build"]).env("CUDNN_PATH", tree.beside("cudnn-nine")).run().success();
+    assert!(!built.stderr.contains("[CG15"), "one level, one major: {built}");
+    let program = tree.root().join("target/debug/app");
+    let manifest = manifest(&program);
+    recorded(&manifest);
+    readable_by_others(&tree, &program);
+    foretold(&tree, &program);
+    a_driver_without_the_functions(&program, &manifest);
+}
+
+fn manifest(program: &Path) -> Manifest {
+    let binary = Binary::read(program).unwrap_or_else(|error| panic!("{error}"));
+    let mut notes = binary.manifests();
+    let note = notes.next().expect("a note").unwrap_or_else(|error| panic!("{error}"));
+    assert!(notes.next().is_none() && note.manifest.sealed);
+    note.manifest
+}
+
+fn recorded(manifest: &Manifest) {
+    let opens: Vec<_> = manifest.opens.iter().map(|one| (one.by.as_str(), one.libraries.join(" "))).collect();
+    assert_eq!(
+        opens,
+        [
+            ("cudarc 0.17.8", "cuda".to_owned()),
+            ("cudarc 0.19.10", "cuda cudnn".to_owned()),
+            ("ort 2.0.0-rc.10", "onnxruntime".to_owned())
+        ]
+    );
+    assert_eq!(manifest.opens[1].names("cudnn")[..3], ["libcudnn.so", "libcudnn.so.12", "libcudnn.so.11"]);
+    let cudnn = manifest.cudnn.as_ref().expect("its headers were in use");
+    assert_eq!(cudnn.linkage, Linkage::Dlopened, "seen in the file");
+    let floors: Vec<_> = manifest
+        .requires
+        .iter()
+        .filter_map(|row| match row {
+            Requirement::Driver { cuda, because, .. } => Some(format!("{cuda}: {because}")),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(floors, ["12.8: cudarc 0.17.8 (cuEventElapsedTime_v2)"]);
+}
+
+/// The note survives strip, and says the same to our reader and to binutils.
+fn readable_by_others(tree: &Tree, program: &Path) {
+    let stripped = tree.beside("stripped");
+    let _ = Call::new("strip").args([program, Path::new("-o"), &stripped]).run().success();
+    let data = fs::read(&stripped).expect("strip wrote it");
+    let entries = dlopen::read(&Elf::parse(&data).expect("an ELF file"));
+    let features: Vec<&str> = entries.iter().map(|entry| entry.feature.as_str()).collect();
+    assert_eq!(features, ["cuda", "cuda", "cudnn", "onnxruntime"]);
+    assert!(entries.iter().all(|entry| entry.priority == "suggested" && !entry.sonames.is_empty()));
+    // Of an owner that it has not heard of yet binutils 2.40 shows all the same, and ends with 1.
+    let shown = Call::new("readelf").args(["--notes", "--wide"]).arg(&stripped).run().stdout;
+    let note = shown.split("Displaying notes found in: ").find(|part| part.starts_with(dlopen::SECTION));
+    let note = note.expect("a section of that name");
+    assert!(note.contains("FDO") && note.contains("0x407c0c0a"), "{note}");
+    let section = tree.beside("section");
+    let dump = format!("--dump-section={}={}", dlopen::SECTION, section.display());
+    let copy = tree.beside("copy");
+    let _ = Call::new("objcopy").arg(dump).args([&stripped, &copy]).run().success();
+    // As python's readers do it: name and text behind three numbers, the text up to its NUL.
+    let bytes = fs::read(&section).expect("dumped");
+    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!((number(0), number(8), &bytes[12..16]), (4, dlopen::TYPE, b"FDO\0".as_slice()));
+    let length = usize::try_from(number(4)).expect("small");
+    let text = bytes[16..16 + length].strip_suffix(b"\0").expect("ends with a NUL");
+    let value: serde_json::Value = serde_json::from_slice(text).expect("JSON");
+    snapshot::check("graph/dlopen-note", &serde_json::to_string_pretty(&value).expect("JSON"));
+}
+
+/// The file that cudarc would open is the first of its names, not the one with the right number.
+fn foretold(tree: &Tree, program: &Path) {
+    let exec = |folders: &[&Path]| {
+        let path = std::env::join_paths(folders).expect("folders");
+        command::call(["exec", "--"]).arg(program).env("LD_LIBRARY_PATH", path).run()
+    };
+    let (nine, eight) = (tree.beside("cudnn-nine/lib"), tree.beside("cudnn-eight/lib"));
+    assert!(exec(&[&nine]).success().stdout.contains("it starts"));
+    // `libcudnn.so.9` is there, and `libcudnn.so` is of another major: that is what cudarc opens.
+    let only_nine = tree.beside("only-nine");
+    for name in ["libcudnn.so.9", "libcudnn_graph.so.9", "libcudnn_ops.so.9"] {
+        let real = fs::canonicalize(nine.join(name.replace(".so.9", ".so"))).expect("a stand-in");
+        cudaguard_tests::layout::link(&real, &only_nine.join(name));
+    }
+    assert!(exec(&[&only_nine]).success().stdout.contains("it starts"));
+    let refused = exec(&[&only_nine, &eight]).expect(78);
+    snapshot::check("graph/another-major-by-name", &tree.said(&refused));
+    scratch::write(&tree.beside("none/readme"), "");
+    assert!(exec(&[&tree.beside("none")]).success().stdout.contains("it starts"), "absent, it may never be asked for");
+}
+
+/// What the program dies of by itself, as a sentence before.
+fn a_driver_without_the_functions(program: &Path, manifest: &Manifest) {
+    let driver = parts::driver("535");
+    let dies = Call::new(program).arg("old").env("LD_LIBRARY_PATH", &driver).run();
+    assert_eq!(dies.status(), Some(101), "{dies}");
+    assert!(
+        dies.stderr.contains("Expected symbol in library") && dies.stderr.contains("undefined symbol: cu"),
+        "{dies}"
+    );
+    let host = |cuda| Host {
+        driver: DriverFound::Found(Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() }),
+        gpus: Some(vec![Gpu { cc: Some((8, 0)), visible: true, ..Gpu::default() }]),
+        ..Host::default()
+    };
+    let found = judge::run::judge(manifest, &host(CudaVersion::new(12, 2)));
+    let refused: Vec<String> =
+        found.iter().filter(|one| one.severity == Severity::Error).map(cudaguard::finding::Finding::render).collect();
+    snapshot::check("graph/driver-without-functions", &refused.join("\n"));
+    let found = judge::run::judge(manifest, &host(CudaVersion::new(12, 8)));
+    assert!(found.iter().all(|one| one.severity < Severity::Warning), "{found:?}");
 }

@@ -29,7 +29,7 @@ fn fetched(tree: &Tree) {
     let _ = outcome.success();
 }
 
-fn tree(name: &str, dependencies: &str) -> Tree {
+pub(crate) fn tree(name: &str, dependencies: &str) -> Tree {
     let tree = Tree::new(name, dependencies);
     fetched(&tree);
     tree

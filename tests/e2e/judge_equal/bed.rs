@@ -263,6 +263,7 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         runtime: Runtime::default(),
         partial_refuse: false,
         allow: Vec::new(),
+        opens: Vec::new(),
         sealed: false,
         requires,
     }

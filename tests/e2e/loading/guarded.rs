@@ -42,6 +42,7 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         runtime: Runtime::default(),
         partial_refuse: false,
         allow: Vec::new(),
+        opens: Vec::new(),
         sealed: false,
         requires,
     }
