@@ -361,9 +361,10 @@ pub(super) fn search(system_root: &Path, layout: &Layout, toolkits: &[Place], li
         include(conda.join("include"), "CONDA_PREFIX", Reach::Listed);
         library(conda.join("lib"), "CONDA_PREFIX", Reach::Listed);
     }
-    for site in site_packages() {
-        include(site.join("nvidia/cudnn/include"), "VIRTUAL_ENV (wheel nvidia/cudnn)", Reach::Listed);
-        library(site.join("nvidia/cudnn/lib"), "VIRTUAL_ENV (wheel nvidia/cudnn)", Reach::Listed);
+    for (variable, site) in site_packages() {
+        let source = format!("{variable} (wheel nvidia/cudnn)");
+        include(site.join("nvidia/cudnn/include"), &source, Reach::Listed);
+        library(site.join("nvidia/cudnn/lib"), &source, Reach::Listed);
     }
     search.libraries = libraries;
     search

@@ -129,15 +129,20 @@ fn newest_first(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
     folders
 }
 
-/// `site-packages` of the virtual environment, where one is active.
-pub(super) fn site_packages() -> Vec<PathBuf> {
-    let Some(venv) = env::var_os("VIRTUAL_ENV").map(PathBuf::from) else { return Vec::new() };
-    ["lib", "lib64"]
-        .iter()
-        .flat_map(|lib| entries(&venv.join(lib), "python"))
-        .map(|python| python.join("site-packages"))
-        .filter(|folder| folder.join("nvidia").is_dir())
-        .collect()
+/// `site-packages` with wheels of NVIDIA's, of the virtual environment and of conda's own Python, where one is active;
+/// each with the variable that names it.
+pub(super) fn site_packages() -> Vec<(&'static str, PathBuf)> {
+    let mut found: Vec<(&str, PathBuf)> = Vec::new();
+    for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
+        let Some(environment) = env::var_os(name).map(PathBuf::from) else { continue };
+        for python in ["lib", "lib64"].iter().flat_map(|lib| entries(&environment.join(lib), "python")) {
+            let site = python.join("site-packages");
+            if site.join("nvidia").is_dir() && found.iter().all(|(_, known)| *known != site) {
+                found.push((name, site));
+            }
+        }
+    }
+    found
 }
 
 /// Every folder that may be a toolkit's root, the surest first. A variable may name what is not there; every other
@@ -165,14 +170,14 @@ pub(super) fn places(system_root: &Path) -> Vec<Place> {
     if let Some(conda) = env::var_os("CONDA_PREFIX") {
         add(PathBuf::from(conda), "CONDA_PREFIX".to_owned(), Reach::Listed);
     }
-    for site in site_packages() {
+    for (variable, site) in site_packages() {
         // cu13 is one merged root; before, each package has a folder and the compiler's has no nvcc.
         for merged in entries(&site.join("nvidia"), "cu").into_iter().filter(|folder| folder.join("include").is_dir()) {
             let name = name_of(&merged);
             if matches!(name.as_str(), "cuda_runtime" | "cuda_nvcc")
                 || name.trim_start_matches("cu").parse::<u32>().is_ok()
             {
-                add(merged, format!("VIRTUAL_ENV (wheel nvidia/{name})"), Reach::Listed);
+                add(merged, format!("{variable} (wheel nvidia/{name})"), Reach::Listed);
             }
         }
     }
@@ -184,7 +189,7 @@ pub(super) fn places(system_root: &Path) -> Vec<Place> {
             }
         }
     }
-    for (root, file) in pkg_config_roots() {
+    for (root, file) in pkg_config_roots(system_root) {
         add(root, format!("pkg-config ({file})"), Reach::Listed);
     }
     places
@@ -201,18 +206,27 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Roots that `cuda*.pc` and `cudart*.pc` on `PKG_CONFIG_PATH` name, with the file's name.
-fn pkg_config_roots() -> Vec<(PathBuf, String)> {
-    let folders = env::var_os("PKG_CONFIG_PATH").map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
-    folders
-        .into_iter()
-        .flatten()
-        .flat_map(|folder| entries(&folder, "cuda"))
-        .filter(|file| file.extension().is_some_and(|extension| extension == "pc"))
-        .filter_map(|file| {
+/// Roots that `cuda*.pc` name, in the folders of `PKG_CONFIG_PATH` and in those where pkg-config looks by itself, each
+/// with the file's name. What stands below the system's root means a path below it.
+fn pkg_config_roots(system_root: &Path) -> Vec<(PathBuf, String)> {
+    let triplets = entries(&below(system_root, "/usr/lib"), "").into_iter();
+    let triplets = triplets.filter(|folder| folder.ends_with(format!("{}-linux-gnu", std::env::consts::ARCH)));
+    let usual = ["/usr/local/lib", "/usr/local/share", "/usr/lib64", "/usr/lib", "/usr/share"]
+        .iter()
+        .map(|folder| below(system_root, folder))
+        .chain(triplets)
+        .map(|folder| (folder.join("pkgconfig"), true));
+    let named = listed("PKG_CONFIG_PATH").into_iter().map(|folder| (folder, false));
+    let files = named
+        .chain(usual)
+        .flat_map(|(folder, system)| entries(&folder, "cuda").into_iter().map(move |file| (file, system)));
+    files
+        .filter(|(file, _)| file.extension().is_some_and(|extension| extension == "pc"))
+        .filter_map(|(file, system)| {
             let text = std::fs::read_to_string(&file).ok()?;
             let root = pc_value(&text, "cudaroot=").or_else(|| pc_value(&text, "prefix="))?;
-            Some((PathBuf::from(root), name_of(&file)))
+            let root = if system { below(system_root, &root) } else { PathBuf::from(root) };
+            Some((root, name_of(&file)))
         })
         .collect()
 }
