@@ -66,24 +66,27 @@ pub(super) fn cures(gpus: &[(&str, Cc)]) -> String {
     listed(ccs.iter().map(|(major, minor)| format!("sm_{major}{minor}")).collect())
 }
 
-/// What to do about GPUs that nothing serves: an arch that the toolkit in use has dropped is not to be had from it.
+/// What to do about GPUs that nothing serves: an arch that the toolkit in use has dropped, or does not know yet, is not to
+/// be had from it.
 /// `to` says where archs are added; `None`: the flags that nvcc is given.
 pub(super) fn cure(unserved: &[(&str, Cc)], toolkit: Option<Version>, text: &str, to: Option<&str>) -> String {
-    let dropped = unserved.iter().find_map(|(_, cc)| {
+    let not_made = unserved.iter().find_map(|(_, cc)| {
         let arch = Arch::of_cc(*cc)?;
-        match tables::can_make(toolkit?, Target::Cubin(arch)) {
-            Answer::Dropped { last } => Some((arch, last)),
-            _ => None,
-        }
+        let answer = tables::can_make(toolkit?, Target::Cubin(arch));
+        (answer != Answer::Made).then_some((arch, answer))
     });
-    match dropped {
-        Some((arch, Some(last))) => format!(
+    match not_made {
+        Some((arch, Answer::Dropped { last: Some(last) })) => format!(
             "the toolkit in use no longer makes sm_{arch}: build with CUDA {last} or older, or take {text} out of [gpu] fleet"
         ),
-        Some((arch, None)) => {
+        Some((arch, Answer::Dropped { last: None })) => {
             format!("the toolkit in use no longer makes sm_{arch}: take {text} out of [gpu] fleet")
         }
-        None => {
+        Some((arch, Answer::TooNew { first: Some(first) })) => format!(
+            "the toolkit in use does not make sm_{arch} yet: build with CUDA {first} or newer, or let nvcc add PTX of its \
+             newest arch, or take {text} out of [gpu] fleet"
+        ),
+        _ => {
             let add = match to {
                 Some(source) => format!("add {} to {source}", cures(unserved)),
                 None => format!("let nvcc make {}", cures(unserved)),

@@ -189,6 +189,18 @@ mod tests {
         assert_eq!(parse_dryrun("nvcc fatal   : Unknown option"), Dryrun::default());
     }
 
+    /// As 12.6.20 prints these two lines, shown in github.com/mozilla/sccache/pull/2247 (an older one, in pull/1047 there,
+    /// prints the same).
+    #[test]
+    fn dryrun_of_12_6_as_people_have_shown_it() {
+        let told = parse_dryrun(
+            "#$ TOP=/usr/local/cuda/bin/..\n#$ CICC_PATH=/usr/local/cuda/bin/../nvvm/bin\n#$ \
+             INCLUDES=\"-I/usr/local/cuda/bin/../targets/x86_64-linux/include\"  \n",
+        );
+        assert_eq!(told.top, Some(PathBuf::from("/usr/local/cuda/bin/..")));
+        assert_eq!(told.includes, [PathBuf::from("/usr/local/cuda/bin/../targets/x86_64-linux/include")]);
+    }
+
     #[test]
     fn wrappers() {
         let script = "#!/bin/sh\n# not /usr/bin/nvcc\nexec \"/opt/cuda/bin/nvcc\" \"$@\"\n";
