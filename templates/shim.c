@@ -11,6 +11,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
+/* Its checked memcpy is inlined by force, which functions of other options than the file's do not allow; every copy here is
+ * of a size that was compared before. */
+#undef _FORTIFY_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -34,6 +37,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef PATH_MAX /* limits.h of a freestanding clang */
+#define PATH_MAX 4096
+#endif
+
 /* Before glibc 2.34 these live in libdl, and a static program has none: then there is nobody to ask, and no more. */
 #pragma weak dlopen
 #pragma weak dlsym
@@ -48,7 +55,7 @@
 #else
 #define SMALLEST "Os"
 #endif
-#if defined(__x86_64__)
+#if defined(__x86_64__) && __GNUC__ >= 11
 #define REGISTERS , target("general-regs-only")
 #else
 #define REGISTERS
@@ -410,6 +417,7 @@ CODE int numbers_in(const char *s, long least, uint32_t n[3]) {
       s++;
     }
     if (k > 1) return k;
+    while (*s >= '0' && *s <= '9') s++; /* of a number that is too large */
     if (!*s) break;
   }
   return 0;

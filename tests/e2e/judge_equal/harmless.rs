@@ -557,12 +557,21 @@ fn it_compiles_everywhere() {
             continue;
         }
         for file in [&shim, &header] {
-            for level in ["-O0", "-O2", "-O3 -fPIC"] {
+            // The last as distributions build: checked copies, canaries, frame pointers.
+            let hardened = "-O2 -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-omit-frame-pointer";
+            let levels: &[_] = if file == &shim { &["-O0", "-O2", "-O3 -fPIC", hardened] } else { &["-O2"] };
+            for level in levels {
                 let object = scratch.join("object.o");
-                let call = Call::new(compiler)
-                    .args(language.split(' '))
-                    .args(level.split(' '))
-                    .args(["-Wall", "-Wextra", "-Werror", "-c", "-I"]);
+                let call = Call::new(compiler).args(language.split(' ')).args(level.split(' ')).args([
+                    "-Wall",
+                    "-Wextra",
+                    "-Wconversion",
+                    "-Wpedantic",
+                    "-Wshadow",
+                    "-Werror",
+                    "-c",
+                    "-I",
+                ]);
                 let made = call.arg(templates()).arg("-o").arg(&object).arg(file).run();
                 assert!(made.status() == Some(0) && made.stderr.is_empty(), "{compiler} {language} {level}: {made}");
             }
