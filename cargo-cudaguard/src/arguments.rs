@@ -70,6 +70,13 @@ pub(crate) enum Verb {
         /// As JSON.
         json: bool,
     },
+    /// What is wrong here.
+    Doctor {
+        /// With this program.
+        program: Option<PathBuf>,
+        /// As JSON.
+        json: bool,
+    },
     /// Verify, then become the program.
     Exec {
         /// The program.
@@ -128,6 +135,9 @@ fn understood(matches: &ArgMatches) -> Verb {
         },
         "verify" => Verb::Verify(question(matches)),
         "probe" => Verb::Probe { json: matches.get_flag("json") },
+        "doctor" => {
+            Verb::Doctor { program: matches.get_one::<PathBuf>("FILE").cloned(), json: matches.get_flag("json") }
+        }
         "exec" => {
             let mut words = matches.get_many::<OsString>("PROGRAM").expect("required").cloned();
             Verb::Exec { program: words.next().expect("at least one"), arguments: words.collect() }
@@ -448,6 +458,16 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         .subcommand(
             Command::new("probe")
                 .about("This machine's driver, GPUs, cuDNN and cudart, as a host file for `verify --host`")
+                .arg(json()),
+        )
+        .subcommand(
+            Command::new("doctor")
+                .about("What is wrong with this machine, or with a program on it, and what to do")
+                .arg(
+                    Arg::new("FILE")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("A program or a shared library: what it would meet here"),
+                )
                 .arg(json()),
         )
         .subcommand(

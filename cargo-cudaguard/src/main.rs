@@ -7,6 +7,7 @@ mod cargo;
 mod check;
 mod cmake;
 mod config;
+mod doctor;
 mod exec;
 mod explain;
 mod fleet;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Verify(question) => verify::run(&question),
         Verb::Probe { json } => probe::run(json),
+        Verb::Doctor { program, json } => doctor::run(program.as_deref(), json),
         Verb::Exec { program, arguments } => exec::run(&program, &arguments),
         Verb::Cmake(step) => cmake::run(step),
         Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),

@@ -16,6 +16,22 @@ pub(crate) fn run(json: bool) -> Result<ExitCode, Stop> {
 }
 
 fn to_text(machine: &Machine) -> String {
+    let mut page = Page(driver_and_gpus(machine));
+    page.title("cuDNN");
+    libraries(&mut page, machine.cudnn.as_deref());
+    page.title("cudart");
+    libraries(&mut page, machine.cudart.as_deref());
+    if !machine.doubts.is_empty() {
+        page.title("not found out");
+    }
+    for doubt in &machine.doubts {
+        page.line("", doubt);
+    }
+    page.0
+}
+
+/// The machine in words, but for its libraries.
+pub(crate) fn driver_and_gpus(machine: &Machine) -> String {
     let mut page = Page::default();
     let kind = match machine.kind {
         Some(Kind::Wsl2) => ", Windows' subsystem for Linux",
@@ -29,16 +45,6 @@ fn to_text(machine: &Machine) -> String {
     gpus(&mut page, machine.gpus.as_deref());
     for (name, value) in &machine.variables {
         page.line(name, if value.is_empty() { "(set, and empty)" } else { value });
-    }
-    page.title("cuDNN");
-    libraries(&mut page, machine.cudnn.as_deref());
-    page.title("cudart");
-    libraries(&mut page, machine.cudart.as_deref());
-    if !machine.doubts.is_empty() {
-        page.title("not found out");
-    }
-    for doubt in &machine.doubts {
-        page.line("", doubt);
     }
     page.0
 }

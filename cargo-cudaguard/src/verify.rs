@@ -246,12 +246,7 @@ pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Va
 
 fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], components: &Judged) -> String {
     let place = place.unwrap_or("here");
-    let name = file.display();
-    let mut text = match verdict {
-        Verdict::Runs => format!("{name}: runs ({place})\n"),
-        Verdict::Refused => format!("{name}: refused ({place})\n"),
-        Verdict::Unknown => format!("{name}: cannot tell ({place})\n"),
-    };
+    let mut text = format!("{}: {} ({place})\n", file.display(), verdict.words());
     for component in components {
         let _ = writeln!(text, "  {component}");
     }

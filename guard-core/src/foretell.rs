@@ -316,6 +316,11 @@ const CUDA: [&str; 14] = [
 
 /// A usual folder of CUDA or cuDNN that has a file of this name.
 fn elsewhere(name: &str) -> Option<PathBuf> {
+    in_usual_folders(name).next().and_then(|file| file.parent().map(Path::to_owned))
+}
+
+/// The files of this name in usual folders of CUDA and cuDNN, whether the loader looks there or not.
+pub(crate) fn in_usual_folders(name: &str) -> impl Iterator<Item = PathBuf> {
     let mut roots: Vec<PathBuf> =
         ["CUDNN_PATH", "CUDNN_HOME", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"]
             .iter()
@@ -325,10 +330,13 @@ fn elsewhere(name: &str) -> Option<PathBuf> {
     roots.extend(["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/wsl"].map(PathBuf::from));
     // Never `stubs`: what lies there is for the linker only.
     let below = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
+    let name = name.to_owned();
     roots
-        .iter()
-        .flat_map(|root| below.iter().map(move |below| root.join(below)))
-        .find(|folder| folder.is_absolute() && folder.join(name).is_file())
+        .into_iter()
+        .flat_map(move |root| below.map(|below| root.join(below)))
+        .filter(|folder| folder.is_absolute())
+        .map(move |folder| folder.join(&name))
+        .filter(|file| file.is_file())
 }
 
 /// So many folders of one place are named.

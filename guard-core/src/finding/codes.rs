@@ -390,6 +390,40 @@ codes! {
         "Programs may be built with a newer minor release of cudart than they run with, as long as they call nothing that is \
          new in it: what is missing ends the program at the first such call.\n\
          What to do: put the libcudart of the toolkit first (LD_LIBRARY_PATH), update it, or link it statically.";
+    320 GpuUndriven Warning
+        "there is a GPU, and no driver for it"
+        "A GPU of NVIDIA's stands on the PCI bus, and the kernel module that drives it, libcuda, or both are not to be seen. \
+         Every CUDA program finds no GPU. On a host whose GPUs are for virtual machines or containers alone this is as it \
+         should be.\n\
+         What to do: install the NVIDIA driver, or load its module (modprobe nvidia); start a container with its GPUs (--gpus \
+         all).";
+    321 DeviceDenied Warning
+        "the device of a GPU cannot be opened by this user"
+        "/dev/nvidia0 and its like must be opened for reading and writing. Where they cannot be, the driver shows no GPU and \
+         says nothing of the reason.\n\
+         What to do: see their owner and mode with ls -l /dev/nvidia*; add the user to that group (often video), or start the \
+         container with its GPUs.";
+    322 CompatOutdated Warning
+        "cuda-compat is no newer than the driver"
+        "The libcuda found is of cuda-compat, which puts a newer CUDA on an older driver. The driver has been updated since: it \
+         supports all that the package brings, and NVIDIA supports the package on older drivers only.\n\
+         What to do: take the compat folder out of LD_LIBRARY_PATH and of the loader's configuration.";
+    323 WslShadowed Warning
+        "a Linux driver stands before the one that Windows brings"
+        "In WSL2 the driver is Windows' own, and its libcuda is put into /usr/lib/wsl/lib. The loader takes another one, most \
+         often because a Linux driver's package was installed inside WSL; that one finds no kernel module.\n\
+         What to do: remove the NVIDIA driver's packages inside WSL (a toolkit without the driver: cuda-toolkit, not cuda).";
+    324 DriverNotWorking Error
+        "the driver does not work"
+        "cuInit, which every CUDA program calls first, answers with an error that is of no program's making: 802, a system that \
+         is not ready (its fabric manager does not run), 999 and others, a driver or a GPU in trouble.\n\
+         What to do: see what nvidia-smi says, and the kernel's log (dmesg | grep -i nvrm); reboot where a GPU has fallen off \
+         the bus.";
+    325 GpusHidden Info
+        "CUDA_VISIBLE_DEVICES hides every GPU"
+        "The variable names the GPUs that a program may see, and none of those that it names is there: it is empty, or its first \
+         entry is no number and no UUID of a GPU here. All entries behind one that is not valid count for nothing.\n\
+         What to do: unset it, or name GPUs by number or as nvidia-smi -L says them.";
     501 CudnnCannotTell Info
         "cannot tell which cuDNN this is"
         "A libcudnn was found, but neither its file nor a question in a child process gave a version. The program goes on: what \

@@ -15,7 +15,7 @@ use crate::foretell::{in_name, numbers_in_name, version_beside, word};
 use crate::loader::{self, Candidate, Environment, Graph, Look};
 use crate::version::{DriverRelease, Version};
 
-const LIBCUDA: &str = "libcuda.so.1";
+pub(super) const LIBCUDA: &str = "libcuda.so.1";
 const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
 /// Text files of the kernel's are short; what is longer is none of them.
 const ENOUGH: u64 = 64 * 1024;
@@ -23,6 +23,11 @@ const ENOUGH: u64 = 64 * 1024;
 /// Looks at this machine as a program that is started here would see it: by the loader's own rules, in this environment.
 /// Without an asker the real driver is not asked.
 pub fn look(environment: &Environment, asker: Option<&Asker>) -> Machine {
+    with_graph(environment, asker).0
+}
+
+/// The same, with the graph of the program by which it looked.
+pub(super) fn with_graph(environment: &Environment, asker: Option<&Asker>) -> (Machine, Option<Graph>) {
     let mut machine = Machine::default();
     // A static program of ours has no loader: then a program that every system has stands for the others.
     let graph = ["/proc/self/exe", "/bin/sh", "/usr/bin/env"]
@@ -34,7 +39,7 @@ pub fn look(environment: &Environment, asker: Option<&Asker>) -> Machine {
     let Some(mut graph) = graph else {
         machine.doubts.push("no program with a loader was found here, so nobody knows where one would look".to_owned());
         root.look(&mut machine);
-        return machine;
+        return (machine, None);
     };
     machine.cudnn = Some(libraries(&graph, &cudnn_names(), |file, soname| {
         let major = soname.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or_default();
@@ -45,7 +50,7 @@ pub fn look(environment: &Environment, asker: Option<&Asker>) -> Machine {
     }
     machine.cudart = Some(libraries(&graph, &cudart_names(), |file, _| numbers_in_name(file, "libcudart.so.")));
     by_graph(&mut machine, &root, &mut graph, asker);
-    machine
+    (machine, Some(graph))
 }
 
 /// Driver and GPUs as the program of this graph would see them; without an asker by files alone. What libcuda needs is
@@ -103,7 +108,7 @@ fn note(machine: &mut Machine, key: &str, source: impl Into<String>) {
 }
 
 /// A text as it may be shown to others: the home folder's name is its user's.
-fn shown(text: &dyn std::fmt::Display) -> String {
+pub(super) fn shown(text: &dyn std::fmt::Display) -> String {
     let text = text.to_string();
     let home = env::var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
     let Some(home) = home else { return text };
@@ -119,13 +124,18 @@ fn shown(text: &dyn std::fmt::Display) -> String {
     out + rest
 }
 
+/// The release behind `libcuda.so.` in the name of the file behind every link. On WSL and Jetson it is libcuda.so.1.1, and a
+/// stub has no number: no release has a branch below 100.
+pub(super) fn release_in_name(path: &Path) -> Option<DriverRelease> {
+    let real = fs::canonicalize(path).ok()?;
+    let release: DriverRelease = real.file_name()?.to_str()?.strip_prefix("libcuda.so.")?.parse().ok()?;
+    (release.branch >= 100).then_some(release)
+}
+
 /// What libcuda's file says.
 fn of_libcuda(machine: &mut Machine, driver: &mut Driver, path: &Path) {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    // On WSL and Jetson it is libcuda.so.1.1, and a stub has no number: no release has a branch below 100.
-    let release = name.strip_prefix("libcuda.so.").and_then(|release| release.parse::<DriverRelease>().ok());
-    driver.user = release.filter(|release| release.branch >= 100 && machine.kind.is_none());
+    driver.user = release_in_name(path).filter(|_| machine.kind.is_none());
     if driver.user.is_some() {
         note(machine, "driver.user", format!("the name of {}", shown(&real.display())));
     }
@@ -331,12 +341,12 @@ impl Root {
 }
 
 #[cfg(target_os = "linux")]
-fn may_open(path: &Path) -> bool {
+pub(super) fn may_open(path: &Path) -> bool {
     super::child::may_open(path)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn may_open(path: &Path) -> bool {
+pub(super) fn may_open(path: &Path) -> bool {
     path.exists()
 }
 

@@ -7,6 +7,7 @@ mod ask;
 #[cfg(target_os = "linux")]
 mod child;
 mod components;
+pub mod doctor;
 pub mod fleet;
 mod look;
 mod pci;
@@ -180,6 +181,14 @@ impl Verdict {
             _ => Self::Runs,
         };
         findings.into_iter().map(one).max().unwrap_or(Self::Runs)
+    }
+
+    /// To people: `runs`, `cannot tell`, `refused`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Unknown => "cannot tell",
+            _ => self.name(),
+        }
     }
 
     /// `runs`, `unknown`, `refused`: in reports and in JSON.

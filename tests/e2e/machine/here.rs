@@ -8,6 +8,7 @@ use std::time::Duration;
 use cudaguard::foretell;
 use cudaguard::loader::Environment;
 use cudaguard::machine::Asker;
+use cudaguard::manifest::Linkage;
 use cudaguard::policy::GpuNeed;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Scratch, Trial, command, parts, skip, snapshot, trials};
@@ -25,6 +26,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_driver_that_misbehaves,
         a_library_that_is_no_libcuda,
         cudnn_in_the_loaders_order,
+        every_candidate_and_its_fate,
         exec_refuses_on_the_drivers_word,
         exec_leaves_doubts_to_the_program,
     ]
@@ -226,4 +228,28 @@ fn exec_leaves_doubts_to_the_program() {
     bed::program(&required, &[manifest]);
     let outcome = call(["exec", "--"]).arg(&required).run();
     assert!(outcome.stderr.matches("error[").count() <= 1, "{outcome}");
+}
+
+/// Picked, behind, passed over, not searched.
+fn every_candidate_and_its_fate() {
+    let scratch = Scratch::new("doctor");
+    let app = scratch.join("app");
+    bed::program(&app, &[bed::manifest(Linkage::Dlopened)]);
+    let (old, new) = (parts::cudnn("9.1.0").join("lib"), parts::cudnn("9.15.1"));
+    let mut foreign = std::fs::read(old.join("libcudnn.so.9")).expect("a library");
+    foreign[18] = 183;
+    let foreign = scratch.file("foreign/libcudnn.so.9", foreign);
+    let path = std::env::join_paths([foreign.parent().expect("a folder"), &old]).expect("a path");
+    let value = json(
+        &call(["doctor", "--json"]).arg(&app).env("LD_LIBRARY_PATH", path).env("CUDNN_PATH", &new).run().expect(1),
+    );
+    assert_eq!(value["verdict"], "refused", "{value}");
+    assert!(codes(&value).contains(&"CG202 error".to_owned()), "{value}");
+    let libraries = value["libraries"].as_array().expect("a list").iter();
+    let fates: Vec<_> = libraries
+        .filter(|library| library["name"] == "libcudnn.so.9")
+        .map(|library| (library["fate"].as_str().unwrap_or("?"), library["version"].as_str().unwrap_or("?")))
+        .collect();
+    assert_eq!(fates[..2], [("passed over", "?"), ("picked", "9.1.0")], "{value}");
+    assert!(fates.contains(&("not searched", "9.15.1")), "{value}");
 }

@@ -12,7 +12,13 @@ use serde_json::Value;
 use crate::bed;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![what_probe_sees, a_probe_in_words, verify_says_what_the_program_does, a_probe_tells_as_much_as_a_look]
+    trials![
+        what_probe_sees,
+        a_probe_in_words,
+        verify_says_what_the_program_does,
+        a_probe_tells_as_much_as_a_look,
+        the_doctor
+    ]
 }
 
 const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
@@ -230,4 +236,54 @@ fn a_probe_tells_as_much_as_a_look() {
             assert_eq!(elsewhere, there, "{variables:?} {world:?}");
         }
     }
+}
+
+/// (name, machine, variables, codes): what the doctor finds without and with the program.
+fn the_doctor() {
+    let outdated = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
+    let denied = |world: World| world.each(|_, gpu| (gpu.node, gpu.driven) = (false, false));
+    let updated = World { kernel: Some("580.65.06"), ..r580(&[A100]).library(|library| library.init = 803) };
+    let mut text = String::new();
+    for (name, world, variables, status, expected) in [
+        ("a good machine", r580(&[A100]), &[][..], 0, &[][..]),
+        ("half updated", updated, &[], 1, &["CG304 error"]),
+        ("not ready", r580(&[H100]).library(|library| library.init = 802), &[], 1, &["CG324 error"]),
+        ("a stub", r580(&[H100]).library(|library| library.init = 34), &[], 1, &["CG306 error"]),
+        (
+            "a compat that is no longer needed",
+            World { compat: Some(outdated), ..r580(&[A100]) },
+            &[],
+            0,
+            &["CG322 warning"],
+        ),
+        ("hidden", r580(&[A100]), &[(VISIBLE, "7")], 0, &["CG325 info"]),
+        ("no driver", World { kernel: None, library: None, ..r580(&[A100]) }, &[], 0, &["CG320 warning"]),
+        ("no library", World { library: None, ..r580(&[A100]) }, &[], 0, &["CG320 warning"]),
+        ("no compiler of PTX", r580(&[A100]).library(|library| library.jit = false), &[], 0, &["CG309 warning"]),
+        (
+            "a driver that crashes",
+            r580(&[A100]).library(|library| library.manner = Manner::Crashes),
+            &[],
+            0,
+            &["CG515 info"],
+        ),
+        ("no GPU given", denied(r580(&[A100])), &[], 0, &[]),
+        ("nothing of NVIDIA", World::bare(), &[], 0, &[]),
+    ] {
+        let stage = Stage::new(&world);
+        let doctor = |more: &[&str]| stage.machine.call(command::path(), variables).arg("doctor").args(more).run();
+        let value = bed::json(&doctor(&["--json"]).expect(status));
+        assert_eq!(bed::codes(&value), expected, "{name}: {value}");
+        assert!(value.get("verdict").is_none(), "{value}");
+        let app = stage.app.to_str().expect("UTF-8");
+        let of_app = bed::json(&doctor(&[app, "--json"]));
+        assert_eq!(of_app["verdict"].as_str(), Some(&*stage.verify(variables, &[]).0), "{name}: {of_app}");
+        if matches!(name, "half updated" | "no driver" | "a compat that is no longer needed") {
+            let said = doctor(&[app]).stdout;
+            let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
+            let said = snapshot::paths(&said, &[(&stage.scratch, "<scratch>")]);
+            text = text + "== " + name + "\n" + &snapshot::replace(&said, &[(&triplet, "<triplet>")]) + "\n";
+        }
+    }
+    snapshot::check("machine/doctor", &text);
 }

@@ -37,6 +37,7 @@ fn help() {
         ("help-inspect", &["cudaguard", "inspect", "--help"]),
         ("help-verify", &["cudaguard", "verify", "--help"]),
         ("help-probe", &["cudaguard", "probe", "--help"]),
+        ("help-doctor", &["cudaguard", "doctor", "--help"]),
         ("help-exec", &["cudaguard", "exec", "--help"]),
         ("help-explain", &["cudaguard", "explain", "--help"]),
     ] {

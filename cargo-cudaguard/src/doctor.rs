@@ -1,0 +1,65 @@
+//! `doctor`: what is wrong with this machine, or with this program on it, and what to do.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use cudaguard::finding::{Finding, Severity};
+use cudaguard::json::{array, object};
+use cudaguard::loader::Environment;
+use cudaguard::machine::doctor::{self, Checkup, Choice};
+use cudaguard::machine::{Asker, Verdict};
+
+use crate::probe;
+use crate::report::{self, REFUSED, Stop};
+
+pub(crate) fn run(program: Option<&Path>, json: bool) -> Result<ExitCode, Stop> {
+    let checkup = doctor::checkup(program, &Environment::here(), &Asker::own()).map_err(Stop::no_look)?;
+    let findings = report::unique(&checkup.findings);
+    if json {
+        let mut value = object::<&str>([]);
+        value.put("file", program.map(|program| program.to_string_lossy().into_owned()));
+        value.put("verdict", checkup.verdict.map(Verdict::name));
+        value.put("findings", Some(array(findings.iter().map(|finding| finding.to_json()))));
+        value.put("libraries", Some(array(checkup.choices.iter().map(Choice::to_json))));
+        value.put("machine", Some(checkup.machine.to_json()));
+        report::result(&format!("{}\n", value.pretty()))?;
+    } else {
+        report::result(&to_text(program, &checkup, &findings))?;
+    }
+    Ok(if report::refuses(&checkup.findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+}
+
+/// What was found first, then all that was looked at: the findings are the answer here, so they stand in the result.
+fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> String {
+    let mut text = probe::driver_and_gpus(&checkup.machine);
+    let _ = writeln!(text, "libraries");
+    let mut last = "";
+    for choice in &checkup.choices {
+        if choice.name != last {
+            let _ = writeln!(text, "  {}", choice.name);
+        }
+        last = &choice.name;
+        let version = choice.version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
+        let _ = writeln!(text, "    {:<13} {}{version}: {}", choice.fate.name(), choice.path, choice.why);
+    }
+    if checkup.choices.is_empty() {
+        let _ = writeln!(text, "  none of CUDA's, neither where the loader looks nor in the usual folders");
+    }
+    text.push('\n');
+    for finding in findings {
+        let _ = writeln!(text, "{}", finding.render());
+    }
+    let what = program.map_or("this machine".to_owned(), |program| program.display().to_string());
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    let worth = findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
+    if let (Some(verdict), Some(program)) = (checkup.verdict, program) {
+        let _ = writeln!(text, "{}: {}", program.display(), verdict.words());
+    }
+    let _ = match (errors, worth) {
+        (0, 0) => writeln!(text, "{what}: nothing is wrong that cudaguard knows of"),
+        (0, _) => writeln!(text, "{what}: nothing that stops a program; {worth} to look at"),
+        _ => writeln!(text, "{what}: {errors} that must be mended, {worth} to look at"),
+    };
+    text
+}

@@ -1,0 +1,430 @@
+//! What is wrong with this machine, for CUDA programs at large or for one of them, and every file that could stand for a
+//! library, with why it is picked or not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Asker, Kind, Library, Machine, Verdict, look};
+use crate::cudnn;
+use crate::finding::{Code, Finding, Severity};
+use crate::foretell::{self, numbers_in_name, version_beside};
+use crate::json::{Value, object};
+use crate::loader::{Environment, Graph, Look};
+use crate::manifest::{Manifest, Requirement};
+use crate::version::DriverRelease;
+
+/// What was seen, and what of it is wrong.
+#[derive(Debug)]
+pub struct Checkup {
+    /// The machine.
+    pub machine: Machine,
+    /// What becomes of the program, where one is named.
+    pub verdict: Option<Verdict>,
+    /// What is wrong, or worth knowing: the program's own findings first.
+    pub findings: Vec<Finding>,
+    /// Every file that could stand for a library, by the library's name, in the loader's order.
+    pub choices: Vec<Choice>,
+}
+
+/// A file that could stand for a library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The library's name: `libcudnn.so.9`.
+    pub name: String,
+    /// The file.
+    pub path: String,
+    /// Its version, where its name or the files beside it say one.
+    pub version: Option<String>,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// Why: by what the loader comes upon it, what is wrong with it, what would make the loader look there.
+    pub why: String,
+}
+
+/// What becomes of a file that could stand for a library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The loader takes it.
+    Picked,
+    /// It would do, and another stands before it.
+    Behind,
+    /// The loader passes over it.
+    PassedOver,
+    /// The loader takes it and dies of it.
+    Fatal,
+    /// It lies in a usual folder that the loader does not look into.
+    NotSearched,
+}
+
+impl Fate {
+    /// In reports and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Picked => "picked",
+            Self::Behind => "behind",
+            Self::PassedOver => "passed over",
+            Self::Fatal => "fatal",
+            Self::NotSearched => "not searched",
+        }
+    }
+}
+
+impl Choice {
+    /// As a JSON object.
+    pub fn to_json(&self) -> Value {
+        let mut value = object([("name", self.name.as_str().into()), ("path", self.path.as_str().into())]);
+        value.put("version", self.version.as_deref());
+        value.put("fate", Some(self.fate.name()));
+        value.put("why", Some(self.why.as_str()));
+        value
+    }
+}
+
+/// Looks at this machine, for one program where one is named; an error says why that cannot be read.
+pub fn checkup(program: Option<&Path>, environment: &Environment, asker: &Asker) -> Result<Checkup, String> {
+    let (machine, own) = look::with_graph(environment, Some(asker));
+    let (mut findings, graph, mut names) = match program {
+        None => (Vec::new(), own, Vec::new()),
+        Some(program) => {
+            let foretold = foretell::verify(program, environment, Some(asker))?;
+            let names = asked_for(&foretold.graph, &foretold.manifests);
+            (foretold.findings().cloned().collect(), Some(foretold.graph), names)
+        }
+    };
+    let verdict = program.map(|_| Verdict::of(&findings));
+    let named = |libraries: &Option<Vec<Library>>| -> Vec<String> {
+        libraries.iter().flatten().filter_map(|library| library.soname.clone()).collect()
+    };
+    if program.is_none() {
+        names.extend(named(&machine.cudnn).into_iter().chain(named(&machine.cudart)));
+    }
+    names.insert(0, look::LIBCUDA.to_owned());
+    let mut seen = Vec::new();
+    names.retain(|name| !seen.contains(name) && (seen.push(name.clone()), true).1);
+    let choices: Vec<Choice> =
+        graph.iter().flat_map(|graph| names.iter().flat_map(move |name| choices(graph, name))).collect();
+    let signs = Signs::look(&choices);
+    for finding in ailments(&machine, &signs) {
+        // What the program's own verdict says already is not said again.
+        if !findings.iter().any(|known| known.code == finding.code) {
+            findings.push(finding);
+        }
+    }
+    if !findings.iter().any(|finding| finding.code == Code::MachineUnreadable) {
+        findings.extend(machine.doubt());
+    }
+    Ok(Checkup { machine, verdict, findings, choices })
+}
+
+/// Names of CUDA's and cuDNN's libraries that the program is linked to or will load.
+fn asked_for(graph: &Graph, manifests: &[Manifest]) -> Vec<String> {
+    let rows = manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
+        Requirement::Cudnn { soname, .. } => Some(soname.clone()),
+        _ => None,
+    });
+    let requests = graph.requests.iter().map(|request| request.name.clone());
+    requests.filter(|name| of_cuda(name)).chain(rows).collect()
+}
+
+fn of_cuda(name: &str) -> bool {
+    ["libcu", "libnv", "libnpp", "libnccl"].iter().any(|start| name.starts_with(start))
+}
+
+fn choices(graph: &Graph, name: &str) -> Vec<Choice> {
+    let mut found: Vec<Choice> = Vec::new();
+    let mut taken = false;
+    let mut files: Vec<PathBuf> = Vec::new();
+    for candidate in graph.candidates(0, name) {
+        // `/lib` is `/usr/lib` on most systems: one file under two names is one choice.
+        let real = fs::canonicalize(&candidate.path).unwrap_or_else(|_| candidate.path.clone());
+        if files.contains(&real) {
+            continue;
+        }
+        files.push(real);
+        let (fate, why) = match &candidate.look {
+            Look::Usable if !taken => (Fate::Picked, candidate.place.to_string()),
+            Look::Usable => (Fate::Behind, candidate.place.to_string()),
+            Look::Broken(why) if !taken => (Fate::Fatal, format!("{}; {why}", candidate.place)),
+            _ => (Fate::PassedOver, format!("{}; {}", candidate.place, candidate.problem())),
+        };
+        taken |= candidate.taken();
+        found.push(choice(name, &candidate.path, fate, &why));
+    }
+    for path in foretell::in_usual_folders(name) {
+        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        if !files.contains(&real) {
+            files.push(real);
+            let folder = path.parent().unwrap_or(&path).display().to_string();
+            let why = format!("the loader does not look there; LD_LIBRARY_PATH={folder} would make it");
+            found.push(choice(name, &path, Fate::NotSearched, &why));
+        }
+    }
+    found
+}
+
+fn choice(name: &str, path: &Path, fate: Fate, why: &str) -> Choice {
+    let version = match name.split(".so").next() {
+        Some("libcudnn") => {
+            let major = name.rsplit('.').next().and_then(|major| major.parse().ok()).unwrap_or_default();
+            version_beside(path, major).map(|version| version.to_string())
+        }
+        Some("libcuda") => look::release_in_name(path).map(|release| release.to_string()),
+        Some(stem) => numbers_in_name(path, &format!("{stem}.so.")).map(|version| version.to_string()),
+        None => None,
+    };
+    Choice { name: name.to_owned(), path: look::shown(&path.display()), version, fate, why: look::shown(&why) }
+}
+
+/// What the files of this machine show beside a [`Machine`].
+#[derive(Clone, Debug, Default)]
+struct Signs {
+    /// NVIDIA's GPUs on the PCI bus: their places.
+    on_bus: Vec<String>,
+    /// Devices of GPUs that are there and that this process may not open.
+    denied: Vec<String>,
+    /// The libcuda that is picked.
+    libcuda: Option<String>,
+}
+
+impl Signs {
+    fn look(choices: &[Choice]) -> Self {
+        let entries = |folder: &str| -> Vec<PathBuf> {
+            let mut paths: Vec<PathBuf> =
+                fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+            paths.sort();
+            paths
+        };
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let holds =
+            |path: &Path, start: &str| fs::read_to_string(path).is_ok_and(|text| text.trim().starts_with(start));
+        let gpu = |path: &&PathBuf| {
+            // 0x03: display controllers, 3D controllers among them. A bus that names no class is taken at its vendor's word.
+            let class = path.join("class");
+            holds(&path.join("vendor"), "0x10de") && (!class.exists() || holds(&class, "0x03"))
+        };
+        let numbered = |path: &&PathBuf| {
+            let name = name(path);
+            let number = name.strip_prefix("nvidia").unwrap_or_default();
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let picked = choices.iter().find(|choice| choice.name == look::LIBCUDA && choice.fate == Fate::Picked);
+        Self {
+            on_bus: entries("/sys/bus/pci/devices").iter().filter(gpu).map(|path| name(path)).collect(),
+            denied: entries("/dev")
+                .iter()
+                .filter(numbered)
+                .filter(|path| !look::may_open(path))
+                .map(|path| path.display().to_string())
+                .collect(),
+            libcuda: picked.map(|choice| choice.path.clone()),
+        }
+    }
+}
+
+/// What is wrong with a machine, whatever program runs on it.
+fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let driver = machine.driver.clone().unwrap_or_default();
+    let libcuda = signs.libcuda.as_deref().unwrap_or("libcuda.so.1");
+    let module = driver.kernel.is_some() || machine.kind.is_some();
+    let mut say = |code, message: String, hint: &str| found.push(Finding::new(code, "driver", message, hint));
+    if !signs.on_bus.is_empty() && (driver.absent || !module) {
+        let what = match (driver.absent, module) {
+            (true, true) => "the kernel module is loaded, and there is no libcuda.so.1 where the loader looks",
+            (true, false) => "neither the kernel module nor libcuda is to be seen",
+            _ => "libcuda is there, and the kernel module is not loaded",
+        };
+        let message = format!(
+            "there is a GPU of NVIDIA's, and no driver for it: {what}\non the bus:  {}",
+            signs.on_bus.join(", ")
+        );
+        let hint = if driver.absent && module {
+            "install the driver's libraries of the same release; in a container, start it with its GPUs (--gpus all)"
+        } else {
+            "install the NVIDIA driver, or load its module (modprobe nvidia); in a container, start it with its GPUs (--gpus all)"
+        };
+        say(Code::GpuUndriven, message, hint);
+    }
+    match driver.init {
+        Some(803) => say(
+            Code::DriverMismatch,
+            format!(
+                "libcuda and the kernel module do not belong together (803)\nfound:      {}",
+                releases(driver.user, driver.kernel)
+            ),
+            "reboot after a driver's update; in a container, remove its own libcuda",
+        ),
+        Some(804) => say(
+            Code::ForwardCompatUnsupported,
+            format!("cuda-compat does not work with this GPU (804)\nfound:      {libcuda}"),
+            "take the compat folder out of LD_LIBRARY_PATH, and update the driver instead",
+        ),
+        Some(34) => say(
+            Code::StubDriver,
+            format!("the libcuda found is the stub that is for linking only (34)\nfound:      {libcuda}"),
+            "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH",
+        ),
+        Some(answer) if !matches!(answer, 0 | 100) => say(
+            Code::DriverNotWorking,
+            format!("cuInit answers {answer}: no program can use a GPU here\nfound:      {libcuda}"),
+            match answer {
+                802 => {
+                    "start the fabric manager (systemctl status nvidia-fabricmanager), and see nvidia-smi -q for its state"
+                }
+                _ => "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm",
+            },
+        ),
+        _ => {}
+    }
+    if machine.kind == Some(Kind::Wsl2) && signs.libcuda.as_deref().is_some_and(|path| !path.contains("/wsl/")) {
+        say(
+            Code::WslShadowed,
+            format!("a Linux driver's libcuda stands before the one that Windows brings\nfound:      {libcuda}"),
+            "remove the NVIDIA driver's packages inside WSL: Windows' own driver serves it, in /usr/lib/wsl/lib",
+        );
+    }
+    let compat = !driver.ordinary && driver.library.is_some() && machine.kind.is_none();
+    if let (true, Some(user), Some(kernel)) = (compat, driver.user, driver.kernel) {
+        if user.branch <= kernel.branch && user != kernel {
+            say(
+                Code::CompatOutdated,
+                format!(
+                    "cuda-compat is no newer than the driver\nfound:      {libcuda}, {}",
+                    releases(driver.user, driver.kernel)
+                ),
+                "take the compat folder out of LD_LIBRARY_PATH: the ordinary driver does all that it did",
+            );
+        }
+    }
+    let hidden = machine.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES");
+    let all_hidden =
+        machine.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.visible == Some(false)));
+    match hidden {
+        Some((_, value)) if driver.init == Some(100) || all_hidden => say(
+            Code::GpusHidden,
+            format!("no GPU is visible, and CUDA_VISIBLE_DEVICES is set: \"{value}\""),
+            "unset CUDA_VISIBLE_DEVICES, or name GPUs that there are: their numbers, or UUIDs as nvidia-smi -L says them",
+        ),
+        _ if !signs.denied.is_empty() => say(
+            Code::DeviceDenied,
+            format!("this user may not open {}", signs.denied.join(", ")),
+            "see the devices' owner and mode (ls -l /dev/nvidia*): most often the user is not in the group video",
+        ),
+        _ => {}
+    }
+    if driver.ptx_compiler == Some(false) && driver.init == Some(0) {
+        let message = format!(
+            "libcuda would not find libnvidia-ptxjitcompiler.so.1: programs that need PTX fail\nfound:      {libcuda}"
+        );
+        let hint = "install the driver whole (on Debian, libnvidia-ptxjitcompiler1); start a container with \
+                    NVIDIA_DRIVER_CAPABILITIES=compute,utility";
+        found.push(Finding::new(Code::JitMissing, "driver", message, hint).weighing(Severity::Warning));
+    }
+    for library in machine.cudnn.iter().flatten().filter(|library| library.taken) {
+        found.extend(of_cudnn(library));
+    }
+    found
+}
+
+fn releases(user: Option<DriverRelease>, kernel: Option<DriverRelease>) -> String {
+    let text =
+        |release: Option<DriverRelease>| release.map_or("of a release not known".to_owned(), |one| one.to_string());
+    format!("libcuda {}, kernel module {}", text(user), text(kernel))
+}
+
+/// A cuDNN that is not whole harms whoever loads it; nobody may.
+fn of_cudnn(library: &Library) -> Option<Finding> {
+    let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
+    let missing =
+        cudnn::inner_libraries(library.major()?).iter().find(|(file, _)| !parts.iter().any(|part| part.file == *file));
+    if let Some((file, _)) = missing {
+        let message = format!("cuDNN's library {file} is missing: the first call would abort\nfound:      {path}");
+        let hint = "reinstall cuDNN whole, so that all its libraries stand in one folder";
+        return Some(Finding::new(Code::CudnnInnerMissing, "cuDNN", message, hint).weighing(Severity::Warning));
+    }
+    let whole = library.version?;
+    let other = parts.iter().find(|part| part.version.is_some_and(|version| version != whole))?;
+    let message = format!(
+        "cuDNN is mixed: {} is {}, the rest {whole}\nfound:      {path}",
+        other.file,
+        other.version.map(|version| version.to_string()).unwrap_or_default()
+    );
+    let hint = "remove the stray copy, or reinstall cuDNN whole from one package";
+    Some(Finding::new(Code::CudnnInnerMixed, "cuDNN", message, hint).weighing(Severity::Warning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Driver;
+
+    fn codes(host: &str, signs: &Signs) -> Vec<String> {
+        let (machine, _) = Machine::read(host).unwrap_or_else(|mistake| panic!("{mistake}: {host}"));
+        ailments(&machine, signs).iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
+    }
+
+    #[test]
+    fn nothing_is_wrong_with_a_good_machine() {
+        let bus = Signs { on_bus: vec!["0000:01:00.0".to_owned()], ..Signs::default() };
+        let good = r#"{"driver": {"user": "580.65.06", "kernel": "580.65.06", "init": 0, "library": "/x", "ordinary": true,
+            "ptx_compiler": true}, "gpus": [{"cc": "8.0"}]}"#;
+        assert_eq!(codes(good, &bus), [""; 0]);
+        assert_eq!(codes(r#"{"driver": {"present": false}}"#, &Signs::default()), [""; 0], "a machine without a GPU");
+        assert_eq!(codes("{}", &Signs::default()), [""; 0]);
+        assert!(
+            ailments(&Machine { driver: Some(Driver::default()), ..Machine::default() }, &Signs::default()).is_empty()
+        );
+    }
+
+    #[test]
+    fn each_ailment_by_its_signs() {
+        let bus = || Signs { on_bus: vec!["0000:01:00.0".to_owned()], ..Signs::default() };
+        let libcuda = |path: &str| Signs { libcuda: Some(path.to_owned()), ..bus() };
+        let denied = Signs { denied: vec!["/dev/nvidia0".to_owned()], ..bus() };
+        for (host, signs, expected) in [
+            (r#"{"driver": {"present": false}}"#, bus(), &["CG320 warning"][..]),
+            (r#"{"driver": {"present": false, "kernel": "580.65.06"}}"#, bus(), &["CG320 warning"]),
+            (r#"{"driver": {"user": "580.65.06", "ordinary": true}}"#, bus(), &["CG320 warning"]),
+            (
+                r#"{"driver": {"user": "580.1", "kernel": "535.1", "init": 803, "ordinary": true}}"#,
+                bus(),
+                &["CG304 error"],
+            ),
+            (r#"{"driver": {"kernel": "535.1", "init": 804}}"#, bus(), &["CG305 error"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 34}}"#, bus(), &["CG306 error"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 802}}"#, bus(), &["CG324 error"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 999}}"#, bus(), &["CG324 error"]),
+            (
+                r#"{"kind": "wsl2", "driver": {"init": 100}}"#,
+                libcuda("/usr/lib/x86_64-linux-gnu/libcuda.so.1"),
+                &["CG323 warning"],
+            ),
+            (r#"{"kind": "wsl2", "driver": {"init": 0}}"#, libcuda("/usr/lib/wsl/lib/libcuda.so.1"), &[]),
+            (
+                r#"{"driver": {"user": "535.1.1", "kernel": "580.65.06", "init": 0, "library": "/usr/local/cuda/compat/x"}}"#,
+                bus(),
+                &["CG322 warning"],
+            ),
+            (
+                r#"{"driver": {"user": "580.65.06", "kernel": "535.1.1", "init": 0, "library": "/usr/local/cuda/compat/x"}}"#,
+                bus(),
+                &[],
+            ),
+            (
+                r#"{"driver": {"kernel": "535.1", "init": 100}, "variables": {"CUDA_VISIBLE_DEVICES": "7"}}"#,
+                bus(),
+                &["CG325 info"],
+            ),
+            (r#"{"driver": {"kernel": "535.1", "init": 100}}"#, denied, &["CG321 warning"]),
+            (r#"{"driver": {"kernel": "535.1", "init": 0, "ptx_compiler": false}}"#, bus(), &["CG309 warning"]),
+            (r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": []}]}"#, Signs::default(), &["CG204 warning"]),
+            (
+                r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.2.0"}]}]}"#,
+                Signs::default(),
+                &["CG206 warning"],
+            ),
+        ] {
+            assert_eq!(codes(host, &signs), expected, "{host}");
+        }
+    }
+}
