@@ -151,12 +151,12 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="one of: " + ", ".join(known))
     parser.add_argument("--into", metavar="DIR", default=os.path.join(HERE, "../../target/parts"))
-    parser.add_argument("--all", action="store_true", help="every part")
+    parser.add_argument("--all", action="store_true", help="every part that the tests run on: all but the large ones that only a benchmark asks for")
     parser.add_argument("--record", action="store_true", help="fetch anew and write the checksums to parts.json")
     call = parser.parse_args()
     parts = os.path.abspath(call.into)
     status = 0
-    for name in known if call.all else call.names:
+    for name in [name for name in known if not known[name].get("on_demand")] if call.all else call.names:
         if name not in known:
             parser.error("no such part: %s (known: %s)" % (name, ", ".join(known)))
         part = known[name]
