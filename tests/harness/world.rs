@@ -132,6 +132,7 @@ pub enum Layout {
 
 /// A machine, or what a container shows of it.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "machines differ in each of these by itself")]
 pub struct World {
     /// The release in `/proc/driver/nvidia/version`; nothing: there is no `/proc/driver/nvidia`.
     pub kernel: Option<&'static str>,
@@ -145,6 +146,8 @@ pub struct World {
     pub library: Option<Library>,
     /// Of cuda-compat, in `/usr/local/cuda/compat`, which `LD_LIBRARY_PATH` names.
     pub compat: Option<Library>,
+    /// Whether the loader's cache names that folder instead, as NVIDIA's container toolkit does it.
+    pub compat_cached: bool,
     /// Where the libraries lie.
     pub layout: Layout,
     /// In the order of the bus.
@@ -163,6 +166,7 @@ impl World {
             proc: true,
             library: Some(Library::new(release, cuda)),
             compat: None,
+            compat_cached: false,
             layout: Layout::System,
             gpus: gpus.to_vec(),
             fastest: Vec::new(),
@@ -200,7 +204,7 @@ impl World {
 
     /// Lays it out in this folder, which must outlive it.
     pub fn make(&self, root: &Path) -> Machine {
-        let machine = Machine { root: root.to_owned(), proc: self.proc, library_path: Vec::new() };
+        let machine = Machine { root: root.to_owned(), proc: self.proc, overlays: true, library_path: Vec::new() };
         self.make_kernel(root);
         for node in ["null", "zero", "full", "random", "urandom"] {
             scratch::write(&root.join("dev").join(node), "");
@@ -268,6 +272,7 @@ impl World {
         let root = machine.root.clone();
         let system = root.join(format!("usr-lib/{ARCH}-linux-gnu"));
         let above = format!("/usr/lib/{ARCH}-linux-gnu");
+        let mut cached = None;
         match self.layout {
             Layout::Wsl => scratch::write(&root.join("dev/dxg"), ""),
             Layout::Jetson => {
@@ -280,10 +285,13 @@ impl World {
         }
         if let Some(compat) = &self.compat {
             self.lay(compat, &root.join("usr-local/cuda/compat"));
-            machine.library_path.push("/usr/local/cuda/compat".into());
+            if self.compat_cached {
+                cached = Some("/usr/local/cuda/compat".to_owned());
+            } else {
+                machine.library_path.push("/usr/local/cuda/compat".into());
+            }
         }
         let Some(library) = &self.library else { return machine };
-        let mut cached = None;
         match self.layout {
             Layout::Folder => {
                 self.lay(library, &root.join("lib"));
@@ -401,18 +409,47 @@ fn fake(source: &str, soname: &str, note: Option<&str>) -> Vec<u8> {
 pub struct Machine {
     root: PathBuf,
     proc: bool,
+    overlays: bool,
     /// What `LD_LIBRARY_PATH` names on it; a program may need more.
     pub library_path: Vec<PathBuf>,
 }
 
-/// Everything is bound inside the namespace alone. Overlays of two read-only layers leave nothing behind.
+/// Everything is bound inside the namespace alone. Where the kernel allows no overlay (one over two others, say), a tree of
+/// links to what is below does the same.
 const ENTER: &str = r#"set -e
-w=$1 proc=$2; shift 2
+w=$1 proc=$2 overlays=$3; shift 3
 for node in null zero full random urandom; do mount --bind /dev/$node "$w/dev/$node"; done
 mount --rbind "$w/dev" /dev
 mount --bind "$w/driver" /proc/driver
 mount --bind "$w/pci" /sys/bus/pci
-over() { if [ -d "$w/$1" ]; then mount -t overlay overlay -o "lowerdir=$w/$1:$2" "$2"; fi; }
+merge() ( # what is ours, what is below, into
+    ours=$1 below=$2 into=$3
+    IFS='
+'
+    for name in $(ls -A "$ours"); do
+        if [ -d "$ours/$name" ] && [ ! -L "$ours/$name" ]; then
+            mkdir "$into/$name"
+            merge "$ours/$name" "$below/$name" "$into/$name"
+        else
+            cp -P "$ours/$name" "$into/$name"
+        fi
+    done
+    set -- $(ls -A "$below" 2>/dev/null || true)
+    for name; do
+        shift
+        if [ ! -e "$into/$name" ] && [ ! -L "$into/$name" ]; then set -- "$@" "$below/$name"; fi
+    done
+    if [ $# -gt 0 ]; then ln -s -t "$into" "$@"; fi
+)
+over() {
+    if [ ! -d "$w/$1" ]; then return 0; fi
+    if [ "$overlays" = yes ] && mount -t overlay overlay -o "lowerdir=$w/$1:$2" "$2" 2>/dev/null; then return 0; fi
+    mkdir -p "$w/below/$1" "$w/merged/$1"
+    mount --bind "$2" "$w/below/$1"
+    mount -t tmpfs none "$w/merged/$1"
+    merge "$w/$1" "$w/below/$1" "$w/merged/$1"
+    mount --bind "$w/merged/$1" "$2"
+}
 over usr-lib /usr/lib
 over usr-local /usr/local
 if [ -f "$w/ld.so.conf" ]; then PATH=$PATH:/sbin:/usr/sbin ldconfig -X -C "$w/etc/ld.so.cache" -f "$w/ld.so.conf"; fi
@@ -441,7 +478,7 @@ impl Machine {
         enter()
             .args(["sh", "-c", ENTER, "sh"])
             .arg(&self.root)
-            .arg(if self.proc { "yes" } else { "no" })
+            .args([self.proc, self.overlays].map(|is| if is { "yes" } else { "no" }))
             .args(tool)
             .arg("env")
             .args(given.chain(path))
@@ -564,9 +601,12 @@ mod tests {
             (Layout::Jetson, "/usr/lib/<triplet>/nvidia/libcuda.so.535.261.03"),
         ] {
             let world = World { layout, ..World::new("535.261.03", 12020, &[T4]) };
-            let scratch = Scratch::new("layout");
-            let outcome = world.make(&scratch).call("python3", &[]).args(["-c", find]).run().success();
-            assert_eq!(snapshot_free(&outcome.stdout), place, "{layout:?}: {outcome}");
+            for overlays in [true, false] {
+                let scratch = Scratch::new("layout");
+                let machine = Machine { overlays, ..world.make(&scratch) };
+                let outcome = machine.call("python3", &[]).args(["-c", find]).run().success();
+                assert_eq!(snapshot_free(&outcome.stdout), place, "{layout:?}, {overlays}: {outcome}");
+            }
         }
     }
 }

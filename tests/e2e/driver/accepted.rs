@@ -147,6 +147,17 @@ fn places() -> Vec<Scene> {
         scene("a Jetson of a newer L4T", "robot", jetson(Some("540.4.0"))).runs(1, ""),
         scene("a Jetson without code for it", "model", jetson(None)).refused("CG303 error"),
         model("cuda-compat with its note", World { compat: Some(compat(Some(NOTE_575))), ..r535(&[A100]) }).runs(1, ""),
+        model(
+            "cuda-compat by the cache of the loader",
+            World { compat: Some(compat(Some(NOTE_575))), compat_cached: true, ..r535(&[A100]) },
+        )
+        .runs(1, ""),
+        model("GPUs and no libcuda", World { library: None, ..r580(&[A100]) }).runs(1, "CG504 info"),
+        model(
+            "a stub in an image that builds, without GPUs",
+            World { kernel: None, ..r580(&[]).library(|library| library.init = 34) },
+        )
+        .runs(0, "CG504 info"),
         model("cuda-compat without a note", World { compat: Some(compat(None)), ..r535(&[A100]) }).runs(1, ""),
         model(
             "cuda-compat that makes the driver new enough",

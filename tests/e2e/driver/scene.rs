@@ -47,7 +47,7 @@ impl Scene {
 
     /// As a trial.
     pub(crate) fn trial(self, group: &str) -> Trial {
-        trial(format!("{group}::{}", self.name.replace(' ', "_")), move || self.play())
+        trial(format!("{group}::{}", self.name.replace(',', "").replace(' ', "_")), move || self.play())
     }
 
     pub(crate) fn play(&self) {
@@ -62,7 +62,8 @@ impl Scene {
             assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""), "{outcome}");
         }
         self.hold_against_the_driver(&played);
-        snapshot::check(&format!("driver/{}", self.name.replace(' ', "-")), &played.told());
+        let file = self.name.replace(',', "").replace(' ', "-");
+        snapshot::check(&format!("driver/{file}"), &played.told());
     }
 }
 
@@ -82,7 +83,13 @@ impl Scene {
         let outcome = played.stage.machine.call(&played.program, &variables).arg("use").run().success();
         let truth = &outcome.stdout;
         let (taken, left) = (truth.contains("kernels loaded, 0\n"), truth.contains("kernels loaded, 2"));
-        let broken = ["cuInit 34\n", "cuInit 803\n", "cuInit 804\n"].iter().any(|answer| truth.contains(answer));
+        // The stub of an image that builds is nobody's trouble where there is no GPU.
+        let answers = if self.world.gpus.is_empty() {
+            &["cuInit 803\n", "cuInit 804\n"][..]
+        } else {
+            &["cuInit 34\n", "cuInit 803\n", "cuInit 804\n"]
+        };
+        let broken = answers.iter().any(|answer| truth.contains(answer));
         let nothing = !taken && !left && !broken;
         if self.refused {
             assert!(!taken && (left || broken || nothing && self.program == "needy"), "refused, but: {truth}");
@@ -156,10 +163,11 @@ impl Played {
     fn told(&self) -> String {
         let status = self.outcome.status().map_or_else(|| "none".to_owned(), |status| status.to_string());
         // Files and components are the same in all of them.
-        let kept = ["verdict", "action", "level", "role", "findings"];
-        let report: serde_json::Map<_, _> =
-            kept.iter().map(|key| ((*key).to_owned(), self.report[*key].clone())).collect();
-        let report = Value::Object(report);
+        let mut report = self.report.clone();
+        let members = report.as_object_mut().expect("an object");
+        for key in ["file", "components", "shim"] {
+            members.remove(key).expect("a key of every report");
+        }
         let text = format!("status {status}\n--- stderr\n{}--- report\n{report:#}\n", self.outcome.stderr);
         let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
         let built = self.program.parent().expect("a folder");
