@@ -327,7 +327,9 @@ pub(super) fn cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Some((version, path, cuda)) = used_cudnn(toolchain) else { return findings };
     let line = || ("cuDNN", format!("{version} in {path}"));
-    if let Some((text, oldest)) = policy.cudnn_fleet.as_deref().zip(policy.cudnn_fleet_version()) {
+    // One that is linked in needs none on the machine.
+    let fleet = policy.cudnn_fleet.as_deref().filter(|_| policy.cudnn_linkage != Some(Linkage::Static));
+    if let Some((text, oldest)) = fleet.zip(policy.cudnn_fleet_version()) {
         let patch_named = text.split('.').nth(2).is_some();
         let (built, older) = ((version.major, version.minor), (oldest.major, oldest.minor));
         let older_patch = built == older && policy.cudnn_patch_refuse && patch_named && oldest.patch < version.patch;

@@ -201,6 +201,7 @@ fn cudnn_against_the_oldest_of_the_fleet() {
         ("9.28", "", "9.15.1 for 13", vec![]),
         ("8.9.7", "", "9.15.1 for 12", refused("8.9.7")),
         ("9.1", "", "8.9.7 for 12", refused("9.1")),
+        ("9.1", "linkage = \"static\"\n", "9.15.1 for 13", vec![]),
     ] {
         let text = format!("[cudnn]\nfleet = \"{fleet}\"\n{more}");
         assert_eq!(said(&text, "", "", built), expected, "{fleet} {built}");

@@ -4,7 +4,8 @@ use super::*;
 use crate::kernels::tests::{compute, plain, sm, writer::fatbin};
 use crate::manifest::{Component as Package, Cudnn};
 use crate::policy::Policy;
-use crate::toolchain::Toolchain;
+use crate::tables;
+use crate::toolchain::{Choice, Headers, Toolchain, Toolkit};
 use crate::version::Version;
 
 fn policy(text: &str) -> Policy {
@@ -254,6 +255,53 @@ proptest! {
         for finding in judge(&policy(text), &manifest(), &file) {
             prop_assert!(!finding.message.is_empty() && !finding.hint.is_empty());
         }
+    }
+
+    /// A file that is just what was declared: what plain cargo says of the fleet by the declaration is what the command says
+    /// by the file.
+    #[test]
+    fn what_is_declared_and_what_is_linked_are_judged_alike(
+        cubins in prop::collection::btree_set(prop::sample::select(vec![70u32, 75, 80, 86, 87, 90, 100]), 0..4),
+        ptx in prop::collection::btree_set(prop::sample::select(vec![70u32, 75, 80, 90]), 0..3),
+        fleet in prop::collection::btree_set(
+            prop::sample::select(vec!["7.0", "7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "12.0"]),
+            1..5,
+        ),
+        driver in prop::sample::select(vec!["525", "535", "550", "560", "570", "580", "700"]),
+        toolkit in prop::sample::select(vec![Version::new(12, 0, 0), Version::new(12, 4, 131), Version::new(12, 9, 86)]),
+    ) {
+        prop_assume!(!cubins.is_empty() || !ptx.is_empty());
+        let isa = tables::ptx_isa(toolkit).expect("a known release");
+        let isa = (u16::try_from(isa.0).unwrap(), u16::try_from(isa.1).unwrap());
+        let entries: Vec<Vec<u8>> =
+            cubins.iter().map(|arch| sm(*arch)).chain(ptx.iter().map(|arch| compute(*arch, isa))).collect();
+        let kernels = plain(&[fatbin(&entries)]);
+        let quoted: Vec<String> = fleet.iter().map(|cc| format!("\"{cc}\"")).collect();
+        let policy = policy(&format!("[gpu]\nfleet = [{}]\n[driver]\nfleet = \"{driver}\"\n", quoted.join(", ")));
+
+        let mut toolchain = Toolchain::default();
+        toolchain.archs.in_force = kernels.targets();
+        let headers = Headers { path: "cuda.h".into(), version: Some(toolkit.into()) };
+        toolchain.toolkits.push(Toolkit { headers: Some(headers), ..Toolkit::default() });
+        toolchain.headers = Some(Choice { index: 0, reason: String::new() });
+
+        let by_file = judge(&policy, &Manifest { toolkit: Some(toolkit), ..manifest() }, &linked(&kernels, &[]));
+        let by_declaration = fleet::declared(&policy, &toolchain);
+        // Which GPUs a finding is about stands in its first sentence.
+        let about = |findings: &[Finding], code: Code| -> Vec<String> {
+            let named = |finding: &Finding| {
+                let first = finding.message.lines().next().unwrap_or_default().to_owned();
+                fleet.iter().filter(|cc| first.split([' ', ',', ':', '.']).collect::<Vec<_>>().windows(2).any(|pair| {
+                    Some((pair[0], pair[1])) == cc.split_once('.')
+                })).map(|cc| (*cc).to_owned()).collect::<Vec<_>>()
+            };
+            findings.iter().filter(|finding| finding.code == code).flat_map(named).collect()
+        };
+        prop_assert_eq!(about(&by_declaration, Code::FleetUndeclared), about(&by_file, Code::FleetUnserved));
+        let code = Code::DriverFleetCode;
+        prop_assert_eq!(about(&by_declaration, code), about(&by_file, code), "{:?} {:?}", by_declaration, by_file);
+        let older = |findings: &[Finding]| findings.iter().any(|finding| finding.code == Code::DriverFleetOlder);
+        prop_assert_eq!(older(&by_declaration), older(&by_file));
     }
 
     /// A policy that asks for what the file holds, and a fleet of the GPUs that all of it serves.
