@@ -144,7 +144,9 @@ fn bash_completes_verbs_and_options() {
     assert_eq!(offered(&["build", "--rel"]), ["--release"]);
     assert_eq!(offered(&["init", "--c"]), ["--cmake", "--config"]);
     let verbs = offered(&[""]);
-    for verb in ["build", "run", "test", "install", "check", "inspect", "exec", "explain", "lock", "init"] {
+    for verb in
+        ["build", "run", "test", "install", "check", "inspect", "exec", "explain", "lock", "init", "verify", "probe"]
+    {
         assert!(verbs.iter().any(|word| word == verb), "{verb}: {verbs:?}");
     }
     assert!(!verbs.iter().any(|word| word == "cmake"), "what only programs call is not offered: {verbs:?}");
@@ -164,7 +166,9 @@ fn manual_pages_of_every_verb() {
     };
     let index = page("cargo-cudaguard.1");
     assert!(index.contains("Exit status: 0 fine, 1 findings that refuse"), "{index}");
-    for verb in ["build", "run", "test", "install", "check", "inspect", "exec", "explain", "lock", "init"] {
+    for verb in
+        ["build", "run", "test", "install", "check", "inspect", "exec", "explain", "lock", "init", "verify", "probe"]
+    {
         assert!(index.contains(&format!("cargo-cudaguard-{verb}(1)")), "{verb}: {index}");
         assert!(page(&format!("cargo-cudaguard-{verb}.1")).contains(".SH NAME"), "{verb}");
     }

@@ -213,6 +213,9 @@ impl Lane {
                 let by_command = by_command.expect(101);
                 assert_eq!(codes(&said, "error["), *observed, "{name}: {by_command}");
                 snapshot::check(&format!("recipes/{name}-observed"), &said);
+                // A build script of the command's own leaves it to the linked file, too.
+                let embedded = machine.on(self.embedded.cudaguard(["build", "--release"])).run().expect(101);
+                assert_eq!(findings(&self.clean(&machine, &embedded.stderr)), said, "{name}: {embedded}");
             }
         }
         assert!(!self.plain.built("release/app").exists(), "{name}: nothing is left to be run");
