@@ -1,5 +1,164 @@
-//! Libraries that a crate opens by name.
-use cudaguard_tests::Trial;
+//! The table against the crates' own sources and against real libraries, where these are on this machine: a row says nothing
+//! that the version it names does not have.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::binary::Contents;
+use cudaguard::elf::Elf;
+use cudaguard::graph::table::{CudnnRule, Row, table};
+use cudaguard::version::CudaVersion;
+use cudaguard_tests::{Trial, parts, trials};
+
+use crate::real::tree;
+
 pub(crate) fn trials() -> Vec<Trial> {
-    Vec::new()
+    trials![rows_say_what_the_sources_say, levels_ask_for_the_driver_that_has_their_functions]
+}
+
+/// Where cargo has unpacked a crate, if it has.
+fn source(name: &str, version: &str) -> Option<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
+    let registries = fs::read_dir(home.join("registry/src")).ok()?;
+    registries
+        .filter_map(|registry| Some(registry.ok()?.path().join(format!("{name}-{version}"))))
+        .find(|folder| folder.is_dir())
+}
+
+/// Cargo fetches the versions of cudarc that the table was read from; of the others those that are there are looked at.
+fn rows_say_what_the_sources_say() {
+    let _fetched = tree(
+        "sources",
+        "cudarc = { version = \"=0.19.10\", features = [\"cuda-13000\"] }\n\
+        old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n",
+    );
+    let looked: BTreeSet<String> = table()
+        .crates
+        .iter()
+        .filter_map(|row| {
+            let folder = source(&row.name, &row.read)?;
+            check(row, &folder);
+            Some(format!("{} {}", row.name, row.read))
+        })
+        .collect();
+    for wanted in ["cudarc 0.17.8", "cudarc 0.19.10"] {
+        assert!(looked.contains(wanted), "{wanted} was fetched: {looked:?}");
+    }
+}
+
+#[track_caller]
+fn check(row: &Row, folder: &Path) {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let (script, library, manifest) = (read("build.rs"), read("src/lib.rs"), read("Cargo.toml"));
+    let others: String =
+        ["src/toolkit.rs", "src/compute_cap.rs", "src/builder.rs"].iter().map(|name| read(name)).collect();
+    let code = format!("{script}{library}{others}");
+    let told = |what: &str, wanted: &str| assert!(code.contains(wanted), "{} {}: {what}: {wanted}", row.name, row.read);
+    let feature = |name: &str| {
+        let declared = manifest.lines().any(|line| line.starts_with(&format!("{name} = ")));
+        assert!(name.is_empty() || declared, "{} {}: no feature {name}", row.name, row.read);
+    };
+    row.modes.iter().for_each(|(name, _)| feature(name));
+    row.libraries.iter().for_each(|(name, _)| feature(name));
+    if let Some(rule) = &row.level {
+        told("variable", &rule.variable);
+        feature(&rule.nvcc);
+        rule.newest.iter().for_each(|name| feature(name));
+        let level = |line: &str| rule.level_of(line.split(' ').next()?);
+        let levels: Vec<CudaVersion> = manifest.lines().filter_map(level).collect();
+        assert!(levels.contains(&CudaVersion::new(12, 8)), "{} {}: {levels:?}", row.name, row.read);
+    }
+    match &row.cudnn {
+        Some(CudnnRule::Fixed { feature: name, symbol, .. }) => {
+            feature(name);
+            let bindings = read("src/cudnn/sys/mod.rs");
+            assert!(bindings.contains(&format!("b\"{symbol}\\0\"")), "{symbol} is looked up");
+        }
+        Some(CudnnRule::Named { headers, newest, .. }) => [headers, newest].iter().for_each(|name| feature(name)),
+        None => {}
+    }
+    if !library.is_empty() && row.level.is_some() {
+        // The names are made by one list of patterns, in this order.
+        let list = library.split("fn get_lib_name_candidates").nth(1).expect("the list of names");
+        let list = list.split("\n}").next().expect("its end");
+        let mut patterns = Vec::new();
+        for part in list.split("format!(\"").skip(1) {
+            let pattern = part.split("\")").next().expect("a pattern");
+            let pattern = pattern.replace("{DLL_PREFIX}", "lib").replace("{DLL_SUFFIX}", ".so");
+            patterns.push(pattern.replace("{lib_name}", "{lib}").replace("{pointer_width}", "64"));
+        }
+        assert_eq!(patterns, row.names, "{} {}", row.name, row.read);
+    }
+    for place in row.nvcc.iter().chain(&row.headers).chain(&row.link).chain(&row.reruns) {
+        let variable = place.strip_prefix('$').map(|rest| rest.split(['/', ' ']).next().unwrap_or_default());
+        match variable {
+            Some(variable) => told("variable", variable),
+            None if place.starts_with('/') => {
+                let root = place.trim_end_matches("/bin/nvcc").trim_end_matches("/include");
+                // cuda-driver-sys and its like search by a crate of their own.
+                if !code.contains("cuda_config") {
+                    told("folder", root);
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+/// The libcuda of driver 535 supports 12.2: it has every function that cudarc looks up at that level, and lacks some of each
+/// level that the table says to need more.
+fn levels_ask_for_the_driver_that_has_their_functions() {
+    let _fetched =
+        tree("levels", "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n");
+    let folder = source("cudarc", "0.17.8").expect("fetched");
+    let text = fs::read_to_string(folder.join("src/driver/sys/mod.rs")).expect("bindings");
+    let path = parts::driver("535").join("libcuda.so.1");
+    let data = Contents::open(&path).unwrap_or_else(|error| panic!("{error}"));
+    let elf = Elf::parse(&data).expect("a library");
+    let exported: BTreeSet<&str> =
+        elf.dynamic_symbols().filter(|symbol| symbol.exported()).filter_map(|symbol| symbol.name()).collect();
+    let looked_up = functions(&text);
+    for row in table().driver.iter().filter(|row| row.level <= CudaVersion::new(13, 0)) {
+        let feature = format!("cuda-{}", row.level.to_int());
+        let of_level: Vec<_> =
+            looked_up.iter().filter(|(_, levels)| levels.is_empty() || levels.contains(&feature)).collect();
+        assert!(of_level.len() > 300, "{feature}: {}", of_level.len());
+        let newest = of_level.iter().filter_map(|(_, levels)| levels.iter().min()).max();
+        let newest = newest.and_then(|feature| feature.strip_prefix("cuda-")?.parse().ok()).map(CudaVersion::from_int);
+        assert_eq!(newest, Some(row.needs), "{feature}: the newest function looked up");
+        assert!(
+            of_level.iter().any(|(name, levels)| *name == row.symbol
+                && levels.iter().min().is_none_or(|least| {
+                    least.strip_prefix("cuda-").is_some_and(|number| number == row.needs.to_int().to_string())
+                })),
+            "{feature}: {}",
+            row.symbol
+        );
+        let lacks = of_level.iter().any(|(name, _)| !exported.contains(name.as_str()));
+        assert_eq!(lacks, row.needs > CudaVersion::new(12, 2), "{feature} on a driver of 12.2");
+    }
+}
+
+/// The functions that the bindings look up when they open the library, each with the features under which.
+fn functions(text: &str) -> Vec<(String, BTreeSet<String>)> {
+    let (mut found, mut condition, mut within) = (Vec::new(), String::new(), false);
+    for line in text.lines().skip_while(|line| !line.contains("fn from_library")) {
+        let line = line.trim();
+        if within || line.starts_with("#[cfg(") {
+            if !within {
+                condition.clear();
+            }
+            condition.push_str(line);
+            within = !line.ends_with(")]");
+        } else if let Some(name) = line.strip_prefix(".get(b\"").and_then(|rest| rest.strip_suffix("\\0\")")) {
+            let levels = condition.split('"').filter(|word| word.starts_with("cuda-")).map(str::to_owned).collect();
+            found.push((name.to_owned(), levels));
+            condition.clear();
+        } else if line.starts_with("Ok(") {
+            break;
+        }
+    }
+    found
 }
