@@ -36,6 +36,22 @@ Each was provoked with the real crates. What happens without cudaguard was seen 
 535.261.03 and no GPU.
 ";
 
+const PROGRAMS: &str = "
+## Real programs, guarded as they are
+
+In the tests, with no change to their sources: cudarc 0.19.10 linked and opened by name, cust 0.3.2, and one program with cudarc
+0.17.8, cudarc 0.19.10 and ort 2.0.0-rc.10 (`load-dynamic`) in it. candle-core, cubecl-cuda and torch-sys are judged there by
+what cargo says of their graphs.
+
+By hand, because it takes minutes to compile: cubecl-cuda 0.8.1 on a machine without any toolkit, `cargo cudaguard build` in
+3 min 54 s on two busy cores. The program is what it was; on the driver 535 it still panics where there is no GPU to see, and
+where there is one the guard refuses before, by this row of `cargo cudaguard inspect`:
+
+```text
+requires   driver supports CUDA 13.0 (release 580.65.06): cudarc 0.17.8 (cuCtxGetDevice_v2)
+```
+";
+
 /// Each mismatch: title, what happens without the guard, the snapshot.
 const MISMATCHES: &[(&str, &str, &str)] = &[
     (
@@ -126,6 +142,7 @@ fn page() -> String {
         let text = text.split("\n$ cargo cudaguard check\n").next().unwrap_or_default();
         let _ = write!(page, "\n### {title}\n\nWithout: {without}\n\n```text\n{}\n```\n", text.trim_end());
     }
+    page.push_str(PROGRAMS);
     page.push_str(
         "\n## The crates\n\nRead in the crates' own sources, of the version named. A range is taken to behave as the version that was \
          read.\n",
