@@ -26,8 +26,11 @@ codes! {
          What to do: run the named nvcc by hand with --version; reinstall the toolkit where that fails.";
     105 HostCompilerRejected Error
         "this nvcc does not accept this host compiler"
-        "Each nvcc supports host compilers up to a version and stops with `unsupported GNU version` otherwise.\n\
-         What to do: name an older compiler with NVCC_CCBIN or -ccbin (g++-11 for CUDA 11.8), or use a newer toolkit.";
+        "Each nvcc supports host compilers up to a version and stops with `unsupported GNU version` otherwise. By itself it \
+         calls gcc, or what NVCC_CCBIN names; the cc crate has it call what CXX names, or c++, and then NVCC_CCBIN does not \
+         count. Where only one of the two is too new this is an info, since the build may well use the other.\n\
+         What to do: name an older compiler (g++-11 for CUDA 11.8) with CXX, where a build script calls nvcc by the cc \
+         crate, else with NVCC_CCBIN or -ccbin; or use a newer toolkit.";
     106 StubInRuntimePath Error
         "a stub folder stands in a runtime path"
         "The toolkit's lib/stubs holds empty libraries for the linker only. With that folder in LD_LIBRARY_PATH, RPATH or \

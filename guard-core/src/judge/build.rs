@@ -14,7 +14,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::tables::{self, Answer};
-use crate::toolchain::{CudnnLibrary, Declared, Family, Native, Toolchain, Toolkit, cuda_majors};
+use crate::toolchain::{CudnnLibrary, Declared, Family, HostCompiler, Native, Toolchain, Toolkit, cuda_majors};
 use crate::version::{CudaVersion, Version};
 
 use super::fleet;
@@ -299,32 +299,46 @@ fn cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
 }
 
 fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
-    let Some((host, toolkit)) = toolchain.host.as_ref().zip(toolchain.compiling()) else { return };
-    let Some((version, release)) = host.version.zip(toolkit.version()).filter(|_| !toolchain.any_host) else { return };
+    let Some(toolkit) = toolchain.compiling().filter(|_| !toolchain.any_host) else { return };
+    let Some(release) = toolkit.version() else { return };
     let own = toolkit.limits.as_ref();
     // Only where the toolkit itself does not say: reading the table costs more than all else here.
     let table = || tables::host_compiler(release.value);
-    let (newest, source) = match host.family {
-        Family::Gcc => (own.and_then(|own| own.gcc_max).or_else(|| table().gcc_newest), "gcc"),
-        Family::Clang => {
-            let below = own.and_then(|own| own.clang_below).or_else(|| table().clang_below);
-            (below.and_then(|below| below.checked_sub(1)), "clang")
-        }
-        Family::Other => (None, ""),
+    // Its major, and the newest of its maker that nvcc takes, where it is newer than that.
+    let refused = |host: &HostCompiler| {
+        let newest = match host.family {
+            Family::Gcc => own.and_then(|own| own.gcc_max).or_else(|| table().gcc_newest),
+            Family::Clang => {
+                let below = own.and_then(|own| own.clang_below).or_else(|| table().clang_below);
+                below.and_then(|below| below.checked_sub(1))
+            }
+            Family::Other => None,
+        };
+        Some((host.version?.major, newest?)).filter(|(major, newest)| major > newest)
     };
-    let Some(newest) = newest.filter(|newest| version.major > *newest) else { return };
+    let hosts = [toolchain.host.as_ref(), toolchain.host_of_cc.as_ref()].map(|host| Some((host?, refused(host?))));
+    let Some((host, (major, newest))) = hosts.into_iter().flatten().find_map(|(host, refused)| Some((host, refused?)))
+    else {
+        return;
+    };
+    let accepted = hosts.into_iter().flatten().find(|(_, refused)| refused.is_none()).map(|(host, _)| host);
+    let maker = host.family.name();
     let cxx = if host.family == Family::Gcc { "g++" } else { "clang++" };
-    findings.push(Finding::new(
+    let named = |host: &HostCompiler| {
+        let by = if Some(host) == toolchain.host_of_cc.as_ref() { "by the cc crate: " } else { "" };
+        format!("{} in {} ({by}{})", host.in_words(), host.path.display(), host.source)
+    };
+    let mut finding = Finding::new(
         Code::HostCompilerRejected,
         host.in_words(),
         facts(
             &format!(
-                "nvcc of CUDA {} does not accept {source} {}: {newest} is the newest it takes.",
-                CudaVersion::from(release.value),
-                version.major
+                "nvcc of CUDA {} does not accept {maker} {major}: {newest} is the newest it takes.",
+                CudaVersion::from(release.value)
             ),
             [
-                ("compiler", format!("{} in {} ({})", host.in_words(), host.path.display(), host.source)),
+                ("compiler", named(host)),
+                ("another", accepted.map(named).unwrap_or_default()),
                 ("nvcc", format!("{} ({})", release.value, release.source)),
                 ("limit", own.map(|own| own.source.clone()).unwrap_or_default()),
             ],
@@ -335,9 +349,17 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
                  newer toolkit"
             )
         } else {
-            format!("install {cxx}-{newest} and set NVCC_CCBIN={cxx}-{newest}, or build with a newer toolkit")
+            format!(
+                "install {cxx}-{newest} and set CXX={cxx}-{newest} where the cc crate calls nvcc, NVCC_CCBIN={cxx}-{newest} \
+                 where anything else does, or build with a newer toolkit"
+            )
         },
-    ));
+    );
+    if accepted.is_some() {
+        // Which of both this build uses its build script knows; nvcc itself refuses the other.
+        finding.severity = Severity::Info;
+    }
+    findings.push(finding);
 }
 
 fn stubs(toolchain: &Toolchain, findings: &mut Vec<Finding>) {

@@ -1,7 +1,7 @@
 //! The host compiler that nvcc would call: which, and of which release. What runs it stands apart from what reads its
 //! answer.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::version::Version;
 
@@ -64,6 +64,18 @@ pub(super) fn parse(text: &str) -> (Family, Option<Version>) {
     // `g++ (Debian 12.2.0-14) 12.2.0`, `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`: behind the first parenthesis.
     let rest = first.split_once(')').map_or(first, |(_, rest)| rest);
     (Family::Gcc, rest.split_whitespace().find_map(leading))
+}
+
+/// Whether both programs are the drivers of one compiler: `c++` → `x86_64-linux-gnu-g++-12` and `gcc` →
+/// `x86_64-linux-gnu-gcc-12`.
+pub(super) fn same(one: &Path, other: &Path) -> bool {
+    let driver = |path: &Path| {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let name =
+            real.file_name().unwrap_or_default().to_string_lossy().replace("clang++", "clang").replace("g++", "gcc");
+        real.with_file_name(name)
+    };
+    driver(one) == driver(other)
 }
 
 /// The version at the start of a text: `14.0.6-1` → 14.0.6, `15` → 15.0.0.

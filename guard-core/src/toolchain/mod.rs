@@ -183,6 +183,9 @@ pub struct Toolchain {
     pub cudnn_library: Option<Choice>,
     /// The host compiler that nvcc would call.
     pub host: Option<HostCompiler>,
+    /// The one that the `cc` crate has nvcc call, where that is another: `CXX`, else `c++`. It passes it with `-ccbin`,
+    /// against which `NVCC_CCBIN` does not count; which of both a build uses is known to its build script alone.
+    pub host_of_cc: Option<HostCompiler>,
     /// Whether `-allow-unsupported-compiler` stands in nvcc's flags.
     pub any_host: bool,
     /// The archs, by each source.
@@ -597,25 +600,28 @@ impl Looking<'_> {
             }
         }
         let host = self.host_candidate(candidate, flags);
+        let host_of_cc = host.as_ref().and_then(|(own, _)| self.host_of_cc_candidate(own));
         let native = self.out.archs.wants_native();
         let smi = native.then(|| ask::in_path("nvidia-smi", env::var_os("PATH").as_deref()));
-        let (answers, host, gpus) = std::thread::scope(|scope| {
+        let (answers, hosts, gpus) = std::thread::scope(|scope| {
             let running: Vec<_> = asked
                 .iter()
                 .map(|(_, path, top)| scope.spawn(move || ask_nvcc(path, *top, variables, patience)))
                 .collect();
-            let host = host.map(|(path, source)| {
-                scope.spawn(move || {
+            let hosts = [host, host_of_cc].map(|host| {
+                let (path, source) = host?;
+                Some(scope.spawn(move || {
                     let said = ask::ask(&path, &["--version"], variables, patience).unwrap_or_default();
                     let (family, version) = host_compiler::parse(&said.out);
                     HostCompiler { path, source, family, version }
-                })
+                }))
             });
             let gpus = smi.map(|smi| scope.spawn(move || archs::ask_driver(smi, variables, patience)));
             let answers: Vec<_> = running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
-            (answers, host.and_then(|thread| thread.join().ok()), gpus.and_then(|thread| thread.join().ok()))
+            let hosts = hosts.map(|thread| thread.and_then(|thread| thread.join().ok()));
+            (answers, hosts, gpus.and_then(|thread| thread.join().ok()))
         });
-        self.out.host = host;
+        [self.out.host, self.out.host_of_cc] = hosts;
         if let Some(gpus) = gpus {
             self.out.archs.native = Some(gpus);
         }
@@ -699,6 +705,30 @@ impl Looking<'_> {
             in_path(&[named.value])
         };
         Some((program?, named.source))
+    }
+
+    /// What the `cc` crate passes to nvcc with `-ccbin`, where that is another compiler than nvcc's own choice.
+    fn host_of_cc_candidate(&self, own: &Path) -> Option<(PathBuf, String)> {
+        if self.request.given.is_some() {
+            return None;
+        }
+        let path = env::var_os("PATH");
+        let in_path = |name: &str| ask::in_path(name, path.as_deref());
+        let target = &self.request.target;
+        let kind = if self.layout.cross { "TARGET_CXX" } else { "HOST_CXX" };
+        let names = [format!("CXX_{target}"), format!("CXX_{}", target.replace('-', "_")), kind.into(), "CXX".into()];
+        let named = names.into_iter().find_map(|name| Some((env::var(&name)?, name)));
+        let (program, source) = match named {
+            Some((value, name)) => {
+                let (program, _) = nvcc::command(&value, Path::is_file)?;
+                let found = if program.components().count() > 1 { program } else { in_path(program.to_str()?)? };
+                (found, name)
+            }
+            // For another target it calls what nvcc is told to call, by the same prefix.
+            None if self.layout.cross => return None,
+            None => (in_path("c++")?, "c++, first in PATH".to_owned()),
+        };
+        (!host_compiler::same(&program, own)).then_some((program, source))
     }
 
     /// Whose headers are included: see the module.
@@ -853,7 +883,7 @@ impl Looking<'_> {
         files.extend(out.cudart.as_ref().map(|cudart| cudart.path.clone()));
         files.extend(out.cudnn_headers_used().map(|headers| headers.path.clone()));
         files.extend(out.cudnn_library_used().map(|library| library.path.clone()));
-        files.extend(out.host.as_ref().map(|host| host.path.clone()));
+        files.extend([&out.host, &out.host_of_cc].into_iter().flatten().map(|host| host.path.clone()));
         self.out.files = files;
     }
 }

@@ -35,6 +35,7 @@ impl Toolchain {
         let cudnns: Vec<Value> = (0..self.cudnns.len()).map(|index| self.cudnn_json(index)).collect();
         all.put("cudnns", Some(cudnns));
         all.put("host_compiler", self.host.as_ref().map(host_json));
+        all.put("host_compiler_of_cc", self.host_of_cc.as_ref().map(host_json));
         all.put("archs", Some(self.archs_json()));
         all.put("stubs", some(&self.stubs).map(|stubs| array(stubs.iter().map(named_path))));
         all.put("dangling", some(&self.dangling).map(|dangling| array(dangling.iter().map(named_path))));
@@ -147,6 +148,10 @@ impl Toolchain {
         }
         if let Some(host) = &self.host {
             line(&mut text, "compiler", &host.in_words(), &format!("{} ({})", host.path.display(), host.source));
+        }
+        if let Some(host) = &self.host_of_cc {
+            let shown = format!("{} (by the cc crate: {})", host.path.display(), host.source);
+            line(&mut text, "", &host.in_words(), &shown);
         }
         if !self.archs.in_force.is_empty() {
             let names: Vec<_> = self.archs.in_force.iter().map(ToString::to_string).collect();
