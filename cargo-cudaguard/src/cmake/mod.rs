@@ -411,6 +411,22 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_of_stubs_counts_where_something_is_loaded_from_it() {
+        let folder = std::env::temp_dir().join(format!("cudaguard-stubs-{}", std::process::id()));
+        let (bare, full) = (folder.join("bare/stubs"), folder.join("full/stubs"));
+        for (stubs, name) in [(&bare, "libcuda.so"), (&full, "libcuda.so.1")] {
+            fs::create_dir_all(stubs).unwrap();
+            fs::write(stubs.join(name), "").unwrap();
+        }
+        let path = format!("/lib:{}:{}", bare.display(), full.display());
+        let needed = ["libcuda.so.1".to_owned(), "libc.so.6".to_owned()];
+        assert_eq!(without_harmless_stubs(&path, false, &needed), format!("/lib:{}", full.display()));
+        assert_eq!(without_harmless_stubs(&path, true, &needed), path, "as it is installed, it is judged whole");
+        assert_eq!(without_harmless_stubs(&path, false, &[]), "/lib");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn a_rule_with_names_that_make_would_misread() {
         let text = rule(Path::new("/b/a b/o"), &["/x/$y #1".into(), "/ü".into()]);
         assert_eq!(text, "/b/a\\ b/o: \\\n  /x/$$y\\ \\#1 \\\n  /ü\n");
