@@ -34,6 +34,10 @@ impl Cmake {
             Self::Newest => parts::part("cmake-4.4").join("bin/cmake"),
         }
     }
+
+    pub(crate) fn ctest(self) -> PathBuf {
+        self.program().with_file_name("ctest")
+    }
 }
 
 /// A source tree and its build folder.

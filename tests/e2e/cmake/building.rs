@@ -59,6 +59,8 @@ cudaguard_embed(unfit POLICY policies/t4.toml)
 set(CMAKE_CUDA_FLAGS_DEBUG "${CMAKE_CUDA_FLAGS_DEBUG} --generate-code=arch=compute_86,code=[sm_86]")
 
 enable_testing()
+cudaguard_add_test(app HOST hosts/a100.json hosts/t4.json)
+cudaguard_add_test(plain HOST hosts/t4.json NAME "plain on a T4")
 install(TARGETS app sh plain)
 # A library that is handed on leaves the build folder behind.
 install(TARGETS st EXPORT kinds)
@@ -85,6 +87,8 @@ fn every_kind_of_target() {
             ("CMakeLists.txt", &(head + KINDS)),
             ("CMakePresets.json", PRESETS),
             ("policies/app.toml", "[allow]\nCG123 = \"the test says so\"\n"),
+            ("hosts/a100.json", &host("580.65.06", "13.0", "A100", "8.0")),
+            ("hosts/t4.json", &host("580.65.06", "13.0", "Tesla T4", "7.5")),
             ("policies/t4.toml", "[gpu]\nfleet = [\"T4\"]\n"),
             ("device.cu", "__device__ int twice(int x) { return 2 * x; }\n"),
             ("kernel.cu", "__global__ void q(int *p) { *p = 7; }\nvoid launch() { q<<<1, 1>>>(nullptr); }\n"),
@@ -156,6 +160,17 @@ fn every_kind_of_target() {
     cudaguard_tests::snapshot::check("cmake/unfit", &tree.plain(&crate::bed::said(&unfit)));
     assert!(!tree.built("Release/unfit").exists(), "what is refused is not left to be taken for good: {unfit}");
 
+    // One test for each machine that is described: the kernels of `app` are for sm_80 alone.
+    let tested = Call::new(Cmake::OfTheMachine.ctest()).args(["-C", "Release", "--output-on-failure"]).dir(tree.out());
+    let tested = tested.run().expect(8);
+    for (line, verdict) in
+        [("cudaguard.app.a100", "Passed"), ("cudaguard.app.t4", "***Failed"), ("plain on a T4", "Passed")]
+    {
+        let found = tested.stdout.lines().find(|told| told.contains(line) && told.contains("Test #"));
+        assert!(found.is_some_and(|found| found.contains(verdict)), "{line}: {tested}");
+    }
+    cudaguard_tests::snapshot::check("cmake/tested", &tree.plain(&crate::bed::said(&tested)));
+
     // Installing takes the build folder out of the runtime path; the note stays as it was sealed.
     let _ = tree.cmake(&["--install"]).arg(tree.out()).args(["--config", "Release", "--strip"]).run().success();
     let installed = tree.beside().join("prefix");
@@ -194,6 +209,15 @@ fn make_and_an_older_toolkit() {
     assert_eq!(app["toolkit"]["version"], "11.8.89");
     assert!(app["host_compiler"].as_str().unwrap_or_default().starts_with("gcc 11."), "nvcc's own: {app:#}");
     assert_eq!(texts(&app["archs"]["observed"]), ["sm_70", "compute_70", "compute_86"]);
+}
+
+/// A machine with one GPU, as `probe` would describe it.
+fn host(driver: &str, cuda: &str, name: &str, cc: &str) -> String {
+    format!(
+        "{{\"revision\": 1, \"platform\": \"x86_64-linux\", \
+         \"driver\": {{\"user\": \"{driver}\", \"kernel\": \"{driver}\", \"cuda\": \"{cuda}\"}}, \
+         \"gpus\": [{{\"name\": \"{name}\", \"cc\": \"{cc}\"}}], \"cudnn\": [], \"cudart\": []}}\n"
+    )
 }
 
 /// Each target's value, and what is declared in the manifest that follows from it. Nothing is compiled but the guards.
