@@ -378,16 +378,14 @@ fn linked_cudnn(job: &Job, binary: &Binary) -> Vec<Finding> {
 }
 
 /// Device code that was linked on its own (`CUDA_SEPARABLE_COMPILATION`): CMake keeps it in the folder of the target's
-/// objects, and names it nowhere.
+/// objects, with several configurations in the configuration's, and names it nowhere.
 fn device_link(objects: &[PathBuf]) -> Option<PathBuf> {
+    let object = objects.first()?;
     let of_target = |folder: &&Path| folder.extension() == Some(OsStr::new("dir"));
-    let folder = objects.first()?.ancestors().find(of_target)?;
-    let plain = folder.join("cmake_device_link.o");
-    let configuration = || {
-        let entries = fs::read_dir(folder).ok()?;
-        entries.flatten().map(|entry| entry.path().join("cmake_device_link.o")).find(|file| file.is_file())
-    };
-    Some(plain).filter(|file| file.is_file()).or_else(configuration)
+    let folder = object.ancestors().find(of_target)?;
+    let below = object.strip_prefix(folder).ok()?.components().next()?;
+    let places = [folder.join(below), folder.to_owned()];
+    places.iter().map(|place| place.join("cmake_device_link.o")).find(|file| file.is_file())
 }
 
 #[cfg(test)]

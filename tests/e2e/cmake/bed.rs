@@ -111,7 +111,9 @@ impl Tree {
                 (checkout, "<checkout>"),
             ],
         );
-        text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+        let word = |word: &'_ str| if word.starts_with("0x") { "<offset>".to_owned() } else { word.to_owned() };
+        let line = |line: &str| line.trim_end().split(' ').map(word).collect::<Vec<_>>().join(" ") + "\n";
+        text.lines().map(line).collect()
     }
 
     /// Every file of the source tree, with its content.

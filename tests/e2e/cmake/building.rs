@@ -56,6 +56,14 @@ target_include_directories(through PRIVATE $<TARGET_PROPERTY:plain,INCLUDE_DIREC
 # Runs on no GPU of its fleet.
 add_executable(unfit EXCLUDE_FROM_ALL fill.cu)
 cudaguard_embed(unfit POLICY policies/t4.toml)
+# One source is compiled for more than the policy asks for, which only the linked file tells.
+add_executable(surplus EXCLUDE_FROM_ALL surplus.cu)
+cudaguard_embed(surplus POLICY policies/archs.toml)
+# Linked on its own, device code is for what the device linker was told.
+add_executable(lacking EXCLUDE_FROM_ALL surplus.cu)
+cudaguard_embed(lacking POLICY policies/lacking.toml)
+set_target_properties(lacking PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
+set_source_files_properties(surplus.cu PROPERTIES COMPILE_OPTIONS "--generate-code=arch=compute_86,code=[sm_86]")
 set(CMAKE_CUDA_FLAGS_DEBUG "${CMAKE_CUDA_FLAGS_DEBUG} --generate-code=arch=compute_86,code=[sm_86]")
 
 enable_testing()
@@ -79,6 +87,7 @@ const PRESETS: &str = r#"{
 
 fn every_kind_of_target() {
     let head = format!("cmake_minimum_required(VERSION 3.24)\n{}", include());
+    let fill = format!("{KERNEL}int main() {{ if (!getenv(\"HOME\")) fill<<<1, 1>>>(nullptr); return 0; }}\n");
     let tree = Tree::new(
         "kinds größer",
         Cmake::OfTheMachine,
@@ -89,6 +98,12 @@ fn every_kind_of_target() {
             ("policies/app.toml", "[allow]\nCG123 = \"the test says so\"\n"),
             ("hosts/a100.json", &host("580.65.06", "13.0", "A100", "8.0")),
             ("hosts/t4.json", &host("580.65.06", "13.0", "Tesla T4", "7.5")),
+            ("policies/archs.toml", "[gpu]\narchs = [\"sm_80\"]\n"),
+            (
+                "policies/lacking.toml",
+                "[gpu]\narchs = [\"sm_86\"]\n[allow]\nCG123 = \"to see it in the linked file\"\n",
+            ),
+            ("surplus.cu", &fill),
             ("policies/t4.toml", "[gpu]\nfleet = [\"T4\"]\n"),
             ("device.cu", "__device__ int twice(int x) { return 2 * x; }\n"),
             ("kernel.cu", "__global__ void q(int *p) { *p = 7; }\nvoid launch() { q<<<1, 1>>>(nullptr); }\n"),
@@ -103,10 +118,7 @@ fn every_kind_of_target() {
                 "__device__ int twice(int);\n__global__ void k(int *p) { *p = twice(1); }\n\
                  int main() { if (!getenv(\"HOME\")) k<<<1, 1>>>(nullptr); return 0; }\n",
             ),
-            (
-                "fill.cu",
-                &format!("{KERNEL}int main() {{ if (!getenv(\"HOME\")) fill<<<1, 1>>>(nullptr); return 0; }}\n"),
-            ),
+            ("fill.cu", &fill),
             ("object.c", "int object(void) { return 1; }\n"),
             ("main.c", MAIN),
             (
@@ -159,6 +171,12 @@ fn every_kind_of_target() {
     assert_ne!(unfit.status(), Some(0), "{unfit}");
     cudaguard_tests::snapshot::check("cmake/unfit", &tree.plain(&crate::bed::said(&unfit)));
     assert!(!tree.built("Release/unfit").exists(), "what is refused is not left to be taken for good: {unfit}");
+
+    let surplus = tree.build(&["--config", "Release", "--target", "surplus"]).run().success();
+    cudaguard_tests::snapshot::check("cmake/surplus", &tree.plain(&crate::bed::said(&surplus)));
+    let lacking = tree.build(&["--config", "Release", "--target", "lacking"]).run();
+    assert_ne!(lacking.status(), Some(0), "{lacking}");
+    cudaguard_tests::snapshot::check("cmake/lacking", &tree.plain(&crate::bed::said(&lacking)));
 
     // One test for each machine that is described: the kernels of `app` are for sm_80 alone.
     let tested = Call::new(Cmake::OfTheMachine.ctest()).args(["-C", "Release", "--output-on-failure"]).dir(tree.out());
