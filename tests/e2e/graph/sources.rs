@@ -118,7 +118,7 @@ fn levels_ask_for_the_driver_that_has_their_functions() {
     let data = Contents::open(&path).unwrap_or_else(|error| panic!("{error}"));
     let elf = Elf::parse(&data).expect("a library");
     let exported: BTreeSet<&str> =
-        elf.dynamic_symbols().filter(|symbol| symbol.exported()).filter_map(|symbol| symbol.name()).collect();
+        elf.dynamic_symbols().filter(cudaguard::elf::Symbol::exported).filter_map(|symbol| symbol.name()).collect();
     let looked_up = functions(&text);
     for row in table().driver.iter().filter(|row| row.level <= CudaVersion::new(13, 0)) {
         let feature = format!("cuda-{}", row.level.to_int());
