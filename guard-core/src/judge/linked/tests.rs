@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -287,8 +289,8 @@ proptest! {
 
         let by_file = judge(&policy, &Manifest { toolkit: Some(toolkit), ..manifest() }, &linked(&kernels, &[]));
         let by_declaration = fleet::declared(&policy, &toolchain);
-        // Which GPUs a finding is about stands in its first sentence.
-        let about = |findings: &[Finding], code: Code| -> Vec<String> {
+        // Which GPUs findings are about stands in their first sentences; the file has one for each PTX.
+        let about = |findings: &[Finding], code: Code| -> BTreeSet<String> {
             let named = |finding: &Finding| {
                 let first = finding.message.lines().next().unwrap_or_default().to_owned();
                 fleet.iter().filter(|cc| first.split([' ', ',', ':', '.']).collect::<Vec<_>>().windows(2).any(|pair| {
