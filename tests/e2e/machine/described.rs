@@ -24,6 +24,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_cuda_program_without_a_manifest,
         notes_that_were_never_sealed,
         the_schema_and_the_page_know_every_key,
+        the_shim_knows_the_same_gpus,
     ]
 }
 
@@ -309,5 +310,23 @@ fn the_schema_and_the_page_know_every_key() {
     let hosts = hosts.map(|entry| fs::read_to_string(entry.expect("an entry").path()).expect("a text"));
     for text in examples.chain(hosts) {
         Machine::read(&text).unwrap_or_else(|mistake| panic!("{mistake}: {text}"));
+    }
+}
+
+/// One decision in one place, where the language allows it: the shim's own table says the same of every id.
+fn the_shim_knows_the_same_gpus() {
+    let scratch = Scratch::new("pci-ids");
+    let source = "#include \"shim.c\"\n#include <stdio.h>\nint main(void) {\n  char id[16];\n  for (int n = 0; n < 65536; n++) {\n    \
+                  snprintf(id, sizeof id, \"0x%04x\\n\", n);\n    printf(\"%d\\n\", cc_of(id));\n  }\n}\n";
+    let main = scratch.file("main.c", source);
+    let program = scratch.join("ids");
+    let compile = Call::new("cc").args(["-w", "-O1", "-I"]).arg(places::workspace().join("templates"));
+    let _ = compile.arg("-o").args([&program, &main]).arg("-ldl").run().success();
+    let theirs = Call::new(&program).run().success().stdout;
+    let theirs: Vec<u32> = theirs.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(theirs.len(), 65536);
+    for (id, theirs) in (0..=u16::MAX).zip(theirs) {
+        let ours = cudaguard::machine::cc_of_pci_device(id);
+        assert_eq!(ours.map_or(0, |(major, minor)| u32::from(major) << 8 | u32::from(minor)), theirs, "{id:#06x}");
     }
 }
