@@ -61,8 +61,8 @@ fn ends(foretold: Foretold) -> Vec<Finding> {
 pub fn start_here(program: &Path, environment: &Environment, asker: &Asker) -> Vec<Finding> {
     let of_files = |graph: &mut Graph| Some(of_graph(graph, None));
     let Ok(mut foretold) = foretell(program, environment, Who::Shim, of_files) else { return Vec::new() };
-    let refuses = |foretold: &Foretold| foretold.findings().any(|finding| finding.severity == Severity::Error);
-    if foretold.machine.is_some() && foretold.by_loader.is_empty() && refuses(&foretold) {
+    let refuses = |finding: &Finding| finding.severity == Severity::Error && finding.code.is_of_driver_or_gpu();
+    if foretold.by_shim.iter().any(|(_, finding)| refuses(finding)) {
         let of_driver = |graph: &mut Graph| Some(of_graph(graph, Some(asker)));
         let Ok(asked) = foretell(program, environment, Who::Shim, of_driver) else { return Vec::new() };
         foretold = asked;
