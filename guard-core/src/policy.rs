@@ -63,6 +63,8 @@ pub struct Policy {
     pub runtime: Runtime,
     /// `[allow]`: code → the reason.
     pub allow: BTreeMap<Code, String>,
+    /// Whose `[package.NAME]` is laid over the rest; `None` where the package has none.
+    pub over: Option<String>,
     /// Every `NAME` of `[package.NAME]`, sorted. Which packages there are this file does not know.
     pub packages: Vec<String>,
 }
@@ -408,6 +410,7 @@ impl Reader<'_> {
             // What is laid over another package is read all the same, for its mistakes.
             let mut other = Policy::default();
             let over = if name.get_ref() == package { &mut *policy } else { &mut other };
+            over.over = Some(name.get_ref().to_string());
             self.sections(&format!("{key}."), table, over);
         }
     }
@@ -748,7 +751,8 @@ CG122 = "Hopper only, no PTX on purpose"
     fn nothing_said_is_the_default() {
         for text in ["", "# only a comment\n", "[gpu]\n", "[package.demo]\n"] {
             let policy = read(text).unwrap();
-            let default = Policy { path: policy.path.clone(), packages: policy.packages.clone(), ..Policy::default() };
+            let Policy { path, packages, over, .. } = policy.clone();
+            let default = Policy { path, packages, over, ..Policy::default() };
             assert_eq!(format!("{policy:?}"), format!("{default:?}"), "{text}");
             assert_eq!((policy.action(true), policy.action(false)), (BuildAction::Deny, BuildAction::Warn));
         }
@@ -1073,6 +1077,8 @@ CG122 = "Hopper only, no PTX on purpose"
     fn the_packages_that_it_names() {
         let policy = read("[package.b.gpu]\narchs = [\"sm_80\"]\n[package.a]\n").unwrap();
         assert_eq!(policy.packages, ["a", "b"]);
+        assert_eq!(policy.over, None, "none of them is the one that is built");
+        assert_eq!(read("[package.demo.gpu]\n[package.a]\n").unwrap().over.as_deref(), Some("demo"));
     }
 
     proptest! {

@@ -128,7 +128,8 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
 }
 
 pub(crate) fn in_file(policy: &Policy) -> String {
-    policy.path.as_ref().map(|path| format!(" in {}", path.display())).unwrap_or_default()
+    let over = policy.over.as_ref().map(|package| format!(", [package.{package}] laid over it")).unwrap_or_default();
+    policy.path.as_ref().map(|path| format!(" in {}{over}", path.display())).unwrap_or_default()
 }
 
 /// Toolkits that are not in use, in a line.

@@ -43,6 +43,12 @@ pub(crate) fn toolkits() -> Vec<Recipe> {
         recipe("toolkit-older-than-allowed", &["CG103"], "[toolkit]\nrequire = \">=12.4, <14\"\n", |machine| {
             machine.cuda_11_8_in_use();
         }),
+        recipe(
+            "a-package-that-asks-for-more",
+            &["CG103"],
+            "[toolkit]\nrequire = \">=12\"\n[package.app.toolkit]\nrequire = \">=13.5\"\n[package.other.toolkit]\nrequire = \"<12\"\n",
+            |machine| machine.cuda_in_use("13.0"),
+        ),
         recipe("cuda-home-that-is-gone", &["CG100"], "[toolkit]\nrequire = \">=12.4\"\n", |machine| {
             machine.set_at("CUDA_HOME", "cuda-12.4");
         }),
