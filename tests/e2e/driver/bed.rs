@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard_tests::{Call, Project, parts, places, project, scratch};
+use cudaguard_tests::{Call, Project, Scratch, parts, places, project, scratch};
 
 /// Loads its kernels through the driver's own interface, which it opens at run time, as Rust programs do.
 const DRIVER_API: &str = include_str!("program.rs");
@@ -122,7 +122,7 @@ const PACKAGES: [(&str, &str, &str); 8] = [
     ("motor", MODEL, "[package.motor.runtime]\nlibrary = \"enforce\"\n"),
 ];
 
-static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
+static BUILT: OnceLock<Result<Scratch, String>> = OnceLock::new();
 
 /// The built package of this name: a program, or `libengine.so`. Built once for the whole suite.
 pub(crate) fn program(name: &str) -> PathBuf {
@@ -135,7 +135,24 @@ pub(crate) fn program(name: &str) -> PathBuf {
     kept(BUILT.get_or_init(|| build(&cuda, &cudnn)), name)
 }
 
-fn build(cuda: &Path, cudnn: &Path) -> Result<Project, String> {
+fn is_library(name: &str) -> bool {
+    matches!(name, "engine" | "motor")
+}
+
+/// Runs the build and keeps these of its files: what a static holds stays until the next suite sweeps it away.
+fn finished(project: &Project, call: Call, files: &[String]) -> Result<Scratch, String> {
+    let built = call.run();
+    if built.status() != Some(0) {
+        return Err(format!("the scenes' programs do not build: {built}"));
+    }
+    let kept = Scratch::new("driver-programs");
+    for file in files {
+        fs::copy(project.built("release").join(file), kept.join(file)).expect("it was built");
+    }
+    Ok(kept)
+}
+
+fn build(cuda: &Path, cudnn: &Path) -> Result<Scratch, String> {
     let names: Vec<String> = PACKAGES.iter().map(|(name, ..)| format!("\"{name}\"")).collect();
     let policy: String = PACKAGES.iter().map(|(.., policy)| *policy).collect();
     let mut project = Project::bare("driver")
@@ -143,7 +160,7 @@ fn build(cuda: &Path, cudnn: &Path) -> Result<Project, String> {
         .file("cudaguard.toml", policy)
         .file("kernel.cu", KERNEL.to_owned() + LAUNCH);
     for (name, archs, _) in PACKAGES {
-        let library = matches!(name, "engine" | "motor");
+        let library = is_library(name);
         let manifest = project::package(name).replace("\n[workspace]\n", "") + &project::check_dependency();
         let (kind, main, source) = match name {
             "runtime" => ("-DLAUNCH -c", "main.rs", RUNTIME.to_owned()),
@@ -169,30 +186,30 @@ fn build(cuda: &Path, cudnn: &Path) -> Result<Project, String> {
     let path = std::env::join_paths(folders).expect("a PATH");
     let built =
         project.cudaguard(["build", "--release"]).env("PATH", path).env("CUDA_HOME", cuda).env("CUDNN_PATH", cudnn);
-    let built = built.run();
-    if built.status() == Some(0) { Ok(project) } else { Err(format!("the scenes' programs do not build: {built}")) }
+    let files = PACKAGES.map(|(name, ..)| if is_library(name) { format!("lib{name}.so") } else { name.to_owned() });
+    finished(&project, built, &files)
 }
 
 const PLAIN: &str = "fn main() {\n    println!(\"main ran\");\n}\n";
 
 /// A program without kernels, in a project of its own, whose build.rs prints this, built with these variables.
-fn alone(name: &str, build: &str, variables: &[(&str, &OsStr)]) -> Result<Project, String> {
+fn alone(name: &str, build: &str, variables: &[(&str, &OsStr)]) -> Result<Scratch, String> {
     let project = Project::new(name).file("build.rs", format!("fn main() {{\n{build}}}\n")).file("src/main.rs", PLAIN);
     let call = project.cudaguard(["build", "--release"]);
-    let built = variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run();
-    if built.status() == Some(0) { Ok(project) } else { Err(format!("{name} does not build: {built}")) }
+    let call = variables.iter().fold(call, |call, (name, value)| call.env(name, value));
+    finished(&project, call, &[name.to_owned()])
 }
 
-fn kept(built: &Result<Project, String>, name: &str) -> PathBuf {
+fn kept(built: &Result<Scratch, String>, name: &str) -> PathBuf {
     match built {
-        Ok(project) => project.built("release").join(name),
+        Ok(folder) => folder.join(name),
         Err(why) => panic!("{why}"),
     }
 }
 
 /// Linked to the shared libcudart of CUDA 13.2.
 fn shared() -> PathBuf {
-    static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
+    static BUILT: OnceLock<Result<Scratch, String>> = OnceLock::new();
     let cuda = parts::cuda("13.2");
     let link = "    println!(\"cargo:rustc-link-search=native={}/lib\", std::env::var(\"CUDA_HOME\").unwrap());\n    \
                 println!(\"cargo:rustc-link-arg=-Wl,--no-as-needed,-lcudart\");\n";
@@ -201,7 +218,7 @@ fn shared() -> PathBuf {
 
 /// Linked to cuDNN 9.1.0 for CUDA 12, which serves GPUs from 5.0 on.
 fn older() -> PathBuf {
-    static BUILT: OnceLock<Result<Project, String>> = OnceLock::new();
+    static BUILT: OnceLock<Result<Scratch, String>> = OnceLock::new();
     let cudnn = parts::cudnn("9.1.0");
     let link = "    println!(\"cargo:rustc-link-search=native={}/lib\", std::env::var(\"CUDNN_PATH\").unwrap());\n    \
                 println!(\"cargo:rustc-link-arg=-Wl,--no-as-needed,-l:libcudnn.so.9\");\n";
