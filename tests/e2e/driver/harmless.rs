@@ -1,9 +1,10 @@
 //! What a guard that looks at driver and GPU must never do to the program. The same for cuDNN, and what concerns the shim
 //! whatever it looks at (setuid, damaged notes, sanitizers, valgrind), is in the suite `judge_equal`.
 
+use std::ffi::OsString;
 use std::fs;
 
-use cudaguard_tests::world::{A100, NEWS, T4, World};
+use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
 use cudaguard_tests::{Call, Outcome, Trial, skip, trials};
 
 use crate::bed;
@@ -25,6 +26,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         cuda_was_called_before,
         threads_were_started_before,
         several_guarded_libraries,
+        a_program_and_its_library_on_unlike_gpus,
         two_cudaguard_versions_in_one_program,
     ]
 }
@@ -268,6 +270,27 @@ fn several_guarded_libraries() {
         assert_eq!(count(), asks, "each library asks once: {outcome}");
         // `motor` ends the process where it cannot work, as its policy says; `engine` never does.
         assert_eq!(outcome.status(), Some(if answers.is_empty() { 78 } else { 0 }), "{outcome}");
+    }
+}
+
+/// A program that needs a guarded library: each is fit for one of the two GPUs, and not for the other's. It may run, and its
+/// report says so; where the library's GPU is not there, it is refused once, by the library's name.
+fn a_program_and_its_library_on_unlike_gpus() {
+    let integrated = Gpu { node: true, listed: true, id: 0x3ffe, ..ORIN };
+    for (gpus, status, told) in
+        [(&[A100, integrated][..], 0, "CG303 info, CG303 info, CG312 warning"), (&[A100], 78, "CG303 error")]
+    {
+        let stage = Stage::new(&r580(gpus));
+        let folder = stage.scratch.join("library");
+        let made = bed::in_c("robot", &folder, "cc", &[bed::shim().as_ref(), "-shared".as_ref(), "-fPIC".as_ref()]);
+        let library = folder.join("librobot.so");
+        fs::rename(made, &library).expect("it was made");
+        let options = [bed::shim().into_os_string(), "-Wl,--no-as-needed".into(), library.into_os_string()];
+        let program = bed::in_c("model", &stage.scratch, "cc", &options.each_ref().map(OsString::as_os_str));
+        let outcome = stage.call(&[], &program, &[]).run();
+        assert_eq!(outcome.status(), Some(status), "{outcome}");
+        assert_eq!(codes(&stage.report()), told, "{outcome}");
+        assert_eq!(outcome.stderr.matches("robot 0.1.0 has no code").count(), usize::from(status != 0), "{outcome}");
     }
 }
 
