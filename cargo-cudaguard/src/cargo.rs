@@ -131,7 +131,7 @@ fn prepare(
     let project = Project::of(Some(verb), call, config)?;
     let variables = config.variables();
     let own = project.target_dir.join("cudaguard");
-    let graph = Graph::of_project(&project, call, config, &own);
+    let graph = Graph::of_project(&project, call, config, &own, true);
     let mut findings = Vec::new();
     let mut made = Vec::new();
     let mut ready = Vec::new();

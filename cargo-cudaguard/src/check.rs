@@ -17,7 +17,7 @@ use crate::report::{self, REFUSED, Stop};
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let (call, config, project) = Project::asked(arguments)?;
     let variables = config.variables();
-    let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"));
+    let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
     let (mut findings, mut results, mut packages) = (Vec::new(), Vec::new(), Vec::new());
     for at in &project.selected {
         for target in &project.targets {

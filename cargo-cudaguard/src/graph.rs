@@ -47,13 +47,14 @@ impl Graph {
     }
 
     /// Reads the graph of this project. Where cargo cannot tell it, it will say so itself when it builds: there is nothing
-    /// then.
-    pub(crate) fn of_project(project: &Project, call: &Call, config: &Config, own: &Path) -> Self {
+    /// then. `builds`: cargo is about to build, so that a lock may be written now as well as then.
+    pub(crate) fn of_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
         let lock = fs::read_to_string(project.top.join("Cargo.lock"));
-        if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
+        let silent = lock.as_ref().map_or(!builds, |text| !speaks_of_cuda(text));
+        if silent {
             return Self::default();
         }
-        let asked = Asked { project, call, locked: lock.is_ok() };
+        let asked = Asked { project, call, locked: lock.is_ok(), builds };
         let file = own.join("graph").join(format!("{:016x}.json", digest(asked.words(config).as_bytes())));
         if let Some(kept) = kept(&file) {
             return kept;
@@ -161,6 +162,8 @@ struct Asked<'a> {
     call: &'a Call,
     /// There is a `Cargo.lock`.
     locked: bool,
+    /// It may be written.
+    builds: bool,
 }
 
 impl Asked<'_> {
@@ -205,7 +208,7 @@ impl Asked<'_> {
                 return frozen;
             }
         }
-        let switches = [(self.call.locked, "--locked"), (self.call.offline, "--offline")];
+        let switches = [(self.call.locked || !self.builds, "--locked"), (self.call.offline, "--offline")];
         let switches: Vec<&str> = switches.into_iter().filter(|(on, _)| *on).map(|(_, word)| word).collect();
         choices.iter().find_map(|features| self.ask(target, features, &switches))
     }

@@ -26,6 +26,8 @@ the line or variable to change. A mismatch is an error in a release build and a 
   program what a build script asks of the same crate; that is not followed. The default since edition 2021 is 2.
 - What the graph says is kept in the target folder until `Cargo.lock`, a manifest or cargo's configuration changes.
 - A crate that is in no row below is let be; one with a `links` key such as `cudnn` is known to be one of CUDA's, and no more.
+- A package that `cargo cudaguard install` fetches is unpacked and resolved by cargo alone: its crates are not judged. Nor are
+  those of a package without `Cargo.lock` by `check`, which writes none.
 - `cargo cudaguard run` becomes cargo and then the program, so what a build script has kept (CG155) is told by `build` and `test`.
 
 This page is written from `guard-core/data/crates.toml` and from the snapshots of the tests; a test keeps it so.
