@@ -5,7 +5,11 @@
 # verifies and seals the linked file.
 
 include_guard(GLOBAL)
-cmake_minimum_required(VERSION 3.24...4.0)
+# Not cmake_minimum_required: that would set a variable of the project's.
+if(CMAKE_VERSION VERSION_LESS 3.24)
+  message(FATAL_ERROR "cudaguard needs CMake 3.24 or newer, and this is ${CMAKE_VERSION}")
+endif()
+cmake_policy(VERSION 3.24...4.0)
 
 # The command has to be of the same release.
 function(_cudaguard_version)
