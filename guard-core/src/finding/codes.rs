@@ -12,7 +12,8 @@ codes! {
     102 CudartMixed Error
         "the libcudart that will be linked is of another release than nvcc"
         "The linker would most probably take a libcudart that another toolkit's release brought along. cudart and nvcc must \
-         be of one release, or kernels fail to register.\n\
+         be of one release, or kernels fail to register. Where it is found by LIBRARY_PATH, or in the system's folder, this is \
+         a warning: a build script may name another folder, which goes before those. What was linked is judged once it is.\n\
          What to do: name the toolkit's own library folder first, or remove the other one from LIBRARY_PATH.";
     103 ToolkitNotAllowed Error
         "the toolkit is not one that the policy allows"

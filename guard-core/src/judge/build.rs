@@ -275,7 +275,7 @@ fn cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
         "libcudart",
         facts(
             &format!(
-                "the linker would take libcudart {}, but nvcc is of CUDA {}.",
+                "the linker would take libcudart {} by itself, but nvcc is of CUDA {}.",
                 cudart.version_text(),
                 CudaVersion::from(toolkit.value)
             ),
@@ -292,8 +292,8 @@ fn cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
             source => format!("take that folder out of {source}, or put the toolkit's own library folder before it"),
         },
     );
-    if cudart.source == "the system's folder" {
-        // A build script may well name another folder.
+    if ["the system's folder", "LIBRARY_PATH", "CUDA_LIBRARY_PATH"].contains(&cudart.source.as_str()) {
+        // The folders that a build script names go before these. What was linked is judged once it is.
         finding.severity = Severity::Warning;
     }
     findings.push(finding);

@@ -32,10 +32,10 @@ pub(crate) fn toolkits() -> Vec<Recipe> {
             machine.set_at("CUDA_HOME", "cuda");
             machine.path_first("cuda/bin");
         }),
-        recipe("library-path-with-another-cudart", &["CG102"], "", |machine| {
+        recipe("rustflags-with-another-cudart", &["CG102"], "", |machine| {
             machine.cuda_in_use("13.0");
             machine.cuda("cuda-11.8", "11.8");
-            machine.set_at("LIBRARY_PATH", "cuda-11.8/lib64");
+            machine.set("RUSTFLAGS", format!("-Lnative={}", machine.at("cuda-11.8/lib64").display()));
         }),
         recipe("toolkit-newer-than-allowed", &["CG103"], "[toolkit]\nrequire = \">=12.4, <13.5\"\n", |machine| {
             machine.cuda_in_use("13.5");
@@ -158,7 +158,7 @@ pub(crate) fn archs() -> Vec<Recipe> {
                 machine.cuda("cuda-13.5", "13.5");
                 machine.cuda("cuda-11.8", "11.8");
                 machine.set_at("CUDA_HOME", "cuda-13.5");
-                machine.set_at("LIBRARY_PATH", "cuda-11.8/lib64");
+                machine.set("RUSTFLAGS", format!("-Lnative={}", machine.at("cuda-11.8/lib64").display()));
                 machine.cudnn("cudnn", "8.9.7");
                 machine.set_at("CUDNN_PATH", "cudnn");
             },
