@@ -9,7 +9,14 @@ use crate::bed::{
 };
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![every_kind_of_target, make_and_an_older_toolkit, architectures_in_every_spelling, languages, other_systems]
+    trials![
+        every_kind_of_target,
+        make_and_an_older_toolkit,
+        architectures_in_every_spelling,
+        languages,
+        other_systems,
+        a_guard_crosses_folders
+    ]
 }
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n";
@@ -323,6 +330,42 @@ fn languages() {
         let outcome = Call::new(tree.built("app")).run().success();
         assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("main: 0\n", ""), "{outcome}");
     }
+}
+
+/// A static library's guard goes where the library goes: into other folders, also of targets that stand before it.
+fn a_guard_crosses_folders() {
+    let top = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(folders VERSION 3.1 LANGUAGES C)\n{}\
+         add_subdirectory(app)\nadd_subdirectory(library)\n",
+        include()
+    );
+    let tree = Tree::new(
+        "folders",
+        Cmake::OfTheMachine,
+        MAKE,
+        &[
+            ("CMakeLists.txt", &top),
+            ("library/CMakeLists.txt", "add_library(kernels STATIC k.c)\ncudaguard_embed(kernels)\n"),
+            ("library/k.c", "int k(void) { return 0; }\n"),
+            (
+                "app/CMakeLists.txt",
+                "add_executable(app a.c)\ntarget_link_libraries(app PRIVATE kernels)\n\
+                 add_library(shared SHARED a.c)\ntarget_link_libraries(shared PRIVATE kernels)\n\
+                 add_executable(user b.c)\ntarget_link_libraries(user shared)\n",
+            ),
+            ("app/a.c", "int k(void);\nint main(void) { return k(); }\n"),
+            ("app/b.c", "int main(void) { return 0; }\n"),
+        ],
+    );
+    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+    let _ = tree.build(&[]).run().success();
+    for file in ["app/app", "app/libshared.so"] {
+        assert_eq!(components(&tree.built(file)), ["kernels"], "{file}");
+    }
+    // The shared library has it already.
+    let _ = cudaguard_tests::command::call(["inspect"]).arg(tree.built("app/user")).run().expect(2);
+    let again = tree.build(&[]).run().success();
+    assert!(!again.stdout.contains("Judging") && !again.stdout.contains("Linking"), "{again}");
 }
 
 /// A cross compiler makes the guard for its machine; a system without ELF has none, and builds on.
