@@ -751,8 +751,8 @@ CG122 = "Hopper only, no PTX on purpose"
     fn nothing_said_is_the_default() {
         for text in ["", "# only a comment\n", "[gpu]\n", "[package.demo]\n"] {
             let policy = read(text).unwrap();
-            let Policy { path, packages, over, .. } = policy.clone();
-            let default = Policy { path, packages, over, ..Policy::default() };
+            let Policy { path, over, packages, .. } = policy.clone();
+            let default = Policy { path, over, packages, ..Policy::default() };
             assert_eq!(format!("{policy:?}"), format!("{default:?}"), "{text}");
             assert_eq!((policy.action(true), policy.action(false)), (BuildAction::Deny, BuildAction::Warn));
         }
