@@ -32,10 +32,14 @@ pub(crate) fn toolkits() -> Vec<Recipe> {
             machine.set_at("CUDA_HOME", "cuda");
             machine.path_first("cuda/bin");
         }),
-        recipe("rustflags-with-another-cudart", &["CG102"], "", |machine| {
-            machine.cuda_in_use("13.0");
-            machine.cuda("cuda-11.8", "11.8");
-            machine.set("RUSTFLAGS", format!("-Lnative={}", machine.at("cuda-11.8/lib64").display()));
+        // (RUSTFLAGS bring another cudart too, and would have every crate compiled anew: the toolchain suite has that.)
+        recipe("another-cudart-in-the-same-root", &["CG102"], "", |machine| {
+            let (new, old) = (parts::cuda("13.0"), parts::cuda("11.8"));
+            for (part, file) in [(&new, "bin/nvcc"), (&new, "include/cuda.h"), (&old, "lib64/libcudart.so")] {
+                machine.one_of(&format!("cuda/{file}"), &part.join(file));
+            }
+            machine.set_at("CUDA_HOME", "cuda");
+            machine.path_first("cuda/bin");
         }),
         recipe("toolkit-newer-than-allowed", &["CG103"], "[toolkit]\nrequire = \">=12.4, <13.5\"\n", |machine| {
             machine.cuda_in_use("13.5");
@@ -151,14 +155,12 @@ pub(crate) fn archs() -> Vec<Recipe> {
         }),
         recipe(
             "everything-at-once",
-            &["CG101", "CG102", "CG103", "CG111", "CG121"],
+            &["CG101", "CG103", "CG111", "CG121"],
             "[toolkit]\nrequire = \"<13\"\n[gpu]\narchs = [\"sm_60\"]\n",
             |machine| {
                 machine.cuda_in_use("13.0");
                 machine.cuda("cuda-13.5", "13.5");
-                machine.cuda("cuda-11.8", "11.8");
                 machine.set_at("CUDA_HOME", "cuda-13.5");
-                machine.set("RUSTFLAGS", format!("-Lnative={}", machine.at("cuda-11.8/lib64").display()));
                 machine.cudnn("cudnn", "8.9.7");
                 machine.set_at("CUDNN_PATH", "cudnn");
             },
