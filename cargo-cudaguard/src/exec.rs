@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use cudaguard::env;
@@ -33,7 +33,7 @@ pub(crate) fn run(program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, S
 fn start(program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
     let switch = env::var("CUDAGUARD");
     if switch.as_deref() != Some("off") {
-        if let Some(file) = found(program) {
+        if let Ok(file) = which::which(program) {
             let findings = cudaguard::foretell::start_here(&file, &Environment::here(), &Asker::own());
             report::findings(&findings);
             if report::refuses(&findings) && switch.as_deref() != Some("warn") {
@@ -46,13 +46,4 @@ fn start(program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
 
 fn cannot_start(program: &OsStr, error: &std::io::Error) -> Stop {
     Stop::no_look(format_args!("cannot start {}: {error}", Path::new(program).display()))
-}
-
-/// The file that would be started: by its path, or by `PATH`.
-fn found(program: &OsStr) -> Option<PathBuf> {
-    let path = Path::new(program);
-    if path.components().count() > 1 || path.is_absolute() {
-        return path.is_file().then(|| path.to_owned());
-    }
-    std::env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(path)).find(|path| path.is_file())
 }

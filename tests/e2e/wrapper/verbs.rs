@@ -149,6 +149,15 @@ fn exec_becomes_the_program() {
     assert_eq!(command::call(["exec", "--", "sh", "-c", "kill -TERM $$"]).run().signal(), Some(15));
     let outcome = command::call(["exec", "--", "/no/such/program"]).run().expect(2);
     assert!(outcome.stderr.contains("/no/such/program"), "{outcome}");
+    // A file in PATH that nobody may execute is passed over, and not judged for the one that is started.
+    let (first, second) = (bed.beside("first"), bed.built("debug"));
+    fs::create_dir_all(&first).expect("a folder");
+    let mut foreign = fs::read(second.join("app")).expect("it was built");
+    foreign[18] = 183; // EM_AARCH64
+    fs::write(first.join("app"), foreign).expect("it can be written");
+    let path = std::env::join_paths([&first, &second]).expect("no colon in them");
+    let outcome = bed.guard(["exec", "--", "app"]).env("PATH", path).run().success();
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran []\n", ""));
 }
 
 fn check_tells_and_judges() {
