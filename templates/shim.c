@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -603,6 +604,7 @@ struct state {
   int first_noted; /* no guarded file stands before this one */
   int notes, now, findings, seen; /* seen: of those in the report */
   int driver_known, driver_asked;
+  int by_name; /* the driver's libraries are found by their names alone, and not opened */
   int outcome, level;
   size_t answered;
   const char *library_path;
@@ -825,7 +827,11 @@ CODE int join(char *to, const char *dir, size_t n, const char *file, const char 
 
 CODE int elf_is(const char *path) {
   struct elf e;
-  int is = elf_open(&e, path);
+  struct stat about;
+  int is;
+  /* Images of containers hold empty files where the host's are to be mounted. */
+  if (g.by_name) return sys4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, 0) == 0 && about.st_size > 0;
+  is = elf_open(&e, path);
   if (is > 0) close_file(e.fd);
   return is;
 }
@@ -990,8 +996,12 @@ CODE void say_number(long fd, int kind, uint32_t n) {
 /* As libcuda would search for it: by its own file, which names no folders. */
 CODE int jit_is_there(void) {
   struct image nobody;
+  int is;
   nobody.name = "", nobody.rpath = nobody.runpath = 0;
-  return search(LIBJIT, &nobody, g.scratch, 0) == 1;
+  g.by_name = 1;
+  is = search(LIBJIT, &nobody, g.scratch, 0) == 1;
+  g.by_name = 0;
+  return is;
 }
 
 /* What it says: V and the CUDA version, I and what cuInit answered, G and the compute capability of each GPU, J where PTX
@@ -1415,7 +1425,10 @@ CODE void look_at_driver(const struct note *n) {
   /* WSL2; Jetson. */
   if (!there && !is_there("/dev/dxg", F_OK) && !is_there("/dev/nvmap", F_OK) && !is_there("/dev/nvhost-ctrl", F_OK)) return;
   d->state = UNKNOWN;
-  if (!is_loaded(LIBCUDA, &d->path, 0) && search(LIBCUDA, &n->image, d->path, 0) != 1) return;
+  g.by_name = 1;
+  there = is_loaded(LIBCUDA, &d->path, 0) || search(LIBCUDA, &n->image, d->path, 0);
+  g.by_name = 0;
+  if (!there) return;
   real_name(d->path, &path);
   d->user = release_in(base_name(path));
   d->state = FOUND;

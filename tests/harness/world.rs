@@ -73,6 +73,8 @@ pub enum Manner {
     HangsEarly,
     /// cuInit ends the process, with status 3.
     Ends,
+    /// There is none: its files are empty, as in a container's image where the host's should have been mounted.
+    Empty,
 }
 
 /// The user's side of a driver: libcuda and what belongs to it.
@@ -331,6 +333,7 @@ impl World {
             let file = format!("{stem}.{suffix}");
             let target = folder.join(&file);
             match (stem, &library.real) {
+                _ if library.manner == Manner::Empty => scratch::write(&target, ""),
                 ("libcuda.so" | "libnvidia-ml.so", Some(real)) => {
                     scratch::write(&target, "");
                     fs::copy(real.join(format!("{stem}.{}", library.release)), &target).expect("a file can be copied");

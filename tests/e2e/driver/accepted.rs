@@ -153,6 +153,8 @@ fn places() -> Vec<Scene> {
         )
         .runs(1, ""),
         model("GPUs and no libcuda", World { library: None, ..r580(&[A100]) }).runs(1, "CG504 info"),
+        model("an empty file for libcuda", r580(&[A100]).library(|library| library.manner = Manner::Empty))
+            .runs(1, "CG504 info"),
         model(
             "a stub in an image that builds, without GPUs",
             World { kernel: None, ..r580(&[]).library(|library| library.init = 34) },
