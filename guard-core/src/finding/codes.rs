@@ -154,6 +154,8 @@ codes! {
         "[driver] fleet names the oldest driver branch that the program must run on, and a libcudart asks for a driver of its \
          own major: CUDA 13 for 580, CUDA 12 for 525.60.13, CUDA 11 for 450.80.02. On an older one every call answers 35, \
          cudaErrorInsufficientDriver. Programs without cudart, and data centre GPUs with cuda-compat, are not bound by it.\n\
+         `cargo cudaguard build` and CMake look into the linked file; under plain cargo only the toolkit is known, and this is a \
+         warning.\n\
          What to do: build with a toolkit of the drivers' major, or raise [driver] fleet when the machines are updated.";
     134 BuildMachinePath Warning
         "a runtime path leads into a folder of the building machine"

@@ -207,12 +207,13 @@ fn raised(floor: Floor) -> String {
     }
 }
 
-/// A program with this cudart, on the oldest driver of the fleet. `built` names it, and is a line of facts.
+/// A program with this cudart, on the oldest driver of the fleet. `built` names it, and is a line of facts; `who` is the
+/// subject as the sentence calls it.
 pub(super) fn cudart(
     policy: &Policy,
     fleet: OldestDriver<'_>,
     cudart: CudaVersion,
-    subject: &str,
+    (subject, who): (&str, &str),
     built: (&str, String),
 ) -> Option<Finding> {
     let floor = tables::cudart_floor(cudart);
@@ -224,7 +225,7 @@ pub(super) fn cudart(
             subject,
             facts(
                 &format!(
-                    "{subject} will not run on driver {}, the oldest of the fleet: CUDA {} needs a newer one.",
+                    "{who} will not run on driver {}, the oldest of the fleet: CUDA {} needs a newer one.",
                     fleet.text, cudart.major
                 ),
                 [built, ("needs", needs(floor)), fleet.line(policy)],
@@ -274,7 +275,11 @@ fn driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, o
     let subject = "this build";
     match fleet.serves(tables::cudart_floor(release)) {
         Some(true) => {}
-        Some(false) => findings.extend(cudart(policy, fleet, release, subject, line.clone())),
+        // Only the linked file tells whether cudart is in it: a program of the driver API has no such floor.
+        Some(false) => findings.extend(
+            cudart(policy, fleet, release, (subject, "this build, if cudart is in it,"), line.clone())
+                .map(|finding| finding.weighing(Severity::Warning)),
+        ),
         None => open.push(("[driver] fleet", format!("what driver {} supports is in no document", fleet.text))),
     }
     let serves = |target: &&Target, cc: Cc| target.serves(cc) == Serves::Yes;

@@ -253,7 +253,7 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
     if let Some(cudart) = cudart_speaks_for(manifest, linked.cudart, named) {
         let how = if linked.cudart == Linkage::Static { "inside" } else { "linked" };
         let built = ("cudart", format!("CUDA {cudart}, {how}"));
-        findings.extend(fleet::cudart(policy, oldest, cudart, linked.name, built));
+        findings.extend(fleet::cudart(policy, oldest, cudart, (linked.name, linked.name), built));
     }
     // Those that the same code keeps out are told together.
     let mut told: Vec<(Service, Named<'_>)> = Vec::new();

@@ -20,6 +20,8 @@ pub(crate) struct Recipe {
     pub(crate) policy: &'static str,
     /// The errors of a release build by plain cargo, in order; each must be allowed for it to pass.
     pub(crate) errors: &'static [&'static str],
+    /// What plain cargo warns of in every profile: only the linked file can tell.
+    pub(crate) warnings: &'static [&'static str],
     /// Those by `cargo cudaguard`, where they are others: it looks into the linked file.
     pub(crate) observed: Option<&'static [&'static str]>,
 }
@@ -191,16 +193,19 @@ impl Lane {
 
     /// Builds by this recipe: refused in release, warned of in dev, allowed with a reason that is recorded.
     pub(crate) fn build(&self, recipe: &Recipe) {
-        let Recipe { name, machine: lay, policy, errors, observed } = recipe;
+        let Recipe { name, machine: lay, policy, errors, warnings, observed } = recipe;
         let root = self.embedded.beside().join(name);
         let mut machine = Machine::in_folder(root);
         lay(&mut machine);
         self.lock(machine.lock.as_deref());
         self.policy(policy);
 
-        let refused = self.cargo(&machine, &["build", "--release"]).run().expect(101);
-        let text = self.clean(&machine, reason(&refused).trim_end());
-        assert_eq!(codes(&text, "error["), *errors, "{name}: {refused}");
+        let by_cargo = self.cargo(&machine, &["build", "--release"]).run();
+        let text = if errors.is_empty() { warned(&by_cargo) } else { reason(&by_cargo) };
+        let text = self.clean(&machine, text.trim_end());
+        let by_cargo = by_cargo.expect(if errors.is_empty() { 0 } else { 101 });
+        assert_eq!(codes(&text, "error["), *errors, "{name}: {by_cargo}");
+        assert_eq!(codes(&text, "warning["), *warnings, "{name}: {by_cargo}");
         snapshot::check(&format!("recipes/{name}"), &text);
         let by_command = self.cudaguard(&machine, &["build", "--release"]).run();
         let said = findings(&self.clean(&machine, &by_command.stderr));
@@ -220,12 +225,12 @@ impl Lane {
         }
         assert!(!self.plain.built("release/app").exists(), "{name}: nothing is left to be run");
 
-        let warned = self.cargo(&machine, &["build"]).run().success();
-        assert_eq!(codes(&warned.stderr, "warning: app@0.1.0: warning["), *errors, "{name}: {warned}");
+        let in_dev = self.cargo(&machine, &["build"]).run().success();
+        assert_eq!(codes(&warned(&in_dev), "warning["), [*errors, *warnings].concat(), "{name}: {in_dev}");
         // What is judged before linking weighs by one rule for both doors; what is judged after it, by the wrapper's.
         if let Some(observed) = observed {
-            let warned = self.cudaguard(&machine, &["build"]).run().success();
-            assert_eq!(codes(&findings(&warned.stderr), "warning["), *observed, "{name}: {warned}");
+            let in_dev = self.cudaguard(&machine, &["build"]).run().success();
+            assert_eq!(codes(&findings(&in_dev.stderr), "warning["), *observed, "{name}: {in_dev}");
         }
 
         let why = format!("recipe {name}");
@@ -235,10 +240,12 @@ impl Lane {
             codes.iter().map(|code| format!("{code} = \"{why}\"\n")).collect::<Vec<_>>().concat()
         };
         let allowing = |codes: &[&str]| format!("{policy}\n[allow]\n{}", allow(codes));
-        self.policy(&allowing(errors));
+        let declared = [*errors, *warnings].concat();
+        self.policy(&allowing(&declared));
         let allowed = self.cargo(&machine, &["build", "--release"]).run().success();
+        assert_eq!(warned(&allowed), "", "{name}: {allowed}");
         assert!(!allowed.stderr.contains("error["), "{name}: {allowed}");
-        recorded(&self.embedded, errors, &why);
+        recorded(&self.embedded, &declared, &why);
         let observed = observed.unwrap_or(errors);
         self.policy(&allowing(observed));
         let _ = self.cudaguard(&machine, &["build", "--release"]).run().success();
@@ -246,6 +253,19 @@ impl Lane {
         for project in [&self.embedded, &self.plain] {
             fs::remove_file(project.built("release/app")).expect("it was built");
         }
+    }
+
+    /// The same of a program in which there is nothing of CUDA: what plain cargo cannot tell does not refuse it, and the
+    /// command, which sees the linked file, has nothing to say.
+    pub(crate) fn build_without_cuda(&self, recipe: &Recipe) {
+        let mut machine = Machine::in_folder(self.embedded.beside().join(recipe.name));
+        (recipe.machine)(&mut machine);
+        self.lock(None);
+        self.policy(recipe.policy);
+        let by_cargo = self.cargo(&machine, &["build", "--release"]).run().success();
+        assert_eq!(codes(&warned(&by_cargo), "warning["), recipe.warnings, "{}: {by_cargo}", recipe.name);
+        let by_command = self.cudaguard(&machine, &["build", "--release"]).run().success();
+        assert_eq!(findings(&by_command.stderr), "", "{}: {by_command}", recipe.name);
     }
 
     /// Builds with a policy that cannot be read: refused in each profile through both doors, in the same words.
@@ -290,6 +310,12 @@ impl Lane {
 fn reason(refused: &Outcome) -> String {
     let (_, text) = refused.stderr.split_once("--- stderr\n").unwrap_or_else(|| panic!("no reason: {refused}"));
     text.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// What a build script warned of; cargo passes it on line by line.
+fn warned(built: &Outcome) -> String {
+    let lines = built.stderr.lines().filter_map(|line| line.strip_prefix("warning: app@0.1.0: "));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The codes of the lines that begin so, in order.

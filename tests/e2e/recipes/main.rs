@@ -15,6 +15,12 @@ fn main() {
         trial("cudnn", || build(&table::cudnn())),
         trial("archs", || build(&table::archs())),
         trial("fleets", || build(&table::fleets())),
+        trial("fleets-without-cuda", || {
+            let lane = Lane::new();
+            for recipe in &table::without_cuda() {
+                lane.build_without_cuda(recipe);
+            }
+        }),
         trial("profiles", profiles::profiles),
         trial("policies", || {
             let lane = Lane::new();

@@ -10,7 +10,7 @@ const fn recipe(
     policy: &'static str,
     machine: fn(&mut Machine),
 ) -> Recipe {
-    Recipe { name, machine, policy, errors, observed: None }
+    Recipe { name, machine, policy, errors, warnings: &[], observed: None }
 }
 
 pub(crate) fn toolkits() -> Vec<Recipe> {
@@ -182,8 +182,9 @@ pub(crate) fn fleets() -> Vec<Recipe> {
             })
         },
         Recipe {
+            warnings: &["CG133"],
             observed: Some(&["CG133"]),
-            ..recipe("a-driver-older-than-the-toolkit", &["CG133"], "[driver]\nfleet = \"535\"\n", |machine| {
+            ..recipe("a-driver-older-than-the-toolkit", &[], "[driver]\nfleet = \"535\"\n", |machine| {
                 machine.cuda_in_use("13.0");
                 machine.kernel("13.0", "-arch=sm_80");
             })
@@ -210,6 +211,21 @@ pub(crate) fn fleets() -> Vec<Recipe> {
             machine.cuda_in_use("13.0");
             machine.cudnn("cudnn", "9.15.1");
             machine.set_at("CUDNN_PATH", "cudnn");
+        }),
+    ]
+}
+
+/// Fleets that say nothing against a program without CUDA.
+pub(crate) fn without_cuda() -> Vec<Recipe> {
+    vec![
+        Recipe {
+            warnings: &["CG133"],
+            ..recipe("a-driver-older-than-a-toolkit-that-lies-there", &[], "[driver]\nfleet = \"535\"\n", |machine| {
+                machine.cuda_in_use("13.0");
+            })
+        },
+        recipe("gpus-older-than-a-toolkit-that-lies-there", &[], "[gpu]\nfleet = [\"T4\"]\n", |machine| {
+            machine.cuda_in_use("13.0");
         }),
     ]
 }

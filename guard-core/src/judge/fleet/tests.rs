@@ -123,7 +123,8 @@ fn a_list_that_containers_set_for_everybody_only_warns() {
 fn drivers_against_the_toolkit() {
     let older = |branch: &str, cuda: u32| {
         vec![format!(
-            "error[CG133]: this build will not run on driver {branch}, the oldest of the fleet: CUDA {cuda} needs a newer one."
+            "warning[CG133]: this build, if cudart is in it, will not run on driver {branch}, the oldest of the fleet: CUDA \
+             {cuda} needs a newer one."
         )]
     };
     let open = vec!["info[CG139]: whether this build serves the whole fleet cannot be told here.".to_owned()];
