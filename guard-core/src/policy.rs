@@ -8,6 +8,7 @@ use std::fmt::{self, Write as _};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -214,10 +215,7 @@ impl Policy {
         let mut policy = Self { path: Some(path.to_owned()), ..Self::default() };
         match DeTable::parse(text) {
             Ok(table) => reader.file(table.get_ref(), &mut policy, package),
-            Err(error) => {
-                let message = error.message().lines().collect::<Vec<_>>().join("; ");
-                reader.errors.push((error.span().map_or(0, |span| span.start), format!("is not TOML: {message}")));
-            }
+            Err(error) => reader.errors.push(tables::not_toml(text, &error)),
         }
         reader.finish().map(|()| policy)
     }
@@ -381,8 +379,10 @@ impl Reader<'_> {
         let mut message = format!("`{full}`: no such key");
         if let Some(meant) = nearest(last, valid.clone()) {
             let _ = write!(message, "; did you mean `{meant}`?");
-        } else if let Some((section, _)) = SECTIONS.iter().find(|(_, keys)| keys.contains(&last)) {
-            let _ = write!(message, "; it belongs to [{section}]");
+        } else if SECTIONS.iter().any(|(_, keys)| keys.contains(&last)) {
+            let homes =
+                SECTIONS.iter().filter(|(_, keys)| keys.contains(&last)).map(|(section, _)| format!("[{section}]"));
+            let _ = write!(message, "; it belongs to {}", homes.collect::<Vec<_>>().join(" or "));
         } else {
             let valid: Vec<&str> = valid.collect();
             let _ = write!(message, "; expected one of {}", valid.join(", "));
@@ -469,7 +469,7 @@ impl Reader<'_> {
             ("cudnn", "fleet") => {
                 set(
                     &mut policy.cudnn_fleet,
-                    self.parsed::<Version>(entry, "the oldest cuDNN as a string such as \"9.1\""),
+                    self.parsed(entry, "the oldest cuDNN as a string such as \"9.1\"", |_: &Version| true),
                 );
             }
             ("gpu", "archs") => self.archs(entry, policy),
@@ -479,7 +479,9 @@ impl Reader<'_> {
             }
             ("driver", "fleet") => {
                 let expected = "the oldest driver as a string such as \"535\" or \"535.261.03\"";
-                set(&mut policy.driver_fleet, self.parsed::<DriverRelease>(entry, expected));
+                // A branch has three digits: `12.2` is what a driver supports, and would be older than every driver.
+                let branch = |release: &DriverRelease| release.branch >= 100;
+                set(&mut policy.driver_fleet, self.parsed(entry, expected, branch));
             }
             ("build", "release") => set(&mut policy.release, self.build_action(entry)),
             ("build", "dev") => set(&mut policy.dev, self.build_action(entry)),
@@ -534,10 +536,10 @@ impl Reader<'_> {
         }
     }
 
-    /// A string that must read as a `T`, kept as written.
-    fn parsed<T: std::str::FromStr>(&mut self, entry: Entry<'_>, expected: &str) -> Option<String> {
+    /// A string that must read as such a `T`, kept as written.
+    fn parsed<T: FromStr>(&mut self, entry: Entry<'_>, expected: &str, such: fn(&T) -> bool) -> Option<String> {
         let text = self.string(entry, expected)?;
-        if text.parse::<T>().is_err() {
+        if !text.parse().is_ok_and(|value| such(&value)) {
             self.wrong(entry, expected);
             return None;
         }
@@ -618,7 +620,7 @@ impl Reader<'_> {
                     "`{}`: {text:?} is no GPU that cudaguard knows; expected its compute capability, such as \"8.6\"",
                     entry.key
                 );
-                if let Some(meant) = nearest(text, tables::gpu_names()) {
+                if let Some(meant) = tables::gpu_meant(text) {
                     let _ = write!(message, ", or did you mean {meant:?}?");
                 }
                 reader.errors.push((entry.value.span().start, message));
@@ -670,7 +672,8 @@ pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
     candidates
         .map(|candidate| (distance(&word.to_ascii_lowercase(), &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(3).min(3))
-        .min_by_key(|(distance, _)| *distance)
+        // Of two as near, the one that has something behind it: `A10G` is nearer to `A10` than to `A100`.
+        .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(candidate)))
         .map(|(_, candidate)| candidate)
 }
 
@@ -802,6 +805,7 @@ CG122 = "Hopper only, no PTX on purpose"
             ("[toolkits]\n", ":1: `toolkits`: no such key; did you mean `toolkit`?"),
             ("[gpu]\narch = []\n", ":2: `gpu.arch`: no such key; did you mean `archs`?"),
             ("[toolkit]\narchs = []\n", ":2: `toolkit.archs`: no such key; it belongs to [gpu]"),
+            ("fleet = [\"T4\"]\n", ":1: `fleet`: no such key; it belongs to [cudnn] or [gpu] or [driver]"),
             (
                 "[build]\ndebug_assertions = 1\n",
                 ":2: `build.debug_assertions`: no such key; expected one of release, dev",
@@ -870,6 +874,10 @@ CG122 = "Hopper only, no PTX on purpose"
                  as \"8.6\"",
             ),
             (
+                "[driver]\nfleet = \"12.2\"\n",
+                ":2: `driver.fleet`: expected the oldest driver as a string such as \"535\" or \"535.261.03\", found \"12.2\"",
+            ),
+            (
                 "[driver]\nfleet = 535\n",
                 ":2: `driver.fleet`: expected the oldest driver as a string such as \"535\" or \"535.261.03\", found an integer",
             ),
@@ -920,8 +928,8 @@ CG122 = "Hopper only, no PTX on purpose"
         for (text, start) in [
             ("[gpu\n", "cudaguard.toml:1: is not TOML: "),
             ("[gpu]\n\narchs = [\"sm_80\"", "cudaguard.toml:3: is not TOML: "),
-            ("[gpu]\n[gpu]\n", "cudaguard.toml:2: is not TOML: duplicate key"),
-            ("[build]\ndev = \"warn\"\ndev = \"deny\"\n", "cudaguard.toml:3: is not TOML: duplicate key"),
+            ("[gpu]\n[gpu]\n", "cudaguard.toml:2: is not TOML: duplicate key `gpu`"),
+            ("[build]\ndev = \"warn\"\ndev = \"deny\"\n", "cudaguard.toml:3: is not TOML: duplicate key `dev`"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(start) && error.lines().count() == 1, "{text}: {error}");

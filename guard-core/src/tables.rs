@@ -11,6 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::arch::{Arch, Suffix, Target};
+use crate::policy::nearest;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// A compute capability: (major, minor).
@@ -422,10 +423,10 @@ pub fn gpu_cc(name: &str) -> Option<Cc> {
     if let Ok(Target::Cubin(arch)) = name.parse() {
         return (arch.suffix == Suffix::None).then(|| arch.cc());
     }
-    let words = gpu_words(name);
+    let words = gpu_words(name).concat();
     let table = gpu_table();
     let in_rows = |rows: &[(Cc, Vec<String>)]| {
-        rows.iter().find(|(_, names)| names.iter().any(|known| gpu_words(known) == words)).map(|&(cc, _)| cc)
+        rows.iter().find(|(_, names)| names.iter().any(|known| gpu_words(known).concat() == words)).map(|&(cc, _)| cc)
     };
     in_rows(&table.products).or_else(|| in_rows(&table.chips))
 }
@@ -436,9 +437,18 @@ pub fn gpu_examples(cc: Cc) -> &'static [String] {
 }
 
 /// Every product and chip that [`gpu_cc`] knows by name.
-pub fn gpu_names() -> impl Iterator<Item = &'static str> {
+fn gpu_names() -> impl Iterator<Item = &'static str> {
     let table = gpu_table();
     table.products.iter().chain(&table.chips).flat_map(|(_, names)| names).map(String::as_str)
+}
+
+/// What a name that [`gpu_cc`] does not know most probably means: a slip of the finger, or one word of it (`Orin`).
+pub fn gpu_meant(name: &str) -> Option<&'static str> {
+    let typed = gpu_words(name).concat();
+    let known: Vec<(String, &str)> = gpu_names().map(|name| (gpu_words(name).concat(), name)).collect();
+    let by_letters = nearest(&typed, known.iter().map(|(words, _)| words.as_str()));
+    let by_letters = known.iter().find(|(words, _)| Some(words.as_str()) == by_letters).map(|(_, name)| *name);
+    by_letters.or_else(|| gpu_names().find(|name| gpu_words(name).contains(&typed)))
 }
 
 /// The words of a product's name that tell it from others: without its lines' names, its form and its memory.
@@ -525,6 +535,15 @@ impl<'a> Row<'a> {
         })?;
         Ok(self)
     }
+}
+
+/// Where a text is no TOML, and why.
+pub(crate) fn not_toml(text: &str, error: &toml::de::Error) -> (usize, String) {
+    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+    // Which key that is, the parser leaves to its picture of the line.
+    let key = error.span().and_then(|span| text.get(span)).filter(|_| message == "duplicate key");
+    let key = key.map(|key| format!(" `{key}`")).unwrap_or_default();
+    (error.span().map_or(0, |span| span.start), format!("is not TOML: {message}{key}"))
 }
 
 /// What a value is, in words: "an integer".
@@ -937,6 +956,8 @@ mod tests {
             ("10.3", (10, 3)),
             ("13.1", (13, 1)),
             ("sm_86", (8, 6)),
+            ("RTX4090", (8, 9)),
+            ("rtx-3080ti", (8, 6)),
             ("GA102", (8, 6)),
             ("gh100", (9, 0)),
         ] {
@@ -944,6 +965,16 @@ mod tests {
         }
         for name in ["", "T5", "sm_90a", "A1000", "8", "8.66", "RTX", "NVIDIA", "GeForce", "8.6.1", "-8.6"] {
             assert_eq!(gpu_cc(name), None, "{name}");
+        }
+        for (typed, meant) in [
+            ("A10G", Some("A10")),
+            ("T4s", Some("Tesla T4")),
+            ("RTX 4091", Some("GeForce RTX 4090")),
+            ("Orin", Some("Jetson AGX Orin")),
+            ("Thor", Some("Jetson Thor")),
+            ("Voodoo", None),
+        ] {
+            assert_eq!((gpu_cc(typed), gpu_meant(typed)), (None, meant), "{typed}");
         }
         for name in gpu_names() {
             assert!(gpu_cc(name).is_some() && !gpu_words(name).is_empty(), "{name}");
@@ -989,7 +1020,7 @@ mod tests {
         for rows in [&gpu_table().products, &gpu_table().chips] {
             rising("GPUs", rows.iter().map(|(cc, _)| cc));
         }
-        let mut names: Vec<Vec<String>> = gpu_names().map(gpu_words).collect();
+        let mut names: Vec<String> = gpu_names().map(|name| gpu_words(name).concat()).collect();
         names.sort();
         rising("names of GPUs", names);
 
