@@ -70,7 +70,7 @@ impl Pins {
             cudnn: cudnn.map(|version| version.to_string()),
             // Without a toolkit no host compiler is called by nvcc.
             host_compiler: toolchain.toolkit().and(toolchain.host_compiler()),
-            archs: names(&toolchain.declared()),
+            archs: names(&declared(toolchain)),
             packages: BTreeMap::new(),
         }
     }
@@ -78,6 +78,17 @@ impl Pins {
     /// The archs locked for a package.
     pub fn archs_of(&self, package: &str) -> &[String] {
         self.packages.get(package).unwrap_or(&self.archs)
+    }
+}
+
+/// The declared archs, without PyTorch's list: what a container sets for everybody is not this project's.
+fn declared(toolchain: &Toolchain) -> Vec<Target> {
+    let all = &toolchain.archs.declared;
+    match all.iter().find(|one| !one.adds) {
+        Some(strongest) if strongest.is_of_torch() => {
+            all.iter().filter(|one| one.adds).flat_map(|one| one.targets.clone()).collect()
+        }
+        _ => toolchain.declared(),
     }
 }
 
@@ -415,7 +426,8 @@ pub fn judge(
     let locked = pins.archs_of(package);
     if locked != now.archs && !by_source.archs {
         let words = |archs: &[String]| if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
-        let by: Vec<&str> = toolchain.archs.declared.iter().map(|one| one.source.as_str()).collect();
+        let ours = toolchain.archs.declared.iter().filter(|one| !one.is_of_torch());
+        let by: Vec<&str> = ours.map(|one| one.source.as_str()).collect();
         drift("the list of declared archs", words(locked), words(&now.archs), by.join(", "), Severity::Error);
     }
     findings

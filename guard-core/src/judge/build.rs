@@ -617,7 +617,7 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let archs = &toolchain.archs;
     for declared in &archs.declared {
         if let Err(error) = &declared.requests {
-            findings.push(Finding::new(
+            let finding = Finding::new(
                 Code::ArchUnreadable,
                 declared.source.as_str(),
                 facts(
@@ -625,16 +625,16 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
                     [(declared.source.as_str(), declared.text.clone())],
                 ),
                 format!("correct {}, for example to `80;90`", declared.source),
-            ));
+            );
+            findings.push(unless_torch(finding, [declared]));
         }
     }
     contradictions(toolchain, findings);
     native(policy, toolchain, findings);
     let Some(toolkit) = toolchain.compiling().and_then(Toolkit::version) else { return };
     let release = CudaVersion::from(toolkit.value);
-    let sources = |wanted: &[Target]| {
-        let of = archs.declared.iter().filter(|declared| declared.targets.iter().any(|target| wanted.contains(target)));
-        of.map(|declared| format!("{} = {}", declared.source, declared.text)).collect::<Vec<_>>().join("; ")
+    let declaring = |wanted: &[Target]| -> Vec<&Declared> {
+        archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect()
     };
     let nvcc = format!("{} ({})", toolkit.value, toolkit.source);
     let mut refused: Vec<(Answer, Vec<Target>)> = Vec::new();
@@ -649,15 +649,18 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     }
     for (answer, targets) in refused {
         let list = names(&targets);
-        let common = [("declared", sources(&targets)), ("nvcc", nvcc.clone())];
+        let declaring = declaring(&targets);
+        let sources: Vec<_> = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect();
+        let common = [("declared", sources.join("; ")), ("nvcc", nvcc.clone())];
         if let Answer::Dropped { last } = answer {
             let last = last.map_or("an older one".to_owned(), |last| format!("{last} was the last"));
-            findings.push(Finding::new(
+            let finding = Finding::new(
                 Code::ArchDropped,
                 list.as_str(),
                 facts(&format!("CUDA {release} no longer makes {list}: {last}."), common),
                 "drop it together with the GPUs that need it, or build with the older toolkit",
-            ));
+            );
+            findings.push(unless_torch(finding, declaring));
         } else if let Answer::TooNew { first } = answer {
             let first = first
                 .map_or("no release that is known does".to_owned(), |first| format!("{first} is the first that does"));
@@ -669,12 +672,13 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
             let instead = ptx
                 .map(|arch| format!(", or declare compute_{arch}, whose PTX newer GPUs compile at start"))
                 .unwrap_or_default();
-            findings.push(Finding::new(
+            let finding = Finding::new(
                 Code::ArchTooNew,
                 list.as_str(),
                 facts(&format!("CUDA {release} cannot make {list}: {first}."), common),
                 format!("build with a newer toolkit{instead}"),
-            ));
+            );
+            findings.push(unless_torch(finding, declaring));
         }
     }
     only_by_ptx(policy, toolkit.value, &archs.in_force, &nvcc, findings);
@@ -759,9 +763,12 @@ fn contradictions(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
             "keep one of them, best [gpu] archs in cudaguard.toml, and unset the others"
         },
     );
-    // Containers of PyTorch set its list for everybody; nothing but PyTorch's extensions reads it.
-    let only_torch = against.iter().all(|declared| declared.source == "TORCH_CUDA_ARCH_LIST");
-    findings.push(if only_torch { finding.weighing(Severity::Info) } else { finding });
+    findings.push(unless_torch(finding, against));
+}
+
+/// The finding, an info where nothing but PyTorch's list is wrong.
+fn unless_torch<'a>(finding: Finding, sources: impl IntoIterator<Item = &'a Declared>) -> Finding {
+    if sources.into_iter().all(Declared::is_of_torch) { finding.weighing(Severity::Info) } else { finding }
 }
 
 fn native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {

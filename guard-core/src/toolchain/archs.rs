@@ -39,6 +39,11 @@ impl Declared {
         self.requests.as_ref().is_ok_and(|requests| requests.contains(&word))
     }
 
+    /// Whether it is PyTorch's list: its containers set it for everybody, and nothing but PyTorch's extensions reads it.
+    pub fn is_of_torch(&self) -> bool {
+        self.source == "TORCH_CUDA_ARCH_LIST"
+    }
+
     /// Whether it says anything about archs.
     fn speaks(&self) -> bool {
         match &self.requests {

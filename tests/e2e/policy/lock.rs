@@ -53,6 +53,13 @@ fn is_written_kept_and_accepted_anew() {
     let drifted = drifted.env("CUDAARCHS", "75").run().expect(1).clean_stderr();
     assert!(drifted.contains("archs is another than the one locked: sm_80 compute_90 → "), "{drifted}");
     assert!(drifted.contains("(CUDAARCHS)"), "by which source: {drifted}");
+
+    // A container's list for PyTorch is not this project's.
+    for (verb, words) in [(&["lock"][..], "toolkit: 13.0.131"), (&["check", "--release", "--locked"], "")] {
+        let said = tree.call("13.0", verb).env("TORCH_CUDA_ARCH_LIST", "8.0+PTX").run().success();
+        assert!(said.stdout.contains(words) && said.clean_stderr().is_empty(), "{said}");
+        assert!(!tree.read(FILE).contains("\narchs"), "{}", tree.read(FILE));
+    }
 }
 
 fn keeps_what_other_targets_are_locked_to() {
