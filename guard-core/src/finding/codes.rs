@@ -29,7 +29,8 @@ codes! {
         "this nvcc does not accept this host compiler"
         "Each nvcc supports host compilers up to a version and stops with `unsupported GNU version` otherwise. By itself it \
          calls gcc, or what NVCC_CCBIN names; the cc crate has it call what CXX names, or c++, and then NVCC_CCBIN does not \
-         count. Where only one of the two is too new this is an info, since the build may well use the other.\n\
+         count. Where only one of the two is too new this is an info, since the build may well use the other; where nobody \
+         named the compiler for nvcc it is a warning, since the build may call no nvcc, or call it with -ccbin.\n\
          What to do: name an older compiler (g++-11 for CUDA 11.8) with CXX, where a build script calls nvcc by the cc \
          crate, else with NVCC_CCBIN or -ccbin; or use a newer toolkit.";
     106 StubInRuntimePath Error

@@ -359,6 +359,9 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     if accepted.is_some() {
         // Which of both this build uses its build script knows; nvcc itself refuses the other.
         finding.severity = Severity::Info;
+    } else if !toolchain.host.as_ref().is_some_and(HostCompiler::is_named) {
+        // Whether nvcc is called at all, and with which `-ccbin`, the build script knows; nvcc itself refuses this one.
+        finding.severity = Severity::Warning;
     }
     findings.push(finding);
 }

@@ -18,6 +18,16 @@ pub struct HostCompiler {
     pub version: Option<Version>,
 }
 
+/// The source of one that nobody names: nvcc calls what it finds.
+pub(super) const UNNAMED: &str = "first in PATH";
+
+impl HostCompiler {
+    /// Whether somebody chose it for nvcc.
+    pub fn is_named(&self) -> bool {
+        self.source != UNNAMED
+    }
+}
+
 /// Makers of compilers that nvcc knows to tell apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {

@@ -694,7 +694,7 @@ impl Looking<'_> {
             } else {
                 vec!["gcc".to_owned()]
             };
-            return Some((in_path(&names)?, "first in PATH".to_owned()));
+            return Some((in_path(&names)?, host_compiler::UNNAMED.to_owned()));
         };
         let value = PathBuf::from(&named.value);
         let program = if value.is_dir() {
