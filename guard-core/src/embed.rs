@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::mem;
+use std::path::{self, Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
@@ -108,7 +109,7 @@ impl Embed {
         }
         let mut locked = false;
         if let Some(file) = &lock {
-            if let Some(lock) = Lock::read(file).map_err(|error| unreadable(&error))? {
+            if let Some(lock) = Lock::read(file).map_err(|error| cannot(&error))? {
                 locked = env::var_os(lock::LOCKED).is_some();
                 let by_source = BySource { archs: !self.archs.is_empty(), cudnn: self.cudnn_include.is_some() };
                 let name = &package.component.name;
@@ -132,8 +133,9 @@ impl Embed {
         let mut manifest = Manifest::of(component.clone(), &package.target, &package.profile, &policy, &toolchain);
         // An allow whose reason has gone is no fact of this build.
         manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
-        let descriptor = note::encode(&manifest)?;
-        match guard::compile(&descriptor, &component, &package.target, &package.out_dir)? {
+        let descriptor = note::encode(&manifest).map_err(|error| cannot(&error))?;
+        let guarded = guard::compile(&descriptor, &component, &package.target, &package.out_dir);
+        match guarded.map_err(|error| cannot(&error))? {
             Guarded::Objects { note, shim } => link(&mut said, &component, &package, &note, &shim)?,
             Guarded::Unguarded(why) => said.push_str(&unguarded(&component, &why)),
         }
@@ -151,7 +153,7 @@ impl Embed {
             }
             None => Policy::of_package(&package.folder, &workspace(&package.folder), name),
         };
-        read.map_err(|error| unreadable(&error.to_string()))
+        read.map_err(|error| cannot(&error.to_string()))
     }
 
     fn look(&self, package: &Package, policy: &Policy) -> Toolchain {
@@ -170,8 +172,8 @@ impl Embed {
     }
 }
 
-/// What cannot be read, and why.
-fn unreadable(why: &str) -> String {
+/// What cannot be done, and why.
+fn cannot(why: &str) -> String {
     let annotation = if env::is_github_workflow() { format!("\n{}", annotated_error(why)) } else { String::new() };
     format!("error: {why}{annotation}")
 }
@@ -234,10 +236,47 @@ fn profile(out_dir: &Path, release: bool) -> String {
     }
 }
 
-/// The workspace's root: the first folder from the package upwards whose manifest says so; without any, the package.
+/// The workspace's root, as cargo finds it: where the package's own manifest says, else the first folder from it upwards
+/// whose manifest is a workspace's and does not exclude it; without any, the package. Above a package that was fetched
+/// stands another one's project.
 fn workspace(package: &Path) -> PathBuf {
-    let is_root = |folder: &&Path| in_manifest(folder, |table| table.contains_key("workspace")).unwrap_or(false);
-    package.ancestors().find(is_root).unwrap_or(package).to_owned()
+    let pointer = in_manifest(package, |table| {
+        table.get("package")?.get_ref().get("workspace")?.get_ref().as_str().map(str::to_owned)
+    });
+    if let Some(pointer) = pointer.flatten() {
+        return without_dots(&package.join(pointer));
+    }
+    let mut above_fetched = false;
+    package
+        .ancestors()
+        .take_while(|folder| !mem::replace(&mut above_fetched, lock::is_fetched(folder)))
+        .find(|folder| in_manifest(folder, |table| is_root(folder, table, package)).unwrap_or(false))
+        .unwrap_or(package)
+        .to_owned()
+}
+
+/// Whether this manifest is a workspace's, and the package is not excluded from it. What is listed as a member is none of
+/// the excluded ones, whatever folder above it is.
+fn is_root(folder: &Path, table: &DeTable<'_>, package: &Path) -> bool {
+    let Some(workspace) = table.get("workspace") else { return false };
+    let lists = |key: &str| {
+        let list = workspace.get_ref().get(key).and_then(|list| list.get_ref().as_array());
+        let mut paths = list.into_iter().flatten().filter_map(|path| path.get_ref().as_str());
+        paths.any(|path| package.starts_with(without_dots(&folder.join(path))))
+    };
+    lists("members") || !lists("exclude")
+}
+
+/// The path without `.` and `..`, by its words alone, as cargo reads them.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            path::Component::CurDir => {}
+            path::Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+        plain
+    })
 }
 
 fn is_proc_macro(package: &Path) -> bool {
@@ -354,5 +393,37 @@ mod tests {
     fn what_is_no_build_script_is_told() {
         let why = env::with(std::collections::BTreeMap::new(), || Embed::new().plan()).unwrap_err();
         assert_eq!(why, "cudaguard::embed!() belongs into a build.rs: cargo has not set OUT_DIR");
+    }
+
+    #[test]
+    fn the_workspace_is_the_one_that_cargo_takes() {
+        let top = std::env::temp_dir().join(format!("cudaguard-workspace-{}", std::process::id()));
+        let plain = "[package]\nname = \"p\"\n";
+        for (folder, manifest) in [
+            ("", "[workspace]\nmembers = [\"in\", \"apart/but/in\"]\nexclude = [\"out\", \"apart\"]\n"),
+            ("in", plain),
+            ("out/of/it", plain),
+            ("apart/but/in", plain),
+            ("own", "[workspace]\n[package]\nname = \"p\"\n"),
+            ("aside", "[package]\nname = \"p\"\nworkspace = \"../own/./\"\n"),
+            ("vendor/fetched", plain),
+            ("vendor/fetched/below", plain),
+        ] {
+            fs::create_dir_all(top.join(folder)).unwrap();
+            fs::write(top.join(folder).join("Cargo.toml"), manifest).unwrap();
+        }
+        fs::write(top.join("vendor/fetched/.cargo-checksum.json"), "{}").unwrap();
+        for (package, root) in [
+            ("in", ""),
+            ("out/of/it", "out/of/it"),
+            ("apart/but/in", ""),
+            ("own", "own"),
+            ("aside", "own"),
+            ("vendor/fetched", "vendor/fetched"),
+            ("vendor/fetched/below", "vendor/fetched/below"),
+        ] {
+            assert_eq!(workspace(&top.join(package)).components(), top.join(root).components(), "{package}");
+        }
+        fs::remove_dir_all(top).unwrap();
     }
 }

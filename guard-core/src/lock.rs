@@ -17,7 +17,7 @@ use crate::arch::Target;
 use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
-use crate::tables::kind_of;
+use crate::tables::{kind_of, not_toml};
 use crate::toolchain::Toolchain;
 use crate::version::Version;
 
@@ -111,9 +111,7 @@ impl Lock {
     /// Where the lock of the workspace in `top` stands. `None` where that is no project of the one who builds, but a
     /// package that cargo fetched: whose lock says what its authors build with, as its Cargo.lock does.
     pub fn place(top: &Path) -> Option<PathBuf> {
-        let fetched =
-            |folder: &Path| [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| folder.join(mark).exists());
-        (!fetched(top)).then(|| top.join(FILE))
+        (!is_fetched(top)).then(|| top.join(FILE))
     }
 
     /// The lock in this file; `None` where there is no file.
@@ -161,8 +159,8 @@ impl Lock {
         let lock = match DeTable::parse(text) {
             Ok(table) => reader.file(table.get_ref()),
             Err(error) => {
-                let message = error.message().lines().collect::<Vec<_>>().join("; ");
-                reader.wrong(error.span().map_or(0, |span| span.start), format!("is not TOML: {message}"));
+                let (place, message) = not_toml(text, &error);
+                reader.wrong(place, message);
                 Self::default()
             }
         };
@@ -198,6 +196,11 @@ impl Lock {
         }
         text
     }
+}
+
+/// Whether cargo fetched the package, or the repository, in this folder: from a registry or from git, vendored or not.
+pub(crate) fn is_fetched(folder: &Path) -> bool {
+    [".cargo-ok", ".cargo-checksum.json"].iter().any(|mark| folder.join(mark).exists())
 }
 
 fn newlines(bytes: &[u8]) -> usize {
@@ -416,7 +419,7 @@ pub fn judge(
     // Where there is no toolkit now, that has been said; and a compiler that does not tell its release is no other one.
     if now.toolkit.is_some() && now.host_compiler != pins.host_compiler && pins.host_compiler.is_some() {
         let host = toolchain.host.as_ref();
-        let by = host.map(|host| format!("{}, by {}", host.path.display(), host.source)).unwrap_or_default();
+        let by = host.map(|host| format!("{}: {}", host.path.display(), host.source)).unwrap_or_default();
         let (is, severity) = match &now.host_compiler {
             Some(is) => (is.clone(), Severity::Error),
             None => ("not known".to_owned(), Severity::Warning),
@@ -545,6 +548,7 @@ plain = []
         assert!(newer.starts_with("cudaguard.lock:1: is of format 2, ") && newer.ends_with(": update cudaguard"));
         let broken = read("version = 1\n[target\n").unwrap_err();
         assert!(broken.starts_with("cudaguard.lock:2: is not TOML: "), "{broken}");
+        assert!(read("version = 1\nversion = 1\n").unwrap_err().ends_with(": is not TOML: duplicate key `version`"));
         let bytes = Lock::parse(Path::new("l"), b"version = 1\n\xff").unwrap_err();
         assert_eq!(bytes, "l:2: is not UTF-8 text");
     }
