@@ -58,6 +58,12 @@ fn embed(said: &mut String, package: &Package) -> Result<(), Stop> {
     let table: toml::Table = text.parse().map_err(|error| fail(&error))?;
     let named = table.get("package").and_then(|table| table.get("build"));
     let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
+    let library = |key: &str| table.get("lib").and_then(|library| library.get(key)?.as_bool());
+    if library("proc-macro").or(library("proc_macro")) == Some(true) {
+        let _ =
+            writeln!(said, "{}: is of a procedural macro, which runs in the compiler: no guard", manifest.display());
+        return Ok(());
+    }
     let forbidden = named.and_then(toml::Value::as_bool) == Some(false);
     if forbidden {
         let _ = writeln!(
@@ -111,6 +117,7 @@ fn depending(text: &str, table: &toml::Table) -> Option<String> {
     } else {
         format!("{}\n\n[build-dependencies]\n{line}", text.trim_end())
     };
+    let anew = if text.contains("\r\n") { anew.replace("\r\n", "\n").replace('\n', "\r\n") } else { anew };
     // The last word has a reader of TOML: a header within a text of several lines is none.
     let read: toml::Table = anew.parse().ok()?;
     read.get("build-dependencies")?.get("cudaguard")?;
@@ -179,6 +186,10 @@ mod tests {
             format!("[build-dependencies]\n{line}cc = \"1\"\n[lib]\n")
         );
         assert_eq!(with("[build-dependencies]").unwrap(), format!("[build-dependencies]\n{line}"));
+        assert_eq!(
+            with("[package]\r\nname = \"a\"\r\n").unwrap(),
+            "[package]\r\nname = \"a\"\r\n\r\n[build-dependencies]\r\ncudaguard = \"0.1\"\r\n"
+        );
         assert_eq!(with("build-dependencies = { cc = \"1\" }\n"), None);
         assert_eq!(with("[build-dependencies.cc]\nversion = \"1\"\n"), None);
     }

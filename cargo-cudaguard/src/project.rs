@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use cudaguard::env;
+use cudaguard::policy::nearest;
 
 use crate::arguments::CargoVerb;
 use crate::config::Config;
@@ -290,7 +291,12 @@ impl Project {
         };
         let metadata = metadata(manifest.as_deref(), call)?;
         let top = metadata.workspace_root.clone().into_std_path_buf();
-        let (profile, release) = profile(verb, call, config, &top);
+        let (profile, kind) = profile(verb, call, config, &top);
+        // Of what is to be built cargo says so itself.
+        if verb.is_none() && kind.is_none() {
+            return Err(Stop::no_look(format_args!("profile `{profile}` is not defined")));
+        }
+        let release = kind == Some(true);
         let told = metadata.target_directory.clone().into_std_path_buf();
         let target_dir = match &call.target_dir {
             Some(folder) => absolute(folder),
@@ -304,6 +310,12 @@ impl Project {
             metadata.workspace_packages().iter().map(|one| package(one, verb, call)).collect();
         members.sort_by(|a, b| a.dir.cmp(&b.dir));
         let selected = selected(&metadata, &members, call);
+        let stranger = |spec: &&String| !members.iter().any(|member| names(spec, member));
+        if let Some(spec) = call.packages.iter().find(stranger).filter(|_| verb.is_none()) {
+            let meant = nearest(spec, members.iter().map(|member| member.name.as_str()));
+            let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+            return Err(Stop::no_look(format_args!("this workspace has no package `{spec}`{meant}")));
+        }
         if let Some(host) = host {
             targets.retain(|target| target != "host-tuple");
             targets.push(host.wait()?);
@@ -444,8 +456,9 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// The profile's name, and whether it is a release one: custom ones say from which they inherit.
-fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) -> (String, bool) {
+/// The profile's name, and whether it is a release one: custom ones say from which they inherit. `None`: it is not
+/// defined.
+fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) -> (String, Option<bool>) {
     let name = match (&call.profile, call.release, verb) {
         (Some(name), ..) if name == "test" => "dev".to_owned(),
         (Some(name), ..) if name == "bench" => "release".to_owned(),
@@ -474,7 +487,8 @@ fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) ->
             None => break,
         }
     }
-    (name, root == "release")
+    let known = matches!(root.as_str(), "release" | "dev").then_some(root == "release");
+    (name, known)
 }
 
 /// cargo: the one that called, so that `cargo +nightly cudaguard` stays with nightly.
@@ -598,11 +612,11 @@ mod tests {
         let config = Config::read(Path::new("/nowhere"), &given).unwrap();
         let of =
             |words| profile(Some(CargoVerb::Build), &call(CargoVerb::Build, words), &config, Path::new("/nowhere"));
-        assert_eq!(of("--profile dist"), ("dist".into(), true));
-        assert_eq!(of("--profile measured"), ("measured".into(), true));
-        assert_eq!(of("--profile bench"), ("release".into(), true));
-        assert_eq!(of("--profile other"), ("other".into(), false));
-        assert_eq!(of(""), ("dev".into(), false));
-        assert_eq!(of("-r"), ("release".into(), true));
+        assert_eq!(of("--profile dist"), ("dist".into(), Some(true)));
+        assert_eq!(of("--profile measured"), ("measured".into(), Some(true)));
+        assert_eq!(of("--profile bench"), ("release".into(), Some(true)));
+        assert_eq!(of("--profile other"), ("other".into(), None));
+        assert_eq!(of(""), ("dev".into(), Some(false)));
+        assert_eq!(of("-r"), ("release".into(), Some(true)));
     }
 }

@@ -50,6 +50,21 @@ fn of_check() {
     assert!(wrong.stderr.contains("sarif"), "{wrong}");
 }
 
+/// A typing error in a workflow is no green check.
+fn nothing_to_judge_is_told() {
+    let tree = tree("forms-nothing");
+    for (arguments, words) in [
+        (&["check", "-p", "ap"][..], "error: this workspace has no package `ap`; did you mean `app`?\n"),
+        (&["check", "-p", "app", "-p", "nobody", "--json"], "error: this workspace has no package `nobody`\n"),
+        (&["check", "--profile", "relase"], "error: profile `relase` is not defined\n"),
+        (&["init", "-p", "nobody"], "error: this workspace has no package `nobody`\n"),
+    ] {
+        let said = tree.call("12.4", arguments).run().expect(2);
+        assert_eq!((said.stdout.as_str(), said.clean_stderr().as_str()), ("", words), "{arguments:?}");
+    }
+    let _ = tree.call("12.4", &["check", "-p", "a*@0.1"]).run().success();
+}
+
 fn annotations_in_a_workflow() {
     let tree = tree("annotations");
     for arguments in [&["check", "--release"][..], &["check", "--release", "--json"], &["build", "--release"]] {
@@ -123,6 +138,7 @@ fn packages_that_are_not_there_are_told() {
 pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
     trials![
         of_check,
+        nothing_to_judge_is_told,
         annotations_in_a_workflow,
         annotations_of_build_scripts,
         annotations_of_linked_files,

@@ -63,6 +63,30 @@ fn init_of_a_member() {
     assert_eq!(read(&project, "Cargo.toml"), "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n");
 }
 
+/// A build script there would warn in each build that it guards nothing.
+fn init_beside_a_procedural_macro() {
+    let member = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    let macros = member("macros") + "[lib]\nproc-macro = true\n";
+    let tree = Tree::new(
+        "init-macros",
+        &[
+            ("Cargo.toml", "[workspace]\nmembers = [\"app\", \"macros\"]\nresolver = \"2\"\n"),
+            ("app/Cargo.toml", &member("app")),
+            ("app/src/main.rs", MAIN),
+            ("macros/Cargo.toml", &macros),
+            ("macros/src/lib.rs", ""),
+        ],
+    );
+    let said = tree.call("12.4", &["init"]).run().success().stdout;
+    assert!(
+        said.contains("macros/Cargo.toml: is of a procedural macro, which runs in the compiler: no guard\n"),
+        "{said}"
+    );
+    assert_eq!(tree.read("macros/Cargo.toml"), macros);
+    assert!(tree.read("app/Cargo.toml").contains("\ncudaguard = "), "{said}");
+    assert!(!tree.beside().join("tree/macros/build.rs").exists());
+}
+
 fn init_beside_a_build_script() {
     let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n";
     let project = settled("init-script").file("src/main.rs", MAIN).file("build.rs", script);
@@ -136,6 +160,7 @@ pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
         init_of_a_program,
         init_of_a_library_with_a_program,
         init_of_a_member,
+        init_beside_a_procedural_macro,
         init_beside_a_build_script,
         init_beside_a_policy,
         init_of_a_cmake_project,
