@@ -116,7 +116,8 @@ fn cannot_run(error: &std::io::Error) -> Stop {
     Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&project::cargo()).display()))
 }
 
-fn now() -> String {
+/// A name that nobody else takes, with the process number before it.
+pub(crate) fn now() -> String {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("{}.{}", since.as_secs(), since.subsec_nanos())
 }

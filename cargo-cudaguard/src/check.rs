@@ -25,8 +25,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
             let crates = graph.of(target, &member.name);
             let order = Order { only_declared: true, crates, ..order(&project, member, target) };
             let judged = order.judge(&variables).map_err(Stop::no_look)?;
-            let (line, value) = describe(&order, &judged);
-            packages.push(Package { line, value, listing: judged.toolchain.render() });
+            let (line, mut value) = describe(&order, &judged);
+            let mut listing = judged.toolchain.render();
+            if let Some(why) = graph.untold {
+                listing.push_str(&format!("crates    not judged       {why}\n"));
+            }
+            value.put("crates_not_judged", graph.untold);
+            packages.push(Package { line, value, listing });
             let manifest = order.dir.join("Cargo.toml");
             let uri = manifest.strip_prefix(&project.top).unwrap_or(&manifest).to_string_lossy().into_owned();
             let of_policy: Vec<Finding> =

@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -25,7 +26,7 @@ use serde_json::{Value, json};
 use toml::Value as Toml;
 
 use crate::arguments::CargoVerb;
-use crate::cargo::Build;
+use crate::cargo::{Build, now};
 use crate::config::Config;
 use crate::ledger::write_where_new;
 use crate::project::{self, Call, Project};
@@ -38,23 +39,29 @@ const HINTS: [&str; 16] = [
 
 /// The crates of each package, for each target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Graph(BTreeMap<String, BTreeMap<String, Vec<Crate>>>);
+pub(crate) struct Graph {
+    crates: BTreeMap<String, BTreeMap<String, Vec<Crate>>>,
+    /// Why nobody has told them.
+    pub(crate) untold: Option<&'static str>,
+}
 
 impl Graph {
     /// The crates that reach CUDA in a package, built for a target: sorted by name and version.
     pub(crate) fn of(&self, target: &str, package: &str) -> &[Crate] {
-        self.0.get(target).and_then(|packages| packages.get(package)).map_or(&[], Vec::as_slice)
+        self.crates.get(target).and_then(|packages| packages.get(package)).map_or(&[], Vec::as_slice)
     }
 
     /// Reads the graph of this project. Where cargo cannot tell it, it will say so itself when it builds: there is nothing
-    /// then. `builds`: cargo is about to build, so that a lock may be written now as well as then.
+    /// then. `builds`: cargo is about to build, so that a lock may be written now as well as then; otherwise none is.
     pub(crate) fn of_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
         let lock = fs::read_to_string(project.top.join("Cargo.lock"));
-        let silent = lock.as_ref().map_or(!builds, |text| !speaks_of_cuda(text));
-        if silent {
+        if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
             return Self::default();
         }
-        let asked = Asked { project, call, locked: lock.is_ok(), builds };
+        let asked = Asked { project, call, top: &project.top, locked: lock.is_ok(), builds };
+        if lock.is_err() && !builds {
+            return Self::apart(&asked);
+        }
         let file = own.join("graph").join(format!("{:016x}.json", digest(asked.words(config).as_bytes())));
         if let Some(kept) = kept(&file) {
             return kept;
@@ -68,7 +75,7 @@ impl Graph {
             // Packages by path may lie outside of the workspace.
             let by_path = metadata.packages.iter().filter(|package| package.source.is_none());
             inputs.extend(by_path.map(|package| package.manifest_path.clone().into_std_path_buf()));
-            graph.0.insert(target.clone(), packages(&metadata, project, call));
+            graph.crates.insert(target.clone(), packages(&metadata, project, call));
         }
         let inputs: Vec<Value> =
             inputs.into_iter().map(|path| json!([path, format!("{:016x}", digest_of(&path))])).collect();
@@ -79,18 +86,42 @@ impl Graph {
         graph
     }
 
+    /// Without a lock, and where none is to be written: as cargo would resolve it now, asked in another folder, whose lock
+    /// is thrown away. It is not kept: tomorrow cargo may take other versions.
+    fn apart(asked: &Asked<'_>) -> Self {
+        let untold = |why| Self { untold: Some(why), ..Self::default() };
+        if asked.call.locked {
+            return untold("there is no Cargo.lock, and --locked allows none to be made");
+        }
+        let resolved = || {
+            let apart = Apart::of(asked.project).ok()?;
+            let asked = Asked { top: &apart.0, builds: true, ..*asked };
+            let mut graph = Self::default();
+            for target in &asked.project.targets {
+                let metadata = asked.metadata(target)?;
+                graph.crates.insert(target.clone(), packages(&metadata, asked.project, asked.call));
+            }
+            Some(graph)
+        };
+        resolved().unwrap_or_else(|| {
+            untold(
+                "there is no Cargo.lock, and cargo finds no versions without one: `cargo generate-lockfile` says why",
+            )
+        })
+    }
+
     pub(crate) fn to_json(&self) -> Value {
         let packages = |packages: &BTreeMap<String, Vec<Crate>>| {
             let named = packages.iter().map(|(name, crates)| (name.clone(), crates.iter().map(written).collect()));
             Value::Object(named.collect())
         };
-        Value::Object(self.0.iter().map(|(target, all)| (target.clone(), packages(all))).collect())
+        Value::Object(self.crates.iter().map(|(target, all)| (target.clone(), packages(all))).collect())
     }
 
     pub(crate) fn from_json(value: &Value) -> Option<Self> {
         let mut graph = Self::default();
         for (target, packages) in value.as_object()? {
-            let all = graph.0.entry(target.clone()).or_default();
+            let all = graph.crates.entry(target.clone()).or_default();
             for (name, crates) in packages.as_object()? {
                 all.insert(name.clone(), crates.as_array()?.iter().map(crate_of).collect::<Option<_>>()?);
             }
@@ -156,10 +187,37 @@ fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// The workspace's folder once more, made of links: where cargo writes its lock there, the project has none.
+struct Apart(PathBuf);
+
+impl Apart {
+    fn of(project: &Project) -> std::io::Result<Self> {
+        let name = format!("cudaguard-graph-{}-{}", std::process::id(), now());
+        let apart = Self(std::env::temp_dir().join(name));
+        fs::create_dir(&apart.0)?;
+        for entry in fs::read_dir(&project.top)? {
+            let entry = entry?;
+            // One that cannot be read may be a link to where nothing is yet.
+            if entry.file_name() != "Cargo.lock" {
+                symlink(entry.path(), apart.0.join(entry.file_name()))?;
+            }
+        }
+        Ok(apart)
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 /// How cargo is asked.
 struct Asked<'a> {
     project: &'a Project,
     call: &'a Call,
+    /// The folder of the workspace's manifest.
+    top: &'a Path,
     /// There is a `Cargo.lock`.
     locked: bool,
     /// It may be written.
@@ -184,7 +242,7 @@ impl Asked<'_> {
     fn command(&self, target: &str) -> Command {
         let mut command = Command::new(project::cargo());
         command.args(["metadata", "--format-version", "1", "--filter-platform", target, "--manifest-path"]);
-        command.arg(self.project.top.join("Cargo.toml")).stdin(Stdio::null());
+        command.arg(self.top.join("Cargo.toml")).stdin(Stdio::null());
         for config in &self.call.configs {
             command.args(["--config", config]);
         }
@@ -216,10 +274,19 @@ impl Asked<'_> {
     /// What cargo fetches meanwhile it says itself, unless the question may be one that it cannot answer.
     fn ask(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
         let mut command = self.command(target);
-        let quiet = !features.is_empty() || switches.contains(&"--frozen");
+        let apart = self.top != self.project.top;
+        let quiet = apart || !features.is_empty() || switches.contains(&"--frozen");
         let errors = if quiet { Stdio::null() } else { Stdio::inherit() };
         let said = command.args(features).args(switches).stderr(errors).output().ok()?;
-        if said.status.success() { serde_json::from_slice(&said.stdout).ok() } else { None }
+        if !said.status.success() {
+            return None;
+        }
+        if apart {
+            let written = |path: &Path| Some(json!(path.to_str()?).to_string().trim_matches('"').to_owned());
+            let text = String::from_utf8(said.stdout).ok()?;
+            return serde_json::from_str(&text.replace(&written(self.top)?, &written(&self.project.top)?)).ok();
+        }
+        serde_json::from_slice(&said.stdout).ok()
     }
 }
 
@@ -414,7 +481,7 @@ impl<'a> Walk<'a> {
             for edge in self.edges(&package.id, DependencyKind::Build) {
                 let runs = edge.to.name != package.name && concerns(edge.to) && self.is_on(&package.id, &edge);
                 let row = cudaguard::graph::table::of(&edge.to.name, &edge.to.version.to_string());
-                if runs && row.is_some_and(|row| !row.nvcc.is_empty() || row.stops_without_link) {
+                if runs && row.is_some_and(|row| row.works_for(&package.name)) {
                     found.push(made(edge.to, BTreeSet::new(), longer(&path, edge.to), true, manifests));
                 }
             }
@@ -442,15 +509,18 @@ fn made(package: &Package, features: BTreeSet<String>, path: Vec<String>, tool: 
     let of = |name: &str| manifests.iter().find(|manifest| manifest.package() == Some(name));
     let on_the_way = path.iter().rev().skip(1).filter_map(|step| of(step.split(' ').next()?));
     let shared = manifests.iter().filter(|manifest| manifest.table.get("workspace").is_some());
-    let mut named_in: Vec<String> = Vec::new();
+    let (mut named_in, mut inherited): (Vec<String>, Vec<String>) = Default::default();
     for manifest in on_the_way.chain(shared) {
-        if let Some(line) = manifest.line(&package.name, &package.version) {
+        if let Some((line, inherits)) = manifest.line(&package.name, &package.version) {
             let place = format!("{}:{line}", manifest.path);
-            if !named_in.contains(&place) {
-                named_in.push(place);
+            // Nothing can be changed where all is the workspace's.
+            let places = if inherits { &mut inherited } else { &mut named_in };
+            if !places.contains(&place) {
+                places.push(place);
             }
         }
     }
+    named_in.extend(inherited);
     Crate {
         name: package.name.to_string(),
         version: package.version.to_string(),
@@ -474,11 +544,15 @@ impl Manifest {
         self.table.get("package")?.get("name")?.as_str()
     }
 
-    /// The line in which a dependency of this name and version is declared.
-    fn line(&self, name: &str, version: &Version) -> Option<usize> {
+    /// The line in which a dependency of this name and version is declared, and whether it takes everything from the
+    /// workspace.
+    fn line(&self, name: &str, version: &Version) -> Option<(usize, bool)> {
         let mut keys = Vec::new();
         declared(&self.table, name, version, &mut keys);
-        let is = |text: &str| keys.iter().any(|key| key == text.trim().trim_matches('"'));
+        let is = |text: &str| {
+            let text = text.trim().trim_matches('"');
+            keys.iter().find(|(key, _)| key == text).map(|(_, inherits)| *inherits)
+        };
         let mut within = false;
         for (number, line) in self.text.lines().enumerate() {
             let line = line.trim();
@@ -486,19 +560,20 @@ impl Manifest {
                 within = section.contains("dependencies");
                 // `[dependencies.cudarc]`
                 let own = section.trim_end_matches(']').rsplit('.').next().unwrap_or_default();
-                if within && is(own) {
-                    return Some(number + 1);
+                if let Some(inherits) = is(own).filter(|_| within) {
+                    return Some((number + 1, inherits));
                 }
-            } else if within && is(line.split(['=', '.']).next().unwrap_or_default()) {
-                return Some(number + 1);
+            } else if let Some(inherits) = is(line.split(['=', '.']).next().unwrap_or_default()).filter(|_| within) {
+                return Some((number + 1, inherits));
             }
         }
         None
     }
 }
 
-/// The keys under which a dependency is declared, in every table of dependencies.
-fn declared(table: &Toml, name: &str, version: &Version, keys: &mut Vec<String>) {
+/// The keys under which a dependency is declared, in every table of dependencies, and whether it takes everything from the
+/// workspace there.
+fn declared(table: &Toml, name: &str, version: &Version, keys: &mut Vec<(String, bool)>) {
     let Some(table) = table.as_table() else { return };
     for (key, value) in table {
         let Some(inner) = value.as_table().filter(|_| !key.starts_with("package")) else { continue };
@@ -514,7 +589,8 @@ fn declared(table: &Toml, name: &str, version: &Version, keys: &mut Vec<String>)
                 .and_then(|text| text.parse::<VersionReq>().ok())
                 .is_none_or(|required| required.matches(version));
             if package == name && fits {
-                keys.push(key.clone());
+                let inherits = value.get("workspace").is_some() && value.get("features").is_none();
+                keys.push((key.clone(), inherits));
             }
         }
     }
@@ -629,7 +705,8 @@ mod tests {
             tool: true,
             named_in: vec!["Cargo.toml:7".into()],
         };
-        let graph = Graph(BTreeMap::from([("t".to_owned(), BTreeMap::from([("app".to_owned(), vec![one])]))]));
+        let crates = BTreeMap::from([("t".to_owned(), BTreeMap::from([("app".to_owned(), vec![one])]))]);
+        let graph = Graph { crates, untold: None };
         let (file, input) = (folder.join("graph.json"), folder.join("Cargo.lock"));
         fs::create_dir_all(&folder).unwrap();
         fs::write(&input, "one").unwrap();
@@ -651,11 +728,11 @@ mod tests {
         let manifest =
             Manifest { path: "Cargo.toml".into(), text: text.into(), table: Toml::Table(text.parse().unwrap()) };
         let line = |name: &str, version: &str| manifest.line(name, &version.parse().unwrap());
-        assert_eq!(line("cudarc", "0.19.10"), Some(7));
-        assert_eq!(line("cudarc", "0.17.8"), Some(6));
+        assert_eq!(line("cudarc", "0.19.10"), Some((7, false)));
+        assert_eq!(line("cudarc", "0.17.8"), Some((6, false)));
         assert_eq!(line("cudarc", "0.16.6"), None);
-        assert_eq!(line("cust", "0.3.2"), Some(9));
-        assert_eq!(line("candle-core", "0.11.1"), Some(13));
+        assert_eq!(line("cust", "0.3.2"), Some((9, false)));
+        assert_eq!(line("candle-core", "0.11.1"), Some((13, true)));
         assert_eq!(line("app", "0.1.0"), None);
     }
 }

@@ -170,7 +170,7 @@ impl Looking<'_> {
         if let Some(rule) = &row.arch {
             found.arch = self.arch(&rule.variable, rule.suffix);
         }
-        if row.stops_without_link && !self.links(&row.link) {
+        if !row.stops_without_link.is_empty() && !self.links(&row.link) {
             found.stopped = Some(Stopped::NoLibraries { places: row.link.clone() });
         }
         found

@@ -97,9 +97,23 @@ fn is_nvidias(links: &str) -> bool {
     WHOLE.contains(&stem) || STARTS.iter().any(|start| stem.starts_with(start))
 }
 
-/// Whether two majors of a library are two different things. The driver, NVRTC and NVML keep theirs, or have none.
+/// Whether a library is another one in each major of the toolkit. The driver, NVRTC and NVML are not; cuDNN, cuRAND,
+/// cuFile, cuTENSOR and NCCL count by themselves, and no toolkit's major changes what they offer.
 fn has_majors(stem: &str) -> bool {
-    !matches!(stem, "cuda" | "nvrtc" | "nvidia-ml" | "nvToolsExt" | "onnxruntime" | "torch_cpu" | "nccl")
+    !matches!(
+        stem,
+        "cuda"
+            | "nvrtc"
+            | "nvidia-ml"
+            | "nvToolsExt"
+            | "cudnn"
+            | "curand"
+            | "cufile"
+            | "cutensor"
+            | "nccl"
+            | "onnxruntime"
+            | "torch_cpu"
+    )
 }
 
 #[cfg(test)]

@@ -41,8 +41,8 @@ pub struct Row {
     pub headers: Vec<String>,
     /// Where it looks for libraries.
     pub link: Vec<String>,
-    /// Its build script stops where none of `link` has any.
-    pub stops_without_link: bool,
+    /// The crates that call it in their build scripts to stop where none of `link` has any; others only ask it.
+    pub stops_without_link: Vec<String>,
     /// What it makes of `CUDA_COMPUTE_CAP`.
     pub arch: Option<ArchRule>,
     /// Variables whose change makes its build script run again.
@@ -196,6 +196,11 @@ impl Row {
         stems
     }
 
+    /// Whether what it does in the build script of this crate is known: it compiles, or stops.
+    pub fn works_for(&self, caller: &str) -> bool {
+        !self.nvcc.is_empty() || self.stops_without_link.iter().any(|one| one == caller)
+    }
+
     /// The names that are tried for a library, in order.
     pub fn names_of(&self, stem: &str, level: Option<CudaVersion>) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
@@ -347,9 +352,6 @@ fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
             suffix: suffix.ok_or_else(|| rule.error("suffix", "true or false"))?,
         })
     });
-    let stops = row
-        .get("stops_without_link")
-        .map(|value| value.as_bool().ok_or_else(|| row.error("stops_without_link", "true or false")));
     let read = row.text("read")?;
     if read.parse::<semver::Version>().is_err() {
         return Err(row.error("read", "a crate's version"));
@@ -378,7 +380,7 @@ fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
         nvcc: row.texts("nvcc")?,
         headers: row.texts("headers")?,
         link: row.texts("link")?,
-        stops_without_link: stops.transpose()?.unwrap_or(false),
+        stops_without_link: row.texts("stops_without_link")?,
         arch: arch.transpose()?,
         reruns: row.texts("reruns")?,
         tells: row

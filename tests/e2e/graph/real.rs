@@ -8,6 +8,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials![
         linked_with_another_major,
         loaded_beside_another_major,
+        linked_to_what_no_toolkit_changes,
+        a_project_without_a_lock,
         two_levels_in_one_program,
         cudnn_bindings_of_another_major,
         cudnn_that_lacks_a_function,
@@ -57,6 +59,57 @@ fn loaded_beside_another_major() {
     let tree = crate::real::tree("driver-only", driver_only);
     let said = tree.passes(|arguments| tree.call("13.0", arguments));
     assert!(!said.contains("[CG15"), "the driver's functions are of no toolkit: {said}");
+}
+
+/// What counts its majors by itself is the same library beside any toolkit.
+fn linked_to_what_no_toolkit_changes() {
+    let dependency = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
+                      \"cudnn\", \"curand\", \"nccl-02027\", \"cuda-12080\", \"dynamic-linking\"] }\n";
+    let tree = tree("no-toolkits", dependency);
+    let said = tree.passes(|arguments| tree.call("13.0", arguments));
+    assert!(!said.contains("[CG15"), "{said}");
+}
+
+/// `check` judges what cargo would take now, and leaves no lock behind; where it cannot, it says so.
+fn a_project_without_a_lock() {
+    let tree = Tree::new("no-lock", "");
+    let manifest = |dependency: &str| {
+        format!("[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\n{dependency}")
+    };
+    tree.write("app/src/main.rs", "fn main() {}\n");
+    tree.write("app/Cargo.toml", &manifest("cudarc.workspace = true\n"));
+    tree.write(
+        "Cargo.toml",
+        &format!("[workspace]\nmembers = [\"app\"]\nresolver = \"2\"\n[workspace.dependencies]\n{LINKED}"),
+    );
+    fetched(&tree);
+    let lock = tree.root().join("Cargo.lock");
+    std::fs::remove_file(&lock).expect("cargo made one");
+    let files = |tree: &Tree| {
+        let entries = std::fs::read_dir(tree.root()).expect("a folder");
+        let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = files(&tree);
+    let outcome = tree.call("13.0", &["check", "--release", "--offline"]).run().expect(1);
+    snapshot::check("graph/without-a-lock", &tree.said(&outcome));
+    assert_eq!(files(&tree), before, "nothing is left behind");
+    let untold = |arguments: &[&str]| {
+        let call: Vec<&str> = ["check", "--release"].iter().chain(arguments).copied().collect();
+        let outcome = tree.call("13.0", &call).run().success();
+        let line = outcome.stdout.lines().find(|line| line.contains("not judged"));
+        line.unwrap_or_else(|| panic!("{outcome}")).trim().to_owned()
+    };
+    let locked = untold(&["--locked"]);
+    tree.write("app/Cargo.toml", &manifest("cudarc = \"=0.19.999\"\n"));
+    let unknown = untold(&["--offline"]);
+    snapshot::check("graph/not-judged", &format!("{locked}\n{unknown}\n"));
+    let json = tree.call("13.0", &["check", "--offline", "--json"]).run().success().stdout;
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let why = value["packages"][0]["crates_not_judged"].as_str().expect("a reason");
+    assert!(unknown.ends_with(why), "{why}");
+    assert_eq!(files(&tree), before, "nothing is left behind");
 }
 
 const BOTH: &str = "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n\

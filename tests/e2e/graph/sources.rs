@@ -52,8 +52,17 @@ fn rows_say_what_the_sources_say() {
 fn check(row: &Row, folder: &Path) {
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     let (script, library, manifest) = (read("build.rs"), read("src/lib.rs"), read("Cargo.toml"));
-    let others: String =
-        ["src/toolkit.rs", "src/compute_cap.rs", "src/builder.rs"].iter().map(|name| read(name)).collect();
+    let others: String = [
+        "src/toolkit.rs",
+        "src/compute_cap.rs",
+        "src/builder.rs",
+        "build/main.rs",
+        "build/vars.rs",
+        "build/download/resolve.rs",
+    ]
+    .iter()
+    .map(|name| read(name))
+    .collect();
     let code = format!("{script}{library}{others}");
     let told = |what: &str, wanted: &str| assert!(code.contains(wanted), "{} {}: {what}: {wanted}", row.name, row.read);
     let feature = |name: &str| {
@@ -91,7 +100,8 @@ fn check(row: &Row, folder: &Path) {
         }
         assert_eq!(patterns, row.names, "{} {}", row.name, row.read);
     }
-    for place in row.nvcc.iter().chain(&row.headers).chain(&row.link).chain(&row.reruns) {
+    row.reruns.iter().for_each(|variable| told("variable", variable));
+    for place in row.nvcc.iter().chain(&row.headers).chain(&row.link) {
         let variable = place.strip_prefix('$').map(|rest| rest.split(['/', ' ']).next().unwrap_or_default());
         match variable {
             Some(variable) => told("variable", variable),
