@@ -38,17 +38,23 @@ impl Tree {
         for release in ["11.8", "12.4", "12.8", "13.0", "13.5"] {
             toolkit(&scratch.join(format!("cuda-{release}")), release);
         }
-        for (major, minor, patch) in [(9, 1, 0), (9, 15, 1)] {
-            scratch::write(
-                &scratch.join(format!("cudnn-{major}.{minor}/include/cudnn_version.h")),
-                format!("#define CUDNN_MAJOR {major}\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n"),
-            );
-            scratch::write(&scratch.join(format!("cudnn-{major}.{minor}/include/cudnn.h")), "");
-        }
         let manifest = format!("{}\n[dependencies]\n{dependencies}", project::package("app"));
         scratch::write(&scratch.join("tree/Cargo.toml"), manifest);
         scratch::write(&scratch.join("tree/src/main.rs"), "fn main() {}\n");
-        Self { scratch }
+        let tree = Self { scratch };
+        tree.cudnn((9, 1, 0));
+        tree.cudnn((9, 15, 1));
+        tree
+    }
+
+    /// Headers of this cuDNN, in `cudnn-9.15`.
+    pub(crate) fn cudnn(&self, (major, minor, patch): (u32, u32, u32)) {
+        let include = self.beside(&format!("cudnn-{major}.{minor}/include"));
+        scratch::write(
+            &include.join("cudnn_version.h"),
+            format!("#define CUDNN_MAJOR {major}\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n"),
+        );
+        scratch::write(&include.join("cudnn.h"), "");
     }
 
     /// With a graph that was recorded (`recorded/NAME.json`): cargo's own answer, played back.

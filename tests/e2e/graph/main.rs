@@ -1,6 +1,7 @@
 //! The crates of a graph and CUDA: what is refused in a release build, warned of in another, and left alone.
 
 mod bed;
+mod kernels;
 mod loaded;
 mod pages;
 mod provoked;
@@ -11,6 +12,7 @@ fn main() {
     let mut trials = provoked::trials();
     trials.extend(real::trials());
     trials.extend(loaded::trials());
+    trials.extend(kernels::trials());
     trials.extend(sources::trials());
     trials.extend(pages::trials());
     cudaguard_tests::suite(trials);

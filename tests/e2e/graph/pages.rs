@@ -26,8 +26,9 @@ the line or variable to change. A mismatch is an error in a release build and a 
   program what a build script asks of the same crate; that is not followed. The default since edition 2021 is 2.
 - What the graph says is kept in the target folder until `Cargo.lock`, a manifest or cargo's configuration changes.
 - A crate that is in no row below is let be; one with a `links` key such as `cudnn` is known to be one of CUDA's, and no more.
-- A package that `cargo cudaguard install` fetches is unpacked and resolved by cargo alone: its crates are not judged. Nor are
-  those of a package without `Cargo.lock` by `check`, which writes none.
+- Without `Cargo.lock`, `check` judges the versions that cargo would take now, and writes no lock; where cargo finds none
+  (offline, or with `--locked`) the listing says that the crates are not judged.
+- A package that `cargo cudaguard install` fetches is unpacked and resolved by cargo alone: its crates are not judged.
 - `cargo cudaguard run` becomes cargo and then the program, so what a build script has kept (CG155) is told by `build` and `test`.
 
 This page is written from `guard-core/data/crates.toml` and from the snapshots of the tests; a test keeps it so.
@@ -107,13 +108,25 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
         "kept",
     ),
     (
+        "The same for cuDNN",
+        "cudarc 0.19.10 with `cudnn-version-from-build-system`, built with CUDNN_PATH of 8.9.7, then of 9.10.2: `Finished`, with the \
+         bindings of 8.9. Built anew with 9.1.0 its build script panics, `Unsupported cuDNN version`; kept, it says nothing.",
+        "cudnn-kept",
+    ),
+    (
         "One arch for a fleet",
         "candle-core 0.11.1 with CUDA_COMPUTE_CAP=90 builds; every cubin and every PTX in the program is sm_90a.",
         "one-arch",
     ),
     (
+        "An arch that a crate narrows",
+        "cudaforge makes `-gencode=arch=compute_90a,code=sm_90a` of CUDA_COMPUTE_CAP=90 and says nothing. nvcc's own `-arch=sm_90` would \
+         leave PTX that every later GPU takes; of sm_90a none does.",
+        "narrowed-arch",
+    ),
+    (
         "The builder's own GPU",
-        "Without CUDA_COMPUTE_CAP candle-kernels is compiled for the first GPU that nvidia-smi names; nothing says which.",
+        "where CUDA_COMPUTE_CAP is not set, candle-kernels is compiled for the first GPU that nvidia-smi names; nothing says which.",
         "builders-gpu",
     ),
     (
@@ -141,7 +154,8 @@ fn page() -> String {
         let path = places::workspace().join("tests/snapshots/graph").join(format!("{snapshot}.txt"));
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         // What the dev build says is the same as a warning.
-        let text = text.split("\n$ cargo cudaguard check\n").next().unwrap_or_default();
+        let dev = ["\n$ cargo cudaguard check\n", "\n$ cargo cudaguard build\n", "\n$ with "];
+        let text = dev.iter().fold(text.as_str(), |text, dev| text.split(dev).next().unwrap_or_default());
         let _ = write!(page, "\n### {title}\n\nWithout: {without}\n\n```text\n{}\n```\n", text.trim_end());
     }
     page.push_str(PROGRAMS);

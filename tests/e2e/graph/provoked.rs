@@ -9,6 +9,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials![
         candle_as_it_is_used_says_nothing,
         one_arch_for_a_fleet,
+        an_arch_that_the_crate_narrows,
         the_builders_gpu_for_a_fleet,
         a_specific_arch_of_a_plain_one,
         nvcc_and_headers_of_two_toolkits,
@@ -47,6 +48,21 @@ fn one_arch_for_a_fleet() {
     tree.refused("one-arch", |_, arguments| {
         tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.beside("cudnn-9.15"))
     });
+}
+
+/// sm_90 with its PTX would run on both; what cudaforge makes of 90 does not.
+fn an_arch_that_the_crate_narrows() {
+    let fleet = "[gpu]\nfleet = [\"H100\", \"B200\"]\n";
+    let call = |tree: &Tree, arguments: &[&str]| {
+        tree.call("13.0", arguments).env("CUDA_COMPUTE_CAP", "90").env("CUDNN_PATH", tree.beside("cudnn-9.15"))
+    };
+    let tree = Tree::recorded("narrowed", "candle-0.11");
+    tree.write("cudaguard.toml", fleet);
+    tree.refused("narrowed-arch", |_, arguments| call(&tree, arguments));
+    let tree = Tree::recorded("not-narrowed", "candle-0.9");
+    tree.write("cudaguard.toml", fleet);
+    let said = tree.said(&call(&tree, &["check"]).run().success());
+    assert!(!said.contains("[CG15"), "bindgen_cuda adds nothing to 90: {said}");
 }
 
 fn the_builders_gpu_for_a_fleet() {

@@ -15,6 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         cudnn_that_lacks_a_function,
         a_toolkit_that_nobody_knows,
         a_level_that_was_kept,
+        a_cudnn_that_was_kept,
         features_of_this_call_and_of_what_is_linked
     ]
 }
@@ -155,13 +156,27 @@ fn a_toolkit_that_nobody_knows() {
     snapshot::check("graph/unknown-toolkit", &ours);
 }
 
+/// What is said from the finding of a kept level on.
+fn of_kept(tree: &Tree, outcome: &Outcome) -> String {
+    tree.said(outcome).split_inclusive('\n').skip_while(|line| !line.contains("CG155")).collect()
+}
+
+/// A tree whose release build is as quick as another.
+fn quick(name: &str, dependency: &str) -> Tree {
+    let tree = tree(name, dependency);
+    let manifest = std::fs::read_to_string(tree.root().join("Cargo.toml")).expect("a manifest");
+    tree.write("Cargo.toml", &(manifest + "\n[profile.release]\nopt-level = 0\ndebug = false\n"));
+    tree
+}
+
+/// What a finding of a kept level says to do.
+fn cleaned(tree: &Tree) {
+    let clean = Call::new(cargo()).args(["clean", "--release", "-p", "cudarc@0.19.10"]).dir(tree.root());
+    let _ = clean.env("CARGO_TERM_COLOR", "never").run().success();
+}
+
 fn a_level_that_was_kept() {
-    let tree = tree("kept", BY_NVCC);
-    tree.write(
-        "Cargo.toml",
-        &(std::fs::read_to_string(tree.root().join("Cargo.toml")).expect("a manifest")
-            + "\n[profile.release]\nopt-level = 0\ndebug = false\n"),
-    );
+    let tree = quick("kept", BY_NVCC);
     // CUDA_HOME it follows; of PATH it knows nothing.
     let build = |release| tree.call(release, &["build", "--release"]).env_remove("CUDA_HOME");
     let built = build("13.0").run().success();
@@ -171,18 +186,52 @@ fn a_level_that_was_kept() {
     // Another nvcc comes first: plain cargo says nothing, and keeps 13.0.
     let kept = build("12.4").run().expect(1);
     let again = build("12.4").run().expect(1);
-    let ours = |outcome: &Outcome| {
-        let said = tree.said(outcome);
-        said.split_inclusive('\n').skip_while(|line| !line.contains("CG155")).collect::<String>()
-    };
-    assert_eq!(ours(&kept), ours(&again), "as long as it is so, it is said");
+    assert_eq!(of_kept(&tree, &kept), of_kept(&tree, &again), "as long as it is so, it is said");
     tree.write("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
     let warned = build("12.4").run().success();
-    snapshot::check("graph/kept", &format!("{}\n$ with [build] release = \"warn\"\n{}", ours(&kept), ours(&warned)));
-    // What it says to do is enough.
-    let clean = Call::new(cargo()).args(["clean", "--release", "-p", "cudarc@0.19.10"]).dir(tree.root());
-    let _ = clean.env("CARGO_TERM_COLOR", "never").run().success();
+    snapshot::check(
+        "graph/kept",
+        &format!("{}\n$ with [build] release = \"warn\"\n{}", of_kept(&tree, &kept), of_kept(&tree, &warned)),
+    );
+    cleaned(&tree);
     let cured = build("12.4").run().success();
+    assert!(!cured.stderr.contains("[CG15"), "{cured}");
+}
+
+const BY_HEADERS: &str = "cudarc = { version = \"=0.19.10\", default-features = false, features = [\"std\", \"driver\", \
+                          \"cuda-12040\", \"cudnn-version-from-build-system\", \"dynamic-loading\"] }\n";
+
+fn a_cudnn_that_was_kept() {
+    let tree = quick("cudnn-kept", BY_HEADERS);
+    tree.cudnn((8, 9, 7));
+    tree.cudnn((9, 10, 2));
+    let build = |cudnn: &str, profile: &[&str]| {
+        let arguments: Vec<&str> = ["build"].iter().chain(profile).copied().collect();
+        tree.call("12.4", &arguments).env("CUDNN_PATH", tree.beside(cudnn))
+    };
+    let built = build("cudnn-8.9", &["--release"]).run().success();
+    assert!(!built.stderr.contains("[CG15"), "{built}");
+    // Its build script does not run again for CUDNN_PATH: plain cargo builds nothing anew, and says nothing.
+    let plain = Call::new(cargo()).args(["build", "--release"]).dir(tree.root()).env("CARGO_TERM_COLOR", "never");
+    let plain = plain.env("CUDA_HOME", tree.beside("cuda-12.4")).env("CUDNN_PATH", tree.beside("cudnn-9.10"));
+    let plain = plain.run().success();
+    assert!(plain.stderr.contains("Finished") && !plain.stderr.contains("Compiling cudarc"), "{plain}");
+    let kept = build("cudnn-9.10", &["--release"]).run().expect(1);
+    // Of 9.1 a run of the script would stop.
+    let unknown = build("cudnn-9.1", &["--release"]).run().expect(1);
+    let _ = build("cudnn-8.9", &[]).run().success();
+    let warned = build("cudnn-9.10", &[]).run().success();
+    snapshot::check(
+        "graph/cudnn-kept",
+        &format!(
+            "$ cargo cudaguard build --release\n{}\n$ cargo cudaguard build\n{}\n$ with CUDNN_PATH of 9.1\n{}",
+            of_kept(&tree, &kept),
+            of_kept(&tree, &warned),
+            of_kept(&tree, &unknown)
+        ),
+    );
+    cleaned(&tree);
+    let cured = build("cudnn-9.10", &["--release"]).run().success();
     assert!(!cured.stderr.contains("[CG15"), "{cured}");
 }
 

@@ -1,0 +1,84 @@
+//! A program that compiles its kernels as candle does, by cudaforge and the real nvcc: what the crate makes of a variable is
+//! what lies in the file.
+
+use std::collections::BTreeSet;
+
+use cudaguard_tests::{Call, Trial, command, parts, trials};
+use serde_json::Value;
+
+use crate::bed::Tree;
+use crate::real::tree;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![kernels_as_candle_makes_them]
+}
+
+const BUILD: &str = "\
+fn main() {
+    let out = std::env::var(\"OUT_DIR\").unwrap();
+    let kernels = cudaforge::KernelBuilder::new().source_files(vec![\"src/scale.cu\"]);
+    kernels.build_lib(format!(\"{out}/libscale.a\")).unwrap();
+    println!(\"cargo:rustc-link-search={out}\");
+    println!(\"cargo:rustc-link-search={}/lib64\", std::env::var(\"CUDA_HOME\").unwrap());
+    println!(\"cargo:rustc-link-lib=static=scale\");
+    println!(\"cargo:rustc-link-lib=dylib=cudart\");
+    println!(\"cargo:rustc-link-lib=dylib=stdc++\");
+}
+";
+
+const KERNEL: &str = "\
+__global__ void scale(float *values, float by) { values[threadIdx.x] *= by; }
+extern \"C\" int launch(void) {
+    float *values = 0;
+    cudaError_t error = cudaMalloc(&values, 128);
+    if (error == cudaSuccess) scale<<<1, 32>>>(values, 2.0f);
+    return (int)(error == cudaSuccess ? cudaDeviceSynchronize() : error);
+}
+";
+
+const MAIN: &str = "\
+unsafe extern \"C\" {
+    fn launch() -> i32;
+}
+
+fn main() {
+    println!(\"cudart says {}\", unsafe { launch() });
+}
+";
+
+fn kernels_as_candle_makes_them() {
+    let cuda = parts::cuda("13.0");
+    let driver = parts::driver("535");
+    let tree = tree("cudaforge", "[build-dependencies]\ncudaforge = \"=0.1.6\"\n");
+    tree.write("build.rs", BUILD);
+    tree.write("src/scale.cu", KERNEL);
+    tree.write("src/main.rs", MAIN);
+    let path = std::env::var("PATH").expect("a PATH");
+    let call = |tree: &Tree, arguments: &[&str]| {
+        let call = tree.call("13.0", arguments).env("CUDA_HOME", &cuda).env("CUDA_PATH", &cuda);
+        call.env("PATH", format!("{}/bin:{path}", cuda.display())).env("CUDA_COMPUTE_CAP", "90")
+    };
+    let fleet = |fleet: &str| tree.write("cudaguard.toml", &format!("[gpu]\nfleet = [{fleet}]\n"));
+    fleet("\"H100\", \"B200\"");
+    let refused = call(&tree, &["build", "--release"]).run().expect(1);
+    assert!(refused.stderr.contains("error[CG156]: CUDA_COMPUTE_CAP=90 leaves B200 (10.0)"), "{refused}");
+    assert!(refused.stderr.contains("crate: app -> cudaforge 0.1.6"), "{refused}");
+    fleet("\"H100\"");
+    let built = call(&tree, &["build"]).run().success();
+    assert!(!built.stderr.contains("error[") && !built.stderr.contains("warning["), "{built}");
+    let program = tree.root().join("target/debug/app");
+    let told = command::call(["inspect", "--json"]).arg(&program).run().success().stdout;
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    let entries = told["kernels"]["entries"].as_array().expect("kernels");
+    let archs: BTreeSet<&str> = entries.iter().filter_map(|entry| entry["arch"].as_str()).collect();
+    assert_eq!(archs, BTreeSet::from(["sm_90a"]), "what was said of the crate is in the file: {told}");
+    assert_eq!(told["components"][0]["archs"]["observed"], serde_json::json!(["sm_90a"]), "{told}");
+    // It starts where there is no GPU, and says itself what it finds.
+    let libraries = std::env::join_paths([driver.as_path(), &cuda.join("lib64")]).expect("folders");
+    let said = Call::new(&program).env("LD_LIBRARY_PATH", &libraries).run().success();
+    assert!(said.stdout.starts_with("cudart says ") && !said.stdout.contains("says 0"), "{said}");
+    assert!(said.stderr.is_empty(), "{said}");
+    // Without its cudart the loader would end it: that is foretold.
+    let foretold = command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &driver).run().expect(78);
+    assert!(foretold.stderr.contains("libcudart.so.13"), "{foretold}");
+}
