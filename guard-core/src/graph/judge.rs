@@ -314,7 +314,9 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
         let including = toolchain.including().and_then(|toolkit| toolkit.headers.as_ref());
         // Of the toolchain itself it is said already.
         let said = same_compiler && including.is_some_and(|including| including.path == headers.path);
-        if version != release && !said {
+        // gcc passes over an -I of a folder that it searches anyway, and nvcc's own headers come before that.
+        let passed_over = headers.by == "/usr/include" || headers.path.starts_with("/usr/include");
+        if version != release && !said && !passed_over {
             findings.push(Finding::new(
                 Code::CrateToolkitMixed,
                 one.of.in_words(),

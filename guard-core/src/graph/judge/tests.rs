@@ -229,7 +229,13 @@ fn the_toolkit_that_a_crate_compiles_with() {
     let found = |one: Use| codes(&Policy::default(), &toolchain, &[one]);
     assert!(found(tool("13.0.88", None)).is_empty());
     assert!(found(tool("13.0.88", Some(("/cuda/include/cuda.h", "13.0", "CUDA_PATH")))).is_empty());
-    assert_eq!(found(tool("13.0.88", Some(("/usr/include/cuda.h", "12.4", "/usr/include")))), ["CG154 error"]);
+    let usual = "/usr/local/cuda/include";
+    assert_eq!(found(tool("13.0.88", Some(("/usr/local/cuda/include/cuda.h", "12.4", usual)))), ["CG154 error"]);
+    assert_eq!(found(tool("13.0.88", Some(("/cuda-12/include/cuda.h", "12.4", "CUDA_PATH")))), ["CG154 error"]);
+    // `-I/usr/include` changes nothing.
+    for by in ["/usr/include", "CUDA_PATH"] {
+        assert!(found(tool("13.0.88", Some(("/usr/include/cuda.h", "12.4", by)))).is_empty());
+    }
     assert_eq!(found(tool("11.8.89", None)), ["CG154 error"]);
     // One tool of two crates is one tool.
     let mut farther = tool("11.8.89", None);
