@@ -37,12 +37,11 @@ pub struct Ran {
 pub fn judge(policy: &Policy, toolchain: &Toolchain, uses: &[Use]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, one) in uses.iter().enumerate() {
-        // A tool of several crates is one tool; of all ways to it the shortest is told.
-        let shorter = |other: &Use| other.of.path.len() < one.of.path.len();
+        // A tool of several crates is one tool; of all ways to it one is told: on which its headers are named, then the
+        // shortest.
+        let order = |at: usize, of: &Use| (!of.headers.as_ref().is_some_and(|found| found.named), of.of.path.len(), at);
         let same = |other: &Use| (&other.of.name, &other.of.version) == (&one.of.name, &one.of.version);
-        let told = uses.iter().enumerate().any(|(at, other)| {
-            at != index && same(other) && (shorter(other) || at < index && other.of.path.len() == one.of.path.len())
-        });
+        let told = uses.iter().enumerate().any(|(at, other)| same(other) && order(at, other) < order(index, one));
         if told && one.of.tool {
             continue;
         }
@@ -317,7 +316,7 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
         // gcc passes over an -I of a folder that it searches anyway, and nvcc's own headers come before that.
         let passed_over = headers.by == "/usr/include" || headers.path.starts_with("/usr/include");
         if version != release && !said && !passed_over {
-            findings.push(Finding::new(
+            let finding = Finding::new(
                 Code::CrateToolkitMixed,
                 one.of.in_words(),
                 facts(
@@ -332,7 +331,8 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
                     ],
                 ),
                 own_root(&compiler.path, headers.by.starts_with('/')),
-            ));
+            );
+            findings.push(if headers.named { finding } else { finding.weighing(Severity::Warning) });
             return;
         }
     }

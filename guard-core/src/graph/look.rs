@@ -59,6 +59,8 @@ pub struct Headers {
     pub release: Option<CudaVersion>,
     /// What leads to it: `CUDA_PATH`, `/usr/local/cuda/include`.
     pub by: String,
+    /// The crate in whose build script it runs is known to let it name them; of others nobody knows.
+    pub named: bool,
 }
 
 /// What decides the one arch that a crate compiles for.
@@ -166,7 +168,7 @@ impl Looking<'_> {
             }
         }
         found.compiler = self.compiler(&row.nvcc);
-        found.headers = self.headers(&row.headers);
+        found.headers = self.headers(&row.headers, row.headers_for.iter().any(|one| one == of.caller()));
         if let Some(rule) = &row.arch {
             found.arch = self.arch(&rule.variable, rule.suffix);
         }
@@ -282,10 +284,10 @@ impl Looking<'_> {
         })
     }
 
-    fn headers(&self, places: &[String]) -> Option<Headers> {
+    fn headers(&self, places: &[String], named: bool) -> Option<Headers> {
         places.iter().find_map(|place| {
             let found = Toolchain::cuda_h(&self.place(place)?)?;
-            Some(Headers { path: found.path, release: found.version, by: source(place) })
+            Some(Headers { path: found.path, release: found.version, by: source(place), named })
         })
     }
 

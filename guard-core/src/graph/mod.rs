@@ -52,6 +52,12 @@ impl Crate {
         self.path.join(" -> ")
     }
 
+    /// The crate in whose build script it runs, or that depends on it.
+    pub fn caller(&self) -> &str {
+        let above = self.path.len().checked_sub(2).and_then(|at| self.path.get(at));
+        above.and_then(|step| step.split(' ').next()).unwrap_or_default()
+    }
+
     /// What the table knows of it.
     pub fn row(&self) -> Option<&'static Row> {
         table::of(&self.name, &self.version)

@@ -39,6 +39,8 @@ pub struct Row {
     pub nvcc: Vec<String>,
     /// Where it looks for `cuda.h`.
     pub headers: Vec<String>,
+    /// The crates that are known to let it name these headers to the compiler.
+    pub headers_for: Vec<String>,
     /// Where it looks for libraries.
     pub link: Vec<String>,
     /// The crates that call it in their build scripts to stop where none of `link` has any; others only ask it.
@@ -280,7 +282,7 @@ pub fn read(text: &str) -> Result<Table, String> {
     Ok(Table { crates, driver: levels, driver_source: driver.text("source")? })
 }
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "name",
     "versions",
     "read",
@@ -294,6 +296,7 @@ const KEYS: [&str; 20] = [
     "symbols",
     "nvcc",
     "headers",
+    "headers_for",
     "link",
     "stops_without_link",
     "arch",
@@ -379,6 +382,7 @@ fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
         },
         nvcc: row.texts("nvcc")?,
         headers: row.texts("headers")?,
+        headers_for: row.texts("headers_for")?,
         link: row.texts("link")?,
         stops_without_link: row.texts("stops_without_link")?,
         arch: arch.transpose()?,

@@ -93,8 +93,9 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
     ("The same without any nvcc", "As above; nothing in the build says that 13.0 was assumed.", "cubecl-without-nvcc"),
     (
         "nvcc and headers of two toolkits",
-        "bindgen_cuda runs the nvcc in PATH and gives it the headers that CUDA_PATH, CUDA_ROOT or a usual folder leads to; it says \
-         nothing.",
+        "bindgen_cuda runs the nvcc in PATH and, for PTX, gives it the headers that CUDA_PATH, CUDA_ROOT or a usual folder leads to; \
+         it says nothing. A kernel made so by nvcc 13.0 with the headers of 13.5 has 13050 for `CUDA_VERSION`; with those of 11.8 \
+         nvcc 13.0 stops: `#error -- unsupported GNU version! gcc versions later than 11 are not supported!`",
         "two-toolkits",
     ),
     (

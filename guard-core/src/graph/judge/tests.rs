@@ -219,6 +219,7 @@ fn tool(compiler: &str, headers: Option<(&str, &str, &str)>) -> Use {
         path: path.into(),
         release: Some(release.parse().unwrap()),
         by: by.to_owned(),
+        named: true,
     });
     one
 }
@@ -232,6 +233,12 @@ fn the_toolkit_that_a_crate_compiles_with() {
     let usual = "/usr/local/cuda/include";
     assert_eq!(found(tool("13.0.88", Some(("/usr/local/cuda/include/cuda.h", "12.4", usual)))), ["CG154 error"]);
     assert_eq!(found(tool("13.0.88", Some(("/cuda-12/include/cuda.h", "12.4", "CUDA_PATH")))), ["CG154 error"]);
+    // Of a build script that nobody has read it is only said.
+    let mut unread = tool("13.0.88", Some(("/cuda-12/include/cuda.h", "12.4", "CUDA_PATH")));
+    if let Some(headers) = &mut unread.headers {
+        headers.named = false;
+    }
+    assert_eq!(found(unread), ["CG154 warning"]);
     // `-I/usr/include` changes nothing.
     for by in ["/usr/include", "CUDA_PATH"] {
         assert!(found(tool("13.0.88", Some(("/usr/include/cuda.h", "12.4", by)))).is_empty());
