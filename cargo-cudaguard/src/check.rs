@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
             let (line, mut value) = describe(&order, &judged);
             let mut listing = judged.toolchain.render();
             if let Some(why) = graph.untold {
-                listing.push_str(&format!("crates    not judged       {why}\n"));
+                listing = listing + "crates    not judged       " + why + "\n";
             }
             value.put("crates_not_judged", graph.untold);
             packages.push(Package { line, value, listing });

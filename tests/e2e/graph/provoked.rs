@@ -50,7 +50,7 @@ fn one_arch_for_a_fleet() {
     });
 }
 
-/// sm_90 with its PTX would run on both; what cudaforge makes of 90 does not.
+/// 9.0 with its PTX would run on both; what cudaforge makes of it does not.
 fn an_arch_that_the_crate_narrows() {
     let fleet = "[gpu]\nfleet = [\"H100\", \"B200\"]\n";
     let call = |tree: &Tree, arguments: &[&str]| {
