@@ -10,7 +10,7 @@
 //! cargo a tenth of a second for a graph of a few hundred packages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl Graph {
         if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
             return Self::default();
         }
-        let asked = Asked { project, call, top: &project.top, locked: lock.is_ok(), builds };
+        let asked = Asked { project, call, top: &project.top, apart: None, locked: lock.is_ok(), builds };
         if lock.is_err() && !builds {
             return Self::apart(&asked);
         }
@@ -95,7 +95,7 @@ impl Graph {
         }
         let resolved = || {
             let apart = Apart::of(asked.project).ok()?;
-            let asked = Asked { top: &apart.0, builds: true, ..*asked };
+            let asked = Asked { top: &apart.at(&asked.project.top), apart: Some(&apart.0), builds: true, ..*asked };
             let mut graph = Self::default();
             for target in &asked.project.targets {
                 let metadata = asked.metadata(target)?;
@@ -194,16 +194,37 @@ impl Apart {
     fn of(project: &Project) -> std::io::Result<Self> {
         let name = format!("cudaguard-graph-{}-{}", std::process::id(), now());
         let apart = Self(std::env::temp_dir().join(name));
-        fs::create_dir(&apart.0)?;
-        for entry in fs::read_dir(&project.top)? {
-            let entry = entry?;
-            // One that cannot be read may be a link to where nothing is yet.
-            if entry.file_name() != "Cargo.lock" {
-                symlink(entry.path(), apart.0.join(entry.file_name()))?;
+        let top = apart.at(&project.top);
+        fs::create_dir_all(&top)?;
+        // One that cannot be read may be a link to where nothing is yet.
+        link(&project.top, &top, "Cargo.lock".as_ref())?;
+        // What lies beside is found from there, too.
+        let outside = |path: &PathBuf| !path.starts_with(&project.top);
+        if project.members.iter().flat_map(|member| &member.paths).any(outside) {
+            for below in project.top.ancestors() {
+                if let Some((above, name)) = below.parent().zip(below.file_name()) {
+                    link(above, &apart.at(above), name)?;
+                }
             }
         }
         Ok(apart)
     }
+
+    /// Where a folder stands here.
+    fn at(&self, path: &Path) -> PathBuf {
+        self.0.join(path.strip_prefix("/").unwrap_or(path))
+    }
+}
+
+/// Links to everything in a folder but one.
+fn link(from: &Path, to: &Path, but: &OsStr) -> std::io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_name() != but {
+            symlink(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Apart {
@@ -218,6 +239,8 @@ struct Asked<'a> {
     call: &'a Call,
     /// The folder of the workspace's manifest.
     top: &'a Path,
+    /// What stands before each path there.
+    apart: Option<&'a Path>,
     /// There is a `Cargo.lock`.
     locked: bool,
     /// It may be written.
@@ -274,19 +297,15 @@ impl Asked<'_> {
     /// What cargo fetches meanwhile it says itself, unless the question may be one that it cannot answer.
     fn ask(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
         let mut command = self.command(target);
-        let apart = self.top != self.project.top;
-        let quiet = apart || !features.is_empty() || switches.contains(&"--frozen");
+        let quiet = self.apart.is_some() || !features.is_empty() || switches.contains(&"--frozen");
         let errors = if quiet { Stdio::null() } else { Stdio::inherit() };
         let said = command.args(features).args(switches).stderr(errors).output().ok()?;
         if !said.status.success() {
             return None;
         }
-        if apart {
-            let written = |path: &Path| Some(json!(path.to_str()?).to_string().trim_matches('"').to_owned());
-            let text = String::from_utf8(said.stdout).ok()?;
-            return serde_json::from_str(&text.replace(&written(self.top)?, &written(&self.project.top)?)).ok();
-        }
-        serde_json::from_slice(&said.stdout).ok()
+        let Some(apart) = self.apart else { return serde_json::from_slice(&said.stdout).ok() };
+        let written = json!(apart.to_str()?).to_string();
+        serde_json::from_str(&String::from_utf8(said.stdout).ok()?.replace(written.trim_matches('"'), "")).ok()
     }
 }
 

@@ -201,7 +201,7 @@ pub(crate) struct Package {
     /// What it makes that can carry a guard: those that this call makes.
     pub(crate) artefacts: Vec<Artefact>,
     /// Directories of the packages that it depends on by path.
-    paths: Vec<PathBuf>,
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 /// What kind of file a guard goes into.

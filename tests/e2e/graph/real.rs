@@ -78,7 +78,11 @@ fn a_project_without_a_lock() {
         format!("[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\n{dependency}")
     };
     tree.write("app/src/main.rs", "fn main() {}\n");
-    tree.write("app/Cargo.toml", &manifest("cudarc.workspace = true\n"));
+    // One that lies beside the workspace leads to it.
+    tree.write("app/Cargo.toml", &manifest("beside = { path = \"../../beside\" }\ncudarc.workspace = true\n"));
+    let beside = "[package]\nname = \"beside\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
+    tree.write("../beside/Cargo.toml", beside);
+    tree.write("../beside/src/lib.rs", "");
     tree.write(
         "Cargo.toml",
         &format!("[workspace]\nmembers = [\"app\"]\nresolver = \"2\"\n[workspace.dependencies]\n{LINKED}"),
