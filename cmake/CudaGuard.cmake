@@ -20,6 +20,14 @@ _cudaguard_version()
 
 option(CUDAGUARD_BUILD_COMMAND "Build cudaguard's command with cargo, from the checkout that the CMake module stands in" OFF)
 
+# Also where drift from cudaguard.lock is only worth a warning, as cargo's --locked.
+set(_cudaguard_locked OFF)
+if("$ENV{CUDAGUARD_LOCKED}")
+  set(_cudaguard_locked ON)
+endif()
+option(CUDAGUARD_LOCKED "Any drift from cudaguard.lock is an error, in every configuration" ${_cudaguard_locked})
+unset(_cudaguard_locked)
+
 # Where the header stands, in a checkout and below a prefix.
 foreach(folder IN ITEMS "${CMAKE_CURRENT_LIST_DIR}/../templates" "${CMAKE_CURRENT_LIST_DIR}/../../../include/cudaguard")
   if(EXISTS "${folder}/cudaguard.h")
@@ -159,7 +167,7 @@ function(_cudaguard_lines variable key expression)
   set(${variable} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Policy files that the command may read, with their content's hash: one that is changed or removed makes CMake run again,
+# Policy files that the command may read, and the lock, with their content's hash: one that is changed or removed makes CMake run again,
 # and then other facts. (In a depfile of make's, CMake never forgets a file: one that is gone would be missed for ever.)
 function(_cudaguard_watch variable)
   set(text "${${variable}}")
@@ -167,16 +175,17 @@ function(_cudaguard_watch variable)
   if(arg_POLICY)
     list(APPEND files "${arg_POLICY}")
   else()
+    # What FetchContent brings stands elsewhere, and no folder between counts.
     set(folder "${CMAKE_CURRENT_SOURCE_DIR}")
-    while(TRUE)
+    cmake_path(IS_PREFIX CMAKE_SOURCE_DIR "${folder}" below)
+    while(below AND NOT folder STREQUAL CMAKE_SOURCE_DIR)
       list(APPEND files "${folder}/cudaguard.toml")
-      get_filename_component(above "${folder}" DIRECTORY)
-      if(folder STREQUAL CMAKE_SOURCE_DIR OR folder STREQUAL above)
-        break()
-      endif()
-      set(folder "${above}")
+      get_filename_component(folder "${folder}" DIRECTORY)
     endwhile()
+    list(APPEND files "${folder}/cudaguard.toml" "${CMAKE_SOURCE_DIR}/cudaguard.toml")
+    list(REMOVE_DUPLICATES files)
   endif()
+  list(APPEND files "${CMAKE_SOURCE_DIR}/cudaguard.lock")
   foreach(file IN LISTS files)
     if(EXISTS "${file}" AND NOT IS_DIRECTORY "${file}")
       set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
@@ -199,7 +208,7 @@ function(_cudaguard_facts target folder)
   foreach(pair IN ITEMS
       "target=${target}" "type=${type}" "component=${arg_COMPONENT}" "version=${arg_VERSION}"
       "source=${CMAKE_CURRENT_SOURCE_DIR}" "top=${CMAKE_SOURCE_DIR}" "binary=${CMAKE_BINARY_DIR}"
-      "policy=${arg_POLICY}" "cudnn-include=${arg_CUDNN_INCLUDE_DIR}"
+      "policy=${arg_POLICY}" "locked=${CUDAGUARD_LOCKED}" "cudnn-include=${arg_CUDNN_INCLUDE_DIR}"
       "compiler=${compiler}" "compiler-target=${compiler_target}" "sysroot=${compiler_sysroot}"
       "C-compiler=${CMAKE_C_COMPILER}" "C-compiler-id=${CMAKE_C_COMPILER_ID}"
       "C-compiler-version=${CMAKE_C_COMPILER_VERSION}"
@@ -229,10 +238,11 @@ function(_cudaguard_facts target folder)
   endforeach()
   string(APPEND text "install-rpath $<TARGET_PROPERTY:${target},BUILD_WITH_INSTALL_RPATH>\n")
 
-  if(arg_ARCHITECTURES)
-    string(APPEND text "architectures ${arg_ARCHITECTURES}\n")
-  else()
-    string(APPEND text "architectures $<TARGET_PROPERTY:${target},CUDA_ARCHITECTURES>\n")
+  string(APPEND text "named-architectures ${arg_ARCHITECTURES}\n")
+  string(APPEND text "architectures $<TARGET_PROPERTY:${target},CUDA_ARCHITECTURES>\n")
+  # What an nvcc that does not ask by itself is told for `native`. Where the detection has failed, its words stand there.
+  if(CMAKE_CUDA_ARCHITECTURES_NATIVE MATCHES "^[0-9;a-z-]+$")
+    string(APPEND text "native ${CMAKE_CUDA_ARCHITECTURES_NATIVE}\n")
   endif()
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
@@ -270,7 +280,27 @@ function(_cudaguard_facts target folder)
   _cudaguard_lines(flags option "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
   string(APPEND text "$<$<COMPILE_LANGUAGE:CUDA>:${flags}>")
 
+  # Of a language that the project had before, nothing is known any more.
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  file(GLOB_RECURSE known "${CMAKE_CURRENT_BINARY_DIR}/cudaguard/${target}/facts.*")
+  foreach(file IN LISTS known)
+    string(REGEX REPLACE ".*\\." "" language "${file}")
+    if(NOT language IN_LIST languages)
+      file(REMOVE "${file}")
+    endif()
+  endforeach()
   file(GENERATE OUTPUT "${folder}/facts.$<COMPILE_LANGUAGE>" CONTENT "${text}" TARGET ${target})
+endfunction()
+
+# A target that writes cudaguard.lock at the top of the project: built when it is asked for, and at no other time. And what
+# has been said is forgotten by `clean`.
+function(_cudaguard_lock command)
+  get_property(folders GLOBAL PROPERTY CUDAGUARD_GUARDED)
+  list(JOIN folders "\n" text)
+  set(list "${CMAKE_BINARY_DIR}/CMakeFiles/cudaguard-targets.$<CONFIG>")
+  file(GENERATE OUTPUT "${list}" CONTENT "${text}\n")
+  add_custom_target(cudaguard-lock COMMAND "${command}" cmake lock --targets "${list}" VERBATIM)
+  set_property(DIRECTORY APPEND PROPERTY ADDITIONAL_CLEAN_FILES "${CMAKE_BINARY_DIR}/CMakeFiles/cudaguard-said")
 endfunction()
 
 # cudaguard_embed(<target> [COMPONENT <name>] [VERSION <version>] [POLICY <file>] [CUDNN_INCLUDE_DIR <folder>]
@@ -343,6 +373,12 @@ function(cudaguard_embed target)
     string(APPEND folder "/$<CONFIG>")
   endif()
   cmake_language(EVAL CODE "cmake_language(DEFER CALL _cudaguard_facts [==[${target}]==] [==[${folder}]==])")
+  get_property(others GLOBAL PROPERTY CUDAGUARD_GUARDED SET)
+  set_property(GLOBAL APPEND PROPERTY CUDAGUARD_GUARDED "${folder}")
+  if(NOT others)
+    cmake_language(EVAL CODE
+      "cmake_language(DEFER DIRECTORY [==[${CMAKE_SOURCE_DIR}]==] CALL _cudaguard_lock [==[${CUDAGUARD_COMMAND}]==])")
+  endif()
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   set(facts "")
   foreach(language IN LISTS languages)
@@ -351,11 +387,20 @@ function(cudaguard_embed target)
     endif()
   endforeach()
   set(objects "${folder}/cudaguard-note.o" "${folder}/cudaguard-shim.o")
+  set(depfile DEPFILE "${folder}/embed.d")
+  if(CMAKE_CROSS_CONFIGS AND CMAKE_VERSION VERSION_LESS 4)
+    # CMake 3.25 crashes on one there.
+    if(NOT others)
+      message(STATUS "cudaguard: with CMAKE_CROSS_CONFIGS and CMake ${CMAKE_VERSION}, a header that changes makes no target "
+                     "be judged anew")
+    endif()
+    set(depfile "")
+  endif()
   add_custom_command(
     OUTPUT ${objects}
     COMMAND "${CUDAGUARD_COMMAND}" cmake embed --facts "${folder}" --out "${folder}" --depfile "${folder}/embed.d"
     DEPENDS ${facts}
-    DEPFILE "${folder}/embed.d"
+    ${depfile}
     COMMENT "Judging what ${target} is built with"
     VERBATIM)
 
@@ -385,6 +430,10 @@ function(cudaguard_add_test target)
   endif()
   if(NOT TARGET ${target})
     message(FATAL_ERROR "${where}: there is no such target; call it after add_executable or add_library")
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(NOT type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
+    message(FATAL_ERROR "${where}: only what is linked can be verified: an executable, a shared library or a module")
   endif()
   if(NOT arg_HOST)
     message(FATAL_ERROR "${where}: name the machine, as `cargo cudaguard probe` writes it there: HOST <file>")

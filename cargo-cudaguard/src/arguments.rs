@@ -167,6 +167,7 @@ fn of_cmake(matches: &ArgMatches) -> Step {
             depfile: path("depfile"),
         },
         "install" => Step::Install { prefix: path("prefix").expect("required") },
+        "lock" => Step::Lock { targets: path("targets").expect("required") },
         "seal" => Step::Seal { facts: path("facts").expect("required"), file: path("FILE").expect("required") },
         other => unreachable!("{other} has been dealt with"),
     }
@@ -209,6 +210,12 @@ fn cmake() -> Command {
                 .arg(facts())
                 .arg(path("out").value_name("FOLDER").help("Where the objects go"))
                 .arg(path("depfile").required(false).value_name("FILE").help("Where to write what they depend on")),
+        )
+        .subcommand(
+            Command::new("lock")
+                .hide(true)
+                .about("Write the lock of a project")
+                .arg(path("targets").value_name("FILE").help("A line for each target: what CMake knows of it")),
         )
         .subcommand(
             Command::new("seal")

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::lock::{FILE, Lock, Pins};
 use cudaguard::manifest::Component;
+use cudaguard::toolchain::Toolchain;
 
 use crate::cargo::order;
-use crate::guards::{Judged, Order};
+use crate::guards::Order;
 use crate::ledger::write_where_new;
 use crate::project::Project;
 use crate::report::{self, REFUSED, Stop};
@@ -50,26 +52,36 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
             }
         }
         let before = old.as_ref().and_then(|old| old.targets.get(target));
-        changes(&mut said, target, before, &pins, &base);
+        changes(&mut said, target, before, &pins, &base.toolchain);
         let _ = lock.targets.insert(target.clone(), pins);
     }
-    let same = old.as_ref() == Some(&lock);
-    let _ = match (same, call.locked) {
+    write(&file, old.as_ref(), &lock, said, call.locked)
+}
+
+/// Writes a lock over the old one, and tells what is in it; with `--locked`, whether it would be another.
+pub(crate) fn write(
+    file: &Path,
+    old: Option<&Lock>,
+    lock: &Lock,
+    mut said: String,
+    locked: bool,
+) -> Result<ExitCode, Stop> {
+    let same = old == Some(lock);
+    let _ = match (same, locked) {
         (true, _) => writeln!(said, "{FILE} is up to date"),
         (false, true) => writeln!(said, "{FILE} would be changed, and --locked forbids it"),
         (false, false) => writeln!(said, "wrote {}", file.display()),
     };
-    if !same && !call.locked {
-        let _ = write_where_new(&file, lock.text().as_bytes()).map_err(Stop::no_look)?;
+    if !same && !locked {
+        let _ = write_where_new(file, lock.text().as_bytes()).map_err(Stop::no_look)?;
     }
     report::result(&said)?;
-    Ok(if !same && call.locked { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+    Ok(if !same && locked { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
 
 /// What is locked for a target, a line each, and what it was before where that differs.
-fn changes(said: &mut String, target: &str, before: Option<&Pins>, pins: &Pins, base: &Judged) {
+pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pins: &Pins, toolchain: &Toolchain) {
     let _ = writeln!(said, "{target}");
-    let toolchain = &base.toolchain;
     let sources: BTreeMap<&str, String> = [
         ("toolkit", toolchain.toolkit().map(|fact| fact.source)),
         ("cudnn", toolchain.cudnn_headers_used().map(|headers| headers.path.display().to_string())),
@@ -103,9 +115,10 @@ fn changes(said: &mut String, target: &str, before: Option<&Pins>, pins: &Pins, 
         };
     }
     if pins.cudnn.is_none() && toolchain.cudnn_version().is_some() {
+        let means = if toolchain.by_cmake { "an include directory of a target" } else { "a variable" };
         let _ = writeln!(
             said,
-            "  cudnn: not locked: one stands on this machine, and neither a variable nor the policy names it"
+            "  cudnn: not locked: one stands on this machine, and neither {means} nor the policy names it"
         );
     }
 }

@@ -356,6 +356,10 @@ impl Project {
     }
 }
 
+/// For those who stand in a project of CMake's.
+const OF_CMAKE: &str = "  here is a CMakeLists.txt: a project of CMake's is judged when it is built, and locked by a target of its \
+                        own, `cmake --build BUILD --target cudaguard-lock`; `cargo cudaguard init --cmake` adds the guard";
+
 fn metadata(manifest: Option<&Path>, call: &Call) -> Result<Metadata, Stop> {
     let mut command = MetadataCommand::new();
     command.cargo_path(cargo()).no_deps();
@@ -366,7 +370,10 @@ fn metadata(manifest: Option<&Path>, call: &Call) -> Result<Metadata, Stop> {
     command.exec().map_err(|error| match error {
         // cargo's own words, as cargo would have said them.
         cargo_metadata::Error::CargoMetadata { stderr } => {
-            Stop::no_look(stderr.trim().trim_start_matches("error: ").to_owned())
+            let said = stderr.trim().trim_start_matches("error: ");
+            let of_cmake =
+                manifest.is_none() && Path::new("CMakeLists.txt").exists() && !Path::new("Cargo.toml").exists();
+            Stop::no_look(if of_cmake { format!("{said}\n{OF_CMAKE}") } else { said.to_owned() })
         }
         other => Stop::no_look(format_args!("cannot ask cargo about the project: {other}")),
     })

@@ -37,6 +37,9 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 /// A lock is a page of text; what is larger is some other file.
 const LARGEST: u64 = 1 << 20;
 
+/// What writes it in a project of CMake's.
+const BY_CMAKE: &str = "`cmake --build BUILD --target cudaguard-lock`";
+
 const HEAD: &str = "# What this workspace is built with. `cargo cudaguard lock` writes it; commit it.\n";
 
 /// A lock.
@@ -383,7 +386,11 @@ pub fn judge(
             Code::LockLacksTarget,
             FILE,
             format!("{FILE} says nothing about {target}.\nlock: {file}"),
-            format!("`cargo cudaguard lock --target {target}` adds it; commit the file"),
+            if toolchain.by_cmake {
+                format!("{BY_CMAKE} adds it; commit the file")
+            } else {
+                format!("`cargo cudaguard lock --target {target}` adds it; commit the file")
+            },
         )];
     };
     let now = Pins::of(policy, toolchain);
@@ -393,10 +400,12 @@ pub fn judge(
         let message = format!(
             "{what} is another than the one locked: {was} → {is}.\nlocked:    {was} ({file}, {target})\nin use:    {is}{by}"
         );
-        let hint = format!(
-            "put back what was locked, or accept the new one: `cargo cudaguard lock{}`, and commit {FILE}",
-            if target == HOST { String::new() } else { format!(" --target {target}") }
-        );
+        let accept = match target.as_str() {
+            _ if toolchain.by_cmake => BY_CMAKE.to_owned(),
+            HOST => "`cargo cudaguard lock`".to_owned(),
+            other => format!("`cargo cudaguard lock --target {other}`"),
+        };
+        let hint = format!("put back what was locked, or accept the new one: {accept}, and commit {FILE}");
         findings.push(Finding::new(Code::LockDrift, what, message, hint).weighing(severity));
     };
     let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
@@ -437,7 +446,7 @@ pub fn judge(
 }
 
 /// Whether two releases are one, as far as both tell: `13.0` is any 13.0.
-fn same_release(one: Option<&str>, other: Option<&str>) -> bool {
+pub fn same_release(one: Option<&str>, other: Option<&str>) -> bool {
     match (one.map(str::parse::<Version>), other.map(str::parse::<Version>)) {
         (Some(Ok(one)), Some(Ok(other))) => {
             (one.major, one.minor) == (other.major, other.minor)

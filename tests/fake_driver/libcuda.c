@@ -140,6 +140,12 @@ int cuCtxSetCurrent(void *context) {
   return 0;
 }
 
+/* nvcc's own look at the GPUs (`-arch=native`) goes on only where it is there. */
+int cuGetErrorName(int error, const char **to) {
+  *to = error == 100 ? "CUDA_ERROR_NO_DEVICE" : error ? "CUDA_ERROR_UNKNOWN" : "CUDA_SUCCESS";
+  return 0;
+}
+
 static unsigned u16_at(const unsigned char *p) { return (unsigned)(p[0] | p[1] << 8); }
 static unsigned u32_at(const unsigned char *p) { return u16_at(p) | u16_at(p + 2) << 16; }
 

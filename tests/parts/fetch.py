@@ -16,6 +16,7 @@ status: 0 every part is there, 1 something received is wrong, 3 something could 
 BY_HAND = {
     "cmake": "a CMake %s, as its archive has it: bin/cmake, bin/ctest, share/cmake-*",
     "headers": "the headers of pybind11 %s as include/pybind11, and its CMake package as share/cmake/pybind11",
+    "project": "the sources of release %s, as their archive has them",
     "toolkit_of_wheels": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "toolkit_of_debian": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "cudnn": "cuDNN %s, as its archive has it: include/cudnn_version.h and the rest, lib/libcudnn*.so*",
@@ -81,11 +82,13 @@ def tree_digest(digests):
 def assemble(name, part, downloads, into, recording):
     progress = Progress(name)
     for source in part["from"]:
-        what = source.get("wheel") or " ".join(source["packages"])
+        what = source.get("wheel") or source.get("sources") or " ".join(source["packages"])
         progress.say("fetching from " + what)
         place, pinned = chooser(source["take"]), True
         if "wheel" in source:
             digests = wheels.take(source["wheel"], place, downloads, into, progress)
+        elif "sources" in source:
+            digests = wheels.take_sources(source["sources"], place, downloads, into, progress)
         else:
             digests, pinned = debs.take(source["packages"], source["suite"], source.get("or_newer", False), place,
                                         downloads, into)

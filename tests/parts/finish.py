@@ -71,6 +71,10 @@ def headers(root, version):
     """Complete as it comes."""
 
 
+def project(root, version):
+    """Complete as it comes, and left as it is."""
+
+
 def cudnn(root, version):
     """The development link; and for cuDNN 8.5 to 8.7 empty stand-ins of the cuBLAS that its inner library needs."""
     development_links(os.path.join(root, "lib"))

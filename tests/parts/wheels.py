@@ -1,10 +1,10 @@
-"""Single files out of big wheels, without downloading the whole of them.
+"""Single files out of big wheels, without downloading the whole of them; and out of the archives of sources beside them.
 
 Everything goes through pip's own code (its configuration, its session, its finder), so no host is named here. Bytes are
 read with HTTP Range requests into a sparse file beside a journal of what it holds already: an interrupted download goes
 on where it stopped. Where pip's insides have changed, or the server knows no ranges, `pip download` fetches it whole.
 """
-import hashlib, io, logging, os, subprocess, sys, time, zipfile
+import hashlib, io, logging, os, subprocess, sys, tarfile, time, zipfile
 
 TRIES, CHUNK, GAP = 3, 16 << 20, 256 << 10
 PLATFORMS = ["manylinux_2_%d_x86_64" % n for n in (39, 35, 34, 31, 28, 27, 24, 17, 12, 5)] + [
@@ -118,15 +118,15 @@ class Pieces(io.RawIOBase):
         super().close()
 
 
-def in_pieces(spec, downloads, progress):
-    """The wheel as a file object that fetches what is read."""
+def in_pieces(spec, downloads, progress, form="--only-binary=:all:"):
+    """The wheel, or by another form the archive of sources, as a file object that fetches what is read."""
     from pip._internal.commands import create_command
     from pip._internal.models.target_python import TargetPython
     logging.getLogger("pip").setLevel(logging.ERROR)
     project, _, version = spec.partition("==")
     command = create_command("download")
     options, _ = command.parse_args(
-        ["--no-deps", "--only-binary=:all:", "--quiet", "--retries", "1", "--timeout", "30", "x"])
+        ["--no-deps", form, "--quiet", "--retries", "1", "--timeout", "30", "x"])
     session = command._build_session(options)
     target = TargetPython(platforms=PLATFORMS, py_version_info=(3, 11), abis=["cp311", "abi3", "none"],
                           implementation="cp")
@@ -202,3 +202,24 @@ def take(spec, wanted, downloads, into, progress):
             os.chmod(target, 0o755 if info.external_attr >> 16 & 0o111 or "/bin/" in info.filename else 0o644)
             digests[place] = digest.hexdigest()
         return digests
+
+
+def take_sources(spec, wanted, downloads, into, progress):
+    """The same out of an archive of sources, the name of its one folder left away. pip is not asked to fetch it whole: it
+    would run what is in it."""
+    try:
+        remote = in_pieces(spec, downloads, progress, "--no-binary=:all:")
+    except (NoRanges, ImportError, AttributeError, TypeError) as error:
+        raise Unreachable("%s: pip cannot be asked for it: %s" % (spec, error)) from error
+    digests = {}
+    with remote, tarfile.open(fileobj=io.BytesIO(remote.read())) as archive:
+        for member in archive.getmembers():
+            place = member.isfile() and wanted(member.name.partition("/")[2])
+            if not place:
+                continue
+            data, target = archive.extractfile(member).read(), os.path.join(into, place)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "wb") as out:
+                out.write(data)
+            digests[place] = hashlib.sha256(data).hexdigest()
+    return digests

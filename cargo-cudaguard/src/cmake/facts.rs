@@ -41,6 +41,10 @@ pub(crate) struct Facts {
     pub(crate) tool: Tool,
     /// The file is linked as it will be installed.
     pub(crate) install_rpath: bool,
+    /// Any drift from the lock is an error.
+    pub(crate) locked: bool,
+    /// The files that all this was read from.
+    pub(crate) files: Vec<PathBuf>,
     /// The target's own objects.
     pub(crate) objects: Vec<PathBuf>,
     pub(crate) given: Given,
@@ -60,7 +64,7 @@ impl Facts {
         // What nvcc is told comes first: its way to headers is the one that counts for kernels.
         let rank = |language: &str| ["CUDA", "CXX", "C"].iter().position(|known| *known == language).unwrap_or(3);
         files.sort_by_key(|(language, path)| (rank(language), path.clone()));
-        let mut all = Vec::new();
+        let (mut all, paths) = (Vec::new(), files.iter().map(|(_, path)| path.clone()).collect());
         for (language, path) in files {
             let text =
                 fs::read_to_string(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
@@ -69,7 +73,8 @@ impl Facts {
         if all.is_empty() {
             return Err(format!("{}: holds no facts of CMake's; run cmake again", folder.display()));
         }
-        Self::of(&all).map_err(|error| format!("{}: {error}", folder.display()))
+        let read = Self::of(&all).map_err(|error| format!("{}: {error}", folder.display()))?;
+        Ok(Self { files: paths, ..read })
     }
 
     fn of(all: &[(String, Lines)]) -> Result<Self, String> {
@@ -93,6 +98,8 @@ impl Facts {
             binary: one("binary")?.into(),
             policy: lines.one("policy").map(PathBuf::from),
             tool: Tool { program: one("compiler")?.into(), flags },
+            locked: lines.one("locked").is_some_and(|value| is_true(&value)),
+            files: Vec::new(),
             install_rpath: lines.one("install-rpath").is_some_and(|value| is_true(&value)),
             objects: lines.all("object").into_iter().map(PathBuf::from).collect(),
             given,
@@ -124,6 +131,7 @@ impl Facts {
             let version = lines.one(&format!("{language}-compiler-version"))?;
             Some(HostCompiler::known(compiler.into(), &named, &id, &version))
         });
+        let archs = |key: &str, name: &str| lines.one(key).map(|text| Fact::new(text, format!("{name} of {target}")));
         Given {
             nvcc,
             compiles,
@@ -134,7 +142,9 @@ impl Facts {
             includes: paths("include", &format!("an include directory of {target}")),
             own_includes: lines.all("own-include").into_iter().map(PathBuf::from).collect(),
             libraries: paths("link-directory", &format!("a link directory of {target}")),
-            archs: lines.one("architectures").map(|text| Fact::new(text, format!("CUDA_ARCHITECTURES of {target}"))),
+            archs: archs("named-architectures", "ARCHITECTURES")
+                .or_else(|| archs("architectures", "CUDA_ARCHITECTURES").filter(|_| compiles)),
+            native: lines.one("native").map(|text| Fact::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
             cudnn_include: path("cudnn-include", "CUDNN_INCLUDE_DIR"),
         }
     }

@@ -3,12 +3,15 @@
 //! - `begin`, when CMake configures: whether targets of this system can be guarded at all, and whether module and command
 //!   are of one release;
 //! - `embed`, as a build step: judges what the target is built with, and makes the objects of its guard;
-//! - `seal`, after linking: holds the file against the policy and seals its note.
+//! - `seal`, after linking: holds the file against the policy and seals its note;
+//! - `lock`, when somebody asks for it: writes the project's lock.
 //!
 //! `install` is for people: it writes the module itself.
 
 mod facts;
+mod lock;
 mod package;
+mod said;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -21,6 +24,7 @@ use cudaguard::finding::{Code, Finding, Severity};
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
+use cudaguard::lock::insist;
 use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard::note;
 use cudaguard::policy::{self, Policy};
@@ -51,6 +55,11 @@ pub(crate) enum Step {
         /// Where to write what they depend on.
         depfile: Option<PathBuf>,
     },
+    /// Write the lock.
+    Lock {
+        /// The folders of what CMake knows, a line for each guarded target.
+        targets: PathBuf,
+    },
     /// Write the CMake package.
     Install {
         /// Below this folder.
@@ -76,6 +85,7 @@ pub(crate) fn run(step: Step) -> Result<ExitCode, Stop> {
         Step::Begin { module, tool } => begin(&module, &tool),
         Step::Embed { facts, out, depfile } => embed(&facts, &out, depfile.as_deref()),
         Step::Seal { facts, file } => seal(&facts, &file),
+        Step::Lock { targets } => lock::run(&targets),
         Step::Install { prefix } => match package::install(&prefix) {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(Stop::no_look(error)),
@@ -187,8 +197,31 @@ impl Job {
 fn embed(facts: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, Stop> {
     let job = Job::read(facts).map_err(Stop::no_look)?;
     let toolchain = job.look(&[]);
-    let judged = job.weigh(judge::build::judge(&job.policy, &toolchain));
-    job.say(&judged.findings)?;
+    if let Some(named) = &job.facts.given.cudnn_include {
+        let used = toolchain.cudnn_headers_used();
+        if !used.is_some_and(|headers| headers.path.starts_with(&named.value)) {
+            return Err(Stop::no_look(format_args!(
+                "CUDNN_INCLUDE_DIR of {} names {}, where there is no cudnn_version.h or cudnn.h",
+                job.facts.target,
+                named.value.display()
+            )));
+        }
+    }
+    let mut findings = judge::build::judge(&job.policy, &toolchain);
+    findings.extend(lock::judge(&job, &toolchain).map_err(Stop::no_look)?);
+    let mut judged = job.weigh(findings);
+    if job.facts.locked {
+        insist(&mut judged.findings, &job.policy);
+    }
+    let mut files = toolchain.files();
+    files.extend(std::env::current_exe().ok());
+    files.retain(|file| file.exists());
+    if report::refuses(&judged.findings) {
+        job.say(&judged.findings)?;
+    } else {
+        let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
+        job.say(&said::anew(judged.findings, &job.facts.binary, &inputs))?;
+    }
     let Job { facts: Facts { component, tool, .. }, triple, policy } = &job;
     let mut manifest = Manifest::of(component.clone(), triple, &job.facts.profile(), policy, &toolchain);
     // An allow whose reason has gone is no fact of this build.
@@ -211,9 +244,6 @@ fn embed(facts: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, S
         }
     }
     if let Some(depfile) = depfile {
-        let mut files = toolchain.files();
-        files.extend(std::env::current_exe().ok());
-        files.retain(|file| file.exists());
         let text = rule(&out.join(NOTE), &files);
         fs::write(depfile, text).map_err(|error| cannot("write", depfile, error))?;
     }

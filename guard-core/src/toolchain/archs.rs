@@ -116,7 +116,7 @@ impl Archs {
             declared.push(Declared::new("the builder", text.clone(), arch::list(text, Dialect::Policy)));
         }
         let given = request.given.as_ref();
-        if let Some(archs) = given.and_then(|given| given.archs.as_ref().filter(|_| given.compiles)) {
+        if let Some(archs) = given.and_then(|given| given.archs.as_ref()) {
             let requests = arch::list(&archs.value, Dialect::Cmake);
             declared.push(Declared::new(&archs.source, archs.value.clone(), requests));
         }
@@ -173,27 +173,66 @@ impl Archs {
     }
 }
 
-/// Asks the driver, by its own command, which GPUs there are.
-pub(super) fn ask_driver(
-    smi: Option<PathBuf>,
-    variables: Option<&BTreeMap<String, OsString>>,
-    patience: Duration,
-) -> Native {
-    let Some(smi) = smi else { return Native::Unknown("no nvidia-smi in PATH".to_owned()) };
-    let shown = smi.display();
-    match ask::ask(&smi, &["--query-gpu=compute_cap", "--format=csv,noheader"], variables, patience) {
+/// Who says which GPUs there are.
+pub(super) enum Knows {
+    /// nvcc's own program.
+    Nvcc(PathBuf),
+    /// The build system has found out.
+    Given(Fact<String>),
+    /// The driver's own command.
+    Driver(Option<PathBuf>),
+}
+
+/// The one whose answer counts.
+pub(super) fn who_knows(given: Option<&Given>) -> Knows {
+    let of_nvcc = given.and_then(Given::device_query).map(Knows::Nvcc);
+    let of_given = || given.and_then(|given| given.native.clone()).map(Knows::Given);
+    of_nvcc
+        .or_else(of_given)
+        .unwrap_or_else(|| Knows::Driver(ask::in_path("nvidia-smi", env::var_os("PATH").as_deref())))
+}
+
+type Parse = fn(&str) -> Vec<(u8, u8)>;
+
+/// Asks which GPUs there are.
+pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>>, patience: Duration) -> Native {
+    let (program, words, parse): (_, &[&str], Parse) = match who {
+        Knows::Driver(None) => return Native::Unknown("no nvidia-smi in PATH".to_owned()),
+        Knows::Driver(Some(smi)) => (smi, &["--query-gpu=compute_cap", "--format=csv,noheader"], parse_gpus),
+        Knows::Nvcc(query) => (query, &[], parse_numbers),
+        Knows::Given(fact) => {
+            let requests = arch::list(&fact.value, Dialect::Cmake).unwrap_or_default();
+            let mut gpus: Vec<_> = requests.iter().filter_map(|one| one.target()).map(|one| one.arch().cc()).collect();
+            gpus.sort_unstable();
+            gpus.dedup();
+            return Native::Gpus(Fact::new(gpus, fact.source));
+        }
+    };
+    let shown = program.display();
+    match ask::ask(&program, words, variables, patience) {
         Err(trouble) => Native::Unknown(format!("{shown} {trouble}")),
         Ok(answer) => {
-            let gpus = parse_gpus(&answer.out);
+            let gpus = parse(&answer.out);
             if gpus.is_empty() {
                 let said = format!("{}{}", answer.out, answer.err);
-                let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim().to_owned();
+                let said = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim();
+                let said = said.strip_prefix(&format!("{shown} ")).unwrap_or(said);
                 Native::Unknown(format!("{shown} names no GPU, but says: {said}"))
             } else {
-                Native::Gpus(Fact::new(gpus, format!("{shown} --query-gpu=compute_cap")))
+                let call = [shown.to_string()].into_iter().chain(words.first().map(ToString::to_string));
+                Native::Gpus(Fact::new(gpus, call.collect::<Vec<_>>().join(" ")))
             }
         }
     }
+}
+
+/// What nvcc's own program prints: `86,90`.
+fn parse_numbers(text: &str) -> Vec<(u8, u8)> {
+    let mut gpus: Vec<(u8, u8)> =
+        text.split(',').filter_map(|one| one.trim().parse::<u8>().ok()).map(|cc| (cc / 10, cc % 10)).collect();
+    gpus.sort_unstable();
+    gpus.dedup();
+    gpus
 }
 
 /// The compute capabilities that `nvidia-smi --query-gpu=compute_cap` prints, each once.
@@ -219,6 +258,32 @@ mod tests {
         assert_eq!(parse_gpus("9.0\n8.6\n9.0\n"), [(8, 6), (9, 0)]);
         assert_eq!(parse_gpus("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"), []);
         assert_eq!(parse_gpus("[N/A]\n"), []);
+        assert_eq!(parse_numbers("90,86,120,90"), [(8, 6), (9, 0), (12, 0)]);
+        assert_eq!(parse_numbers("__nvcc_device_query failed to call cudaLoader::cuInit(0) with error 0x64"), []);
+    }
+
+    #[test]
+    fn who_is_asked_for_the_gpus() {
+        let folder = std::env::temp_dir().join(format!("cudaguard-native-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("bin")).unwrap();
+        let nvcc = Some(Fact::new(folder.join("bin/nvcc"), "CMAKE_CUDA_COMPILER"));
+        let native = Some(Fact::new("90-real;86-real".to_owned(), "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
+        let given = Given { nvcc, native, ..Given::default() };
+        let seen = |given: &Given| ask_gpus(who_knows(Some(given)), None, Duration::from_secs(60));
+        let Native::Gpus(gpus) = seen(&given) else { panic!("it is given") };
+        assert_eq!((&gpus.value[..], &*gpus.source), (&[(8, 6), (9, 0)][..], "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
+        // nvcc's own program goes before: it is what nvcc obeys.
+        let query = folder.join("bin/__nvcc_device_query");
+        for (script, expected) in [("echo 75", Ok(vec![(7, 5)])), ("echo broken >&2; exit 1", Err("says: broken"))] {
+            std::fs::write(&query, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&query, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            match (seen(&given), expected) {
+                (Native::Gpus(gpus), Ok(expected)) => assert_eq!(gpus.value, expected),
+                (Native::Unknown(why), Err(expected)) => assert!(why.ends_with(expected), "{why}"),
+                (other, _) => panic!("{script}: {other:?}"),
+            }
+        }
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     fn read(variables: &[(&str, &str)], policy: &[&str], builder: Option<&str>) -> Archs {

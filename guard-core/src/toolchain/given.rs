@@ -16,8 +16,8 @@ use super::{
 pub struct Given {
     /// The nvcc of the toolkit.
     pub nvcc: Option<Fact<PathBuf>>,
-    /// Whether that nvcc compiles something of what is being built: only then do its flags, its archs and the host compiler
-    /// that it takes count.
+    /// Whether that nvcc compiles something of what is being built: only then do its flags and the host compiler that it
+    /// takes count.
     pub compiles: bool,
     /// Its flags, each a piece of a command line.
     pub flags: Vec<String>,
@@ -35,6 +35,8 @@ pub struct Given {
     pub libraries: Vec<Fact<PathBuf>>,
     /// The archs, as CMake spells them.
     pub archs: Option<Fact<String>>,
+    /// What `native` was when it configured, as CMake spells it: `90-real`.
+    pub native: Option<Fact<String>>,
     /// cuDNN's headers, where the project names them.
     pub cudnn_include: Option<Fact<PathBuf>>,
 }
@@ -44,6 +46,14 @@ impl Given {
         let nvcc = self.nvcc.as_ref()?;
         let (source, reason) = (nvcc.source.clone(), format!("{} names it", nvcc.source));
         Some(Candidate { path: nvcc.value.clone(), flags: Vec::new(), source, reason })
+    }
+
+    /// The program by which this nvcc finds out what `-arch=native` means. Where it names no GPU, nvcc compiles for its
+    /// default, whatever others would have said.
+    pub(super) fn device_query(&self) -> Option<PathBuf> {
+        let nvcc = &self.nvcc.as_ref()?.value;
+        let real = nvcc.canonicalize().unwrap_or_else(|_| nvcc.clone());
+        [nvcc, &real].iter().map(|nvcc| nvcc.with_file_name("__nvcc_device_query")).find(|program| program.is_file())
     }
 
     pub(super) fn places(&self) -> Vec<Place> {

@@ -296,7 +296,7 @@ impl Toolchain {
 
     /// The GPUs of this machine, as `nvidia-smi` names them.
     pub(crate) fn gpus_here() -> Native {
-        archs::ask_driver(Self::in_path("nvidia-smi"), env::for_child().as_ref(), Duration::from_secs(10))
+        archs::ask_gpus(archs::who_knows(None), env::for_child().as_ref(), Duration::from_secs(10))
     }
 }
 
@@ -601,8 +601,7 @@ impl Looking<'_> {
         }
         let host = self.host_candidate(candidate, flags);
         let host_of_cc = host.as_ref().and_then(|(own, _)| self.host_of_cc_candidate(own));
-        let native = self.out.archs.wants_native();
-        let smi = native.then(|| ask::in_path("nvidia-smi", env::var_os("PATH").as_deref()));
+        let native = self.out.archs.wants_native().then(|| archs::who_knows(self.request.given.as_ref()));
         let (answers, hosts, gpus) = std::thread::scope(|scope| {
             let running: Vec<_> = asked
                 .iter()
@@ -616,7 +615,7 @@ impl Looking<'_> {
                     HostCompiler { path, source, family, version }
                 }))
             });
-            let gpus = smi.map(|smi| scope.spawn(move || archs::ask_driver(smi, variables, patience)));
+            let gpus = native.map(|who| scope.spawn(move || archs::ask_gpus(who, variables, patience)));
             let answers: Vec<_> = running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
             let hosts = hosts.map(|thread| thread.and_then(|thread| thread.join().ok()));
             (answers, hosts, gpus.and_then(|thread| thread.join().ok()))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cudaguard_tests::world::{Machine, World};
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, places, scratch, skip, snapshot};
 use serde_json::Value;
 
@@ -16,6 +17,18 @@ pub(crate) fn program(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
     found.unwrap_or_else(|| skip(format!("there is no {name} in PATH; the packages cmake and ninja-build have it")))
+}
+
+/// A Python that extension modules can be compiled for.
+pub(crate) fn python() -> PathBuf {
+    let python = program("python3");
+    let asked =
+        Call::new(&python).args(["-c", "import sysconfig; print(sysconfig.get_path('include'))"]).run().success();
+    let headers = Path::new(asked.stdout.trim());
+    if !headers.join("Python.h").is_file() {
+        skip(format!("there is no Python.h in {}; the package python3-dev has it", headers.display()));
+    }
+    python
 }
 
 /// Which CMake.
@@ -45,6 +58,8 @@ pub(crate) struct Tree {
     scratch: Scratch,
     cmake: PathBuf,
     generator: &'static str,
+    /// Where it is configured and built, if not on this machine.
+    machine: Option<Machine>,
 }
 
 impl Tree {
@@ -54,11 +69,17 @@ impl Tree {
         if generator != MAKE {
             let _ = program("ninja");
         }
-        let tree = Self { scratch, cmake: cmake.program(), generator };
+        let tree = Self { scratch, cmake: cmake.program(), generator, machine: None };
         for (file, text) in files {
             tree.write(file, text);
         }
         tree
+    }
+
+    /// The same, built on another machine.
+    pub(crate) fn on(mut self, world: &World) -> Self {
+        self.machine = Some(world.make(&self.scratch.join("machine")));
+        self
     }
 
     pub(crate) fn source(&self) -> PathBuf {
@@ -79,7 +100,8 @@ impl Tree {
 
     /// A call of cmake in the source folder.
     pub(crate) fn cmake(&self, words: &[&str]) -> Call {
-        Call::new(&self.cmake).args(words).dir(self.source())
+        let call = self.machine.as_ref().map(|machine| machine.call(&self.cmake, &[]));
+        call.unwrap_or_else(|| Call::new(&self.cmake)).args(words).dir(self.source())
     }
 
     /// Configures, with these words besides the generator and the command.

@@ -15,7 +15,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         architectures_in_every_spelling,
         languages,
         other_systems,
-        a_guard_crosses_folders
+        a_guard_crosses_folders,
+        links_of_every_kind
     ]
 }
 
@@ -275,9 +276,12 @@ fn architectures_in_every_spelling() {
     }
     text += "add_executable(keyword app.cu)\ncudaguard_embed(keyword ARCHITECTURES 89-real 90a-real)\n\
              add_executable(flags app.cu)\nset_property(TARGET flags PROPERTY CUDA_ARCHITECTURES OFF)\n\
-             target_compile_options(flags PRIVATE \"SHELL:-gencode arch=compute_80,code=sm_80\")\ncudaguard_embed(flags)\n\
+             target_compile_options(flags PRIVATE \"$<$<CONFIG:Release>:SHELL:-gencode arch=compute_80,code=sm_80>\"\n  \
+             $<$<CONFIG:Debug>:--generate-code=arch=compute_90,code=sm_90>)\ncudaguard_embed(flags)\n\
              # Without a kernel of its own, what the project compiles for is nothing to it.\n\
-             add_executable(none main.cpp)\ncudaguard_embed(none)\n";
+             add_executable(none main.cpp)\ncudaguard_embed(none)\n\
+             # Its kernels are compiled by another tool.\n\
+             add_executable(other main.cpp)\ncudaguard_embed(other ARCHITECTURES 90a-real)\n";
     let tree = Tree::new(
         "archs",
         Cmake::OfTheMachine,
@@ -288,7 +292,7 @@ fn architectures_in_every_spelling() {
     cuda.push("-DCMAKE_BUILD_TYPE=Release".to_owned());
     let _ = tree.configure(&words(&cuda)).run().success();
     let mut names: Vec<&str> = cases.iter().map(|case| case.0).collect();
-    names.extend(["every", "major", "keyword", "flags", "none"]);
+    names.extend(["every", "major", "keyword", "flags", "none", "other"]);
     let notes: Vec<String> = names.iter().map(|name| format!("cudaguard/{name}/cudaguard-note.o")).collect();
     let mut goals = vec!["--target"];
     goals.extend(notes.iter().map(String::as_str));
@@ -308,6 +312,7 @@ fn architectures_in_every_spelling() {
     assert_eq!(declared("keyword"), ["sm_89", "sm_90a"]);
     assert_eq!(declared("flags"), ["sm_80"]);
     assert_eq!(declared("none"), Vec::<String>::new());
+    assert_eq!(declared("other"), ["sm_90a"]);
 }
 
 /// C alone, and C++ alone: no CUDA in the project, nothing but a guard in the file.
@@ -396,4 +401,39 @@ fn other_systems() {
     );
     let _ = windows.build(&[]).run().success();
     assert!(windows.built("second.exe").exists());
+}
+
+/// However it is linked, and in every configuration of a folder that knows several.
+fn links_of_every_kind() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(links VERSION 1.0 LANGUAGES C)\n{}\
+         add_executable(small main.c)\n\
+         target_compile_options(small PRIVATE -ffunction-sections -fdata-sections)\n\
+         target_link_options(small PRIVATE -Wl,--gc-sections -s)\n\
+         add_executable(static main.c)\ntarget_link_options(static PRIVATE -static-pie)\n\
+         add_executable(named main.c)\n\
+         set_target_properties(named PROPERTIES OUTPUT_NAME \"ein Name\" SUFFIX .bin UNITY_BUILD ON\n  \
+         RUNTIME_OUTPUT_DIRECTORY \"${{CMAKE_BINARY_DIR}}/bin ü/$<CONFIG>\" INTERPROCEDURAL_OPTIMIZATION ON)\n\
+         set_target_properties(small static PROPERTIES\n  \
+         POSITION_INDEPENDENT_CODE ON RUNTIME_OUTPUT_DIRECTORY \"${{CMAKE_BINARY_DIR}}/bin ü/$<CONFIG>\")\n\
+         foreach(name IN ITEMS small static named)\n  cudaguard_embed(${{name}})\nendforeach()\n",
+        include()
+    );
+    for (cmake, cross) in [(Cmake::OfTheMachine, true), (Cmake::Newest, false)] {
+        let tree = Tree::new("links", cmake, MULTI, &[("CMakeLists.txt", &text), ("main.c", MAIN)]);
+        let configurations: &[&str] = if cross { &["Release", "Debug"] } else { &["Release"] };
+        let more: &[&str] = if cross { &["-DCMAKE_CROSS_CONFIGS=all", "-DCMAKE_DEFAULT_CONFIGS=all"] } else { &[] };
+        let _ = tree.configure(&["-DCMAKE_CONFIGURATION_TYPES=Debug;Release"]).args(more).run().success();
+        let _ = tree.build(if cross { &["--target", "all:all"] } else { &["--config", "Release"] }).run().success();
+        for configuration in configurations {
+            for (file, component) in [("small", "small"), ("static", "static"), ("ein Name.bin", "named")] {
+                let program = tree.built(&format!("bin ü/{configuration}/{file}"));
+                let sealed = manifest(&program, component);
+                assert_eq!(sealed["profile"], configuration.to_lowercase(), "{sealed:#}");
+                assert_eq!(sealed["sealed"], true, "{sealed:#}");
+                let outcome = Call::new(&program).run().success();
+                assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main: 0\n", ""), "{outcome}");
+            }
+        }
+    }
 }

@@ -49,6 +49,11 @@ add_executable(mixed EXCLUDE_FROM_ALL linked.c)
 target_include_directories(mixed PRIVATE "${{NEW}}/include")
 target_link_libraries(mixed PRIVATE "${{OLD}}/lib/libcudnn.so.9")
 cudaguard_embed(mixed)
+
+if(ELSEWHERE)
+  add_executable(elsewhere none.c)
+  cudaguard_embed(elsewhere CUDNN_INCLUDE_DIR nowhere)
+endif()
 "#,
         new = new.display(),
         old = old.display(),
@@ -81,4 +86,13 @@ cudaguard_embed(mixed)
     assert!(!tree.built("Release/mixed").exists(), "{mixed}");
     let warned = tree.build(&["--config", "Debug", "--target", "mixed"]).run().success();
     assert!(said(&warned).starts_with("warning[CG110]"), "{warned}");
+
+    // A folder that is named and holds none is a mistake, not a program without cuDNN.
+    let _ = tree.configure(&["-DELSEWHERE=ON"]).run().success();
+    let elsewhere = tree.build(&["--config", "Debug", "--target", "elsewhere"]).run();
+    assert_ne!(elsewhere.status(), Some(0), "{elsewhere}");
+    assert_eq!(
+        tree.plain(&said(&elsewhere)),
+        "error: CUDNN_INCLUDE_DIR of elsewhere names <source>/nowhere, where there is no cudnn_version.h or cudnn.h\n"
+    );
 }

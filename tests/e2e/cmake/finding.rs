@@ -130,14 +130,19 @@ fn wrong_uses() {
         ("cudaguard_embed(ap)", "no-target"),
         ("cudaguard_embed(app)\ncudaguard_embed(app)", "twice"),
         ("add_library(i INTERFACE)\ncudaguard_embed(i)", "interface"),
+        ("add_custom_target(u)\ncudaguard_embed(u)", "utility"),
+        ("add_library(there SHARED IMPORTED)\ncudaguard_embed(there)", "imported"),
         ("add_executable(alias ALIAS app)\ncudaguard_embed(alias)", "alias"),
         ("add_subdirectory(below)", "elsewhere"),
         ("cudaguard_add_test(app)", "no-host"),
+        ("add_library(archive STATIC main.c)\ncudaguard_add_test(archive HOST a.json)", "archive"),
         ("cudaguard_add_test(app HOST a.json b.json NAME one)", "two-hosts"),
         ("set(CUDAGUARD_COMMAND /bin/false)\ncudaguard_embed(app)", "wrong-command"),
     ];
     let mut text = format!(
-        "cmake_minimum_required(VERSION 3.24)\nproject(wrong LANGUAGES C)\n{}add_executable(app main.c)\n",
+        "cmake_minimum_required(VERSION 3.24)\nproject(wrong LANGUAGES C)\n\
+         if(PACKAGE)\n  include(\"${{PACKAGE}}/CudaGuard.cmake\")\nelse()\n{}endif()\nadd_executable(app main.c)\n\
+         if(CASE STREQUAL newer)\n  cudaguard_embed(app)\nendif()\n",
         crate::bed::include()
     );
     for (line, name) in &cases {
@@ -155,5 +160,15 @@ fn wrong_uses() {
         let outcome = tree.configure(&[&format!("-DCASE={name}")]).run().expect(1);
         let _ = write!(all, "{line}\n{}\n", errors(&outcome.stderr));
     }
+    // A package that is newer than the command, or older.
+    let package = tree.beside().join("package");
+    let _ = Call::new("cp").args(["-r"]).arg(places::workspace().join("cmake")).arg(&package).run().success();
+    let version = package.join("CudaGuardConfigVersion.cmake");
+    let known = format!("PACKAGE_VERSION {}", env!("CARGO_PKG_VERSION"));
+    let text = fs::read_to_string(&version).expect("it is there");
+    assert!(text.contains(&known), "{text}");
+    fs::write(&version, text.replace(&known, "PACKAGE_VERSION 99.1.2")).expect("it is ours");
+    let outcome = tree.configure(&["-DCASE=newer"]).arg(format!("-DPACKAGE={}", package.display())).run().expect(1);
+    let _ = write!(all, "# of two releases\n{}\n", errors(&outcome.stderr));
     snapshot::check("cmake/wrong-uses", &tree.plain(&all));
 }

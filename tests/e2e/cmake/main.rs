@@ -8,9 +8,12 @@ mod cudnn;
 mod failing;
 mod finding;
 mod header;
+mod lock;
+mod native;
 mod python;
 mod rebuilding;
 mod same;
+mod theirs;
 
 fn main() {
     let mut trials = building::trials();
@@ -18,8 +21,11 @@ fn main() {
     trials.extend(failing::trials());
     trials.extend(finding::trials());
     trials.extend(header::trials());
+    trials.extend(lock::trials());
+    trials.extend(native::trials());
     trials.extend(python::trials());
     trials.extend(rebuilding::trials());
     trials.extend(same::trials());
+    trials.extend(theirs::trials());
     cudaguard_tests::suite(trials);
 }

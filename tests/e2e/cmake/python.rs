@@ -1,10 +1,8 @@
 //! Extension modules for Python, plain and with pybind11: where they cannot work, importing them raises ImportError.
 
-use std::path::Path;
+use cudaguard_tests::{Call, Outcome, Trial, parts, snapshot, trials};
 
-use cudaguard_tests::{Call, Outcome, Trial, parts, skip, snapshot, trials};
-
-use crate::bed::{Cmake, NINJA, Tree, include, program};
+use crate::bed::{Cmake, NINJA, Tree, include, python};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![import_errors]
@@ -61,13 +59,7 @@ print('alive')
 ";
 
 fn import_errors() {
-    let python = program("python3");
-    let asked =
-        Call::new(&python).args(["-c", "import sysconfig; print(sysconfig.get_path('include'))"]).run().success();
-    let headers = Path::new(asked.stdout.trim());
-    if !headers.join("Python.h").is_file() {
-        skip(format!("there is no Python.h in {}; the package python3-dev has it", headers.display()));
-    }
+    let python = python();
     let text = format!(
         r#"cmake_minimum_required(VERSION 3.24)
 project(extensions VERSION 1.0 LANGUAGES C CXX)

@@ -7,7 +7,7 @@ use cudaguard_tests::{Trial, scratch, trials};
 use crate::bed::{Cmake, MAKE, NINJA, Tree, include, manifest, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![touched_and_untouched]
+    trials![touched_and_untouched, a_language_that_is_gone]
 }
 
 fn touched_and_untouched() {
@@ -91,4 +91,23 @@ fn touched_and_untouched() {
         let _ = manifest(&tree.built("app"), "other");
         quiet("the project");
     }
+}
+
+/// What CMake knew of a language that the project no longer has is forgotten.
+fn a_language_that_is_gone() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 1.0 LANGUAGES C CXX)\n{}add_executable(app main.c)\n\
+         target_include_directories(app PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${{CMAKE_SOURCE_DIR}}/../toolkit/include>)\n\
+         cudaguard_embed(app)\n",
+        include()
+    );
+    let files = [("CMakeLists.txt", &*text), ("main.c", "int main(void) { return 0; }\n")];
+    let tree = Tree::new("languages", Cmake::OfTheMachine, NINJA, &files);
+    scratch::write(&tree.beside().join("toolkit/include/cuda.h"), "#define CUDA_VERSION 12040\n");
+    let _ = tree.configure(&[]).run().success();
+    let _ = tree.build(&[]).run().success();
+    assert_eq!(manifest(&tree.built("app"), "app")["toolkit"]["version"], "12.4.0");
+    tree.write("CMakeLists.txt", &text.replace("C CXX", "C"));
+    let _ = tree.build(&[]).run().success();
+    assert!(manifest(&tree.built("app"), "app")["toolkit"].is_null());
 }

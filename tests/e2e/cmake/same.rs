@@ -1,5 +1,8 @@
 //! One program, built by cargo and by CMake from one toolchain: they say the same of themselves.
 
+use std::fs;
+use std::path::PathBuf;
+
 use cudaguard_tests::{Project, Trial, parts, trials};
 use serde_json::Value;
 
@@ -71,6 +74,22 @@ fn cargo_and_cmake() {
         .env("CUDNN_INCLUDE_DIR", cudnn.join("include"))
         .run()
         .success();
+    let _ = tree.build(&["--target", "cudaguard-lock"]).run().success();
+    let _ = project
+        .cudaguard(["lock"])
+        .env("CUDA_HOME", &cuda)
+        .env("PATH", format!("{}:{path}", cuda.join("bin").display()))
+        .env("CUDNN_INCLUDE_DIR", cudnn.join("include"))
+        .run()
+        .success();
+    let lock = |file: PathBuf| fs::read_to_string(file).expect("the lock is written");
+    let locked = lock(tree.source().join("cudaguard.lock"));
+    assert_eq!(locked, lock(project.path().join("cudaguard.lock")), "one toolchain, one lock");
+    for fact in
+        ["archs = [\"sm_80\", \"compute_90\"]", "cudnn = \"9.15.1\"", "host-compiler = \"gcc ", "toolkit = \"13.0.88\""]
+    {
+        assert!(locked.contains(fact), "{fact}: {locked}");
+    }
     let by_cmake = manifest(&tree.built("app"), "app");
     let by_cargo = manifest(&project.built("release/app"), "app");
     assert!(by_cargo["sealed"] == true && !by_cargo["requires"].as_array().is_none_or(Vec::is_empty), "{by_cargo:#}");

@@ -1,0 +1,166 @@
+//! The lock in a project of CMake's: it stands at the top of the project, each target is held against it when it is judged,
+//! and a target of the build, `cudaguard-lock`, writes it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cudaguard::finding::Finding;
+use cudaguard::lock::{self, BySource, FILE, Lock, Pins, same_release};
+use cudaguard::toolchain::Toolchain;
+
+use super::Job;
+use crate::lock::{changes, write};
+use crate::report::Stop;
+
+/// Holds a target against the lock, in what it has: without kernels there are neither archs nor an nvcc that calls a host
+/// compiler, and a target that takes no cuDNN has none that could be another.
+pub(super) fn judge(job: &Job, toolchain: &Toolchain) -> Result<Vec<Finding>, String> {
+    let Some(file) = Lock::place(&job.facts.top) else { return Ok(Vec::new()) };
+    let Some(mut lock) = Lock::read(&file)? else { return Ok(Vec::new()) };
+    let own = pins(job, toolchain);
+    let has_toolkit = own.toolkit.is_some() || toolchain.compiler.is_some() || toolchain.headers.is_some();
+    if !has_toolkit && own.cudnn.is_none() {
+        return Ok(Vec::new());
+    }
+    let compiles = job.facts.given.compiles;
+    if let Some(pins) = lock.targets.get_mut(&job.triple) {
+        pins.toolkit = pins.toolkit.take().filter(|_| has_toolkit);
+        pins.cudnn = pins.cudnn.take().filter(|_| own.cudnn.is_some());
+        pins.host_compiler = pins.host_compiler.take().filter(|_| compiles);
+    }
+    let by_source = BySource { archs: !has_kernels(job), cudnn: false };
+    let mut found = lock::judge(&lock, &file, &job.facts.component.name, &job.policy, toolchain, by_source);
+    let build = job.facts.binary.display().to_string();
+    let build = if build.contains(char::is_whitespace) { format!("\"{build}\"") } else { build };
+    let configuration = &job.facts.configuration;
+    let config = if configuration.is_empty() { String::new() } else { format!(" --config {configuration}") };
+    for finding in &mut found {
+        finding.hint = finding.hint.replace("BUILD", &format!("{build}{config}"));
+    }
+    Ok(found)
+}
+
+fn pins(job: &Job, toolchain: &Toolchain) -> Pins {
+    let mut pins = Pins::of(&job.policy, toolchain);
+    if !job.facts.given.compiles {
+        pins.host_compiler = None;
+    }
+    if !has_kernels(job) {
+        pins.archs.clear();
+    }
+    pins
+}
+
+/// Compiled by nvcc, or by another tool for archs that are named.
+fn has_kernels(job: &Job) -> bool {
+    job.facts.given.compiles || job.facts.given.archs.is_some()
+}
+
+/// What the targets of one triple have in common.
+#[derive(Default)]
+struct Common {
+    pins: Pins,
+    /// Whose fact each of the three is.
+    by: [String; 3],
+    /// By component: the target, and its archs.
+    archs: BTreeMap<String, (String, Vec<String>)>,
+    /// Tells where the facts come from.
+    toolchain: Toolchain,
+}
+
+impl Common {
+    fn add(&mut self, job: &Job) -> Result<(), String> {
+        let toolchain = job.look(&[]);
+        let (own, target) = (pins(job, &toolchain), &job.facts.target);
+        let all = [
+            ("toolkits", &mut self.pins.toolkit, own.toolkit),
+            ("cuDNNs", &mut self.pins.cudnn, own.cudnn),
+            ("host compilers", &mut self.pins.host_compiler, own.host_compiler),
+        ];
+        let first = self.by[0].is_empty();
+        for ((what, ours, its), by) in all.into_iter().zip(&mut self.by) {
+            match (&*ours, its) {
+                (_, None) => {}
+                // What only headers tell is less exact.
+                (Some(known), Some(its))
+                    if *known == its || what == "toolkits" && same_release(Some(known), Some(&its)) =>
+                {
+                    if its.len() > known.len() {
+                        *ours = Some(its);
+                    }
+                }
+                (Some(known), Some(its)) => {
+                    return Err(format!(
+                        "the targets of this project are built with different {what}, and a lock names one: {known} ({by}), \
+                         {its} ({target})"
+                    ));
+                }
+                (None, its) => (*ours, *by) = (its, target.clone()),
+            }
+        }
+        if has_kernels(job) {
+            let name = &job.facts.component.name;
+            match self.archs.get(name) {
+                Some((other, archs)) if *archs != own.archs => {
+                    return Err(format!(
+                        "{other} and {target} are both of the component {name}, and are compiled for different archs: give \
+                         each a COMPONENT of its own"
+                    ));
+                }
+                Some(_) => {}
+                None => drop(self.archs.insert(name.clone(), (target.clone(), own.archs))),
+            }
+        }
+        if first && !self.by[0].is_empty() || job.facts.given.compiles && self.toolchain.compiler.is_none() {
+            self.toolchain = toolchain;
+        }
+        Ok(())
+    }
+
+    /// The archs that most components have are those of every one that is not named.
+    fn pins(mut self) -> (Pins, Toolchain) {
+        let all = || self.archs.values().map(|(_, archs)| archs);
+        let times = |archs: &Vec<String>| all().filter(|other| *other == archs).count();
+        let mut usual: Vec<&Vec<String>> = all().collect();
+        usual.sort_by_key(|archs| (std::cmp::Reverse(times(archs)), (*archs).clone()));
+        let usual = usual.first().map(|archs| (*archs).clone()).unwrap_or_default();
+        let others = self.archs.into_iter().filter(|(_, (_, archs))| *archs != usual);
+        self.pins.packages = others.map(|(name, (_, archs))| (name, archs)).collect();
+        self.pins.archs = usual;
+        (self.pins, self.toolchain)
+    }
+}
+
+/// Writes the lock of a project. `list` has a line for each guarded target: the folder of its facts.
+pub(super) fn run(list: &Path) -> Result<ExitCode, Stop> {
+    let text = fs::read_to_string(list)
+        .map_err(|error| Stop::no_look(format_args!("{}: cannot be read: {error}; run cmake again", list.display())))?;
+    let mut all: BTreeMap<String, Common> = BTreeMap::new();
+    let mut top = None;
+    for folder in text.lines() {
+        let job = Job::read(Path::new(folder)).map_err(Stop::no_look)?;
+        all.entry(job.triple.clone()).or_default().add(&job).map_err(Stop::no_look)?;
+        top.get_or_insert(job.facts.top);
+    }
+    let top: PathBuf = top.ok_or_else(|| Stop::no_look("no target of this project is guarded"))?;
+    let file = top.join(FILE);
+    // One that cannot be read holds what other targets are locked to: it is not ours to throw away.
+    let old = Lock::read(&file).map_err(Stop::no_look)?;
+    let mut lock = old.clone().unwrap_or_default();
+    let mut said = String::new();
+    for (triple, common) in all {
+        let (pins, toolchain) = common.pins();
+        if pins.toolkit.is_none() {
+            return Err(Stop::no_look(format_args!(
+                "CMake knows no CUDA toolkit whose release can be told for {triple}: there is nothing to lock; enable the \
+                 language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed"
+            )));
+        }
+        let before = old.as_ref().and_then(|old| old.targets.get(&triple));
+        changes(&mut said, &triple, before, &pins, &toolchain);
+        let _ = lock.targets.insert(triple, pins);
+    }
+    write(&file, old.as_ref(), &lock, said, false)
+}

@@ -1,0 +1,66 @@
+//! What has been said in this build folder: targets of one project share compiler and toolkit, and what is wrong with those
+//! need not be read once for each.
+//!
+//! A record counts as long as nothing that the target is judged by is newer than it: whatever makes a compiler warn again
+//! makes us say it again.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use cudaguard::finding::Finding;
+
+/// The folder of records, below the build folder.
+const FOLDER: &str = "CMakeFiles/cudaguard-said";
+
+/// Those that have not been said since the inputs changed; from now on they have.
+pub(super) fn anew(findings: Vec<Finding>, build: &Path, inputs: &[PathBuf]) -> Vec<Finding> {
+    let time = |path: &Path| fs::metadata(path).and_then(|facts| facts.modified()).ok();
+    let newest = inputs.iter().filter_map(|path| time(path)).max().unwrap_or(SystemTime::UNIX_EPOCH);
+    let folder = build.join(FOLDER);
+    findings
+        .into_iter()
+        .filter(|finding| {
+            let text = Finding { component: String::new(), ..finding.clone() }.render();
+            let mut hasher = DefaultHasher::new();
+            text.hash(&mut hasher);
+            let record = folder.join(format!("{}-{:016x}", finding.code, hasher.finish()));
+            if time(&record).is_some_and(|said| said < newest) {
+                let _ = fs::remove_file(&record);
+            }
+            // Of several targets that are judged at a time one makes it. Where it cannot be made, all is said.
+            let made = fs::create_dir_all(&folder)
+                .and_then(|()| fs::File::options().write(true).create_new(true).open(&record));
+            !made.is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use cudaguard::finding::Code;
+
+    use super::*;
+
+    #[test]
+    fn once_until_an_input_changes() {
+        let build = std::env::temp_dir().join(format!("cudaguard-said-{}", std::process::id()));
+        fs::create_dir_all(&build).unwrap();
+        let input = build.join("cuda.h");
+        fs::write(&input, "").unwrap();
+        let finding = |text: &str, component: &str| Finding::new(Code::ToolkitMixed, "x", text, "").of(component);
+        let said = |findings: Vec<Finding>| anew(findings, &build, std::slice::from_ref(&input)).len();
+        assert_eq!(said(vec![finding("a", "app 1.0"), finding("b", "app 1.0")]), 2);
+        assert_eq!(said(vec![finding("a", "other 1.0"), finding("c", "other 1.0")]), 1, "of another target too");
+        let later = SystemTime::now() + Duration::from_secs(60);
+        fs::File::options().write(true).open(&input).unwrap().set_modified(later).unwrap();
+        assert_eq!(said(vec![finding("a", "app 1.0")]), 1);
+        // Where nothing can be written down, all is said.
+        let no_folder = vec![finding("a", "app 1.0")];
+        assert_eq!(anew(no_folder.clone(), &input, &[]), no_folder);
+        fs::remove_dir_all(build).unwrap();
+    }
+}

@@ -1,0 +1,159 @@
+//! `cudaguard.lock` in projects of CMake's: written when it is asked for, and held against every build.
+
+use std::fs;
+
+use cudaguard_tests::{Trial, command, scratch, snapshot, trials};
+
+use crate::bed::{Cmake, MAKE, MULTI, NINJA, Tree, include, said, words};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![drift_is_refused_and_accepted, locks_that_cannot_be_read, asked_in_the_way_of_cargo, what_cannot_be_locked]
+}
+
+/// Two targets with the headers of a toolkit and of cuDNN, and one that has nothing of CUDA. The headers are stand-ins: as
+/// much as is read of them.
+fn project() -> String {
+    format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(locked VERSION 1.0 LANGUAGES C)\n{}\
+         foreach(name IN ITEMS app second)\n  add_executable(${{name}} main.c)\n  \
+         target_include_directories(${{name}} PRIVATE ${{NAMED_${{name}}}} ../toolkit/include ../cudnn/include)\n  \
+         cudaguard_embed(${{name}})\nendforeach()\nadd_executable(plain main.c)\ncudaguard_embed(plain)\n",
+        include()
+    )
+}
+
+fn tree(name: &str, cmake: Cmake, generator: &'static str) -> Tree {
+    let files = [("CMakeLists.txt", &*project()), ("main.c", "int main(void) { return 0; }\n")];
+    let tree = Tree::new(name, cmake, generator, &files);
+    toolkit(&tree, "toolkit", 12040);
+    let text = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 8\n#define CUDNN_PATCHLEVEL 1\n";
+    scratch::write(&tree.beside().join("cudnn/include/cudnn_version.h"), text);
+    tree
+}
+
+fn toolkit(tree: &Tree, folder: &str, version: u32) {
+    let header = tree.beside().join(folder).join("include/cuda.h");
+    scratch::write(&header, format!("#define CUDA_VERSION {version}\n"));
+}
+
+fn drift_is_refused_and_accepted() {
+    for (generator, cmake) in [(MAKE, Cmake::OfTheMachine), (NINJA, Cmake::Newest), (MULTI, Cmake::OfTheMachine)] {
+        let tree = tree("locked project", cmake, generator);
+        let lock = tree.source().join("cudaguard.lock");
+        let before = tree.sources();
+        let in_configuration = |name: &'static str, goal: &[&'static str]| {
+            let mut words = if generator == MULTI { vec!["--config", name] } else { vec![] };
+            words.extend(goal);
+            tree.build(&words).run()
+        };
+        let configure = |name: &str, more: &[&str]| {
+            let _ = tree.configure(&[&format!("-DCMAKE_BUILD_TYPE={name}")]).args(more).run().success();
+        };
+        let locks = ["--target", "cudaguard-lock"];
+        configure("Release", &[]);
+        assert_eq!(said(&in_configuration("Release", &[]).success()), "", "without a lock there is no drift");
+        assert!(before == tree.sources(), "building writes no lock");
+
+        let written = in_configuration("Release", &locks).success();
+        let told: Vec<&str> = written.stdout.lines().filter(|line| line.starts_with("  ")).collect();
+        assert_eq!(
+            tree.plain(&told.join("\n")),
+            "  toolkit: 12.4 (<source>/../toolkit/include/cuda.h)\n  \
+             cudnn: 9.8.1 (<source>/../cudnn/include/cudnn_version.h)\n",
+            "{written}"
+        );
+        let text = fs::read_to_string(&lock).expect("the lock is written");
+        assert!(
+            text.ends_with("\n[target.x86_64-unknown-linux-gnu]\ncudnn = \"9.8.1\"\ntoolkit = \"12.4\"\n"),
+            "{text}"
+        );
+        let again = in_configuration("Release", &locks).success();
+        assert!(again.stdout.contains("cudaguard.lock is up to date"), "{again}");
+        configure("Release", &[]);
+        assert_eq!(said(&in_configuration("Release", &[]).success()), "", "what is locked is what is in use");
+
+        toolkit(&tree, "toolkit", 12060);
+        let refused = in_configuration("Release", &[]);
+        assert_ne!(refused.status(), Some(0), "{refused}");
+        snapshot::check("cmake/lock-release", &tree.plain(&said(&refused)));
+
+        // In Debug it is a warning, once for all targets that share the toolkit, and by request an error.
+        if generator != MULTI {
+            configure("Debug", &[]);
+        }
+        let warned = in_configuration("Debug", &[]).success();
+        snapshot::check("cmake/lock-debug", &tree.plain(&said(&warned)));
+        assert_eq!(said(&in_configuration("Debug", &[]).success()), "", "and said when something is judged");
+        let _ = in_configuration("Debug", &["--target", "clean"]).success();
+        assert_eq!(said(&in_configuration("Debug", &[]).success()), said(&warned), "anew after clean");
+        toolkit(&tree, "toolkit", 12060);
+        assert_eq!(said(&in_configuration("Debug", &[]).success()), said(&warned), "and after a touch");
+        configure("Debug", &["-DCUDAGUARD_LOCKED=ON"]);
+        let insisted = in_configuration("Debug", &[]);
+        assert!(insisted.status() != Some(0) && said(&insisted).starts_with("error[CG107]"), "{insisted}");
+
+        // Accepted by writing it anew, which a refused build does not stand in the way of.
+        let accepted = in_configuration("Debug", &locks).success();
+        assert!(accepted.stdout.contains("toolkit: 12.4 → 12.6"), "{accepted}");
+        let built = in_configuration("Debug", &[]).success();
+        assert_eq!(said(&built), "", "{built}");
+        configure("Release", &["-DCUDAGUARD_LOCKED=OFF"]);
+        assert_eq!(said(&in_configuration("Release", &[]).success()), "");
+    }
+}
+
+fn locks_that_cannot_be_read() {
+    let tree = tree("locks", Cmake::OfTheMachine, NINJA);
+    let mut all = String::new();
+    for text in [
+        "version = 1\n<<<<<<< HEAD\n[target.x86_64-unknown-linux-gnu]\n=======\n>>>>>>> other\n",
+        "version = 2\n",
+        "version = 1\n[target.x86_64-unknown-linux-gnu]\ntolkit = \"12.4\"\n",
+        // This one can be read, and says nothing about what is built for.
+        "version = 1\n[target.aarch64-unknown-linux-gnu]\ntoolkit = \"12.4\"\n",
+    ] {
+        tree.write("cudaguard.lock", text);
+        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        let built = tree.build(&[]).run();
+        assert_eq!(built.status() == Some(0), text.contains("aarch64"), "{text}{built}");
+        all += &said(&built);
+        all.push('\n');
+        // What cannot be read holds what others have agreed on: it is not written over.
+        let locked = tree.build(&["--target", "cudaguard-lock"]).run();
+        assert_eq!(locked.status() == Some(0), text.contains("aarch64"), "{locked}");
+    }
+    let lock = fs::read_to_string(tree.source().join("cudaguard.lock")).expect("it is there");
+    assert!(lock.contains("[target.aarch64-") && lock.contains("[target.x86_64-"), "others keep their table: {lock}");
+    snapshot::check("cmake/locks", &tree.plain(&all));
+}
+
+/// Who asks cargo's way is told the other one. Below no package of cargo's, and so beside this checkout.
+fn asked_in_the_way_of_cargo() {
+    let folder = std::env::temp_dir().join(format!("cudaguard-locked-{}", std::process::id()));
+    scratch::write(&folder.join("CMakeLists.txt"), project());
+    let asked = command::call(["lock"]).dir(&folder).run();
+    let left = fs::read_dir(&folder).map(Iterator::count);
+    fs::remove_dir_all(&folder).expect("it is ours");
+    let asked = asked.expect(2);
+    let told: Vec<&str> = asked.stderr.lines().skip(1).collect();
+    snapshot::check("cmake/lock-by-cargo", &(told.join("\n") + "\n"));
+    assert_eq!(left.expect("it could be read"), 1, "nothing is written: {asked}");
+}
+
+fn what_cannot_be_locked() {
+    let tree = tree("unlockable", Cmake::Newest, MAKE);
+    toolkit(&tree, "other", 13000);
+    let mut all = String::new();
+    let named = format!("-DNAMED_second={}", tree.beside().join("other/include").display());
+    for (configured, gone) in [(vec![named], None), (vec!["-DNAMED_second=".to_owned()], Some("toolkit"))] {
+        if let Some(gone) = gone {
+            fs::remove_dir_all(tree.beside().join(gone)).expect("it is there");
+        }
+        let _ = tree.configure(&words(&configured)).run().success();
+        let locked = tree.build(&["--target", "cudaguard-lock"]).run();
+        assert_ne!(locked.status(), Some(0), "{locked}");
+        all += &said(&locked);
+    }
+    assert!(!tree.source().join("cudaguard.lock").exists());
+    snapshot::check("cmake/unlockable", &tree.plain(&all));
+}

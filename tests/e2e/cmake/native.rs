@@ -1,0 +1,84 @@
+//! `native`: the GPU of the machine that builds. CMake hands the word to nvcc, whose own program asks the driver; the driver
+//! is a fake one, nvcc and that program are NVIDIA's.
+
+use cudaguard_tests::world::{self, H100, World};
+use cudaguard_tests::{Trial, snapshot, trials};
+
+use crate::bed::{Cmake, MAKE, NINJA, Tree, include, manifest, said, texts, toolkit, words};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![where_there_is_no_gpu, where_there_is_one]
+}
+
+const MAIN: &str = "__global__ void fill(int *p) { *p = 1; }\nint main() { fill<<<1, 1>>>(nullptr); return 0; }\n";
+
+fn tree(cmake: Cmake, generator: &'static str, world: &World, property: &str) -> Tree {
+    world::need();
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(native VERSION 1.0 LANGUAGES CUDA)\n{}\
+         add_executable(app app.cu)\n{property}cudaguard_embed(app)\n",
+        include()
+    );
+    Tree::new("native", cmake, generator, &[("CMakeLists.txt", &text), ("app.cu", MAIN)]).on(world)
+}
+
+fn native(tree: &Tree, more: &[&str]) -> cudaguard_tests::Call {
+    tree.configure(&words(&toolkit("13.0"))).arg("-DCMAKE_CUDA_ARCHITECTURES=native").args(more)
+}
+
+fn observed(tree: &Tree) -> (Vec<String>, Vec<String>) {
+    let app = manifest(&tree.built("app"), "app");
+    let list = |key: &str| texts(&app["archs"][key]).iter().map(ToString::to_string).collect();
+    (list("declared"), list("observed"))
+}
+
+/// nvcc only warns and compiles for its default, which nobody has asked for.
+fn where_there_is_no_gpu() {
+    let tree = tree(Cmake::Newest, NINJA, &World::bare(), "");
+    let _ = native(&tree, &["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+    let refused = tree.build(&[]).run();
+    assert_ne!(refused.status(), Some(0), "{refused}");
+    snapshot::check("cmake/native-unknown", &tree.plain(&said(&refused)));
+    let _ = native(&tree, &["-DCMAKE_BUILD_TYPE=Debug"]).run().success();
+    let warned = tree.build(&[]).run().success();
+    assert!(said(&warned).starts_with("warning[CG124]") && warned.stdout.contains("default arch is used"), "{warned}");
+    let (declared, observed) = observed(&tree);
+    assert!(declared.is_empty(), "{declared:?}");
+    assert_eq!(observed, ["sm_75", "compute_75"], "the note says what nvcc has made");
+
+    // Before CMake 4 it is CMake that refuses.
+    let older = self::tree(Cmake::OfTheMachine, MAKE, &World::bare(), "");
+    let configured = native(&older, &[]).run().expect(1);
+    assert!(configured.stderr.contains("no GPU was detected"), "{configured}");
+}
+
+fn where_there_is_one() {
+    // No nvidia-smi is there to be asked, as in containers that are given the driver's libraries alone.
+    let world = World::new("580.65.06", 13000, &[H100]);
+    let tree = tree(Cmake::Newest, NINJA, &world, "");
+    let release = "-DCMAKE_BUILD_TYPE=Release";
+    let _ = native(&tree, &[release]).run().success();
+    let built = tree.build(&[]).run().success();
+    assert_eq!(said(&built), "", "{built}");
+    let sm_90 = vec!["sm_90".to_owned()];
+    assert_eq!(observed(&tree), (sm_90.clone(), sm_90.clone()));
+
+    tree.write("cudaguard.toml", "[gpu]\nfleet = [\"A100\", \"H100\"]\n");
+    let _ = native(&tree, &[]).run().success();
+    let refused = tree.build(&[]).run();
+    assert_ne!(refused.status(), Some(0), "{refused}");
+    snapshot::check("cmake/native-fleet", &tree.plain(&said(&refused)));
+    tree.write("cudaguard.toml", "[gpu]\nfleet = [\"H100\"]\n");
+    let built = tree.build(&[]).run().success();
+    assert_eq!(said(&built), "", "{built}");
+
+    // As a property of the target. CMake 3.25 finds the GPU by a program of cudart's, which asks a driver for more than a fake
+    // one has; so it is told.
+    let property = "set_property(TARGET app PROPERTY CUDA_ARCHITECTURES native)\n";
+    let older = self::tree(Cmake::OfTheMachine, MAKE, &world, property);
+    let told = ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DCMAKE_CUDA_ARCHITECTURES_NATIVE=90-real", release];
+    let _ = older.configure(&words(&toolkit("13.0"))).args(told).run().success();
+    let built = older.build(&[]).run().success();
+    assert_eq!(said(&built), "", "{built}");
+    assert_eq!(observed(&older), (sm_90.clone(), sm_90));
+}

@@ -1,0 +1,84 @@
+//! Somebody else's project, taken as it is, with the two lines: cuvec, extension modules for Python of C++ and CUDA.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
+
+use crate::bed::{Cmake, NINJA, Tree, components, inspect, manifest, python, said, texts, toolkit, words};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![a_project_of_others]
+}
+
+const MODULE: &str = "src/example_cpython/example_cpython";
+
+/// Sources with two lines more where a target is made.
+fn tree() -> Tree {
+    let tree = Tree::new("cuvec", Cmake::OfTheMachine, NINJA, &[]);
+    let theirs = parts::part("cuvec").join("cuvec");
+    let _ = Call::new("cp").args(["-r"]).arg(theirs).arg(tree.source()).run().success();
+    for (file, target) in
+        [("CMakeLists.txt", "cuvec_cpython"), ("src/example_cpython/CMakeLists.txt", "example_cpython")]
+    {
+        let mut text = fs::read_to_string(tree.source().join(file)).expect("the project has it");
+        let _ = write!(text, "find_package(CudaGuard REQUIRED)\ncudaguard_embed({target})\n");
+        tree.write(file, &text);
+    }
+    tree
+}
+
+fn configure(tree: &Tree) {
+    let call = tree.configure(&words(&toolkit("13.0")));
+    let _ = call
+        .arg("-DCMAKE_CUDA_ARCHITECTURES=75")
+        .arg(format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display()))
+        .arg(format!("-DPython_EXECUTABLE={}", python().display()))
+        // As its own build calls it; without what else this machine may have.
+        .args(["-DCMAKE_BUILD_TYPE=Release", "-DSKBUILD=ON", "-DSKBUILD_PROJECT_VERSION=6.0.1"])
+        .args(["-DCMAKE_DISABLE_FIND_PACKAGE_pybind11=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_SWIG=ON"])
+        .run()
+        .success();
+}
+
+fn a_project_of_others() {
+    let tree = tree();
+    configure(&tree);
+    let built = tree.build(&[]).run().success();
+    assert_eq!(said(&built), "", "nothing is wrong: {built}");
+    let again = tree.build(&[]).run().success();
+    assert!(again.stdout.contains("ninja: no work to do"), "{again}");
+    let listed = fs::read_dir(tree.built("src/example_cpython")).expect("it is built").flatten();
+    let module = listed.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|ending| ending == "so"));
+    let module = module.unwrap_or_else(|| panic!("no {MODULE}: {built}"));
+    assert_eq!(components(&module), ["example_cpython"]);
+    let sealed = manifest(&module, "example_cpython");
+    assert_eq!((&sealed["sealed"], &sealed["toolkit"]["version"]), (&true.into(), &"13.0.88".into()));
+    assert_eq!(sealed["cudart"]["linkage"], "static");
+    assert_eq!(texts(&sealed["archs"]["observed"]), ["sm_75", "compute_75"]);
+    assert_eq!(inspect(&module)["kernels"]["entries"].as_array().map(Vec::len), Some(2));
+    // Importing a guarded module says nothing where nothing is known to be wrong.
+    let script = "import sys; sys.path.insert(0, sys.argv[1]); import example_cpython; print(example_cpython.__name__)";
+    let imported =
+        Call::new(python()).args(["-B", "-c", script]).arg(tree.built("src/example_cpython")).run().success();
+    assert_eq!((&*imported.stdout, &*imported.stderr), ("example_cpython\n", ""), "{imported}");
+
+    let mut told = String::new();
+    for (driver, gpu, status) in [("580", "T4", 0), ("580", "H100", 0), ("535", "T4", 1), ("580", "V100", 1)] {
+        let call = command::call(["verify"]).arg(&module).args(["--driver", driver, "--gpu", gpu]);
+        let outcome = call.run().expect(status);
+        let _ = write!(told, "# --driver {driver} --gpu {gpu}\n{}{}", outcome.stdout, outcome.stderr);
+    }
+    // The fleet that the project's owner writes down, and the toolkit.
+    for policy in ["[gpu]\nfleet = [\"V100\"]\n", "[toolkit]\nrequire = \"<13\"\n"] {
+        tree.write("cudaguard.toml", policy);
+        configure(&tree);
+        let refused = tree.build(&["--target", "example_cpython"]).run();
+        assert_ne!(refused.status(), Some(0), "{refused}");
+        let _ = write!(told, "# {}\n{}", policy.replace('\n', " ").trim(), said(&refused));
+    }
+    assert!(!module.exists(), "what is refused is removed");
+
+    let told = told.replace(&module.display().to_string(), "<module>");
+    snapshot::check("cmake/theirs", &tree.plain(&told));
+}
