@@ -27,7 +27,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -45,6 +44,14 @@
 /* Before glibc 2.34 these live in libdl, and a static program has none: then there is nobody to ask, and no more. */
 #pragma weak dlopen
 #pragma weak dlsym
+#ifdef __has_attribute
+#if __has_attribute(noplt) /* a table entry less for each */
+extern __typeof__(dlopen) dlopen __attribute__((noplt));
+extern __typeof__(dlsym) dlsym __attribute__((noplt));
+extern __typeof__(secure_getenv) secure_getenv __attribute__((noplt));
+extern __typeof__(dl_iterate_phdr) dl_iterate_phdr __attribute__((noplt));
+#endif
+#endif
 
 #define SHARED(name) cudaguard_r1_##name
 /* Small whatever the build's own -O is: what runs once at the start gains nothing by being unrolled. */
@@ -64,20 +71,21 @@
 /* What is switched off makes code faster and larger: a KiB in all. */
 #define SMALL_CODE \
   optimize(SMALLEST, "no-thread-jumps", "no-move-loop-invariants", "no-if-conversion", "no-tree-loop-im", "no-tree-tail-merge", \
-           "no-tree-scev-cprop", "no-caller-saves") REGISTERS
+           "no-tree-scev-cprop", "no-caller-saves", "no-optimize-sibling-calls", "no-shrink-wrap", "no-ssa-phiopt") REGISTERS
 #endif
 #define SMALL SMALL_CODE, section(".text.cudaguard_r1")
 #define SHOWN __attribute__((weak, used, visibility("hidden"), SMALL))
 /* Compilers align tables for speed. */
 #define TIGHT __attribute__((aligned(4)))
 #define CODE static __attribute__((SMALL))
+#define APART static __attribute__((noinline, SMALL)) /* larger where it is inlined, whatever compilers think */
 
 enum { RIGHT = 0, WRONG = 1, CANNOT_TELL = 2 };
 enum { INFO, WARNING, ERROR };
 enum { ROW_CUDNN = 1, ROW_INNER = 2, ROW_DRIVER = 3, ROW_GPU = 4 };
 enum { LINKED = 1, DLOPENED = 2, STATIC = 4, PATCH = 8, REQUIRED = 16 };
 enum { GPU_REQUIRED = 1, GPU_OPTIONAL = 2 };
-enum { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8 };
+enum { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, NO_PTX = 32 };
 enum { MODE_MANIFEST, MODE_OFF, MODE_WARN, MODE_ENFORCE };
 enum { UNKNOWN, ABSENT, FOUND, INSIDE };
 
@@ -176,8 +184,16 @@ CODE long sys6(long n, long a, long b, long c, long d, long e, long f) {
 #define sys4(n, a, b, c, d) sys6(n, a, b, c, d, 0, 0)
 #endif
 
-CODE long open_file(const char *path, int how) {
-  return sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+/* Whether something could not be looked at: it may be there, for all that is known. */
+static int shut;
+
+CODE long looked(long r) {
+  if (r < 0 && r != -ENOENT && r != -ENOTDIR) shut = 1;
+  return r;
+}
+
+APART long open_file(const char *path, int how) {
+  return looked(sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
 }
 
 CODE void close_file(long fd) { sys1(SYS_close, fd); }
@@ -250,7 +266,7 @@ static const struct {
     FACT('R', 'r', other), FACT('U', 'c', min), FACT('W', 's', why),
 };
 
-CODE void put_char(struct text *t, char c) {
+APART void put_char(struct text *t, char c) {
   if (t->used + 1 < t->size) t->at[t->used++] = c;
   t->at[t->used] = 0;
 }
@@ -259,13 +275,19 @@ CODE void put(struct text *t, const char *s) {
   while (*s) put_char(t, *s++);
 }
 
+/* The nth of texts that stand behind each other. */
+CODE const char *nth(const char *s, int n) {
+  while (n--) s += len(s) + 1;
+  return s;
+}
+
 CODE void put_number(struct text *t, uint32_t n) {
   if (n > 9) put_number(t, n / 10);
   put_char(t, (char)('0' + n % 10));
 }
 
 /* The length of the UTF-8 character at s, 0 where it is none. */
-CODE int utf8(const unsigned char *s) {
+APART int utf8(const unsigned char *s) {
   static const uint32_t TIGHT least[] = {0, 0, 0x80, 0x800, 0x10000};
   int n = *s < 0x80 ? 1 : *s < 0xc0 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf8 ? 4 : 0, i;
   uint32_t c = n > 1 ? *s & (0x7fu >> n) : *s;
@@ -304,6 +326,24 @@ CODE void put_string(struct text *t, const char *s, char how) {
   if (how == 'j') put_char(t, '"');
 }
 
+/* What words hold often, one byte each: \n is none of them. */
+#define LD_LIBRARY_PATH "\1"
+#define cuDNN "\2"
+#define DRIVER "\3"
+#define OLDER "\4"
+#define WITH "\5"
+#define INSTALL "\6"
+#define REBUILD "\7"
+#define THAT "\10"
+#define CUDA_ "\11"
+#define THE "\13"
+#define WAS_BUILT_WITH "\14"
+#define START_A_CONTAINER "\15"
+#define IS_MISSING "\16"
+#define KEY(name) "\17" name "\":" /* of JSON, after a text */
+static const char TIGHT often[] = "LD_LIBRARY_PATH\0" "cuDNN\0" "driver\0" " older\0" " with \0" "install \0" "rebuild\0" " that \0" "CUDA_\0" "\0"
+                                  "the \0" "%C was built with\0" "start a container" WITH "\0" " is missing\0" "%j,\"\0";
+
 /* Strings as above; n a number, h its upper half, v a version, r a driver's release, c a CUDA version as the driver says
  * it, x a compute capability, e nothing. What stands between < and > is left out where a value in it is empty. */
 CODE void put_list(struct text *t, const char *f, va_list *more) {
@@ -323,10 +363,9 @@ CODE void put_list(struct text *t, const char *f, va_list *more) {
       depth--;
       continue;
     }
-    if (*f != '%') {
-      put_char(t, *f);
-      continue;
-    }
+    if (*f < ' ' && *f != '\n') put_list(t, nth(often, *f - 1), more);
+    else if (*f != '%') put_char(t, *f);
+    if (*f != '%') continue;
     how = *++f;
     if (how < 'a') {
       const char *at = (const char *)t->of;
@@ -336,6 +375,9 @@ CODE void put_list(struct text *t, const char *f, va_list *more) {
       how = facts[k].how;
       if (how == 's') s = at;
       else memcpy(&n, at, sizeof n);
+    } else if (how == 'w') {
+      put_list(t, va_arg(*more, const char *), more);
+      continue;
     } else if (how == 's' || how == 'p' || how == 'i' || how == 'j') {
       s = va_arg(*more, const char *);
     } else {
@@ -383,8 +425,17 @@ CODE void format(char *to, size_t size, const char *f, ...) {
   va_end(more);
 }
 
+/* As much as there is room for. */
+CODE void cut(char *to, size_t size, const char *s) {
+  for (; size > 1 && *s; size--) *to++ = *s++;
+  *to = 0;
+}
+
 /* A path. */
-CODE void keep(char (*to)[PATH_MAX], const char *s) { format(*to, sizeof *to, "%s", s); }
+CODE void keep(char (*to)[PATH_MAX], const char *s) { cut(*to, sizeof *to, s); }
+
+/* What came from outside, for words. */
+CODE void show(char *to, size_t size, const char *s) { format(to, size, "%p", s); }
 
 CODE int copy(char *to, size_t size, const char *from, size_t n) {
   if (n >= size) return 0;
@@ -491,6 +542,10 @@ CODE void image_names(struct image *im) {
   im->runpath = image_string(im, t.at[DT_RUNPATH]);
 }
 
+CODE void image_of(struct image *im, const struct dl_phdr_info *info) {
+  im->base = info->dlpi_addr, im->ph = info->dlpi_phdr, im->n = info->dlpi_phnum, im->name = info->dlpi_name;
+}
+
 /* The name by which it needs a library `stem` of any version, or null. */
 CODE const char *image_needs(const struct image *im, const char *stem) {
   size_t i;
@@ -569,9 +624,11 @@ struct part {
 struct cudnn {
   int state, answered; /* answered: by the real cuDNN, in a child */
   int note;
+  char names[TEXT]; /* that the program tries, one a line */
   char soname[TEXT], path[PATH_MAX], why[WHY];
   uint32_t version, by_name;
   const char *from; /* where the version comes from, in words */
+  const char *by;   /* and the inner library that says it, or null */
   struct part part[MAX_INNER];
   int parts;
 };
@@ -599,7 +656,7 @@ struct verdict {
 /* All that is large lives here and not on the stack of whoever calls check(). In .bss: no byte in the file. */
 struct state {
   int lock; /* the process that holds it */
-  int ready, program, secure, mode;
+  int ready, program, mode;
   int startup;     /* how many objects the loader brought before `main` */
   int first_noted; /* no guarded file stands before this one */
   int notes, now, findings, seen; /* seen: of those in the report */
@@ -671,8 +728,8 @@ CODE int on_image(struct dl_phdr_info *info, size_t size, void *data) {
   struct image im;
   int own = 0, k, first = w->index++ == 0, taken;
   (void)size;
-  im.base = info->dlpi_addr, im.ph = info->dlpi_phdr, im.n = info->dlpi_phnum;
-  im.name = !first && info->dlpi_name ? info->dlpi_name : ""; /* musl calls the program argv[0] */
+  image_of(&im, info);
+  if (first || !im.name) im.name = ""; /* musl calls the program argv[0] */
   for (k = 0; k < im.n; k++)
     if (im.ph[k].p_type == PT_LOAD && (uintptr_t)&anchor - (im.base + im.ph[k].p_vaddr) < im.ph[k].p_memsz) own = 1;
   if (first) {
@@ -687,7 +744,7 @@ CODE int on_image(struct dl_phdr_info *info, size_t size, void *data) {
 
 /* A setuid program listens to nobody. */
 CODE const char *variable(const char *name) {
-  const char *value = g.secure ? 0 : getenv(name);
+  const char *value = secure_getenv(name);
   return value ? value : "";
 }
 
@@ -781,7 +838,7 @@ CODE const char *elf_string(const struct elf *e, int tag, char *to, size_t size)
 
 /* The value of an exported 4-byte data object; 0 where there is none. By the GNU hash table, the only one that cuDNN's
  * libraries have (measured: 8.5.0 to 9.28.0). */
-CODE uint32_t elf_word(const struct elf *e, const char *name) {
+APART uint32_t elf_word(const struct elf *e, const char *name) {
   size_t i;
   ElfW(Sym) s;
   char text[128];
@@ -830,7 +887,7 @@ CODE int elf_is(const char *path) {
   struct stat about;
   int is;
   /* Images of containers hold empty files where the host's are to be mounted. */
-  if (g.by_name) return sys4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, 0) == 0 && about.st_size > 0;
+  if (g.by_name) return looked(sys4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, 0)) == 0 && about.st_size > 0;
   is = elf_open(&e, path);
   if (is > 0) close_file(e.fd);
   return is;
@@ -879,7 +936,10 @@ CODE int in_cache(const char *file, char *to) {
   size = end > 0 && end < (64 << 20) ? (size_t)end : 0;
   map = (const char *)(size > sizeof *h ? sys6(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0) : -1);
   close_file(fd);
-  if ((unsigned long)map > (unsigned long)-4096) return 0;
+  if ((unsigned long)map > (unsigned long)-4096) {
+    shut = 1;
+    return 0;
+  }
   if (same_bytes(map, "ld.so-1.7.0", 11)) { /* the old table first, 12 bytes an entry */
     uint32_t old;
     memcpy(&old, map + 12, 4);
@@ -937,7 +997,7 @@ CODE int on_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   const char *base, *hit = 0;
   (void)size;
   if (!info->dlpi_name || !info->dlpi_name[0]) return 0;
-  im.base = info->dlpi_addr, im.ph = info->dlpi_phdr, im.n = info->dlpi_phnum, im.name = info->dlpi_name;
+  image_of(&im, info);
   base = base_name(im.name);
   image_names(&im);
   if (l->name) {
@@ -950,7 +1010,7 @@ CODE int on_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   if (!hit) return 0;
   if (l->found++) return 1;
   keep(l->path, im.name);
-  if (l->soname) format(*l->soname, sizeof *l->soname, "%s", hit);
+  if (l->soname) cut(*l->soname, sizeof *l->soname, hit);
   return l->name != 0;
 }
 
@@ -981,10 +1041,8 @@ CODE void leave(int status) {
 
 /* One answer: its kind, its text and a NUL. */
 CODE void say_back(long fd, int kind, const char *s) {
-  char line[PATH_MAX + 8];
-  line[0] = (char)kind;
-  format(line + 1, sizeof line - 1, "%s", s);
-  if (sys3(SYS_write, fd, (long)line, (long)len(line) + 1) < 0) leave(1);
+  char letter = (char)kind;
+  if (sys3(SYS_write, fd, (long)&letter, 1) < 0 || sys3(SYS_write, fd, (long)s, (long)len(s) + 1) < 0) leave(1);
 }
 
 CODE void say_number(long fd, int kind, uint32_t n) {
@@ -993,13 +1051,13 @@ CODE void say_number(long fd, int kind, uint32_t n) {
   say_back(fd, kind, digits);
 }
 
-/* As libcuda would search for it: by its own file, which names no folders. */
-CODE int jit_is_there(void) {
+/* By its name alone, as a file that names no folders would search for it: libcuda does. */
+CODE int driver_has(const char *library) {
   struct image nobody;
   int is;
   nobody.name = "", nobody.rpath = nobody.runpath = 0;
   g.by_name = 1;
-  is = search(LIBJIT, &nobody, g.scratch, 0) == 1;
+  is = search(library, &nobody, g.scratch, 0) == 1;
   g.by_name = 0;
   return is;
 }
@@ -1036,12 +1094,20 @@ CODE void ask_driver(long to, void *library, const char *path) {
   t.used = (size_t)(base_name(path) - path);
   memcpy(line, path, t.used);
   put(&t, LIBJIT);
-  if (jit_is_there() || dlopen(LIBJIT, RTLD_LAZY) || dlopen(line, RTLD_LAZY)) say_back(to, 'J', "");
+  if (driver_has(LIBJIT) || dlopen(LIBJIT, RTLD_LAZY) || dlopen(line, RTLD_LAZY) || shut) say_back(to, 'J', "");
+}
+
+/* The next of names that stand one a line, or null. */
+CODE const char *next_name(const char *list, char *name) {
+  if (!*list) return 0;
+  for (; *list && *list != '\n';) *name++ = *list++;
+  *name = 0;
+  return list + (*list != 0);
 }
 
 /* Never returns. What it says: N where there is no such library, L and the library's path, V and the answer, a row's number and that
  * inner library's path, E at the end. */
-CODE void ask_as_child(long to, const char *library, const struct cudnn *c) {
+CODE void ask_as_child(long to, const char *names, const struct cudnn *c) {
   union {
     struct itimerval timer;
     struct rlimit limit;
@@ -1070,12 +1136,18 @@ CODE void ask_as_child(long to, const char *library, const struct cudnn *c) {
     else if (null != k) sys3(SYS_dup3, null, k, 0);
   none.timer.it_value.tv_sec = (c ? CHILD_MS : DRIVER_MS) / 1000 + 1;
   sys3(SYS_setitimer, ITIMER_REAL, (long)&none, 0);
-  handle = dlopen(library, RTLD_LAZY);
+  shut = 0;
+  for (handle = 0; !handle && (names = next_name(names, g.real));) {
+    handle = dlopen(g.real, RTLD_LAZY);
+    if (!handle) driver_has(g.real);
+  }
   if (!handle) {
-    say_back(fd, 'N', "");
+    /* Whatever the reason is: where nothing can be opened, it says nothing of what is there. */
+    close_file(open_file("/", O_RDONLY));
+    if (!shut) say_back(fd, 'N', "");
   } else {
     path[0] = soname[0] = 0;
-    if (is_loaded(base_name(library), &path, &soname) || (c && is_loaded(0, &path, &soname))) say_back(fd, 'L', path);
+    if (is_loaded(base_name(g.real), &path, &soname) || (c && is_loaded(0, &path, &soname))) say_back(fd, 'L', path);
     if (!c) ask_driver(fd, handle, path);
     else if ((cudnn.symbol = dlsym(handle, "cudnnGetVersion"))) say_number(fd, 'V', (uint32_t)cudnn.version());
     for (k = 0; c && k < c->parts; k++)
@@ -1085,7 +1157,8 @@ CODE void ask_as_child(long to, const char *library, const struct cudnn *c) {
   leave(0);
 }
 
-/* Asks once per library and process; the answer is kept. `c` is null where the library is the driver's. */
+/* Asks once per library and process; the answer is kept. A library may go by several names, one a line: the first that can
+ * be opened counts. `c` is null where the library is the driver's. */
 CODE int ask(const char *library, const struct cudnn *c) {
   struct timespec wait;
   struct pollfd p;
@@ -1151,7 +1224,7 @@ CODE void real_name(const char *path, char (*real)[PATH_MAX]) {
   keep(real, path);
   for (hops = 0; hops < 16 && read_link(to, &g.scratch) > 0; hops++) {
     char *base = g.scratch[0] == '/' ? to : to + (base_name(to) - to);
-    format(base, (size_t)(to + PATH_MAX - base), "%s", g.scratch);
+    cut(base, (size_t)(to + PATH_MAX - base), g.scratch);
   }
 }
 
@@ -1162,7 +1235,7 @@ CODE void read_part(struct part *p, const char *path) {
   struct elf e;
   p->known = p->present = 1;
   p->version = 0;
-  format(p->path, sizeof p->path, "%s", path);
+  cut(p->path, sizeof p->path, path);
   if (p->symbol[0] && elf_open(&e, path) > 0) {
     p->version = plausible(elf_word(&e, p->symbol));
     close_file(e.fd);
@@ -1187,7 +1260,7 @@ CODE int find_part(const struct cudnn *c, struct part *p, const struct image *of
 CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   struct elf e;
   struct image of;
-  char path[PATH_MAX];
+  char path[PATH_MAX], own[TEXT];
   uint32_t i;
   c->state = FOUND;
   c->parts = 0;
@@ -1197,6 +1270,8 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   c->by_name = version_in_name(base_name(path));
   of.name = c->path, of.rpath = of.runpath = 0;
   if (elf_open(&e, c->path) > 0) {
+    /* Found as libcudnn.so, or by a link that says another major than the file. */
+    if (elf_string(&e, DT_SONAME, own, sizeof own) && major_in_name(own)) cut(c->soname, TEXT, own);
     of.rpath = elf_string(&e, DT_RPATH, g.rpath, sizeof g.rpath);
     of.runpath = elf_string(&e, DT_RUNPATH, g.runpath, sizeof g.runpath);
     close_file(e.fd);
@@ -1210,11 +1285,11 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
     suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
     if (suffix && find_text(c->soname, ".so.") && !same(suffix, find_text(c->soname, ".so"))) continue;
     p->needed = u16(row + 2) & 1;
-    p->known = 1;
     p->present = 0;
     p->version = 0;
     p->path[0] = 0;
     if (is_loaded(p->file, &path, 0) || find_part(c, p, &of, path)) read_part(p, path);
+    else p->known = !shut;
     c->parts++;
   }
 }
@@ -1222,44 +1297,50 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
 CODE void settle_version(struct cudnn *c) {
   int k;
   c->version = 0;
+  c->by = 0;
   for (k = 0; k < c->parts && !c->version; k++)
-    if (c->part[k].known && c->part[k].version) c->version = c->part[k].version, c->from = "its inner library";
+    if (c->part[k].known && c->part[k].version) c->version = c->part[k].version, c->by = c->part[k].path, c->from = "its inner library";
   if (!c->version && c->by_name) c->version = c->by_name, c->from = "its file's name";
   if (!c->version && c->answered) c->version = (uint32_t)c->answered, c->from = "its own answer";
 }
 
 /* Level 0: which cuDNN this file has, or would get. */
-CODE void look(struct cudnn *c, const struct note *n, const unsigned char *row, int late) {
+APART void look(struct cudnn *c, const struct note *n, const unsigned char *row, int late) {
   uint32_t flags = u16(row + 2);
-  const char *needed = image_needs(&n->image, CUDNN_STEM);
-  int found = 0;
+  const char *needed = image_needs(&n->image, CUDNN_STEM), *names = c->names;
+  int found = 0, is = 0, broken = 0;
+  shut = 0;
   c->state = UNKNOWN;
   c->answered = c->parts = 0;
   c->version = c->by_name = 0;
   c->path[0] = c->why[0] = 0;
   note_text(n, row + 24, &c->soname);
+  if (!note_text(n, row + 32, &c->names) || !c->names[0]) cut(c->names, TEXT, c->soname);
   if ((flags & STATIC) && !(flags & LINKED)) {
     c->state = INSIDE;
     return;
   }
   if (needed && is_loaded(needed, &c->path, 0)) {
     found = 1;
-    format(c->soname, TEXT, "%s", needed);
-  } else if (is_loaded(c->soname, &c->path, 0)) {
-    found = 1;
+    cut(c->soname, TEXT, needed);
+  } else {
+    /* As dlopen would for each: what is loaded by that name, else what the search finds; where it cannot be opened, the next. */
+    while (!found && is != 1 && (names = next_name(names, c->soname))) {
+      found = is_loaded(c->soname, &c->path, 0);
+      if (!found && (flags & DLOPENED)) is = search(c->soname, &n->image, c->path, c->why), broken |= is < 0;
+    }
   }
   if (found) {
     if (search(c->soname, &n->image, g.scratch, c->why) != 1 || !same(g.scratch, c->path))
-      format(c->why, WHY, "another library, LD_PRELOAD or its full path");
+      cut(c->why, WHY, "another library, LD_PRELOAD or its full path");
   } else if (flags & DLOPENED) {
-    int is = search(c->soname, &n->image, c->path, c->why);
     if (is == 1) found = 1;
-    else if (is < 0) return;
-    else c->state = ABSENT;
+    else if (broken) return;
+    else if (!shut) c->state = ABSENT;
     /* Once the program has run, the only cuDNN in the process is the one it took, where its own is not to be had. */
     if (!found && late && is_loaded(0, &c->path, &c->soname)) {
       found = 1;
-      format(c->why, WHY, "the program itself");
+      cut(c->why, WHY, "the program itself");
     }
   }
   if (found) {
@@ -1273,22 +1354,21 @@ CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned cha
   const char *said;
   char path[PATH_MAX], name[PATH_MAX];
   int k, outcome, loaded = is_loaded(c->soname, &path, 0);
-  const char *library = !loaded && (n->own || c->state == ABSENT) ? c->soname : c->path;
-  keep(&name, library);
+  keep(&name, !loaded && (n->own || c->state == ABSENT) ? c->names : c->path);
   outcome = ask(name, c);
   g.level = 1;
   said = answer('L');
   if (c->state == ABSENT) {
-    if (outcome != ANSWERED) c->state = UNKNOWN;
+    if (!answer('N')) c->state = UNKNOWN;
     if (!said) return;
   }
-  if (!said && outcome == ANSWERED && !loaded && (u16(row + 2) & DLOPENED)) {
+  if (answer('N') && !loaded && (u16(row + 2) & DLOPENED)) {
     c->state = ABSENT; /* it cannot be loaded, so the program will go without it */
     return;
   }
   if (said && !same(said, c->path)) {
     keep(&c->path, said);
-    format(c->why, WHY, "the loader");
+    cut(c->why, WHY, "the loader");
     c->state = FOUND;
     read_cudnn(c, n);
   }
@@ -1311,28 +1391,24 @@ CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned cha
 
 /* PCI device ids of NVIDIA's GPUs, first and last, and their compute capability. Used to accept only: any other id is a
  * doubt. */
-static const uint16_t TIGHT pci_ids[][2] = {
-    {0x0fc0, 0x0fff}, {0x1000, 0x1024}, {0x1026, 0x102a}, {0x102d, 0x102d}, {0x102e, 0x102f},
-    {0x103a, 0x103a}, {0x103c, 0x103c}, {0x103f, 0x103f}, {0x1180, 0x11ff}, {0x1280, 0x12bf},
-    {0x1300, 0x131f}, {0x1340, 0x139f}, {0x13ad, 0x13ae}, {0x13b0, 0x13b4}, {0x13b6, 0x13b6},
-    {0x13b9, 0x13bd}, {0x13be, 0x143f}, {0x15c0, 0x15ff}, {0x1600, 0x161f}, {0x1660, 0x167f},
-    {0x1720, 0x173f}, {0x1740, 0x175f}, {0x1780, 0x179f}, {0x17c0, 0x17ff}, {0x1b00, 0x1b3f},
-    {0x1b60, 0x1c3f}, {0x1c60, 0x1d5f}, {0x1d80, 0x1dff}, {0x1e00, 0x1e3f}, {0x1e60, 0x1fff},
-    {0x2080, 0x20ff}, {0x2180, 0x21df}, {0x2200, 0x223f}, {0x2300, 0x237f}, {0x23a0, 0x23bf},
-    {0x23e0, 0x23ff}, {0x2400, 0x243f}, {0x2460, 0x25bf}, {0x25e0, 0x25ff}, {0x2680, 0x26bf},
-    {0x26e0, 0x27bf}, {0x27e0, 0x283f}, {0x2860, 0x28bf}, {0x28e0, 0x28ff}, {0x2900, 0x29ff},
-    {0x2b00, 0x2b1f}, {0x2b80, 0x2bbf}, {0x2c00, 0x2c1f}, {0x2c31, 0x2c31}, {0x2c33, 0x2c34},
-    {0x2c38, 0x2c3a}, {0x2c40, 0x2c7f}, {0x2d00, 0x2d1f}, {0x2d30, 0x2d30}, {0x2d39, 0x2d39},
-    {0x2d40, 0x2dff}, {0x2e00, 0x2e3f}, {0x2f00, 0x2f5f}, {0x3180, 0x31ff}, {0x3400, 0x341f},
-};
-static const uint8_t TIGHT pci_ccs[] = {
-    0x30, 0x35, 0x35, 0x37, 0x35, 0x35, 0x35, 0x35, 0x30, 0x35, 0x35, 0x50, 0x52, 0x50, 0x50, 0x50, 0x52,
-    0x60, 0x52, 0x52, 0x60, 0x50, 0x50, 0x52, 0x61, 0x61, 0x61, 0x70, 0x75, 0x75, 0x80, 0x75, 0x86, 0x90,
-    0x90, 0x90, 0x86, 0x86, 0x86, 0x89, 0x89, 0x89, 0x89, 0x89, 0xa0, 0xb0, 0xc0, 0xc0, 0xc0, 0xc0, 0xc0,
-    0xc0, 0xc0, 0xc0, 0xc0, 0xc0, 0xc1, 0xc0, 0xa3, 0xb0,
+static const struct {
+  uint16_t first;
+  uint8_t more, cc; /* how many ids follow the first; 0x75: 7.5 */
+} TIGHT pci[] = {
+    {0x0fc0, 0x3f, 0x30}, {0x1000, 0x24, 0x35}, {0x1026, 0x04, 0x35}, {0x102d, 0x00, 0x37}, {0x102e, 0x01, 0x35}, {0x103a, 0x00, 0x35},
+    {0x103c, 0x00, 0x35}, {0x103f, 0x00, 0x35}, {0x1180, 0x7f, 0x30}, {0x1280, 0x3f, 0x35}, {0x1300, 0x1f, 0x35}, {0x1340, 0x5f, 0x50},
+    {0x13ad, 0x01, 0x52}, {0x13b0, 0x04, 0x50}, {0x13b6, 0x00, 0x50}, {0x13b9, 0x04, 0x50}, {0x13be, 0x81, 0x52}, {0x15c0, 0x3f, 0x60},
+    {0x1600, 0x1f, 0x52}, {0x1660, 0x1f, 0x52}, {0x1720, 0x1f, 0x60}, {0x1740, 0x1f, 0x50}, {0x1780, 0x1f, 0x50}, {0x17c0, 0x3f, 0x52},
+    {0x1b00, 0x3f, 0x61}, {0x1b60, 0xdf, 0x61}, {0x1c60, 0xff, 0x61}, {0x1d80, 0x7f, 0x70}, {0x1e00, 0x3f, 0x75}, {0x1e60, 0xff, 0x75},
+    {0x1f60, 0x9f, 0x75}, {0x2080, 0x7f, 0x80}, {0x2180, 0x5f, 0x75}, {0x2200, 0x3f, 0x86}, {0x2300, 0x7f, 0x90}, {0x23a0, 0x1f, 0x90},
+    {0x23e0, 0x1f, 0x90}, {0x2400, 0x3f, 0x86}, {0x2460, 0xff, 0x86}, {0x2560, 0x5f, 0x86}, {0x25e0, 0x1f, 0x86}, {0x2680, 0x3f, 0x89},
+    {0x26e0, 0xdf, 0x89}, {0x27e0, 0x5f, 0x89}, {0x2860, 0x5f, 0x89}, {0x28e0, 0x1f, 0x89}, {0x2900, 0xff, 0xa0}, {0x2b00, 0x1f, 0xb0},
+    {0x2b80, 0x3f, 0xc0}, {0x2c00, 0x1f, 0xc0}, {0x2c31, 0x00, 0xc0}, {0x2c33, 0x01, 0xc0}, {0x2c38, 0x02, 0xc0}, {0x2c40, 0x3f, 0xc0},
+    {0x2d00, 0x1f, 0xc0}, {0x2d30, 0x00, 0xc0}, {0x2d39, 0x00, 0xc0}, {0x2d40, 0xbf, 0xc0}, {0x2e00, 0x3f, 0xc1}, {0x2f00, 0x5f, 0xc0},
+    {0x3180, 0x7f, 0xa3}, {0x3400, 0x1f, 0xb0},
 };
 
-CODE uint16_t cc_of(const char *id) {
+APART uint16_t cc_of(const char *id) {
   uint32_t n = 0;
   size_t i;
   if (starts(id, "0x"))
@@ -1341,8 +1417,8 @@ CODE uint16_t cc_of(const char *id) {
       if (digit < 0) break;
       n = n << 4 | (uint32_t)digit;
     }
-  for (i = 0; i < sizeof pci_ids / sizeof pci_ids[0]; i++)
-    if (n >= pci_ids[i][0] && n <= pci_ids[i][1]) return (uint16_t)(pci_ccs[i] >> 4 << 8 | (pci_ccs[i] & 15));
+  for (i = 0; i < sizeof pci / sizeof pci[0]; i++)
+    if (n - pci[i].first <= pci[i].more) return (uint16_t)(pci[i].cc >> 4 << 8 | (pci[i].cc & 15));
   return 0;
 }
 
@@ -1365,7 +1441,7 @@ CODE long read_text(const char *path, char *to, size_t size) {
   return n > 0;
 }
 
-CODE int is_there(const char *path, int mode) { return sys3(SYS_faccessat, AT_FDCWD, (long)path, mode) == 0; }
+APART int is_there(const char *path, int mode) { return looked(sys3(SYS_faccessat, AT_FDCWD, (long)path, mode)) == 0; }
 
 #define GPUS "/proc/driver/nvidia/gpus"
 
@@ -1373,7 +1449,7 @@ CODE int is_there(const char *path, int mode) { return sys3(SYS_faccessat, AT_FD
  * their nodes. Opening one here would wake it: the right to do so must be enough. */
 CODE void count_gpus(struct driver *d) {
   char entries[2048] __attribute__((aligned(8))), path[300], text[1024];
-  const char *list = getenv("CUDA_VISIBLE_DEVICES"), *s;
+  const char *list = secure_getenv("CUDA_VISIBLE_DEVICES"), *s;
   int n = 0;
   long fd, got = 0, at;
   if (list && (!*list || same(list, "-1"))) {
@@ -1407,7 +1483,7 @@ CODE void count_gpus(struct driver *d) {
   if (n > 0) d->gpus = n;
 }
 
-CODE void look_at_driver(const struct note *n) {
+APART void look_at_driver(const struct note *n) {
   struct driver *d = (struct driver *)at(&g.driver);
   char text[512], path[PATH_MAX];
   int k, there;
@@ -1415,6 +1491,7 @@ CODE void look_at_driver(const struct note *n) {
   d->user = d->kernel = d->cuda = 0;
   d->path[0] = 0;
   d->jit = 0;
+  shut = 0;
   there = read_text("/proc/driver/nvidia/version", text, sizeof text) != 0;
   if (there) d->kernel = release_in(text);
   /* /dev/nvidiactl alone proves nothing: libcuda makes it where it runs as root. */
@@ -1423,8 +1500,9 @@ CODE void look_at_driver(const struct note *n) {
     there = is_there(path, F_OK);
   }
   /* WSL2; Jetson. */
-  if (!there && !is_there("/dev/dxg", F_OK) && !is_there("/dev/nvmap", F_OK) && !is_there("/dev/nvhost-ctrl", F_OK)) return;
-  d->state = UNKNOWN;
+  there = there || is_there("/dev/dxg", F_OK) || is_there("/dev/nvmap", F_OK) || is_there("/dev/nvhost-ctrl", F_OK);
+  if (there || shut) d->state = UNKNOWN;
+  if (!there) return;
   g.by_name = 1;
   there = is_loaded(LIBCUDA, &d->path, 0) || search(LIBCUDA, &n->image, d->path, 0);
   g.by_name = 0;
@@ -1486,10 +1564,13 @@ CODE struct finding *find(int code, int severity) {
 
 CODE struct finding *find_cudnn(int code, int severity, const struct cudnn *c, const unsigned char *row) {
   struct finding *f = find(code, severity);
+  const char *by, *path;
   f->min = u32(row + 4), f->built = u32(row + 12), f->found = c->version;
-  format(f->path, sizeof f->path, "%p", c->path);
-  format(f->why, sizeof f->why, "%s", c->why);
-  format(f->file, sizeof f->file, "%s", c->soname);
+  show(f->path, sizeof f->path, c->path);
+  for (by = c->by, path = c->path; by && *by && *by == *path;) by++, path++;
+  if (by && (base_name(by) != by || base_name(path) != path)) show(f->beside, sizeof f->beside, c->by);
+  cut(f->why, sizeof f->why, c->why);
+  cut(f->file, sizeof f->file, c->soname);
   return f;
 }
 
@@ -1533,8 +1614,8 @@ CODE void judge_cudnn(const struct cudnn *c, const unsigned char *row) {
       f = find_cudnn(206, p->version >> 8 == c->version >> 8 ? WARNING : ERROR, c, row);
     if (!f) continue;
     f->other = p->version;
-    format(f->file, sizeof f->file, "%s", p->file);
-    format(f->beside, sizeof f->beside, "%p", p->path);
+    cut(f->file, sizeof f->file, p->file);
+    show(f->beside, sizeof f->beside, p->path);
   }
 }
 
@@ -1558,7 +1639,7 @@ CODE struct finding *find_driver(int code, int severity, const unsigned char *ro
   if (row) {
     f->found = g.note[g.now].cudnn;
     if (u16(row) != ROW_CUDNN) f->min = u32(row + 16), f->other = widen(u32(row + 20));
-    if (note_text(&g.note[g.now], row + 24, &text)) format(f->file, sizeof f->file, "%p", text);
+    if (note_text(&g.note[g.now], row + (code == 303 ? 28 : 24), &text)) show(f->file, sizeof f->file, text);
   }
   t.at = f->beside, t.used = 0, t.size = sizeof f->beside;
   for (k = 0; k < d->gpus; k++)
@@ -1579,22 +1660,20 @@ CODE int floor_of(const unsigned char *row, int too_old) {
   return release && d->kernel >= release ? FITS : OPEN;
 }
 
-CODE int is_one(const char *variable) {
-  const char *s = getenv(variable);
-  return s && same(s, "1");
-}
+CODE int is_one(const char *name) { return same(variable(name), "1"); }
 
 /* Whether PTX can be compiled here: what is not found at level 0 is a doubt. */
 CODE int find_jit(void) {
   struct driver *d = (struct driver *)at(&g.driver);
-  if (!d->jit) d->jit = jit_is_there();
+  if (!d->jit) d->jit = driver_has(LIBJIT);
   return d->jit > 0 ? FITS : d->jit < 0 ? 309 : OPEN;
 }
 
 CODE int served(const struct note *n, const unsigned char *row) {
   uint32_t by = u16(row + 2);
   int old = floor_of(row, 302);
-  if (by & BY_CUBIN) return is_one("CUDA_FORCE_PTX_JIT") ? OPEN : old; /* which PTX stands beside it, no row says */
+  if ((by & (BY_CUBIN | BY_SOME)) && is_one("CUDA_FORCE_PTX_JIT")) return by & NO_PTX ? 315 : OPEN; /* which PTX it is, no row says */
+  if (by & BY_CUBIN) return old != FITS ? old : floor_of(row + 16, OPEN); /* what older drivers make of it is in no document */
   if ((by & BY_PTX) && is_one("CUDA_DISABLE_PTX_JIT")) return 308;
   if (by & BY_PTX) return old != FITS ? old : find_jit();
   if (by & BY_SOME) return n->d[25] == 1 ? 311 : old == FITS ? FITS : OPEN;
@@ -1669,7 +1748,7 @@ CODE void judge_cudart(const unsigned char *row) {
   if (!version || version >> 8 >= u32(row + 12) >> 8) return;
   f = find(314, WARNING);
   f->built = u32(row + 12), f->found = version;
-  format(f->path, sizeof f->path, "%p", path);
+  show(f->path, sizeof f->path, path);
 }
 
 CODE int action(const struct note *n) {
@@ -1768,46 +1847,47 @@ CODE int overall(void) {
 
 CODE int about_driver(const struct finding *f) { return f->code / 100 == 3 || f->code > 503; }
 
-#define BUILT_WITH " than cuDNN %B, which %C was built with"
-#define NEWER " with cuDNN %M or newer"
-#define OR_REBUILD "; or rebuild against the one found"
-#define WHERE_GPUS "start a container with its GPUs (--gpus all)"
-#define WITH_ARCH "rebuild with that architecture"
+#define BUILT_WITH " than " cuDNN " %B, which " WAS_BUILT_WITH
+#define NEWER WITH cuDNN " %M or newer"
+#define OR_REBUILD "; or " REBUILD " against " THE "one found"
+#define WHERE_GPUS START_A_CONTAINER "its GPUs (--gpus all)"
+#define WITH_ARCH REBUILD WITH "that architecture"
 
 /* What is wrong, what to do; empty where the next says it for both. */
 #define WORDS(X) \
-  X(201, "cuDNN< %F> is of another major" BUILT_WITH,                                                                     \
-    "install cuDNN %N (%M or newer) where the loader looks first" OR_REBUILD)                                             \
-  X(202, "cuDNN %F is older" BUILT_WITH, "")                                                                              \
-  X(203, "cuDNN %F is an older patch" BUILT_WITH, "%s" NEWER "%s" OR_REBUILD)                                             \
-  X(204, "cuDNN's library %L is missing%s", "reinstall cuDNN whole, so that all its libraries stand in one folder")       \
-  X(205, "no cuDNN was found", "install cuDNN %M or newer, or name its folder in LD_LIBRARY_PATH")                        \
-  X(206, "cuDNN is mixed: %L is %O, the rest %F", "remove the stray copy, or reinstall cuDNN whole from one package")     \
+  X(201, cuDNN "< %F> is of another major" BUILT_WITH,                                                                     \
+    INSTALL cuDNN " %N (%M or newer) where " THE "loader looks first" OR_REBUILD)                                             \
+  X(202, cuDNN " %F is" OLDER BUILT_WITH, "")                                                                              \
+  X(203, cuDNN " %F is an" OLDER " patch" BUILT_WITH, "%w" NEWER "%s" OR_REBUILD)                                             \
+  X(204, cuDNN "'s library %L" IS_MISSING "%w", "re" INSTALL cuDNN " whole, so" THAT "all its libraries stand in one folder")       \
+  X(205, "no " cuDNN " was found", INSTALL cuDNN " %M or newer, or name its folder in " LD_LIBRARY_PATH)                        \
+  X(206, cuDNN " is mixed: %L is %O, " THE "rest %F", "remove " THE "stray copy, or re" INSTALL cuDNN " whole from one package")     \
   X(301, "", "")                                                                                                          \
-  X(302, "the driver is too old: %L needs one that supports CUDA %U",                                                     \
-    "update the driver< to %R or newer>; or rebuild with an older toolkit")                                               \
-  X(304, "libcuda and the kernel module do not belong together (803)",                                                    \
-    "reboot after a driver's update; in a container, remove its own libcuda")                                             \
-  X(305, "cuda-compat does not work with this GPU (804)",                                                                 \
-    "take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU by CUDA_VISIBLE_DEVICES")      \
-  X(306, "this libcuda is the stub that is for linking only (34)",                                                        \
-    "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH")                                                 \
-  X(307, "there is no libcuda.so.1, and the program requires a GPU", "install the NVIDIA driver; " WHERE_GPUS)            \
-  X(308, "CUDA_DISABLE_PTX_JIT forbids what %G needs: %L", "unset CUDA_DISABLE_PTX_JIT; or " WITH_ARCH)                   \
-  X(309, LIBJIT " is missing, and %G needs it for %L (221)",                                                              \
-    "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or " WITH_ARCH)         \
-  X(310, "there is no GPU, and the program requires one", "see nvidia-smi and CUDA_VISIBLE_DEVICES; " WHERE_GPUS)         \
+  X(302, THE "" DRIVER " is too old: %L needs one" THAT "supports CUDA %U",                                                     \
+    "update " THE "" DRIVER "< to %R or newer>; or " REBUILD WITH "an" OLDER " toolkit")                                               \
+  X(304, "libcuda and " THE "kernel module do not belong together (803)",                                                    \
+    "reboot after a " DRIVER "'s update; in a container, remove its own libcuda")                                             \
+  X(305, "cuda-compat does not work" WITH "this GPU (804)",                                                                 \
+    "take " THE "compat folder out of " LD_LIBRARY_PATH " and update " THE "" DRIVER ", or hide" THAT "GPU by " CUDA_ "VISIBLE_DEVICES")      \
+  X(306, "this libcuda is " THE "stub" THAT "is for linking only (34)",                                                        \
+    "take " THE "folder" WITH THE "stubs out of " LD_LIBRARY_PATH " and of RPATH")                                                 \
+  X(307, "there is no libcuda.so.1, and " THE "program requires a GPU", INSTALL THE "NVIDIA " DRIVER "; " WHERE_GPUS)            \
+  X(308, CUDA_ "DISABLE_PTX_JIT forbids what %G needs: %L", "unset " CUDA_ "DISABLE_PTX_JIT; or " WITH_ARCH)                   \
+  X(309, LIBJIT IS_MISSING ", and %G needs it for %L (221)",                                                              \
+    INSTALL THE "" DRIVER " whole; " START_A_CONTAINER "NVIDIA_DRIVER_CAPABILITIES=compute,utility; or " WITH_ARCH)         \
+  X(310, "there is no GPU, and " THE "program requires one", "see nvidia-smi and " CUDA_ "VISIBLE_DEVICES; " WHERE_GPUS)         \
   X(303, "%C has no code for %G", "")                                                                                     \
-  X(311, "only a part of the code in %C is for %G", "")                                                                   \
+  X(311, "only a part of " THE "code in %C is for %G", "")                                                                   \
   X(312, "no GPU is fit for both %C and %L", WITH_ARCH " among those built for")                                          \
-  X(313, "cuDNN %F no longer works on %G", "install an older cuDNN that the program accepts; or run it on a newer GPU")   \
-  X(314, "libcudart %F in %P is older than the toolkit %B that %C was built with",                                        \
-    "put the libcudart built with first in LD_LIBRARY_PATH, or update it; or link it statically")                         \
-  X(501, "%s", "nothing; its inner libraries should stand beside it")                                                     \
-  X(502, "the manifest is newer than the guard: judged as far as it is known", "update cudaguard")          \
-  X(503, "a manifest is damaged: left out", "rebuild the file")                                                           \
+  X(313, cuDNN " %F no longer works on %G", INSTALL "an" OLDER " " cuDNN THAT THE "program accepts; or run it on a newer GPU")   \
+  X(315, CUDA_ "FORCE_PTX_JIT passes over all code in %C for %G: it has no PTX", "unset " CUDA_ "FORCE_PTX_JIT")             \
+  X(314, "libcudart %F in %P is" OLDER " than " THE "toolkit %B" THAT "" WAS_BUILT_WITH,                                        \
+    "put " THE "libcudart built" WITH "first in " LD_LIBRARY_PATH ", or update it; or link it statically")                         \
+  X(501, "%w", "nothing; its inner libraries should stand beside it")                                                     \
+  X(502, THE "manifest is newer than " THE "guard: judged as far as it is known", "update cudaguard")          \
+  X(503, "a manifest is damaged: left out", REBUILD " " THE "file")                                                           \
   X(504, "no GPU to be seen: nothing to judge", "")                                                                       \
-  X(505, "cannot tell whether driver and GPU fit", "nothing")
+  X(505, "cannot tell whether " DRIVER " and GPU fit", "nothing")
 
 static const uint16_t TIGHT codes[] = {
 #define CODE_OF(code, what, hint) code,
@@ -1832,16 +1912,17 @@ CODE void compose(const struct finding *f) {
   int driver = about_driver(f), first = starts(f->why, "LD_LIBRARY_PATH");
   v->code = f->code, v->severity = f->severity;
   format(v->subject, sizeof v->subject, f->code == 314 ? "cudart" : driver ? "driver" : f->code > 501 ? "manifest" : "cuDNN");
-  format(v->component, sizeof v->component, "%s", f->component);
+  cut(v->component, sizeof v->component, f->component);
   format(v->built, sizeof v->built, driver ? "<%c>" : "<%v>", driver ? f->min : f->built);
   format(v->found, sizeof v->found, driver ? "<%c>" : "<%v>", driver ? g.driver.cuda : f->found);
   t.of = f;
   t.at = v->message, t.used = 0, t.size = sizeof v->message;
-  putf(&t, words_of(f, 0), f->code == 204 ? f->severity == ERROR ? ": the first call would abort" : "" : f->path[0] ? "cannot tell which cuDNN this is" : "no cuDNN is loaded yet, so it cannot be told which");
-  putf(&t, !driver ? "<\nbuilt with: cuDNN %B (%C)><\nfound:      cuDNN< %F> in %P<, with %G>><\npicked by:  %W>"
-                    : "<\nneeded by:  %C%E><\nfound:      %D><\nGPUs:       %G>");
+  putf(&t, words_of(f, 0), f->code == 204 ? f->severity == ERROR ? ": " THE "first call would abort" : "" : f->path[0] ? "cannot tell which " cuDNN " this is" : "no " cuDNN " is loaded yet, so it cannot be told which");
+  putf(&t, !driver ? "<\nbuilt with: " cuDNN " %B (%C)><\nfound:      " cuDNN "< %F> in %P<," WITH "%G>><\npicked by:  %W>"
+                    : "<\nbuilt for:  %s><\nneeded by:  %C%E><\nfound:      %D><\nGPUs:       %G>",
+       f->code == 303 ? f->file : "");
   t.at = v->hint, t.used = 0, t.size = sizeof v->hint;
-  putf(&t, words_of(f, 1), first ? "take that folder out of LD_LIBRARY_PATH, or put one" : "update it, or put a folder in LD_LIBRARY_PATH", first ? " first" : "");
+  putf(&t, words_of(f, 1), first ? "take" THAT "folder out of " LD_LIBRARY_PATH ", or put one" : "update it, or put a folder in " LD_LIBRARY_PATH, first ? " first" : "");
 }
 
 /* One write: never mixed with what other processes write, and no signal where nobody reads. */
@@ -1890,15 +1971,15 @@ CODE void report_note(struct text *t, int note) {
   char name[TEXT], version[TEXT];
   uint32_t i;
   int k, skipped = 0;
-  putf(t, "%s{\"file\":%j,\"note\":%j", note ? "," : "", file_of(&n->image),
+  putf(t, "%s{\"file\":" KEY("note") "%j", note ? "," : "", file_of(&n->image),
        names[6 + n->state]);
   if (n->state != NOTE_DAMAGED) {
     note_text(n, n->d + 28, &name);
     note_text(n, n->d + 32, &version);
-    putf(t, ",\"name\":%j,\"version\":%j", name, version);
+    putf(t, ",\"name\":" KEY("version") "%j", name, version);
     for (k = 0; k < g.seen; k++)
       if (g.cudnn[k].note == note) {
-        putf(t, ",\"cudnn\":{\"path\":%j,\"picked_by\":%j<,\"version\":\"%v\",\"version_from\":%j>}", g.cudnn[k].path, g.cudnn[k].why,
+        putf(t, ",\"cudnn\":{\"path\":" KEY("picked_by") "%j<,\"version\":\"%v\",\"version_from\":%j>}", g.cudnn[k].path, g.cudnn[k].why,
              g.cudnn[k].version, g.cudnn[k].version ? g.cudnn[k].from : "");
         break;
       }
@@ -1923,7 +2004,7 @@ CODE void leave_report(const char *done) {
   if (r.fd < 0) return;
   r.t.at = r.buffer, r.t.used = 0, r.t.size = sizeof r.buffer;
   k = overall();
-  putf(&r.t, "{\"file\":%j,\"role\":%j,\"verdict\":%j,\"action\":%j,\"level\":%n,\"shim\":{\"revision\":1},\"components\":[", self(),
+  putf(&r.t, "{\"file\":" KEY("role") "%j,\"verdict\":" KEY("action") "%j,\"level\":%n,\"shim\":{\"revision\":1},\"components\":[", self(),
        g.program ? "program" : "library", names[k], done, (uint32_t)g.level);
   for (k = 0; k < g.notes; k++) flush(&r), report_note(&r.t, k);
   put(&r.t, "]");
@@ -1937,7 +2018,7 @@ CODE void leave_report(const char *done) {
   for (k = 0; k < g.findings; k++) {
     compose(&g.finding[k]);
     flush(&r);
-    putf(&r.t, "%s{\"code\":\"CG%n\",\"severity\":%j,\"component\":%j,\"subject\":%j,\"message\":%j,\"hint\":%j}", k ? "," : "", (uint32_t)v->code,
+    putf(&r.t, "%s{\"code\":\"CG%n\",\"severity\":" KEY("component") "%j,\"subject\":" KEY("message") "%j,\"hint\":%j}", k ? "," : "", (uint32_t)v->code,
          names[3 + v->severity], v->component, v->subject, v->message, v->hint);
   }
   put(&r.t, "]}\n");
@@ -1954,7 +2035,6 @@ CODE void prepare(int all) {
   w.all = all, w.index = w.noted = 0;
   g.notes = 0;
   if (!g.ready) {
-    g.secure = getauxval(AT_SECURE) != 0;
     g.library_path = variable("LD_LIBRARY_PATH");
   }
   dl_iterate_phdr(on_image, &w);

@@ -177,7 +177,7 @@ fn demand(requirement: &Requirement) -> String {
             format!("driver supports CUDA {cuda}: {because}")
         }
         Requirement::Driver { cuda, release, because } => format!("{}: {because}", driver(cuda, release)),
-        Requirement::Gpu { from, to, by, code, cuda, release } => {
+        Requirement::Gpu { from, to, by, code, cuda, release, .. } => {
             let mut text = match to {
                 Some(to) if to == from => format!("GPU {}.{}: ", from.0, from.1),
                 // An interval that ends with a major.

@@ -479,26 +479,26 @@ fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
         }
         _ => None,
     });
-    let loaded = || Some((graph.objects.iter().position(|object| object.is_named(&soname))?, soname.clone()));
-    let (index, name) = match linked.or_else(loaded) {
-        Some(found) => found,
-        None if linkage != Linkage::Dlopened => return CudnnFound::Unknown,
-        None => {
-            // A crate that opens it tries names in an order of its own, and takes the first that can be opened; a broken file
-            // makes dlopen fail as an absent one does.
-            let by_crate = manifest.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == "cudnn"));
-            let names = by_crate.map_or_else(|| vec![soname.clone()], |opens| opens.names("cudnn"));
-            match names.into_iter().find_map(|name| Some((graph.open(object, &name)?, name))) {
-                Some(found) => found,
-                None => return CudnnFound::Absent,
-            }
+    // A crate that opens it tries names in an order of its own, and takes the first that can be opened: what is loaded by that
+    // name, or found by it. A broken file makes dlopen fail as an absent one does.
+    let names = manifest.cudnn_names().unwrap_or_else(|| vec![soname.clone()]);
+    let loaded = |graph: &Graph, name: &str| graph.objects.iter().position(|object| object.is_named(name));
+    let found = match linked {
+        Some(found) => Some(found),
+        None if linkage == Linkage::Dlopened => {
+            names.iter().find_map(|name| Some((graph.open(object, name)?, name.clone())))
         }
+        None => names.iter().find_map(|name| Some((loaded(graph, name)?, name.clone()))),
+    };
+    let Some((index, name)) = found else {
+        let known = linkage == Linkage::Dlopened && !names.iter().any(|name| graph.is_shut(object, name));
+        return if known { CudnnFound::Absent } else { CudnnFound::Unknown };
     };
     let path = graph.objects[index].path.clone();
     let by_name = in_name(&path);
-    // `libcudnn.so` is of the major that the file behind it is.
-    let own = graph.objects[index].soname.clone();
-    let name = if cudnn_major(&name).is_some() { name } else { own.unwrap_or(name) };
+    // `libcudnn.so`, or a link of another major's name, is of the major that the file behind it is.
+    let own = graph.objects[index].soname.clone().filter(|own| cudnn_major(own).is_some());
+    let name = own.unwrap_or(name);
     let suffix = name.strip_prefix("libcudnn").unwrap_or_default();
     let mut inner = Vec::new();
     for requirement in &manifest.requires {
@@ -507,12 +507,11 @@ fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
         if suffix.is_empty() || !file.ends_with(suffix) {
             continue;
         }
-        let found = inner_file(graph, index, file, by_name);
-        inner.push(Inner {
-            file: file.clone(),
-            present: found.is_some(),
-            version: found.and_then(|path| word(&path, symbol)),
-        });
+        let path = inner_file(graph, index, file, by_name);
+        let version = path.as_deref().and_then(|path| word(path, symbol));
+        if path.is_some() || !graph.is_shut(index, file) {
+            inner.push(Inner { file: file.clone(), present: path.is_some(), version, path });
+        }
     }
     let version = inner.iter().find_map(|inner| inner.version).or(by_name);
     CudnnFound::Found { path, major: cudnn_major(&name).unwrap_or_default(), version, inner }

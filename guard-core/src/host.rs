@@ -115,4 +115,6 @@ pub struct Inner {
     pub present: bool,
     /// Its own version, where it exports one.
     pub version: Option<Version>,
+    /// Its file, where known.
+    pub path: Option<PathBuf>,
 }

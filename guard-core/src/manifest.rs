@@ -157,6 +157,11 @@ pub enum Requirement {
         cuda: Option<CudaVersion>,
         /// The release where that is all that is known.
         release: Option<DriverRelease>,
+        /// From which driver on it is sure that its machine code loads; what an older one makes of it, no document says
+        /// (facts: decision 24).
+        sure_from: Option<(CudaVersion, DriverRelease)>,
+        /// No PTX stands beside the machine code: where a variable has that passed over, nothing is left.
+        no_ptx: bool,
     },
 }
 
@@ -267,6 +272,30 @@ impl Manifest {
             _ => format!("libcudart.so.{major}.{minor}"),
         };
         Some((soname, version))
+    }
+
+    /// The names by which the program opens cuDNN when it runs, in the order in which it tries them; `None` where no crate is
+    /// known to do so, and the soname alone counts.
+    pub fn cudnn_names(&self) -> Option<Vec<String>> {
+        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == "cudnn"));
+        by_crate.map(|opens| opens.names("cudnn"))
+    }
+
+    /// What its kernels are built for, in words: `sm_80, compute_90`. Empty where nobody has looked.
+    pub fn built_for(&self) -> String {
+        let mut names: Vec<String> = match &self.observed {
+            Some(observed) => observed.iter().map(ToString::to_string).collect(),
+            None => self
+                .requires
+                .iter()
+                .filter_map(|requirement| match requirement {
+                    Requirement::Gpu { code, .. } if !code.is_empty() => Some(code.clone()),
+                    _ => None,
+                })
+                .collect(),
+        };
+        names.dedup();
+        names.join(", ")
     }
 
     /// How the archs are known: `observed`, `declared` or `unsealed`.
@@ -403,7 +432,7 @@ impl Requirement {
                 value.put("because", Some(because.as_str()));
                 value
             }
-            Self::Gpu { from, to, by, code, cuda, release } => {
+            Self::Gpu { from, to, by, code, cuda, release, sure_from, no_ptx } => {
                 let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
                 let mut value = object([("kind", "gpu".into()), ("from", cc(*from).into())]);
                 value.put("to", to.map(cc));
@@ -411,6 +440,8 @@ impl Requirement {
                 value.put("code", (!code.is_empty()).then_some(code.as_str()));
                 value.put("cuda", cuda.map(|version| version.to_string()));
                 value.put("release", release.map(|release| release.to_string()));
+                value.put("sure_from", sure_from.map(|(cuda, _)| cuda.to_string()));
+                value.put("no_ptx", no_ptx.then_some(true));
                 value
             }
         }

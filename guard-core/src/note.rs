@@ -28,7 +28,12 @@ const CUDNN_STATIC: u16 = 4;
 const CUDNN_PATCH: u16 = 8;
 const CUDNN_REQUIRED: u16 = 16;
 
+const GPU_NO_PTX: u16 = 32;
+
 const NO_END: u32 = 0xffff;
+
+/// What the shim keeps of a text.
+const SHOWN: usize = 255;
 
 /// The descriptor; an error says which entry to shorten.
 ///
@@ -174,7 +179,9 @@ impl Writer<'_> {
                     self.u32(at + 20, u32::from(major) << 8 | u32::from(minor));
                 }
                 self.text(at + 24, soname)?;
-                self.text(at + 28, "cuDNN")
+                self.text(at + 28, "cuDNN")?;
+                let names = self.manifest.cudnn_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
+                self.text(at + 32, &short(&names, "\n", ""))
             }
             Requirement::CudnnInner { file, symbol, needed } => {
                 self.u16(at, 2)?;
@@ -192,10 +199,10 @@ impl Writer<'_> {
                 self.packed(at + 12, &format!("libcudart {built}"), packed)?;
                 self.text(at + 28, &soname)
             }
-            Requirement::Gpu { from, to, by, code, cuda, release } => {
+            Requirement::Gpu { from, to, by, code, cuda, release, sure_from, no_ptx } => {
                 let cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
                 self.u16(at, 4)?;
-                self.u16(at + 2, served_flag(*by).into())?;
+                self.u16(at + 2, (served_flag(*by) | if *no_ptx { GPU_NO_PTX } else { 0 }).into())?;
                 self.u32(at + 4, cc(*from));
                 self.u32(at + 8, to.map_or(NO_END, cc));
                 self.u32(at + 12, arch_number(code));
@@ -203,10 +210,30 @@ impl Writer<'_> {
                 if let Some(release) = release {
                     self.packed(at + 20, &format!("driver {release}"), release.packed())?;
                 }
-                self.text(at + 24, code)
+                if let Some((cuda, release)) = sure_from {
+                    self.u32(at + 32, cuda.to_int());
+                    self.packed(at + 36, &format!("driver {release}"), release.packed())?;
+                }
+                self.text(at + 24, code)?;
+                if *by != ServedBy::Nothing {
+                    return Ok(());
+                }
+                let built_for = self.manifest.built_for();
+                self.text(at + 28, &short(&built_for.split(", ").map(str::to_owned).collect::<Vec<_>>(), ", ", "..."))
             }
         }
     }
+}
+
+/// As many of them as the shim keeps of a text; what stands at the end where that is not all.
+fn short(list: &[String], separator: &str, rest: &str) -> String {
+    let whole = list.join(separator);
+    if whole.len() <= SHOWN {
+        return whole;
+    }
+    let ends = whole.match_indices(separator).map(|(at, _)| at);
+    let end = ends.filter(|at| at + separator.len() + rest.len() <= SHOWN).last().unwrap_or_default();
+    if rest.is_empty() { whole[..end].to_owned() } else { format!("{}{separator}{rest}", &whole[..end]) }
 }
 
 const fn served_flag(by: ServedBy) -> u16 {
@@ -252,8 +279,8 @@ mod read {
     use serde_json::Value;
 
     use super::{
-        CUDNN_DLOPENED, CUDNN_LINKED, CUDNN_PATCH, CUDNN_REQUIRED, CUDNN_STATIC, CudaVersion, GpuNeed, Linkage, MAGIC,
-        Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, served_flag,
+        CUDNN_DLOPENED, CUDNN_LINKED, CUDNN_PATCH, CUDNN_REQUIRED, CUDNN_STATIC, CudaVersion, GPU_NO_PTX, GpuNeed,
+        Linkage, MAGIC, Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
     use crate::manifest::{Component, Cudart, Cudnn, Opens};
@@ -399,6 +426,7 @@ mod read {
                 let to = if to == NO_END { None } else { Some(cc(to)?) };
                 let code = text(24, "the code")?;
                 let (cuda, release) = (note.u32(at + 16)?, note.u32(at + 20)?);
+                let (sure, sure_release) = (note.u32(at + 32)?, note.u32(at + 36)?);
                 by.map(|by| Requirement::Gpu {
                     from,
                     to,
@@ -406,6 +434,9 @@ mod read {
                     code,
                     cuda: (cuda != 0).then(|| CudaVersion::from_int(cuda)),
                     release: (release != 0).then(|| DriverRelease::from_packed(release)),
+                    sure_from: (sure != 0)
+                        .then(|| (CudaVersion::from_int(sure), DriverRelease::from_packed(sure_release))),
+                    no_ptx: flags & GPU_NO_PTX != 0,
                 })
             }
             _ => None,
@@ -555,6 +586,8 @@ mod tests {
                     code: "compute_90".to_owned(),
                     cuda: Some(CudaVersion::new(12, 4)),
                     release: None,
+                    sure_from: None,
+                    no_ptx: false,
                 },
             ],
         }
@@ -621,6 +654,8 @@ mod tests {
                 code: target.to_string(),
                 cuda: Some(CudaVersion::new(12, 0)),
                 release: Some(DriverRelease::new(525, 60, 13)),
+                sure_from: None,
+                no_ptx: false,
             }
         }));
         manifest.declared.clone_from(&all);
@@ -749,15 +784,12 @@ mod tests {
                     by,
                     text(),
                     prop::option::of(cuda()),
-                    prop::option::of(release())
+                    prop::option::of(release()),
+                    prop::option::of((cuda(), release())),
+                    any::<bool>()
                 )
-                    .prop_map(|(from, to, by, code, cuda, release)| Requirement::Gpu {
-                        from,
-                        to,
-                        by,
-                        code,
-                        cuda,
-                        release
+                    .prop_map(|(from, to, by, code, cuda, release, sure_from, no_ptx)| {
+                        Requirement::Gpu { from, to, by, code, cuda, release, sure_from, no_ptx }
                     }),
             ]
         }

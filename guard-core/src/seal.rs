@@ -137,6 +137,17 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     if let Some(rows) = &observed.gpus {
         manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Gpu { .. }));
         manifest.requires.extend(rows.iter().cloned());
+        // A driver that the program starts on at all is then new enough for its machine code.
+        let newest = manifest.requires.iter().filter_map(|requirement| match requirement {
+            Requirement::Driver { cuda, .. } => Some(*cuda),
+            _ => None,
+        });
+        let newest = newest.max();
+        for requirement in &mut manifest.requires {
+            if let Requirement::Gpu { sure_from, .. } = requirement {
+                *sure_from = sure_from.filter(|(cuda, _)| newest.is_none_or(|newest| newest < *cuda));
+            }
+        }
     }
     manifest
 }

@@ -94,8 +94,16 @@ fn make(to: &Path, folder: &Path) {
     let mut manifest = Manifest::of(component, &target, "release", &Policy::default(), &Toolchain::default());
     manifest.sealed = true;
     manifest.cudnn = Some(Cudnn { version, linkage: Linkage::Linked });
-    let gpu =
-        |from, to, by, code: &str| Requirement::Gpu { from, to, by, code: code.to_owned(), cuda: None, release: None };
+    let gpu = |from, to, by, code: &str| Requirement::Gpu {
+        from,
+        to,
+        by,
+        code: code.to_owned(),
+        cuda: None,
+        release: None,
+        sure_from: None,
+        no_ptx: false,
+    };
     let inner = cudnn::inner_libraries(9).iter().map(|(file, symbol)| Requirement::CudnnInner {
         file: (*file).to_owned(),
         symbol: (*symbol).to_owned(),

@@ -397,6 +397,11 @@ codes! {
         "Programs may be built with a newer minor release of cudart than they run with, as long as they call nothing that is \
          new in it: what is missing ends the program at the first such call.\n\
          What to do: put the libcudart of the toolkit first (LD_LIBRARY_PATH), update it, or link it statically.";
+    315 JitForced Error
+        "the program's machine code is switched off, and it has no PTX"
+        "CUDA_FORCE_PTX_JIT=1 has the driver pass over machine code and compile PTX in its place; it is for trying out whether \
+         a program has PTX. This one has none for the GPUs that it can see, so that no kernel of it is found.\n\
+         What to do: unset CUDA_FORCE_PTX_JIT.";
     320 GpuUndriven Warning
         "there is a GPU, and no driver for it"
         "A GPU of NVIDIA's stands on the PCI bus, and the kernel module that drives it, libcuda, or both are not to be seen. \

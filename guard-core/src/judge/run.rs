@@ -92,7 +92,11 @@ impl Cudnn<'_> {
         inner: &[Inner],
         findings: &mut Vec<Finding>,
     ) {
-        let place = format!("{}\n{}", self.built_with(), found(version, path));
+        // The library that says the version is named where it stands in another folder.
+        let says = inner.iter().find(|part| part.version.is_some() && part.version == version);
+        let elsewhere = says.and_then(|part| part.path.as_deref()).filter(|own| own.parent() != path.parent());
+        let beside = elsewhere.map_or_else(String::new, |own| format!(", with {}", own.display()));
+        let place = format!("{}\n{}{beside}", self.built_with(), found(version, path));
         let found_name = name(version);
         let other_major = || {
             let message = format!(

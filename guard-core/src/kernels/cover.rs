@@ -7,6 +7,7 @@ use super::{Compression, Container, Kernels, Kind, Role};
 use crate::arch::{Serves, Target};
 use crate::manifest::{Requirement, ServedBy};
 use crate::tables::{self, Floor};
+use crate::version::CudaVersion;
 
 /// How GPUs of a compute capability are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,6 +48,11 @@ pub struct Service {
     pub isa: Option<(u16, u16)>,
     /// What the driver must support for it: PTX ISA and compression of the entries that such a GPU uses.
     pub floor: Option<Floor>,
+    /// From which driver on it is sure that the machine code loads: one that is older than the major of the toolkit that wrote
+    /// it may know its ELF ABI, or not.
+    pub sure_from: Option<Floor>,
+    /// No container has PTX for it.
+    pub no_ptx: bool,
 }
 
 /// A compute capability with its service.
@@ -78,6 +84,8 @@ enum Code {
         isa: (u16, u16),
         /// CUDA major of the Zstandard compression.
         zstd: Option<u32>,
+        /// CUDA major of machine code, where it is of 13 or newer: older code does not tell.
+        wrote: Option<u32>,
     },
     /// Of a kind that nobody here knows, or damaged.
     Unknown,
@@ -189,14 +197,14 @@ impl Majors {
 }
 
 fn codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<Code> {
-    let mut major = None;
+    let said = Majors::said_by(kernels, container);
     let mut codes = Vec::new();
     for entry in kernels.entries_of(container) {
         let code = match entry.target() {
             Some(target) => {
-                let zstd = (entry.compression == Compression::Zstd)
-                    .then(|| *major.get_or_insert_with(|| Majors::said_by(kernels, container).unwrap_or(majors.file)));
-                Code::Run { target, isa: entry.isa().unwrap_or_default(), zstd }
+                let zstd = (entry.compression == Compression::Zstd).then(|| said.unwrap_or(majors.file));
+                let wrote = said.filter(|major| *major > 12 && matches!(target, Target::Cubin(_)));
+                Code::Run { target, isa: entry.isa().unwrap_or_default(), zstd, wrote }
             }
             None if entry.kind == Kind::LtoIr => continue,
             None => Code::Unknown,
@@ -214,7 +222,7 @@ fn codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<Code>
 /// What a GPU finds in one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
-    Run { target: Target, isa: (u16, u16), floor: Option<Floor> },
+    Run { target: Target, isa: (u16, u16), floor: Option<Floor>, wrote: Option<u32> },
     Unknown,
     Nothing,
 }
@@ -222,9 +230,9 @@ enum Found {
 /// The best of these that a GPU runs: the newest arch, the narrowest suffix.
 fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
     let mut unknown = false;
-    let mut found: Option<(Target, (u16, u16), Option<u32>)> = None;
+    let mut found: Option<(Target, (u16, u16), Option<u32>, Option<u32>)> = None;
     for code in codes {
-        let Code::Run { target, isa, zstd } = *code else {
+        let Code::Run { target, isa, zstd, wrote } = *code else {
             unknown = true;
             continue;
         };
@@ -232,16 +240,18 @@ fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
             continue;
         }
         match target.serves(cc) {
-            Serves::Yes if found.is_none_or(|(best, ..)| best < target) => found = Some((target, isa, zstd)),
+            Serves::Yes if found.is_none_or(|(best, ..)| best < target) => {
+                found = Some((target, isa, zstd, wrote));
+            }
             Serves::CannotTell => unknown = true,
             _ => {}
         }
     }
     match found {
-        Some((target, isa, zstd)) => {
+        Some((target, isa, zstd, wrote)) => {
             let compiled = ptx.then(|| tables::ptx_floor((isa.0.into(), isa.1.into())));
             let unpacked = zstd.and_then(tables::zstandard_floor);
-            Found::Run { target, isa, floor: higher(compiled, unpacked) }
+            Found::Run { target, isa, floor: higher(compiled, unpacked), wrote }
         }
         None if unknown => Found::Unknown,
         None => Found::Nothing,
@@ -284,7 +294,7 @@ impl Unit {
         let mut missing = false;
         for (at, input) in self.inputs.iter().enumerate() {
             let found = best(input, cc, true);
-            let (Found::Run { target, isa, floor }, first) = (found, at == 0) else {
+            let (Found::Run { target, isa, floor, .. }, first) = (found, at == 0) else {
                 if found == Found::Unknown {
                     return found;
                 }
@@ -292,9 +302,12 @@ impl Unit {
                 continue;
             };
             all = match all {
-                Found::Run { target: other, isa: other_isa, floor: other_floor } => {
-                    Found::Run { target: other.min(target), isa: other_isa.max(isa), floor: higher(other_floor, floor) }
-                }
+                Found::Run { target: other, isa: other_isa, floor: other_floor, .. } => Found::Run {
+                    target: other.min(target),
+                    isa: other_isa.max(isa),
+                    floor: higher(other_floor, floor),
+                    wrote: None,
+                },
                 _ if first || missing => found,
                 other => other,
             };
@@ -317,16 +330,19 @@ impl Kernels {
     pub fn service(&self, cc: (u8, u8)) -> Service {
         let (mut served, mut left_out, mut unknown) = (false, false, false);
         let mut weakest: Option<Target> = None;
-        let (mut newest, mut floor) = (None, None);
+        let (mut newest, mut floor, mut sure_from) = (None, None, None);
+        let mut no_ptx = self.containers.iter().all(|container| container.kernels == 0);
         for unit in &self.units.distinct {
+            no_ptx &= best(&unit.codes, cc, true) == Found::Nothing && unit.by_linking(cc) == Found::Nothing;
             match unit.for_gpu(cc) {
-                Found::Run { target, isa, floor: needs } => {
+                Found::Run { target, isa, floor: needs, wrote } => {
                     served = true;
                     weakest = Some(weakest.map_or(target, |other| weaker(other, target)));
                     if matches!(target, Target::Ptx(_)) {
                         newest = newest.max(Some(isa));
                     }
                     floor = higher(floor, needs);
+                    sure_from = higher(sure_from, wrote.map(|major| tables::cudart_floor(CudaVersion::new(major, 0))));
                 }
                 Found::Unknown => unknown = true,
                 Found::Nothing => left_out = true,
@@ -339,7 +355,7 @@ impl Kernels {
             (true, ..) => By::Cubin,
             _ => By::Nothing,
         };
-        Service { by, code: weakest, isa: newest, floor }
+        Service { by, code: weakest, isa: newest, floor, sure_from, no_ptx }
     }
 
     /// The containers that hold nothing for GPUs of this compute capability.
@@ -423,6 +439,8 @@ impl Kernels {
             code: service.code.map(|code| code.to_string()).unwrap_or_default(),
             cuda: service.floor.map(|floor| floor.cuda),
             release: service.floor.and_then(|floor| floor.release),
+            sure_from: service.sure_from.and_then(|floor| Some((floor.cuda, floor.release?))),
+            no_ptx: service.no_ptx,
         };
         rows.into_iter().enumerate().map(row).collect()
     }
@@ -437,7 +455,7 @@ struct Interval {
 
 /// A service without what no row says: intervals are merged by the rest.
 fn alike(service: Service) -> Service {
-    Service { isa: None, ..service }
+    Service { isa: None, no_ptx: service.no_ptx && matches!(service.by, By::Cubin | By::Partial), ..service }
 }
 
 fn target_of(code: &Code) -> Option<Target> {

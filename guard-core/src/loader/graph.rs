@@ -403,6 +403,18 @@ impl Graph {
         found
     }
 
+    /// Whether a file of this name may stand where this process cannot look: the loader passes over it, and nobody knows that
+    /// it is not there.
+    pub fn is_shut(&self, from: usize, name: &str) -> bool {
+        use std::io::ErrorKind::{NotADirectory, NotFound};
+        let denied = |path: &Path| {
+            let error = std::fs::File::open(path).err();
+            error.is_some_and(|error| !matches!(error.kind(), NotFound | NotADirectory))
+        };
+        let candidates = self.walk(from, name.as_bytes(), true);
+        candidates.iter().any(|one| matches!(one.look, Look::Missing | Look::Stopped(_)) && denied(&one.path))
+    }
+
     /// Wishes that are not fulfilled: of these the program dies before any of its code runs.
     pub fn unfulfilled(&self) -> impl Iterator<Item = &Request> + '_ {
         self.requests.iter().filter(|request| !matches!(request.answer, Answer::Object(..)))

@@ -65,6 +65,9 @@ fn by_graph(machine: &mut Machine, root: &Root, graph: &mut Graph, asker: Option
     root.look(machine);
     let mut driver = machine.driver.take().unwrap_or_default();
     match graph.file(0, LIBCUDA) {
+        None if graph.is_shut(0, LIBCUDA) => {
+            machine.doubts.push(format!("{LIBCUDA} was not found, and not every folder could be looked into"));
+        }
         None => driver.absent = true,
         Some(Candidate { path, place, look: Look::Usable }) => {
             note(machine, "driver.library", shown(&place));

@@ -324,6 +324,7 @@ impl Machine {
                 file: file.clone(),
                 present: part.is_some(),
                 version: part.and_then(|part| part.version),
+                path: None,
             });
         }
         CudnnFound::Found {

@@ -306,7 +306,7 @@ mod hosts {
     fn built_with() -> CudnnFound {
         let version = Version::new(9, 15, 1);
         let file = "libcudnn_graph.so.9".to_owned();
-        let inner = vec![Inner { file, present: true, version: Some(version) }];
+        let inner = vec![Inner { file, present: true, version: Some(version), path: None }];
         CudnnFound::Found { path: "/usr/lib/libcudnn.so.9".into(), major: 9, version: Some(version), inner }
     }
 

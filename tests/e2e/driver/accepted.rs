@@ -146,12 +146,14 @@ fn places() -> Vec<Scene> {
         scene("a Jetson", "robot", jetson(None)).runs(1, ""),
         scene("a Jetson of a newer L4T", "robot", jetson(Some("540.4.0"))).runs(1, ""),
         scene("a Jetson without code for it", "model", jetson(None)).refused("CG303 error"),
-        model("cuda-compat with its note", World { compat: Some(compat(Some(NOTE_575))), ..r535(&[A100]) }).runs(1, ""),
+        // It works, and what it makes of machine code of CUDA 13 is in no document.
+        model("cuda-compat with its note", World { compat: Some(compat(Some(NOTE_575))), ..r535(&[A100]) })
+            .runs(1, "CG505 info"),
         model(
             "cuda-compat by the cache of the loader",
             World { compat: Some(compat(Some(NOTE_575))), compat_cached: true, ..r535(&[A100]) },
         )
-        .runs(1, ""),
+        .runs(1, "CG505 info"),
         model("GPUs and no libcuda", World { library: None, ..r580(&[A100]) }).runs(1, "CG504 info"),
         model("an empty file for libcuda", r580(&[A100]).library(|library| library.manner = Manner::Empty))
             .runs(1, "CG504 info"),
@@ -160,7 +162,8 @@ fn places() -> Vec<Scene> {
             World { kernel: None, ..r580(&[]).library(|library| library.init = 34) },
         )
         .runs(0, "CG504 info"),
-        model("cuda-compat without a note", World { compat: Some(compat(None)), ..r535(&[A100]) }).runs(1, ""),
+        model("cuda-compat without a note", World { compat: Some(compat(None)), ..r535(&[A100]) })
+            .runs(1, "CG505 info"),
         model(
             "cuda-compat that makes the driver new enough",
             World { compat: Some(Library::new("580.95.05", 13000)), ..r535(&[H100]) },
@@ -184,7 +187,8 @@ fn doubts() -> Vec<Scene> {
         model("a GPU that no table knows", r580(&[NEWS])).runs(1, ""),
         model("a GPU that no table knows beside a fit one", r580(&[NEWS, A100])).runs(1, ""),
         model("a system that is not ready", r535(&[T4]).library(|library| library.init = 802)).runs(1, "CG505 info"),
-        model("PTX forced", r580(&[A100])).with("CUDA_FORCE_PTX_JIT", "1").runs(1, "CG505 info"),
+        model("PTX forced where it serves", r580(&[H100])).with("CUDA_FORCE_PTX_JIT", "1").runs(0, ""),
+        model("machine code of a newer toolkit's major", r535(&[A100])).runs(1, "CG505 info"),
         model("no compiler of PTX and none needed", r580(&[A100]).library(|library| library.jit = false)).runs(0, ""),
         model("PTX switched off and not needed", r580(&[A100])).with("CUDA_DISABLE_PTX_JIT", "1").runs(0, ""),
         scene("a GPU is optional and unfit", "patient", r580(&[T4])).runs(0, "CG505 info"),

@@ -18,6 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         the_program_has_no_child,
         another_driver_is_preloaded,
         files_cannot_be_opened,
+        no_more_files,
         no_process_can_be_made,
         whoever_makes_a_process_is_killed,
         no_proc,
@@ -99,7 +100,8 @@ fn another_driver_is_preloaded() {
     }
 }
 
-/// Installs a filter before any guard looks. SANDBOX: `open` and `process` are refused; `kill` ends whoever makes a process.
+/// Installs a filter before any guard looks. SANDBOX: `open` and `process` are refused; `kill` ends whoever makes a process;
+/// `files 1` leaves room for one file.
 const SANDBOX: &str = r#"
 #include <errno.h>
 #include <linux/filter.h>
@@ -108,6 +110,7 @@ const SANDBOX: &str = r#"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #ifndef SYS_open
@@ -118,6 +121,13 @@ const SANDBOX: &str = r#"
 #endif
 __attribute__((constructor)) static void loaded(void) {
   const char *what = getenv("SANDBOX");
+  if (what && !strncmp(what, "files ", 6)) {
+    int last = dup(0);
+    struct rlimit limit = {last + atoi(what + 6), last + atoi(what + 6)};
+    close(last);
+    if (setrlimit(RLIMIT_NOFILE, &limit)) _exit(99);
+    return;
+  }
   int opens = what && !strcmp(what, "open");
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -143,11 +153,21 @@ fn sandboxed(stage: &Stage, program: &str, what: &str) -> Outcome {
     outcome
 }
 
-/// Nothing can be told, of the driver or to the report. (A program that requires a GPU is refused: what forbids the guard's
-/// child to open libcuda forbids it to the program.)
+/// Nothing can be told, of the driver or to the report: what cannot be opened may be there.
 fn files_cannot_be_opened() {
     for world in [r580(&[A100]), r580(&[T4]), asked(), World::bare()] {
-        ran(sandboxed(&Stage::new(&world), "model", "open"));
+        for program in ["model", "needy", "runtime"] {
+            ran(sandboxed(&Stage::new(&world), program, "open"));
+        }
+    }
+}
+
+/// A process that has used up its files: none left at all, one for the pipe's first end, and just enough for a pipe.
+fn no_more_files() {
+    for world in [r580(&[A100]), r580(&[T4]), asked(), World::bare()] {
+        for what in ["files 0", "files 1", "files 2"] {
+            ran(sandboxed(&Stage::new(&world), "needy", what));
+        }
     }
 }
 

@@ -105,6 +105,9 @@ fn scenes() -> Vec<Scene> {
         scene("hidden and required", "needy", r580(&[A100])).with("CUDA_VISIBLE_DEVICES", "").refused("CG310 error"),
         scene("no compiler of PTX", "model", r580(&[H100]).library(|library| library.jit = false))
             .refused("CG309 error"),
+        scene("PTX forced and there is none", "model", r580(&[A100]))
+            .with("CUDA_FORCE_PTX_JIT", "1")
+            .refused("CG315 error"),
         scene("PTX switched off", "model", r580(&[H100])).with("CUDA_DISABLE_PTX_JIT", "1").refused("CG308 error"),
     ]
 }

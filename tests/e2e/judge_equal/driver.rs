@@ -338,6 +338,8 @@ fn kernels(nine: ServedBy) -> Manifest {
             code: code.to_owned(),
             cuda: floor.0,
             release: floor.1,
+            sure_from: None,
+            no_ptx: false,
         });
     };
     row((0, 0), Some((7, 255)), ServedBy::Nothing, "", (None, None));
@@ -375,6 +377,26 @@ fn with_cudnn(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
+/// Its machine code is of CUDA 13: what older drivers make of it is in no document.
+fn of_13(mut manifest: Manifest) -> Manifest {
+    for row in &mut manifest.requires {
+        if let Requirement::Gpu { sure_from, .. } = row {
+            *sure_from = Some((CudaVersion::new(13, 0), release("580.65.06")));
+        }
+    }
+    manifest
+}
+
+/// No PTX stands beside its machine code.
+fn bare_code(mut manifest: Manifest) -> Manifest {
+    for row in &mut manifest.requires {
+        if let Requirement::Gpu { no_ptx, .. } = row {
+            *no_ptx = true;
+        }
+    }
+    manifest
+}
+
 fn named(mut manifest: Manifest, name: &str) -> Manifest {
     name.clone_into(&mut manifest.component.name);
     manifest
@@ -405,6 +427,10 @@ fn strict(mut manifest: Manifest) -> Manifest {
 
 fn required(manifest: Manifest) -> Manifest {
     needing(manifest, GpuNeed::Required)
+}
+
+fn forced(machine: Machine) -> Machine {
+    machine.variable("CUDA_FORCE_PTX_JIT", "1")
 }
 
 fn written() -> Vec<Case> {
@@ -502,6 +528,31 @@ fn written() -> Vec<Case> {
         ("no memory", kernels(Cubin), r535(&[T4]).init(2), "CG505 info", 1),
         ("PTX forced", kernels(Cubin), r535(&[H100]).variable("CUDA_FORCE_PTX_JIT", "1"), "CG505 info", 1),
         ("a GPU that does not say what it is", kernels(Cubin), r535(&[(0, 0, "0x3f00")]), "CG505 info", 1),
+        ("PTX forced, and there is none", bare_code(kernels(Cubin)), forced(r535(&[H100])), "CG315 error", 1),
+        ("PTX forced, and none in any part", bare_code(kernels(Partial)), forced(r535(&[H100])), "CG315 error", 1),
+        ("PTX forced, in part", kernels(Partial), forced(r535(&[H100])), "CG505 info", 1),
+        ("PTX forced, where PTX serves", kernels(Ptx), forced(r580(&[H100])), "", 0),
+        ("PTX forced, for one of two", bare_code(kernels(Ptx)), forced(r580(&[A100, H100])), "CG315 info", 1),
+        ("PTX forced, no code at all", bare_code(kernels(Nothing)), forced(r580(&[H100])), "CG303 error", 1),
+        // Machine code of a newer toolkit than the driver's.
+        ("code of 13 on 12.2", of_13(kernels(Cubin)), r535(&[H100]), "CG505 info", 1),
+        ("code of 13 on 12.2, in part", of_13(kernels(Partial)), r535(&[H100]), "CG505 info", 1),
+        ("code of 13 on 13.0", of_13(kernels(Cubin)), r580(&[H100]), "", 0),
+        (
+            "code of 13 on 12.2, and cudart",
+            cudart(of_13(kernels(Cubin)), 13),
+            r535(&[H100]),
+            "CG301 error, CG505 info",
+            1,
+        ),
+        ("code of 13 on 12.2, and none for one", of_13(kernels(Cubin)), r535(&[T4, H100]), "CG303 info, CG505 info", 1),
+        (
+            "code of 13 on a release that nobody names",
+            of_13(kernels(Cubin)),
+            r580(&[H100]).lib(|lib| lib.release = "1.1"),
+            "",
+            1,
+        ),
         // PTX and its compiler.
         ("no compiler, not needed", kernels(Cubin), r580(&[H100]).without_compiler(), "", 0),
         ("no compiler", kernels(Ptx), r580(&[H100]).without_compiler(), "CG309 error", 1),
@@ -696,6 +747,8 @@ impl Dice {
                 code: self.of(&["", "sm_80", "compute_75"]).to_owned(),
                 cuda: floor.then(|| CudaVersion::new(major, minor)),
                 release: floor.then(|| release(oldest)),
+                sure_from: (self.below(3) == 0).then(|| (CudaVersion::new(major, minor), release(oldest))),
+                no_ptx: self.below(2) == 0,
             });
             let Some(to) = to.map(|to| to.max(from)) else { break };
             from = if to.1 == 255 { (to.0 + 1, 0) } else { (to.0, to.1 + 1) };
@@ -1101,6 +1154,8 @@ fn nothing_is_printed_here() {
         code: "compute_50".to_owned(),
         cuda: Some(CudaVersion::new(9, 0)),
         release: Some(release("384.81")),
+        sure_from: None,
+        no_ptx: false,
     });
     let scratch = Scratch::new("here");
     let program = scratch.join("program");

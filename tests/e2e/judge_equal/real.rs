@@ -3,13 +3,21 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard::manifest::Linkage;
-use cudaguard_tests::{Outcome, Scratch, Trial, parts, trials};
+use cudaguard::manifest::{Linkage, Opens};
+use cudaguard_tests::{Outcome, Scratch, Trial, command, parts, trials};
 
 use crate::bed::{NATIVE, descriptor, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![nine, eight, loaded_at_run_time, a_loader_alone_is_refused_in_words, the_fetched_minimum_runs]
+    trials![
+        nine,
+        eight,
+        loaded_at_run_time,
+        by_the_names_that_a_crate_tries,
+        a_loader_alone_is_refused_in_words,
+        inner_libraries_of_another_folder_are_named,
+        the_fetched_minimum_runs
+    ]
 }
 
 fn start(built: &str, linkage: Linkage, lib: &Path) -> (Outcome, serde_json::Value) {
@@ -67,6 +75,99 @@ fn loaded_at_run_time() {
     runs("8.1.0", Linkage::Dlopened, "8.9.7");
     refused("9.15.1", Linkage::Dlopened, "9.1.0");
     refused("8.9.7", Linkage::Dlopened, "8.5.0");
+}
+
+/// Opens cuDNN by these names in turn, and says which version answers.
+const TRIES: &str = r#"
+#include <cudaguard.h>
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  char text[2048];
+  size_t (*version)(void) = 0;
+  void *library = 0;
+  static const char *names[] = {"libcudnn.so", "libcudnn.so.9"};
+  int k;
+  (void)argv;
+  for (k = 0; k < 2 && !library; k++) library = dlopen(names[k], RTLD_NOW);
+  if (library) *(void **)&version = dlsym(library, "cudnnGetVersion");
+  if (argc > 1) printf("check %d, ", cudaguard_check_text(text, sizeof text));
+  printf("%s opens %zu\n", library ? names[k - 1] : "nothing", version ? version() : 0);
+  return 0;
+}
+"#;
+
+/// cudarc's order: the plain name over all folders, and only then the one with a number. What the program opens by itself,
+/// the shim at its start, check() and `exec` all speak of the same file.
+fn by_the_names_that_a_crate_tries() {
+    let scratch = Scratch::new("names");
+    let real = |release: &str| parts::cudnn(release).join("lib");
+    // As system packages lay it out: the files carry their version, and a link the plain name.
+    let laid_out = |release: &str, link: &str| {
+        let folder = scratch.join(format!("{release}-as-{link}"));
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        for stem in ["libcudnn", "libcudnn_graph", "libcudnn_ops"] {
+            fs::copy(real(release).join(format!("{stem}.so.9")), folder.join(format!("{stem}.so.{release}")))
+                .expect("a copy");
+        }
+        std::os::unix::fs::symlink(format!("libcudnn.so.{release}"), folder.join(link)).expect("a link can be made");
+        folder
+    };
+    let mut manifest = manifest("demo", version("9.15.1"), Linkage::Dlopened);
+    let endings = vec![".so".to_owned(), ".so.9".to_owned()];
+    manifest.opens.push(Opens { by: "cudarc 0.19.10".to_owned(), libraries: vec!["cudnn".to_owned()], endings });
+    manifest.sealed = true;
+    let program = scratch.join("program");
+    NATIVE.guarded("tries", &program, &[descriptor(&manifest)], TRIES, &[]);
+    let (older, newer) = ("9.1.0", "9.15.1");
+    for (plain, numbered, status, opens) in [
+        (Some(newer), Some(older), 0, "libcudnn.so opens 91501\n"),
+        (Some(older), Some(newer), 78, "libcudnn.so opens 90100\n"),
+        (None, Some(older), 78, "libcudnn.so.9 opens 90100\n"),
+        (None, Some(newer), 0, "libcudnn.so.9 opens 91501\n"),
+        (Some(newer), None, 0, "libcudnn.so opens 91501\n"),
+    ] {
+        let plain = plain.map(|release| laid_out(release, "libcudnn.so"));
+        let numbered = numbered.map(|release| laid_out(release, "libcudnn.so.9"));
+        // Whichever folder is looked into first.
+        for folders in [[&numbered, &plain], [&plain, &numbered]] {
+            let path = std::env::join_paths(folders.into_iter().flatten()).expect("paths without colons");
+            let start = || NATIVE.call(&program).env("LD_LIBRARY_PATH", &path).dir(scratch.path());
+            let unguarded = start().env("CUDAGUARD", "off").run().success();
+            assert_eq!(unguarded.stdout, opens, "{path:?}");
+            let guarded = start().run().expect(status);
+            assert_eq!(guarded.stdout, if status == 0 { opens } else { "" }, "{path:?}: {guarded}");
+            let executed =
+                command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &path).run().expect(status);
+            for said in [&guarded, &executed] {
+                assert_eq!(said.stderr.contains("CG202"), status != 0, "{path:?}: {said}");
+            }
+            let asked = start().env("CUDAGUARD", "warn").arg("check").run().success();
+            assert_eq!(asked.stdout, format!("check {}, {opens}", i32::from(status != 0)), "{path:?}");
+        }
+        for folder in plain.into_iter().chain(numbered) {
+            fs::remove_dir_all(folder).expect("a folder can be removed");
+        }
+    }
+}
+
+/// The loader library of the release built with, and an older one's libraries first in the path: the words name both files.
+fn inner_libraries_of_another_folder_are_named() {
+    let scratch = Scratch::new("another-folder");
+    let program = scratch.join("program");
+    NATIVE.program(&program, &[descriptor(&manifest("demo", version("9.15.1"), Linkage::Linked))], Some(9));
+    let (loader, inner) = (parts::cudnn("9.15.1-loader").join("lib"), parts::cudnn("9.1.0").join("lib"));
+    let path = std::env::join_paths([&loader, &inner]).expect("paths without colons");
+    let named = format!(
+        "found:      cuDNN 9.1.0 in {}, with {}\n",
+        loader.join("libcudnn.so.9").display(),
+        inner.join("libcudnn_graph.so.9").display()
+    );
+    let start = NATIVE.call(&program).env("LD_LIBRARY_PATH", &path).dir(scratch.path()).run().expect(78);
+    let executed = command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &path).run().expect(78);
+    for said in [start, executed] {
+        assert!(said.stderr.contains("CG202") && said.stderr.contains(&named), "{named}{said}");
+    }
 }
 
 fn a_loader_alone_is_refused_in_words() {

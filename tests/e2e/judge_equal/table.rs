@@ -7,7 +7,7 @@ use std::path::Path;
 use cudaguard::finding::{Code, Severity};
 use cudaguard::host::{CudnnFound, Host, Inner};
 use cudaguard::judge::run::judge;
-use cudaguard::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::version::Version;
 use cudaguard_tests::{Scratch, Trial, trial};
 
@@ -44,6 +44,8 @@ struct Loader {
 #[derive(Clone, Debug, Default)]
 struct Machine {
     loader: Option<Loader>,
+    /// What stands there as `libcudnn.so`; where it is of no kind of file at all, nothing can be loaded by that name.
+    plain: Option<Option<Loader>>,
     broken_loader: bool,
     parts: Vec<(&'static str, Part)>,
 }
@@ -111,6 +113,16 @@ impl Machine {
                 arch.loader(&soname, loader.major, loader.says);
             }
         }
+        match &self.plain {
+            Some(Some(loader)) => {
+                let real = lib.join(format!("libcudnn.so.{}", loader.name.expect("its own file's name")));
+                arch.loader(&real, loader.major, loader.says);
+                let name = real.file_name().expect("a name");
+                std::os::unix::fs::symlink(name, lib.join("libcudnn.so")).expect("a link can be made");
+            }
+            Some(None) => fs::write(lib.join("libcudnn.so"), "not a library").expect("a file can be written"),
+            None => {}
+        }
         if self.broken_loader {
             for major in 7..=9 {
                 fs::write(lib.join(format!("libcudnn.so.{major}")), "not a library").expect("a file can be written");
@@ -135,7 +147,9 @@ impl Machine {
         if self.broken_loader {
             return Host::default();
         }
-        let reached = self.loader.as_ref().filter(|loader| linked || loader.major == built.major);
+        let named = || self.loader.as_ref().filter(|loader| linked || loader.major == built.major);
+        let first = manifest.cudnn_names().filter(|_| !linked).and(self.plain.as_ref()).and_then(Option::as_ref);
+        let reached = first.or_else(named);
         let Some(loader) = reached.filter(|_| linked || *linkage == Linkage::Dlopened) else {
             let unknown = *linkage != Linkage::Dlopened;
             return Host { cudnn: if unknown { CudnnFound::Unknown } else { CudnnFound::Absent }, ..Host::default() };
@@ -153,7 +167,7 @@ impl Machine {
             };
             // A loader that answers without it does not need it; one that cannot be asked tells nothing.
             if part.is_some() || !needed || loader.says == Says::Aborts {
-                inner.push(Inner { file: file.clone(), present: part.is_some(), version });
+                inner.push(Inner { file: file.clone(), present: part.is_some(), version, path: None });
             }
         }
         let word = inner.iter().find_map(|part| part.version);
@@ -163,7 +177,7 @@ impl Machine {
         };
         let version = word.or(loader.name).or(answer);
         if let (Some(name), Some(_)) = (loader.name, version) {
-            inner.push(Inner { file: format!("libcudnn.so.{name}"), present: true, version: Some(name) });
+            inner.push(Inner { file: format!("libcudnn.so.{name}"), present: true, version: Some(name), path: None });
         }
         let cudnn = CudnnFound::Found { path: "libcudnn.so".into(), major: loader.major, version, inner };
         Host { cudnn, ..Host::default() }
@@ -203,6 +217,13 @@ fn strict(manifest: Manifest) -> Manifest {
 
 fn required(manifest: Manifest) -> Manifest {
     change(manifest, |_, required| *required = true)
+}
+
+/// A crate in it tries these names, as cudarc does.
+fn trying(mut manifest: Manifest) -> Manifest {
+    let endings = [".so", ".so.8", ".so.7"].map(str::to_owned).to_vec();
+    manifest.opens.push(Opens { by: "cudarc 0.19.10".to_owned(), libraries: vec!["cudnn".to_owned()], endings });
+    manifest
 }
 
 /// By hand: what each must be, in words of code and weight.
@@ -429,6 +450,47 @@ fn written() -> Vec<Case> {
     ] {
         cases.push(Case { linked: true, ..case(name, by(Unknown, "9.15.1"), machine, codes) });
     }
+    // By the names that a crate tries, and in its order.
+    for (name, built, plain, numbered, codes) in [
+        ("the plain name goes first, right", "7.6.5", Some(Some("7.6.5")), Some("7.5.1"), ""),
+        ("the plain name goes first, older", "7.6.5", Some(Some("7.5.1")), Some("7.6.5"), "CG202 error"),
+        ("the plain name goes first, newer", "7.5.1", Some(Some("7.6.5")), None, ""),
+        ("the plain name is of another major", "7.6.5", Some(Some("8.1.0")), Some("7.6.5"), "CG201 error"),
+        ("the plain name is of an older major", "8.1.0", Some(Some("7.6.5")), None, "CG201 error"),
+        ("no plain name", "7.6.5", None, Some("7.6.5"), ""),
+        ("no plain name, older", "7.6.5", None, Some("7.5.1"), "CG202 error"),
+        ("the plain name cannot be loaded", "7.6.5", Some(None), Some("7.6.5"), ""),
+        ("the plain name cannot be loaded, older", "7.6.5", Some(None), Some("7.5.1"), "CG202 error"),
+        ("none of the names", "7.6.5", None, None, "CG205 info"),
+    ] {
+        let loader = |text: &str| {
+            let v = version(text);
+            Loader { major: v.major, name: Some(v), says: Says::Number(number(v)) }
+        };
+        let plain = plain.map(|file| file.map(loader));
+        let machine = Machine {
+            plain,
+            ..numbered.map_or_else(Machine::default, |text| single(7, Some(text), loader(text).says))
+        };
+        cases.push(case(name, trying(by(Dlopened, built)), machine.clone(), codes));
+        if codes == "CG205 info" {
+            cases.push(case(
+                "none of the names, required",
+                trying(required(by(Dlopened, built))),
+                machine,
+                "CG205 error",
+            ));
+        }
+    }
+    cases.push(case(
+        "linked, whatever a crate would try",
+        trying(linked("7.6.5")),
+        Machine {
+            plain: Some(Some(Loader { major: 8, name: Some(version("8.1.0")), says: Says::Nothing })),
+            ..single(7, Some("7.6.5"), Says::Nothing)
+        },
+        "",
+    ));
     // A newer note: judged as far as it is known.
     cases.push(Case { revision: 2, ..case("a newer note, right", linked("9.15.1"), whole("9.15.1"), "CG502 info") });
     cases.push(Case {

@@ -21,6 +21,8 @@ fn rows() -> Vec<Requirement> {
         code: code.to_owned(),
         cuda: floor.map(|(cuda, _)| cuda),
         release: floor.map(|(_, release)| release),
+        sure_from: None,
+        no_ptx: false,
     };
     let cuda_13 = (CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6));
     vec![

@@ -181,10 +181,10 @@ impl<'a> Judge<'a> {
 
     fn gpu_rows(&self) -> Vec<Row<'a>> {
         let row = |requirement: &'a Requirement| {
-            let Requirement::Gpu { from, to, by, code, cuda, release } = requirement else { return None };
+            let Requirement::Gpu { from, to, code, cuda, release, .. } = requirement else { return None };
             let inside = |cc: (u8, u8)| cc >= *from && to.is_none_or(|to| cc <= to);
             let here = self.places(|gpu| gpu.cc.is_some_and(inside));
-            let outcome = self.served(*by, *cuda, *release);
+            let outcome = self.served(requirement);
             Some(Row { outcome, here, code, cuda: *cuda, release: *release })
         };
         self.manifest.requires.iter().filter_map(row).filter(|row| !row.here.is_empty()).collect()
@@ -243,18 +243,27 @@ impl<'a> Judge<'a> {
         format!("compute capability {}", names.join(", "))
     }
 
-    fn served(&self, by: ServedBy, cuda: Option<CudaVersion>, release: Option<DriverRelease>) -> Outcome {
-        let floor = self.floor(cuda, release, Code::DriverTooOldForCode);
+    fn served(&self, row: &Requirement) -> Outcome {
+        let Requirement::Gpu { by, cuda, release, sure_from, no_ptx, .. } = row else { return Outcome::Open };
+        let floor = self.floor(*cuda, *release, Code::DriverTooOldForCode);
+        let sure = || match sure_from {
+            Some((cuda, release)) => {
+                self.floor(Some(*cuda), Some(*release), Code::DriverTooOldForCode) == Outcome::Fits
+            }
+            None => true,
+        };
         match by {
+            ServedBy::Cubin | ServedBy::Partial if self.host.jit.forced && *no_ptx => Outcome::Wrong(Code::JitForced),
             // Which PTX stands beside the machine code, no row says.
-            ServedBy::Cubin if self.host.jit.forced => Outcome::Open,
+            ServedBy::Cubin | ServedBy::Partial if self.host.jit.forced => Outcome::Open,
+            ServedBy::Cubin if floor == Outcome::Fits && !sure() => Outcome::Open,
             ServedBy::Ptx if self.host.jit.disabled => Outcome::Wrong(Code::JitDisabled),
             ServedBy::Ptx if floor == Outcome::Fits && self.host.jit.compiler == Some(false) => {
                 Outcome::Wrong(Code::JitMissing)
             }
             ServedBy::Cubin | ServedBy::Ptx => floor,
             ServedBy::Partial if self.manifest.partial_refuse => Outcome::Wrong(Code::PartialCode),
-            ServedBy::Partial if floor == Outcome::Fits => Outcome::Fits,
+            ServedBy::Partial if floor == Outcome::Fits && sure() => Outcome::Fits,
             ServedBy::Partial | ServedBy::Unknown => Outcome::Open,
             ServedBy::Nothing => Outcome::Wrong(Code::NoCodeForGpu),
         }
@@ -312,7 +321,18 @@ impl<'a> Judge<'a> {
         let Row { code, cuda, release, .. } = row;
         let rebuild = "rebuild with that architecture among those built for".to_owned();
         match wrong {
-            Code::NoCodeForGpu => self.finding(wrong, format!("{component} has no code for {gpus}"), rebuild),
+            Code::NoCodeForGpu => {
+                let built_for = match self.manifest.built_for() {
+                    none if none.is_empty() => none,
+                    list => format!("\nbuilt for:  {list}"),
+                };
+                self.finding(wrong, format!("{component} has no code for {gpus}{built_for}"), rebuild)
+            }
+            Code::JitForced => self.finding(
+                wrong,
+                format!("CUDA_FORCE_PTX_JIT passes over all code in {component} for {gpus}: it has no PTX"),
+                "unset CUDA_FORCE_PTX_JIT".to_owned(),
+            ),
             Code::PartialCode => {
                 self.finding(wrong, format!("only a part of the code in {component} is for {gpus}"), rebuild)
             }
@@ -385,7 +405,16 @@ mod tests {
             ((9, 0), None, ServedBy::Nothing),
         ]
         .into_iter()
-        .map(|(from, to, by)| Requirement::Gpu { from, to, by, code: "sm_80".to_owned(), cuda: None, release: None })
+        .map(|(from, to, by)| Requirement::Gpu {
+            from,
+            to,
+            by,
+            code: "sm_80".to_owned(),
+            cuda: None,
+            release: None,
+            sure_from: None,
+            no_ptx: false,
+        })
         .collect()
     }
 
@@ -567,6 +596,8 @@ mod tests {
                         code: String::new(),
                         cuda: None,
                         release: None,
+                        sure_from: None,
+                        no_ptx: false,
                     })
                     .collect(),
             );
@@ -574,7 +605,16 @@ mod tests {
             manifest.requires.remove(0);
             for (from, to) in [((0, 0), (from.0 - 1, 255)), ((to.0 + 1, 0), (255, 255))] {
                 let (by, code) = (ServedBy::Nothing, String::new());
-                manifest.requires.push(Requirement::Gpu { from, to: Some(to), by, code, cuda: None, release: None });
+                manifest.requires.push(Requirement::Gpu {
+                    from,
+                    to: Some(to),
+                    by,
+                    code,
+                    cuda: None,
+                    release: None,
+                    sure_from: None,
+                    no_ptx: false,
+                });
             }
             name.clone_into(&mut manifest.component.name);
             manifest
