@@ -1672,11 +1672,12 @@ CODE int find_jit(void) {
 CODE int served(const struct note *n, const unsigned char *row) {
   uint32_t by = u16(row + 2);
   int old = floor_of(row, 302);
+  int sure = old != FITS ? old : floor_of(row + 16, OPEN); /* what older drivers make of its machine code is in no document */
   if ((by & (BY_CUBIN | BY_SOME)) && is_one("CUDA_FORCE_PTX_JIT")) return by & NO_PTX ? 315 : OPEN; /* which PTX it is, no row says */
-  if (by & BY_CUBIN) return old != FITS ? old : floor_of(row + 16, OPEN); /* what older drivers make of it is in no document */
+  if (by & BY_CUBIN) return sure;
   if ((by & BY_PTX) && is_one("CUDA_DISABLE_PTX_JIT")) return 308;
   if (by & BY_PTX) return old != FITS ? old : find_jit();
-  if (by & BY_SOME) return n->d[25] == 1 ? 311 : old == FITS ? FITS : OPEN;
+  if (by & BY_SOME) return n->d[25] == 1 ? 311 : sure == FITS ? FITS : OPEN;
   return by & BY_NONE ? 303 : OPEN;
 }
 
