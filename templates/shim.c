@@ -1881,7 +1881,7 @@ CODE int about_driver(const struct finding *f) { return f->code / 100 == 3 || f-
   X(311, "only a part of " THE "code in %C is for %G", "")                                                                   \
   X(312, "no GPU is fit for both %C and %L", WITH_ARCH " among those built for")                                          \
   X(313, cuDNN " %F no longer works on %G", INSTALL "an" OLDER " " cuDNN THAT THE "program accepts; or run it on a newer GPU")   \
-  X(315, CUDA_ "FORCE_PTX_JIT passes over all code in %C for %G: it has no PTX", "unset " CUDA_ "FORCE_PTX_JIT")             \
+  X(315, "%C has no PTX for %G, and " CUDA_ "FORCE_PTX_JIT passes over all else", "unset " CUDA_ "FORCE_PTX_JIT")             \
   X(314, "libcudart %F in %P is" OLDER " than " THE "toolkit %B" THAT "" WAS_BUILT_WITH,                                        \
     "put " THE "libcudart built" WITH "first in " LD_LIBRARY_PATH ", or update it; or link it statically")                         \
   X(501, "%w", "nothing; its inner libraries should stand beside it")                                                     \

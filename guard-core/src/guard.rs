@@ -102,7 +102,8 @@ pub fn compile_with(
         return Ok(Guarded::Unguarded(why));
     }
     let flags = tool.flags.iter().map(OsString::from).collect();
-    let compiler = Compiler { program: tool.program.clone(), flags, target: target.to_owned() };
+    let is_clang = tool.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
+    let compiler = Compiler { program: tool.program.clone(), is_clang, flags, target: target.to_owned() };
     compiler.guard(descriptor, component, folder)
 }
 
@@ -227,6 +228,7 @@ pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
 
 struct Compiler {
     program: PathBuf,
+    is_clang: bool,
     flags: Vec<OsString>,
     target: String,
 }
@@ -255,7 +257,8 @@ impl Compiler {
             .try_get_compiler()
             .map_err(|error| one_line(&format!("there is no C compiler for {target}: {error}")))?;
         let flags = tool.args().iter().filter(|flag| !is_of_others(&flag.to_string_lossy())).cloned().collect();
-        Ok(Self { program: tool.path().to_owned(), flags, target: target.to_owned() })
+        let is_clang = tool.is_like_clang();
+        Ok(Self { program: tool.path().to_owned(), is_clang, flags, target: target.to_owned() })
     }
 
     fn guard(&self, descriptor: &[u8; SIZE], component: &Component, folder: &Path) -> Result<Guarded, String> {
@@ -278,6 +281,10 @@ impl Compiler {
         let mut command = Command::new(&self.program);
         command.args(&self.flags);
         command.args(["-Os", "-g0", "-w", "-fPIC", "-c"]);
+        if self.is_clang {
+            // What the shim asks of gcc function by function. Nothing is called so often that a table of its own would help.
+            command.args(["-Oz", "-fno-plt"]);
+        }
         // Nothing unwinds through the shim; the tables are a fifth of its size.
         command.args(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
         if language == "c" {

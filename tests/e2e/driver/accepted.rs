@@ -188,7 +188,7 @@ fn doubts() -> Vec<Scene> {
         model("a GPU that no table knows beside a fit one", r580(&[NEWS, A100])).runs(1, ""),
         model("a system that is not ready", r535(&[T4]).library(|library| library.init = 802)).runs(1, "CG505 info"),
         model("PTX forced where it serves", r580(&[H100])).with("CUDA_FORCE_PTX_JIT", "1").runs(0, ""),
-        model("machine code of a newer toolkit's major", r535(&[A100])).runs(1, "CG505 info"),
+        model("machine code of a toolkit of a newer major", r535(&[A100])).runs(1, "CG505 info"),
         model("no compiler of PTX and none needed", r580(&[A100]).library(|library| library.jit = false)).runs(0, ""),
         model("PTX switched off and not needed", r580(&[A100])).with("CUDA_DISABLE_PTX_JIT", "1").runs(0, ""),
         scene("a GPU is optional and unfit", "patient", r580(&[T4])).runs(0, "CG505 info"),

@@ -330,7 +330,7 @@ impl<'a> Judge<'a> {
             }
             Code::JitForced => self.finding(
                 wrong,
-                format!("CUDA_FORCE_PTX_JIT passes over all code in {component} for {gpus}: it has no PTX"),
+                format!("{component} has no PTX for {gpus}, and CUDA_FORCE_PTX_JIT passes over all else"),
                 "unset CUDA_FORCE_PTX_JIT".to_owned(),
             ),
             Code::PartialCode => {
