@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use cudaguard::env;
+use cudaguard::lock::is_locked;
 use cudaguard::policy::nearest;
 
 use crate::arguments::CargoVerb;
@@ -320,7 +321,7 @@ impl Project {
             targets.retain(|target| target != "host-tuple");
             targets.push(host.wait()?);
         }
-        let locked = call.locked;
+        let locked = call.locked || is_locked();
         Ok(Self { top, target_dir, build_dir, members, selected, targets, target_named, profile, release, locked })
     }
 

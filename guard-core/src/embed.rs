@@ -110,7 +110,7 @@ impl Embed {
         let mut locked = false;
         if let Some(file) = &lock {
             if let Some(lock) = Lock::read(file).map_err(|error| cannot(&error))? {
-                locked = env::var_os(lock::LOCKED).is_some();
+                locked = lock::is_locked();
                 let by_source = BySource { archs: !self.archs.is_empty(), cudnn: self.cudnn_include.is_some() };
                 let name = &package.component.name;
                 findings.extend(lock::judge(&lock, file, name, &policy, &toolchain, by_source));

@@ -33,6 +33,10 @@ fn is_written_kept_and_accepted_anew() {
     let warned = tree.call("13.0", &["check"]).run().success().clean_stderr();
     assert_eq!(warned, refused.replace("error[", "warning["));
 
+    for (value, status) in [("1", 1), ("true", 1), ("0", 0), ("false", 0), ("", 0)] {
+        let _ = tree.call("13.0", &["check"]).env("CUDAGUARD_LOCKED", value).run().expect(status);
+    }
+
     // Allowed with a reason, and back.
     let policy = tree.read("cudaguard.toml");
     tree.write("cudaguard.toml", &format!("{policy}[allow]\nCG107 = \"trying 13\"\n"));
@@ -141,6 +145,10 @@ fn holds_under_plain_cargo() {
     let failed = cargo("13.0", &["build", "--release"]).run().expect(101);
     assert!(failed.stderr.contains("error[CG107]: ") && failed.stderr.contains("12.4.131 → 13.0.131"), "{failed}");
     let warned = cargo("13.0", &["build"]).run().success();
+    assert!(warned.stderr.contains("warning[CG107]: "), "{warned}");
+    let failed = cargo("13.0", &["build"]).env("CUDAGUARD_LOCKED", "1").run().expect(101);
+    assert!(failed.stderr.contains("error[CG107]: "), "{failed}");
+    let warned = cargo("13.0", &["build"]).env("CUDAGUARD_LOCKED", "0").run().success();
     assert!(warned.stderr.contains("warning[CG107]: "), "{warned}");
     // --locked reaches the build script only by way of the command.
     let failed = with(project.cudaguard(["build", "--locked"]), &beside, "13.0").run().expect(101);
