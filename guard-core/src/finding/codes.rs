@@ -146,8 +146,8 @@ codes! {
         "no declared architecture serves a GPU of the fleet"
         "[gpu] fleet names GPUs that the program must run on, and none of the archs that this build declares has code for one \
          of them: neither machine code of its generation nor PTX that its driver could compile. The kernels would fail there \
-         with `no kernel image is available`. Under plain cargo the declared archs are all there is to judge by; `cargo \
-         cudaguard build` judges the linked file instead (CG130).\n\
+         with `no kernel image is available`. Under plain cargo the declared archs are all there is to judge by, and it is a \
+         warning where only a variable declares them; `cargo cudaguard build` judges the linked file instead (CG130).\n\
          What to do: add the arch that the message names, take the GPU out of [gpu] fleet, or, where the build script compiles \
          for other archs than it declares, say so in [allow].";
     133 DriverFleetOlder Error

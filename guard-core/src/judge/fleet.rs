@@ -8,7 +8,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::tables::{self, Answer, Cc, Floor, Supports};
-use crate::toolchain::Toolchain;
+use crate::toolchain::{Declared, Toolchain};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 use super::build::{facts, in_file, names};
@@ -136,7 +136,7 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     }
     let text = gpus(&unserved);
     let source = strongest.or(archs.declared.first()).map(|declared| declared.source.as_str()).unwrap_or_default();
-    let lists = ["[gpu] archs", "CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES", "TORCH_CUDA_ARCH_LIST"];
+    let lists = ["[gpu] archs", "CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES"];
     let to = lists.contains(&source).then_some(source);
     let toolkit = toolchain.toolkit_version();
     let finding = Finding::new(
@@ -148,8 +148,15 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
         ),
         cure(&unserved, toolkit, &text, to),
     );
-    // Containers of PyTorch set its list for everybody; nothing but PyTorch's extensions reads it.
-    findings.push(if source == "TORCH_CUDA_ARCH_LIST" { finding.weighing(Severity::Warning) } else { finding });
+    findings.push(unless_declared(finding, toolchain));
+}
+
+/// The finding, a warning where only a variable names archs: it is there for whatever is built, and whether this package has
+/// kernels of its own the linked file tells.
+fn unless_declared(finding: Finding, toolchain: &Toolchain) -> Finding {
+    let strongest = toolchain.archs.declared.iter().find(|declared| !declared.adds);
+    let is_own = strongest.is_some_and(Declared::is_of_project);
+    if is_own { finding } else { finding.weighing(Severity::Warning) }
 }
 
 /// The oldest driver of the fleet.
@@ -296,14 +303,9 @@ fn driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, o
         return;
     }
     let what = format!("compile the PTX of CUDA {release}");
-    findings.push(code(
-        policy,
-        fleet,
-        floor,
-        &by_ptx,
-        subject,
-        (&what, line, &machine_code(&by_ptx, Some(toolkit.value))),
-    ));
+    let instead = machine_code(&by_ptx, Some(toolkit.value));
+    let finding = code(policy, fleet, floor, &by_ptx, subject, (&what, line, &instead));
+    findings.push(unless_declared(finding, toolchain));
 }
 
 /// What to do where PTX does not serve: machine code, from this toolkit or a newer one.
@@ -326,6 +328,9 @@ fn used_cudnn(toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)> {
     let built = library.and_then(|library| library.cuda_major.as_ref()).map(|major| major.value);
     Some((version, path.display().to_string(), built.or(toolchain.toolkit_version().map(|toolkit| toolkit.major))))
 }
+
+/// What ends the hint where a variable alone makes a package one of cuDNN's.
+const WITHOUT_CUDNN: &str = "; for a package that uses no cuDNN: [cudnn] linkage = \"none\"";
 
 /// cuDNN against `[cudnn] fleet` and `[gpu] fleet`.
 pub(super) fn cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
@@ -380,10 +385,11 @@ pub(super) fn cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
             ),
             match serving {
                 Some(last) => format!(
-                    "build with cuDNN {last} or older, the last that serves it, or take {text} out of [gpu] fleet"
+                    "build with cuDNN {last} or older, the last that serves it, or take {text} out of [gpu] fleet{WITHOUT_CUDNN}"
                 ),
                 None => format!(
-                    "no cuDNN for CUDA {cuda} serves it: build for an older CUDA, or take {text} out of [gpu] fleet"
+                    "no cuDNN for CUDA {cuda} serves it: build for an older CUDA, or take {text} out of [gpu] \
+                     fleet{WITHOUT_CUDNN}"
                 ),
             },
         ));

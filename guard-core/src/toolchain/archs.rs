@@ -11,6 +11,11 @@ use crate::env;
 use crate::tables;
 use crate::version::Version;
 
+/// The source that the policy is.
+const POLICY: &str = "[gpu] archs";
+/// The source that a build.rs is.
+const BUILDER: &str = "the builder";
+
 /// What one source declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
@@ -37,6 +42,11 @@ impl Declared {
     /// Whether this word is among the requests.
     pub fn asks(&self, word: ArchRequest) -> bool {
         self.requests.as_ref().is_ok_and(|requests| requests.contains(&word))
+    }
+
+    /// Whether the project itself says so, for its own kernels: a variable is there for whatever is built.
+    pub fn is_of_project(&self) -> bool {
+        [POLICY, BUILDER].contains(&self.source.as_str())
     }
 
     /// Whether it is PyTorch's list: its containers set it for everybody, and nothing but PyTorch's extensions reads it.
@@ -110,10 +120,10 @@ impl Archs {
         let mut declared = Vec::new();
         if !request.policy_archs.is_empty() {
             let requests = request.policy_archs.clone();
-            declared.push(Declared::new("[gpu] archs", arch::join(&requests), Ok(requests)));
+            declared.push(Declared::new(POLICY, arch::join(&requests), Ok(requests)));
         }
         if let Some(text) = &request.archs {
-            declared.push(Declared::new("the builder", text.clone(), arch::list(text, Dialect::Policy)));
+            declared.push(Declared::new(BUILDER, text.clone(), arch::list(text, Dialect::Policy)));
         }
         let given = request.given.as_ref();
         if let Some(archs) = given.and_then(|given| given.archs.as_ref()) {

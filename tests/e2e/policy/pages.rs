@@ -46,8 +46,10 @@ goes by what its profile inherits, and by nothing else that it sets:
 
 `[gpu] fleet`, `[driver] fleet` and `[cudnn] fleet` say what a build must run on. `cargo cudaguard` and CMake hold the linked
 file against GPUs and drivers (CG130, CG131, CG133, CG135). Plain cargo cannot see that file: there, and in `cargo cudaguard
-check`, the declared architectures and the toolkit are judged instead (CG132, CG133, CG135); whether cudart is in the file
-cannot be told there, so that CG133 is a warning, in release too. cuDNN is judged by its headers everywhere (CG136, CG137, CG138). What cannot be told is said by `check`, and refuses nothing (CG139).
+check`, the declared architectures and the toolkit are judged instead (CG132, CG133, CG135). Whether cudart is in the file, or
+kernels for the archs that a variable names, cannot be told there: CG133 is a warning then, in release too, and so are the
+others unless `[gpu] archs` or the build script declares the archs. cuDNN is judged by its headers everywhere (CG136, CG137,
+CG138). What cannot be told is said by `check`, and refuses nothing (CG139).
 
 ## Allow
 

@@ -172,14 +172,18 @@ pub(crate) fn fleets() -> Vec<Recipe> {
     vec![
         Recipe {
             observed: Some(&["CG130"]),
-            ..recipe("a-gpu-that-nothing-serves", &["CG132"], "[gpu]\nfleet = [\"T4\", \"A100\"]\n", |machine| {
-                machine.cuda_in_use("13.0");
-                machine.set("CUDAARCHS", "80;90");
-                machine.kernel(
-                    "13.0",
-                    "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]",
-                );
-            })
+            ..recipe(
+                "a-gpu-that-nothing-serves",
+                &["CG132"],
+                "[gpu]\narchs = [\"sm_80\", \"sm_90\", \"compute_90\"]\nfleet = [\"T4\", \"A100\"]\n",
+                |machine| {
+                    machine.cuda_in_use("13.0");
+                    machine.kernel(
+                        "13.0",
+                        "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]",
+                    );
+                },
+            )
         },
         Recipe {
             warnings: &["CG133"],
@@ -194,10 +198,9 @@ pub(crate) fn fleets() -> Vec<Recipe> {
             ..recipe(
                 "ptx-newer-than-the-driver",
                 &["CG135"],
-                "[gpu]\nfleet = [\"A100\"]\n[driver]\nfleet = \"470\"\n",
+                "[gpu]\narchs = [\"sm_70\", \"compute_70\"]\nfleet = [\"A100\"]\n[driver]\nfleet = \"470\"\n",
                 |machine| {
                     machine.cuda_11_8_in_use();
-                    machine.set("CUDAARCHS", "70");
                     machine.kernel("11.8", "-arch=sm_70");
                 },
             )
@@ -224,9 +227,13 @@ pub(crate) fn without_cuda() -> Vec<Recipe> {
                 machine.cuda_in_use("13.0");
             })
         },
-        recipe("gpus-older-than-a-toolkit-that-lies-there", &[], "[gpu]\nfleet = [\"T4\"]\n", |machine| {
-            machine.cuda_in_use("13.0");
-        }),
+        Recipe {
+            warnings: &["CG132"],
+            ..recipe("archs-that-are-set-for-others", &[], "[gpu]\nfleet = [\"T4\"]\n", |machine| {
+                machine.cuda_in_use("13.0");
+                machine.set("CUDAARCHS", "80");
+            })
+        },
     ]
 }
 

@@ -62,7 +62,7 @@ fn said(policy_text: &str, toolkit: &str, archs: &str, cudnn: &str) -> Vec<Strin
 fn gpus_against_the_declared_archs() {
     let t4 = "[gpu]\nfleet = [\"T4\", \"A100\"]\n";
     let unserved = |gpus: &str| {
-        vec![format!("error[CG132]: this build will not run on {gpus}: no declared architecture serves it.")]
+        vec![format!("warning[CG132]: this build will not run on {gpus}: no declared architecture serves it.")]
     };
     for (policy, archs, expected) in [
         (t4, "75;80", vec![]),
@@ -89,7 +89,7 @@ fn gpus_against_the_declared_archs() {
     }
     // The policy against itself.
     let both = "[gpu]\narchs = [\"sm_80\"]\nfleet = [\"T4\"]\n";
-    assert_eq!(said(both, "12.4", "75", ""), unserved("T4 (7.5)"));
+    assert_eq!(said(both, "12.4", "75", "")[0], unserved("T4 (7.5)")[0].replace("warning", "error"));
 }
 
 #[test]
@@ -110,13 +110,26 @@ fn what_to_add_and_where() {
 }
 
 #[test]
-fn a_list_that_containers_set_for_everybody_only_warns() {
-    let policy = policy("[gpu]\nfleet = [\"T4\"]\n");
-    let request = Request { system_root: "/nowhere".into(), ..Request::new("x86_64-unknown-linux-gnu") };
-    let variables: BTreeMap<_, _> = [("TORCH_CUDA_ARCH_LIST".to_owned(), "8.0;9.0".into())].into();
-    let toolchain = env::with(variables, || Toolchain::look(&request));
-    let findings = declared(&policy, &toolchain);
-    assert_eq!((findings[0].code, findings[0].severity), (Code::FleetUndeclared, Severity::Warning));
+fn only_the_projects_own_words_are_an_error() {
+    let by = |variables: BTreeMap<String, std::ffi::OsString>, builder: Option<&str>, archs: &str| {
+        let policy = policy(&format!("[gpu]\nfleet = [\"T4\"]\n{archs}"));
+        let request = Request {
+            system_root: "/nowhere".into(),
+            policy_archs: policy.arch_requests(),
+            archs: builder.map(str::to_owned),
+            ..Request::new("x86_64-unknown-linux-gnu")
+        };
+        let toolchain = env::with(variables, || Toolchain::look(&request));
+        let finding = declared(&policy, &toolchain).remove(0);
+        assert_eq!(finding.code, Code::FleetUndeclared);
+        (finding.severity, finding.hint)
+    };
+    let set = |name: &str, value: &str| [(name.to_owned(), value.into())].into();
+    assert_eq!(by(set("PATH", ""), None, "archs = [\"sm_80\"]\n").0, Severity::Error);
+    assert_eq!(by(set("PATH", ""), Some("80"), "").0, Severity::Error);
+    assert_eq!(by(set("CUDAARCHS", "80"), None, "").0, Severity::Warning);
+    let (severity, hint) = by(set("TORCH_CUDA_ARCH_LIST", "8.0;9.0"), None, "");
+    assert_eq!((severity, &*hint), (Severity::Warning, "let nvcc make sm_75, or take T4 (7.5) out of [gpu] fleet"));
 }
 
 #[test]
@@ -159,7 +172,7 @@ fn drivers_against_ptx() {
     let text = |gpus: &str, driver: &str| format!("[gpu]\nfleet = [{gpus}]\n[driver]\nfleet = \"{driver}\"\n");
     let cannot = |driver: &str, cuda: &str, gpus: &str| {
         vec![format!(
-            "error[CG135]: driver {driver}, the oldest of the fleet, cannot compile the PTX of CUDA {cuda} that this build has for \
+            "warning[CG135]: driver {driver}, the oldest of the fleet, cannot compile the PTX of CUDA {cuda} that this build has for \
              {gpus}."
         )]
     };
