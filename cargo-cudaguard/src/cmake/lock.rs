@@ -66,8 +66,9 @@ struct Common {
     by: [String; 3],
     /// By component: the target, and its archs.
     archs: BTreeMap<String, (String, Vec<String>)>,
-    /// Tells where the facts come from.
+    /// Tells where the facts come from: that of a target that nvcc compiles for, where there is one.
     toolchain: Toolchain,
+    compiled: bool,
 }
 
 impl Common {
@@ -113,8 +114,9 @@ impl Common {
                 None => drop(self.archs.insert(name.clone(), (target.clone(), own.archs))),
             }
         }
-        if first && !self.by[0].is_empty() || job.facts.given.compiles && self.toolchain.compiler.is_none() {
-            self.toolchain = toolchain;
+        let compiles = job.facts.given.compiles;
+        if !self.compiled && (compiles || first && !self.by[0].is_empty()) {
+            (self.toolchain, self.compiled) = (toolchain, compiles);
         }
         Ok(())
     }

@@ -220,7 +220,7 @@ fn embed(facts: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, S
         job.say(&judged.findings)?;
     } else {
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
-        job.say(&said::anew(judged.findings, &job.facts.binary, &inputs))?;
+        job.say(&said::anew(judged.findings, &job.facts.binary, &job.facts.configuration, &inputs))?;
     }
     let Job { facts: Facts { component, tool, .. }, triple, policy } = &job;
     let mut manifest = Manifest::of(component.clone(), triple, &job.facts.profile(), policy, &toolchain);

@@ -14,8 +14,8 @@ use cudaguard::finding::Finding;
 /// The folder of records, below the build folder.
 const FOLDER: &str = "CMakeFiles/cudaguard-said";
 
-/// Those that have not been said since the inputs changed; from now on they have.
-pub(super) fn anew(findings: Vec<Finding>, build: &Path, inputs: &[PathBuf]) -> Vec<Finding> {
+/// Those that have not been said of this configuration since the inputs changed; from now on they have.
+pub(super) fn anew(findings: Vec<Finding>, build: &Path, configuration: &str, inputs: &[PathBuf]) -> Vec<Finding> {
     let time = |path: &Path| fs::metadata(path).and_then(|facts| facts.modified()).ok();
     let newest = inputs.iter().filter_map(|path| time(path)).max().unwrap_or(SystemTime::UNIX_EPOCH);
     let folder = build.join(FOLDER);
@@ -24,7 +24,7 @@ pub(super) fn anew(findings: Vec<Finding>, build: &Path, inputs: &[PathBuf]) -> 
         .filter(|finding| {
             let text = Finding { component: String::new(), ..finding.clone() }.render();
             let mut hasher = DefaultHasher::new();
-            text.hash(&mut hasher);
+            (configuration, text).hash(&mut hasher);
             let record = folder.join(format!("{}-{:016x}", finding.code, hasher.finish()));
             if time(&record).is_some_and(|said| said < newest) {
                 let _ = fs::remove_file(&record);
@@ -52,7 +52,7 @@ mod tests {
         let input = build.join("cuda.h");
         fs::write(&input, "").unwrap();
         let finding = |text: &str, component: &str| Finding::new(Code::ToolkitMixed, "x", text, "").of(component);
-        let said = |findings: Vec<Finding>| anew(findings, &build, std::slice::from_ref(&input)).len();
+        let said = |findings: Vec<Finding>| anew(findings, &build, "Debug", std::slice::from_ref(&input)).len();
         assert_eq!(said(vec![finding("a", "app 1.0"), finding("b", "app 1.0")]), 2);
         assert_eq!(said(vec![finding("a", "other 1.0"), finding("c", "other 1.0")]), 1, "of another target too");
         let later = SystemTime::now() + Duration::from_secs(60);
@@ -60,7 +60,12 @@ mod tests {
         assert_eq!(said(vec![finding("a", "app 1.0")]), 1);
         // Where nothing can be written down, all is said.
         let no_folder = vec![finding("a", "app 1.0")];
-        assert_eq!(anew(no_folder.clone(), &input, &[]), no_folder);
+        assert_eq!(anew(no_folder.clone(), &input, "Debug", &[]), no_folder);
+        assert_eq!(
+            anew(no_folder.clone(), &build, "Coverage", &[]),
+            no_folder,
+            "each configuration is a build of its own"
+        );
         fs::remove_dir_all(build).unwrap();
     }
 }

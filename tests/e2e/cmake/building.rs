@@ -317,9 +317,12 @@ fn architectures_in_every_spelling() {
 
 /// C alone, and C++ alone: no CUDA in the project, nothing but a guard in the file.
 fn languages() {
-    for (language, file, cmake, generator) in
-        [("C", "main.c", Cmake::Newest, NINJA), ("CXX", "main.cpp", Cmake::OfTheMachine, MAKE)]
-    {
+    for (language, file, cmake, generator) in [
+        ("C", "main.c", Cmake::Newest, NINJA),
+        ("CXX", "main.cpp", Cmake::OfTheMachine, MAKE),
+        // What writes an editor's project as well.
+        ("C", "main.c", Cmake::OfTheMachine, "CodeBlocks - Ninja"),
+    ] {
         let text = format!(
             "cmake_minimum_required(VERSION 3.24)\nproject(lone VERSION 2.0 LANGUAGES {language})\n{}\
              add_executable(app {file})\ncudaguard_embed(app)\n",
