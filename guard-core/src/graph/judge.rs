@@ -158,11 +158,12 @@ fn cudnn(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let hint = if major == found.major {
         "use a newer cuDNN (9.15 has it), or a cudarc from 0.19.5 on, which looks up what is called".to_owned()
     } else {
-        format!(
-            "install cuDNN {major} and set CUDNN_PATH to its root, or take bindings for cuDNN {} in {}",
-            found.major,
-            one.of.line()
-        )
+        let install = format!("install cuDNN {major} and set CUDNN_PATH to its root");
+        match one.of.named_in.first() {
+            Some(line) => format!("{install}, or take bindings for cuDNN {} in {line}", found.major),
+            // What the manifest of a published crate says nobody changes here.
+            None => install,
+        }
     };
     findings.push(Finding::new(
         Code::CrateForOtherCudnn,

@@ -42,17 +42,43 @@ Each was provoked with the real crates. What happens without cudaguard was seen 
 const PROGRAMS: &str = "
 ## Real programs, guarded as they are
 
-In the tests, with no change to their sources: cudarc 0.19.10 linked and opened by name, cust 0.3.2, and one program with cudarc
-0.17.8, cudarc 0.19.10 and ort 2.0.0-rc.10 (`load-dynamic`) in it. candle-core, cubecl-cuda and torch-sys are judged there by
-what cargo says of their graphs.
+In the tests, with no change to their sources: cudarc 0.19.10 linked and opened by name, cust 0.3.2, one program with cudarc
+0.17.8, cudarc 0.19.10 and ort 2.0.0-rc.10 (`load-dynamic`) in it, and one whose kernels cudaforge 0.1.6 compiles as candle's are.
+candle-core, cubecl-cuda, llama-cpp-2 and torch-sys are judged there by what cargo says of their graphs.
 
-By hand, because it takes minutes to compile: cubecl-cuda 0.8.1 on a machine without any toolkit, `cargo cudaguard build` in
+By hand, because it takes minutes to compile, cubecl-cuda 0.8.1 on a machine without any toolkit, `cargo cudaguard build` in
 3 min 54 s on two busy cores. The program is what it was; on the driver 535 it still panics where there is no GPU to see, and
 where there is one the guard refuses before, by this row of `cargo cudaguard inspect`:
 
 ```text
 requires   driver supports CUDA 13.0 (release 580.65.06): cudarc 0.17.8 (cuCtxGetDevice_v2)
 ```
+
+And candle-core 0.11.1 with `cuda` and `cudnn`, CUDA 13.0, cuDNN 9.15.1, CUDA_COMPUTE_CAP=90, no source changed, 20 minutes of
+processor time. On the driver 535 without a GPU it says what it says unguarded, `DriverError(CUDA_ERROR_NO_DEVICE, …)`, status 1,
+and the guard nothing. `cargo cudaguard inspect` says of it:
+
+```text
+cuDNN      9.15.1, linked
+archs      sm_90a compute_90a (observed)
+requires   cuDNN 9.15.0 or newer, below 10.0.0 (libcudnn.so.9, built with 9.15.1)
+           libcudnn_graph.so.9 beside it
+           libcudnn_ops.so.9 beside it, where it is used
+           driver supports CUDA 13.0 (release 580.65.06): libcudart 13.0
+           GPU up to 8.x: not served
+           GPU 9.0: served by PTX, compute_90a; driver supports CUDA 13.0 (release 580.65.06)
+           GPU 9.1 and newer: not served
+```
+
+| then | without | with cudaguard |
+| --- | --- | --- |
+| nvcc 13.5 first in PATH, CUDA_HOME still 13.0 | `Finished`, and 13.0 is kept | CG101, and CG159: its build script would stop |
+| CUDNN_PATH of 8.9.7 | `Finished`; the bindings are of 9.21 | CG151, CG111 |
+| a fleet of H100 and B200 | all 12 cubins and the PTX are sm_90a | CG156 |
+| a fleet of T4 and H100, nvidia-smi says 8.9, no CUDA_COMPUTE_CAP | not built so | CG158 |
+| `[driver] fleet = \"535\"` | every call of cudart answers 35 | CG133, of the linked file |
+| started with cuDNN 9.1.0 first in LD_LIBRARY_PATH | starts | CG202, status 78 |
+| started without the driver's libraries | status 127, the loader's words | `exec`: CG210, status 78 |
 ";
 
 /// Each mismatch: title, what happens without the guard, the snapshot.
