@@ -818,7 +818,11 @@ fn native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
                 Code::NativeUnknown,
                 "native",
                 facts("`native` was asked for, and there is no GPU to ask.", [said, ("driver", why.clone())]),
-                "name the archs, for example CUDAARCHS=\"80;90\"",
+                if toolchain.by_cmake {
+                    "name the archs, for example CMAKE_CUDA_ARCHITECTURES=\"80;90\""
+                } else {
+                    "name the archs, for example CUDAARCHS=\"80;90\""
+                },
             );
             findings.push(if in_force { finding } else { finding.weighing(Severity::Warning) });
         }
