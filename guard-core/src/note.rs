@@ -619,6 +619,52 @@ mod tests {
     }
 
     #[test]
+    fn what_later_writers_added_stands_where_nothing_stood() {
+        let mut manifest = rich();
+        manifest.observed = None;
+        manifest.opens = vec![Opens {
+            by: "cudarc 0.19.10".to_owned(),
+            libraries: vec!["cuda".to_owned(), "cudnn".to_owned()],
+            endings: [".so", ".so.9"].map(str::to_owned).to_vec(),
+        }];
+        let row = |from, to, by, code: &str, sure_from| Requirement::Gpu {
+            from,
+            to,
+            by,
+            code: code.to_owned(),
+            cuda: None,
+            release: None,
+            sure_from,
+            no_ptx: by == ServedBy::Cubin,
+        };
+        let sure = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
+        manifest.requires.truncate(1);
+        manifest.requires.extend([
+            row((0, 0), Some((7, 255)), ServedBy::Nothing, "", None),
+            row((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", sure),
+            row((9, 0), None, ServedBy::Ptx, "compute_90", None),
+        ]);
+        let bytes = encode(&manifest).unwrap();
+        let u16_at = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let text_at = |at: usize| std::str::from_utf8(&bytes[u16_at(at)..][..u16_at(at + 2)]).unwrap();
+        assert_eq!([44 + 24, 44 + 32].map(text_at), ["libcudnn.so.9", "libcudnn.so\nlibcudnn.so.9"]);
+        assert_eq!(text_at(84 + 28), "sm_80, compute_90");
+        assert_eq!([124 + 2, 164 + 2].map(u16_at), [1 | 32, 2]);
+        assert_eq!([124 + 32, 124 + 36, 164 + 32, 164 + 36].map(u32_at), [13_000, 580 << 16 | 65 << 8 | 6, 0, 0]);
+    }
+
+    #[test]
+    fn lists_are_cut_between_their_members() {
+        let list = |count: usize| (0..count).map(|at| format!("sm_{:03}", 100 + at)).collect::<Vec<_>>();
+        assert_eq!(short(&list(2), ", ", "..."), "sm_100, sm_101");
+        let cut = short(&list(60), ", ", "...");
+        assert!(cut.len() <= SHOWN && cut.starts_with("sm_100, ") && cut.ends_with(", ..."), "{cut}");
+        let cut = short(&list(60), "\n", "");
+        assert!(cut.len() <= SHOWN && cut.lines().all(|line| line.len() == 6), "{cut}");
+    }
+
+    #[test]
     fn what_does_not_fit_names_the_entry() {
         let mut manifest = rich();
         manifest.allow[0].1 = "because ".repeat(600);

@@ -230,9 +230,9 @@ enum Found {
 /// The best of these that a GPU runs: the newest arch, the narrowest suffix.
 fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
     let mut unknown = false;
-    let mut found: Option<(Target, (u16, u16), Option<u32>, Option<u32>)> = None;
+    let mut found: Option<Code> = None;
     for code in codes {
-        let Code::Run { target, isa, zstd, wrote } = *code else {
+        let Code::Run { target, .. } = *code else {
             unknown = true;
             continue;
         };
@@ -240,21 +240,19 @@ fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
             continue;
         }
         match target.serves(cc) {
-            Serves::Yes if found.is_none_or(|(best, ..)| best < target) => {
-                found = Some((target, isa, zstd, wrote));
-            }
+            Serves::Yes if found.as_ref().and_then(target_of).is_none_or(|best| best < target) => found = Some(*code),
             Serves::CannotTell => unknown = true,
             _ => {}
         }
     }
     match found {
-        Some((target, isa, zstd, wrote)) => {
+        Some(Code::Run { target, isa, zstd, wrote }) => {
             let compiled = ptx.then(|| tables::ptx_floor((isa.0.into(), isa.1.into())));
             let unpacked = zstd.and_then(tables::zstandard_floor);
             Found::Run { target, isa, floor: higher(compiled, unpacked), wrote }
         }
-        None if unknown => Found::Unknown,
-        None => Found::Nothing,
+        _ if unknown => Found::Unknown,
+        _ => Found::Nothing,
     }
 }
 

@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
 "#;
 
 /// cudarc's order: the plain name over all folders, and only then the one with a number. What the program opens by itself,
-/// the shim at its start, check() and `exec` all speak of the same file.
+/// the shim at its start, `check()` and `exec` all speak of the same file.
 fn by_the_names_that_a_crate_tries() {
     let scratch = Scratch::new("names");
     let real = |release: &str| parts::cudnn(release).join("lib");

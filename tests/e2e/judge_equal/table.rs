@@ -41,11 +41,20 @@ struct Loader {
     says: Says,
 }
 
+/// What stands there as `libcudnn.so`.
+#[derive(Clone, Debug, Default)]
+enum Plain {
+    #[default]
+    Nothing,
+    /// Nothing can be loaded by that name.
+    Broken,
+    Is(Loader),
+}
+
 #[derive(Clone, Debug, Default)]
 struct Machine {
     loader: Option<Loader>,
-    /// What stands there as `libcudnn.so`; where it is of no kind of file at all, nothing can be loaded by that name.
-    plain: Option<Option<Loader>>,
+    plain: Plain,
     broken_loader: bool,
     parts: Vec<(&'static str, Part)>,
 }
@@ -114,14 +123,14 @@ impl Machine {
             }
         }
         match &self.plain {
-            Some(Some(loader)) => {
+            Plain::Is(loader) => {
                 let real = lib.join(format!("libcudnn.so.{}", loader.name.expect("its own file's name")));
                 arch.loader(&real, loader.major, loader.says);
                 let name = real.file_name().expect("a name");
                 std::os::unix::fs::symlink(name, lib.join("libcudnn.so")).expect("a link can be made");
             }
-            Some(None) => fs::write(lib.join("libcudnn.so"), "not a library").expect("a file can be written"),
-            None => {}
+            Plain::Broken => fs::write(lib.join("libcudnn.so"), "not a library").expect("a file can be written"),
+            Plain::Nothing => {}
         }
         if self.broken_loader {
             for major in 7..=9 {
@@ -148,7 +157,10 @@ impl Machine {
             return Host::default();
         }
         let named = || self.loader.as_ref().filter(|loader| linked || loader.major == built.major);
-        let first = manifest.cudnn_names().filter(|_| !linked).and(self.plain.as_ref()).and_then(Option::as_ref);
+        let first = manifest.cudnn_names().filter(|_| !linked).and(match &self.plain {
+            Plain::Is(loader) => Some(loader),
+            Plain::Nothing | Plain::Broken => None,
+        });
         let reached = first.or_else(named);
         let Some(loader) = reached.filter(|_| linked || *linkage == Linkage::Dlopened) else {
             let unknown = *linkage != Linkage::Dlopened;
@@ -451,27 +463,24 @@ fn written() -> Vec<Case> {
         cases.push(Case { linked: true, ..case(name, by(Unknown, "9.15.1"), machine, codes) });
     }
     // By the names that a crate tries, and in its order.
+    let plain = |text: &str| {
+        let v = version(text);
+        Plain::Is(Loader { major: v.major, name: Some(v), says: Says::Number(number(v)) })
+    };
     for (name, built, plain, numbered, codes) in [
-        ("the plain name goes first, right", "7.6.5", Some(Some("7.6.5")), Some("7.5.1"), ""),
-        ("the plain name goes first, older", "7.6.5", Some(Some("7.5.1")), Some("7.6.5"), "CG202 error"),
-        ("the plain name goes first, newer", "7.5.1", Some(Some("7.6.5")), None, ""),
-        ("the plain name is of another major", "7.6.5", Some(Some("8.1.0")), Some("7.6.5"), "CG201 error"),
-        ("the plain name is of an older major", "8.1.0", Some(Some("7.6.5")), None, "CG201 error"),
-        ("no plain name", "7.6.5", None, Some("7.6.5"), ""),
-        ("no plain name, older", "7.6.5", None, Some("7.5.1"), "CG202 error"),
-        ("the plain name cannot be loaded", "7.6.5", Some(None), Some("7.6.5"), ""),
-        ("the plain name cannot be loaded, older", "7.6.5", Some(None), Some("7.5.1"), "CG202 error"),
-        ("none of the names", "7.6.5", None, None, "CG205 info"),
+        ("the plain name goes first, right", "7.6.5", plain("7.6.5"), Some("7.5.1"), ""),
+        ("the plain name goes first, older", "7.6.5", plain("7.5.1"), Some("7.6.5"), "CG202 error"),
+        ("the plain name goes first, newer", "7.5.1", plain("7.6.5"), None, ""),
+        ("the plain name is of another major", "7.6.5", plain("8.1.0"), Some("7.6.5"), "CG201 error"),
+        ("the plain name is of an older major", "8.1.0", plain("7.6.5"), None, "CG201 error"),
+        ("no plain name", "7.6.5", Plain::Nothing, Some("7.6.5"), ""),
+        ("no plain name, older", "7.6.5", Plain::Nothing, Some("7.5.1"), "CG202 error"),
+        ("the plain name cannot be loaded", "7.6.5", Plain::Broken, Some("7.6.5"), ""),
+        ("the plain name cannot be loaded, older", "7.6.5", Plain::Broken, Some("7.5.1"), "CG202 error"),
+        ("none of the names", "7.6.5", Plain::Nothing, None, "CG205 info"),
     ] {
-        let loader = |text: &str| {
-            let v = version(text);
-            Loader { major: v.major, name: Some(v), says: Says::Number(number(v)) }
-        };
-        let plain = plain.map(|file| file.map(loader));
-        let machine = Machine {
-            plain,
-            ..numbered.map_or_else(Machine::default, |text| single(7, Some(text), loader(text).says))
-        };
+        let numbered = numbered.map(|text| single(7, Some(text), Says::Number(number(version(text)))));
+        let machine = Machine { plain, ..numbered.unwrap_or_default() };
         cases.push(case(name, trying(by(Dlopened, built)), machine.clone(), codes));
         if codes == "CG205 info" {
             cases.push(case(
@@ -485,10 +494,7 @@ fn written() -> Vec<Case> {
     cases.push(case(
         "linked, whatever a crate would try",
         trying(linked("7.6.5")),
-        Machine {
-            plain: Some(Some(Loader { major: 8, name: Some(version("8.1.0")), says: Says::Nothing })),
-            ..single(7, Some("7.6.5"), Says::Nothing)
-        },
+        Machine { plain: plain("8.1.0"), ..single(7, Some("7.6.5"), Says::Nothing) },
         "",
     ));
     // A newer note: judged as far as it is known.
