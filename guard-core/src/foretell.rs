@@ -459,7 +459,8 @@ pub(crate) fn inner_file(graph: &Graph, index: usize, file: &str, version: Optio
         .map(|candidate| candidate.path)
 }
 
-/// The version of the shared libcudart that this component gets.
+/// The version of the shared libcudart that this component gets, by its file's name. A wheel's file has no number in its name, and
+/// no text or note in it says the release (13.0 to 13.5): that stands in the code of `cudaRuntimeGetVersion` alone.
 fn cudart(graph: &Graph, manifest: &Manifest) -> Option<Version> {
     let (soname, _) = manifest.shared_cudart()?;
     let loaded = graph.objects.iter().find(|object| object.is_named(&soname))?;
