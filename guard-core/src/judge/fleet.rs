@@ -8,7 +8,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::tables::{self, Answer, Cc, Floor, Supports};
-use crate::toolchain::{Declared, Toolchain};
+use crate::toolchain::Toolchain;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 use super::build::{facts, in_file, names};
@@ -131,6 +131,19 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     if !unclear.is_empty() {
         open.push(("[gpu] fleet", format!("no document says whether {list} serves {}", gpus(&unclear))));
     }
+    // One crate leaves PTX beside the machine code for it, another does not: the graph knows which crates there are.
+    let beside = |cc: Cc| {
+        let by_crates = strongest.is_some_and(|declared| declared.source == "CUDA_COMPUTE_CAP");
+        by_crates && archs.in_force.iter().any(|target| Target::Ptx(target.arch()).serves(cc) == Serves::Yes)
+    };
+    let (by_crates, unserved): (Named<'_>, Named<'_>) = unserved.into_iter().partition(|(_, cc)| beside(*cc));
+    if !by_crates.is_empty() {
+        let text = gpus(&by_crates);
+        open.push((
+            "[gpu] fleet",
+            format!("whether PTX stands beside {list} for {text} is up to the crate that compiles"),
+        ));
+    }
     if unserved.is_empty() {
         return;
     }
@@ -152,11 +165,14 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
 }
 
 /// The finding, a warning where only a variable names archs: it is there for whatever is built, and whether this package has
-/// kernels of its own the linked file tells.
+/// kernels of its own the linked file tells. PyTorch's list is there for PyTorch's extensions alone: an info.
 fn unless_declared(finding: Finding, toolchain: &Toolchain) -> Finding {
     let strongest = toolchain.archs.declared.iter().find(|declared| !declared.adds);
-    let is_own = strongest.is_some_and(Declared::is_of_project);
-    if is_own { finding } else { finding.weighing(Severity::Warning) }
+    match strongest {
+        Some(declared) if declared.is_of_project() => finding,
+        Some(declared) if declared.is_of_torch() => finding.weighing(Severity::Info),
+        _ => finding.weighing(Severity::Warning),
+    }
 }
 
 /// The oldest driver of the fleet.

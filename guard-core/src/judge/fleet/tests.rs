@@ -45,6 +45,19 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, cudnn: &str) -> Toolch
     toolchain
 }
 
+/// Some crates leave PTX beside the machine code that this variable asks for: newer GPUs may well be served.
+#[test]
+fn what_crates_make_of_one_arch() {
+    let policy = policy("[gpu]\nfleet = [\"T4\", \"H100\"]\n");
+    let request = Request { system_root: "/nowhere".into(), ..Request::new("x86_64-unknown-linux-gnu") };
+    for (cap, code) in [("75", Code::FleetCannotTell), ("90", Code::FleetUndeclared)] {
+        let variables = [("CUDA_COMPUTE_CAP".to_owned(), cap.into())].into();
+        let toolchain = env::with(variables, || Toolchain::look(&request));
+        let codes: Vec<Code> = declared(&policy, &toolchain).iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, [code], "{cap}");
+    }
+}
+
 /// What is said: code, severity and first sentence of each finding.
 fn said(policy_text: &str, toolkit: &str, archs: &str, cudnn: &str) -> Vec<String> {
     let policy = policy(policy_text);
@@ -128,8 +141,9 @@ fn only_the_projects_own_words_are_an_error() {
     assert_eq!(by(set("PATH", ""), None, "archs = [\"sm_80\"]\n").0, Severity::Error);
     assert_eq!(by(set("PATH", ""), Some("80"), "").0, Severity::Error);
     assert_eq!(by(set("CUDAARCHS", "80"), None, "").0, Severity::Warning);
+    assert_eq!(by(set("CUDA_COMPUTE_CAP", "80"), None, "").0, Severity::Warning);
     let (severity, hint) = by(set("TORCH_CUDA_ARCH_LIST", "8.0;9.0"), None, "");
-    assert_eq!((severity, &*hint), (Severity::Warning, "let nvcc make sm_75, or take T4 (7.5) out of [gpu] fleet"));
+    assert_eq!((severity, &*hint), (Severity::Info, "let nvcc make sm_75, or take T4 (7.5) out of [gpu] fleet"));
 }
 
 #[test]
