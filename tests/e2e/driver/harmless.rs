@@ -22,6 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         no_process_can_be_made,
         whoever_makes_a_process_is_killed,
         no_proc,
+        a_root_of_its_own,
         closed_files,
         disks_that_are_full_or_not_to_be_written,
         cuda_was_called_before,
@@ -205,6 +206,42 @@ fn no_proc() {
         ("CG303 error", true),
         "{outcome}"
     );
+}
+
+/// Moves into a root with what this program needs and the driver's files and nodes, without `/proc`, `/sys` and `/etc`.
+const MOVE_IN: &str = r#"set -e
+root=$1 program=$2; shift 2
+for file in "$(command -v env)" "$program" /usr/lib/*/libcuda.so.1 /usr/lib/*/libnvidia-ptxjitcompiler.so.1 /usr/lib/*/fake-driver; do
+    if [ ! -e "$file" ]; then continue; fi
+    for needed in "$file" $(ldd "$file" 2>/dev/null | grep -o '/[^ ]*' || true); do
+        mkdir -p "$root${needed%/*}"
+        cp -L "$needed" "$root$needed"
+    done
+done
+mkdir -p "$root/dev" "$root$PWD"
+mount --rbind /dev "$root/dev"
+mount --bind "$PWD" "$root$PWD"
+exec chroot "$root" "$@"
+"#;
+
+fn a_root_of_its_own() {
+    for (world, name, told) in [
+        (r580(&[A100]), "model", ""),
+        (r580(&[T4]), "model", "CG303 error"),
+        (World::bare(), "model", "CG504 info"),
+        (World::bare(), "needy", "CG307 error"),
+    ] {
+        let stage = Stage::new(&world);
+        let (root, program) = (stage.scratch.join("root"), bed::program(name));
+        let [root, path] = [&root, &program].map(|path| path.to_str().expect("UTF-8"));
+        let outcome = stage.call(&["sh", "-c", MOVE_IN, "sh", root, path], &program, &[]).run();
+        assert_eq!(codes(&stage.report()), told, "{:#}\n{outcome}", stage.report());
+        if told.contains("error") {
+            let _ = outcome.expect(78);
+        } else {
+            ran(outcome);
+        }
+    }
 }
 
 fn closed_files() {
