@@ -112,10 +112,10 @@ fn stale(order: &Order<'_>, judged: &Judged) -> Vec<Finding> {
 fn strangers(project: &Project, policy: &Policy) -> Vec<Finding> {
     let members = || project.members.iter().map(|member| member.name.as_str());
     let file = policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-    let unknown = policy.packages.iter().filter(|name| members().all(|member| member != name.as_str()));
-    let say = |name: &String| {
+    let unknown = policy.packages.iter().filter(|(name, _)| members().all(|member| member != name.as_str()));
+    let say = |(name, line): (&String, &usize)| {
         let message =
-            format!("the policy speaks of a package {name}, which this workspace does not have.\nfile: {file}");
+            format!("the policy speaks of a package {name}, which this workspace does not have.\nfile: {file}:{line}");
         let hint = match nearest(name, members()) {
             Some(meant) => format!("did you mean [package.{meant}]? Else remove the table"),
             None => format!("remove [package.{name}], or correct its name"),

@@ -284,6 +284,9 @@ impl Project {
             targets = config.texts(&["build", "target"]);
         }
         let target_named = !targets.is_empty();
+        // Of what is to be built cargo says so itself.
+        let named = targets.iter().filter(|_| verb.is_none());
+        named.map(|target| known(target, config)).collect::<Result<(), Stop>>()?;
         let host_wanted = !target_named || targets.iter().any(|target| target == "host-tuple");
         let host = host_wanted.then(|| Host::ask(config)).transpose()?;
         let manifest = match (verb, &call.path) {
@@ -515,6 +518,23 @@ pub(crate) fn rustc(config: &Config) -> OsString {
     // Beside the cargo that called: saves the way through rustup.
     let beside = Path::new(&cargo()).with_file_name("rustc");
     if beside.is_absolute() && beside.is_file() { beside.into() } else { "rustc".into() }
+}
+
+/// Whether the compiler knows a target. One in a file (`NAME.json`) is cargo's to find.
+fn known(target: &str, config: &Config) -> Result<(), Stop> {
+    if target == "host-tuple" || target.ends_with(".json") {
+        return Ok(());
+    }
+    let rustc = rustc(config);
+    let asked = Command::new(&rustc).args(["--print", "cfg", "--target", target]).stdin(Stdio::null()).output();
+    let rustc = Path::new(&rustc).display();
+    let said = asked.map_err(|error| Stop::no_look(format_args!("cannot run {rustc}: {error}")))?;
+    if said.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&said.stderr);
+    let said = said.trim().trim_start_matches("error: ");
+    Err(Stop::no_look(format_args!("{rustc} cannot build for target `{target}`: {said}")))
 }
 
 /// The host's triple.

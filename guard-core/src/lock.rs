@@ -17,7 +17,7 @@ use crate::arch::Target;
 use crate::env;
 use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
-use crate::policy::Policy;
+use crate::policy::{Policy, no_page};
 use crate::tables::{kind_of, not_toml};
 use crate::toolchain::Toolchain;
 use crate::version::Version;
@@ -34,9 +34,6 @@ const FORMAT: i64 = 1;
 
 /// Where the command needs no `--target`, on nearly every machine that builds for CUDA.
 const HOST: &str = "x86_64-unknown-linux-gnu";
-
-/// A lock is a page of text; what is larger is some other file.
-const LARGEST: u64 = 1 << 20;
 
 /// What writes it in a project of CMake's.
 const BY_CMAKE: &str = "`cmake --build BUILD --target cudaguard-lock`";
@@ -127,10 +124,10 @@ impl Lock {
         match fs::metadata(path) {
             Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => Ok(None),
             Err(error) => Err(fail(&error)),
-            Ok(facts) if !facts.is_file() || facts.len() > LARGEST => {
-                Err(format!("{}: is no lock of cudaguard's: a folder, or larger than {LARGEST} bytes", path.display()))
-            }
-            Ok(_) => {
+            Ok(metadata) => {
+                if let Some(why) = no_page(&metadata, "lock") {
+                    return Err(format!("{}: {why}", path.display()));
+                }
                 let bytes = fs::read(path).map_err(|error| fail(&error))?;
                 Self::parse(path, &bytes).map(Some)
             }

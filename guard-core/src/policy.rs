@@ -22,7 +22,7 @@ use crate::version::{DriverRelease, Version};
 /// The file's name.
 pub const FILE: &str = "cudaguard.toml";
 
-/// A policy is a page of text; what is larger is some other file.
+/// A policy is a page of text, as a lock is; what is larger is some other file.
 const LARGEST: u64 = 1 << 20;
 
 /// How many mistakes are told at once: more than that is not a policy with mistakes, but some other file.
@@ -66,8 +66,8 @@ pub struct Policy {
     pub allow: BTreeMap<Code, String>,
     /// Whose `[package.NAME]` is laid over the rest; `None` where the package has none.
     pub over: Option<String>,
-    /// Every `NAME` of `[package.NAME]`, sorted. Which packages there are this file does not know.
-    pub packages: Vec<String>,
+    /// Every `NAME` of `[package.NAME]`, with its line. Which packages there are this file does not know.
+    pub packages: BTreeMap<String, usize>,
 }
 
 /// A version requirement, with its own words.
@@ -172,18 +172,10 @@ impl Policy {
             match fs::metadata(&path) {
                 Err(error) if absent(&path, &error) => {}
                 Err(error) => return Err(unreadable(&path, &error)),
-                Ok(metadata) if !metadata.is_file() => {
-                    let kind = if metadata.is_dir() { "a folder" } else { "no ordinary file" };
-                    return Err(PolicyError(format!("{}: is {kind}; expected a policy file", path.display())));
-                }
-                Ok(metadata) if metadata.len() > LARGEST => {
-                    let size = metadata.len();
-                    return Err(PolicyError(format!(
-                        "{}: has {size} bytes; a policy has at most {LARGEST}, so this is some other file",
-                        path.display()
-                    )));
-                }
-                Ok(_) => {
+                Ok(metadata) => {
+                    if let Some(why) = no_page(&metadata, "policy") {
+                        return Err(PolicyError(format!("{}: {why}", path.display())));
+                    }
                     let bytes = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
                     return Self::parse(&path, &bytes, package);
                 }
@@ -211,7 +203,8 @@ impl Policy {
             PolicyError(format!("{}:{line}: is not UTF-8 text", path.display()))
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut reader = Reader { path, text, errors: Vec::new() };
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+        let mut reader = Reader { path, ends, errors: Vec::new() };
         let mut policy = Self { path: Some(path.to_owned()), ..Self::default() };
         match DeTable::parse(text) {
             Ok(table) => reader.file(table.get_ref(), &mut policy, package),
@@ -312,6 +305,20 @@ fn unreadable(path: &Path, error: &io::Error) -> PolicyError {
     })
 }
 
+/// Why this cannot be a page of text, which a policy is and a lock too. What could block or never end is not opened.
+pub(crate) fn no_page(metadata: &fs::Metadata, what: &str) -> Option<String> {
+    let size = metadata.len();
+    if metadata.is_dir() {
+        Some(format!("is a folder; expected a {what} file"))
+    } else if !metadata.is_file() {
+        Some(format!("is no regular file; expected a {what} file"))
+    } else if size > LARGEST {
+        Some(format!("has {size} bytes; a {what} has at most {LARGEST}, so this is some other file"))
+    } else {
+        None
+    }
+}
+
 fn count_lines(bytes: &[u8]) -> usize {
     bytes.split(|&b| b == b'\n').count() - 1
 }
@@ -336,12 +343,17 @@ struct Entry<'a> {
 
 struct Reader<'a> {
     path: &'a Path,
-    text: &'a str,
+    /// Where lines end, so that none is counted twice.
+    ends: Vec<usize>,
     /// (offset in the text, message without place).
     errors: Vec<(usize, String)>,
 }
 
 impl Reader<'_> {
+    fn line(&self, offset: usize) -> usize {
+        1 + self.ends.partition_point(|end| *end < offset)
+    }
+
     fn finish(mut self) -> Result<(), PolicyError> {
         if self.errors.is_empty() {
             return Ok(());
@@ -351,10 +363,7 @@ impl Reader<'_> {
             .errors
             .iter()
             .take(MOST)
-            .map(|(offset, message)| {
-                let before = self.text.as_bytes().get(..*offset).unwrap_or(self.text.as_bytes());
-                format!("{}:{}: {message}", self.path.display(), 1 + count_lines(before))
-            })
+            .map(|(offset, message)| format!("{}:{}: {message}", self.path.display(), self.line(*offset)))
             .collect();
         if self.errors.len() > MOST {
             lines.push(format!("{}: and more mistakes, which are not told", self.path.display()));
@@ -402,8 +411,8 @@ impl Reader<'_> {
         self.sections("", table, policy);
         let Some(packages) = table.get("package") else { return };
         let Some(packages) = self.table(Entry { key: "package", value: packages }) else { return };
-        policy.packages = packages.keys().map(|name| name.get_ref().to_string()).collect();
-        policy.packages.sort();
+        policy.packages =
+            packages.keys().map(|name| (name.get_ref().to_string(), self.line(name.span().start))).collect();
         for (name, value) in packages {
             let key = format!("package.{}", name.get_ref());
             let Some(table) = self.table(Entry { key: &key, value }) else { continue };
@@ -631,21 +640,33 @@ impl Reader<'_> {
     }
 
     fn allow(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
-        for (name, value) in table {
+        let mut names: Vec<_> = table.iter().collect();
+        names.sort_by_key(|(name, _)| name.span().start);
+        let mut said: BTreeMap<Code, (&str, usize)> = BTreeMap::new();
+        for (name, value) in names {
             let full = format!("{key}.{}", name.get_ref());
             let entry = Entry { key: &full, value };
             if self.errors.len() > MOST {
                 return;
             }
             let Ok(code) = name.get_ref().parse::<Code>() else {
-                let codes: Vec<String> = Code::ALL.iter().map(ToString::to_string).collect();
+                // Codes are so alike that with two letters wrong any of a dozen may be meant.
+                let typed = name.get_ref().to_ascii_uppercase();
+                let near = |code: &String| typed.len() <= code.len() + 1 && distance(&typed, code) == 1;
+                let meant = Code::ALL.iter().map(ToString::to_string).find(near);
                 let mut message = format!("`{full}`: no such finding; expected a code such as CG122");
-                if let Some(meant) = nearest(name.get_ref(), codes.iter().map(String::as_str)) {
+                if let Some(meant) = meant {
                     let _ = write!(message, ", did you mean `{meant}`?");
                 }
                 self.errors.push((name.span().start, message));
                 continue;
             };
+            let at = name.span().start;
+            if let Some((first, before)) = said.insert(code, (name.get_ref(), at)) {
+                let line = self.line(before);
+                self.errors
+                    .push((at, format!("`{full}`: line {line} has `{key}.{first}`, the same code; keep one of them")));
+            }
             match value.get_ref().as_str() {
                 Some(reason) if !reason.trim().is_empty() => {
                     policy.allow.insert(code, reason.trim().to_owned());
@@ -900,6 +921,11 @@ CG122 = "Hopper only, no PTX on purpose"
                 "[allow]\nCG1O1 = \"because\"\n",
                 ":2: `allow.CG1O1`: no such finding; expected a code such as CG122, did you mean `CG101`?",
             ),
+            ("[allow]\nCG999 = \"because\"\n", ":2: `allow.CG999`: no such finding; expected a code such as CG122"),
+            (
+                "[allow]\ncg101 = \"one\"\n\nCG101 = \"other\"\n",
+                ":4: `allow.CG101`: line 2 has `allow.cg101`, the same code; keep one of them",
+            ),
             ("[allow]\nptx = \"because\"\n", ":2: `allow.ptx`: no such finding; expected a code such as CG122"),
             ("[package]\ndemo = 1\n", ":2: `package.demo`: expected a table: [package.demo], found an integer"),
             ("[package.demo.gpus]\n", ":1: `package.demo.gpus`: no such key; did you mean `gpu`?"),
@@ -1006,6 +1032,9 @@ CG122 = "Hopper only, no PTX on purpose"
         fs::remove_file(&path).unwrap();
         #[cfg(unix)]
         {
+            let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+            assert_eq!(error(), format!("{}: is no regular file; expected a policy file", path.display()));
+            fs::remove_file(&path).unwrap();
             std::os::unix::fs::symlink(folder.0.join("gone"), &path).unwrap();
             let gone = folder.0.join("gone");
             assert_eq!(error(), format!("{}: is a link to {}, which is not there", path.display(), gone.display()));
@@ -1083,8 +1112,8 @@ CG122 = "Hopper only, no PTX on purpose"
 
     #[test]
     fn the_packages_that_it_names() {
-        let policy = read("[package.b.gpu]\narchs = [\"sm_80\"]\n[package.a]\n").unwrap();
-        assert_eq!(policy.packages, ["a", "b"]);
+        let policy = read("[package.b.gpu]\narchs = [\"sm_80\"]\n[package.a]\n[package.b.build]\n").unwrap();
+        assert_eq!(policy.packages, [("a".to_owned(), 3), ("b".to_owned(), 1)].into());
         assert_eq!(policy.over, None, "none of them is the one that is built");
         assert_eq!(read("[package.demo.gpu]\n[package.a]\n").unwrap().over.as_deref(), Some("demo"));
     }

@@ -63,6 +63,13 @@ fn nothing_to_judge_is_told() {
         assert_eq!((said.stdout.as_str(), said.clean_stderr().as_str()), ("", words), "{arguments:?}");
     }
     let _ = tree.call("12.4", &["check", "-p", "a*@0.1"]).run().success();
+    for arguments in [&["check", "--target", "nonsense"][..], &["lock", "--target", "nonsense"]] {
+        let said = tree.call("12.4", arguments).run().expect(2);
+        assert_eq!(said.stdout, "", "{arguments:?}");
+        assert!(said.stderr.contains(" cannot build for target `nonsense`: "), "{said}");
+    }
+    assert!(!tree.beside().join("tree/cudaguard.lock").exists(), "nothing is locked for what no compiler knows");
+    let _ = tree.call("12.4", &["check", "--target", "aarch64-unknown-linux-gnu"]).run().success();
 }
 
 fn annotations_in_a_workflow() {
@@ -133,6 +140,7 @@ fn packages_that_are_not_there_are_told() {
     let said = tree.call("12.4", &["check"]).run().success().clean_stderr();
     assert!(said.starts_with("warning[CG141]: the policy speaks of a package ap, which this workspace"), "{said}");
     assert!(said.contains("did you mean [package.app]?") && said.matches("CG141").count() == 1, "{said}");
+    assert!(said.contains("tree/cudaguard.toml:3\n"), "{said}");
 }
 
 pub(super) fn trials() -> Vec<libtest_mimic::Trial> {

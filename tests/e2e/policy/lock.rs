@@ -1,6 +1,6 @@
 //! `cudaguard.lock`.
 
-use cudaguard_tests::{Project, snapshot, trials};
+use cudaguard_tests::{Call, Project, snapshot, trials};
 
 use crate::bed::{Tree, equipped, with};
 
@@ -122,6 +122,17 @@ fn that_cannot_be_read_says_where() {
     }
 }
 
+fn that_is_no_file_is_not_opened() {
+    let tree = Tree::package("lock-fifo");
+    for file in [FILE, "cudaguard.toml"] {
+        let path = tree.beside().join("tree").join(file);
+        let _ = Call::new("mkfifo").arg(&path).run().success();
+        let said = tree.call("12.4", &["check"]).run().expect(2).clean_stderr();
+        assert!(said.contains(&format!("{file}: is no regular file; expected a ")), "{said}");
+        std::fs::remove_file(path).expect("it was made");
+    }
+}
+
 fn holds_for_guarded_builds() {
     let project = equipped(Project::new("lock-wrapped").file("src/main.rs", "fn main() {}\n"));
     let call = |release: &str, arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), release);
@@ -168,6 +179,7 @@ pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
         keeps_what_other_targets_are_locked_to,
         of_a_workspace_is_one,
         that_cannot_be_read_says_where,
+        that_is_no_file_is_not_opened,
         holds_for_guarded_builds,
         holds_under_plain_cargo
     ]
