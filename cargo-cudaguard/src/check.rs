@@ -11,7 +11,7 @@ use crate::cargo::order;
 use crate::forms;
 use crate::graph::Graph;
 use crate::guards::{Judged, Order};
-use crate::project::Project;
+use crate::project::{Project, repository};
 use crate::report::{self, REFUSED, Stop};
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
@@ -33,7 +33,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
             value.put("crates_not_judged", graph.untold);
             packages.push(Package { line, value, listing });
             let manifest = order.dir.join("Cargo.toml");
-            let uri = manifest.strip_prefix(&project.top).unwrap_or(&manifest).to_string_lossy().into_owned();
+            let uri =
+                manifest.strip_prefix(repository(&project.top)).unwrap_or(&manifest).to_string_lossy().into_owned();
             let of_policy: Vec<Finding> =
                 stale(&order, &judged).into_iter().chain(strangers(&project, &judged.policy)).collect();
             for finding in judged.findings.into_iter().chain(judged.of_crates).chain(of_policy) {

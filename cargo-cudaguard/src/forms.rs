@@ -6,7 +6,7 @@ use cudaguard::json::{Value, array, object};
 /// A finding with what SARIF wants besides.
 pub(crate) struct Result {
     pub(crate) finding: Finding,
-    /// The package's Cargo.toml, from the workspace's root, with `/`.
+    /// The package's Cargo.toml, from the repository's top, with `/`: GitHub knows no other.
     pub(crate) uri: String,
     /// Why the policy allows it.
     pub(crate) allowed: Option<String>,

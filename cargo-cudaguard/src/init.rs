@@ -10,18 +10,20 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cudaguard::json::Value;
 use cudaguard::lock::Pins;
 use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::Toolchain;
 use cudaguard::version::Version;
 
 use crate::cargo::order;
-use crate::project::{self, Call, Package, Project};
+use crate::project::{self, Call, Package, Project, repository};
 use crate::report::{self, Stop};
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
 const WORKFLOW: &str = include_str!("../templates/cudaguard.yml");
-const WORKFLOW_PATH: &str = ".github/workflows/cudaguard.yml";
+const RUNS_ON: &str = "    runs-on: ubuntu-latest\n";
+const WAITS: &str = "    # cudaguard.toml requires a toolkit: name the image, and remove this line.\n    if: false\n";
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
     if Call::read(None, arguments).cmake {
@@ -45,7 +47,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
         let judged = order(&project, first, target).judge(&variables).map_err(Stop::no_look)?;
         new(&mut said, &project.top.join(FILE), &policy(&judged.policy, &judged.toolchain))?;
     }
-    new(&mut said, &project.top.join(WORKFLOW_PATH), WORKFLOW)?;
+    let held = Policy::of_package(&first.dir, &project.top, &first.name);
+    workflow(&mut said, &project.top, WORKFLOW, held.is_ok_and(|policy| policy.toolkit.is_some()))?;
     report::result(&said)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -101,7 +104,7 @@ fn embed(said: &mut String, package: &Package) -> Result<(), Stop> {
         fs::write(&manifest, text).map_err(|error| fail(&error))?;
         let _ = writeln!(said, "added cudaguard to [build-dependencies] of {}", manifest.display());
     }
-    new(said, &script, BUILD_RS)
+    new(said, &script, BUILD_RS).map(drop)
 }
 
 /// The manifest with the dependency in it; `None` where its table is no plain `[build-dependencies]`.
@@ -150,8 +153,40 @@ fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
     text
 }
 
-/// Writes a file that is not there yet.
-fn new(said: &mut String, path: &Path, content: &str) -> Result<(), Stop> {
+/// The workflow of the project in `top`, where GitHub reads it: at the repository's top. Where the policy demands a toolkit
+/// it waits for an image: GitHub's machines have none, and which tag has the one in use nvcc does not tell (13.0.88 came
+/// with three updates of CUDA 13.0).
+fn workflow(said: &mut String, top: &Path, template: &str, waits: bool) -> Result<(), Stop> {
+    let repository = repository(top);
+    let below = top.strip_prefix(repository).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    let (mut text, mut name) = (template.to_owned(), "cudaguard".to_owned());
+    if !below.is_empty() {
+        // Another project of the repository has a file of its own.
+        name.push('-');
+        name.extend(below.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' }));
+        // YAML reads JSON's strings.
+        let title = Value::from(format!("cudaguard {below}"));
+        let folder = Value::from(below);
+        text = text.replacen("name: cudaguard\n", &format!("name: {title}\n"), 1);
+        text = text.replacen("jobs:\n", &format!("defaults:\n  run:\n    working-directory: {folder}\njobs:\n"), 1);
+    }
+    if waits {
+        text = text.replacen(RUNS_ON, &format!("{RUNS_ON}{WAITS}"), 1);
+    }
+    let path = repository.join(".github/workflows").join(format!("{name}.yml"));
+    if new(said, &path, &text)? && waits {
+        let _ = writeln!(
+            said,
+            "{}: its job is skipped until it names an image with the toolkit that the policy requires; GitHub's machines \
+             have none",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// Writes a file that is not there yet; answers whether.
+fn new(said: &mut String, path: &Path, content: &str) -> Result<bool, Stop> {
     let fail = |error: std::io::Error| Stop::no_look(format_args!("cannot write {}: {error}", path.display()));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(fail)?;
@@ -160,13 +195,14 @@ fn new(said: &mut String, path: &Path, content: &str) -> Result<(), Stop> {
         Ok(mut file) => {
             file.write_all(content.as_bytes()).map_err(fail)?;
             let _ = writeln!(said, "wrote {}", path.display());
+            Ok(true)
         }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let _ = writeln!(said, "kept {}", path.display());
+            Ok(false)
         }
-        Err(error) => return Err(fail(error)),
+        Err(error) => Err(fail(error)),
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -268,6 +268,12 @@ pub(crate) fn here() -> Result<PathBuf, Stop> {
     std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))
 }
 
+/// The top of the git repository that a folder lies in, else the folder itself: what GitHub's paths start from. In a
+/// worktree or a submodule `.git` is a file.
+pub(crate) fn repository(folder: &Path) -> &Path {
+    folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder)
+}
+
 impl Project {
     /// The project that a verb of our own is asked about, with what was asked and cargo's configuration.
     pub(crate) fn asked(arguments: &[OsString]) -> Result<(Call, Config, Self), Stop> {

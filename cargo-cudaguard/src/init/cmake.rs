@@ -9,7 +9,7 @@ use std::path::Path;
 use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::{Request, Toolchain};
 
-use super::{WORKFLOW_PATH, new, policy};
+use super::{new, policy, workflow};
 use crate::report::Stop;
 
 const LISTS: &str = "CMakeLists.txt";
@@ -64,7 +64,8 @@ pub(super) fn run(folder: &Path) -> Result<String, Stop> {
     } else {
         new(&mut said, &file, &policy(&Policy::default(), &if cuda { toolchain() } else { Toolchain::default() }))?;
     }
-    new(&mut said, &folder.join(WORKFLOW_PATH), WORKFLOW)?;
+    let held = Policy::of_package(folder, folder, "");
+    workflow(&mut said, folder, WORKFLOW, held.is_ok_and(|policy| policy.toolkit.is_some()))?;
     Ok(said)
 }
 

@@ -58,6 +58,8 @@ impl Tree {
         for release in ["12.4", "13.0"] {
             toolkit(scratch.path(), release);
         }
+        // A repository of its own: what is above belongs to this one.
+        scratch::write(&scratch.join("tree/.git/HEAD"), "ref: refs/heads/main\n");
         for (file, text) in files {
             scratch::write(&scratch.join("tree").join(file), text);
         }

@@ -72,6 +72,24 @@ fn nothing_to_judge_is_told() {
     let _ = tree.call("12.4", &["check", "--target", "aarch64-unknown-linux-gnu"]).run().success();
 }
 
+/// GitHub knows paths from the repository's top only.
+fn places_in_a_subfolder() {
+    let manifest = cudaguard_tests::project::package("app");
+    let tree = Tree::new(
+        "forms-below",
+        &[
+            ("native/app/Cargo.toml", &manifest),
+            ("native/app/src/main.rs", "fn main() {}\n"),
+            ("native/app/cudaguard.toml", "[toolkit]\nrequire = \">=13\"\n"),
+        ],
+    );
+    let below = tree.beside().join("tree/native/app");
+    let said = tree.call("12.4", &["check", "--release", "--format", "sarif"]).dir(below).run().expect(1).stdout;
+    let sarif: Value = serde_json::from_str(&said).expect("JSON");
+    let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "native/app/Cargo.toml");
+}
+
 fn annotations_in_a_workflow() {
     let tree = tree("annotations");
     for arguments in [&["check", "--release"][..], &["check", "--release", "--json"], &["build", "--release"]] {
@@ -147,6 +165,7 @@ pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
     trials![
         of_check,
         nothing_to_judge_is_told,
+        places_in_a_subfolder,
         annotations_in_a_workflow,
         annotations_of_build_scripts,
         annotations_of_linked_files,

@@ -14,6 +14,7 @@ fn settled(name: &str) -> Project {
     let (path, _) = path.split_once('\'').expect("it ends");
     let patch = format!("[patch.crates-io]\ncudaguard = {{ path = '{path}' }}\n");
     fs::remove_file(seed.path().join("build.rs")).expect("it was written");
+    let seed = seed.file(".git/HEAD", "ref: refs/heads/main\n");
     equipped(seed.file(".cargo/config.toml", patch).file("Cargo.toml", project::package(name)))
 }
 
@@ -43,6 +44,7 @@ fn init_of_a_program() {
     assert_eq!(read(&project, "build.rs"), "fn main() {\n    cudaguard::embed!();\n}\n");
     assert!(read(&project, "Cargo.toml").ends_with("\n[build-dependencies]\ncudaguard = \"0.1\"\n"));
     assert!(read(&project, "cudaguard.toml").contains("\n[toolkit]\nrequire = \">=12.4, <13\"\n"));
+    assert!(lines(&read(&project, MADE[3])).contains(&"if: false"), "a runner has no toolkit");
     let notes = cudaguard::binary::Binary::read(&project.built("debug/init-bin")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
 }
@@ -61,6 +63,64 @@ fn init_of_a_member() {
     let files = ["member/Cargo.toml", "member/build.rs", "cudaguard.toml", ".github/workflows/cudaguard.yml"];
     let _ = init(&project, &files);
     assert_eq!(read(&project, "Cargo.toml"), "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n");
+}
+
+/// The workflow's lines without comments.
+fn lines(workflow: &str) -> Vec<&str> {
+    workflow.lines().map(str::trim).filter(|line| !line.starts_with('#')).collect()
+}
+
+/// GitHub reads workflows at the repository's top only; each project of a repository has its own.
+fn init_below_the_top_of_a_repository() {
+    let manifest = project::package("app");
+    let tree = Tree::new(
+        "init-below",
+        &[
+            ("native/the app/Cargo.toml", &manifest),
+            ("native/the app/src/main.rs", MAIN),
+            ("c/CMakeLists.txt", "project(demo LANGUAGES C)\nadd_executable(demo main.c)\n"),
+            // In a worktree or a submodule it is a file.
+            ("module/.git", "gitdir: ../.git/modules/module\n"),
+            ("module/app/Cargo.toml", &manifest),
+            ("module/app/src/main.rs", MAIN),
+        ],
+    );
+    for (folder, arguments, file, title) in [
+        ("native/the app", &["init"][..], ".github/workflows/cudaguard-native-the-app.yml", "native/the app"),
+        ("c", &["init", "--cmake"], ".github/workflows/cudaguard-c.yml", "c"),
+        ("module/app", &["init"], "module/.github/workflows/cudaguard-app.yml", "app"),
+    ] {
+        let init = || tree.call("12.4", arguments).dir(tree.beside().join("tree").join(folder)).run().success().stdout;
+        let said = init();
+        let path = tree.beside().join("tree").join(file);
+        assert!(said.contains(&format!("wrote {}\n", path.display())), "{said}");
+        let workflow = tree.read(file);
+        let lines = lines(&workflow);
+        assert!(lines.contains(&format!("name: \"cudaguard {title}\"").as_str()), "{workflow}");
+        let defaults = lines.iter().position(|line| *line == "defaults:").expect("steps run in the project's folder");
+        assert_eq!(lines[defaults + 1..defaults + 3], ["run:", &format!("working-directory: \"{title}\"")]);
+        assert!(!tree.beside().join("tree").join(folder).join(".github").exists());
+        assert!(!init().contains("wrote "));
+        assert_eq!(tree.read(file), workflow, "nothing changes");
+    }
+}
+
+/// A runner without a toolkit would refuse what the policy asks for.
+fn init_waits_for_an_image() {
+    for (policy, waits) in [("", false), ("[toolkit]\nrequire = \">=12\"\n", true)] {
+        let tree = Tree::package("init-waits");
+        tree.write("cudaguard.toml", policy);
+        let said = tree.call("12.4", &["init"]).run().success().stdout;
+        let workflow = tree.read(MADE[3]);
+        let lines = lines(&workflow);
+        assert!(lines.contains(&"runs-on: ubuntu-latest"), "{workflow}");
+        assert_eq!(lines.contains(&"if: false"), waits, "{workflow}");
+        assert_eq!(said.contains("cudaguard.yml: its job is skipped until it names an image"), waits, "{said}");
+        assert!(!lines.iter().any(|line| line.starts_with("container:")), "which tag it is, nothing tells: {workflow}");
+        // What the job would meet where it did not wait.
+        let runner = tree.call("none", &["check", "--workspace", "--release"]).run();
+        let _ = runner.expect(i32::from(waits));
+    }
 }
 
 /// A build script there would warn in each build that it guards nothing.
@@ -160,6 +220,8 @@ pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
         init_of_a_program,
         init_of_a_library_with_a_program,
         init_of_a_member,
+        init_below_the_top_of_a_repository,
+        init_waits_for_an_image,
         init_beside_a_procedural_macro,
         init_beside_a_build_script,
         init_beside_a_policy,
