@@ -291,8 +291,9 @@ impl Project {
         }
         let target_named = !targets.is_empty();
         // Of what is to be built cargo says so itself.
-        let named = targets.iter().filter(|_| verb.is_none());
-        named.map(|target| known(target, config)).collect::<Result<(), Stop>>()?;
+        if verb.is_none() {
+            targets.iter().try_for_each(|target| known(target, call, config))?;
+        }
         let host_wanted = !target_named || targets.iter().any(|target| target == "host-tuple");
         let host = host_wanted.then(|| Host::ask(config)).transpose()?;
         let manifest = match (verb, &call.path) {
@@ -526,8 +527,12 @@ pub(crate) fn rustc(config: &Config) -> OsString {
     if beside.is_absolute() && beside.is_file() { beside.into() } else { "rustc".into() }
 }
 
-/// Whether the compiler knows a target. One in a file (`NAME.json`) is cargo's to find.
-fn known(target: &str, config: &Config) -> Result<(), Stop> {
+/// Whether the compiler knows a target. What stands in a file (`NAME.json`) stable compilers do not read; where one of cargo's
+/// configuration stands cargo knows.
+fn known(target: &str, call: &Call, config: &Config) -> Result<(), Stop> {
+    if target.ends_with(".json") && !call.targets.is_empty() && !Path::new(target).is_file() {
+        return Err(Stop::no_look(format_args!("{target}: no such file, to describe a target")));
+    }
     if target == "host-tuple" || target.ends_with(".json") {
         return Ok(());
     }

@@ -63,10 +63,15 @@ fn nothing_to_judge_is_told() {
         assert_eq!((said.stdout.as_str(), said.clean_stderr().as_str()), ("", words), "{arguments:?}");
     }
     let _ = tree.call("12.4", &["check", "-p", "a*@0.1"]).run().success();
-    for arguments in [&["check", "--target", "nonsense"][..], &["lock", "--target", "nonsense"]] {
-        let said = tree.call("12.4", arguments).run().expect(2);
-        assert_eq!(said.stdout, "", "{arguments:?}");
-        assert!(said.stderr.contains(" cannot build for target `nonsense`: "), "{said}");
+    for verb in ["check", "lock"] {
+        for (target, words) in [
+            ("nonsense", " cannot build for target `nonsense`: "),
+            ("x.json", "x.json: no such file, to describe a target"),
+        ] {
+            let said = tree.call("12.4", &[verb, "--target", target]).run().expect(2);
+            assert_eq!(said.stdout, "", "{verb}");
+            assert!(said.stderr.contains(words), "{said}");
+        }
     }
     assert!(!tree.beside().join("tree/cudaguard.lock").exists(), "nothing is locked for what no compiler knows");
     let _ = tree.call("12.4", &["check", "--target", "aarch64-unknown-linux-gnu"]).run().success();
