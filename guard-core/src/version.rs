@@ -169,10 +169,11 @@ impl DriverRelease {
 
 impl fmt::Display for DriverRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.patch == 0 {
-            write!(f, "{}.{:02}", self.branch, self.minor)
-        } else {
-            write!(f, "{}.{:02}.{:02}", self.branch, self.minor, self.patch)
+        match self {
+            // A whole branch, where nothing more is known.
+            Self { branch, minor: 0, patch: 0 } => write!(f, "{branch}"),
+            Self { branch, minor, patch: 0 } => write!(f, "{branch}.{minor:02}"),
+            Self { branch, minor, patch } => write!(f, "{branch}.{minor:02}.{patch:02}"),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::tables::{self, Answer, Cc, Floor, Supports};
 use crate::toolchain::Toolchain;
-use crate::version::{CudaVersion, DriverRelease, Version};
+use crate::version::{CudaVersion, Version};
 
 use super::build::{facts, in_file, names};
 
@@ -208,16 +208,8 @@ impl<'a> OldestDriver<'a> {
 /// The driver that a floor asks for, in words: `driver 580.65.06 or newer (CUDA 13.0)`.
 fn needs(floor: Floor) -> String {
     match floor.release {
-        Some(release) => format!("driver {} or newer, which supports CUDA {}", spelled(release), floor.cuda),
+        Some(release) => format!("driver {} or newer, which supports CUDA {}", release, floor.cuda),
         None => format!("a driver that supports CUDA {}", floor.cuda),
-    }
-}
-
-/// A release, or a whole branch where nothing more is known.
-fn spelled(release: DriverRelease) -> String {
-    match release {
-        DriverRelease { branch, minor: 0, patch: 0 } => branch.to_string(),
-        other => other.to_string(),
     }
 }
 
