@@ -38,7 +38,7 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 /// What writes it in a project of CMake's.
 const BY_CMAKE: &str = "`cmake --build BUILD --target cudaguard-lock`";
 
-const HEAD: &str = "# What this workspace is built with. `cargo cudaguard lock` writes it; commit it.\n";
+const HEAD: &str = "# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.\n";
 
 /// A lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -152,8 +152,8 @@ impl Lock {
         if let Some(line) = text.lines().position(marked) {
             return Err(at(
                 line + 1,
-                "holds the marks of a merge conflict; keep one side of each, or take the file of one branch and run \
-                 `cargo cudaguard lock`",
+                "holds the marks of a merge conflict; keep one side of each, or take the file of one branch and have \
+                 `cargo cudaguard lock`, or CMake's target cudaguard-lock, write it",
             ));
         }
         let mut reader = Reader { text, errors: Vec::new() };
@@ -494,7 +494,7 @@ mod tests {
     }
 
     const WHOLE: &str = "\
-# What this workspace is built with. `cargo cudaguard lock` writes it; commit it.
+# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.
 version = 1
 
 [target.aarch64-unknown-linux-gnu]
@@ -535,7 +535,7 @@ plain = []
             (
                 "version = 1\n\n[target.t]\n<<<<<<< HEAD\ntoolkit = \"13.0\"\n=======\n",
                 "cudaguard.lock:4: holds the marks of a merge conflict; keep one side of each, or take the file of one \
-                 branch and run `cargo cudaguard lock`",
+                 branch and have `cargo cudaguard lock`, or CMake's target cudaguard-lock, write it",
             ),
             (
                 "version = 1\n[target.t]\ntoolkit = 13.0\n",

@@ -68,7 +68,7 @@ fn is_written_kept_and_accepted_anew() {
 
 fn keeps_what_other_targets_are_locked_to() {
     let tree = Tree::package("lock-targets");
-    let head = "# What this workspace is built with. `cargo cudaguard lock` writes it; commit it.\nversion = 1\n";
+    let head = "# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.\nversion = 1\n";
     let other = "\n[target.riscv64gc-unknown-linux-gnu]\ntoolkit = \"11.8.89\"\n";
     tree.write(FILE, &format!("{head}{other}"));
     let lacking = tree.call("12.4", &["check", "--release"]).run().success().clean_stderr();
