@@ -949,7 +949,10 @@ fn no_rows_no_question() {
     if outcome.status() != Some(0) {
         skip("strace may trace nothing here");
     }
+    // What the folders are called that all this stands in is nobody's doing; the first line starts the program.
     let trace = fs::read_to_string(trace).expect("a trace");
+    let trace = trace.replace(&scene.scratch.path().display().to_string(), "");
+    let trace: String = trace.split_inclusive('\n').skip(1).collect();
     for word in ["nvidia", "libcuda", "clone", "fork"] {
         assert!(!trace.contains(word), "{word}: {trace}");
     }
