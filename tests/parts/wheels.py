@@ -122,6 +122,7 @@ def in_pieces(spec, downloads, progress, form="--only-binary=:all:"):
     """The wheel, or by another form the archive of sources, as a file object that fetches what is read."""
     from pip._internal.commands import create_command
     from pip._internal.models.target_python import TargetPython
+    from pip._vendor.packaging.specifiers import SpecifierSet
     logging.getLogger("pip").setLevel(logging.ERROR)
     project, _, version = spec.partition("==")
     command = create_command("download")
@@ -134,13 +135,13 @@ def in_pieces(spec, downloads, progress, form="--only-binary=:all:"):
     def link():
         finder = command._build_package_finder(options=options, session=session, target_python=target,
                                                ignore_requires_python=True)
-        seen = finder.find_all_candidates(project)
-        if not seen:
+        if not finder.find_all_candidates(project):
             raise OSError("pip finds nothing of this name: there is no network, or its index does not have it")
-        found = [candidate.link for candidate in seen if str(candidate.version) == version]
-        if not found:
+        # Of several builds of one version pip's own choice, in whatever order the index has them today.
+        best = finder.find_best_candidate(project, specifier=SpecifierSet("==" + version)).best_candidate
+        if best is None:
             raise Unreachable("%s: pip finds this project, but not this version of it" % spec)
-        return found[-1]
+        return best.link
 
     link = persist(link, spec)
     if link.is_file:
