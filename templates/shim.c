@@ -1738,7 +1738,7 @@ CODE void judge_driver(int asks) {
   if (open && (asks || unfit)) find_driver(505, INFO, 0);
 }
 
-/* A shared libcudart of an older minor than built with: by its file's name. */
+/* A shared libcudart of an older minor than built with: by its file's name, which in pip's packages does not say. */
 CODE void judge_cudart(const unsigned char *row) {
   char soname[TEXT], path[PATH_MAX];
   uint32_t version;
@@ -1746,8 +1746,8 @@ CODE void judge_cudart(const unsigned char *row) {
   if (!note_text(&g.note[g.now], row + 28, &soname) || !*soname || !is_loaded(soname, &path, 0)) return;
   real_name(path, &g.real);
   version = version_in_name(base_name(g.real));
-  if (!version || version >> 8 >= u32(row + 12) >> 8) return;
-  f = find(314, WARNING);
+  if (version && version >> 8 >= u32(row + 12) >> 8) return;
+  f = version ? find(314, WARNING) : find(507, INFO);
   f->built = u32(row + 12), f->found = version;
   show(f->path, sizeof f->path, path);
 }
@@ -1832,7 +1832,7 @@ CODE void judge(int level, int late) {
     }
 }
 
-CODE int cannot_tell(const struct finding *f) { return f->code == 501 || f->code > 503; }
+CODE int cannot_tell(const struct finding *f) { return f->code == 501 || f->code - 504u < 2; }
 
 CODE int overall(void) {
   int k, v = RIGHT;
@@ -1888,6 +1888,7 @@ CODE int about_driver(const struct finding *f) { return f->code / 100 == 3 || f-
   X(502, THE "manifest is newer than " THE "guard: judged as far as it is known", "update cudaguard")          \
   X(503, "a manifest is damaged: left out", REBUILD " " THE "file")                                                           \
   X(504, "no GPU to be seen: nothing to judge", "")                                                                       \
+  X(507, "cannot tell how old libcudart in %P is", "nothing")                                                             \
   X(505, "cannot tell whether " DRIVER " and GPU fit", "nothing")
 
 static const uint16_t TIGHT codes[] = {
@@ -1912,7 +1913,7 @@ CODE void compose(const struct finding *f) {
   struct text t;
   int driver = about_driver(f), first = starts(f->why, "LD_LIBRARY_PATH");
   v->code = f->code, v->severity = f->severity;
-  format(v->subject, sizeof v->subject, f->code == 314 ? "cudart" : driver ? "driver" : f->code > 501 ? "manifest" : "cuDNN");
+  format(v->subject, sizeof v->subject, f->code == 314 || f->code == 507 ? "cudart" : driver ? "driver" : f->code > 501 ? "manifest" : "cuDNN");
   cut(v->component, sizeof v->component, f->component);
   format(v->built, sizeof v->built, driver ? "<%c>" : "<%v>", driver ? f->min : f->built);
   format(v->found, sizeof v->found, driver ? "<%c>" : "<%v>", driver ? g.driver.cuda : f->found);

@@ -169,9 +169,10 @@ impl Code {
     }
 
     /// Whether it leaves the verdict open: something that was asked of the machine cannot be told. A kernel module that is
-    /// not to be seen does not: libcuda alone is judged then (facts: decision 7).
+    /// not to be seen does not: libcuda alone is judged then (facts: decision 7). Nor does a cudart of unknown release, of
+    /// which the worst is a warning (decision 13).
     pub const fn leaves_open(self) -> bool {
-        (self as u16) >= 500 && !matches!(self, Self::KernelModuleUnknown)
+        (self as u16) >= 500 && !matches!(self, Self::KernelModuleUnknown | Self::CudartUnknown)
     }
 
     /// Whether it is about driver and GPU: refusals of this kind rest on the real driver's own answer.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::{Binary, Contents};
 use crate::elf::{Elf, machine};
 use crate::finding::{Code, Finding, Severity};
-use crate::host::{CudnnFound, Host, Inner};
+use crate::host::{CudartFound, CudnnFound, Host, Inner};
 use crate::judge;
 use crate::loader::{self, Answer, Candidate, Environment, Graph, Look, Place, Request};
 use crate::machine::{Asker, Components, Machine, of_graph};
@@ -142,7 +142,7 @@ fn foretell(
     let graph = &mut foretold.graph;
     // The host of one component is not that of another: each searches by the paths of its own file.
     let own = |(object, manifest): &(usize, Manifest)| (cudnn(graph, *object, manifest), cudart(graph, manifest));
-    let libraries: Vec<(CudnnFound, Option<Version>)> = notes.iter().map(own).collect();
+    let libraries: Vec<(CudnnFound, CudartFound)> = notes.iter().map(own).collect();
     if !notes.is_empty() {
         foretold.machine = machine(&mut foretold.graph);
     }
@@ -459,12 +459,14 @@ pub(crate) fn inner_file(graph: &Graph, index: usize, file: &str, version: Optio
         .map(|candidate| candidate.path)
 }
 
-/// The version of the shared libcudart that this component gets, by its file's name. A wheel's file has no number in its name, and
-/// no text or note in it says the release (13.0 to 13.5): that stands in the code of `cudaRuntimeGetVersion` alone.
-fn cudart(graph: &Graph, manifest: &Manifest) -> Option<Version> {
-    let (soname, _) = manifest.shared_cudart()?;
-    let loaded = graph.objects.iter().find(|object| object.is_named(&soname))?;
-    numbers_in_name(&loaded.path, "libcudart.so.")
+/// The shared libcudart that this component gets. No text or note in the file says its release (13.0 to 13.5): that stands in
+/// the code of `cudaRuntimeGetVersion` alone.
+fn cudart(graph: &Graph, manifest: &Manifest) -> CudartFound {
+    let Some((soname, _)) = manifest.shared_cudart() else { return CudartFound::Unknown };
+    let loaded = graph.objects.iter().find(|object| object.is_named(&soname));
+    loaded.map_or(CudartFound::Unknown, |loaded| CudartFound::Found {
+        version: numbers_in_name(&loaded.path, "libcudart.so."),
+    })
 }
 
 /// The cuDNN that this object gets, or would get: as the shim looks for it, by the files alone.

@@ -15,9 +15,21 @@ pub struct Host {
     pub gpus: Option<Vec<Gpu>>,
     /// Whether the driver can compile PTX, and may.
     pub jit: Jit,
-    /// The version of the shared libcudart that the program gets, where it needs one: by its file's name, or its own
-    /// answer. `None`: nobody looked, or nothing tells.
-    pub cudart: Option<Version>,
+    /// The shared libcudart that the program gets, where it needs one.
+    pub cudart: CudartFound,
+}
+
+/// What was found of a shared libcudart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CudartFound {
+    /// Nobody looked, or the program needs none.
+    #[default]
+    Unknown,
+    /// There.
+    Found {
+        /// By its file's name; `None`: that says the major alone, as in pip's packages.
+        version: Option<Version>,
+    },
 }
 
 /// What was found of the driver.

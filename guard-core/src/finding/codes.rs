@@ -465,6 +465,12 @@ codes! {
         "The driver was judged by libcuda alone. Where the kernel module under it is of another release that libcuda does not \
          work with, cuInit answers 803 all the same.\n\
          What to do: nothing; name the release of the kernel module (/proc/driver/nvidia/version) for a whole answer.";
+    507 CudartUnknown Info
+        "cannot tell whether the shared libcudart is as new as the toolkit built with"
+        "NVIDIA's installers and distributions name the file by its whole version (libcudart.so.12.4.127); pip's packages name \
+         it by the major alone, and nothing in the file says more. An older one of the same major is a warning (CG314), never a \
+         refusal, so the verdict stays what it is without.\n\
+         What to do: nothing; or use the libcudart of the toolkit built with, or link it statically.";
     513 NoManifest Info
         "the file carries no manifest"
         "It was built without cudaguard. Its GPU code and the CUDA libraries that it needs were read from the file and judged; \

@@ -7,7 +7,7 @@ mod driver;
 use std::path::Path;
 
 use crate::finding::{Code, Finding, Severity};
-use crate::host::{CudnnFound, Host, Inner};
+use crate::host::{CudartFound, CudnnFound, Host, Inner};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::version::{CudaVersion, Version};
 
@@ -47,7 +47,17 @@ pub fn together<'a>(manifests: impl IntoIterator<Item = &'a Manifest>, host: &Ho
 /// A shared libcudart may be of an older minor than built with, where the program calls nothing that is new in it (facts:
 /// decision 13).
 fn cudart(manifest: &Manifest, host: &Host, component: &str, findings: &mut Vec<Finding>) {
-    let (Some((soname, built)), Some(found)) = (manifest.shared_cudart(), host.cudart) else { return };
+    let (Some((soname, built)), CudartFound::Found { version }) = (manifest.shared_cudart(), host.cudart) else {
+        return;
+    };
+    let Some(found) = version else {
+        let message = format!(
+            "cannot tell whether {soname} is older than CUDA {built}, which {component} was built with: its file's name does \
+             not say"
+        );
+        findings.push(Finding::new(Code::CudartUnknown, "cudart", message, "nothing"));
+        return;
+    };
     if CudaVersion::from(found) < built && found.major == built.major {
         let message = format!("{soname} is of CUDA {found}, older than CUDA {built}, which {component} was built with");
         let hint = "put the libcudart built with first in LD_LIBRARY_PATH, or update it; or link it statically";

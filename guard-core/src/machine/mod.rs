@@ -27,7 +27,7 @@ pub use pull::Mistake;
 pub use read::release;
 
 use crate::finding::{Code, Finding, Severity};
-use crate::host::{self, CudnnFound, DriverFound, Host, Inner, Jit};
+use crate::host::{self, CudartFound, CudnnFound, DriverFound, Host, Inner, Jit};
 use crate::json::{Value, array, object};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::tables;
@@ -240,17 +240,18 @@ impl Machine {
 
     /// The same for a component whose cuDNN is known already, and without a cudart.
     pub(crate) fn host_with(&self, cudnn: CudnnFound) -> Host {
-        Host { cudnn, driver: self.driver(), gpus: self.gpus(), jit: self.jit(), cudart: None }
+        Host { cudnn, driver: self.driver(), gpus: self.gpus(), jit: self.jit(), cudart: CudartFound::Unknown }
     }
 
-    /// The version of the libcudart that the loader finds under the name that this component needs.
-    fn cudart(&self, manifest: &Manifest) -> Option<Version> {
-        let (soname, built) = manifest.shared_cudart()?;
+    /// The libcudart that the loader finds under the name that this component needs.
+    fn cudart(&self, manifest: &Manifest) -> CudartFound {
+        let Some((soname, built)) = manifest.shared_cudart() else { return CudartFound::Unknown };
         let named = |library: &&Library| match &library.soname {
             Some(name) => *name == soname,
             None => library.version.is_some_and(|version| version.major == built.major),
         };
-        self.cudart.iter().flatten().filter(|library| library.taken).find(named)?.version
+        let found = self.cudart.iter().flatten().filter(|library| library.taken).find(named);
+        found.map_or(CudartFound::Unknown, |library| CudartFound::Found { version: library.version })
     }
 
     /// The processor, by name: what stands before the first dash of the platform.

@@ -16,7 +16,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         cudnn_and_eight_gpus,
         a_newer_cudnn_and_a_gpu_that_it_knows,
         an_older_shared_cudart,
-        the_shared_cudart_built_with
+        the_shared_cudart_built_with,
+        a_shared_cudart_of_a_wheel
     ])
     .collect()
 }
@@ -33,22 +34,35 @@ fn a_newer_cudnn_and_a_gpu_that_it_knows() {
         .play();
 }
 
-/// Its file is named as NVIDIA's own installer names it; wheels do not say the release, and then nothing is told.
+/// The wheel's library, named as NVIDIA's own installer names it.
+fn installed(scratch: &Scratch, toolkit: &str, version: &str) -> String {
+    let file = format!("libcudart.so.{version}");
+    let from = parts::cuda(toolkit).join("lib/libcudart.so.13");
+    fs::copy(from, scratch.join(&file)).expect("a library can be copied");
+    layout::link(Path::new(&file), &scratch.join("libcudart.so.13"));
+    scratch.path().to_str().expect("UTF-8").to_owned()
+}
+
+fn shared_cudart(name: &'static str, path: String, codes: &'static str) {
+    scene(name, "shared", r580(&[A100])).with("LD_LIBRARY_PATH", path).runs(0, codes).play();
+}
+
 fn an_older_shared_cudart() {
     let scratch = Scratch::new("cudart");
-    let (from, to) = (parts::cuda("13.0").join("lib/libcudart.so.13"), scratch.join("libcudart.so.13.0.96"));
-    fs::copy(from, &to).expect("a library can be copied");
-    layout::link(Path::new("libcudart.so.13.0.96"), &scratch.join("libcudart.so.13"));
-    let older = |name| scene(name, "shared", r580(&[A100]));
-    let path = scratch.path().to_str().expect("UTF-8");
-    older("an older shared cudart").with("LD_LIBRARY_PATH", path).runs(0, "CG314 warning").play();
-    let path = folder(&parts::cuda("13.0"));
-    older("an older shared cudart of a wheel").with("LD_LIBRARY_PATH", path).runs(0, "").play();
+    let path = installed(&scratch, "13.0", "13.0.96");
+    shared_cudart("an older shared cudart", path, "CG314 warning");
 }
 
 fn the_shared_cudart_built_with() {
-    let path = folder(&parts::cuda("13.2"));
-    scene("the shared cudart built with", "shared", r580(&[A100])).with("LD_LIBRARY_PATH", path).runs(0, "").play();
+    let scratch = Scratch::new("cudart");
+    let path = installed(&scratch, "13.2", "13.2.75");
+    shared_cudart("the shared cudart built with", path, "");
+}
+
+/// Nothing in such a file says its release: it is told in the report alone, older or not.
+fn a_shared_cudart_of_a_wheel() {
+    shared_cudart("an older shared cudart of a wheel", folder(&parts::cuda("13.0")), "CG507 info");
+    shared_cudart("the shared cudart of a wheel", folder(&parts::cuda("13.2")), "CG507 info");
 }
 
 fn cudnn_and_eight_gpus() {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::host::{CudnnFound, Driver, DriverFound, Gpu, Host, Jit};
+use cudaguard::host::{CudartFound, CudnnFound, Driver, DriverFound, Gpu, Host, Jit};
 use cudaguard::judge::run::{judge, together};
 use cudaguard::manifest::{Cudart, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::policy::GpuNeed;
@@ -81,7 +81,7 @@ struct Machine {
     compiler: bool,
     /// A cuDNN, by its file's name.
     cudnn: Option<&'static str>,
-    /// A shared libcudart 12 that the program is linked to, by its file's name.
+    /// A shared libcudart 12 that the program is linked to, by its file's name; "12" as pip's packages have it.
     cudart: Option<&'static str>,
 }
 
@@ -218,7 +218,9 @@ impl Machine {
         if let Some(cudart) = self.cudart {
             let file = format!("libcudart.so.{cudart}");
             arch.library_of(CUDART, &root.join("lib").join(&file));
-            std::os::unix::fs::symlink(&file, root.join("lib").join(CUDART)).expect("a link can be made");
+            if file != CUDART {
+                std::os::unix::fs::symlink(&file, root.join("lib").join(CUDART)).expect("a link can be made");
+            }
         }
     }
 
@@ -236,7 +238,10 @@ impl Machine {
             version: Some(version(found)),
             inner: Vec::new(),
         });
-        let host = Host { jit, cudnn, cudart: self.cudart.map(version), ..Host::default() };
+        let cudart = self.cudart.map_or(CudartFound::Unknown, |file| CudartFound::Found {
+            version: file.contains('.').then(|| version(file)),
+        });
+        let host = Host { jit, cudnn, cudart, ..Host::default() };
         let Some(lib) = &self.lib else { return Host { driver: DriverFound::Absent, ..host } };
         if matches!(lib.manner, Manner::Crashes | Manner::Hangs) {
             return host;
@@ -608,6 +613,14 @@ fn written() -> Vec<Case> {
         ("cudart as built", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12.4.127"), "", 0),
         ("cudart newer", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12.9.79"), "", 0),
         ("cudart older", shared_cudart(kernels(Cubin), 6), r580(&[H100]).cudart("12.4.127"), "CG314 warning", 0),
+        ("cudart of an unknown release", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12"), "CG507 info", 0),
+        (
+            "cudart of an unknown release, and a driver too old",
+            shared_cudart(kernels(Ptx), 4),
+            r535(&[H100]).cudart("12"),
+            "CG302 error, CG507 info",
+            1,
+        ),
         (
             "cudart older, without a driver",
             shared_cudart(plain(), 6),
@@ -816,11 +829,12 @@ fn random(seed: u64, cases: usize) -> Vec<Case> {
 fn judged(manifests: &[Manifest], machine: &Machine) -> (Vec<String>, &'static str) {
     let host = machine.host();
     let findings = manifests.iter().flat_map(|manifest| judge(manifest, &host)).chain(together(manifests, &host));
-    let mut codes: Vec<_> = findings.map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
+    let findings: Vec<_> = findings.collect();
+    let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
     codes.sort();
     let verdict = if codes.iter().any(|code| code.ends_with("error")) {
         "refused"
-    } else if codes.iter().any(|code| code.starts_with("CG50")) {
+    } else if findings.iter().any(|finding| finding.code.leaves_open()) {
         "unknown"
     } else {
         "runs"

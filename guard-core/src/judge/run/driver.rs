@@ -378,7 +378,7 @@ fn is_consumer(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Jit;
+    use crate::host::{CudartFound, Jit};
     use crate::manifest::Component;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
@@ -638,18 +638,21 @@ mod tests {
     fn a_cudart_older_than_built_with() {
         let mut manifest = manifest(Vec::new());
         let built = |version| Some(crate::manifest::Cudart { linkage: Linkage::Linked, version });
-        let judged = |manifest: &Manifest, found: Option<Version>| {
-            let host = Host { cudart: found, ..Host::default() };
+        let on = |manifest: &Manifest, cudart: CudartFound| {
+            let host = Host { cudart, ..Host::default() };
             let findings = crate::judge::run::judge(manifest, &host);
             findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
         };
+        let judged = |manifest: &Manifest, version: Option<Version>| on(manifest, CudartFound::Found { version });
         manifest.cudart = built(Some(CudaVersion::new(12, 6)));
         assert_eq!(judged(&manifest, Some(Version::new(12, 4, 127))), ["CG314 warning"]);
         assert_eq!(judged(&manifest, Some(Version::new(12, 6, 0))), [""; 0]);
         assert_eq!(judged(&manifest, Some(Version::new(12, 9, 1))), [""; 0]);
-        assert_eq!(judged(&manifest, None), [""; 0]);
+        assert_eq!(judged(&manifest, None), ["CG507 info"]);
+        assert_eq!(on(&manifest, CudartFound::Unknown), [""; 0]);
         manifest.cudart = built(None);
         assert_eq!(judged(&manifest, Some(Version::new(12, 4, 127))), [""; 0]);
+        assert_eq!(judged(&manifest, None), [""; 0]);
     }
 
     #[test]
