@@ -75,8 +75,9 @@ requires   cuDNN 9.15.0 or newer, below 10.0.0 (libcudnn.so.9, built with 9.15.1
 | nvcc 13.5 first in PATH, CUDA_HOME still 13.0 | `Finished`, and 13.0 is kept | CG101, and CG159: its build script would stop |
 | CUDNN_PATH of 8.9.7 | `Finished`; the bindings are of 9.21 | CG151, CG111 |
 | a fleet of H100 and B200 | all 12 cubins and the PTX are sm_90a | CG156 |
-| a fleet of T4 and H100, nvidia-smi says 8.9, no CUDA_COMPUTE_CAP | not built so | CG158 |
-| `[driver] fleet = \"535\"` | every call of cudart answers 35 | CG133, of the linked file |
+| a fleet of T4 and H100, nvidia-smi says 8.9, no CUDA_COMPUTE_CAP | `Finished`; all 12 cubins and the PTX are sm_89 | CG158 |
+| built so, then nvidia-smi says 7.5 | `Finished`; still sm_89 | CG130, of the linked file |
+| `[driver] fleet = \"535\"` | a call of this cudart: `35 CUDA driver version is insufficient for CUDA runtime version` | CG133, of the linked file |
 | started with cuDNN 9.1.0 first in LD_LIBRARY_PATH | starts | CG202, status 78 |
 | started without the driver's libraries | status 127, the loader's words | `exec`: CG210, status 78 |
 ";
@@ -153,7 +154,9 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
     ),
     (
         "The builder's own GPU",
-        "where CUDA_COMPUTE_CAP is not set, candle-kernels is compiled for the first GPU that nvidia-smi names; nothing says which.",
+        "candle-core 0.11.1 without CUDA_COMPUTE_CAP, nvidia-smi answering 8.9: `Finished`, no word of an arch, and every line of the \
+         kind in the program is `.target sm_89`. nvidia-smi then answering 7.5: `Finished`, still `.target sm_89`. Without nvidia-smi the \
+         build script ends: `Error: ComputeCapDetectionFailed(\"Failed to run nvidia-smi: No such file or directory (os error 2). …\")`.",
         "builders-gpu",
     ),
     (
