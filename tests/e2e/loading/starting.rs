@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use cudaguard::finding::{Code, Finding, Severity};
 use cudaguard::foretell;
 use cudaguard::loader::Environment;
-use cudaguard::manifest::Linkage;
+use cudaguard::manifest::{Linkage, Requirement};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Scratch, Trial, stand_in, trials};
+use cudaguard_tests::{Call, Scratch, Trial, command, skip, stand_in, trials};
 
 use crate::guarded;
 use crate::scene::Scene;
@@ -25,6 +26,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         cudnn_by_minor_and_patch,
         cudnn_without_its_inner_library,
         cudnn_loaded_by_name,
+        a_folder_that_may_not_be_read,
+        a_link_that_leads_to_itself,
         a_manifest_that_only_warns,
         a_guarded_library,
         other_libraries,
@@ -162,6 +165,58 @@ fn cudnn_loaded_by_name() {
 }
 
 /// With `mismatch = "warn"` the program starts and the shim warns: nothing ends the start, and the verdict stays.
+/// Guarded, opens cuDNN and cannot do without: what the command and the program itself say of it with this folder, in a user
+/// namespace without rights over the files of anybody.
+fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
+    let mut manifest = guarded::manifest("demo", BUILT, Linkage::Dlopened);
+    for requirement in &mut manifest.requires {
+        if let Requirement::Cudnn { required, .. } = requirement {
+            *required = true;
+        }
+    }
+    let program = scratch.join("prog");
+    let objects = guarded::objects(scratch, &[manifest]);
+    guarded::link("int main(void) { return 0; }", &program, &objects, &[]).unwrap();
+    let report = scratch.join("report.json");
+    let _ = fs::remove_file(&report);
+    let nobody = |word: &Path| Call::new("unshare").arg("-U").arg(word).env("LD_LIBRARY_PATH", folder);
+    if nobody(Path::new("true")).run().status() != Some(0) {
+        skip("no user namespaces here (unshare -U)");
+    }
+    fs::write(&report, "").unwrap();
+    fs::set_permissions(&report, fs::Permissions::from_mode(0o666)).unwrap();
+    let _ = nobody(&program).env("CUDAGUARD_REPORT", &report).run();
+    let verified = nobody(command::path()).args(["verify".as_ref(), "--json".as_ref(), program.as_os_str()]).run();
+    let told = |text: &str| {
+        let mut codes: Vec<&str> = text.split('"').filter(|word| word.starts_with("CG")).collect();
+        codes.dedup();
+        codes.into_iter().filter(|code| code.starts_with("CG2") || *code == "CG501").collect::<Vec<_>>().join(" ")
+    };
+    (told(&verified.stdout), told(&fs::read_to_string(&report).unwrap()))
+}
+
+/// What cannot be looked into is not absent.
+fn a_folder_that_may_not_be_read() {
+    let scratch = Scratch::new("may not be read");
+    let (empty, shut) = (scratch.join("empty"), release(&scratch, (9, 15, 1)));
+    fs::create_dir_all(&empty).unwrap();
+    let both = |codes: &str| (codes.to_owned(), codes.to_owned());
+    assert_eq!(needs(&scratch, &empty), both("CG205"));
+    assert_eq!(needs(&scratch, &shut), both(""));
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
+    let told = needs(&scratch, &shut);
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(told, both("CG501"));
+}
+
+fn a_link_that_leads_to_itself() {
+    let scratch = Scratch::new("leads to itself");
+    let folder = scratch.join("lib");
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink("libcudnn.so.9", folder.join("libcudnn.so.9")).unwrap();
+    assert_eq!(needs(&scratch, &folder), ("CG501".to_owned(), "CG501".to_owned()));
+}
+
 fn a_manifest_that_only_warns() {
     let folder = Scratch::new("warns");
     let mut manifest = guarded::manifest("demo", BUILT, Linkage::Dlopened);
