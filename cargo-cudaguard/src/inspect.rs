@@ -177,7 +177,7 @@ fn demand(requirement: &Requirement) -> String {
             format!("driver supports CUDA {cuda}: {because}")
         }
         Requirement::Driver { cuda, release, because } => format!("{}: {because}", driver(cuda, release)),
-        Requirement::Gpu { from, to, by, code, cuda, release, .. } => {
+        Requirement::Gpu { from, to, by, code, cuda, release, sure_from, .. } => {
             let mut text = match to {
                 Some(to) if to == from => format!("GPU {}.{}: ", from.0, from.1),
                 // An interval that ends with a major.
@@ -198,7 +198,10 @@ fn demand(requirement: &Requirement) -> String {
             match (cuda, release) {
                 (Some(cuda), Some(release)) => text + "; " + &driver(cuda, release),
                 (Some(cuda), None) => text + &format!("; driver supports CUDA {cuda}"),
-                _ => text,
+                _ => match sure_from {
+                    Some((cuda, release)) => text + "; sure where the " + &driver(cuda, release),
+                    None => text,
+                },
             }
         }
     }

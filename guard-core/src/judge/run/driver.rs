@@ -107,6 +107,18 @@ struct Row<'a> {
     code: &'a str,
     cuda: Option<CudaVersion>,
     release: Option<DriverRelease>,
+    /// From which driver on its machine code is sure to load, where this one is older.
+    unsure: Option<(CudaVersion, DriverRelease)>,
+}
+
+/// How the visible GPUs come off.
+enum Covered<'a> {
+    /// It is known, and said.
+    Known,
+    /// This code may load, and is sure to from a newer driver on.
+    Unsure(&'a str, (CudaVersion, DriverRelease)),
+    /// It cannot be told.
+    Open,
 }
 
 impl<'a> Judge<'a> {
@@ -165,9 +177,12 @@ impl<'a> Judge<'a> {
                 Outcome::Wrong(code) => findings.push(self.too_old(code, because, cuda, release)),
             }
         }
-        open |= self.coverage(findings);
-        if open {
-            findings.push(self.cannot_tell("not all is known of driver and GPUs"));
+        match self.coverage(findings) {
+            Covered::Unsure(code, from) if !open => findings.push(self.unsure(code, from)),
+            Covered::Known if !open => {}
+            Covered::Known | Covered::Unsure(..) | Covered::Open => {
+                findings.push(self.cannot_tell("not all is known of driver and GPUs"));
+            }
         }
         if self.driver.user.is_some() && self.driver.kernel.is_none() && self.driver.init.is_none() {
             let message = "the kernel module's release is not known: judged by libcuda alone".to_owned();
@@ -181,11 +196,13 @@ impl<'a> Judge<'a> {
 
     fn gpu_rows(&self) -> Vec<Row<'a>> {
         let row = |requirement: &'a Requirement| {
-            let Requirement::Gpu { from, to, code, cuda, release, .. } = requirement else { return None };
+            let Requirement::Gpu { from, to, code, cuda, release, sure_from, .. } = requirement else { return None };
             let inside = |cc: (u8, u8)| cc >= *from && to.is_none_or(|to| cc <= to);
             let here = self.places(|gpu| gpu.cc.is_some_and(inside));
             let outcome = self.served(requirement);
-            Some(Row { outcome, here, code, cuda: *cuda, release: *release })
+            let unsure =
+                sure_from.filter(|from| !self.host.jit.forced && matches!(self.served_from(*from), Outcome::Wrong(_)));
+            Some(Row { outcome, here, code, cuda: *cuda, release: *release, unsure })
         };
         self.manifest.requires.iter().filter_map(row).filter(|row| !row.here.is_empty()).collect()
     }
@@ -216,8 +233,8 @@ impl<'a> Judge<'a> {
         (0..self.visible().len()).filter(|at| !unfit.contains(at)).collect()
     }
 
-    /// One fit GPU is enough (facts: decision 23). True where it cannot be told.
-    fn coverage(&self, findings: &mut Vec<Finding>) -> bool {
+    /// One fit GPU is enough (facts: decision 23).
+    fn coverage(&self, findings: &mut Vec<Finding>) -> Covered<'a> {
         let kernels = self.manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let rows = self.gpu_rows();
         let behind = self.left_behind();
@@ -234,7 +251,26 @@ impl<'a> Judge<'a> {
             let hint = "install an older cuDNN that the program accepts; or run it on a newer GPU".to_owned();
             findings.push(self.finding(Code::CudnnTooNewForGpu, message, hint).weighing(severity));
         }
-        kernels && !free.is_empty() && !free.iter().any(fits)
+        if !kernels || free.is_empty() || free.iter().any(fits) {
+            return Covered::Known;
+        }
+        // The first that may be fit says why that is not known.
+        let unsure = |row: &&Row<'a>| row.outcome == Outcome::Open && free.iter().any(|at| row.here.contains(at));
+        let row = rows.iter().find(unsure);
+        row.and_then(|row| row.unsure.map(|from| Covered::Unsure(row.code, from))).unwrap_or(Covered::Open)
+    }
+
+    /// Machine code of a newer major than the driver's, with nothing of CUDA beside it that needs the newer driver (facts:
+    /// decision 24).
+    fn unsure(&self, code: &str, (cuda, release): (CudaVersion, DriverRelease)) -> Finding {
+        let message = format!(
+            "cannot tell whether {code} loads on this driver: nvcc {} made it, and NVIDIA promises that for drivers from {release} \
+             on\nneeded by:  {}",
+            cuda.major, self.component
+        );
+        let hint =
+            format!("update the driver to {release} or newer to be sure; or rebuild with CUDA {}", cuda.major - 1);
+        self.finding(Code::DriverCannotTell, message, hint)
     }
 
     fn names(&self, here: &[usize]) -> String {
@@ -246,12 +282,7 @@ impl<'a> Judge<'a> {
     fn served(&self, row: &Requirement) -> Outcome {
         let Requirement::Gpu { by, cuda, release, sure_from, no_ptx, .. } = row else { return Outcome::Open };
         let floor = self.floor(*cuda, *release, Code::DriverTooOldForCode);
-        let sure = || match sure_from {
-            Some((cuda, release)) => {
-                self.floor(Some(*cuda), Some(*release), Code::DriverTooOldForCode) == Outcome::Fits
-            }
-            None => true,
-        };
+        let sure = || sure_from.is_none_or(|from| self.served_from(from) == Outcome::Fits);
         match by {
             ServedBy::Cubin | ServedBy::Partial if self.host.jit.forced && *no_ptx => Outcome::Wrong(Code::JitForced),
             // Which PTX stands beside the machine code, no row says.
@@ -283,6 +314,10 @@ impl<'a> Judge<'a> {
             (None, None, _) => return Outcome::Open,
         };
         if enough { Outcome::Fits } else { Outcome::Wrong(too_old) }
+    }
+
+    fn served_from(&self, (cuda, release): (CudaVersion, DriverRelease)) -> Outcome {
+        self.floor(Some(cuda), Some(release), Code::DriverTooOldForCode)
     }
 
     fn nothing(&self, code: Code) -> Finding {
@@ -456,6 +491,34 @@ mod tests {
             because: String::new(),
         };
         assert_eq!(codes(&self::manifest(vec![nobody_knows]), releases(Some(590), Some(590)), one()), ["CG505 info"]);
+    }
+
+    #[test]
+    fn machine_code_of_a_newer_major_is_named() {
+        let mut manifest = manifest(sm_80());
+        for row in &mut manifest.requires {
+            if let Requirement::Gpu { by: ServedBy::Cubin, sure_from, .. } = row {
+                *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
+            }
+        }
+        let told = |driver: DriverFound, ccs: &[(u8, u8)], jit: Jit| {
+            let host = Host { driver, gpus: Some(gpus(ccs)), jit, ..Host::default() };
+            let findings = crate::judge::run::judge(&manifest, &host);
+            findings
+                .iter()
+                .map(|finding| format!("{} {}", finding.code, finding.message))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        let driver = |branch| releases(Some(branch), Some(branch));
+        let named = "CG505 cannot tell whether sm_80 loads on this driver: nvcc 13 made it, and NVIDIA promises that for drivers \
+                     from 580.65.06 on\n";
+        assert!(told(driver(535), &[(8, 0)], Jit::default()).starts_with(named));
+        assert_eq!(told(driver(590), &[(8, 0)], Jit::default()), "");
+        // Where more than that is open, that is not the reason.
+        let forced = Jit { forced: true, ..Jit::default() };
+        assert!(told(driver(535), &[(8, 0)], forced).contains("not all is known"));
+        assert!(told(releases(None, None), &[(8, 0)], Jit::default()).contains("not all is known"));
     }
 
     #[test]

@@ -372,7 +372,7 @@ fn written(file: &[Vec<Code>]) -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 8))]
 
     #[test]
     fn what_is_written_is_read(file in any_file(), padding in 0usize..40) {
