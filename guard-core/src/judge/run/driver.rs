@@ -201,7 +201,7 @@ impl<'a> Judge<'a> {
             let here = self.places(|gpu| gpu.cc.is_some_and(inside));
             let outcome = self.served(requirement);
             let unsure =
-                sure_from.filter(|from| !self.host.jit.forced && matches!(self.served_from(*from), Outcome::Wrong(_)));
+                sure_from.filter(|from| !self.host.jit.forced && matches!(self.sure(*from), Outcome::Wrong(_)));
             Some(Row { outcome, here, code, cuda: *cuda, release: *release, unsure })
         };
         self.manifest.requires.iter().filter_map(row).filter(|row| !row.here.is_empty()).collect()
@@ -268,8 +268,8 @@ impl<'a> Judge<'a> {
              on\nneeded by:  {}",
             cuda.major, self.component
         );
-        let hint =
-            format!("update the driver to {release} or newer to be sure; or rebuild with CUDA {}", cuda.major - 1);
+        let older = self.driver.cuda.map_or("an older toolkit".to_owned(), |cuda| format!("CUDA {}", cuda.major));
+        let hint = format!("update the driver to {release} or newer to be sure; or rebuild with {older}");
         self.finding(Code::DriverCannotTell, message, hint)
     }
 
@@ -282,7 +282,7 @@ impl<'a> Judge<'a> {
     fn served(&self, row: &Requirement) -> Outcome {
         let Requirement::Gpu { by, cuda, release, sure_from, no_ptx, .. } = row else { return Outcome::Open };
         let floor = self.floor(*cuda, *release, Code::DriverTooOldForCode);
-        let sure = || sure_from.is_none_or(|from| self.served_from(from) == Outcome::Fits);
+        let sure = || sure_from.is_none_or(|from| self.sure(from) == Outcome::Fits);
         match by {
             ServedBy::Cubin | ServedBy::Partial if self.host.jit.forced && *no_ptx => Outcome::Wrong(Code::JitForced),
             // Which PTX stands beside the machine code, no row says.
@@ -316,7 +316,8 @@ impl<'a> Judge<'a> {
         if enough { Outcome::Fits } else { Outcome::Wrong(too_old) }
     }
 
-    fn served_from(&self, (cuda, release): (CudaVersion, DriverRelease)) -> Outcome {
+    /// How the driver comes off against the one from which on machine code is sure to load.
+    fn sure(&self, (cuda, release): (CudaVersion, DriverRelease)) -> Outcome {
         self.floor(Some(cuda), Some(release), Code::DriverTooOldForCode)
     }
 
