@@ -53,13 +53,14 @@ fn every_way_in() {
         ("subdirectory", vec![format!("-DCUDAGUARD_COMMAND={}", command::path().display())]),
         ("fetched", vec![format!("-DCUDAGUARD_COMMAND={}", command::path().display())]),
         ("prefix", vec![format!("-DCMAKE_PREFIX_PATH={}", prefix.display())]),
-        // Built from the checkout: here it lies ready, so that cargo has nothing to do.
+        // Built from the checkout.
         (
             "checkout",
             vec![
                 format!("-DCudaGuard_DIR={}", checkout.join("cmake").display()),
                 "-DCUDAGUARD_BUILD_COMMAND=ON".to_owned(),
-                format!("-DCUDAGUARD_CARGO_TARGET_DIR={}", places::target().display()),
+                // Not into this target folder: other features make another file of the command that the suites run.
+                format!("-DCUDAGUARD_CARGO_TARGET_DIR={}", places::target().join("by-cmake").display()),
                 format!("-DCUDAGUARD_CARGO_PROFILE={}", if cfg!(debug_assertions) { "dev" } else { "release" }),
             ],
         ),

@@ -1,6 +1,6 @@
 //! `cargo demo` itself: each of its steps comes out as said.
 
-use cudaguard_tests::{Call, Trial, parts, trials};
+use cudaguard_tests::{Call, Trial, command, parts, trials};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![the_demo_comes_out_as_said]
@@ -11,6 +11,6 @@ fn the_demo_comes_out_as_said() {
     for part in ["cuda-13.0", "cudnn-9.15.1", "cudnn-9.17.1", "cudnn-9.1.0", "cudnn-8.9.7-loader"] {
         parts::part(part);
     }
-    let told = Call::new(env!("CARGO_BIN_EXE_demo")).run().success();
+    let told = Call::new(env!("CARGO_BIN_EXE_demo")).env(command::GIVEN, command::path()).run().success();
     assert!(told.stdout.ends_with("Each step came out as said.\n"), "{told}");
 }
