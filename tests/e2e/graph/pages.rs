@@ -154,8 +154,8 @@ const MISMATCHES: &[(&str, &str, &str)] = &[
     ),
     (
         "The builder's own GPU",
-        "candle-core 0.11.1 without CUDA_COMPUTE_CAP, nvidia-smi answering 8.9: `Finished`, no word of an arch, and every line of the \
-         kind in the program is `.target sm_89`. nvidia-smi then answering 7.5: `Finished`, still `.target sm_89`. Without nvidia-smi the \
+        "candle-core 0.11.1 without CUDA_COMPUTE_CAP, nvidia-smi answering 8.9: `Finished`, no word of an arch, and all PTX in the \
+         program says `.target sm_89`. nvidia-smi then answering 7.5: `Finished`, still `.target sm_89`. Without nvidia-smi the \
          build script ends: `Error: ComputeCapDetectionFailed(\"Failed to run nvidia-smi: No such file or directory (os error 2). …\")`.",
         "builders-gpu",
     ),
