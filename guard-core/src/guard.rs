@@ -61,9 +61,40 @@ pub fn crt_static(flag: &str) -> Option<bool> {
     })
 }
 
-/// The shim's text.
-pub const fn source() -> &'static str {
-    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"))
+/// The shim's parts, as `templates/shim.c` names them.
+macro_rules! parts {
+    ($($name:literal)*) => {
+        &[$((
+            concat!("shim/", $name),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim/", $name)),
+        )),*]
+    };
+}
+
+const PARTS: &[(&str, &str)] = parts!(
+    "base.c" "system_calls.c" "text.c" "note.c" "state.c" "elf.c" "search.c" "loaded.c" "ask.c" "cudnn.c" "driver.c"
+    "judge.c" "words.c" "report.c" "doors.c"
+);
+
+/// The shim's text: `templates/shim.c` with its parts in their places.
+pub fn source() -> String {
+    join(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c")))
+}
+
+/// A text with every part that it includes in its place, and whatever that one includes.
+fn join(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for line in text.lines() {
+        let name = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
+        match name.and_then(|name| PARTS.iter().find(|(part, _)| *part == name)) {
+            Some((_, part)) => joined.push_str(&join(part)),
+            None => {
+                joined.push_str(line);
+                joined.push('\n');
+            }
+        }
+    }
+    joined
 }
 
 /// The C compiler that a build system has chosen, with what makes it compile for the target.
@@ -262,7 +293,7 @@ impl Compiler {
     }
 
     fn guard(&self, descriptor: &[u8; SIZE], component: &Component, folder: &Path) -> Result<Guarded, String> {
-        let shim = self.object(folder, "cudaguard-shim", "c", source())?;
+        let shim = self.object(folder, "cudaguard-shim", "c", &source())?;
         let note = match self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Retain))? {
             Ok(note) => Ok(note),
             Err(_) => self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Anchor))?,
@@ -437,6 +468,19 @@ mod tests {
         assert!(asked("x86_64-unknown-linux-musl") && !asked("x86_64-unknown-linux-gnu"));
         assert!(!is_static("x86_64-unknown-linux-musl", Some(false), "rustc".as_ref()));
         assert!(!is_static("x86_64-unknown-linux-musl", None, "/nowhere/rustc".as_ref()), "no answer is no");
+    }
+
+    #[test]
+    fn the_shim_is_joined_of_all_its_parts() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
+        let joined = source();
+        for entry in fs::read_dir(&folder).unwrap() {
+            let file = entry.unwrap().path();
+            let text = fs::read_to_string(&file).unwrap();
+            let first = text.lines().next().unwrap();
+            assert_eq!(joined.matches(first).count(), 1, "{} stands in the shim once", file.display());
+        }
+        assert!(!joined.contains("#include \""), "a part that the library does not hold");
     }
 
     #[test]

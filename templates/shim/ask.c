@@ -1,0 +1,193 @@
+/* Level 1: a child asks the real cuDNN, or the driver. */
+
+enum { NOT_ASKED, NOBODY_TO_ASK, ANSWERED, DIED, HUNG };
+
+#define LIBCUDA "libcuda.so.1"
+#define LIBJIT "libnvidia-ptxjitcompiler.so.1"
+
+CODE long now_ms(void) {
+  struct timespec now;
+  sys2(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now);
+  return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+CODE void leave(int status) {
+  for (;;) sys1(SYS_exit_group, status);
+}
+
+/* One answer: its kind, its text and a NUL. */
+CODE void say_back(long fd, int kind, const char *s) {
+  char letter = (char)kind;
+  if (sys3(SYS_write, fd, (long)&letter, 1) < 0 || sys3(SYS_write, fd, (long)s, (long)len(s) + 1) < 0) leave(1);
+}
+
+CODE void say_number(long fd, int kind, uint32_t n) {
+  char digits[16];
+  format(digits, sizeof digits, "%n", n);
+  say_back(fd, kind, digits);
+}
+
+/* By its name alone, as a file that names no folders would search for it: libcuda does. */
+CODE int driver_has(const char *library) {
+  struct image nobody;
+  int is;
+  nobody.name = "", nobody.rpath = nobody.runpath = 0;
+  g.by_name = 1;
+  is = search(library, &nobody, g.scratch, 0) == 1;
+  g.by_name = 0;
+  return is;
+}
+
+/* What it says: V and the CUDA version, I and what cuInit answered, G and the compute capability of each GPU, J where PTX
+ * can be compiled. Nothing where this is no driver. */
+CODE void ask_driver(long to, void *library, const char *path) {
+  static const char TIGHT names[] = "cuDriverGetVersion\0cuDeviceGetCount\0cuInit\0cuDeviceGet\0cuDeviceGetAttribute\0";
+  union {
+    void *symbol;
+    int (*ask)(int *);
+    int (*start)(unsigned);
+    int (*get)(int *, int);
+    int (*attribute)(int *, int, int);
+  } call[5];
+  const char *name;
+  char line[PATH_MAX + 64];
+  struct text t;
+  int n = 0, k = 0, device, major, minor;
+  for (name = names; *name; name += len(name) + 1)
+    if (!(call[k++].symbol = dlsym(library, name))) return;
+  if (call[0].ask(&n) == 0) say_number(to, 'V', (uint32_t)n);
+  k = call[2].start(0);
+  say_number(to, 'I', (uint32_t)k);
+  if (k != 0 || call[1].ask(&n) != 0) return;
+  t.at = line, t.used = 0, t.size = sizeof line;
+  *line = 0;
+  for (k = 0; k < n && k < MAX_GPUS; k++) {
+    if (call[3].get(&device, k) | call[4].attribute(&major, 75, device) | call[4].attribute(&minor, 76, device)) major = minor = 0;
+    putf(&t, "%n,", (uint32_t)(major << 8 | minor));
+  }
+  say_back(to, 'G', line);
+  if (g.driver.jit) return;
+  t.used = (size_t)(base_name(path) - path);
+  memcpy(line, path, t.used);
+  put(&t, LIBJIT);
+  if (driver_has(LIBJIT) || dlopen(LIBJIT, RTLD_LAZY) || dlopen(line, RTLD_LAZY) || shut) say_back(to, 'J', "");
+}
+
+/* The next of names that stand one a line, or null. */
+CODE const char *next_name(const char *list, char *name) {
+  if (!*list) return 0;
+  for (; *list && *list != '\n';) *name++ = *list++;
+  *name = 0;
+  return list + (*list != 0);
+}
+
+/* Never returns. What it says: N where there is no such library, L and the library's path, V and the answer, a row's number and that
+ * inner library's path, E at the end. */
+CODE void ask_as_child(long to, const char *names, const struct cudnn *c) {
+  union {
+    struct itimerval timer;
+    struct rlimit limit;
+    uint64_t signals;
+    char action[64]; /* a kernel's sigaction: the default, no mask */
+  } none;
+  union {
+    void *symbol;
+    size_t (*version)(void);
+  } cudnn;
+  char path[PATH_MAX], soname[TEXT];
+  void *handle;
+  long fd, null;
+  int k;
+  memset(&none, 0, sizeof none);
+  sys2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  sys4(SYS_prlimit64, 0, RLIMIT_CORE, (long)&none, 0);
+  sys2(SYS_prctl, PR_SET_DUMPABLE, 0); /* a core_pattern that pipes asks no limit */
+  for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)&none, 0, 8);
+  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, 8);
+  fd = sys3(SYS_fcntl, to, F_DUPFD_CLOEXEC, 3); /* the pipe may be 0, 1 or 2 where the program was started with those closed */
+  if (fd < 0) leave(1);
+  null = open_file("/dev/null", O_RDWR);
+  for (k = 0; k < 3; k++)
+    if (null < 0) close_file(k);
+    else if (null != k) sys3(SYS_dup3, null, k, 0);
+  none.timer.it_value.tv_sec = (c ? CHILD_MS : DRIVER_MS) / 1000 + 1;
+  sys3(SYS_setitimer, ITIMER_REAL, (long)&none, 0);
+  shut = 0;
+  for (handle = 0; !handle && (names = next_name(names, g.real));) {
+    handle = dlopen(g.real, RTLD_LAZY);
+    if (!handle) driver_has(g.real);
+  }
+  if (!handle) {
+    /* Whatever the reason is: where nothing can be opened, it says nothing of what is there. */
+    close_file(open_file("/", O_RDONLY));
+    if (!shut) say_back(fd, 'N', "");
+  } else {
+    path[0] = soname[0] = 0;
+    if (is_loaded(base_name(g.real), &path, &soname) || (c && is_loaded(0, &path, &soname))) say_back(fd, 'L', path);
+    if (!c) ask_driver(fd, handle, path);
+    else if ((cudnn.symbol = dlsym(handle, "cudnnGetVersion"))) say_number(fd, 'V', (uint32_t)cudnn.version());
+    for (k = 0; c && k < c->parts; k++)
+      if (is_loaded(c->part[k].file, &path, &soname)) say_back(fd, '0' + k, path);
+  }
+  say_back(fd, 'E', "");
+  leave(0);
+}
+
+/* Asks once per library and process; the answer is kept. A library may go by several names, one a line: the first that can
+ * be opened counts. `c` is null where the library is the driver's. */
+CODE int ask(const char *library, const struct cudnn *c) {
+  struct timespec wait;
+  struct pollfd p;
+  int ends[2];
+  long child, got, end;
+  if (g.outcome != NOT_ASKED && same(g.asked, library)) return g.outcome;
+  keep(&g.asked, library);
+  g.answered = 0;
+  g.outcome = NOBODY_TO_ASK;
+  if (!dlopen || !dlsym || sys2(SYS_pipe2, (long)ends, O_CLOEXEC) != 0) return g.outcome;
+  end = now_ms() + (c ? CHILD_MS : DRIVER_MS);
+  /* Exit signal 0: no SIGCHLD, and no wait() of the program sees it; nothing runs that others left with pthread_atfork.
+   * Where another thread holds the heap at this moment, the child hangs: it costs CHILD_MS, and we cannot tell. Emulators
+   * have no such call, but one with the signal. */
+  child = sys6(SYS_clone, 0, 0, 0, 0, 0, 0);
+  if (child < 0) child = sys6(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+  if (child == 0) {
+    close_file(ends[0]);
+    ask_as_child(ends[1], library, c);
+  }
+  close_file(ends[1]);
+  p.fd = ends[0], p.events = POLLIN;
+  if (child > 0) g.outcome = HUNG;
+  while (g.outcome == HUNG) {
+    long left = end - now_ms();
+    wait.tv_sec = left / 1000, wait.tv_nsec = left % 1000 * 1000000;
+    got = left > 0 ? sys6(SYS_ppoll, (long)&p, 1, (long)&wait, 0, 0, 0) : 0;
+    if (got == -EINTR) continue;
+    if (got <= 0) break;
+    got = sys3(SYS_read, ends[0], (long)(g.answer + g.answered), (long)(sizeof g.answer - 1 - g.answered));
+    if (got == -EINTR) continue;
+    if (got <= 0) g.outcome = DIED;
+    else g.answered += (size_t)got;
+  }
+  close_file(ends[0]);
+  if (child < 0) return g.outcome;
+  g.answer[g.answered] = 0;
+  if (g.answered >= 2 && same_bytes(g.answer + g.answered - 2, "E", 2) && (g.answered == 2 || !g.answer[g.answered - 3])) g.outcome = ANSWERED;
+  if (g.outcome == HUNG) sys2(SYS_kill, child, SIGKILL);
+  end = now_ms() + REAP_MS;
+  for (;;) {
+    got = sys4(SYS_wait4, child, 0, WNOHANG | __WALL, 0);
+    if ((got && got != -EINTR) || now_ms() > end) return g.outcome;
+    wait.tv_sec = 0, wait.tv_nsec = 200000;
+    sys2(SYS_nanosleep, (long)&wait, 0);
+  }
+}
+
+CODE const char *answer(char kind) {
+  size_t at = 0;
+  while (at < g.answered) {
+    if (g.answer[at] == kind) return g.answer + at + 1;
+    at += len(g.answer + at) + 1;
+  }
+  return 0;
+}

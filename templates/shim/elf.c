@@ -1,0 +1,93 @@
+/* ELF files, by bounded reads: a file that shrinks while it is read is no signal. */
+
+struct elf {
+  long fd;
+  ElfW(Ehdr) eh;
+  ElfW(Phdr) ph[48];
+  int n;
+  struct tags tags;
+};
+
+CODE int read_at(long fd, uint64_t at, void *to, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    long got = sys4(SYS_pread64, fd, (long)((char *)to + done), (long)(size - done), (long)(at + done));
+    if (got == -EINTR) continue;
+    if (got <= 0) return 0;
+    done += (size_t)got;
+  }
+  return 1;
+}
+
+CODE int elf_read(const struct elf *e, ElfW(Addr) at, void *to, size_t size) {
+  int k;
+  for (k = 0; k < e->n; k++) {
+    const ElfW(Phdr) *ph = &e->ph[k];
+    if (ph->p_type == PT_LOAD && at >= ph->p_vaddr && at - ph->p_vaddr <= ph->p_filesz &&
+        size <= ph->p_filesz - (at - ph->p_vaddr))
+      return read_at(e->fd, ph->p_offset + (at - ph->p_vaddr), to, size);
+  }
+  return 0;
+}
+
+/* 1: a library of this kind of machine; 0: not there, or of another kind (the loader looks on); -1: not to be read (the
+ * loader would stop at it). Open only where 1. */
+CODE int elf_open(struct elf *e, const char *path) {
+#if defined(__x86_64__)
+  const int machine = EM_X86_64;
+#elif defined(__aarch64__)
+  const int machine = EM_AARCH64;
+#else
+  const int machine = EM_NONE;
+#endif
+  int k, is = -1;
+  memset(e, 0, sizeof *e);
+  e->fd = open_file(path, O_RDONLY);
+  if (e->fd < 0) return 0;
+  if (read_at(e->fd, 0, &e->eh, sizeof e->eh) && same_bytes(e->eh.e_ident, ELFMAG, SELFMAG)) {
+    e->n = e->eh.e_phnum < 48 ? e->eh.e_phnum : 48;
+    if (e->eh.e_ident[EI_CLASS] != NATIVE_CLASS || (machine != EM_NONE && e->eh.e_machine != machine)) is = 0;
+    else if (e->n && e->eh.e_phentsize == sizeof *e->ph && read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph)) is = 1;
+  }
+  for (k = 0; k < e->n && is > 0; k++)
+    if (e->ph[k].p_type == PT_DYNAMIC) {
+      ElfW(Dyn) d[128];
+      size_t size = e->ph[k].p_filesz < sizeof d ? e->ph[k].p_filesz : sizeof d;
+      if (!read_at(e->fd, e->ph[k].p_offset, d, size)) is = -1;
+      else take_tags(&e->tags, d, size / sizeof *d);
+    }
+  if (is <= 0) close_file(e->fd);
+  return is;
+}
+
+/* A string of the file's dynamic table, or null where it has none; what is longer than `size` is cut. */
+CODE const char *elf_string(const struct elf *e, int tag, char *to, size_t size) {
+  ElfW(Addr) at = e->tags.at[tag], left = e->tags.at[DT_STRSZ] - at;
+  if (!at || at >= e->tags.at[DT_STRSZ]) return 0;
+  if (left > size - 1) left = (ElfW(Addr))(size - 1);
+  to[left] = 0;
+  return elf_read(e, e->tags.at[DT_STRTAB] + at, to, (size_t)left) ? to : 0;
+}
+
+/* The value of an exported 4-byte data object; 0 where there is none. By the GNU hash table, the only one that cuDNN's
+ * libraries have (measured: 8.5.0 to 9.28.0). */
+APART uint32_t elf_word(const struct elf *e, const char *name) {
+  size_t i;
+  ElfW(Sym) s;
+  char text[128];
+  uint32_t head[4], h = 5381, at, c, steps, value;
+  ElfW(Addr) buckets;
+  if (!e->tags.at[0] || !elf_read(e, e->tags.at[0], head, sizeof head) || !head[0]) return 0;
+  for (i = 0; name[i]; i++) h = h * 33 + (unsigned char)name[i];
+  buckets = e->tags.at[0] + 16 + (ElfW(Addr))head[2] * sizeof(ElfW(Addr));
+  if (!elf_read(e, buckets + (ElfW(Addr))(h % head[0]) * 4, &at, 4) || at < head[1]) return 0;
+  buckets += (ElfW(Addr))head[0] * 4; /* the chains */
+  for (steps = 0; steps < 4096; steps++, at++) {
+    if (!elf_read(e, buckets + (ElfW(Addr))(at - head[1]) * 4, &c, 4)) break;
+    if ((c | 1) == (h | 1) && elf_read(e, e->tags.at[DT_SYMTAB] + at * sizeof s, &s, sizeof s) && s.st_shndx != SHN_UNDEF &&
+        elf_read(e, e->tags.at[DT_STRTAB] + s.st_name, text, i + 1) && same_bytes(text, name, i + 1))
+      return (!s.st_size || s.st_size == 4) && elf_read(e, s.st_value, &value, 4) ? value : 0;
+    if (c & 1) break;
+  }
+  return 0;
+}
