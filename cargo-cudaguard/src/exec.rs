@@ -34,7 +34,7 @@ fn start(program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
     let switch = env::var("CUDAGUARD");
     if switch.as_deref() != Some("off") {
         if let Ok(file) = which::which(program) {
-            let findings = cudaguard::foretell::start_here(&file, &Environment::here(), &Asker::own());
+            let findings = cudaguard::dry_run::start_here(&file, &Environment::here(), &Asker::own());
             report::findings(&findings);
             if report::refuses(&findings) && switch.as_deref() != Some("warn") {
                 return Ok(ExitCode::from(NO_START));

@@ -18,9 +18,9 @@ use std::process::{Command, Stdio};
 
 use cargo_metadata::semver::{Version, VersionReq};
 use cargo_metadata::{BuildScript, DependencyKind, Message, Metadata, Node, Package, PackageId, TargetKind};
+use cudaguard::crates::table::table;
+use cudaguard::crates::{Crate, Ran, Use};
 use cudaguard::finding::Finding;
-use cudaguard::graph::table::table;
-use cudaguard::graph::{Crate, Ran, Use};
 use cudaguard::policy::Policy;
 use serde_json::{Value, json};
 use toml::Value as Toml;
@@ -499,7 +499,7 @@ impl<'a> Walk<'a> {
             // What its build script uses: not linked, but it compiles or searches for it.
             for edge in self.edges(&package.id, DependencyKind::Build) {
                 let runs = edge.to.name != package.name && concerns(edge.to) && self.is_on(&package.id, &edge);
-                let row = cudaguard::graph::table::of(&edge.to.name, &edge.to.version.to_string());
+                let row = cudaguard::crates::table::of(&edge.to.name, &edge.to.version.to_string());
                 if runs && row.is_some_and(|row| row.works_for(&package.name)) {
                     found.push(made(edge.to, BTreeSet::new(), longer(&path, edge.to), true, manifests));
                 }
@@ -647,7 +647,7 @@ pub(crate) fn stale(
     let Some(ran) = ran(build_command, verb, arguments) else { return Vec::new() };
     let mut findings = Vec::new();
     for one in judged {
-        let found = one.policy.apply(cudaguard::graph::stale(&one.uses, &ran, build.release), build.release).findings;
+        let found = one.policy.apply(cudaguard::crates::stale(&one.uses, &ran, build.release), build.release).findings;
         findings.extend(found.into_iter().map(|finding| finding.of(&one.component)));
     }
     if findings.is_empty() {

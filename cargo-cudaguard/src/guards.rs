@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use cudaguard::crates::{self, Crate, Use};
 use cudaguard::finding::{Code, Finding};
-use cudaguard::graph::{self, Crate, Use};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::lock::{self, BySource, Lock};
 use cudaguard::manifest::{Component, Manifest};
@@ -84,8 +84,8 @@ impl Order<'_> {
                 lock::insist(&mut judged.findings, &policy);
             }
             let findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
-            let uses = graph::look(self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
-            let of_crates = policy.apply(graph::judge(&policy, &toolchain, &uses), self.release).findings;
+            let uses = crates::look(self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
+            let of_crates = policy.apply(crates::judge(&policy, &toolchain, &uses), self.release).findings;
             Ok(Judged {
                 findings,
                 of_crates: of_crates.into_iter().map(|one| one.of(&component)).collect(),
@@ -135,7 +135,7 @@ pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option
         Manifest::of(order.component.clone(), order.target, order.profile, &judged.policy, &judged.toolchain);
     // An allow whose reason has gone is no fact of this build.
     manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
-    manifest.opens = graph::dlopen::opens(&judged.uses);
+    manifest.opens = crates::dlopen::opens(&judged.uses);
     let descriptor = note::encode(&manifest)?;
     let folder = order.folder(own);
     let mut content = descriptor.to_vec();

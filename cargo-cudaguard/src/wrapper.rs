@@ -12,9 +12,9 @@ use std::time::{Duration, SystemTime};
 
 use cudaguard::arch::Target;
 use cudaguard::binary::{Binary, Contents, holds_name};
+use cudaguard::crates::{self, Use};
 use cudaguard::env;
 use cudaguard::finding::Finding;
-use cudaguard::graph::{self, Use};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Container, Entry as Image, Kernels, Role};
@@ -273,7 +273,7 @@ fn seal(
     uses: &[Use],
 ) -> Result<Result<Vec<String>, String>, String> {
     let mut looked_up = Vec::new();
-    for (symbol, cuda, by) in graph::floors(uses) {
+    for (symbol, cuda, by) in crates::floors(uses) {
         if holds_name(file, symbol)? {
             looked_up.push((cuda, by));
         }

@@ -201,7 +201,7 @@ fn assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> Strin
 /// other note's fate. Only the command knows of any.
 #[cfg(feature = "command")]
 fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
-    use crate::graph::dlopen::{OWNER, SECTION, TYPE, text};
+    use crate::crates::dlopen::{OWNER, SECTION, TYPE, text};
 
     let manifest = crate::note::decode(descriptor).ok();
     let Some(json) = manifest.and_then(|note| text(&note.manifest)) else { return String::new() };

@@ -39,6 +39,8 @@ pub mod policy;
 #[cfg(feature = "build")]
 pub mod stamp;
 #[cfg(feature = "build")]
+mod subprocess;
+#[cfg(feature = "build")]
 pub mod tables;
 #[cfg(feature = "build")]
 pub mod toolchain;
@@ -48,9 +50,9 @@ pub mod version;
 #[cfg(feature = "command")]
 pub mod binary;
 #[cfg(feature = "command")]
-pub mod foretell;
+pub mod crates;
 #[cfg(feature = "command")]
-pub mod graph;
+pub mod dry_run;
 #[cfg(feature = "command")]
 pub mod kernels;
 #[cfg(feature = "command")]

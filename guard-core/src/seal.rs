@@ -36,7 +36,7 @@ pub struct Observed {
     /// Rows of what its kernels ask of GPUs ([`crate::kernels::Kernels::requirements`]); `None` where nobody has looked.
     pub gpus: Option<Vec<Requirement>>,
     /// What the driver's functions that are looked up in it at once ask of a driver: the CUDA version that brought the
-    /// newest, and who looks it up ([`crate::graph::floors`]).
+    /// newest, and who looks it up ([`crate::crates::floors`]).
     pub looked_up: Vec<(CudaVersion, String)>,
 }
 

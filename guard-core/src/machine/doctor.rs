@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Asker, Kind, Library, Machine, Verdict, look};
 use crate::cudnn;
+use crate::dry_run::{self, numbers_in_name, version_beside};
 use crate::finding::{Code, Finding, Severity};
-use crate::foretell::{self, numbers_in_name, version_beside};
 use crate::json::{Value, object};
 use crate::loader::{Environment, Graph, Look};
 use crate::manifest::{Manifest, Requirement};
@@ -86,7 +86,7 @@ pub fn checkup(program: Option<&Path>, environment: &Environment, asker: &Asker)
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
         Some(program) => {
-            let foretold = foretell::verify(program, environment, Some(asker))?;
+            let foretold = dry_run::verify(program, environment, Some(asker))?;
             let names = asked_for(&foretold.graph, &foretold.manifests);
             (foretold.findings().cloned().collect(), Some(foretold.graph), names)
         }
@@ -150,7 +150,7 @@ fn choices(graph: &Graph, name: &str) -> Vec<Choice> {
         taken |= candidate.taken();
         found.push(choice(name, &candidate.path, fate, &why));
     }
-    for path in foretell::in_usual_folders(name) {
+    for path in dry_run::in_usual_folders(name) {
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         if !files.contains(&real) {
             files.push(real);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-use super::pull::Mistake;
+use super::json_reader::Mistake;
 use super::{Components, Machine, Verdict};
 use crate::finding::Finding;
 

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::ask::{Asker, Said};
+use super::asker::{Asker, Said};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
 use crate::binary::Contents;
 use crate::cudnn;
+use crate::dry_run::{in_name, numbers_in_name, version_beside, word};
 use crate::elf::Elf;
 use crate::env;
-use crate::foretell::{in_name, numbers_in_name, version_beside, word};
 use crate::loader::{self, Candidate, Environment, Graph, Look};
 use crate::version::{DriverRelease, Version};
 
@@ -256,7 +256,7 @@ fn parts(graph: &mut Graph, library: &Library) -> Option<Vec<Part>> {
     let by_name = in_name(&graph.objects[index].path);
     let inner = cudnn::inner_libraries(major).iter().chain(cudnn::further_libraries(major));
     let part = |(file, symbol): &(&str, &str)| {
-        let found = crate::foretell::inner_file(graph, index, file, by_name)?;
+        let found = crate::dry_run::inner_file(graph, index, file, by_name)?;
         Some(Part { file: (*file).to_owned(), version: word(&found, symbol) })
     };
     Some(inner.filter_map(part).collect())

@@ -3,28 +3,28 @@
 //!
 //! `docs/host.md` has the host file's keys.
 
-mod ask;
+mod asker;
 #[cfg(target_os = "linux")]
 mod child;
 mod components;
 pub mod doctor;
 pub mod fleet;
+mod host_file;
+mod json_reader;
 mod look;
 mod pci;
-mod pull;
-mod read;
 
 use std::path::PathBuf;
 
-pub use ask::Asker;
+pub use asker::Asker;
 #[cfg(target_os = "linux")]
 pub use child::asked;
 pub use components::Components;
+pub use host_file::release;
+pub use json_reader::Mistake;
 pub use look::look;
 pub(crate) use look::of_graph;
 pub use pci::cc as cc_of_pci_device;
-pub use pull::Mistake;
-pub use read::release;
 
 use crate::finding::{Code, Finding, Severity};
 use crate::host::{self, CudartFound, CudnnFound, DriverFound, Host, Inner, Jit};

@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Candidate, Fact, Given, Request, ask, nvcc};
+use super::{Candidate, Fact, Given, Request, nvcc};
 use crate::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
 use crate::env;
+use crate::subprocess;
 use crate::tables;
 use crate::version::Version;
 
@@ -199,7 +200,7 @@ pub(super) fn who_knows(given: Option<&Given>) -> Knows {
     let of_given = || given.and_then(|given| given.native.clone()).map(Knows::Given);
     of_nvcc
         .or_else(of_given)
-        .unwrap_or_else(|| Knows::Driver(ask::in_path("nvidia-smi", env::var_os("PATH").as_deref())))
+        .unwrap_or_else(|| Knows::Driver(subprocess::in_path("nvidia-smi", env::var_os("PATH").as_deref())))
 }
 
 type Parse = fn(&str) -> Vec<(u8, u8)>;
@@ -219,7 +220,7 @@ pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>
         }
     };
     let shown = program.display();
-    match ask::ask(&program, words, variables, patience) {
+    match subprocess::ask(&program, words, variables, patience) {
         Err(trouble) => Native::Unknown(format!("{shown} {trouble}")),
         Ok(answer) => {
             let gpus = parse(&answer.out);

@@ -15,31 +15,29 @@
 //! of the above leads to it: no build script of cargo's world looks there by itself.
 
 use std::collections::BTreeSet;
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::arch::{ArchRequest, Target};
 use crate::env;
-
+use crate::subprocess;
 use crate::version::{CudaVersion, Version};
 
 mod archs;
-pub(crate) mod ask;
+mod build_system;
 mod cudnn;
-mod given;
+mod display;
 mod host_compiler;
 mod library;
 mod nvcc;
 mod places;
 #[cfg(feature = "command")]
 mod report;
-mod words;
 
 use archs::NvccFlags;
 pub use archs::{Archs, Declared, Native};
+pub use build_system::Given;
 pub use cudnn::{Cudnn, Headers as CudnnHeaders, Library as CudnnLibrary, Part as CudnnPart, cuda_majors};
-pub use given::Given;
 pub use host_compiler::{Family, HostCompiler, Limits};
 pub use nvcc::Nvcc;
 use places::{Layout, Place, ROOTS, Reach, below};
@@ -271,7 +269,7 @@ pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
 impl Toolchain {
     /// The first program of this name in `PATH`.
     pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
-        ask::in_path(name, env::var_os("PATH").as_deref())
+        subprocess::in_path(name, env::var_os("PATH").as_deref())
     }
 
     /// The release of an nvcc: of the toolkit found that it belongs to, else as it answers itself.
@@ -506,9 +504,9 @@ impl Looking<'_> {
                 continue;
             }
             let found = if program.components().count() > 1 {
-                Some(program.clone()).filter(|program| ask::executable(program))
+                Some(program.clone()).filter(|program| subprocess::executable(program))
             } else {
-                ask::in_path(&program.to_string_lossy(), path.as_deref())
+                subprocess::in_path(&program.to_string_lossy(), path.as_deref())
             };
             match found {
                 Some(path) => {
@@ -518,12 +516,12 @@ impl Looking<'_> {
                 None => self.out.dangling.push(Fact::new(program, variable)),
             }
         }
-        if let Some(path) = ask::in_path("nvcc", path.as_deref()) {
+        if let Some(path) = subprocess::in_path("nvcc", path.as_deref()) {
             let (source, reason) = ("PATH".to_owned(), "first nvcc in PATH".to_owned());
             return Some(Candidate { path, flags: Vec::new(), source, reason });
         }
         places.iter().filter(|place| place.reach < Reach::Listed).find_map(|place| {
-            let path = Some(place.root.join("bin/nvcc")).filter(|path| ask::executable(path))?;
+            let path = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::executable(path))?;
             let reason = match place.reach {
                 Reach::Named => format!("{} names it; PATH has no nvcc", place.source),
                 _ => format!("found in {}; no variable names a toolkit, and PATH has no nvcc", place.source),
@@ -539,7 +537,7 @@ impl Looking<'_> {
         if apart && self.out.toolkits.iter().any(|toolkit| toolkit.found.iter().any(|found| found == "/usr")) {
             return None;
         }
-        let nvcc = Some(place.root.join("bin/nvcc")).filter(|path| ask::executable(path));
+        let nvcc = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::executable(path));
         let headers = headers_in(&self.layout.includes(&place.root));
         let known = self.known(&place.root, headers.as_ref());
         if let Some(index) = known {
@@ -610,7 +608,7 @@ impl Looking<'_> {
             let hosts = [host, host_of_cc].map(|host| {
                 let (path, source) = host?;
                 Some(scope.spawn(move || {
-                    let said = ask::ask(&path, &["--version"], variables, patience).unwrap_or_default();
+                    let said = subprocess::ask(&path, &["--version"], variables, patience).unwrap_or_default();
                     let (family, version) = host_compiler::parse(&said.out);
                     HostCompiler { path, source, family, version }
                 }))
@@ -685,7 +683,7 @@ impl Looking<'_> {
                 let folder = profile_of(&candidate.path)?;
                 Some(Fact::new(folder.to_string_lossy().into_owned(), "nvcc.profile beside nvcc"))
             });
-        let in_path = |names: &[String]| names.iter().find_map(|name| ask::in_path(name, path.as_deref()));
+        let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, path.as_deref()));
         let Some(named) = named else {
             // nvcc calls gcc, for C++ too.
             let names = if self.layout.cross {
@@ -697,7 +695,7 @@ impl Looking<'_> {
         };
         let value = PathBuf::from(&named.value);
         let program = if value.is_dir() {
-            ["gcc", "g++"].iter().map(|name| value.join(name)).find(|program| ask::executable(program))
+            ["gcc", "g++"].iter().map(|name| value.join(name)).find(|program| subprocess::executable(program))
         } else if value.components().count() > 1 {
             Some(value)
         } else {
@@ -712,7 +710,7 @@ impl Looking<'_> {
             return None;
         }
         let path = env::var_os("PATH");
-        let in_path = |name: &str| ask::in_path(name, path.as_deref());
+        let in_path = |name: &str| subprocess::in_path(name, path.as_deref());
         let target = &self.request.target;
         let kind = if self.layout.cross { "TARGET_CXX" } else { "HOST_CXX" };
         let names = [format!("CXX_{target}"), format!("CXX_{}", target.replace('-', "_")), kind.into(), "CXX".into()];
@@ -954,7 +952,7 @@ fn ask_nvcc(
     patience: Duration,
 ) -> Nvcc {
     let mut nvcc = Nvcc { path: path.to_owned(), ..Nvcc::default() };
-    let version = ask::ask(path, &["--version"], variables, patience).and_then(|answer| {
+    let version = subprocess::ask(path, &["--version"], variables, patience).and_then(|answer| {
         nvcc::parse_version(&answer.out).map_err(|trouble| {
             let said = answer.err.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
             if answer.success || said.is_empty() { trouble } else { format!("fails when asked for --version: {said}") }
@@ -970,7 +968,7 @@ fn ask_nvcc(
     }
     if top {
         // The file need not exist: nothing is run, and the answer is on either stream.
-        let told = ask::ask(path, &["--dryrun", "cudaguard.cu"], variables, patience).ok().and_then(|answer| {
+        let told = subprocess::ask(path, &["--dryrun", "cudaguard.cu"], variables, patience).ok().and_then(|answer| {
             let told = nvcc::parse_dryrun(&format!("{}\n{}", answer.err, answer.out));
             let by_include = || {
                 let folder = told.includes.iter().find(|folder| folder.join("cuda.h").is_file())?;
@@ -982,7 +980,7 @@ fn ask_nvcc(
             Some(if top.ends_with("bin/..") { top.parent()?.parent()?.to_owned() } else { top })
         });
         nvcc.top = told.or_else(|| {
-            let called = nvcc::parse_wrapper(&read_start(path)?).filter(|called| ask::executable(called))?;
+            let called = nvcc::parse_wrapper(&read_start(path)?).filter(|called| subprocess::executable(called))?;
             Some(called.parent()?.parent()?.to_owned())
         });
     }

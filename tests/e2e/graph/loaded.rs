@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::binary::Binary;
+use cudaguard::crates::dlopen;
 use cudaguard::elf::Elf;
 use cudaguard::finding::Severity;
-use cudaguard::graph::dlopen;
 use cudaguard::host::{Driver, DriverFound, Gpu, Host};
 use cudaguard::judge;
 use cudaguard::manifest::{Linkage, Manifest, Requirement};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::graph::table::{CudnnRule, Mode, Row, Symbols, table};
+use cudaguard::crates::table::{CudnnRule, Mode, Row, Symbols, table};
 use cudaguard_tests::{Trial, places, scratch, trials};
 
 pub(crate) fn trials() -> Vec<Trial> {

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::binary::Contents;
+use cudaguard::crates::table::{CudnnRule, Row, table};
 use cudaguard::elf::Elf;
-use cudaguard::graph::table::{CudnnRule, Row, table};
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Trial, parts, trials};
 

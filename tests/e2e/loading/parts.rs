@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cudaguard::binary::{Binary, Contents, Kind};
+use cudaguard::dry_run;
 use cudaguard::elf::Elf;
 use cudaguard::finding::Code;
-use cudaguard::foretell;
 use cudaguard::loader::Environment;
 use cudaguard::manifest::Linkage;
 use cudaguard::version::Version;
@@ -151,7 +151,7 @@ fn real_pairs_of_cudnn() {
         let lib = parts::cudnn(started).join("lib");
         let environment =
             Environment { library_path: Some(lib.into_os_string()), folder: "/".into(), ..Environment::default() };
-        let findings = foretell::start(&program, &environment);
+        let findings = dry_run::start(&program, &environment);
         let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, Vec::from_iter(refused), "built with {built}, started with {started}: {findings:#?}");
     }

@@ -7,8 +7,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use cudaguard::dry_run;
 use cudaguard::finding::{Code, Finding, Severity};
-use cudaguard::foretell;
 use cudaguard::loader::Environment;
 use cudaguard::manifest::{Linkage, Requirement};
 use cudaguard::version::Version;
@@ -51,7 +51,7 @@ fn environment(folder: Option<&Path>) -> (Environment, BTreeMap<String, OsString
 /// What is foretold, and what a start does.
 fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
     let (environment, variables) = environment(folder);
-    let findings = foretell::start(program, &environment);
+    let findings = dry_run::start(program, &environment);
     let output = unless_busy(|| Command::new(program).env_clear().envs(&variables).current_dir("/").output()).unwrap();
     (findings, output)
 }
@@ -145,7 +145,7 @@ fn cudnn_without_its_inner_library() {
         }
     }
     let (environment, _) = environment(Some(&lib));
-    let findings = foretell::start(&program, &environment);
+    let findings = dry_run::start(&program, &environment);
     assert_eq!(codes(&findings), [Code::CudnnInnerMissing]);
     assert!(findings[0].message.contains("libcudnn_graph.so.9"), "{}", findings[0].message);
 }
@@ -229,7 +229,7 @@ fn a_manifest_that_only_warns() {
     assert_eq!(codes(&findings), []);
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&output.stderr).contains("9.1.0"), "{output:?}");
-    let foretold = foretell::look(&program, &environment(Some(&old)).0).unwrap();
+    let foretold = dry_run::look(&program, &environment(Some(&old)).0).unwrap();
     let weights: Vec<_> = foretold.findings().map(|finding| (finding.code, finding.severity)).collect();
     assert_eq!(weights, [(Code::CudnnOlder, Severity::Error)]);
 }
@@ -313,7 +313,7 @@ fn a_version_that_is_not_there() {
 fn an_absent_loader() {
     let scene = Scene::new("loader");
     scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
-    let findings = foretell::start(&scene.at("prog"), &Environment::default());
+    let findings = dry_run::start(&scene.at("prog"), &Environment::default());
     assert_eq!(codes(&findings), [Code::LibraryAbsent]);
     assert!(findings[0].message.contains("/lib/ld-of-nowhere.so.1"), "{}", findings[0].message);
     assert!(Command::new(scene.at("prog")).output().is_err());
@@ -323,7 +323,7 @@ fn a_program_for_another_machine() {
     let scene = Scene::new("machine");
     // No emulator is registered for this one.
     scene.program(&[]).altered("prog", "other", 18, 80);
-    let findings = foretell::start(&scene.at("other"), &Environment::default());
+    let findings = dry_run::start(&scene.at("other"), &Environment::default());
     assert_eq!(codes(&findings), [Code::WrongMachine]);
 }
 
@@ -331,7 +331,7 @@ fn nothing_to_foretell() {
     let scene = Scene::new("nothing");
     scene.program(&["-static"]).file("script", b"#!/bin/sh\n");
     for program in ["prog", "script", "absent"] {
-        assert_eq!(foretell::start(&scene.at(program), &Environment::default()), [], "{program}");
+        assert_eq!(dry_run::start(&scene.at(program), &Environment::default()), [], "{program}");
     }
 }
 
@@ -339,7 +339,7 @@ fn no_alarm_for_this_systems_programs() {
     let environment = Environment { folder: "/".into(), ..Environment::default() };
     let mut seen = 0;
     for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {
-        let Ok(foretold) = foretell::look(&file, &environment) else { continue };
+        let Ok(foretold) = dry_run::look(&file, &environment) else { continue };
         let findings: Vec<_> = foretold.findings().map(Finding::render).collect();
         if !findings.is_empty() && std::fs::metadata(&file).unwrap().mode() & 0o6000 == 0 {
             // A machine may have programs that do not start: the loader then says the same.

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use cudaguard::foretell;
+use cudaguard::dry_run;
 use cudaguard::loader::Environment;
 use cudaguard::machine::Asker;
 use cudaguard::manifest::Linkage;
@@ -152,7 +152,7 @@ fn a_driver_that_misbehaves() {
     let driver = bed::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
     let asker = Asker::by(command::path().to_owned()).patient(Duration::from_secs(1));
-    let foretold = cudaguard::env::with(variables, || foretell::verify(&app, &Environment::here(), Some(&asker)));
+    let foretold = cudaguard::env::with(variables, || dry_run::verify(&app, &Environment::here(), Some(&asker)));
     let foretold = foretold.unwrap_or_else(|error| panic!("{error}"));
     let machine = foretold.machine.expect("it was looked at");
     assert!(machine.doubts[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.doubts);

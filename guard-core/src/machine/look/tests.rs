@@ -123,8 +123,11 @@ fn what_the_driver_shows_goes_before_what_files_say() {
         ("sys/bus/pci/devices/0000:af:00.0/device", "0x1eb8\n"),
     ]);
     let (mut machine, mut driver) = (fake.look(), Driver::default());
-    let device =
-        super::super::ask::Device { pci: Some("00000000:AF:00.0".to_owned()), cc: Some((7, 5)), ..Default::default() };
+    let device = super::super::asker::Device {
+        pci: Some("00000000:AF:00.0".to_owned()),
+        cc: Some((7, 5)),
+        ..Default::default()
+    };
     heard(&mut machine, &mut driver, Said { init: Some(0), gpus: Some(vec![device]), ..Said::default() });
     let gpus = machine.gpus.unwrap();
     assert_eq!(

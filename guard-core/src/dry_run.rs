@@ -21,7 +21,7 @@ const MAJORS: std::ops::RangeInclusive<u32> = 5..=19;
 
 /// What would happen.
 #[derive(Debug)]
-pub struct Foretold {
+pub struct DryRun {
     /// Everything that the loader would load.
     pub graph: Graph,
     /// What the loader would die of.
@@ -34,7 +34,7 @@ pub struct Foretold {
     pub manifests: Vec<Manifest>,
 }
 
-impl Foretold {
+impl DryRun {
     /// The findings of both. The verdict goes by their weight, whatever `[runtime]` makes of it at the start.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> + '_ {
         self.by_loader.iter().chain(self.by_shim.iter().map(|(_, finding)| finding))
@@ -49,7 +49,7 @@ pub fn start(program: &Path, environment: &Environment) -> Vec<Finding> {
 }
 
 /// What of it ends the start.
-fn ends(foretold: Foretold) -> Vec<Finding> {
+fn ends(foretold: DryRun) -> Vec<Finding> {
     let enforced = crate::env::var("CUDAGUARD").as_deref() == Some("enforce");
     let by_shim = foretold.by_shim.into_iter().filter(|(warns, _)| enforced || !warns).map(|(_, finding)| finding);
     let ends = |finding: &Finding| finding.severity == Severity::Error;
@@ -60,11 +60,11 @@ fn ends(foretold: Foretold) -> Vec<Finding> {
 /// refuse, and only its own answer does: the ordinary good machine costs a few files.
 pub fn start_here(program: &Path, environment: &Environment, asker: &Asker) -> Vec<Finding> {
     let of_files = |graph: &mut Graph| Some(of_graph(graph, None));
-    let Ok(mut foretold) = foretell(program, environment, Who::Shim, of_files) else { return Vec::new() };
+    let Ok(mut foretold) = rehearse(program, environment, Who::Shim, of_files) else { return Vec::new() };
     let refuses = |finding: &Finding| finding.severity == Severity::Error && finding.code.is_of_driver_or_gpu();
     if foretold.by_shim.iter().any(|(_, finding)| refuses(finding)) {
         let of_driver = |graph: &mut Graph| Some(of_graph(graph, Some(asker)));
-        let Ok(asked) = foretell(program, environment, Who::Shim, of_driver) else { return Vec::new() };
+        let Ok(asked) = rehearse(program, environment, Who::Shim, of_driver) else { return Vec::new() };
         foretold = asked;
         if foretold.machine.as_ref().is_none_or(Machine::is_silent) {
             // Left to the shim, which has more to go by: it is in the process.
@@ -75,14 +75,14 @@ pub fn start_here(program: &Path, environment: &Environment, asker: &Asker) -> V
 }
 
 /// What would happen at the start of this program, in full; an error says why the file cannot be read.
-pub fn look(program: &Path, environment: &Environment) -> Result<Foretold, String> {
-    foretell(program, environment, Who::Shim, |_| None)
+pub fn look(program: &Path, environment: &Environment) -> Result<DryRun, String> {
+    rehearse(program, environment, Who::Shim, |_| None)
 }
 
 /// What would become of this program or library here: the loader, the driver and the GPUs of this machine and every
 /// component judged, also those that would only keep their verdict, and what no note says read from the files.
-pub fn verify(program: &Path, environment: &Environment, asker: Option<&Asker>) -> Result<Foretold, String> {
-    foretell(program, environment, Who::Everyone, |graph| Some(of_graph(graph, asker)))
+pub fn verify(program: &Path, environment: &Environment, asker: Option<&Asker>) -> Result<DryRun, String> {
+    rehearse(program, environment, Who::Everyone, |graph| Some(of_graph(graph, asker)))
 }
 
 /// Whose manifests are judged.
@@ -94,12 +94,12 @@ enum Who {
     Everyone,
 }
 
-fn foretell(
+fn rehearse(
     program: &Path,
     environment: &Environment,
     who: Who,
     machine: impl FnOnce(&mut Graph) -> Option<Machine>,
-) -> Result<Foretold, String> {
+) -> Result<DryRun, String> {
     let graph = loader::resolve(program, environment)?;
     let (notes, of_files) = match who {
         Who::Shim => (notes(&graph), Vec::new()),
@@ -133,8 +133,7 @@ fn foretell(
     if let Some(component) = component {
         findings = findings.into_iter().map(|finding| finding.of(component.clone())).collect();
     }
-    let mut foretold =
-        Foretold { graph, by_loader: findings, by_shim: Vec::new(), machine: None, manifests: Vec::new() };
+    let mut foretold = DryRun { graph, by_loader: findings, by_shim: Vec::new(), machine: None, manifests: Vec::new() };
     if !foretold.by_loader.is_empty() {
         foretold.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
         return Ok(foretold);

@@ -87,7 +87,7 @@ fn parse(text: &[u8]) -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::look::{Chosen, Told};
+    use crate::crates::look::{Chosen, Told};
     use crate::version::CudaVersion;
 
     #[test]

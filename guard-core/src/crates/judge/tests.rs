@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::arch::{Arch, Suffix};
-use crate::graph::look::{Compiler, Headers};
+use crate::crates::look::{Compiler, Headers};
 use crate::toolchain::{Choice, Nvcc, Toolkit};
 use crate::version::Version;
 

@@ -60,13 +60,13 @@ fn plain(bytes: &[u8]) -> usize {
 
 /// A text being read.
 #[derive(Debug)]
-pub(super) struct Pull<'text> {
+pub(super) struct JsonReader<'text> {
     text: &'text str,
     at: usize,
     depth: usize,
 }
 
-impl<'text> Pull<'text> {
+impl<'text> JsonReader<'text> {
     pub(super) fn new(text: &'text str) -> Self {
         Self { text, at: 0, depth: 0 }
     }
@@ -130,21 +130,21 @@ impl<'text> Pull<'text> {
         if !self.take(b'{') {
             return Err(self.not(expected));
         }
-        self.inside(|pull| {
-            if pull.take(b'}') {
+        self.inside(|json| {
+            if json.take(b'}') {
                 return Ok(());
             }
             loop {
-                let key = pull.text("a key in quotes")?;
-                if !pull.take(b':') {
-                    return Err(pull.not("`:`").under(&key));
+                let key = json.text("a key in quotes")?;
+                if !json.take(b':') {
+                    return Err(json.not("`:`").under(&key));
                 }
-                member(&key, pull).map_err(|mistake| mistake.under(&key))?;
-                if pull.take(b'}') {
+                member(&key, json).map_err(|mistake| mistake.under(&key))?;
+                if json.take(b'}') {
                     return Ok(());
                 }
-                if !pull.take(b',') {
-                    return Err(pull.not("`,` or `}`"));
+                if !json.take(b',') {
+                    return Err(json.not("`,` or `}`"));
                 }
             }
         })
@@ -159,17 +159,17 @@ impl<'text> Pull<'text> {
         if !self.take(b'[') {
             return Err(self.not(expected));
         }
-        self.inside(|pull| {
-            if pull.take(b']') {
+        self.inside(|json| {
+            if json.take(b']') {
                 return Ok(());
             }
             for index in 0_usize.. {
-                item(pull).map_err(|mistake| mistake.under(&format!("[{index}]")))?;
-                if pull.take(b']') {
+                item(json).map_err(|mistake| mistake.under(&format!("[{index}]")))?;
+                if json.take(b']') {
                     break;
                 }
-                if !pull.take(b',') {
-                    return Err(pull.not("`,` or `]`"));
+                if !json.take(b',') {
+                    return Err(json.not("`,` or `]`"));
                 }
             }
             Ok(())
@@ -319,7 +319,7 @@ impl<'text> Pull<'text> {
     /// Passes over a value of any kind.
     pub(super) fn skip(&mut self) -> Result<(), Mistake> {
         match self.peek() {
-            Some(b'{') => self.object("an object", |_, pull| pull.skip()),
+            Some(b'{') => self.object("an object", |_, json| json.skip()),
             Some(b'[') => self.array("an array", Self::skip),
             Some(b'"') => self.text("a text").map(drop),
             Some(b't' | b'f') => self.truth().map(drop),
@@ -342,34 +342,34 @@ mod tests {
     use super::*;
 
     fn accepts(text: &str) -> bool {
-        let mut pull = Pull::new(text);
-        pull.skip().and_then(|()| pull.end()).is_ok()
+        let mut json = JsonReader::new(text);
+        json.skip().and_then(|()| json.end()).is_ok()
     }
 
     /// What it makes of a value, as `serde_json` makes it.
-    fn value(pull: &mut Pull<'_>) -> Result<serde_json::Value, Mistake> {
-        Ok(match pull.peek() {
+    fn value(json: &mut JsonReader<'_>) -> Result<serde_json::Value, Mistake> {
+        Ok(match json.peek() {
             Some(b'{') => {
                 let mut members = serde_json::Map::new();
-                pull.object("", |key, pull| {
-                    members.insert(key.to_owned(), value(pull)?);
+                json.object("", |key, json| {
+                    members.insert(key.to_owned(), value(json)?);
                     Ok(())
                 })?;
                 members.into()
             }
             Some(b'[') => {
                 let mut items = Vec::new();
-                pull.array("", |pull| {
-                    items.push(value(pull)?);
+                json.array("", |json| {
+                    items.push(value(json)?);
                     Ok(())
                 })?;
                 items.into()
             }
-            Some(b'"') => pull.text("")?.into_owned().into(),
-            Some(b't' | b'f') => pull.truth()?.into(),
-            Some(b'n') if pull.null() => serde_json::Value::Null,
+            Some(b'"') => json.text("")?.into_owned().into(),
+            Some(b't' | b'f') => json.truth()?.into(),
+            Some(b'n') if json.null() => serde_json::Value::Null,
             _ => {
-                let spelled = pull.number("a value")?;
+                let spelled = json.number("a value")?;
                 serde_json::from_str(spelled).expect("a number of ours is one of theirs")
             }
         })
@@ -396,9 +396,9 @@ mod tests {
         fn reads_what_serde_json_writes(written in any_value(), pretty: bool) {
             let text = if pretty { serde_json::to_string_pretty(&written) } else { serde_json::to_string(&written) };
             let text = text.expect("it can be written");
-            let mut pull = Pull::new(&text);
-            prop_assert_eq!(value(&mut pull).expect(&text), written);
-            prop_assert!(pull.end().is_ok());
+            let mut json = JsonReader::new(&text);
+            prop_assert_eq!(value(&mut json).expect(&text), written);
+            prop_assert!(json.end().is_ok());
         }
 
         #[test]
@@ -423,10 +423,10 @@ mod tests {
 
     #[test]
     fn a_mistake_names_its_key() {
-        let mut pull = Pull::new(r#"{"a": {"b": [1, {"c": x}]}}"#);
-        let mistake = pull.skip().expect_err("x is nothing");
+        let mut json = JsonReader::new(r#"{"a": {"b": [1, {"c": x}]}}"#);
+        let mistake = json.skip().expect_err("x is nothing");
         assert_eq!((mistake.key.as_str(), mistake.at), ("a.b[1].c", 22));
         assert_eq!(mistake.to_string(), "`a.b[1].c`: expected a value; found `x}]}}`");
-        assert_eq!(Pull::new("{").skip().unwrap_err().to_string(), "expected a key in quotes; the text ends");
+        assert_eq!(JsonReader::new("{").skip().unwrap_err().to_string(), "expected a key in quotes; the text ends");
     }
 }

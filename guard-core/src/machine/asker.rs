@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::toolchain::ask;
+use crate::subprocess;
 use crate::version::CudaVersion;
 
 /// The first argument by which a program that can ask is told to: see [`super::asked`].
@@ -68,7 +68,8 @@ impl Asker {
             let seconds = patience.as_secs().max(1).to_string();
             let library = library.as_os_str();
             let arguments: [&std::ffi::OsStr; 3] = [MODE.as_ref(), seconds.as_ref(), library];
-            let _ = say.send(ask::ask(&program, &arguments, variables.as_ref(), patience + Duration::from_secs(2)));
+            let _ =
+                say.send(subprocess::ask(&program, &arguments, variables.as_ref(), patience + Duration::from_secs(2)));
         });
         let answer = match hear.recv_timeout(self.patience + Duration::from_secs(4)) {
             Ok(answer) => answer,

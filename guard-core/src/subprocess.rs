@@ -113,7 +113,7 @@ fn end(child: &mut Child) {
 }
 
 /// The program of this name in these folders (a `PATH`), as the shell finds it: the first file that may be executed.
-pub(super) fn in_path(name: &str, path: Option<&OsStr>) -> Option<std::path::PathBuf> {
+pub(crate) fn in_path(name: &str, path: Option<&OsStr>) -> Option<std::path::PathBuf> {
     let path = path?;
     std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())
@@ -122,7 +122,7 @@ pub(super) fn in_path(name: &str, path: Option<&OsStr>) -> Option<std::path::Pat
 }
 
 /// Whether this is a file that somebody may execute.
-pub(super) fn executable(file: &Path) -> bool {
+pub(crate) fn executable(file: &Path) -> bool {
     let Ok(data) = file.metadata() else { return false };
     #[cfg(unix)]
     let may = std::os::unix::fs::PermissionsExt::mode(&data.permissions()) & 0o111 != 0;

@@ -1,0 +1,212 @@
+//! The host file: what `probe` writes, and what people write by hand for machines that they know.
+//!
+//! A key that nobody knows is passed over; so is what a newer revision adds. A known key with another kind of value is a
+//! mistake, named with its key and with what was expected: a typing error must not become a fact that nobody knows.
+
+use std::borrow::Cow;
+
+use super::json_reader::{JsonReader, Mistake};
+use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
+use crate::version::{CudaVersion, DriverRelease, Version};
+
+const A_RELEASE: &str = "a driver's release in quotes such as \"535.261.03\"";
+const A_CUDA: &str = "a CUDA version in quotes such as \"12.2\"";
+const A_VERSION: &str = "a version in quotes such as \"9.15.1\"";
+const A_CC: &str = "a compute capability in quotes such as \"8.6\"";
+const A_TEXT: &str = "a text in quotes";
+
+/// A driver's release as people and packages write it: `535.261.03`, `580.65.06-1`, `R535`, `v550.54.15`. With the branch
+/// alone the rest is 0.
+pub fn release(text: &str) -> Option<DriverRelease> {
+    let text = text.trim().trim_start_matches(['R', 'r', 'V', 'v']);
+    let number = text.split(['-', '+', '~', ' ']).next().unwrap_or_default();
+    if !number.is_empty() && number.len() <= 9 && number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(DriverRelease::new(number.parse().ok()?, 0, 0));
+    }
+    number.parse().ok()
+}
+
+/// A compute capability: `8.6`.
+pub(super) fn cc(text: &str) -> Option<(u8, u8)> {
+    let (major, minor) = text.split_once('.')?;
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    Some((number(major)?, number(minor)?))
+}
+
+impl Machine {
+    /// Reads a host file's text. Beside the machine: the revision that it says it is of, 0 where it does not say.
+    pub fn read(text: &str) -> Result<(Self, u32), Mistake> {
+        Self::json(text, true)
+    }
+
+    /// The same without what no judge looks at, so that machines of one kind are equal; with its label.
+    pub(super) fn read_for_judging(text: &str) -> Result<Self, Mistake> {
+        Self::json(text, false).map(|(machine, _)| machine)
+    }
+
+    fn json(text: &str, whole: bool) -> Result<(Self, u32), Mistake> {
+        let mut machine = Self::default();
+        let mut revision = 0;
+        let mut json = JsonReader::new(text);
+        json.object("a host file: an object, `{ … }`", |key, json| {
+            if json.null() {
+                return Ok(());
+            }
+            match key {
+                "revision" => revision = json.whole("a whole number")?,
+                "name" => machine.name = Some(json.text(A_TEXT)?.into_owned()),
+                "platform" => machine.platform = Some(json.text(A_TEXT)?.into_owned()),
+                // One that nobody knows yet is no mistake: its driver is judged as any other.
+                "kind" => machine.kind = Kind::by_name(&json.text(A_TEXT)?),
+                "driver" => machine.driver = Some(driver(json, whole)?),
+                "gpus" => machine.gpus = Some(list("an array of GPUs", json, |json| gpu(json, whole))?),
+                "cudnn" => machine.cudnn = Some(list("an array of libraries", json, |json| library(json, whole))?),
+                "cudart" => machine.cudart = Some(list("an array of libraries", json, |json| library(json, whole))?),
+                "variables" => machine.variables = texts("variables: an object of texts", json)?,
+                "sources" if whole => machine.sources = texts("sources: an object of texts", json)?,
+                "doubts" if whole => {
+                    machine.doubts = list("an array of texts", json, |json| Ok(json.text(A_TEXT)?.into_owned()))?;
+                }
+                _ => json.skip()?,
+            }
+            Ok(())
+        })?;
+        json.end()?;
+        Ok((machine, revision))
+    }
+}
+
+fn list<T>(
+    expected: &str,
+    json: &mut JsonReader<'_>,
+    mut item: impl FnMut(&mut JsonReader<'_>) -> Result<T, Mistake>,
+) -> Result<Vec<T>, Mistake> {
+    let mut items = Vec::new();
+    json.array(expected, |json| {
+        items.push(item(json)?);
+        Ok(())
+    })?;
+    Ok(items)
+}
+
+fn texts(expected: &str, json: &mut JsonReader<'_>) -> Result<Vec<(String, String)>, Mistake> {
+    let mut members: Vec<(String, String)> = Vec::new();
+    json.object(expected, |key, json| {
+        members.push((key.to_owned(), json.text(A_TEXT)?.into_owned()));
+        Ok(())
+    })?;
+    Ok(members)
+}
+
+/// A text that is read only to be shown again.
+fn aside(json: &mut JsonReader<'_>, whole: bool) -> Result<Option<String>, Mistake> {
+    let text = json.text(A_TEXT)?;
+    Ok(whole.then(|| text.into_owned()))
+}
+
+/// A text that must mean something.
+fn meaning<T>(
+    json: &mut JsonReader<'_>,
+    expected: &str,
+    read: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, Mistake> {
+    let text = json.text(expected)?;
+    // Its opening quote is what an editor is led to.
+    let at = json.at().saturating_sub(text.len() + 2);
+    read(&text).map(Some).ok_or_else(|| JsonReader::wrong(at, expected, &text))
+}
+
+fn version<T: std::str::FromStr>(json: &mut JsonReader<'_>, expected: &str) -> Result<Option<T>, Mistake> {
+    meaning(json, expected, |text| text.parse().ok())
+}
+
+fn driver(json: &mut JsonReader<'_>, whole: bool) -> Result<Driver, Mistake> {
+    let mut driver = Driver::default();
+    json.object("a driver: an object, `{ … }`", |key, json| {
+        if json.null() {
+            return Ok(());
+        }
+        match key {
+            "present" => driver.absent = !json.truth()?,
+            "user" => driver.user = meaning(json, A_RELEASE, release)?,
+            "kernel" => driver.kernel = meaning(json, A_RELEASE, release)?,
+            "cuda" => driver.cuda = version::<CudaVersion>(json, A_CUDA)?,
+            "init" => driver.init = Some(json.whole("the number that cuInit answered")?),
+            "library" => driver.library = aside(json, whole)?,
+            "ptx_compiler" => driver.ptx_compiler = Some(json.truth()?),
+            "ordinary" => driver.ordinary = json.truth()?,
+            "compat" => driver.compat = Some(compat(json)?),
+            _ => json.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(driver)
+}
+
+fn compat(json: &mut JsonReader<'_>) -> Result<Compat, Mistake> {
+    let mut compat = Compat::default();
+    json.object("an object, `{ … }`", |key, json| {
+        match key {
+            "cuda" => compat.cuda = version::<CudaVersion>(json, A_CUDA)?,
+            "branches" => compat.branches = list("an array of branches", json, |json| json.whole("a driver's branch"))?,
+            _ => json.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(compat)
+}
+
+fn gpu(json: &mut JsonReader<'_>, whole: bool) -> Result<Gpu, Mistake> {
+    let mut gpu = Gpu::default();
+    let mut name = None;
+    json.object("a GPU: an object, `{ … }`", |key, json| {
+        if json.null() {
+            return Ok(());
+        }
+        match key {
+            "name" => name = Some(json.text(A_TEXT)?),
+            "cc" => gpu.cc = meaning(json, A_CC, cc)?,
+            "uuid" => gpu.uuid = aside(json, whole)?,
+            "pci" => gpu.pci = aside(json, whole)?,
+            "visible" => gpu.visible = Some(json.truth()?),
+            _ => json.skip()?,
+        }
+        Ok(())
+    })?;
+    gpu.name = name.map(Cow::into_owned);
+    Ok(gpu)
+}
+
+fn library(json: &mut JsonReader<'_>, whole: bool) -> Result<Library, Mistake> {
+    let mut library = Library { taken: true, ..Library::default() };
+    json.object("a library: an object, `{ … }`", |key, json| {
+        if json.null() {
+            return Ok(());
+        }
+        match key {
+            "soname" => library.soname = Some(json.text(A_TEXT)?.into_owned()),
+            "version" => library.version = version::<Version>(json, A_VERSION)?,
+            "path" => library.path = Some(json.text(A_TEXT)?.into_owned()),
+            "by" => library.by = aside(json, whole)?,
+            "taken" => library.taken = json.truth()?,
+            "parts" => library.parts = Some(list("an array of libraries", json, part)?),
+            _ => json.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(library)
+}
+
+fn part(json: &mut JsonReader<'_>) -> Result<Part, Mistake> {
+    let mut part = Part::default();
+    json.object("a library: an object, `{ … }`", |key, json| {
+        match key {
+            "file" => part.file = json.text(A_TEXT)?.into_owned(),
+            "version" if json.null() => {}
+            "version" => part.version = version::<Version>(json, A_VERSION)?,
+            _ => json.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(part)
+}
