@@ -12,6 +12,7 @@
 
 pub mod command;
 pub mod layout;
+pub mod modules;
 pub mod parts;
 pub mod places;
 pub mod project;
