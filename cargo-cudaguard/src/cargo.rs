@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::SystemTime;
 
+use cudaguard::digest::Digest;
 use cudaguard::env;
+use cudaguard::files::write_where_new;
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::manifest::Component;
 use cudaguard::policy;
@@ -354,8 +356,8 @@ impl Build {
             "graph": self.graph.to_json(),
         })
         .to_string();
-        let file = self.own.join("builds").join(format!("{:016x}.json", digest(text.as_bytes())));
-        ledger::write_where_new(&file, text.as_bytes()).map_err(Stop::no_look)?;
+        let file = self.own.join("builds").join(format!("{}.json", Digest::of(text.as_bytes())));
+        write_where_new(&file, text.as_bytes()).map_err(Stop::no_look)?;
         Ok(file)
     }
 
@@ -401,7 +403,7 @@ impl Build {
         if self.inner.is_empty() {
             return Ok(exe);
         }
-        let folder = self.own.join(format!("around-{:016x}", digest(self.inner.join("\0").as_bytes())));
+        let folder = self.own.join(format!("around-{}", Digest::of(self.inner.join("\0").as_bytes())));
         let link = folder.join("cargo-cudaguard");
         if fs::read_link(&link).is_ok_and(|to| to == exe) {
             return Ok(link);
@@ -470,11 +472,6 @@ const fn plural(number: usize) -> &'static str {
 
 fn exe() -> Result<PathBuf, Stop> {
     std::env::current_exe().map_err(|error| Stop::no_look(format_args!("cannot find this program's own file: {error}")))
-}
-
-/// FNV-1a: tells texts apart, protects nothing.
-fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Takes what is ours out of the environment of a program that is started at the end of a build.

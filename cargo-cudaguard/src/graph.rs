@@ -20,6 +20,8 @@ use cargo_metadata::semver::{Version, VersionReq};
 use cargo_metadata::{BuildScript, DependencyKind, Message, Metadata, Node, Package, PackageId, TargetKind};
 use cudaguard::crates::table::table;
 use cudaguard::crates::{Crate, Ran, Use};
+use cudaguard::digest::Digest;
+use cudaguard::files::write_where_new;
 use cudaguard::finding::Finding;
 use cudaguard::policy::Policy;
 use serde_json::{Value, json};
@@ -28,7 +30,6 @@ use toml::Value as Toml;
 use crate::arguments::CargoVerb;
 use crate::cargo::{Build, now};
 use crate::config::Config;
-use crate::ledger::write_where_new;
 use crate::project::{self, Call, Project};
 
 /// Where a name in `Cargo.lock` has one of these in it, cargo is asked; otherwise nothing there is about CUDA.
@@ -62,7 +63,7 @@ impl Graph {
         if lock.is_err() && !builds {
             return Self::apart(&asked);
         }
-        let file = own.join("graph").join(format!("{:016x}.json", digest(asked.words(config).as_bytes())));
+        let file = own.join("graph").join(format!("{}.json", Digest::of(asked.words(config).as_bytes())));
         if let Some(kept) = kept(&file) {
             return kept;
         }
@@ -77,8 +78,7 @@ impl Graph {
             inputs.extend(by_path.map(|package| package.manifest_path.clone().into_std_path_buf()));
             graph.crates.insert(target.clone(), packages(&metadata, project, call));
         }
-        let inputs: Vec<Value> =
-            inputs.into_iter().map(|path| json!([path, format!("{:016x}", digest_of(&path))])).collect();
+        let inputs: Vec<Value> = inputs.into_iter().map(|path| json!([path, digest_of(&path)])).collect();
         let text = json!({ "inputs": inputs, "targets": graph.to_json() }).to_string();
         // Kept where a build has left something already: to look at a project writes nothing into it. One that cannot be
         // kept is read anew next time.
@@ -163,7 +163,7 @@ fn kept(file: &Path) -> Option<Graph> {
     let value: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
     let same = |input: &Value| {
         let path = Path::new(input[0].as_str()?);
-        (input[1].as_str()? == format!("{:016x}", digest_of(path))).then_some(())
+        (input[1].as_str()? == digest_of(path)).then_some(())
     };
     value["inputs"].as_array()?.iter().try_for_each(same)?;
     Graph::from_json(&value["targets"])
@@ -178,13 +178,8 @@ fn speaks_of_cuda(lock: &str) -> bool {
 }
 
 /// Of a file's content; of one that is not there, that of nothing.
-fn digest_of(path: &Path) -> u64 {
-    digest(&fs::read(path).unwrap_or_default())
-}
-
-/// FNV-1a: tells texts apart, protects nothing.
-fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+fn digest_of(path: &Path) -> String {
+    Digest::of(&fs::read(path).unwrap_or_default()).to_string()
 }
 
 /// The workspace's folder once more, made of links: where cargo writes its lock there, the project has none.
@@ -639,7 +634,7 @@ pub(crate) fn stale(
         return Vec::new();
     }
     let uses: Vec<&Vec<Use>> = judged.iter().map(|one| &one.uses).collect();
-    let state = format!("{:016x}", digest(format!("{uses:?} {arguments:?}").as_bytes()));
+    let state = Digest::of(format!("{uses:?} {arguments:?}").as_bytes()).to_string();
     let file = build.own.join("graph").join(format!("{}.settled", build.profile));
     if fs::read_to_string(&file).is_ok_and(|settled| settled == state) {
         return Vec::new();
@@ -729,7 +724,7 @@ mod tests {
         let (file, input) = (folder.join("graph.json"), folder.join("Cargo.lock"));
         fs::create_dir_all(&folder).unwrap();
         fs::write(&input, "one").unwrap();
-        let inputs = json!([[input, format!("{:016x}", digest_of(&input))]]);
+        let inputs = json!([[input, digest_of(&input)]]);
         fs::write(&file, json!({ "inputs": inputs, "targets": graph.to_json() }).to_string()).unwrap();
         assert_eq!(kept(&file), Some(graph));
         fs::write(&input, "two").unwrap();

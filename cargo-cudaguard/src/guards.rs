@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cudaguard::crates::{self, Crate, Use};
+use cudaguard::files::write_where_new;
 use cudaguard::finding::{Code, Finding};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::lock::{self, BySource, Lock};
@@ -14,8 +15,6 @@ use cudaguard::manifest::{Component, Manifest};
 use cudaguard::policy::Policy;
 use cudaguard::toolchain::{Request, Toolchain};
 use cudaguard::{env, judge, note, stamp};
-
-use crate::ledger::write_where_new;
 
 /// Which guard is wanted.
 #[derive(Clone, Debug)]
@@ -207,5 +206,4 @@ pub(crate) fn stamp(order: &Order<'_>, judged: &Judged, stamps: &Path) -> Result
     stamp::Stamp::of(&judged.policy, judged.lock.as_deref(), &judged.toolchain, &judged.variables)
         .write_if_changed(&file)
         .map(drop)
-        .map_err(|error| format!("cannot write {}: {error}", file.display()))
 }

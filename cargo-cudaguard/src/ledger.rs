@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use cudaguard::files::write_where_new;
 use cudaguard::finding::{Finding, Severity};
 use serde_json::{Value, json};
 
@@ -164,23 +165,6 @@ pub(crate) fn drop_strangers(ledger: &Ledger, out: &Path, package: &str, artefac
         }
         _ => Ok(()),
     }
-}
-
-/// Writes the file, whole or not at all, unless it holds just that already; says whether it wrote.
-pub(crate) fn write_where_new(path: &Path, content: &[u8]) -> Result<bool, String> {
-    if fs::read(path).is_ok_and(|old| old == content) {
-        return Ok(false);
-    }
-    let fail = |error: io::Error| format!("cannot write {}: {error}", path.display());
-    let folder = path.parent().expect("a file in a folder");
-    fs::create_dir_all(folder).map_err(fail)?;
-    let beside =
-        folder.join(format!(".{}.{}", path.file_name().expect("a file").to_string_lossy(), std::process::id()));
-    fs::write(&beside, content).and_then(|()| fs::rename(&beside, path)).map_err(|error| {
-        let _ = fs::remove_file(&beside);
-        fail(error)
-    })?;
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cudaguard::files::write_where_new;
 use cudaguard::lock::{FILE, Lock, Pins};
 use cudaguard::manifest::Component;
 use cudaguard::toolchain::Toolchain;
 
 use crate::cargo::order;
 use crate::guards::Order;
-use crate::ledger::write_where_new;
 use crate::project::Project;
 use crate::report::{self, REFUSED, Stop};
 

@@ -12,12 +12,16 @@ pub use check::{Verdict, check};
 pub mod arch;
 #[cfg(feature = "build")]
 pub mod cudnn;
+#[cfg(feature = "command")]
+pub mod digest;
 #[cfg(feature = "build")]
 pub mod elf;
 #[cfg(feature = "build")]
 mod embed;
 #[cfg(feature = "build")]
 pub mod env;
+#[cfg(feature = "command")]
+pub mod files;
 #[cfg(feature = "build")]
 pub mod finding;
 #[cfg(feature = "build")]

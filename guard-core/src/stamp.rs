@@ -45,13 +45,15 @@ pub(crate) fn given_by_cargo(name: &str) -> bool {
 #[cfg(feature = "command")]
 mod digest {
     use std::fmt;
-    use std::fs::{self, File};
+    use std::fs::File;
     use std::io::{self, Read, Seek, SeekFrom};
     use std::path::{Path, PathBuf};
     use std::time::UNIX_EPOCH;
 
     use super::given_by_cargo;
+    use crate::digest::Digest;
     use crate::env;
+    use crate::files::write_where_new;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
 
@@ -60,9 +62,9 @@ mod digest {
     pub(super) const WHOLE: u64 = 1 << 20;
     const END: u64 = 1 << 16;
 
-    /// A digest of everything a guard depends on. It tells changes, it is no protection: FNV-1a, 128 bits.
+    /// A digest of everything a guard depends on.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub struct Stamp(pub(super) u128);
+    pub struct Stamp(Digest);
 
     impl Stamp {
         /// Of this toolchain, policy and lock: the contents of every file that they were read from, the variables that were
@@ -75,7 +77,7 @@ mod digest {
             files.extend(lock.map(Path::to_owned));
             let mut digest = Digest::new();
             digest.text(env!("CARGO_PKG_VERSION")).text(&toolchain.target).number(u64::from(toolchain.release));
-            digest.files(files);
+            gather(&mut digest, files);
             let mut variables = variables.to_vec();
             variables.sort();
             variables.dedup();
@@ -86,102 +88,58 @@ mod digest {
                     None => digest.number(0),
                 };
             }
-            digest.stamp()
+            Self(digest)
         }
 
         /// Of the contents of these files, whatever their order.
         pub fn of_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
             let mut digest = Digest::new();
-            digest.files(files.into_iter().collect());
-            digest.stamp()
+            gather(&mut digest, files.into_iter().collect());
+            Self(digest)
         }
 
         /// Writes the stamp into its file where that says otherwise, or is not there; folders above are made. Answers
         /// whether it wrote: whether cargo will now see a change.
-        pub fn write_if_changed(self, file: &Path) -> io::Result<bool> {
-            let text = format!("{self}\n");
-            if fs::read(file).is_ok_and(|old| old == text.as_bytes()) {
-                return Ok(false);
-            }
-            if let Some(folder) = file.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            // Beside it and renamed: a cargo that looks at this moment sees the old one or the new one.
-            let mut beside = file.as_os_str().to_owned();
-            beside.push(format!(".{}", std::process::id()));
-            fs::write(&beside, text)?;
-            fs::rename(&beside, file)?;
-            Ok(true)
+        pub fn write_if_changed(self, file: &Path) -> Result<bool, String> {
+            write_where_new(file, format!("{self}\n").as_bytes())
         }
     }
 
     impl fmt::Display for Stamp {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "{:032x}", self.0)
+            self.0.fmt(f)
         }
     }
 
-    pub(super) struct Digest(u128);
-
-    impl Digest {
-        pub(super) const fn new() -> Self {
-            Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
-        }
-
-        /// Without the length: for parts of one whole.
-        pub(super) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
-            for byte in bytes {
-                self.0 = (self.0 ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-            }
-            self
-        }
-
-        fn number(&mut self, number: u64) -> &mut Self {
-            self.raw(&number.to_le_bytes())
-        }
-
-        fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-            self.number(bytes.len() as u64).raw(bytes)
-        }
-
-        fn text(&mut self, text: &str) -> &mut Self {
-            self.bytes(text.as_bytes())
-        }
-
-        fn files(&mut self, mut files: Vec<PathBuf>) {
-            files.sort();
-            files.dedup();
-            for path in files {
-                self.bytes(path.as_os_str().as_encoded_bytes());
-                if let Err(error) = self.file(&path) {
-                    self.text("absent").text(&error.kind().to_string());
-                }
+    fn gather(digest: &mut Digest, mut files: Vec<PathBuf>) {
+        files.sort();
+        files.dedup();
+        for path in files {
+            digest.bytes(path.as_os_str().as_encoded_bytes());
+            if let Err(error) = file(digest, &path) {
+                digest.text("absent").text(&error.kind().to_string());
             }
         }
+    }
 
-        fn file(&mut self, path: &Path) -> io::Result<()> {
-            let mut file = File::open(path)?;
-            let facts = file.metadata()?;
-            if facts.len() <= WHOLE {
-                let mut bytes = Vec::new();
-                file.take(WHOLE).read_to_end(&mut bytes)?;
-                self.bytes(&bytes);
-                return Ok(());
-            }
-            let time = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.number(facts.len()).number(time.as_secs()).number(time.subsec_nanos().into());
-            for start in [SeekFrom::Start(0), SeekFrom::Start(facts.len() - END)] {
-                let mut bytes = Vec::new();
-                file.seek(start)?;
-                (&mut file).take(END).read_to_end(&mut bytes)?;
-                self.bytes(&bytes);
-            }
-            Ok(())
+    fn file(digest: &mut Digest, path: &Path) -> io::Result<()> {
+        let mut file = File::open(path)?;
+        let facts = file.metadata()?;
+        if facts.len() <= WHOLE {
+            let mut bytes = Vec::new();
+            file.take(WHOLE).read_to_end(&mut bytes)?;
+            digest.bytes(&bytes);
+            return Ok(());
         }
-
-        pub(super) const fn stamp(&self) -> Stamp {
-            Stamp(self.0)
+        let time = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        digest.number(facts.len()).number(time.as_secs()).number(time.subsec_nanos().into());
+        for start in [SeekFrom::Start(0), SeekFrom::Start(facts.len() - END)] {
+            let mut bytes = Vec::new();
+            file.seek(start)?;
+            (&mut file).take(END).read_to_end(&mut bytes)?;
+            digest.bytes(&bytes);
         }
+        Ok(())
     }
 }
 
@@ -191,7 +149,7 @@ mod tests {
     use std::fs::{self, File};
     use std::time::{Duration, SystemTime};
 
-    use super::digest::{Digest, WHOLE};
+    use super::digest::WHOLE;
     use super::*;
     use crate::env;
     use crate::policy::Policy;
@@ -216,11 +174,6 @@ mod tests {
     fn set_time(path: &Path, seconds: u64) {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
-    }
-
-    #[test]
-    fn the_digest_is_fnv() {
-        assert_eq!(Digest::new().raw(b"a").stamp().to_string(), "d228cb696f1a8caf78912b704e4a8964");
     }
 
     #[test]
@@ -272,18 +225,5 @@ mod tests {
         assert_eq!(before, stamp(&[("CUDA_HOME", "/a"), ("OUT_DIR", "/o"), ("OTHER", "1")]));
         assert_ne!(before, stamp(&[("CUDA_HOME", "/b")]));
         assert_ne!(before, stamp(&[]));
-    }
-
-    #[test]
-    fn files_are_rewritten_only_where_they_differ() {
-        let folder = Folder::new("write");
-        let component = Component { name: "res-net".to_owned(), version: "1.0.0".to_owned() };
-        let path = file(&folder.0.join("new"), &component);
-        let (one, other) = (Stamp(1), Stamp(2));
-        assert!(one.write_if_changed(&path).unwrap());
-        assert!(!one.write_if_changed(&path).unwrap());
-        assert!(other.write_if_changed(&path).unwrap());
-        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{other}\n"));
-        assert_eq!(fs::read_dir(folder.0.join("new")).unwrap().count(), 1, "nothing is left beside it");
     }
 }

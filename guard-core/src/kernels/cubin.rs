@@ -1,6 +1,7 @@
 //! Cubins that stand alone: ELF images for a GPU, without a container around them.
 
 use crate::arch::{Arch, Suffix};
+use crate::digest::Digest;
 use crate::elf::{Elf, machine};
 
 /// What a cubin's own headers say.
@@ -101,7 +102,7 @@ pub(super) fn has_kernels(image: &[u8]) -> bool {
     }
 }
 
-/// A mark of a kernel's name (FNV-1a); the sum of several does not depend on their order.
+/// A mark of a kernel's name; the sum of several does not depend on their order.
 pub(super) fn name_mark(name: &[u8]) -> u64 {
-    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    Digest::of(name).short()
 }
