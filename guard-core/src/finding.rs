@@ -128,8 +128,20 @@ fn annotation(level: &str, title: &str, text: &str) -> String {
     format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text))
 }
 
+/// What a finding does to the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// An error of this code refuses.
+    Refuses,
+    /// The verdict is at best "unknown".
+    Open,
+    /// Nothing.
+    Informs,
+}
+
 macro_rules! codes {
-    ($($number:literal $name:ident $severity:ident $title:literal $text:literal;)*) => {
+    ($($number:literal $name:ident $severity:ident $effect:ident $rank:literal $subject:literal $title:literal
+       $text:literal;)*) => {
         /// A finding's code: `CG` and three digits. 1xx the build, 2xx the start of a program, 3xx GPU and driver,
         /// 4xx kernels, 5xx cannot tell.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -145,6 +157,21 @@ macro_rules! codes {
                 match self { $(Self::$name => Severity::$severity,)* }
             }
 
+            /// What it does to the verdict.
+            pub const fn effect(self) -> Effect {
+                match self { $(Self::$name => Effect::$effect,)* }
+            }
+
+            /// Of several findings of one weight the lower is told first.
+            pub const fn rank(self) -> u8 {
+                match self { $(Self::$name => $rank,)* }
+            }
+
+            /// What it is about; empty where the judge says that.
+            pub const fn subject(self) -> &'static str {
+                match self { $(Self::$name => $subject,)* }
+            }
+
             /// What it says, in a few words.
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
@@ -153,6 +180,35 @@ macro_rules! codes {
             /// What it means, why it matters and what to do, at length: `cargo cudaguard explain`.
             pub const fn explanation(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+macro_rules! words {
+    ($($name:ident $code:ident $message:literal $hint:literal;)*) => {
+        /// The words of a finding, of which a code may have several.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum Words { $($name,)* }
+
+        impl Words {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Whose words they are.
+            pub const fn code(self) -> Code {
+                match self { $(Self::$name => Code::$code,)* }
+            }
+
+            /// The sentence and its lines, to be filled in.
+            pub const fn message(self) -> &'static str {
+                match self { $(Self::$name => $message,)* }
+            }
+
+            /// What to do, to be filled in.
+            pub const fn hint(self) -> &'static str {
+                match self { $(Self::$name => $hint,)* }
             }
         }
     };
@@ -168,11 +224,9 @@ impl Code {
         (self as u16) < 128 && !matches!(self, Self::NoPtx | Self::StubInRuntimePath)
     }
 
-    /// Whether it leaves the verdict open: something that was asked of the machine cannot be told. A kernel module that is
-    /// not to be seen does not: libcuda alone is judged then (facts: decision 7). Nor does a cudart of unknown release, of
-    /// which the worst is a warning (decision 13).
+    /// Whether it leaves the verdict open: something that was asked of the machine cannot be told.
     pub const fn leaves_open(self) -> bool {
-        (self as u16) >= 500 && !matches!(self, Self::KernelModuleUnknown | Self::CudartUnknown)
+        matches!(self.effect(), Effect::Open)
     }
 
     /// Whether it is about driver and GPU: refusals of this kind rest on the real driver's own answer.

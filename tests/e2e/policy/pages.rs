@@ -4,22 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::finding::Code;
-use cudaguard_tests::{Call, Scratch, command, trials};
+use cudaguard_tests::{Call, Scratch, command, findings, trials};
 use serde_json::Value;
-
-const HEAD: &str = "\
-# Findings
-
-Each finding has a code that stays, and words that may improve. `cargo cudaguard explain CG101` says the same in the
-terminal. Under `[allow]` in `cudaguard.toml` a code and a reason turn a finding of the build into an info; the reason is
-recorded in the binary.
-
-The first digit tells where it comes from: 1 the build, 2 the start of a program, 3 GPU and driver, 4 kernels, 5 what
-cannot be told.
-
-This page is written from `guard-core/src/finding/codes.rs`; a test keeps it so.
-";
 
 const POLICY: &str = "\
 # The policy: `cudaguard.toml`
@@ -97,19 +83,12 @@ fn policy_page() -> String {
     page
 }
 
-fn page() -> String {
-    let mut page = HEAD.to_owned();
-    for code in Code::ALL {
-        let _ = write!(page, "\n## {code}: {}\n\n*{}*\n", code.title(), code.severity());
-        for paragraph in code.explanation().lines() {
-            let _ = write!(page, "\n{paragraph}\n");
-        }
-    }
-    page
-}
-
-fn every_code_has_its_place_in_the_docs() {
-    held("docs/findings.md", &page());
+/// The codes in Rust, the words of the shim and the page are what the table of findings says.
+fn findings_are_written_from_their_table() {
+    let findings = findings::read();
+    held("guard-core/src/finding/codes.rs", &findings.rust());
+    held("templates/shim/findings.h", &findings.c());
+    held("docs/findings.md", &findings.page());
 }
 
 fn every_key_of_the_policy_has_its_place_in_the_docs() {
@@ -183,7 +162,7 @@ fn manual_pages_of_every_verb() {
 
 pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
     trials![
-        every_code_has_its_place_in_the_docs,
+        findings_are_written_from_their_table,
         every_key_of_the_policy_has_its_place_in_the_docs,
         bash_completes_verbs_and_options,
         manual_pages_of_every_verb

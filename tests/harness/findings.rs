@@ -1,0 +1,270 @@
+//! What is written from `guard-core/data/findings.toml`: the codes in Rust, the words of the shim in C, and the page.
+
+use std::fmt::Write as _;
+
+use toml::{Table, Value};
+
+use crate::places;
+
+/// The table that everything else is made from.
+pub const TABLE: &str = "guard-core/data/findings.toml";
+
+const PAGE: &str = "\
+# Findings
+
+Each finding has a code that stays, and words that may improve. `cargo cudaguard explain CG101` says the same in the
+terminal. Under `[allow]` in `cudaguard.toml` a code and a reason turn a finding of the build into an info; the reason is
+recorded in the binary.
+
+The first digit tells where it comes from: 1 the build, 2 the start of a program, 3 GPU and driver, 4 kernels, 5 what
+cannot be told. A finding that *leaves the verdict open* makes it `unknown` where nothing refuses.
+
+This page is written from `guard-core/data/findings.toml`; a test keeps it so.
+";
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Row {
+    /// 202.
+    pub code: i64,
+    /// `CudnnOlder`.
+    pub name: String,
+    /// `error`.
+    pub severity: String,
+    /// `refuses`, `open`, `informs`.
+    pub verdict: String,
+    /// Which is told first.
+    pub rank: Option<i64>,
+    /// Whether the shim speaks it, too.
+    pub shim: bool,
+    /// Whether there is nothing to do.
+    pub no_action: bool,
+    /// What it is about.
+    pub subject: String,
+    /// In a few words.
+    pub title: String,
+    /// At length.
+    pub explanation: String,
+    /// Its words, the first without a name of their own.
+    pub words: Vec<Words>,
+}
+
+/// Words of a code.
+#[derive(Debug)]
+pub struct Words {
+    /// `CudnnInnerMissingNeeded`.
+    pub name: String,
+    /// `CG204_NEEDED`.
+    pub in_c: String,
+    /// The sentence and its lines.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// A placeholder.
+#[derive(Debug)]
+pub struct Field {
+    /// `found`.
+    pub name: String,
+    /// `version`.
+    pub kind: String,
+    /// What it stands for.
+    pub means: String,
+}
+
+/// The table, read.
+#[derive(Debug)]
+pub struct Findings {
+    /// Its placeholders.
+    pub fields: Vec<Field>,
+    /// Its codes.
+    pub rows: Vec<Row>,
+}
+
+/// The table as it is kept.
+pub fn read() -> Findings {
+    let path = places::workspace().join(TABLE);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Findings::of(&text)
+}
+
+fn text(table: &Table, key: &str) -> String {
+    table
+        .get(key)
+        .map(|value| value.as_str().unwrap_or_else(|| panic!("{key}: expected a text, found {value:?}")).to_owned())
+        .unwrap_or_default()
+}
+
+fn flag(table: &Table, key: &str) -> bool {
+    table.get(key).is_some_and(|value| value.as_bool().unwrap_or_else(|| panic!("{key}: expected true or false")))
+}
+
+fn table<'a>(value: Option<&'a Value>, name: &str) -> &'a Table {
+    value.and_then(Value::as_table).unwrap_or_else(|| panic!("{TABLE}: no [{name}]"))
+}
+
+fn rows(value: Option<&Value>) -> impl Iterator<Item = &Table> {
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_table)
+}
+
+impl Findings {
+    /// What this text says.
+    pub fn of(source: &str) -> Self {
+        let read: Table = source.parse().unwrap_or_else(|error| panic!("{TABLE}: {error}"));
+        let lines = table(read.get("lines"), "lines");
+        let fields = table(read.get("fields"), "fields").iter().map(|(name, about)| Field {
+            name: name.clone(),
+            kind: text(table(Some(about), name), "kind"),
+            means: text(table(Some(about), name), "means"),
+        });
+        let row = |row: &Table| {
+            let (code, name) = (row["code"].as_integer().expect("a code is a number"), text(row, "name"));
+            let known =
+                "code name severity verdict rank shim no_action subject title message lines hint explanation also";
+            for key in row.keys() {
+                assert!(known.split(' ').any(|known| known == key), "CG{code}: unknown key `{key}`");
+            }
+            let first = (row, String::new());
+            let also = rows(row.get("also")).map(|also| (also, text(also, "name")));
+            let words = std::iter::once(first).chain(also).map(|(words, own)| Words {
+                name: format!("{name}{own}"),
+                in_c: format!("CG{code}{}", if own.is_empty() { own } else { format!("_{}", shout(&own)) }),
+                message: message(words, lines),
+                hint: text(words, "hint"),
+            });
+            Row {
+                code,
+                severity: text(row, "severity"),
+                verdict: text(row, "verdict"),
+                rank: row.get("rank").and_then(Value::as_integer),
+                shim: flag(row, "shim"),
+                no_action: flag(row, "no_action"),
+                subject: text(row, "subject"),
+                title: text(row, "title"),
+                explanation: text(row, "explanation"),
+                words: words.filter(|words| !words.message.is_empty()).collect(),
+                name,
+            }
+        };
+        Self { fields: fields.collect(), rows: rows(read.get("finding")).map(row).collect() }
+    }
+
+    /// `guard-core/src/finding/codes.rs`.
+    pub fn rust(&self) -> String {
+        let mut out = format!("// Written from {TABLE}; a test keeps it so.\n\ncodes! {{\n");
+        for row in &self.rows {
+            let Row { code, name, severity, verdict, subject, title, explanation, .. } = row;
+            let rank = row.rank.unwrap_or(255);
+            let (severity, verdict) = (title_case(severity), title_case(verdict));
+            let _ = write!(
+                out,
+                "    {code} {name} {severity} {verdict} {rank} {subject:?}\n        {title:?}\n        {explanation:?};\n"
+            );
+        }
+        out.push_str("}\n\nwords! {\n");
+        for row in &self.rows {
+            for words in &row.words {
+                let Words { name, message, hint, .. } = words;
+                let _ = write!(out, "    {name} {}\n        {message:?}\n        {hint:?};\n", row.name);
+            }
+        }
+        out.push_str("}\n");
+        out
+    }
+
+    /// `templates/shim/findings.h`.
+    pub fn c(&self) -> String {
+        let mut out = format!(
+            "/* Written from {TABLE}; a test keeps it so. The codes that the shim speaks, with what they do to the\n \
+             * verdict and the words for them; {TABLE} says how those are read. */\n\n\
+             enum {{ INFO, WARNING, ERROR }};\n\
+             enum {{ REFUSES, LEAVES_OPEN, INFORMS }};\n\n\
+             /* Each placeholder and its kind. */\n#define CUDAGUARD_FIELDS(X)"
+        );
+        let spoken = || self.rows.iter().filter(|row| row.shim);
+        let all: String =
+            spoken().flat_map(|row| &row.words).map(|words| words.message.clone() + &words.hint).collect();
+        for Field { name, kind, means } in
+            self.fields.iter().filter(|field| all.contains(&format!("{{{}}}", field.name)))
+        {
+            let _ = write!(out, " \\\n  X({name}, {}) /* {means} */", shout(kind));
+        }
+        out.push_str("\n\n/* Of each words the place in the table below. */\nenum wording {\n");
+        for row in spoken() {
+            for words in &row.words {
+                let _ = writeln!(out, "  {}, /* {} */", words.in_c, row.title);
+            }
+        }
+        out.push_str(
+            "  WORDINGS\n};\n\nstatic const struct wording {\n  uint16_t code;\n  \
+             uint8_t severity, verdict, rank; /* of one severity the lower rank is told first */\n  \
+             const char *subject, *message, *hint;\n} wordings[WORDINGS] = {\n",
+        );
+        for row in spoken() {
+            for words in &row.words {
+                let verdict = if row.verdict == "open" { "LEAVES_OPEN".to_owned() } else { shout(&row.verdict) };
+                let rank = row.rank.unwrap_or(255);
+                let _ = write!(
+                    out,
+                    "    {{{}, {}, {verdict}, {rank}, {:?},\n     {},\n     {:?}}},\n",
+                    row.code,
+                    shout(&row.severity),
+                    row.subject,
+                    words
+                        .message
+                        .split_inclusive('\n')
+                        .map(|line| format!("{line:?}"))
+                        .collect::<Vec<_>>()
+                        .join("\n     "),
+                    words.hint,
+                );
+            }
+        }
+        out.push_str("};\n");
+        out
+    }
+
+    /// `docs/findings.md`.
+    pub fn page(&self) -> String {
+        let mut page = PAGE.to_owned();
+        for Row { code, title, severity, verdict, explanation, .. } in &self.rows {
+            let open = if verdict == "open" { ", leaves the verdict open" } else { "" };
+            let _ = write!(page, "\n## CG{code}: {title}\n\n*{severity}*{open}\n");
+            for paragraph in explanation.lines() {
+                let _ = write!(page, "\n{paragraph}\n");
+            }
+        }
+        page
+    }
+}
+
+/// The sentence, and the lines after it.
+fn message(words: &Table, lines: &Table) -> String {
+    let mut message = text(words, "message");
+    for name in words.get("lines").and_then(Value::as_array).into_iter().flatten() {
+        let name = name.as_str().expect("lines are named by texts");
+        let line =
+            lines.get(name).and_then(Value::as_str).unwrap_or_else(|| panic!("{TABLE}: [lines] has no `{name}`"));
+        message = message + "\n" + line;
+    }
+    message
+}
+
+/// `NotLoaded` → `NOT_LOADED`.
+fn shout(name: &str) -> String {
+    let mut out = String::new();
+    for (at, letter) in name.char_indices() {
+        if letter.is_uppercase() && at > 0 {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_uppercase());
+    }
+    out
+}
+
+/// `error` → `Error`.
+fn title_case(word: &str) -> String {
+    let (first, rest) = word.split_at(1.min(word.len()));
+    first.to_uppercase() + rest
+}
