@@ -15,6 +15,7 @@ enum { REFUSES, LEAVES_OPEN, INFORMS };
   X(built_major, NUMBER) /* the major of what was built with */ \
   X(code, TEXT) /* the code or library that asks for something: sm_80, libcudart 13.0 */ \
   X(component, TEXT) /* name and version of the package that the finding is about */ \
+  X(count, NUMBER) /* how many */ \
   X(cuda, CUDA) /* the CUDA version that libcuda supports */ \
   X(cuda_major, NUMBER) /* the CUDA major that the driver supports */ \
   X(driver, RELEASE) /* the release of libcuda */ \
@@ -71,6 +72,7 @@ enum wording {
   CG505_ANSWER, /* cannot tell whether driver and GPU fit */
   CG505_UNSURE, /* cannot tell whether driver and GPU fit */
   CG507, /* cannot tell whether the shared libcudart is as new as the toolkit built with */
+  CG508, /* more findings or manifests than the guard keeps */
   WORDINGS
 };
 
@@ -233,4 +235,7 @@ static const struct wording {
      "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say\n"
      "found:      {path}",
      "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH to be sure; or link it statically"},
+    {508, INFO, LEAVES_OPEN, 60, "manifest",
+     "{count} more findings or manifests than the guard has room for: they were left out",
+     "`cargo cudaguard verify` on the program tells them all"},
 };
