@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use cudaguard::finding::{Code, Finding};
 use cudaguard::json::{Value, array, object};
-use cudaguard::policy::{Policy, nearest};
+use cudaguard::policy::Policy;
+use cudaguard::spelling::nearest;
 
 use crate::cargo::order;
 use crate::forms;

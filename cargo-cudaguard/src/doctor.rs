@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cudaguard::doctor::{self, Checkup, Choice};
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::json::{array, object};
 use cudaguard::loader::Environment;
-use cudaguard::machine::doctor::{self, Checkup, Choice};
 use cudaguard::machine::{Asker, Verdict};
 
 use crate::probe;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use cudaguard::env;
 use cudaguard::lock::is_locked;
-use cudaguard::policy::nearest;
+use cudaguard::spelling::nearest;
 
 use crate::arguments::CargoVerb;
 use crate::config::Config;

@@ -33,6 +33,8 @@ pub mod json;
 #[cfg(feature = "build")]
 pub mod judge;
 #[cfg(feature = "build")]
+mod linkage;
+#[cfg(feature = "build")]
 pub mod lock;
 #[cfg(feature = "build")]
 pub mod manifest;
@@ -40,6 +42,10 @@ pub mod manifest;
 pub mod note;
 #[cfg(feature = "build")]
 pub mod policy;
+#[cfg(feature = "build")]
+pub mod serves;
+#[cfg(feature = "build")]
+pub mod spelling;
 #[cfg(feature = "build")]
 pub mod stamp;
 #[cfg(feature = "build")]
@@ -56,9 +62,13 @@ pub mod binary;
 #[cfg(feature = "command")]
 pub mod crates;
 #[cfg(feature = "command")]
+pub mod doctor;
+#[cfg(feature = "command")]
 pub mod dry_run;
 #[cfg(feature = "command")]
 pub mod kernels;
+#[cfg(feature = "command")]
+mod library_version;
 #[cfg(feature = "command")]
 pub mod loader;
 #[cfg(feature = "command")]

@@ -6,9 +6,11 @@ use crate::arch::Target;
 use crate::cudnn;
 use crate::finding::Code;
 use crate::json::{Value, array, object};
-use crate::policy::{GpuNeed, Policy, Runtime};
+use crate::policy::{Policy, Runtime};
 use crate::toolchain::Toolchain;
 use crate::version::{CudaVersion, DriverRelease, Version};
+
+pub use crate::linkage::Linkage;
 
 /// The revision of the note's format that is written here.
 pub const REVISION: u32 = 1;
@@ -89,22 +91,6 @@ pub struct Cudart {
     pub version: Option<CudaVersion>,
 }
 
-/// How a program reaches a library.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Linkage {
-    /// Not known before linking.
-    #[default]
-    Unknown,
-    /// In `DT_NEEDED`.
-    Linked,
-    /// Inside the file.
-    Static,
-    /// By name at run time.
-    Dlopened,
-    /// Not at all.
-    None,
-}
-
 /// One row: what a host must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirement {
@@ -178,38 +164,6 @@ pub enum ServedBy {
     Nothing,
     /// It cannot be told.
     Unknown,
-}
-
-impl Linkage {
-    /// `linked`, `static`, `dlopened`, `none`: in reports and in JSON. `None` where it is not known.
-    pub const fn name(self) -> Option<&'static str> {
-        match self {
-            Self::Unknown => None,
-            Self::Linked => Some("linked"),
-            Self::Static => Some("static"),
-            Self::Dlopened => Some("dlopened"),
-            Self::None => Some("none"),
-        }
-    }
-
-    /// The reverse of [`Linkage::name`]; a word that nobody knows is not known.
-    pub fn by_name(name: &str) -> Self {
-        [Self::Linked, Self::Static, Self::Dlopened, Self::None]
-            .into_iter()
-            .find(|linkage| linkage.name() == Some(name))
-            .unwrap_or_default()
-    }
-}
-
-impl GpuNeed {
-    /// As the policy spells it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Required => "required",
-            Self::Optional => "optional",
-        }
-    }
 }
 
 impl ServedBy {

@@ -265,12 +265,7 @@ pub fn crates() -> [(PathBuf, &'static [&'static [&'static str]]); 2] {
     [(workspace.join("guard-core/src/lib.rs"), LIBRARY), (workspace.join("cargo-cudaguard/src/main.rs"), COMMAND)]
 }
 
-const LIBRARY: &[&[&str]] = &[
-    &["arch", "manifest", "policy", "tables", "toolchain"],
-    &["dry_run", "machine"],
-    &["judge::build", "judge::fleet"],
-    &["loader::graph", "loader::versions"],
-];
+const LIBRARY: &[&[&str]] = &[];
 const COMMAND: &[&[&str]] = &[
     &["arguments", "cargo", "cmake", "graph", "guards", "ledger", "lock", "project", "wrapper"],
     &["fleet", "verify"],

@@ -8,16 +8,18 @@ use std::collections::BTreeSet;
 
 use semver::VersionReq;
 
-use crate::arch::{Arch, ArchRequest, Serves, Target};
+use crate::arch::{Arch, ArchRequest, Target};
 use crate::cudnn::inner_libraries;
 use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
+use crate::serves::Serves;
 use crate::tables::{self, Answer};
 use crate::toolchain::{CudnnLibrary, Declared, Family, HostCompiler, Native, Toolchain, Toolkit, cuda_majors};
 use crate::version::{CudaVersion, Version};
 
 use super::fleet;
+use super::wording::{facts, in_file, names};
 
 /// What is wrong with building by this toolchain under this policy. Severities are the codes' own, or less where the
 /// build need not be touched by it; the policy's `[build]` and `[allow]` are applied by [`crate::policy::Policy`]'s
@@ -50,13 +52,6 @@ pub fn linked_cudnn_anew(policy: &Policy, before: &Toolchain, now: &Toolchain) -
     }
     after.retain(|finding| !said.contains(finding));
     after
-}
-
-/// Facts below a message: one a line, names in one column.
-pub(crate) fn facts<'a>(message: &str, facts: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    let facts: Vec<_> = facts.into_iter().filter(|(_, fact)| !fact.is_empty()).collect();
-    let width = facts.iter().map(|(name, _)| name.chars().count() + 1).max().unwrap_or_default();
-    facts.iter().fold(message.to_owned(), |text, (name, fact)| format!("{text}\n{:<width$} {fact}", format!("{name}:")))
 }
 
 /// Whether a requirement takes a version. A third number that is not known takes every value: what cannot be told does
@@ -125,11 +120,6 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
             ));
         }
     }
-}
-
-pub(crate) fn in_file(policy: &Policy) -> String {
-    let over = policy.over.as_ref().map(|package| format!(", [package.{package}] laid over it")).unwrap_or_default();
-    policy.path.as_ref().map(|path| format!(" in {}{over}", path.display())).unwrap_or_default()
 }
 
 /// Toolkits that are not in use, in a line.
@@ -610,10 +600,6 @@ fn other_cuda(
             hint(version.major.max(9)),
         )
     })
-}
-
-pub(super) fn names<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
-    targets.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {

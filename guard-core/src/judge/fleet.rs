@@ -3,15 +3,16 @@
 //! Before linking only what is declared is known, so [`declared`] speaks where nobody will look at the linked file:
 //! under plain cargo, and for `check`. Where the file is seen, [`super::linked`] asks the same questions of it.
 
-use crate::arch::{Arch, ArchRequest, Serves, Target};
+use crate::arch::{Arch, ArchRequest, Target};
 use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
+use crate::serves::Serves;
 use crate::tables::{self, Answer, Cc, Floor, Supports};
 use crate::toolchain::Toolchain;
 use crate::version::{CudaVersion, Version};
 
-use super::build::{facts, in_file, names};
+use super::wording::{facts, in_file, names};
 
 /// Whether what is declared serves the fleets; what cannot be told is one info. `[cudnn] fleet` is not among it: that the
 /// headers tell, in every build.

@@ -14,8 +14,8 @@ use crate::seal::{cudart_named, cudart_speaks_for, cudnn_named};
 use crate::tables::Cc;
 use crate::version::CudaVersion;
 
-use super::build::{facts, in_file, names};
 use super::fleet::{self, Named, OldestDriver, cure, cures, gpus, listed};
+use super::wording::{facts, in_file, names};
 
 /// What was seen in a linked file.
 #[derive(Clone, Copy, Debug)]
@@ -334,7 +334,7 @@ fn ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Grou
     }
     let Some(newest) = declared.iter().map(|target| target.arch()).max() else { return };
     let serves = |group: &&Group| {
-        !group.whole || group.targets.iter().any(|target| target.serves(LATER) == crate::arch::Serves::Yes)
+        !group.whole || group.targets.iter().any(|target| target.serves(LATER) == crate::serves::Serves::Yes)
     };
     let known = groups.iter().any(|group| own(linked, group).next().is_some());
     let mut judged = groups.iter().filter(|group| !known || own(linked, group).next().is_some());

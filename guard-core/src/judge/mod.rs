@@ -6,3 +6,4 @@ pub mod fleet;
 pub mod linked;
 #[cfg(feature = "command")]
 pub mod run;
+pub(crate) mod wording;

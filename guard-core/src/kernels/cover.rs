@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Compression, Container, Kernels, Kind, Role};
-use crate::arch::{Serves, Target};
+use crate::arch::Target;
 use crate::manifest::{Requirement, ServedBy};
+use crate::serves::Serves;
 use crate::tables::{self, Floor};
 use crate::version::CudaVersion;
 

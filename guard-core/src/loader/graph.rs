@@ -6,7 +6,7 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::system::{self, System};
-use super::{Candidate, Environment, Look, MissingVersion, Place, bytes_of, cache, path_of, versions};
+use super::{Candidate, Environment, Look, Place, bytes_of, cache, path_of};
 use crate::binary::Contents;
 use crate::elf::{self, Elf, machine, tag};
 
@@ -305,7 +305,7 @@ impl Graph {
     /// Names to load before everything, and who says so.
     fn preloads(&self) -> Vec<(Vec<u8>, &'static str)> {
         let variable = self.environment.preload.as_deref().map(bytes_of).unwrap_or_default();
-        let musl = matches!(self.rules, Rules::Musl(_));
+        let musl = self.is_of_musl();
         let split = |byte: &u8| *byte == b':' || if musl { byte.is_ascii_whitespace() } else { *byte == b' ' };
         let mut names: Vec<_> = variable.split(split).map(|name| (name.to_vec(), "LD_PRELOAD")).collect();
         if !musl {
@@ -420,10 +420,9 @@ impl Graph {
         self.requests.iter().filter(|request| !matches!(request.answer, Answer::Object(..)))
     }
 
-    /// Symbol versions that an object asks of a library and that this library does not have: the program dies of them
-    /// as well.
-    pub fn missing_versions(&self) -> Vec<MissingVersion> {
-        if matches!(self.rules, Rules::Musl(_)) { Vec::new() } else { versions::missing(self) }
+    /// Whether musl's loader starts the program.
+    pub(super) fn is_of_musl(&self) -> bool {
+        matches!(self.rules, Rules::Musl(_))
     }
 
     /// The object that this name stands for, among those loaded.
@@ -653,7 +652,7 @@ impl Graph {
     /// What is wrong with a file; nothing where it can be loaded.
     fn judge(&self, data: &[u8]) -> Option<Look> {
         let broken = |why: &str| Some(Look::Broken(why.to_owned()));
-        let musl = matches!(self.rules, Rules::Musl(_));
+        let musl = self.is_of_musl();
         let foreign = |what: String| Some(if musl { Look::Broken(what) } else { Look::Foreign(what) });
         if data.len() < if self.class64 { 64 } else { 52 } {
             return broken("file too short");

@@ -19,26 +19,32 @@ pub struct MissingVersion {
     pub by: PathBuf,
 }
 
-/// What the loader would die of.
-pub(super) fn missing(graph: &Graph) -> Vec<MissingVersion> {
-    let mut defined: BTreeMap<PathBuf, Option<BTreeSet<String>>> = BTreeMap::new();
-    let mut missing = Vec::new();
-    for object in &graph.objects {
-        let Ok(data) = Contents::open(&object.path) else { continue };
-        let Ok(elf) = Elf::parse(&data) else { continue };
-        for (file, version) in elf.needed_versions() {
-            let Some(library) = graph.called(file.as_bytes()) else { continue };
-            let known = defined.entry(library.path.clone()).or_insert_with(|| definitions(&library.path));
-            if known.as_ref().is_some_and(|known| !known.contains(version)) {
-                missing.push(MissingVersion {
-                    version: version.to_owned(),
-                    library: library.path.clone(),
-                    by: object.path.clone(),
-                });
+impl Graph {
+    /// Symbol versions that an object asks of a library and that this library does not have: the program dies of them
+    /// as well. musl knows none.
+    pub fn missing_versions(&self) -> Vec<MissingVersion> {
+        if self.is_of_musl() {
+            return Vec::new();
+        }
+        let mut defined: BTreeMap<PathBuf, Option<BTreeSet<String>>> = BTreeMap::new();
+        let mut missing = Vec::new();
+        for object in &self.objects {
+            let Ok(data) = Contents::open(&object.path) else { continue };
+            let Ok(elf) = Elf::parse(&data) else { continue };
+            for (file, version) in elf.needed_versions() {
+                let Some(library) = self.called(file.as_bytes()) else { continue };
+                let known = defined.entry(library.path.clone()).or_insert_with(|| definitions(&library.path));
+                if known.as_ref().is_some_and(|known| !known.contains(version)) {
+                    missing.push(MissingVersion {
+                        version: version.to_owned(),
+                        library: library.path.clone(),
+                        by: object.path.clone(),
+                    });
+                }
             }
         }
+        missing
     }
-    missing
 }
 
 /// The versions that a file defines; `None` where it has none, or cannot be read.

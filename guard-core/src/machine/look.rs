@@ -9,13 +9,13 @@ use super::asker::{Asker, Said};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
 use crate::binary::Contents;
 use crate::cudnn;
-use crate::dry_run::{in_name, numbers_in_name, version_beside, word};
 use crate::elf::Elf;
 use crate::env;
+use crate::library_version::{in_name, inner_file, numbers_in_name, version_beside, word};
 use crate::loader::{self, Candidate, Environment, Graph, Look};
 use crate::version::{DriverRelease, Version};
 
-pub(super) const LIBCUDA: &str = "libcuda.so.1";
+pub(crate) const LIBCUDA: &str = "libcuda.so.1";
 const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
 /// Text files of the kernel's are short; what is longer is none of them.
 const ENOUGH: u64 = 64 * 1024;
@@ -27,7 +27,7 @@ pub fn look(environment: &Environment, asker: Option<&Asker>) -> Machine {
 }
 
 /// The same, with the graph of the program by which it looked.
-pub(super) fn with_graph(environment: &Environment, asker: Option<&Asker>) -> (Machine, Option<Graph>) {
+pub(crate) fn with_graph(environment: &Environment, asker: Option<&Asker>) -> (Machine, Option<Graph>) {
     let mut machine = Machine::default();
     // A static program of ours has no loader: then a program that every system has stands for the others.
     let graph = ["/proc/self/exe", "/bin/sh", "/usr/bin/env"]
@@ -111,7 +111,7 @@ fn note(machine: &mut Machine, key: &str, source: impl Into<String>) {
 }
 
 /// A text as it may be shown to others: the home folder's name is its user's.
-pub(super) fn shown(text: &dyn std::fmt::Display) -> String {
+pub(crate) fn shown(text: &dyn std::fmt::Display) -> String {
     let text = text.to_string();
     let home = env::var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
     let Some(home) = home else { return text };
@@ -129,7 +129,7 @@ pub(super) fn shown(text: &dyn std::fmt::Display) -> String {
 
 /// The release behind `libcuda.so.` in the name of the file behind every link. On WSL and Jetson it is libcuda.so.1.1, and a
 /// stub has no number: no release has a branch below 100.
-pub(super) fn release_in_name(path: &Path) -> Option<DriverRelease> {
+pub(crate) fn release_in_name(path: &Path) -> Option<DriverRelease> {
     let real = fs::canonicalize(path).ok()?;
     let release: DriverRelease = real.file_name()?.to_str()?.strip_prefix("libcuda.so.")?.parse().ok()?;
     (release.branch >= 100).then_some(release)
@@ -256,7 +256,7 @@ fn parts(graph: &mut Graph, library: &Library) -> Option<Vec<Part>> {
     let by_name = in_name(&graph.objects[index].path);
     let inner = cudnn::inner_libraries(major).iter().chain(cudnn::further_libraries(major));
     let part = |(file, symbol): &(&str, &str)| {
-        let found = crate::dry_run::inner_file(graph, index, file, by_name)?;
+        let found = inner_file(graph, index, file, by_name)?;
         Some(Part { file: (*file).to_owned(), version: word(&found, symbol) })
     };
     Some(inner.filter_map(part).collect())
@@ -344,12 +344,12 @@ impl Root {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) fn may_open(path: &Path) -> bool {
+pub(crate) fn may_open(path: &Path) -> bool {
     super::child::may_open(path)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn may_open(path: &Path) -> bool {
+pub(crate) fn may_open(path: &Path) -> bool {
     path.exists()
 }
 

@@ -7,11 +7,10 @@ mod asker;
 #[cfg(target_os = "linux")]
 mod child;
 mod components;
-pub mod doctor;
 pub mod fleet;
 mod host_file;
 mod json_reader;
-mod look;
+pub(crate) mod look;
 mod pci;
 
 use std::path::PathBuf;

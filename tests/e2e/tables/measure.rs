@@ -5,7 +5,8 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::arch::{Arch, Serves, Suffix, Target};
+use cudaguard::arch::{Arch, Suffix, Target};
+use cudaguard::serves::Serves;
 use cudaguard::tables::{self, Answer, Cc};
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, parts};

@@ -5,8 +5,9 @@ use proptest::sample::select;
 use writer::{Image, cubin, data, fatbin, program};
 
 use super::*;
-use crate::arch::{Serves, Suffix};
+use crate::arch::Suffix;
 use crate::manifest::{Requirement, ServedBy};
+use crate::serves::Serves;
 
 fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {
     let version = if kind == 1 { (8, 5) } else { (1, 7) };

@@ -4,12 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Asker, Kind, Library, Machine, Verdict, look};
 use crate::cudnn;
-use crate::dry_run::{self, numbers_in_name, version_beside};
+use crate::dry_run;
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Value, object};
+use crate::library_version::{numbers_in_name, version_beside};
 use crate::loader::{Environment, Graph, Look};
+use crate::machine::{Asker, Kind, Library, Machine, Verdict, look};
 use crate::manifest::{Manifest, Requirement};
 use crate::version::DriverRelease;
 

@@ -1,0 +1,137 @@
+//! Which GPU runs what.
+
+use crate::arch::{Suffix, Target};
+use crate::tables;
+
+/// Whether a GPU runs code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Serves {
+    /// It does not.
+    No,
+    /// Neither documents nor measurements say.
+    CannotTell,
+    /// It does.
+    Yes,
+}
+
+impl Target {
+    /// Whether a GPU of this cc runs it, as far as architecture goes; whether the driver compiles that PTX is a
+    /// question of [`tables::ptx_floor`].
+    ///
+    /// The rules of NVIDIA's CUDA C++ programming guide, 6.1 (binary and PTX compatibility), and of families as ptxas
+    /// 12.9 to 13.5 assembles them:
+    /// - machine code: same major, minor not smaller, discrete GPUs only; on a Tegra exactly its own;
+    /// - PTX: any GPU that is not older;
+    /// - `a`, both kinds: exactly that cc; `f`: its family, minor not smaller.
+    pub fn serves(self, cc: (u8, u8)) -> Serves {
+        let arch = self.arch();
+        let made_for = arch.cc();
+        let same_major_not_older = made_for.0 == cc.0 && made_for.1 <= cc.1;
+        match (self, arch.suffix) {
+            (Self::Ptx(_), Suffix::None) if made_for <= cc => Serves::Yes,
+            _ if made_for == cc => Serves::Yes,
+            // One chip under two names: CUDA 12 calls it 10.1, CUDA 13 11.0; whether code crosses over is in no document.
+            _ if tables::same_chip(made_for, cc) => Serves::CannotTell,
+            (_, Suffix::Specific) | (Self::Ptx(_), Suffix::None) => Serves::No,
+            (Self::Cubin(_), Suffix::None) => {
+                let discrete = !tables::is_tegra(made_for) && !tables::is_tegra(cc);
+                if same_major_not_older && discrete { Serves::Yes } else { Serves::No }
+            }
+            (_, Suffix::Family) => match tables::same_family(made_for, cc) {
+                Some(same) if same && made_for.1 <= cc.1 => Serves::Yes,
+                None if same_major_not_older => Serves::CannotTell,
+                _ => Serves::No,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::Arch;
+    use proptest::prelude::*;
+
+    #[test]
+    fn which_gpu_runs_what() {
+        use Serves::{CannotTell, No, Yes};
+        for (target, cc, wanted) in [
+            ("sm_80", (8, 0), Yes),
+            ("sm_80", (8, 6), Yes),
+            ("sm_86", (8, 9), Yes),
+            ("sm_86", (8, 0), No),
+            ("sm_89", (8, 6), No),
+            ("sm_80", (9, 0), No),
+            ("sm_80", (7, 5), No),
+            // An arch that no document names, judged as a discrete GPU.
+            ("sm_86", (8, 8), Yes),
+            ("sm_130", (13, 4), Yes),
+            ("sm_130", (14, 0), No),
+            // Tegra.
+            ("sm_87", (8, 7), Yes),
+            ("sm_87", (8, 9), No),
+            ("sm_80", (8, 7), No),
+            ("sm_72", (7, 5), No),
+            ("compute_72", (7, 5), Yes),
+            ("compute_80", (8, 7), Yes),
+            // a
+            ("sm_90a", (9, 0), Yes),
+            ("sm_90a", (10, 0), No),
+            ("sm_100a", (10, 3), No),
+            ("compute_90a", (9, 0), Yes),
+            ("compute_90a", (10, 0), No),
+            // f
+            ("sm_100f", (10, 0), Yes),
+            ("sm_100f", (10, 3), Yes),
+            ("sm_100f", (10, 7), Yes),
+            ("sm_103f", (10, 0), No),
+            ("sm_103f", (10, 7), Yes),
+            ("sm_100f", (10, 1), No),
+            ("sm_100f", (11, 0), No),
+            ("sm_120f", (12, 1), Yes),
+            ("compute_120f", (12, 1), Yes),
+            ("compute_120f", (12, 0), Yes),
+            ("compute_120f", (13, 0), No),
+            ("sm_120f", (12, 5), CannotTell),
+            ("sm_130f", (13, 1), CannotTell),
+            ("sm_130f", (13, 0), Yes),
+            ("sm_131f", (13, 0), No),
+            // One chip, two names.
+            ("sm_101", (11, 0), CannotTell),
+            ("sm_110", (10, 1), CannotTell),
+            ("sm_101a", (11, 0), CannotTell),
+            ("sm_101f", (11, 0), CannotTell),
+            ("sm_101", (10, 1), Yes),
+            ("sm_110", (11, 0), Yes),
+            ("sm_101", (10, 3), No),
+            // PTX
+            ("compute_75", (7, 5), Yes),
+            ("compute_75", (12, 1), Yes),
+            ("compute_75", (7, 0), No),
+            ("compute_90", (13, 0), Yes),
+            ("compute_101", (11, 0), Yes),
+            ("compute_110", (10, 1), CannotTell),
+        ] {
+            assert_eq!(target.parse::<Target>().unwrap().serves(cc), wanted, "{target} on {cc:?}");
+        }
+    }
+
+    fn any_arch() -> impl Strategy<Value = Arch> {
+        let suffix = prop_oneof![Just(Suffix::None), Just(Suffix::Family), Just(Suffix::Specific)];
+        (10u16..1000, suffix).prop_map(|(number, suffix)| Arch { number, suffix })
+    }
+
+    proptest! {
+        /// Whatever is not known: exactly its own GPU always runs it, an older one never.
+        #[test]
+        fn own_gpu_and_older_ones(arch in any_arch(), older in 1u16..40) {
+            for target in [Target::Cubin(arch), Target::Ptx(arch)] {
+                prop_assert_eq!(target.serves(arch.cc()), Serves::Yes);
+                let cc = Arch::plain(arch.number.saturating_sub(older)).cc();
+                if !tables::same_chip(arch.cc(), cc) {
+                    prop_assert_eq!(target.serves(cc), Serves::No);
+                }
+            }
+        }
+    }
+}
