@@ -1,13 +1,173 @@
-/* Written from guard-core/data/findings.toml; a test keeps it so. The codes that the shim speaks, with what they do to the
- * verdict and the words for them; guard-core/data/findings.toml says how those are read. */
+/* Written from guard-core/data/findings.toml; a test keeps it so. What the shim speaks, and the placeholders in
+ * it: that table says what each column means, and how the words are read. */
 
-enum { INFO, WARNING, ERROR };
-enum { REFUSES, LEAVES_OPEN, INFORMS };
+/* name, code, severity, verdict, rank, subject, message, hint */
+#define FINDINGS(X) \
+  X(CUDNN_OTHER_MAJOR, 201, ERROR, REFUSES, 41, "cuDNN", \
+    "cuDNN[ {found}] is of another major than cuDNN {built}, which {component} was built with\n" \
+    "built with: cuDNN {built} ({component})\n" \
+    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
+    "picked by:  {picked_by}", \
+    "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found") \
+  X(CUDNN_OLDER, 202, ERROR, REFUSES, 44, "cuDNN", \
+    "cuDNN {found} is older than cuDNN {built}, which {component} was built with\n" \
+    "built with: cuDNN {built} ({component})\n" \
+    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
+    "picked by:  {picked_by}", \
+    "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}") \
+  X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, "cuDNN", \
+    "cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with\n" \
+    "built with: cuDNN {built} ({component})\n" \
+    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
+    "picked by:  {picked_by}", \
+    "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}") \
+  X(CUDNN_INNER_MISSING, 204, ERROR, REFUSES, 42, "cuDNN", \
+    "cuDNN's library {library} is missing\n" \
+    "built with: cuDNN {built} ({component})\n" \
+    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
+    "picked by:  {picked_by}", \
+    "reinstall cuDNN whole, so that all its libraries stand in one folder") \
+  X(CUDNN_INNER_MISSING_NEEDED, 204, ERROR, REFUSES, 42, "cuDNN", \
+    "cuDNN's library {library} is missing: the first call would abort\n" \
+    "built with: cuDNN {built} ({component})\n" \
+    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
+    "picked by:  {picked_by}", \
+    "reinstall cuDNN whole, so that all its libraries stand in one folder") \
+  X(CUDNN_ABSENT, 205, ERROR, REFUSES, 40, "cuDNN", \
+    "no cuDNN was found: no folder that the loader looks into has {library}\n" \
+    "built with: cuDNN {built} ({component})", \
+    "install cuDNN {min} or newer, or name its folder in LD_LIBRARY_PATH") \
+  X(CUDNN_INNER_MIXED, 206, ERROR, REFUSES, 43, "cuDNN", \
+    "cuDNN is mixed: {library} is {part}, the rest {found}\n" \
+    "built with: cuDNN {built} ({component})\n" \
+    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
+    "picked by:  {picked_by}", \
+    "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one package") \
+  X(DRIVER_TOO_OLD, 301, ERROR, REFUSES, 30, "driver", \
+    "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\n" \
+    "needed by:  {component}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
+    "GPUs:       compute capability {gpus}", \
+    "update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit") \
+  X(DRIVER_TOO_OLD_FOR_CODE, 302, ERROR, REFUSES, 32, "driver", \
+    "the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}]\n" \
+    "needed by:  {component}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "update the driver[ to {needs_release} or newer]; or rebuild with {archs} added") \
+  X(NO_CODE_FOR_GPU, 303, ERROR, REFUSES, 31, "driver", \
+    "{component} has no code for compute capability {gpus}\n" \
+    "built for:  {built_for}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "rebuild it with {archs} added") \
+  X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, "driver", \
+    "libcuda and the kernel module do not belong together (803)\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
+    "GPUs:       compute capability {gpus}", \
+    "reboot after a driver update; in a container, remove the libcuda that it brought along[: {libcuda}]") \
+  X(FORWARD_COMPAT_UNSUPPORTED, 305, ERROR, REFUSES, 24, "driver", \
+    "cuda-compat does not work with this GPU (804)\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
+    "GPUs:       compute capability {gpus}", \
+    "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
+  X(STUB_DRIVER, 306, ERROR, REFUSES, 25, "driver", \
+    "the libcuda found is the stub, which is for linking only (34)\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
+    "GPUs:       compute capability {gpus}", \
+    "take the stubs folder[, where {libcuda} lies,] out of LD_LIBRARY_PATH and of RPATH") \
+  X(DRIVER_MISSING, 307, ERROR, REFUSES, 20, "driver", \
+    "there is no libcuda.so.1, and {component} requires a GPU", \
+    "install the NVIDIA driver; start a container with its GPUs (--gpus all)") \
+  X(JIT_DISABLED, 308, ERROR, REFUSES, 34, "driver", \
+    "CUDA_DISABLE_PTX_JIT=1 forbids what compute capability {gpus} needs: {code}\n" \
+    "needed by:  {component}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "unset CUDA_DISABLE_PTX_JIT; or rebuild with {archs} added") \
+  X(JIT_MISSING, 309, ERROR, REFUSES, 35, "driver", \
+    "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221)\n" \
+    "needed by:  {component}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added") \
+  X(GPU_MISSING, 310, ERROR, REFUSES, 21, "driver", \
+    "there is no GPU, and {component} requires one\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with its GPUs (--gpus all)") \
+  X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, "driver", \
+    "only a part of the code in {component} is for compute capability {gpus}\n" \
+    "built for:  {built_for}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "rebuild all of it with {archs} added, or drop gpu.partial from cudaguard.toml") \
+  X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, "driver", \
+    "no GPU is fit for both {component} and {other}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
+    "GPUs:       compute capability {gpus}", \
+    "rebuild both for one and the same of {archs}") \
+  X(CUDNN_TOO_NEW_FOR_GPU, 313, ERROR, REFUSES, 46, "driver", \
+    "cuDNN {found} no longer works on compute capability {gpus}\n" \
+    "needed by:  {component}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "install a cuDNN from {min} on that is older than {dropped_in}; or run it on a newer GPU") \
+  X(CUDART_OLDER, 314, WARNING, INFORMS, 51, "cudart", \
+    "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\n" \
+    "found:      {path}", \
+    "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically") \
+  X(JIT_FORCED, 315, ERROR, REFUSES, 33, "driver", \
+    "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 passes over all else\n" \
+    "built for:  {built_for}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "unset CUDA_FORCE_PTX_JIT") \
+  X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, "cuDNN", \
+    "cannot tell which cuDNN this is\n" \
+    "built with: cuDNN {built} ({component})\n" \
+    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
+    "picked by:  {picked_by}", \
+    "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every one that could be taken") \
+  X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, "cuDNN", \
+    "cannot tell which cuDNN {component} would get\n" \
+    "built with: cuDNN {built} ({component})", \
+    "see that cuDNN {min} or newer is installed and can be read: `cargo cudaguard doctor` lists every one that could be taken") \
+  X(NOTE_NEWER, 502, INFO, OPEN, 61, "manifest", \
+    "the manifest of {component} is of a newer revision than this cudaguard: judged as far as it is known", \
+    "update cudaguard") \
+  X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, "manifest", \
+    "the manifest of {component} asks what this cudaguard does not know yet: rows of kind {kinds}", \
+    "update cudaguard") \
+  X(NOTE_DAMAGED, 503, INFO, OPEN, 62, "manifest", \
+    "a manifest in {file} is damaged: it was left out\n" \
+    "because:    {why}", \
+    "rebuild {file}: something wrote into it after it was linked") \
+  X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, "driver", \
+    "no GPU to be seen: nothing to judge", \
+    "") \
+  X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, "driver", \
+    "cannot tell whether driver and GPU fit: not all is known of them\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
+    "GPUs:       compute capability {gpus}", \
+    "`cargo cudaguard doctor` says what is missing") \
+  X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, "driver", \
+    "cannot tell whether driver and GPU fit: cuInit answers {answer}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
+    "GPUs:       compute capability {gpus}", \
+    "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm") \
+  X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, "driver", \
+    "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on\n" \
+    "needed by:  {component}\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA {cuda_major}]") \
+  X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, "cudart", \
+    "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say\n" \
+    "found:      {path}", \
+    "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH to be sure; or link it statically") \
+  X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, "manifest", \
+    "{left_out} findings are not told: the guard keeps {kept} at most", \
+    "`cargo cudaguard verify` tells all of them") \
+  X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, "manifest", \
+    "{left_out} manifests were not judged: the guard keeps {kept} at most", \
+    "`cargo cudaguard verify` tells all of them")
 
-/* Each placeholder and its kind. */
-#define CUDAGUARD_FIELDS(X) \
+/* name, kind */
+#define FIELDS(X) \
   X(answer, NUMBER) /* what cuInit answered */ \
-  X(archs, ARCHS) /* the same GPUs as nvcc's -arch spells them: sm_75, sm_86 */ \
+  X(archs, TEXT) /* the same GPUs as nvcc's -arch spells them: sm_75, sm_86 */ \
   X(beside, TEXT) /* a file in another folder that tells the version, or that does not fit */ \
   X(built, VERSION) /* what was built with */ \
   X(built_cuda, CUDA) /* the CUDA version that was built with */ \
@@ -15,7 +175,6 @@ enum { REFUSES, LEAVES_OPEN, INFORMS };
   X(built_major, NUMBER) /* the major of what was built with */ \
   X(code, TEXT) /* the code or library that asks for something: sm_80, libcudart 13.0 */ \
   X(component, TEXT) /* name and version of the package that the finding is about */ \
-  X(count, NUMBER) /* how many */ \
   X(cuda, CUDA) /* the CUDA version that libcuda supports */ \
   X(cuda_major, NUMBER) /* the CUDA major that the driver supports */ \
   X(driver, RELEASE) /* the release of libcuda */ \
@@ -23,9 +182,11 @@ enum { REFUSES, LEAVES_OPEN, INFORMS };
   X(file, TEXT) /* the name of the file that carries the manifest */ \
   X(found, VERSION) /* what was found */ \
   X(found_cuda, CUDA) /* the CUDA version that was found */ \
-  X(gpus, CCS) /* the GPUs that the finding is about, by compute capability: 7.5, 8.6 */ \
+  X(gpus, TEXT) /* the GPUs that the finding is about, by compute capability: 7.5, 8.6 */ \
+  X(kept, NUMBER) /* how many there is room for */ \
   X(kernel, RELEASE) /* the release of the kernel module, where it is another than libcuda's */ \
   X(kinds, TEXT) /* numbers with commas: kinds of rows */ \
+  X(left_out, NUMBER) /* how many were left out */ \
   X(libcuda, TEXT) /* the file of libcuda */ \
   X(library, TEXT) /* a library by the name that is asked for */ \
   X(min, VERSION) /* the oldest that the program accepts */ \
@@ -37,205 +198,3 @@ enum { REFUSES, LEAVES_OPEN, INFORMS };
   X(path, TEXT) /* the file that was found */ \
   X(picked_by, TEXT) /* why the loader takes that file */ \
   X(why, TEXT) /* why something could not be read */
-
-/* Of each words the place in the table below. */
-enum wording {
-  CG201, /* the cuDNN found is of another major */
-  CG202, /* the cuDNN found is older than the one built with */
-  CG203, /* the cuDNN found is an older patch, and the policy refuses that */
-  CG204, /* cuDNN's loader library is there, its inner library is not */
-  CG204_NEEDED, /* cuDNN's loader library is there, its inner library is not */
-  CG205, /* no cuDNN was found */
-  CG206, /* cuDNN's inner library is of another release than its loader */
-  CG301, /* the driver is too old for what the program is linked to */
-  CG302, /* the driver is too old for the code that this GPU needs */
-  CG303, /* no code for any GPU that the program can see */
-  CG304, /* libcuda and the kernel module do not belong together */
-  CG305, /* forward compatibility is not for this GPU */
-  CG306, /* the libcuda found is the toolkit's stub */
-  CG307, /* there is no driver, and the program requires a GPU */
-  CG308, /* only PTX serves this GPU, and its compilation is switched off */
-  CG309, /* only PTX serves this GPU, and the driver's PTX compiler is missing */
-  CG310, /* there is no GPU, and the program requires one */
-  CG311, /* only a part of the program's code is for this GPU, and the policy refuses that */
-  CG312, /* no GPU is fit for all components of the program */
-  CG313, /* the cuDNN found no longer works on this GPU */
-  CG314, /* the shared libcudart is older than the toolkit that the program was built with */
-  CG315, /* the program's machine code is switched off, and it has no PTX */
-  CG501, /* cannot tell which cuDNN this is */
-  CG501_NOT_LOADED, /* cannot tell which cuDNN this is */
-  CG502, /* a manifest is of a newer revision than this reader */
-  CG502_ROWS, /* a manifest is of a newer revision than this reader */
-  CG503, /* a manifest is damaged */
-  CG504, /* no GPU to be seen: nothing to judge */
-  CG505, /* cannot tell whether driver and GPU fit */
-  CG505_ANSWER, /* cannot tell whether driver and GPU fit */
-  CG505_UNSURE, /* cannot tell whether driver and GPU fit */
-  CG507, /* cannot tell whether the shared libcudart is as new as the toolkit built with */
-  CG508, /* more findings or manifests than the guard keeps */
-  WORDINGS
-};
-
-static const struct wording {
-  uint16_t code;
-  uint8_t severity, verdict, rank; /* of one severity the lower rank is told first */
-  const char *subject, *message, *hint;
-} wordings[WORDINGS] = {
-    {201, ERROR, REFUSES, 41, "cuDNN",
-     "cuDNN[ {found}] is of another major than cuDNN {built}, which {component} was built with\n"
-     "built with: cuDNN {built} ({component})\n"
-     "found:      cuDNN[ {found}] in {path}[, with {beside}]\n"
-     "picked by:  {picked_by}",
-     "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found"},
-    {202, ERROR, REFUSES, 44, "cuDNN",
-     "cuDNN {found} is older than cuDNN {built}, which {component} was built with\n"
-     "built with: cuDNN {built} ({component})\n"
-     "found:      cuDNN[ {found}] in {path}[, with {beside}]\n"
-     "picked by:  {picked_by}",
-     "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}"},
-    {203, ERROR, REFUSES, 45, "cuDNN",
-     "cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with\n"
-     "built with: cuDNN {built} ({component})\n"
-     "found:      cuDNN[ {found}] in {path}[, with {beside}]\n"
-     "picked by:  {picked_by}",
-     "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}"},
-    {204, ERROR, REFUSES, 42, "cuDNN",
-     "cuDNN's library {library} is missing\n"
-     "built with: cuDNN {built} ({component})\n"
-     "found:      cuDNN[ {found}] in {path}[, with {beside}]\n"
-     "picked by:  {picked_by}",
-     "reinstall cuDNN whole, so that all its libraries stand in one folder"},
-    {204, ERROR, REFUSES, 42, "cuDNN",
-     "cuDNN's library {library} is missing: the first call would abort\n"
-     "built with: cuDNN {built} ({component})\n"
-     "found:      cuDNN[ {found}] in {path}[, with {beside}]\n"
-     "picked by:  {picked_by}",
-     "reinstall cuDNN whole, so that all its libraries stand in one folder"},
-    {205, ERROR, REFUSES, 40, "cuDNN",
-     "no cuDNN was found: no folder that the loader looks into has {library}\n"
-     "built with: cuDNN {built} ({component})",
-     "install cuDNN {min} or newer, or name its folder in LD_LIBRARY_PATH"},
-    {206, ERROR, REFUSES, 43, "cuDNN",
-     "cuDNN is mixed: {library} is {part}, the rest {found}\n"
-     "built with: cuDNN {built} ({component})\n"
-     "found:      cuDNN[ {found}] in {path}[, with {beside}]\n"
-     "picked by:  {picked_by}",
-     "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one package"},
-    {301, ERROR, REFUSES, 30, "driver",
-     "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\n"
-     "needed by:  {component}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n"
-     "GPUs:       compute capability {gpus}",
-     "update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit"},
-    {302, ERROR, REFUSES, 32, "driver",
-     "the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}]\n"
-     "needed by:  {component}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]",
-     "update the driver[ to {needs_release} or newer]; or rebuild with {archs} added"},
-    {303, ERROR, REFUSES, 31, "driver",
-     "{component} has no code for compute capability {gpus}\n"
-     "built for:  {built_for}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]",
-     "rebuild it with {archs} added"},
-    {304, ERROR, REFUSES, 23, "driver",
-     "libcuda and the kernel module do not belong together (803)\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n"
-     "GPUs:       compute capability {gpus}",
-     "reboot after a driver update; in a container, remove the libcuda that it brought along[: {libcuda}]"},
-    {305, ERROR, REFUSES, 24, "driver",
-     "cuda-compat does not work with this GPU (804)\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n"
-     "GPUs:       compute capability {gpus}",
-     "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES"},
-    {306, ERROR, REFUSES, 25, "driver",
-     "the libcuda found is the stub, which is for linking only (34)\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n"
-     "GPUs:       compute capability {gpus}",
-     "take the stubs folder[, where {libcuda} lies,] out of LD_LIBRARY_PATH and of RPATH"},
-    {307, ERROR, REFUSES, 20, "driver",
-     "there is no libcuda.so.1, and {component} requires a GPU",
-     "install the NVIDIA driver; start a container with its GPUs (--gpus all)"},
-    {308, ERROR, REFUSES, 34, "driver",
-     "CUDA_DISABLE_PTX_JIT=1 forbids what compute capability {gpus} needs: {code}\n"
-     "needed by:  {component}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]",
-     "unset CUDA_DISABLE_PTX_JIT; or rebuild with {archs} added"},
-    {309, ERROR, REFUSES, 35, "driver",
-     "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221)\n"
-     "needed by:  {component}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]",
-     "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added"},
-    {310, ERROR, REFUSES, 21, "driver",
-     "there is no GPU, and {component} requires one\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]",
-     "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with its GPUs (--gpus all)"},
-    {311, ERROR, REFUSES, 36, "driver",
-     "only a part of the code in {component} is for compute capability {gpus}\n"
-     "built for:  {built_for}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]",
-     "rebuild all of it with {archs} added, or drop gpu.partial from cudaguard.toml"},
-    {312, WARNING, INFORMS, 50, "driver",
-     "no GPU is fit for both {component} and {other}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n"
-     "GPUs:       compute capability {gpus}",
-     "rebuild both for one and the same of {archs}"},
-    {313, ERROR, REFUSES, 46, "driver",
-     "cuDNN {found} no longer works on compute capability {gpus}\n"
-     "needed by:  {component}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]",
-     "install a cuDNN from {min} on that is older than {dropped_in}; or run it on a newer GPU"},
-    {314, WARNING, INFORMS, 51, "cudart",
-     "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\n"
-     "found:      {path}",
-     "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically"},
-    {315, ERROR, REFUSES, 33, "driver",
-     "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 passes over all else\n"
-     "built for:  {built_for}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]",
-     "unset CUDA_FORCE_PTX_JIT"},
-    {501, INFO, LEAVES_OPEN, 63, "cuDNN",
-     "cannot tell which cuDNN this is\n"
-     "built with: cuDNN {built} ({component})\n"
-     "found:      cuDNN[ {found}] in {path}[, with {beside}]\n"
-     "picked by:  {picked_by}",
-     "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every one that could be taken"},
-    {501, INFO, LEAVES_OPEN, 63, "cuDNN",
-     "cannot tell which cuDNN {component} would get\n"
-     "built with: cuDNN {built} ({component})",
-     "see that cuDNN {min} or newer is installed and can be read: `cargo cudaguard doctor` lists every one that could be taken"},
-    {502, INFO, LEAVES_OPEN, 61, "manifest",
-     "the manifest of {component} is of a newer revision than this cudaguard: judged as far as it is known",
-     "update cudaguard"},
-    {502, INFO, LEAVES_OPEN, 61, "manifest",
-     "the manifest of {component} asks what this cudaguard does not know yet: rows of kind {kinds}",
-     "update cudaguard"},
-    {503, INFO, LEAVES_OPEN, 62, "manifest",
-     "a manifest in {file} is damaged: it was left out\n"
-     "because:    {why}",
-     "rebuild {file}: something wrote into it after it was linked"},
-    {504, INFO, LEAVES_OPEN, 65, "driver",
-     "no GPU to be seen: nothing to judge",
-     ""},
-    {505, INFO, LEAVES_OPEN, 64, "driver",
-     "cannot tell whether driver and GPU fit: not all is known of them\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n"
-     "GPUs:       compute capability {gpus}",
-     "`cargo cudaguard doctor` says what is missing"},
-    {505, INFO, LEAVES_OPEN, 64, "driver",
-     "cannot tell whether driver and GPU fit: cuInit answers {answer}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n"
-     "GPUs:       compute capability {gpus}",
-     "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm"},
-    {505, INFO, LEAVES_OPEN, 64, "driver",
-     "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on\n"
-     "needed by:  {component}\n"
-     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]",
-     "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA {cuda_major}]"},
-    {507, INFO, INFORMS, 67, "cudart",
-     "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say\n"
-     "found:      {path}",
-     "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH to be sure; or link it statically"},
-    {508, INFO, LEAVES_OPEN, 60, "manifest",
-     "{count} more findings or manifests than the guard has room for: they were left out",
-     "`cargo cudaguard verify` on the program tells them all"},
-};

@@ -54,8 +54,6 @@ pub struct Row {
 pub struct Words {
     /// `CudnnInnerMissingNeeded`.
     pub name: String,
-    /// `CG204_NEEDED`.
-    pub in_c: String,
     /// The sentence and its lines.
     pub message: String,
     /// What to do.
@@ -129,7 +127,6 @@ impl Findings {
             let also = rows(row.get("also")).map(|also| (also, text(also, "name")));
             let words = std::iter::once(first).chain(also).map(|(words, own)| Words {
                 name: format!("{name}{own}"),
-                in_c: format!("CG{code}{}", if own.is_empty() { own } else { format!("_{}", shout(&own)) }),
                 message: message(words, lines),
                 hint: text(words, "hint"),
             });
@@ -176,52 +173,31 @@ impl Findings {
     /// `templates/shim/findings.h`.
     pub fn c(&self) -> String {
         let mut out = format!(
-            "/* Written from {TABLE}; a test keeps it so. The codes that the shim speaks, with what they do to the\n \
-             * verdict and the words for them; {TABLE} says how those are read. */\n\n\
-             enum {{ INFO, WARNING, ERROR }};\n\
-             enum {{ REFUSES, LEAVES_OPEN, INFORMS }};\n\n\
-             /* Each placeholder and its kind. */\n#define CUDAGUARD_FIELDS(X)"
+            "/* Written from {TABLE}; a test keeps it so. What the shim speaks, and the placeholders in\n \
+             * it: that table says what each column means, and how the words are read. */\n\n\
+             /* name, code, severity, verdict, rank, subject, message, hint */\n#define FINDINGS(X)"
         );
-        let spoken = || self.rows.iter().filter(|row| row.shim);
-        let all: String =
-            spoken().flat_map(|row| &row.words).map(|words| words.message.clone() + &words.hint).collect();
-        for Field { name, kind, means } in
-            self.fields.iter().filter(|field| all.contains(&format!("{{{}}}", field.name)))
-        {
-            let _ = write!(out, " \\\n  X({name}, {}) /* {means} */", shout(kind));
-        }
-        out.push_str("\n\n/* Of each words the place in the table below. */\nenum wording {\n");
-        for row in spoken() {
-            for words in &row.words {
-                let _ = writeln!(out, "  {}, /* {} */", words.in_c, row.title);
-            }
-        }
-        out.push_str(
-            "  WORDINGS\n};\n\nstatic const struct wording {\n  uint16_t code;\n  \
-             uint8_t severity, verdict, rank; /* of one severity the lower rank is told first */\n  \
-             const char *subject, *message, *hint;\n} wordings[WORDINGS] = {\n",
-        );
-        for row in spoken() {
-            for words in &row.words {
-                let verdict = if row.verdict == "open" { "LEAVES_OPEN".to_owned() } else { shout(&row.verdict) };
-                let rank = row.rank.unwrap_or(255);
+        let mut all = String::new();
+        for row in self.rows.iter().filter(|row| row.shim) {
+            let Row { code, severity, verdict, subject, .. } = row;
+            let (rank, severity, verdict) = (row.rank.unwrap_or(255), shout(severity), shout(verdict));
+            for Words { name, message, hint } in &row.words {
+                let lines: Vec<_> = message.split_inclusive('\n').map(|line| format!("{line:?}")).collect();
                 let _ = write!(
                     out,
-                    "    {{{}, {}, {verdict}, {rank}, {:?},\n     {},\n     {:?}}},\n",
-                    row.code,
-                    shout(&row.severity),
-                    row.subject,
-                    words
-                        .message
-                        .split_inclusive('\n')
-                        .map(|line| format!("{line:?}"))
-                        .collect::<Vec<_>>()
-                        .join("\n     "),
-                    words.hint,
+                    " \\\n  X({}, {code}, {severity}, {verdict}, {rank}, {subject:?}, \\\n    {}, \\\n    {hint:?})",
+                    shout(name),
+                    lines.join(" \\\n    "),
                 );
+                all = all + message + hint;
             }
         }
-        out.push_str("};\n");
+        out.push_str("\n\n/* name, kind */\n#define FIELDS(X)");
+        let spoken = |field: &&Field| all.contains(&format!("{{{}}}", field.name));
+        for Field { name, kind, means } in self.fields.iter().filter(spoken) {
+            let _ = write!(out, " \\\n  X({name}, {}) /* {means} */", shout(kind));
+        }
+        out.push('\n');
         out
     }
 

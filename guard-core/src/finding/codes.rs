@@ -265,9 +265,9 @@ codes! {
     507 CudartUnknown Info Informs 67 "cudart"
         "cannot tell whether the shared libcudart is as new as the toolkit built with"
         "NVIDIA's installers and distributions name the file by its whole version (libcudart.so.12.4.127); pip's packages name it by the major alone, and nothing in the file says more. An older one of the same major is a warning (CG314), never a refusal, so the verdict stays what it is without.\nWhat to do: nothing; or use the libcudart of the toolkit built with, or link it statically.";
-    508 LeftOut Info Open 60 "manifest"
+    508 NotAllKept Info Open 60 "manifest"
         "more findings or manifests than the guard keeps"
-        "The guard in a program allocates nothing, so it has room for a fixed number of manifests and findings. Errors are kept first; what was left out is not judged, so that the verdict is never better than \"unknown\".\nWhat to do: run `cargo cudaguard verify` on the program, which has no such limit.";
+        "The guard in a program allocates nothing, so it has room for a fixed number of manifests and findings. Errors are kept first; what was left out may hold another one, so the verdict is never better than \"unknown\".\nWhat to do: run `cargo cudaguard verify` on the program, which has no such limit.";
     513 NoManifest Info Open 68 ""
         "the file carries no manifest"
         "It was built without cudaguard. Its GPU code and the CUDA libraries that it needs were read from the file and judged; what else it was built with, its cuDNN and a cudart inside it above all, nobody recorded, so that it runs cannot be said.\nWhat to do: build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs.";
@@ -379,7 +379,10 @@ words! {
     CudartUnknown CudartUnknown
         "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say\nfound:      {path}"
         "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH to be sure; or link it statically";
-    LeftOut LeftOut
-        "{count} more findings or manifests than the guard has room for: they were left out"
-        "`cargo cudaguard verify` on the program tells them all";
+    NotAllKept NotAllKept
+        "{left_out} findings are not told: the guard keeps {kept} at most"
+        "`cargo cudaguard verify` tells all of them";
+    NotAllKeptNotes NotAllKept
+        "{left_out} manifests were not judged: the guard keeps {kept} at most"
+        "`cargo cudaguard verify` tells all of them";
 }
