@@ -1,11 +1,6 @@
 //! What every end to end suite shares: real parts, projects on disk, processes, snapshots.
 //!
-//! A suite is `tests/e2e/<suite>/main.rs`, with `harness = false`:
-//!
-//! ```no_run
-//! fn starts() {}
-//! cudaguard_tests::suite(cudaguard_tests::trials![starts]);
-//! ```
+//! A suite is `tests/e2e/<suite>/mod.rs`, with a function `trials()`; `tests/e2e/main.rs` runs them all.
 
 // A panic is how a trial fails: nearly everything here does, with words.
 #![allow(clippy::missing_panics_doc)]
@@ -23,11 +18,12 @@ pub mod skip;
 pub mod snapshot;
 pub mod stand_in;
 mod suite;
+mod summary;
+pub mod tools;
 pub mod world;
 
-pub use libtest_mimic::Trial;
 pub use project::Project;
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;
 pub use skip::skip;
-pub use suite::{suite, trial};
+pub use suite::{Trial, run, trial};

@@ -42,7 +42,10 @@ pub fn rustc_for_others() -> PathBuf {
 pub fn part(name: &str) -> PathBuf {
     match fetch(name) {
         Ok(folder) => folder,
-        Err(Lack::NoNetwork(why)) => skip(why),
+        Err(Lack::NoNetwork(why)) => {
+            eprintln!("{why}");
+            skip(format!("the part {name}"), format!("a network, and: python3 tests/parts/fetch.py {name}"))
+        }
         Err(Lack::Broken(why)) => panic!("{why}"),
     }
 }

@@ -139,7 +139,7 @@ impl Call {
             match child.try_wait().expect("a child can be waited for") {
                 Some(status) => break (status, false),
                 None if began.elapsed() > self.limit => {
-                    let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
+                    end_with_children(child.id());
                     break (child.wait().expect("a child can be waited for"), true);
                 }
                 None => thread::sleep(pause),
@@ -153,6 +153,13 @@ impl Call {
         assert!(!late, "stopped after {:?}: {outcome}", self.limit);
         outcome
     }
+}
+
+/// Ends this process and those that it started: all of the group that it leads.
+fn end_with_children(leader: u32) {
+    let group = libc::pid_t::try_from(leader).expect("the kernel's own number");
+    // SAFETY: it takes two numbers, and the group is that of a child that has not been waited for: no other has the number.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
 fn collect(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {

@@ -1,12 +1,36 @@
-//! Trials that cannot be done here: skipped, by name and with the reason, never silently passed.
+//! Trials that cannot be done here: skipped, by name, with the reason and with what would bring them back; never silently
+//! passed.
 
 use std::panic;
 
-/// Why a trial is skipped: the payload that [`trial`](crate::trial) looks for.
-#[derive(Debug)]
-pub struct Skip(pub String);
+/// What a trial lacks on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lack {
+    /// In a few words: `strace`, `mount namespaces`.
+    pub what: String,
+    /// What would bring the trial back.
+    pub cure: Cure,
+}
 
-/// Ends this trial: not done here, because. A failure where `CUDAGUARD_NO_SKIP` is set.
-pub fn skip(why: impl Into<String>) -> ! {
-    panic::resume_unwind(Box::new(Skip(why.into())))
+/// What would bring a trial back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cure {
+    /// `apt install` of these packages of Debian's.
+    Packages(&'static str),
+    /// Something else, in words.
+    Words(String),
+}
+
+/// Why a trial is skipped: the payload that [`run`](crate::run()) looks for.
+#[derive(Debug)]
+pub(crate) struct Skip(pub(crate) Vec<Lack>);
+
+/// Ends this trial: not done here for want of this, which `cure` would bring. A failure where `CUDAGUARD_NO_SKIP` is set.
+pub fn skip(what: impl Into<String>, cure: impl Into<String>) -> ! {
+    skip_all(vec![Lack { what: what.into(), cure: Cure::Words(cure.into()) }])
+}
+
+/// The same for want of several things.
+pub fn skip_all(lacks: Vec<Lack>) -> ! {
+    panic::resume_unwind(Box::new(Skip(lacks)))
 }

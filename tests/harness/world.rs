@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use crate::{Call, Scratch, layout, places, scratch, skip};
+use crate::{Call, Scratch, layout, places, scratch, skip, tools};
 
 /// A GPU, as the machine and as its driver know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -498,21 +498,23 @@ fn enter() -> Call {
     Call::new("unshare").args(["-r", "-m"])
 }
 
+/// What a machine without them lacks, in most cases.
+pub const NAMESPACES: &str =
+    "a kernel that lets users make them (sysctl user.max_user_namespaces, and in a container its seccomp profile)";
+
 /// Skips, by name, where this user may make no such namespace.
 pub fn need() {
     static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
+    tools::need("unshare");
     let answer = ANSWER.get_or_init(|| {
-        let there = Call::new("sh").args(["-c", "command -v unshare"]).run();
-        if there.status() != Some(0) {
-            return Err("no unshare".to_owned());
-        }
         let scratch = Scratch::new("world");
         let outcome =
             World { layout: Layout::Wsl, ..World::new("1.1", 1, &[T4]) }.make(&scratch).call("true", &[]).run();
         if outcome.status() == Some(0) { Ok(()) } else { Err(outcome.stderr.trim().to_owned()) }
     });
     if let Err(why) = answer {
-        skip(format!("no mount namespaces here: {why}"));
+        eprintln!("no mount namespaces here: {why}");
+        skip("mount namespaces", NAMESPACES);
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cudaguard_tests::skip::skip_all;
 use cudaguard_tests::world::{Machine, World};
-use cudaguard_tests::{Call, Outcome, Scratch, command, parts, places, scratch, skip, snapshot};
+use cudaguard_tests::{Call, Outcome, Scratch, command, parts, places, scratch, snapshot, tools};
 use serde_json::Value;
 
 pub(crate) const MAKE: &str = "Unix Makefiles";
@@ -14,9 +15,7 @@ pub(crate) const MULTI: &str = "Ninja Multi-Config";
 
 /// A program in `PATH`; without it the trial is skipped.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
-    found.unwrap_or_else(|| skip(format!("there is no {name} in PATH; the packages cmake and ninja-build have it")))
+    tools::need(name)
 }
 
 /// A Python that extension modules can be compiled for.
@@ -26,7 +25,7 @@ pub(crate) fn python() -> PathBuf {
         Call::new(&python).args(["-c", "import sysconfig; print(sysconfig.get_path('include'))"]).run().success();
     let headers = Path::new(asked.stdout.trim());
     if !headers.join("Python.h").is_file() {
-        skip(format!("there is no Python.h in {}; the package python3-dev has it", headers.display()));
+        skip_all(vec![tools::lack("Python.h")]);
     }
     python
 }

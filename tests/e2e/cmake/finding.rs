@@ -5,7 +5,7 @@ use std::fs;
 
 use cudaguard_tests::{Call, Trial, command, places, snapshot, trials};
 
-use crate::bed::{Cmake, MAKE, NINJA, Tree, components};
+use super::bed::{Cmake, MAKE, NINJA, Tree, components};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![every_way_in, without_the_command, wrong_uses]
@@ -144,7 +144,7 @@ fn wrong_uses() {
         "cmake_minimum_required(VERSION 3.24)\nproject(wrong LANGUAGES C)\n\
          if(PACKAGE)\n  include(\"${{PACKAGE}}/CudaGuard.cmake\")\nelse()\n{}endif()\nadd_executable(app main.c)\n\
          if(CASE STREQUAL newer)\n  cudaguard_embed(app)\nendif()\n",
-        crate::bed::include()
+        super::bed::include()
     );
     for (line, name) in &cases {
         let _ = write!(text, "if(CASE STREQUAL \"{name}\")\n{line}\nendif()\n");

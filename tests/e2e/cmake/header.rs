@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Call, Scratch, Trial, places, trials};
 
-use crate::bed::program;
+use super::bed::program;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![every_standard_is_clean]

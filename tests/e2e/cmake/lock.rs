@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Trial, command, scratch, snapshot, trials};
 
-use crate::bed::{Cmake, MAKE, MULTI, NINJA, Tree, include, said, words};
+use super::bed::{Cmake, MAKE, MULTI, NINJA, Tree, include, said, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

@@ -5,7 +5,7 @@ use std::fs;
 
 use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
 
-use crate::bed::{Cmake, NINJA, Tree, components, inspect, manifest, python, said, texts, toolkit, words};
+use super::bed::{Cmake, NINJA, Tree, components, inspect, manifest, python, said, texts, toolkit, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![a_project_of_others]

@@ -6,7 +6,7 @@ use cudaguard::elf::machine;
 use cudaguard::manifest::Linkage;
 use cudaguard_tests::{Project, Trial, stand_in, trials};
 
-use crate::bed::{
+use super::bed::{
     AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed, start,
 };
 
@@ -122,7 +122,7 @@ fn cudnn_of_this_machine_is_not() {
     std::fs::write(own.join("include/cudnn_version.h"), text).expect("it can be written");
     let build =
         |target: &str| guard(&project, ["build", "--release", "--target", target]).env("CUDNN_PATH", &own).run();
-    let outcome = build(crate::bed::HOST).expect(1);
+    let outcome = build(super::bed::HOST).expect(1);
     assert!(outcome.stderr.contains("CG110"), "{outcome}");
     let outcome = build(AARCH64).success();
     assert_eq!(said(&outcome, "CG"), 0, "{outcome}");

@@ -6,10 +6,10 @@ use cudaguard::binary::Binary;
 use cudaguard::elf::machine;
 use cudaguard_tests::{Project, Trial, trials};
 
-use crate::bed::{
+use super::bed::{
     AARCH64, C_LIBRARY, MUSL, WASM, WINDOWS, built, embedding, guard, nothing_to_do, plain, said, sealed, with_linkers,
 };
-use crate::statics::{is_static_and_guarded, release, with_cudnn};
+use super::statics::{is_static_and_guarded, release, with_cudnn};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![without_elf, one_package_that_embeds, beside_one_that_has_a_guard, big_endian, of_32_bits]

@@ -6,8 +6,8 @@ use std::path::Path;
 use cudaguard_tests::world::{A10, A100, Gpu, H100, Layout, Library, Manner, NEWS, ORIN, T4, World};
 use cudaguard_tests::{Scratch, Trial, layout, parts, trials};
 
-use crate::refused::{NOTE_575, r535, r580};
-use crate::scene::{Scene, scene};
+use super::refused::{NOTE_575, r535, r580};
+use super::scene::{Scene, scene};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let tables = [("good", good()), ("seen", seen()), ("places", places()), ("doubts", doubts())];

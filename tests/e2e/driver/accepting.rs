@@ -6,11 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::world::{A100, H100, World};
-use cudaguard_tests::{Call, Trial, skip, snapshot, trials};
+use cudaguard_tests::{Trial, skip, snapshot, tools, trials};
 
-use crate::bed;
-use crate::refused::r580;
-use crate::scene::Stage;
+use super::bed;
+use super::refused::r580;
+use super::scene::Stage;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![nothing_of_nvidia_is_executed, system_calls]
@@ -23,7 +23,8 @@ fn traced(stage: &Stage, program: &Path, guard: &str) -> Vec<String> {
     let variables = [("CUDAGUARD", guard)];
     let outcome = stage.machine.under(&tool, program, &variables).run();
     if outcome.status() != Some(0) {
-        skip(format!("strace may trace nothing here: {}", outcome.stderr.trim()));
+        eprintln!("{outcome}");
+        skip("leave to trace (strace)", "a container with the capability SYS_PTRACE");
     }
     let text = fs::read_to_string(file).expect("a trace");
     let lines = text.lines().map(|line| line.split_once(' ').map_or(line, |(_, call)| call.trim_start()).to_owned());
@@ -35,9 +36,7 @@ fn traced(stage: &Stage, program: &Path, guard: &str) -> Vec<String> {
 }
 
 fn need_strace() {
-    if Call::new("sh").args(["-c", "command -v strace"]).run().status() != Some(0) {
-        skip("no strace");
-    }
+    tools::need("strace");
 }
 
 /// No file of NVIDIA's is so much as opened.

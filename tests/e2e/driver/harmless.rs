@@ -7,9 +7,9 @@ use std::fs;
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
 use cudaguard_tests::{Call, Outcome, Trial, skip, trials};
 
-use crate::bed;
-use crate::refused::{r535, r580};
-use crate::scene::{Stage, codes};
+use super::bed;
+use super::refused::{r535, r580};
+use super::scene::{Stage, codes};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -149,7 +149,7 @@ fn sandboxed(stage: &Stage, program: &str, what: &str) -> Outcome {
     let variables = [("LD_PRELOAD", library.to_str().expect("UTF-8")), ("SANDBOX", what)];
     let outcome = stage.call(&[], &bed::program(program), &variables).run();
     if outcome.status() == Some(99) {
-        skip("no seccomp filters here");
+        skip("seccomp filters", "a kernel that has them");
     }
     outcome
 }

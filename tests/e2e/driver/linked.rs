@@ -1,11 +1,11 @@
 //! The same, whatever compiled and linked the program.
 
 use cudaguard_tests::world::{A100, T4};
-use cudaguard_tests::{Call, Scratch, Trial, skip, trial};
+use cudaguard_tests::{Call, Scratch, Trial, tools, trial};
 
-use crate::bed;
-use crate::refused::r580;
-use crate::scene::{Stage, codes};
+use super::bed;
+use super::refused::r580;
+use super::scene::{Stage, codes};
 
 pub(crate) fn trials() -> Vec<Trial> {
     ["gcc", "clang"]
@@ -17,22 +17,17 @@ pub(crate) fn trials() -> Vec<Trial> {
         .collect()
 }
 
-fn there(tool: &str) -> bool {
-    Call::new("sh").args(["-c", &format!("command -v {tool}")]).run().status() == Some(0)
-}
-
 fn by(compiler: &str, level: &str) {
     let (fit, unfit) = (Stage::new(&r580(&[A100])), Stage::new(&r580(&[T4])));
-    if !there(compiler) {
-        skip(format!("no {compiler}"));
-    }
+    tools::need(compiler);
     let scratch = Scratch::new("linked");
     let shim = scratch.join("shim.o");
     let _ = Call::new(compiler).args([level, "-fPIC", "-c", "-o"]).args([&shim, &bed::shim()]).run().success();
     let mut missing = Vec::new();
     for linker in ["bfd", "gold", "lld", "mold"] {
-        if !there(&format!("ld.{linker}")) && !there(linker) {
-            missing.push(linker);
+        let program = format!("ld.{linker}");
+        if tools::find(&program).is_none() {
+            missing.push(program);
             continue;
         }
         let chosen = format!("-fuse-ld={linker}");
@@ -45,7 +40,5 @@ fn by(compiler: &str, level: &str) {
         assert!(outcome.stderr.starts_with("cudaguard: error[CG303]: model 0.1.0 has no code"), "{linker}: {outcome}");
         assert_eq!((&*outcome.stdout, &*codes(&unfit.report())), ("", "CG303 error"), "{linker}");
     }
-    if !missing.is_empty() {
-        skip(format!("not tried with {}", missing.join(", ")));
-    }
+    tools::done_without(&missing);
 }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use cudaguard_tests::world::{A100, H100, T4, World};
 use cudaguard_tests::{Outcome, Trial, places, trials};
 
-use crate::bed;
-use crate::refused::{r535, r580};
-use crate::scene::Stage;
+use super::bed;
+use super::refused::{r535, r580};
+use super::scene::Stage;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![a_guard_that_is_right, a_guard_that_is_wrong]

@@ -5,9 +5,9 @@ use std::fs;
 use cudaguard_tests::world::{A100, Gpu, Layout, World};
 use cudaguard_tests::{Trial, layout, parts, snapshot, trial, trials};
 
-use crate::bed;
-use crate::refused::r535;
-use crate::scene::{Scene, Stage, codes, scene};
+use super::bed;
+use super::refused::r535;
+use super::scene::{Scene, Stage, codes, scene};
 
 pub(crate) fn trials() -> Vec<Trial> {
     type Row = (&'static str, fn() -> Scene);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use cudaguard_tests::world::{A100, H100, Layout, Library, RTX_4090, T4, V100, World};
 use cudaguard_tests::{Trial, parts, trials};
 
-use crate::scene::{Scene, scene};
+use super::scene::{Scene, scene};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let rows = scenes().into_iter().map(|scene| scene.trial("refused"));

@@ -7,7 +7,7 @@ use cudaguard_tests::world::{self, Machine, Manner, World};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, snapshot, stand_in, trial};
 use serde_json::Value;
 
-use crate::bed;
+use super::bed;
 
 /// A row of the tables.
 pub(crate) struct Scene {

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use cudaguard_tests::{Call, Trial, command, parts, trials};
 use serde_json::Value;
 
-use crate::bed::Tree;
-use crate::real::tree;
+use super::bed::Tree;
+use super::real::tree;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![kernels_as_candle_makes_them]

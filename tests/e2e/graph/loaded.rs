@@ -14,8 +14,8 @@ use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Call, Trial, command, parts, scratch, snapshot, stand_in, trials};
 
-use crate::bed::Tree;
-use crate::real::tree;
+use super::bed::Tree;
+use super::real::tree;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![three_crates_that_open_libraries]

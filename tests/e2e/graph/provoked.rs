@@ -3,7 +3,7 @@
 
 use cudaguard_tests::{Trial, snapshot, trials};
 
-use crate::bed::{Tree, program};
+use super::bed::{Tree, program};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

@@ -11,7 +11,7 @@ use cudaguard::elf::Elf;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Trial, parts, trials};
 
-use crate::real::tree;
+use super::real::tree;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![rows_say_what_the_sources_say, levels_ask_for_the_driver_that_has_their_functions]

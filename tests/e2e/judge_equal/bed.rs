@@ -9,7 +9,7 @@ use cudaguard::manifest::{Component, Linkage, Manifest, Requirement};
 use cudaguard::note;
 use cudaguard::policy::Runtime;
 use cudaguard::version::Version;
-use cudaguard_tests::{Call, Scratch, places, skip};
+use cudaguard_tests::{Call, Scratch, places, tools};
 
 /// What is patched: a word that stands nowhere else.
 const WORD: u32 = 0x5a17_c0de;
@@ -55,9 +55,7 @@ int main(int argc, char **argv) {
 impl Arch {
     pub(crate) fn need(&self) {
         for tool in std::iter::once(&self.cc).chain(self.runner.first()) {
-            if !on_path(tool) {
-                skip(format!("no {tool}"));
-            }
+            tools::need(tool);
         }
     }
 

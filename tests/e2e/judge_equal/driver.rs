@@ -12,9 +12,9 @@ use cudaguard::judge::run::{judge, together};
 use cudaguard::manifest::{Cudart, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::policy::GpuNeed;
 use cudaguard::version::{CudaVersion, DriverRelease};
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, trial};
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, tools, trial, world};
 
-use crate::bed::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
+use super::bed::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -288,13 +288,14 @@ fn in_world(root: &Path) -> Call {
 /// Skips, by name, where this user may make no mount namespace.
 fn need_worlds() {
     static WORKS: OnceLock<bool> = OnceLock::new();
+    tools::need("unshare");
     let works = *WORKS.get_or_init(|| {
         let scratch = Scratch::new("world");
         bare().build(&NATIVE, scratch.path());
-        crate::bed::on_path("unshare") && in_world(scratch.path()).arg("true").run().status() == Some(0)
+        in_world(scratch.path()).arg("true").run().status() == Some(0)
     });
     if !works {
-        skip("no mount namespaces here (unshare -rm)");
+        skip("mount namespaces", world::NAMESPACES);
     }
 }
 
@@ -948,9 +949,7 @@ fn good_machines_run_nothing_of_nvidia() {
 
 fn no_rows_no_question() {
     need_worlds();
-    if !crate::bed::on_path("strace") {
-        skip("no strace");
-    }
+    tools::need("strace");
     let machine = r535(&[T4]);
     let scene = Scene::new(&NATIVE, &plain(), &machine);
     let trace = scene.scratch.join("trace");
@@ -961,7 +960,7 @@ fn no_rows_no_question() {
         .env("LD_LIBRARY_PATH", scene.scratch.join("lib"))
         .run();
     if outcome.status() != Some(0) {
-        skip("strace may trace nothing here");
+        skip("leave to trace (strace)", "a container with the capability SYS_PTRACE");
     }
     // What the folders are called that all this stands in is nobody's doing; the first line starts the program.
     let trace = fs::read_to_string(trace).expect("a trace");
@@ -1047,7 +1046,7 @@ fn no_process_can_be_made() {
     need_worlds();
     let machine = r535(&[T4]);
     let scene = Scene::new(&NATIVE, &cudart(kernels(ServedBy::Cubin), 13), &machine);
-    let source = scene.scratch.file("launcher.c", crate::harmless::LAUNCHER);
+    let source = scene.scratch.file("launcher.c", super::harmless::LAUNCHER);
     let launcher = scene.scratch.join("launcher");
     let _ = Call::new("cc").args(["-O1", "-w", "-o"]).arg(&launcher).arg(source).run().success();
     let outcome = in_world(scene.scratch.path())
@@ -1058,7 +1057,7 @@ fn no_process_can_be_made() {
         .env("CUDAGUARD_REPORT", scene.report_path())
         .run();
     if outcome.status() == Some(99) {
-        skip("no seccomp filters here");
+        skip("seccomp filters", "a kernel that has them");
     }
     assert_eq!((outcome.status(), &*outcome.stdout, &*outcome.stderr), (Some(0), "main ran\n", ""));
     assert_eq!(scene.codes(), ["CG505 info"]);
@@ -1069,9 +1068,7 @@ fn sanitizers_find_nothing() {
 }
 
 fn valgrind_finds_nothing() {
-    if !crate::bed::on_path("valgrind") {
-        skip("no valgrind");
-    }
+    tools::need("valgrind");
     let valgrind = ["valgrind", "-q", "--error-exitcode=68", "--trace-children=no", "--child-silent-after-fork=yes"];
     under("plain", &["-g"], &valgrind);
 }
@@ -1089,7 +1086,7 @@ fn under(name: &str, options: &[&str], tool: &[&str]) {
     ] {
         let scene = Scene::new(&NATIVE, &manifest, &machine);
         let mut all: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-        all.push(crate::bed::templates().join("shim.c").display().to_string());
+        all.push(super::bed::templates().join("shim.c").display().to_string());
         NATIVE.bare(&format!("driver-{name}"), &scene.program, &[descriptor(&manifest)], MAIN, &all);
         let mut call = in_world(scene.scratch.path())
             .args(tool)
@@ -1149,7 +1146,7 @@ fn real_535() {
         (outcome, fs::read_to_string(report).expect("a report"))
     };
     if Path::new("/proc/driver/nvidia/version").exists() {
-        skip("this machine has a driver of its own");
+        skip("a machine without a driver of its own", "another machine");
     }
     let (outcome, report) = run(&cudart(kernels(ServedBy::Cubin), 13));
     assert_eq!(outcome.success().stderr, "");

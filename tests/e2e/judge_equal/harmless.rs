@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use cudaguard::manifest::{Linkage, Manifest};
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, skip, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, skip, tools, trials};
 
-use crate::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, on_path, templates, version};
+use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, on_path, templates, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -258,9 +258,7 @@ fn a_report_that_cannot_be_written() {
 }
 
 fn setuid_programs_listen_to_nobody() {
-    if !on_path("setpriv") {
-        skip("no setpriv");
-    }
+    tools::need("setpriv");
     let scene = Scene::older();
     // Away from folders that only this user may enter.
     let folder = std::env::temp_dir().join(format!("cudaguard-setuid-{}", std::process::id()));
@@ -290,7 +288,7 @@ fn setuid_programs_listen_to_nobody() {
     };
     let plain = as_nobody(0o755, "off");
     if plain.status() != Some(0) || plain.stdout != "not secure\n" {
-        skip("this user cannot start programs as another");
+        skip("leave to start programs as another user", "root: sudo -E");
     }
     let probe = Call::new("cc").args(["-O1", "-x", "c", "-o"]).arg(folder.join("probe")).arg(
         scene
@@ -302,7 +300,7 @@ fn setuid_programs_listen_to_nobody() {
     let probe =
         Call::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(folder.join("probe")).run();
     if probe.status() != Some(0) {
-        skip("setuid has no effect in the temporary folder");
+        skip("a temporary folder where setuid counts", "TMPDIR=FOLDER, on a file system without nosuid");
     }
     let outcome = as_nobody(0o4755, "off").expect(78);
     assert!(outcome.stderr.contains("CG202") && outcome.stdout.is_empty(), "{outcome}");
@@ -321,7 +319,7 @@ fn no_process_can_be_made() {
     let mute = Scene::mute();
     let outcome = launch(&mute, "no-process");
     if outcome.status() == Some(99) {
-        skip("no seccomp filters here");
+        skip("seccomp filters", "a kernel that has them");
     }
     assert!(outcome.status() == Some(0) && outcome.stderr.is_empty(), "{outcome}");
     assert_eq!(mute.report()["findings"][0]["code"], "CG501");
@@ -495,8 +493,9 @@ fn several_copies_in_one_link() {
     let notes = scene.scratch.file("notes.s", Arch::notes(1));
     let mut missing = Vec::new();
     for linker in ["bfd", "gold", "lld", "mold"] {
-        if !on_path(&format!("ld.{linker}")) && !on_path(linker) {
-            missing.push(linker);
+        let program = format!("ld.{linker}");
+        if tools::find(&program).is_none() {
+            missing.push(program);
             continue;
         }
         for options in [&[][..], &["-Wl,--gc-sections", "-s"], &["-flto", "-Wl,--gc-sections", "-s"]] {
@@ -530,9 +529,7 @@ fn several_copies_in_one_link() {
             }
         }
     }
-    if !missing.is_empty() {
-        skip(format!("not tried with {}", missing.join(", ")));
-    }
+    tools::done_without(&missing);
 }
 
 fn it_compiles_everywhere() {
@@ -584,9 +581,7 @@ fn it_compiles_everywhere() {
         .arg(&shim)
         .run();
     let _ = made.success();
-    if !missing.is_empty() {
-        skip(format!("not tried with {}", missing.join(", ")));
-    }
+    tools::done_without(&missing);
 }
 
 /// Builds a guarded program from source with these options and runs it on each machine.
@@ -599,7 +594,7 @@ fn under(options: &[&str], runner: &[&str]) {
         let made = made.args([&source, &notes, &templates().join("shim.c")]).arg("-Wl,--no-as-needed");
         let made = made.arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run();
         if made.status() != Some(0) {
-            skip(format!("cannot link with {options:?}"));
+            skip(format!("a compiler that links with {}", options.join(" ")), "the compiler's libraries for it");
         }
         let mut bytes = fs::read(&program).expect("it was made");
         let at = bytes.windows(16).position(|window| window == b"@@descriptor@@\n\n").expect("the note");
@@ -626,9 +621,7 @@ fn sanitizers_find_nothing() {
 }
 
 fn valgrind_finds_nothing() {
-    if !on_path("valgrind") {
-        skip("no valgrind");
-    }
+    tools::need("valgrind");
     under(
         &[],
         &[
@@ -669,9 +662,7 @@ fn static_programs() {
             assert_eq!((&*outcome.stdout, &*outcome.stderr), (answer, ""), "{compiler}");
         }
     }
-    if !missing.is_empty() {
-        skip(format!("not tried with {}", missing.join(", ")));
-    }
+    tools::done_without(&missing);
 }
 
 fn the_header_without_the_guard() {

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::manifest::{Linkage, Manifest};
-use cudaguard_tests::{Call, Scratch, Trial, places, skip, trials};
+use cudaguard_tests::{Call, Scratch, Trial, places, tools, trials};
 
-use crate::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, on_path, version};
+use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, on_path, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -299,8 +299,9 @@ fn rust_asks_its_own_file() {
         // Fat LTO is rustc's work and the same for each linker: one of them will do.
         let linkers = if lto == "-Clto=fat" { &["lld"][..] } else { &["bfd", "gold", "lld", "mold"] };
         for linker in linkers {
-            if !on_path(&format!("ld.{linker}")) && !on_path(linker) {
-                missing.push(*linker);
+            let program = format!("ld.{linker}");
+            if tools::find(&program).is_none() {
+                missing.push(program);
                 continue;
             }
             let fuse = format!("-Clink-arg=-fuse-ld={linker}");
@@ -330,7 +331,5 @@ fn rust_asks_its_own_file() {
             assert_eq!(outcome.stdout, "2 this fi\n", "{linker} {lto}");
         }
     }
-    if !missing.is_empty() {
-        skip(format!("not tried with {}", missing.join(", ")));
-    }
+    tools::done_without(&missing);
 }

@@ -11,7 +11,7 @@ use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::version::Version;
 use cudaguard_tests::{Scratch, Trial, trial};
 
-use crate::bed::{AARCH64, Arch, NATIVE, Says, descriptor, manifest, version};
+use super::bed::{AARCH64, Arch, NATIVE, Says, descriptor, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

@@ -2,10 +2,10 @@
 
 use cudaguard::arch::Target;
 use cudaguard::kernels::{By, Compression, Kernels, Kind, Role};
+use cudaguard_tests::Trial;
 use cudaguard_tests::trial;
-use libtest_mimic::Trial;
 
-use crate::real::{Bench, found, gencode, names};
+use super::real::{Bench, found, gencode, names};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
+use cudaguard_tests::Trial;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
 use cudaguard_tests::{command, places, snapshot, stand_in, trial};
-use libtest_mimic::Trial;
 
 #[path = "../../fuzz/src/target.rs"]
 mod target;

@@ -1,11 +1,9 @@
 //! GPU code that programs carry as data, as `include_bytes!`, `include_str!` and arrays in C leave it.
 
 use cudaguard::kernels::{By, Entry, Form, Kernels, Role};
-use cudaguard_tests::run::Call;
-use cudaguard_tests::{skip, trial};
-use libtest_mimic::Trial;
+use cudaguard_tests::{Call, Trial, tools, trial};
 
-use crate::real::{Bench, found, gencode, names};
+use super::real::{Bench, found, gencode, names};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -124,8 +122,8 @@ fn main() {
         };
         assert_eq!(found.iter().filter(matches).count(), 1, "{form:?} in {found:?}");
     }
-    assert_eq!(crate::real::found(&kernels, Role::Linked), [["sm_80"]]);
-    assert_eq!(crate::real::found(&kernels, Role::Input), [["compute_80", "sm_80"], ["compute_80", "sm_80"]]);
+    assert_eq!(super::real::found(&kernels, Role::Linked), [["sm_80"]]);
+    assert_eq!(super::real::found(&kernels, Role::Input), [["compute_80", "sm_80"], ["compute_80", "sm_80"]]);
     let of = |role: Role| kernels.containers().iter().filter(|container| container.role == role).count();
     assert_eq!((of(Role::Kernels), kernels.containers().len() - of(Role::Empty)), (3, 6), "nothing is counted twice");
     // PTX and cubin hold the same kernel, so the program picks one of them; the fatbin serves everything from 7.5 on.
@@ -140,13 +138,13 @@ fn linkers() {
     bench.nvcc(&format!("-dc {} a.cu -o a.o", gencode(asked)));
     bench.nvcc(&format!("-dc {} b.cu -o b.o", gencode(asked)));
     bench.nvcc(&format!("-dlink {} a.o b.o -o link.o", gencode("80:sm_80 90:sm_90")));
-    let mut tried = 0;
+    let mut missing = Vec::new();
     for linker in ["bfd", "gold", "lld", "mold"] {
-        let there = Call::new("sh").args(["-c", &format!("command -v ld.{linker} || command -v {linker}")]).run();
-        if there.status() != Some(0) {
+        let program = format!("ld.{linker}");
+        if tools::find(&program).is_none() {
+            missing.push(program);
             continue;
         }
-        tried += 1;
         let link = |objects: &str, name: &str, more: &str| {
             let root = cudaguard_tests::parts::cuda("13.5");
             bench.tool(&format!(
@@ -164,14 +162,12 @@ fn linkers() {
             assert_eq!(relocatable.service((10, 0)).by, By::Ptx, "{linker} {more}");
         }
     }
-    if tried == 0 {
-        skip("no linker can be chosen here");
-    }
     // A static library with its own device link: the inputs are not counted twice.
     bench.tool("ar rcs libboth.a a.o b.o link.o");
     let archive = bench.read("libboth.a");
     assert_eq!(found(&archive, Role::Linked), [["sm_80", "sm_90"]]);
     assert_eq!(found(&archive, Role::Input), [names(asked), names(asked)]);
+    tools::done_without(&missing);
 }
 
 /// Compilers name the target of the record in their own ways: by the section, by a symbol of any number, from behind.
@@ -198,9 +194,7 @@ fn record() {
 
 fn aarch64() {
     let compiler = "aarch64-linux-gnu-gcc";
-    if Call::new("sh").args(["-c", &format!("command -v {compiler}")]).run().status() != Some(0) {
-        skip(format!("no {compiler} here"));
-    }
+    tools::need(compiler);
     let bench = Bench::new("13.5");
     images(&bench);
     bench.write(

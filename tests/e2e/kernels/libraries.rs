@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use cudaguard::kernels::{By, Compression, Container, Form, Kernels, Role};
+use cudaguard_tests::Trial;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
 use cudaguard_tests::{command, parts, snapshot, trial};
-use libtest_mimic::Trial;
 
-use crate::real::{Letters, as_cuobjdump, cuobjdump, read};
+use super::real::{Letters, as_cuobjdump, cuobjdump, read};
 
 pub(crate) fn trials() -> Vec<Trial> {
     // For libraries too large to be fetched each time: `CUDAGUARD_LIBRARIES=libcufft.so.12:libcublasLt.so.13`.

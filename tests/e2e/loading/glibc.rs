@@ -8,7 +8,7 @@ use std::process::Command;
 use cudaguard::loader::{self, Environment, Look, Place};
 use cudaguard_tests::{Trial, trials};
 
-use crate::scene::{Scene, compare};
+use super::scene::{Scene, compare};
 
 const OLD: &str = "-Wl,--disable-new-dtags";
 const NEW: &str = "-Wl,--enable-new-dtags";

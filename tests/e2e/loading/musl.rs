@@ -1,10 +1,8 @@
 //! musl's rules.
 
-use std::path::Path;
+use cudaguard_tests::{Trial, tools, trials};
 
-use cudaguard_tests::{Trial, skip, trials};
-
-use crate::scene::Scene;
+use super::scene::Scene;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -18,9 +16,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn scene(name: &str) -> Scene {
-    if !Path::new("/lib/ld-musl-x86_64.so.1").exists() {
-        skip("musl is not installed");
-    }
+    tools::need("/lib/ld-musl-x86_64.so.1");
+    tools::need("musl-gcc");
     Scene::by(name, "musl-gcc")
 }
 

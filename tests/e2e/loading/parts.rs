@@ -12,7 +12,7 @@ use cudaguard::manifest::Linkage;
 use cudaguard::version::Version;
 use cudaguard_tests::{Scratch, Trial, parts, trials};
 
-use crate::guarded;
+use super::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

@@ -12,9 +12,9 @@ use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard::seal::{Observed, Sealed, seal};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Scratch, Trial, skip, trials};
+use cudaguard_tests::{Scratch, Trial, tools, trials};
 
-use crate::guarded;
+use super::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -69,7 +69,7 @@ fn every_linker() {
             let text = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
             if let Err(error) = guarded::link(text, &file, &objects, &arguments) {
                 if error.contains("cannot find 'ld'") || error.contains("invalid linker name") {
-                    missing.push(linker);
+                    missing.push(format!("ld.{linker}"));
                     break;
                 }
                 panic!("{linker} {name}: {error}");
@@ -107,9 +107,7 @@ fn every_linker() {
             );
         }
     }
-    if !missing.is_empty() {
-        skip(format!("not installed: {}", missing.join(", ")));
-    }
+    tools::done_without(&missing);
 }
 
 fn hard_links_links_and_modes() {
@@ -215,7 +213,7 @@ fn killed_in_the_middle() {
     let whole = fs::read(&file).unwrap();
     for round in 0..40_u64 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .env(crate::FOREVER, &file)
+            .env(super::FOREVER, &file)
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

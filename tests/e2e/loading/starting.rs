@@ -13,10 +13,10 @@ use cudaguard::loader::Environment;
 use cudaguard::manifest::{Linkage, Requirement};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Call, Scratch, Trial, command, skip, stand_in, trials};
+use cudaguard_tests::{Call, Scratch, Trial, command, skip, stand_in, trials, world};
 
-use crate::guarded;
-use crate::scene::Scene;
+use super::guarded;
+use super::scene::Scene;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -181,7 +181,7 @@ fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
     let _ = fs::remove_file(&report);
     let nobody = |word: &Path| Call::new("unshare").arg("-U").arg(word).env("LD_LIBRARY_PATH", folder);
     if nobody(Path::new("true")).run().status() != Some(0) {
-        skip("no user namespaces here (unshare -U)");
+        skip("user namespaces", world::NAMESPACES);
     }
     fs::write(&report, "").unwrap();
     fs::set_permissions(&report, fs::Permissions::from_mode(0o666)).unwrap();

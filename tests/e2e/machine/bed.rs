@@ -8,7 +8,7 @@ use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Outcome, Scratch, command, places, snapshot};
 
-use crate::guarded;
+use super::guarded;
 
 pub(crate) const BUILT: Version = Version::new(9, 15, 1);
 

@@ -9,7 +9,7 @@ use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Trial, parts, places, snapshot, trials};
 use serde_json::Value;
 
-use crate::bed::{self, call, codes, demo, host, json, manifest, said};
+use super::bed::{self, call, codes, demo, host, json, manifest, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -207,7 +207,7 @@ fn notes_that_were_never_sealed() {
     unsealed.requires.retain(|row| {
         !matches!(row, cudaguard::manifest::Requirement::Gpu { .. } | cudaguard::manifest::Requirement::Driver { .. })
     });
-    let objects = crate::guarded::objects(&scratch, &[unsealed]);
+    let objects = super::guarded::objects(&scratch, &[unsealed]);
     let program = scratch.join("k");
     let _ = Call::new(cuda.join("bin/nvcc"))
         .args(["-gencode", "arch=compute_80,code=sm_80", "-o"])

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use cudaguard::manifest::Linkage;
 use cudaguard_tests::{Scratch, Trial, command, snapshot, trials};
 
-use crate::bed::{self, call, demo, host, manifest, said};
+use super::bed::{self, call, demo, host, manifest, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![a_list, as_json_lines, lines_that_cannot_be_read, lists_that_are_none, a_reader_that_goes_away]

@@ -13,7 +13,7 @@ use cudaguard::policy::GpuNeed;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Scratch, Trial, command, parts, skip, snapshot, trials};
 
-use crate::bed::{self, call, codes, json, said};
+use super::bed::{self, call, codes, json, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -35,7 +35,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// A program to verify beside a driver of the trial's own: a kernel module of this machine would not belong to it.
 fn program(folder: &Path) -> std::path::PathBuf {
     if Path::new("/proc/driver/nvidia/version").exists() {
-        skip("this machine has a kernel module of NVIDIA's own");
+        skip("a machine without a driver of its own", "another machine");
     }
     let path = folder.join("app");
     bed::link(bed::of_driver(), &path);
@@ -164,7 +164,7 @@ fn a_library_that_is_no_libcuda() {
     let app = program(&scratch);
     let libm = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"];
     let Some(libm) = libm.iter().map(Path::new).find(|path| path.exists()) else {
-        skip("no libm.so.6 in the usual folders")
+        skip("libm.so.6 in the usual folders", "a machine with glibc")
     };
     for (name, make) in [
         ("another", (|path: &Path, libm: &Path| symlink(libm, path)) as fn(&Path, &Path) -> std::io::Result<()>),

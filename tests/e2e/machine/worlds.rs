@@ -9,7 +9,7 @@ use cudaguard_tests::world::{
 use cudaguard_tests::{Scratch, Trial, command, snapshot, trials};
 use serde_json::Value;
 
-use crate::bed;
+use super::bed;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

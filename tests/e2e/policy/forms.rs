@@ -3,7 +3,7 @@
 use cudaguard_tests::{Outcome, Project, trials};
 use serde_json::Value;
 
-use crate::bed::{Tree, equipped, with};
+use super::bed::{Tree, equipped, with};
 
 /// A policy that asks for another toolkit, and allows what is not there.
 fn tree(name: &str) -> Tree {
@@ -166,7 +166,7 @@ fn packages_that_are_not_there_are_told() {
     assert!(said.contains("tree/cudaguard.toml:3\n"), "{said}");
 }
 
-pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
+pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
         of_check,
         nothing_to_judge_is_told,

@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Call, Project, command, places, project, trials};
 
-use crate::bed::{Tree, equipped, with};
+use super::bed::{Tree, equipped, with};
 
 /// A project whose registry has the `cudaguard` of this repository.
 fn settled(name: &str) -> Project {
@@ -215,7 +215,7 @@ fn init_without_cuda() {
     let _ = with(project.cargo(["build", "--release"]), project.beside(), "none").run().success();
 }
 
-pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
+pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
         init_of_a_program,
         init_of_a_library_with_a_program,

@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Call, Project, snapshot, trials};
 
-use crate::bed::{Tree, equipped, with};
+use super::bed::{Tree, equipped, with};
 
 const FILE: &str = "cudaguard.lock";
 
@@ -173,7 +173,7 @@ fn holds_under_plain_cargo() {
     assert!(compiles(&built.stderr) && !built.stderr.contains("CG107"), "{built}");
 }
 
-pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
+pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
         is_written_kept_and_accepted_anew,
         keeps_what_other_targets_are_locked_to,

@@ -160,7 +160,7 @@ fn manual_pages_of_every_verb() {
     assert!(failed.stderr.contains("cannot write into "), "{failed}");
 }
 
-pub(super) fn trials() -> Vec<libtest_mimic::Trial> {
+pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
         findings_are_written_from_their_table,
         every_key_of_the_policy_has_its_place_in_the_docs,

@@ -2,7 +2,7 @@
 
 use cudaguard_tests::parts;
 
-use crate::bed::{Machine, Recipe};
+use super::bed::{Machine, Recipe};
 
 const fn recipe(
     name: &'static str,

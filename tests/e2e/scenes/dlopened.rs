@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Call, Outcome, Project, Trial, parts, project, trials};
 
-use crate::world::{build, start};
+use super::world::{build, start};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![the_verdict_once_cudnn_is_loaded, declared_and_found_at_the_start, required_and_absent]

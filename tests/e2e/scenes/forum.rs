@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Scratch, Trial, layout, parts, stand_in, trials};
 
-use crate::world::{build, program, refused, runs, start};
+use super::world::{build, program, refused, runs, start};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

@@ -6,8 +6,8 @@ use cudaguard::finding::Code;
 use cudaguard_tests::{Call, Project, Scratch, Trial, command, parts, places, project, snapshot, trials};
 use serde_json::Value;
 
-use crate::packages::components;
-use crate::world::{LINKS_CUDNN, build, program};
+use super::packages::components;
+use super::world::{LINKS_CUDNN, build, program};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

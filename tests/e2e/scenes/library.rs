@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cudaguard_tests::{Call, Outcome, Project, Trial, parts, places, project, snapshot, trials};
 
-use crate::world::{LINKS_CUDNN, build};
+use super::world::{LINKS_CUDNN, build};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![python_survives_a_guarded_library, a_library_may_ask_to_end_the_process, a_verdict_without_a_guard]

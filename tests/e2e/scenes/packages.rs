@@ -5,7 +5,7 @@ use std::path::Path;
 use cudaguard_tests::{Call, Project, Trial, command, parts, project, trials};
 use serde_json::Value;
 
-use crate::world::{ASKS_CUDNN, LINKS_CUDNN, build, program_in, runs, start, unguarded};
+use super::world::{ASKS_CUDNN, LINKS_CUDNN, build, program_in, runs, start, unguarded};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

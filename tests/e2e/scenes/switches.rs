@@ -5,7 +5,7 @@ use std::fs;
 use cudaguard_tests::{Outcome, Trial, parts, stand_in, trials};
 use serde_json::Value;
 
-use crate::world::{build, program, runs, start};
+use super::world::{build, program, runs, start};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![cudaguard_decides_over_the_manifest, a_report_also_of_what_passed]

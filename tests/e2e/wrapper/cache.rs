@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use cudaguard::binary::Binary;
 use cudaguard_tests::{Call, Outcome, Trial, trials};
 
-use crate::bed::{Bed, compiled, notes, package, sealed, set, set_time};
+use super::bed::{Bed, compiled, notes, package, sealed, set, set_time};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Trial, skip, trial, trials};
+use cudaguard_tests::{Call, Trial, tools, trial, trials};
 
-use crate::bed::{Bed, notes, package, sealed, set_time, summary};
-use crate::cache::{executable, host, long_ago};
+use super::bed::{Bed, notes, package, sealed, set_time, summary};
+use super::cache::{executable, host, long_ago};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut all = trials![
@@ -159,8 +159,8 @@ fn nothing_twice_with_embed() {
 }
 
 fn linked(name: &str, options: &[&str]) {
-    if ["gold", "lld", "mold"].contains(&name) && !has(&format!("ld.{name}")) {
-        skip(format!("ld.{name} is not installed"));
+    if ["gold", "lld", "mold"].contains(&name) {
+        tools::need(&format!("ld.{name}"));
     }
     let bed = everything(&format!("linked-{name}"));
     let mut arguments = vec!["build".to_owned(), "--examples".to_owned(), "--bins".to_owned(), "--lib".to_owned()];
@@ -172,15 +172,8 @@ fn linked(name: &str, options: &[&str]) {
     assert_eq!(Call::new(bed.built("debug/app")).run().success().stdout, "ran 1\n");
 }
 
-fn has(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-}
-
 fn a_linker_called_directly() {
-    if !has("ld.lld") {
-        skip("ld.lld is not installed");
-    }
+    tools::need("ld.lld");
     let bed = Bed::new(
         "injection-direct",
         &[("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")), ("src/lib.rs", LIB)],
@@ -250,9 +243,7 @@ printf '%s: src/main.rs\n\nsrc/main.rs:\n' "$file.d" > "$file.d"
 }
 
 fn another_machine() {
-    if !has("aarch64-linux-gnu-gcc") {
-        skip("no C compiler for aarch64 is installed");
-    }
+    tools::need("aarch64-linux-gnu-gcc");
     let bed = Bed::new("injection-aarch64", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     bed.write("main.c", "#include <stdio.h>\nint main(void) { puts(\"ran\"); return 0; }\n");
     let rustc = foreign(&bed, "aarch64-linux-gnu-gcc main.c $objects -ldl -o \"$file\"");
@@ -263,7 +254,7 @@ fn another_machine() {
     assert_eq!(sealed(&file, "app").manifest.target, target);
     let binary = cudaguard::binary::Binary::read(&file).expect("an ELF file");
     assert_eq!(binary.machine, cudaguard::elf::machine::AARCH64);
-    if has("qemu-aarch64") {
+    if tools::find("qemu-aarch64").is_some() {
         let ran = Call::new("qemu-aarch64").args(["-L", "/usr/aarch64-linux-gnu"]).arg(&file).run().success();
         assert_eq!(ran.stdout, "ran\n");
         // cargo's own runner stays what it is.

@@ -4,8 +4,8 @@ use std::fs;
 
 use cudaguard_tests::{Outcome, Scratch, Trial, skip, trials};
 
-use crate::bed::{Bed, cargo, compiled, notes, package, sealed, set, summary};
-use crate::cache::executable;
+use super::bed::{Bed, cargo, compiled, notes, package, sealed, set, summary};
+use super::cache::executable;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -240,7 +240,7 @@ fn a_target_folder_that_cannot_be_written() {
 fn a_full_disk() {
     let full = std::path::Path::new("/dev/full");
     if !full.exists() {
-        skip("there is no /dev/full");
+        skip("/dev/full", "a machine that has it");
     }
     let bed = program("full");
     let _ = bed.guard(["build"]).run().success();

@@ -4,8 +4,8 @@ use std::fs;
 
 use cudaguard_tests::{Call, Trial, command, snapshot, stand_in, trials};
 
-use crate::bed::{Bed, notes, package, sealed, summary};
-use crate::injection::library_with_macro;
+use super::bed::{Bed, notes, package, sealed, summary};
+use super::injection::library_with_macro;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -128,8 +128,8 @@ fn what_the_loader_would_die_of() {
 fn a_runner_of_the_projects_own() {
     let bed = program("runner");
     let runner = bed.beside("runner");
-    crate::cache::executable(&runner, "#!/bin/sh\nprintf 'by runner: '\nexec \"$@\"\n");
-    let host = crate::cache::host();
+    super::cache::executable(&runner, "#!/bin/sh\nprintf 'by runner: '\nexec \"$@\"\n");
+    let host = super::cache::host();
     for text in [
         format!("[target.{host}]\nrunner = ['{}']\n", runner.display()),
         format!("[target.'cfg(all(unix, not(windows)))']\nrunner = '{}'\n", runner.display()),
@@ -209,7 +209,7 @@ fn inspect_every_kind_of_file() {
         ],
     );
     let _ = bed.guard(["build"]).run().success();
-    let object = bed.built("cudaguard/guards").join(crate::cache::host()).join("dev/seven-0.1.0/cudaguard-note.o");
+    let object = bed.built("cudaguard/guards").join(super::cache::host()).join("dev/seven-0.1.0/cudaguard-note.o");
     let archive = bed.beside("libguard.a");
     let _ = Call::new("ar").arg("rcs").arg(&archive).arg(&object).run().success();
     for (file, kind) in [

@@ -7,10 +7,10 @@ mod profiles;
 mod table;
 
 use bed::{Lane, Recipe};
-use cudaguard_tests::{suite, trial};
+use cudaguard_tests::{Trial, trial};
 
-fn main() {
-    suite(vec![
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
         trial("toolkits", || build(&table::toolkits())),
         trial("cudnn", || build(&table::cudnn())),
         trial("archs", || build(&table::archs())),
@@ -28,7 +28,7 @@ fn main() {
                 lane.misread(name, policy);
             }
         }),
-    ]);
+    ]
 }
 
 /// One after the other on the same two packages, which thereby see each change of machine and policy.

@@ -8,12 +8,14 @@ mod provoked;
 mod real;
 mod sources;
 
-fn main() {
+use cudaguard_tests::Trial;
+
+pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = provoked::trials();
     trials.extend(real::trials());
     trials.extend(loaded::trials());
     trials.extend(kernels::trials());
     trials.extend(sources::trials());
     trials.extend(pages::trials());
-    cudaguard_tests::suite(trials);
+    trials
 }

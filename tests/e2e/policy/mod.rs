@@ -6,12 +6,12 @@ mod init;
 mod lock;
 mod pages;
 
-use cudaguard_tests::suite;
+use cudaguard_tests::Trial;
 
-fn main() {
+pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = lock::trials();
     trials.extend(forms::trials());
     trials.extend(init::trials());
     trials.extend(pages::trials());
-    suite(trials);
+    trials
 }

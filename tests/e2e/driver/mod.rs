@@ -12,7 +12,9 @@ mod real;
 mod refused;
 mod scene;
 
-fn main() {
+use cudaguard_tests::Trial;
+
+pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = refused::trials();
     trials.extend(accepted::trials());
     trials.extend(harmless::trials());
@@ -20,5 +22,5 @@ fn main() {
     trials.extend(linked::trials());
     trials.extend(on_a_gpu::trials());
     trials.extend(real::trials());
-    cudaguard_tests::suite(trials)
+    trials
 }

@@ -1,17 +1,16 @@
 //! The command's own look at machines: `probe`, `verify` here, on machines that files and flags describe, and on fleets;
 //! `exec` on a driver that does not fit. No GPU is needed: libcuda is the real one of driver 535, or the fake one.
 
-#[path = "../loading/guarded.rs"]
-mod guarded;
-
 mod bed;
 mod described;
 mod fleet;
 mod here;
 mod worlds;
 
-use cudaguard_tests::suite;
+use cudaguard_tests::Trial;
 
-fn main() {
-    suite([described::trials(), fleet::trials(), here::trials(), worlds::trials()].into_iter().flatten().collect());
+use super::loading::guarded;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    [described::trials(), fleet::trials(), here::trials(), worlds::trials()].into_iter().flatten().collect()
 }

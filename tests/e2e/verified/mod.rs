@@ -4,12 +4,12 @@ mod bed;
 
 use cudaguard::finding::Code;
 use cudaguard::manifest::{Linkage, Requirement, ServedBy};
-use cudaguard_tests::{Call, command, layout, snapshot, stand_in, suite, trial};
+use cudaguard_tests::{Call, Trial, command, layout, snapshot, stand_in, trial};
 
 use bed::{Bed, gencode};
 
-fn main() {
-    suite(vec![
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
         trial("an_arch_is_missing", missing),
         trial("a_stale_object", stale),
         trial("an_arch_from_nvcc_append_flags", appended),
@@ -19,7 +19,7 @@ fn main() {
         trial("a_build_script_that_deletes_its_objects", deleted),
         trial("a_cudart_of_another_release", other_cudart),
         trial("a_cudnn_that_nobody_named", unnamed_cudnn),
-    ]);
+    ]
 }
 
 const ARCHS: &str = "[gpu]\narchs = [\"sm_80\", \"sm_90\", \"compute_90\"]\n";

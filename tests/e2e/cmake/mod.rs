@@ -15,7 +15,9 @@ mod rebuilding;
 mod same;
 mod theirs;
 
-fn main() {
+use cudaguard_tests::Trial;
+
+pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = building::trials();
     trials.extend(cudnn::trials());
     trials.extend(failing::trials());
@@ -27,5 +29,5 @@ fn main() {
     trials.extend(rebuilding::trials());
     trials.extend(same::trials());
     trials.extend(theirs::trials());
-    cudaguard_tests::suite(trials);
+    trials
 }

@@ -6,12 +6,11 @@ mod bed;
 mod others;
 mod statics;
 
-use cudaguard_tests::{suite, trials};
+use cudaguard_tests::Trial;
 
-fn main() {
-    let mut trials = trials![];
-    trials.extend(aarch64::trials());
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = aarch64::trials();
     trials.extend(statics::trials());
     trials.extend(others::trials());
-    suite(trials);
+    trials
 }

@@ -1,0 +1,46 @@
+//! Every suite end to end, in one program: a suite that fails keeps none of the others from running.
+//!
+//! `cargo test --test e2e cmake::` runs one of them, and with `-- --quick` a first look at them all.
+
+mod cmake;
+mod cross;
+mod driver;
+mod embedding;
+mod graph;
+mod judge_equal;
+mod kernels;
+mod loading;
+mod machine;
+mod policy;
+mod quick;
+mod rebuilds;
+mod recipes;
+mod scenes;
+mod tables;
+mod toolchains;
+mod verified;
+mod wrapper;
+
+fn main() {
+    loading::seal_where_asked();
+    let suites = vec![
+        ("cmake", cmake::trials()),
+        ("cross", cross::trials()),
+        ("driver", driver::trials()),
+        ("embedding", embedding::trials()),
+        ("graph", graph::trials()),
+        ("judge_equal", judge_equal::trials()),
+        ("kernels", kernels::trials()),
+        ("loading", loading::trials()),
+        ("machine", machine::trials()),
+        ("policy", policy::trials()),
+        ("rebuilds", rebuilds::trials()),
+        ("recipes", recipes::trials()),
+        ("scenes", scenes::trials()),
+        ("tables", tables::trials()),
+        ("toolchains", toolchains::trials()),
+        ("verified", verified::trials()),
+        ("wrapper", wrapper::trials()),
+    ];
+    cudaguard_tests::run(suites, quick::TRIALS)
+}

@@ -1,0 +1,133 @@
+//! What came of a run, as a table.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use crate::skip::{Cure, Lack};
+
+/// How a trial ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    Passed,
+    Failed(String),
+    Skipped(Vec<Lack>),
+}
+
+/// Every trial that was run, and how it ended.
+#[derive(Debug, Default)]
+pub(crate) struct Summary(Vec<(&'static str, String, Duration, End)>);
+
+impl fmt::Display for Cure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packages(names) => write!(f, "apt install {names}"),
+            Self::Words(words) => f.write_str(words),
+        }
+    }
+}
+
+impl Summary {
+    pub(crate) fn add(&mut self, suite: &'static str, trial: String, took: Duration, end: End) {
+        self.0.push((suite, trial, took, end));
+    }
+
+    /// For people: each suite's numbers, what failed, and what was skipped for want of what.
+    pub(crate) fn table(&self, took: Duration) -> String {
+        let mut text = format!("\n{:<14}{:>7}{:>9}{:>8}{:>10}\n", "suite", "passed", "skipped", "failed", "seconds");
+        let mut row = |name: &str, suite: Option<&str>, seconds: Option<f64>| {
+            let of_it = || self.0.iter().filter(|(of, ..)| suite.is_none_or(|suite| suite == *of));
+            let ended = |is: fn(&End) -> bool| of_it().filter(|(_, _, _, end)| is(end)).count();
+            let _ = writeln!(
+                text,
+                "{name:<14}{:>7}{:>9}{:>8}{:>10.0}",
+                ended(|end| matches!(end, End::Passed)),
+                ended(|end| matches!(end, End::Skipped(_))),
+                ended(|end| matches!(end, End::Failed(_))),
+                seconds.unwrap_or_else(|| of_it().map(|(_, _, took, _)| took.as_secs_f64()).sum()),
+            );
+        };
+        let suites: BTreeSet<&str> = self.0.iter().map(|(suite, ..)| *suite).collect();
+        for suite in &suites {
+            row(suite, Some(suite), None);
+        }
+        row("all together", None, Some(took.as_secs_f64()));
+
+        let mut failed: Vec<&str> = Vec::new();
+        let mut wanting: BTreeMap<&Lack, Vec<&str>> = BTreeMap::new();
+        for (_, trial, _, end) in &self.0 {
+            match end {
+                End::Passed => {}
+                End::Failed(_) => failed.push(trial),
+                End::Skipped(lacks) => lacks.iter().for_each(|lack| wanting.entry(lack).or_default().push(trial)),
+            }
+        }
+        if !failed.is_empty() {
+            failed.sort_unstable();
+            let _ = writeln!(text, "\nfailed:\n    {}", failed.join("\n    "));
+        }
+        for (lack, trials) in &mut wanting {
+            trials.sort_unstable();
+            let _ = writeln!(text, "\nskipped for want of {}:\n    {}", lack.what, trials.join("\n    "));
+            let _ = writeln!(text, "  to bring back: {}", lack.cure);
+        }
+        let packages: BTreeSet<&str> = wanting
+            .keys()
+            .filter_map(|lack| match lack.cure {
+                Cure::Packages(names) => Some(names.split(' ')),
+                Cure::Words(_) => None,
+            })
+            .flatten()
+            .collect();
+        if packages.len() > 1 {
+            let names: Vec<&str> = packages.into_iter().collect();
+            let _ = writeln!(text, "\nAll that packages bring back: apt install {}", names.join(" "));
+        }
+        text + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools;
+
+    #[test]
+    fn the_table_counts_and_says_what_brings_back() {
+        let mut summary = Summary::default();
+        let second = Duration::from_secs(1);
+        summary.add("cmake", "cmake::b".to_owned(), second, End::Skipped(vec![tools::lack("make")]));
+        summary.add("cmake", "cmake::a".to_owned(), second, End::Passed);
+        summary.add("scenes", "scenes::x".to_owned(), 2 * second, End::Failed("why".to_owned()));
+        let two = vec![tools::lack("make"), tools::lack("ld.mold")];
+        summary.add("scenes", "scenes::y".to_owned(), second, End::Skipped(two));
+        let namespaces = Lack { what: "namespaces".to_owned(), cure: Cure::Words("another kernel".to_owned()) };
+        summary.add("scenes", "scenes::z".to_owned(), second, End::Skipped(vec![namespaces]));
+        let expected = "
+suite          passed  skipped  failed   seconds
+cmake               1        1       0         2
+scenes              0        2       1         4
+all together        1        3       1         3
+
+failed:
+    scenes::x
+
+skipped for want of ld.mold:
+    scenes::y
+  to bring back: apt install mold
+
+skipped for want of make:
+    cmake::b
+    scenes::y
+  to bring back: apt install make
+
+skipped for want of namespaces:
+    scenes::z
+  to bring back: another kernel
+
+All that packages bring back: apt install make mold
+
+";
+        assert_eq!(summary.table(3 * second), expected);
+    }
+}

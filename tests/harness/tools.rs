@@ -1,0 +1,86 @@
+//! Programs that trials call and that a machine may be without.
+
+use std::path::{Path, PathBuf};
+
+use crate::skip::{Cure, Lack, skip_all};
+
+/// The packages of Debian's that bring each of them.
+const PACKAGES: &[(&str, &str)] = &[
+    ("/lib/ld-musl-x86_64.so.1", "musl-tools"),
+    ("Python.h", "python3-dev"),
+    ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
+    ("clang", "clang"),
+    ("clang++", "clang"),
+    ("cmake", "cmake"),
+    ("g++", "g++"),
+    ("g++-11", "g++-11"),
+    ("gcc", "gcc"),
+    ("gcc-11", "g++-11"),
+    ("git", "git"),
+    ("ld.bfd", "binutils"),
+    ("ld.gold", "binutils"),
+    ("ld.lld", "lld"),
+    ("ld.mold", "mold"),
+    ("make", "make"),
+    ("mold", "mold"),
+    ("musl-gcc", "musl-tools"),
+    ("ninja", "ninja-build"),
+    ("python3", "python3"),
+    ("qemu-aarch64", "qemu-user"),
+    ("setpriv", "util-linux"),
+    ("strace", "strace"),
+    ("unshare", "util-linux"),
+    ("valgrind", "valgrind"),
+    ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32"),
+];
+
+/// Where in `PATH` this program is; a name with a slash is a file of its own.
+pub fn find(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|file| file.is_file());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// Where in `PATH` this program is; without it the trial is skipped.
+pub fn need(program: &str) -> PathBuf {
+    find(program).unwrap_or_else(|| skip_all(vec![lack(program)]))
+}
+
+/// At the end of a trial that did without some of these: skips it for want of them. It passes where there are none.
+pub fn done_without(missing: &[impl AsRef<str>]) {
+    if !missing.is_empty() {
+        skip_all(missing.iter().map(|name| lack(name.as_ref())).collect());
+    }
+}
+
+/// The want of a program, or of a header, and the package that brings it.
+pub fn lack(program: &str) -> Lack {
+    let known = PACKAGES.iter().find(|(name, _)| *name == program);
+    let (_, packages) = known.unwrap_or_else(|| panic!("tests/harness/tools.rs names no package of {program}"));
+    Lack { what: program.to_owned(), cure: Cure::Packages(packages) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_in_path_and_files_where_they_are() {
+        assert!(find("sh").is_some_and(|file| file.ends_with("sh")));
+        assert_eq!(find("no-such-program"), None);
+        assert_eq!(find("/"), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_package() {
+        assert_eq!(lack("g++-11").cure, Cure::Packages("g++-11"));
+        assert!(PACKAGES.is_sorted());
+    }
+}
