@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cudnn;
 use crate::dry_run;
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Value, object};
@@ -12,6 +11,7 @@ use crate::library_version::{numbers_in_name, version_beside};
 use crate::loader::{Environment, Graph, Look};
 use crate::machine::{Asker, Kind, Library, Machine, Verdict, look};
 use crate::manifest::{Manifest, Requirement};
+use crate::vendor::GUARDED;
 use crate::version::DriverRelease;
 
 /// What was seen, and what of it is wrong.
@@ -337,8 +337,9 @@ fn releases(user: Option<DriverRelease>, kernel: Option<DriverRelease>) -> Strin
 fn of_cudnn(library: &Library) -> Option<Finding> {
     let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
     let missing =
-        cudnn::inner_libraries(library.major()?).iter().find(|(file, _)| !parts.iter().any(|part| part.file == *file));
-    if let Some((file, _)) = missing {
+        GUARDED.needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));
+    if let Some(part) = missing {
+        let file = part.file;
         let message = format!("cuDNN's library {file} is missing: the first call would abort\nfound:      {path}");
         let hint = "reinstall cuDNN whole, so that all its libraries stand in one folder";
         return Some(Finding::new(Code::CudnnInnerMissing, "cuDNN", message, hint).weighing(Severity::Warning));

@@ -10,8 +10,6 @@ pub use check::{Verdict, check};
 
 #[cfg(feature = "build")]
 pub mod arch;
-#[cfg(feature = "build")]
-pub mod cudnn;
 #[cfg(feature = "command")]
 pub mod digest;
 #[cfg(feature = "build")]
@@ -54,6 +52,8 @@ mod subprocess;
 pub mod tables;
 #[cfg(feature = "build")]
 pub mod toolchain;
+#[cfg(feature = "build")]
+pub mod vendor;
 #[cfg(feature = "build")]
 pub mod version;
 

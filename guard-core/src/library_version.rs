@@ -5,15 +5,13 @@ use std::path::{Path, PathBuf};
 use crate::binary::Contents;
 use crate::elf::Elf;
 use crate::loader::{Graph, Look};
+use crate::vendor::GUARDED;
 use crate::version::Version;
 
 /// The version of a cuDNN whose loader library is this file: by its real name, else by an inner library beside it.
 pub(crate) fn version_beside(file: &Path, major: u32) -> Option<Version> {
-    in_name(file).or_else(|| {
-        crate::cudnn::inner_libraries(major)
-            .iter()
-            .find_map(|(inner, symbol)| word(&file.with_file_name(inner), symbol))
-    })
+    in_name(file)
+        .or_else(|| GUARDED.needed_parts(major).find_map(|part| word(&file.with_file_name(part.file), part.symbol)))
 }
 
 /// `libcudnn.so.9.10.2` behind every link → its version.

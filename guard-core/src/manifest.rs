@@ -3,11 +3,11 @@
 use std::fmt;
 
 use crate::arch::Target;
-use crate::cudnn;
 use crate::finding::Code;
 use crate::json::{Value, array, object};
 use crate::policy::{Policy, Runtime};
 use crate::toolchain::Toolchain;
+use crate::vendor::{self, GUARDED};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 pub use crate::linkage::Linkage;
@@ -339,25 +339,21 @@ impl Cudnn {
             min: if policy.cudnn_patch_refuse { self.version } else { Version::new(major, minor, 0) },
             below: Version::new(major + 1, 0, 0),
             built: self.version,
-            soname: cudnn::soname(self.version),
+            soname: GUARDED.soname(self.version),
             linkage: self.linkage,
             patch_refuse: policy.cudnn_patch_refuse,
             required: policy.cudnn_required,
         };
-        let row = |needed| {
-            move |(file, symbol): &(&str, &str)| Requirement::CudnnInner {
-                file: (*file).to_owned(),
-                symbol: (*symbol).to_owned(),
-                needed,
-            }
-        };
-        let inner = cudnn::inner_libraries(major).iter().map(row(true));
-        let further = cudnn::further_libraries(major).iter().map(row(false));
-        std::iter::once(whole).chain(inner).chain(further).collect()
+        std::iter::once(whole).chain(GUARDED.parts(major).map(Requirement::part)).collect()
     }
 }
 
 impl Requirement {
+    /// The row that asks for a library which the guarded one opens by itself.
+    pub fn part(part: &vendor::Part) -> Self {
+        Self::CudnnInner { file: part.file.to_owned(), symbol: part.symbol.to_owned(), needed: part.needed }
+    }
+
     /// The row as a JSON object, told apart by its `kind`.
     pub fn to_json(&self) -> Value {
         match self {

@@ -1,9 +1,9 @@
 //! The manifest as the bytes of MANIFEST.md, and back.
 
-use crate::cudnn;
 use crate::json::Value;
 use crate::manifest::{Linkage, Manifest, REVISION, Requirement, ServedBy};
 use crate::policy::GpuNeed;
+use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
 
 /// Size of a note's descriptor.
@@ -174,7 +174,7 @@ impl Writer<'_> {
                 self.packed(at + 4, &format!("cuDNN {min}"), min.packed())?;
                 self.packed(at + 8, &format!("cuDNN {below}"), below.packed())?;
                 self.packed(at + 12, &format!("cuDNN {built}"), built.packed())?;
-                if let Some((from, (major, minor))) = cudnn::gpu_floor(built.major) {
+                if let Some((from, (major, minor))) = GUARDED.table().gpu_floor(built.major) {
                     self.packed(at + 16, &format!("cuDNN {from}"), from.packed())?;
                     self.u32(at + 20, u32::from(major) << 8 | u32::from(minor));
                 }

@@ -1,4 +1,4 @@
-//! What is known of toolkits, architectures, cuDNN and drivers: the tables in `data/`, and the questions asked of them.
+//! What is known of toolkits, architectures and drivers: the tables in `data/`, and the questions asked of them.
 //!
 //! Each table is compiled in, read when it is first asked and then kept. Every row names its source, every source its
 //! date. Releases and archs that no table knows are judged by the general rule, so that news never becomes an error:
@@ -161,27 +161,14 @@ struct Drivers {
     zstandard: Vec<(u32, Floor)>,
 }
 
-struct CudnnBuild {
-    cuda_major: u32,
-    from: Version,
-    min_cc: Cc,
-    newest_cc: Option<Cc>,
-}
-
-struct CudnnTable {
-    builds: Vec<CudnnBuild>,
-    known: Vec<(u32, Vec<Version>)>,
-}
-
 /// The compiled-in texts: (file, text).
 const ARCHS: (&str, &str) = ("archs.toml", include_str!("../data/archs.toml"));
 const GPUS: (&str, &str) = ("gpus.toml", include_str!("../data/gpus.toml"));
 const TOOLKITS: (&str, &str) = ("toolkits.toml", include_str!("../data/toolkits.toml"));
 const DRIVERS: (&str, &str) = ("drivers.toml", include_str!("../data/drivers.toml"));
-const CUDNN: (&str, &str) = ("cudnn.toml", include_str!("../data/cudnn.toml"));
 
 /// Reads a compiled-in table. That its text is right is proven by the tests, so a mistake in it is one in this crate.
-fn compiled_in<T>(read: Result<T, TableError>) -> T {
+pub(crate) fn compiled_in<T>(read: Result<T, TableError>) -> T {
     read.unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}"))
 }
 
@@ -198,7 +185,6 @@ kept!(arch_table, Archs, ARCHS);
 kept!(gpu_table, Gpus, GPUS);
 kept!(toolkit_table, Toolkits, TOOLKITS);
 kept!(driver_table, Drivers, DRIVERS);
-kept!(cudnn_table, CudnnTable, CUDNN);
 
 /// Every arch in the table, oldest first.
 pub fn archs() -> &'static [ArchRow] {
@@ -360,27 +346,6 @@ pub fn driver_supports(release: DriverRelease) -> Supports {
     Supports { least: older.map(|row| row.least), most: newer.map(|row| row.least) }
 }
 
-/// The oldest GPU that cuDNN of this version, built for this CUDA major, serves; `None`: cannot tell. Newer than the table:
-/// as the newest.
-pub fn cudnn_min_cc(cudnn: Version, cuda_major: u32) -> Option<Cc> {
-    cudnn_build(cudnn, cuda_major).map(|build| build.min_cc)
-}
-
-/// The newest GPU that cuDNN of this version, built for this CUDA major, has code for; `None`: cannot tell. From cuDNN 9 for
-/// CUDA 12 on newer GPUs are served as well (hardware forward compatibility).
-pub fn cudnn_newest_cc(cudnn: Version, cuda_major: u32) -> Option<Cc> {
-    cudnn_build(cudnn, cuda_major).and_then(|build| build.newest_cc)
-}
-
-fn cudnn_build(cudnn: Version, cuda_major: u32) -> Option<&'static CudnnBuild> {
-    cudnn_table().builds.iter().rev().find(|build| build.cuda_major == cuda_major && build.from <= cudnn)
-}
-
-/// The releases of cuDNN for a CUDA major that the table knows, oldest first; empty where it knows none.
-pub fn cudnn_releases(cuda_major: u32) -> &'static [Version] {
-    cudnn_table().known.iter().find(|(major, _)| *major == cuda_major).map_or(&[], |(_, versions)| versions)
-}
-
 /// Whether GPUs of this cc are parts of a Tegra, which stand outside binary compatibility. One that no table knows is
 /// taken for a discrete GPU.
 pub fn is_tegra(cc: Cc) -> bool {
@@ -478,7 +443,7 @@ fn gpu_words(name: &str) -> Vec<String> {
 }
 
 /// One row of a table, with its full key.
-struct Row<'a> {
+pub(crate) struct Row<'a> {
     file: &'a str,
     key: String,
     table: &'a DeTable<'a>,
@@ -499,7 +464,7 @@ impl<'a> Row<'a> {
     }
 
     /// The value of `key`, read by `read`; `None` where it is absent.
-    fn optional<T>(
+    pub(crate) fn optional<T>(
         &self,
         key: &str,
         expected: &str,
@@ -508,7 +473,7 @@ impl<'a> Row<'a> {
         self.get(key).map(|value| read(value).ok_or_else(|| self.error(key, expected, Some(value)))).transpose()
     }
 
-    fn required<T>(
+    pub(crate) fn required<T>(
         &self,
         key: &str,
         expected: &str,
@@ -554,7 +519,7 @@ pub(crate) fn kind_of(value: &DeValue<'_>) -> String {
 }
 
 /// A file's tables, its sources read and dated.
-struct File<'a> {
+pub(crate) struct File<'a> {
     name: &'a str,
     table: &'a DeTable<'a>,
     sources: Vec<String>,
@@ -588,7 +553,7 @@ impl<'a> File<'a> {
     }
 
     /// Reads an array of rows, which have these keys and a source.
-    fn rows<T>(
+    pub(crate) fn rows<T>(
         &self,
         key: &str,
         keys: &[&str],
@@ -622,16 +587,20 @@ fn is_date(text: &str) -> bool {
 }
 
 /// Parses a file and reads it by `read`.
-fn read_file<T>(name: &str, text: &str, read: impl Fn(&File<'_>) -> Result<T, TableError>) -> Result<T, TableError> {
+pub(crate) fn read_file<T>(
+    name: &str,
+    text: &str,
+    read: impl Fn(&File<'_>) -> Result<T, TableError>,
+) -> Result<T, TableError> {
     let whole = DeTable::parse(text).map_err(|error| TableError(format!("{name}: {}", error.message())))?;
     read(&File::of(name, whole.get_ref())?)
 }
 
-fn text<T: std::str::FromStr>(value: &DeValue<'_>) -> Option<T> {
+pub(crate) fn text<T: std::str::FromStr>(value: &DeValue<'_>) -> Option<T> {
     value.as_str()?.parse().ok()
 }
 
-fn number(value: &DeValue<'_>) -> Option<u32> {
+pub(crate) fn number(value: &DeValue<'_>) -> Option<u32> {
     value.as_integer()?.as_str().parse().ok()
 }
 
@@ -639,7 +608,7 @@ fn flag(value: &DeValue<'_>) -> Option<bool> {
     value.as_bool()
 }
 
-fn cc(value: &DeValue<'_>) -> Option<Cc> {
+pub(crate) fn cc(value: &DeValue<'_>) -> Option<Cc> {
     pair(value).and_then(|(major, minor)| Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)))
 }
 
@@ -654,12 +623,12 @@ fn arch(value: &DeValue<'_>) -> Option<Arch> {
     }
 }
 
-fn several<T>(value: &DeValue<'_>, read: impl Fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
+pub(crate) fn several<T>(value: &DeValue<'_>, read: impl Fn(&DeValue<'_>) -> Option<T>) -> Option<Vec<T>> {
     value.as_array()?.iter().map(|value| read(value.get_ref())).collect()
 }
 
 const A_RELEASE: &str = "a release such as \"12.4\"";
-const A_CC: &str = "a compute capability such as \"8.6\"";
+pub(crate) const A_CC: &str = "a compute capability such as \"8.6\"";
 
 impl Archs {
     fn read(name: &str, content: &str) -> Result<Self, TableError> {
@@ -751,27 +720,6 @@ impl Drivers {
                 })?,
                 cudart: file.rows("cudart", &["major", "cuda", "driver"], floor)?,
                 zstandard: file.rows("zstandard", &["major", "cuda", "driver"], floor)?,
-            })
-        })
-    }
-}
-
-impl CudnnTable {
-    fn read(name: &str, content: &str) -> Result<Self, TableError> {
-        read_file(name, content, |file| {
-            Ok(Self {
-                builds: file.rows("build", &["major", "from", "min_cc", "newest_cc"], |row| {
-                    Ok(CudnnBuild {
-                        cuda_major: row.required("major", "a CUDA major", number)?,
-                        from: row.required("from", "a cuDNN version such as \"9.11\"", text)?,
-                        min_cc: row.required("min_cc", A_CC, cc)?,
-                        newest_cc: row.optional("newest_cc", A_CC, cc)?,
-                    })
-                })?,
-                known: file.rows("known", &["major", "versions"], |row| {
-                    let versions = row.required("versions", "cuDNN versions", |value| several(value, text))?;
-                    Ok((row.required("major", "a CUDA major", number)?, versions))
-                })?,
             })
         })
     }
@@ -917,31 +865,6 @@ mod tests {
     }
 
     #[test]
-    fn cudnn() {
-        for (version, major, oldest, newest) in [
-            ("9.15.1", 13, Some((7, 5)), Some((12, 1))),
-            ("9.10.2", 12, Some((5, 0)), Some((12, 0))),
-            ("9.11.0", 12, Some((7, 5)), Some((12, 0))),
-            ("8.5.0", 11, Some((3, 5)), Some((8, 6))),
-            ("8.2.2", 11, Some((3, 5)), None),
-            ("7.6.5", 10, Some((3, 0)), Some((7, 5))),
-            ("9.99.0", 13, Some((7, 5)), Some((12, 1))),
-            ("9.15.1", 14, None, None),
-            ("8.5.0", 12, None, None),
-        ] {
-            let version = toolkit(version);
-            assert_eq!(
-                (cudnn_min_cc(version, major), cudnn_newest_cc(version, major)),
-                (oldest, newest),
-                "{version} {major}"
-            );
-        }
-        assert!(cudnn_releases(13).contains(&toolkit("9.15.1")));
-        assert!(!cudnn_releases(11).contains(&toolkit("9.15.1")));
-        assert!(cudnn_releases(14).is_empty());
-    }
-
-    #[test]
     fn gpus_by_name() {
         for (name, cc) in [
             ("T4", (7, 5)),
@@ -1066,18 +989,6 @@ mod tests {
         let majors = toolkits.rows.iter().map(|row| row.version.major).filter(|major| *major > 10);
         for major in majors {
             assert!(cudart_floor(CudaVersion::new(major, 0)).release.is_some(), "cudart {major}");
-        }
-
-        let cudnn = cudnn_table();
-        rising("cuDNN builds", cudnn.builds.iter().map(|build| (build.cuda_major, build.from)));
-        for pair in cudnn.builds.windows(2).filter(|pair| pair[0].cuda_major == pair[1].cuda_major) {
-            assert!(pair[0].min_cc <= pair[1].min_cc);
-        }
-        for (major, versions) in &cudnn.known {
-            rising("cuDNN releases", versions);
-            for version in versions {
-                assert!(cudnn_min_cc(*version, *major).is_some(), "cuDNN {version} for CUDA {major} has no floor");
-            }
         }
     }
 

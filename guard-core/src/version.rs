@@ -32,18 +32,6 @@ impl Version {
     pub const fn from_packed(packed: u32) -> Self {
         Self::new(packed >> 16, packed >> 8 & 0xff, packed & 0xff)
     }
-
-    /// What `cudnnGetVersion` returns and `CUDNN_VERSION` says: two encodings, told apart by size
-    /// (facts: cuDNN, version encoding).
-    pub const fn from_cudnn(number: u64) -> Self {
-        #[allow(clippy::cast_possible_truncation)]
-        let n = number as u32;
-        if n >= 90_000 {
-            Self::new(n / 10_000, n / 100 % 100, n % 100)
-        } else {
-            Self::new(n / 1000, n / 100 % 10, n % 100)
-        }
-    }
 }
 
 impl fmt::Display for Version {
@@ -194,20 +182,6 @@ impl FromStr for DriverRelease {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cudnn_numbers_of_both_encodings() {
-        for (number, version) in [
-            (7605, Version::new(7, 6, 5)),
-            (8500, Version::new(8, 5, 0)),
-            (8907, Version::new(8, 9, 7)),
-            (90_100, Version::new(9, 1, 0)),
-            (91_002, Version::new(9, 10, 2)),
-            (92_800, Version::new(9, 28, 0)),
-        ] {
-            assert_eq!(Version::from_cudnn(number), version);
-        }
-    }
 
     #[test]
     fn packing_returns() {

@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use cudaguard::guard::{self, Guarded};
 use cudaguard::manifest::{Component, Cudnn, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::note;
 use cudaguard::policy::Policy;
 use cudaguard::toolchain::Toolchain;
+use cudaguard::vendor::GUARDED;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
-use cudaguard::{cudnn, note};
 use cudaguard_tests::{Call, Scratch, command};
 
 const MACHINES: usize = 100_000;
@@ -104,17 +105,13 @@ fn make(to: &Path, folder: &Path) {
         sure_from: None,
         no_ptx: false,
     };
-    let inner = cudnn::inner_libraries(9).iter().map(|(file, symbol)| Requirement::CudnnInner {
-        file: (*file).to_owned(),
-        symbol: (*symbol).to_owned(),
-        needed: true,
-    });
+    let inner = GUARDED.needed_parts(9).map(Requirement::part);
     manifest.requires = [
         Requirement::Cudnn {
             min: Version::new(9, 15, 0),
             below: Version::new(10, 0, 0),
             built: version,
-            soname: cudnn::soname(version),
+            soname: GUARDED.soname(version),
             linkage: Linkage::Linked,
             patch_refuse: false,
             required: false,

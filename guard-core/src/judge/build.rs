@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use semver::VersionReq;
 
 use crate::arch::{Arch, ArchRequest, Target};
-use crate::cudnn::inner_libraries;
 use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::serves::Serves;
 use crate::tables::{self, Answer};
-use crate::toolchain::{CudnnLibrary, Declared, Family, HostCompiler, Native, Toolchain, Toolkit, cuda_majors};
+use crate::toolchain::{CudnnLibrary, Declared, Family, HostCompiler, Native, Toolchain, Toolkit};
+use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
 
 use super::fleet;
@@ -515,7 +515,7 @@ fn parts(library: &CudnnLibrary) -> Option<Finding> {
     if !library.missing.is_empty() {
         let missing = library.missing.join(", ");
         let are = if library.missing.len() == 1 { "is" } else { "are" };
-        let needed = |name: &String| inner_libraries(library.major).iter().any(|(needed, _)| needed == name);
+        let needed = |name: &String| GUARDED.needed_parts(library.major).any(|needed| needed.file == *name);
         let finding = Finding::new(
             Code::CudnnIncomplete,
             "cuDNN",
@@ -589,7 +589,8 @@ fn other_cuda(
     let by_library =
         library.and_then(|library| Some((library.version.as_ref()?.value, library.path.display().to_string())));
     let (version, path) = by_library.or(headers.zip(headers_path))?;
-    (!cuda_majors(version).contains(&toolkit.major)).then(|| {
+    let never = GUARDED.table().cuda_majors(version).is_some_and(|majors| !majors.contains(&toolkit.major));
+    never.then(|| {
         Finding::new(
             Code::CudnnForOtherCuda,
             "cuDNN",

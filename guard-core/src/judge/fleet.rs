@@ -10,6 +10,7 @@ use crate::policy::Policy;
 use crate::serves::Serves;
 use crate::tables::{self, Answer, Cc, Floor, Supports};
 use crate::toolchain::Toolchain;
+use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
 
 use super::wording::{facts, in_file, names};
@@ -372,12 +373,12 @@ pub(super) fn cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let Some(cuda) = cuda else { return findings };
     let named = policy.fleet_ccs();
     let discrete = || named.iter().copied().filter(|(_, cc)| !tables::is_tegra(*cc));
-    let oldest = tables::cudnn_min_cc(version, cuda);
+    let oldest = GUARDED.table().min_cc(version, cuda);
     let left: Named<'_> = discrete().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect();
     if let Some(newest_of) = left.first().map(|_| &left) {
         let text = gpus(newest_of);
-        let serving = tables::cudnn_releases(cuda).iter().rev().find(|release| {
-            let least = tables::cudnn_min_cc(**release, cuda);
+        let serving = GUARDED.table().releases(cuda).iter().rev().find(|release| {
+            let least = GUARDED.table().min_cc(**release, cuda);
             least.is_some_and(|least| newest_of.iter().all(|(_, cc)| *cc >= least))
         });
         let (major, minor) = oldest.unwrap_or_default();
@@ -407,7 +408,7 @@ pub(super) fn cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     if version.major >= 9 && cuda >= 12 {
         return findings;
     }
-    let newest = tables::cudnn_newest_cc(version, cuda);
+    let newest = GUARDED.table().newest_cc(version, cuda);
     let newer: Named<'_> = discrete().filter(|(_, cc)| newest.is_some_and(|newest| *cc > newest)).collect();
     if let Some((major, minor)) = newest.filter(|_| !newer.is_empty()) {
         findings.push(Finding::new(

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use super::asker::{Asker, Said};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
 use crate::binary::Contents;
-use crate::cudnn;
 use crate::elf::Elf;
 use crate::env;
 use crate::library_version::{in_name, inner_file, numbers_in_name, version_beside, word};
 use crate::loader::{self, Candidate, Environment, Graph, Look};
+use crate::vendor::{self, GUARDED};
 use crate::version::{DriverRelease, Version};
 
 pub(crate) const LIBCUDA: &str = "libcuda.so.1";
@@ -254,10 +254,10 @@ fn parts(graph: &mut Graph, library: &Library) -> Option<Vec<Part>> {
     let major: u32 = soname.rsplit('.').next()?.parse().ok()?;
     let index = graph.open(0, soname)?;
     let by_name = in_name(&graph.objects[index].path);
-    let inner = cudnn::inner_libraries(major).iter().chain(cudnn::further_libraries(major));
-    let part = |(file, symbol): &(&str, &str)| {
-        let found = inner_file(graph, index, file, by_name)?;
-        Some(Part { file: (*file).to_owned(), version: word(&found, symbol) })
+    let inner = GUARDED.parts(major);
+    let part = |part: &vendor::Part| {
+        let found = inner_file(graph, index, part.file, by_name)?;
+        Some(Part { file: part.file.to_owned(), version: word(&found, part.symbol) })
     };
     Some(inner.filter_map(part).collect())
 }

@@ -218,7 +218,8 @@ mod hosts {
     use crate::host::{CudnnFound, Driver, DriverFound, Gpu, Host, Inner};
     use crate::kernels::tests::{plain, writer};
     use crate::kernels::{By, Kernels};
-    use crate::tables::{Answer, branches, can_make, cudnn_min_cc, driver_supports, ptx_isa, toolkit_floor, toolkits};
+    use crate::tables::{Answer, branches, can_make, driver_supports, ptx_isa, toolkit_floor, toolkits};
+    use crate::vendor::GUARDED;
     use crate::version::{CudaVersion, Version};
 
     /// A number and letter of an arch, PTX or not, and whether it is compressed with Zstandard.
@@ -326,7 +327,7 @@ mod hosts {
             // No cuDNN 9.15 was made for CUDA 11, and those that there are leave old GPUs to older ones.
             let cudnn = if toolkit.major < 12 { Linkage::None } else { cudnn };
             let manifest = sealed(&kernels, toolkit, cudart, cudnn);
-            let oldest = cudnn_min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| cudnn != Linkage::None);
+            let oldest = GUARDED.table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| cudnn != Linkage::None);
             let served = served.filter(|cover| oldest.is_none_or(|oldest| cover.cc >= oldest));
             let mut gpus: Vec<Vec<Gpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
             if !kernels.any() {

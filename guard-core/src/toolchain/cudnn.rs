@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::library::{Image, numbers_of};
 use super::places::{Layout, Place, Reach, below, entries, site_packages};
 use super::{Choice, Fact, Folder};
-use crate::cudnn::{further_libraries, inner_libraries};
 use crate::env;
+use crate::vendor::GUARDED;
 use crate::version::Version;
 
 /// One place where cuDNN stands: headers, a library, or both.
@@ -45,7 +45,7 @@ pub struct Library {
     /// The inner libraries beside it, the one that tells the version first.
     pub parts: Vec<Part>,
     /// Inner libraries that are not there: of those without which the loader library does not work
-    /// ([`inner_libraries`]), and of [`further_libraries`].
+    /// and of those that tell their version ([`crate::vendor::Library::parts`]).
     pub missing: Vec<String>,
 }
 
@@ -67,26 +67,6 @@ pub(super) fn parse_header(text: &str) -> Option<Version> {
         })
     };
     Some(Version::new(number("CUDNN_MAJOR")?, number("CUDNN_MINOR")?, number("CUDNN_PATCHLEVEL")?))
-}
-
-/// The CUDA majors for which a release of cuDNN was ever published (facts: cuDNN, `[wheel_builds]` and the support
-/// matrices). An upper end that is not reached yet is open.
-pub fn cuda_majors(version: Version) -> std::ops::RangeInclusive<u32> {
-    let (major, minor) = (version.major, version.minor);
-    let from = match major {
-        ..=7 => 0,
-        8 => 10,
-        9 if minor < 11 => 11,
-        _ => 12,
-    };
-    let to = match major {
-        ..=7 => 10,
-        8 if minor < 8 => 11,
-        8 => 12,
-        9 if minor < 12 => 12,
-        _ => u32::MAX,
-    };
-    from..=to
 }
 
 pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
@@ -148,9 +128,8 @@ fn library(path: &Path) -> Option<Library> {
     let major = soname.or_else(|| numbers(&real).first().copied()).or_else(|| numbers(path).first().copied())?;
 
     let suffix = format!(".so.{major}");
-    let needed: Vec<_> = inner_libraries(major).to_vec();
-    let mut names: BTreeSet<String> = needed.iter().map(|(name, _)| (*name).to_owned()).collect();
-    names.extend(further_libraries(major).iter().map(|(name, _)| (*name).to_owned()));
+    let needed: Vec<_> = GUARDED.needed_parts(major).map(|part| part.file).collect();
+    let mut names: BTreeSet<String> = GUARDED.parts(major).map(|part| part.file.to_owned()).collect();
     names.extend(entries(folder, "libcudnn_").iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
@@ -161,7 +140,7 @@ fn library(path: &Path) -> Option<Library> {
     let mut word: Option<Fact<Version>> = None;
     // The one whose word is the library's version comes first.
     let mut names: Vec<String> = names.into_iter().collect();
-    names.sort_by_key(|name| needed.first().is_none_or(|(first, _)| first != name));
+    names.sort_by_key(|name| needed.first().is_none_or(|first| first != name));
     for name in names {
         let file = folder.join(&name);
         let Ok(real) = file.canonicalize() else {
@@ -172,14 +151,14 @@ fn library(path: &Path) -> Option<Library> {
         let stem = name.trim_start_matches("lib").trim_end_matches(&suffix);
         let symbols = [format!("{stem}_version"), format!("{stem}_infer_version")];
         // Engines and heuristics export none, and are the large ones.
-        let asked = needed.iter().any(|(needed, _)| *needed == name) || stem.contains("adv") || stem.contains("_ops");
+        let asked = needed.iter().any(|needed| *needed == name) || stem.contains("adv") || stem.contains("_ops");
         let mut image = asked.then(|| Image::open(&real).ok()).flatten();
         let exported = image.as_mut().and_then(|image| {
             let (symbol, word) = symbols.iter().find_map(|symbol| Some((symbol, image.exported_u32(symbol)?)))?;
             Some((symbol.clone(), Version::from_packed(word)))
         });
         if let (Some((symbol, version)), None, true) =
-            (&exported, &word, needed.first().is_some_and(|(first, _)| *first == name))
+            (&exported, &word, needed.first().is_some_and(|first| *first == name))
         {
             word = Some(Fact { value: *version, source: format!("{symbol} in {}", file.display()) });
         }
@@ -450,27 +429,6 @@ mod tests {
         assert_eq!(parse_header(seven), Some(Version::new(7, 6, 5)));
         assert_eq!(parse_header("#define CUDNN_MAJOR\n#define CUDNN_MINOR x\n#define"), None);
         assert_eq!(parse_header(""), None);
-    }
-
-    #[test]
-    fn which_cuda_a_release_was_made_for() {
-        for (version, cuda, made) in [
-            ("7.6.5", 10, true),
-            ("7.6.5", 11, false),
-            ("8.5.0", 11, true),
-            ("8.5.0", 12, false),
-            ("8.9.7", 12, true),
-            ("8.9.7", 13, false),
-            ("9.1.0", 11, true),
-            ("9.1.0", 13, false),
-            ("9.10.2", 11, true),
-            ("9.11.0", 11, false),
-            ("9.12.0", 13, true),
-            ("9.28.0", 12, true),
-            ("10.0.0", 14, true),
-        ] {
-            assert_eq!(cuda_majors(version.parse().unwrap()).contains(&cuda), made, "{version} for CUDA {cuda}");
-        }
     }
 
     #[test]

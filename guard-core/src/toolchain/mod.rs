@@ -37,7 +37,7 @@ mod report;
 use archs::NvccFlags;
 pub use archs::{Archs, Declared, Native};
 pub use build_system::Given;
-pub use cudnn::{Cudnn, Headers as CudnnHeaders, Library as CudnnLibrary, Part as CudnnPart, cuda_majors};
+pub use cudnn::{Cudnn, Headers as CudnnHeaders, Library as CudnnLibrary, Part as CudnnPart};
 pub use host_compiler::{Family, HostCompiler, Limits};
 pub use nvcc::Nvcc;
 use places::{Layout, Place, ROOTS, Reach, below};

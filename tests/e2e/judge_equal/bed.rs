@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::cudnn;
 use cudaguard::manifest::{Component, Linkage, Manifest, Requirement};
 use cudaguard::note;
 use cudaguard::policy::Runtime;
+use cudaguard::vendor::GUARDED;
 use cudaguard::version::Version;
 use cudaguard_tests::{Call, Scratch, places, tools};
 
@@ -233,20 +233,12 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         min: Version::new(built.major, built.minor, 0),
         below: Version::new(built.major + 1, 0, 0),
         built,
-        soname: cudnn::soname(built),
+        soname: GUARDED.soname(built),
         linkage,
         patch_refuse: false,
         required: false,
     }];
-    for (needed, libraries) in
-        [(true, cudnn::inner_libraries(built.major)), (false, cudnn::further_libraries(built.major))]
-    {
-        requires.extend(libraries.iter().map(|(file, symbol)| Requirement::CudnnInner {
-            file: (*file).to_owned(),
-            symbol: (*symbol).to_owned(),
-            needed,
-        }));
-    }
+    requires.extend(GUARDED.parts(built.major).map(Requirement::part));
     Manifest {
         component: Component { name: name.to_owned(), version: "0.1.0".to_owned() },
         cudaguard: "0.1.0".to_owned(),

@@ -8,6 +8,7 @@ use cudaguard::finding::{Code, Severity};
 use cudaguard::host::{CudnnFound, Host, Inner};
 use cudaguard::judge::run::judge;
 use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
+use cudaguard::vendor::GUARDED;
 use cudaguard::version::Version;
 use cudaguard_tests::{Scratch, Trial, trial};
 
@@ -184,7 +185,9 @@ impl Machine {
         }
         let word = inner.iter().find_map(|part| part.version);
         let answer = match loader.says {
-            Says::Number(number) if number >= 1000 => Some(Version::from_cudnn(number.into())),
+            Says::Number(number) if number >= 1000 => {
+                GUARDED.asked.as_ref().and_then(|asked| asked.version(number.into()))
+            }
             _ => None,
         };
         let version = word.or(loader.name).or(answer);

@@ -7,6 +7,7 @@ use cudaguard::guard::{self, Guarded};
 use cudaguard::manifest::{Component, Cudnn, Linkage, Manifest, Requirement};
 use cudaguard::note;
 use cudaguard::policy::Runtime;
+use cudaguard::vendor::GUARDED;
 use cudaguard::version::Version;
 
 /// The target that this suite runs on.
@@ -20,14 +21,12 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         min: Version::new(built.major, built.minor, 0),
         below: Version::new(built.major + 1, 0, 0),
         built,
-        soname: cudaguard::cudnn::soname(built),
+        soname: GUARDED.soname(built),
         linkage,
         patch_refuse: false,
         required: false,
     }];
-    requires.extend(cudaguard::cudnn::inner_libraries(built.major).iter().map(|(file, symbol)| {
-        Requirement::CudnnInner { file: (*file).to_owned(), symbol: (*symbol).to_owned(), needed: true }
-    }));
+    requires.extend(GUARDED.needed_parts(built.major).map(Requirement::part));
     Manifest {
         component: Component { name: component.to_owned(), version: "0.1.0".to_owned() },
         cudaguard: "0.1.0".to_owned(),

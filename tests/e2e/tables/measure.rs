@@ -8,6 +8,7 @@ use std::path::Path;
 use cudaguard::arch::{Arch, Suffix, Target};
 use cudaguard::serves::Serves;
 use cudaguard::tables::{self, Answer, Cc};
+use cudaguard::vendor::GUARDED;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, parts};
 
@@ -274,7 +275,7 @@ pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, 
     };
     let version = Version::new(macro_("CUDNN_MAJOR ")?, macro_("CUDNN_MINOR ")?, macro_("CUDNN_PATCHLEVEL ")?);
     let row = |what: &str| format!("cuDNN {version} for CUDA {cuda_major}: {what}");
-    let known = tables::cudnn_releases(cuda_major).contains(&version);
+    let known = GUARDED.table().releases(cuda_major).contains(&version);
     let mut measured = vec![Measurement::new(row("known release"), known, true)];
 
     let core = if version.major < 9 { "libcudnn_ops_infer.so.8" } else { "libcudnn_ops.so.9" };
@@ -286,10 +287,10 @@ pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, 
     let oldest = code.iter().filter(|target| matches!(target, Target::Cubin(_))).map(|target| target.arch().cc()).min();
     measured.push(Measurement::new(
         row("oldest GPU"),
-        capability(tables::cudnn_min_cc(version, cuda_major)),
+        capability(GUARDED.table().min_cc(version, cuda_major)),
         capability(oldest),
     ));
-    if let Some(newest) = tables::cudnn_newest_cc(version, cuda_major) {
+    if let Some(newest) = GUARDED.table().newest_cc(version, cuda_major) {
         let served = code.iter().any(|target| target.serves(newest) == Serves::Yes);
         measured.push(Measurement::new(row(&format!("code for {}", capability(Some(newest)))), true, served));
     }

@@ -1,10 +1,10 @@
 //! Driver and GPU: the rows that say which driver is needed, and which code serves which GPU.
 
-use crate::cudnn;
 use crate::finding::{Code, Finding, Severity};
 use crate::host::{Compat, CudnnFound, Driver, DriverFound, Gpu, Host};
 use crate::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use crate::policy::GpuNeed;
+use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// Answers of `cuInit`.
@@ -218,7 +218,7 @@ impl<'a> Judge<'a> {
             Requirement::Cudnn { built, linkage, .. } if *linkage != Linkage::Static => Some(*built),
             _ => None,
         })?;
-        let (from, floor) = cudnn::gpu_floor(built.major).filter(|(from, _)| version >= *from)?;
+        let (from, floor) = GUARDED.table().gpu_floor(built.major).filter(|(from, _)| version >= *from)?;
         debug_assert!(from.major == built.major);
         let behind = self.places(|gpu| gpu.cc.is_some_and(|cc| cc < floor));
         (!behind.is_empty() && version.major == built.major).then_some((version, behind))
@@ -616,7 +616,7 @@ mod tests {
             min: Version::new(built.major, built.minor, 0),
             below: Version::new(built.major + 1, 0, 0),
             built,
-            soname: cudnn::soname(built),
+            soname: GUARDED.soname(built),
             linkage: Linkage::Linked,
             patch_refuse: false,
             required: false,

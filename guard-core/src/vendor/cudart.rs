@@ -1,0 +1,17 @@
+//! cudart, the CUDA runtime: a part of the toolkit whose shared library comes with programs and drivers of other releases.
+
+use super::Library;
+
+/// libcudart. No text or note in its file says its release (13.0 to 13.5): that stands in the code of
+/// `cudaRuntimeGetVersion` alone, so the file's name has to.
+pub static CUDART: Library = Library {
+    key: "cudart",
+    name: "cudart",
+    stem: "libcudart",
+    majors: 12..=19,
+    // Two numbers up to 11, whose name is libcudart.so.11.0 in every minor.
+    older_sonames: &["11.0", "10.2", "10.1", "10.0", "9.2", "9.1", "9.0", "8.0"],
+    parts: &[],
+    asked: None,
+    table: None,
+};

@@ -1,0 +1,33 @@
+//! cuDNN: a loader library and the parts that it opens, all of one release.
+
+use std::sync::OnceLock;
+
+use super::{Asked, Library, Part, Table};
+
+/// libcudnn. Its parts tell the version (facts: cuDNN, `[version_without_loading]`); cuDNN 7 is one library.
+///
+/// `libcudnn_ops` is not among the needed ones (where the decisions would have it): without it cuDNN 9 answers
+/// `cudnnGetVersion` and `cudnnCreate` (measured with the loader and `libcudnn_graph` of 9.15.1 alone), and the graph
+/// library names no other among the libraries that it needs. A program that only asks, or only uses the graph API, works:
+/// refusing it would be a false alarm. One that does need it is told by cuDNN itself, which names the file
+/// (`Unable to load any of {libcudnn_ops.so.9.10.2, ...`), and the report has warned before.
+pub(super) static CUDNN: Library = Library {
+    key: "cudnn",
+    name: "cuDNN",
+    stem: "libcudnn",
+    majors: 5..=19,
+    older_sonames: &[],
+    parts: &[
+        Part { major: 8, file: "libcudnn_ops_infer.so.8", symbol: "cudnn_ops_infer_version", needed: true },
+        Part { major: 9, file: "libcudnn_graph.so.9", symbol: "cudnn_graph_version", needed: true },
+        // The symbol kept its name from cuDNN 8 (measured: 9.1.0, 9.15.1, 9.28.0).
+        Part { major: 9, file: "libcudnn_ops.so.9", symbol: "cudnn_ops_infer_version", needed: false },
+    ],
+    asked: Some(Asked { function: "cudnnGetVersion", scales: &[(90_000, 10_000), (0, 1000)] }),
+    table: Some(table),
+};
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| Table::compiled_in("cudnn.toml", include_str!("../../data/cudnn.toml")))
+}

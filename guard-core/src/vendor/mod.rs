@@ -1,0 +1,150 @@
+//! NVIDIA's libraries that have releases of their own, one descriptor for each: what it is called, what in its files tells
+//! its version, which parts it opens by itself, and which words lead to it.
+//!
+//! All code asks the descriptor. What holds for one library alone stands in that library's file here and in its table in
+//! `data/`, and a further library is a further file.
+
+mod cudart;
+mod cudnn;
+mod table;
+
+use std::ops::RangeInclusive;
+
+pub use cudart::CUDART;
+pub use table::Table;
+
+use crate::version::Version;
+
+/// The library for which a manifest has rows, a policy a table of its own and a lock a pin.
+pub static GUARDED: &Library = &cudnn::CUDNN;
+
+/// Every library that has a descriptor, in the order in which reports list them.
+pub static ALL: [&Library; 2] = [GUARDED, &CUDART];
+
+/// The library with this key.
+pub fn by_key(key: &str) -> Option<&'static Library> {
+    ALL.into_iter().find(|library| library.key == key)
+}
+
+/// A library of NVIDIA's.
+#[derive(Debug)]
+pub struct Library {
+    /// In host files, policies, locks and reports, and behind `-l`: `cudnn`.
+    pub key: &'static str,
+    /// To people: `cuDNN`.
+    pub name: &'static str,
+    /// Its file's name before `.so`: `libcudnn`.
+    pub stem: &'static str,
+    /// The majors to look for whose soname ends with the major alone; some do not exist yet.
+    pub majors: RangeInclusive<u32>,
+    /// What the sonames of older releases end with, the newest first.
+    pub older_sonames: &'static [&'static str],
+    /// Libraries that it opens by itself, those that tell its version first.
+    pub parts: &'static [Part],
+    /// The function that tells its version, and how it counts.
+    pub asked: Option<Asked>,
+    /// What is known of its releases; `None`: no rule asks.
+    pub table: Option<fn() -> &'static Table>,
+}
+
+/// A library that another one opens by itself.
+#[derive(Debug)]
+pub struct Part {
+    /// Of this major.
+    pub major: u32,
+    /// `libcudnn_graph.so.9`.
+    pub file: &'static str,
+    /// The data symbol that it exports with its packed version.
+    pub symbol: &'static str,
+    /// Without it the library does nothing but abort.
+    pub needed: bool,
+}
+
+/// A function that answers with the version as one number: `major * scale + minor * 100 + patch`.
+#[derive(Debug)]
+pub struct Asked {
+    /// The function.
+    pub function: &'static str,
+    /// From which answer on the major is counted by which scale, the largest first.
+    pub scales: &'static [(u64, u64)],
+}
+
+impl Asked {
+    /// The version that an answer means.
+    pub fn version(&self, answer: u64) -> Option<Version> {
+        let (_, scale) = self.scales.iter().find(|(from, _)| answer >= *from)?;
+        let number = |number: u64| u32::try_from(number).ok();
+        Some(Version::new(number(answer / scale)?, number(answer % scale / 100)?, number(answer % 100)?))
+    }
+}
+
+impl Library {
+    /// The soname of this release.
+    pub fn soname(&self, version: Version) -> String {
+        let Version { major, minor, .. } = version;
+        let whole = format!("{major}.{minor}");
+        if major >= *self.majors.start() {
+            return format!("{}.so.{major}", self.stem);
+        }
+        let of_major = |number: &&&str| number.split('.').next().is_some_and(|first| first == major.to_string());
+        let known = self.older_sonames.iter().find(|number| **number == whole);
+        let known = known.or_else(|| self.older_sonames.iter().find(of_major));
+        format!("{}.so.{}", self.stem, known.copied().unwrap_or(&whole))
+    }
+
+    /// Every soname to look for, the newest first.
+    pub fn sonames(&self) -> impl Iterator<Item = String> + '_ {
+        let majors = self.majors.clone().rev().map(|major| major.to_string());
+        let older = self.older_sonames.iter().map(|number| (*number).to_owned());
+        majors.chain(older).map(|number| format!("{}.so.{number}", self.stem))
+    }
+
+    /// The name that a linker looks for: `libcudnn.so`.
+    pub fn link_name(&self) -> String {
+        format!("{}.so", self.stem)
+    }
+
+    /// Whether a file of this name is this library, of whatever release: `libcudnn.so`, `libcudnn.so.9`.
+    pub fn is_named(&self, file: &str) -> bool {
+        file.strip_prefix(self.stem).is_some_and(|rest| rest.starts_with(".so"))
+    }
+
+    /// What stands behind `.so.` in the name of this library's file.
+    pub fn numbers<'name>(&self, file: &'name str) -> Option<&'name str> {
+        file.strip_prefix(self.stem)?.strip_prefix(".so.")
+    }
+
+    /// The major in its soname.
+    pub fn major(&self, soname: &str) -> Option<u32> {
+        self.numbers(soname)?.split('.').next()?.parse().ok()
+    }
+
+    /// The version in a file's whole name, `libcudnn.so.9.10.2`; `None` where it has no three numbers.
+    pub fn version_in_name(&self, file: &str) -> Option<Version> {
+        let mut numbers = self.numbers(file)?.split('.').map(|number| match number.len() {
+            1..=3 if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok(),
+            _ => None,
+        });
+        let version = Version::new(numbers.next()??, numbers.next()??, numbers.next()??);
+        version.packed().map(Version::from_packed)
+    }
+
+    /// The parts of a major.
+    pub fn parts(&self, major: u32) -> impl Iterator<Item = &'static Part> + use<> {
+        self.parts.iter().filter(move |part| part.major == major)
+    }
+
+    /// Those without which it does not work.
+    pub fn needed_parts(&self, major: u32) -> impl Iterator<Item = &'static Part> + use<> {
+        self.parts(major).filter(|part| part.needed)
+    }
+
+    /// What is known of its releases: nothing, where no table has any.
+    pub fn table(&self) -> &'static Table {
+        static NOTHING: Table = Table::empty();
+        self.table.map_or(&NOTHING, |table| table())
+    }
+}
+
+#[cfg(test)]
+mod tests;

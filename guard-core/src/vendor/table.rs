@@ -1,0 +1,126 @@
+//! What is known of a library's releases: for which CUDA majors each was built, and which GPUs its builds serve.
+
+use std::ops::RangeInclusive;
+
+use crate::tables::{A_CC, Cc, TableError, cc, compiled_in, number, read_file, several, text};
+use crate::version::Version;
+
+/// A library's releases, as its file in `data/` has them.
+#[derive(Debug)]
+pub struct Table {
+    pub(super) builds: Vec<Build>,
+    pub(super) known: Vec<(u32, Vec<Version>)>,
+    cuda: Vec<(Version, RangeInclusive<u32>)>,
+    left: Vec<(u32, Version, Cc)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Build {
+    pub(super) cuda_major: u32,
+    pub(super) from: Version,
+    pub(super) min_cc: Cc,
+    newest_cc: Option<Cc>,
+}
+
+impl Table {
+    pub(super) const fn empty() -> Self {
+        Self { builds: Vec::new(), known: Vec::new(), cuda: Vec::new(), left: Vec::new() }
+    }
+
+    pub(super) fn compiled_in(name: &str, content: &str) -> Self {
+        compiled_in(Self::read(name, content))
+    }
+
+    fn read(name: &str, content: &str) -> Result<Self, TableError> {
+        const A_MAJOR: &str = "a CUDA major";
+        const A_RELEASE: &str = "a release of the library such as \"9.11\"";
+        read_file(name, content, |file| {
+            Ok(Self {
+                builds: file.rows("build", &["major", "from", "min_cc", "newest_cc"], |row| {
+                    Ok(Build {
+                        cuda_major: row.required("major", A_MAJOR, number)?,
+                        from: row.required("from", A_RELEASE, text)?,
+                        min_cc: row.required("min_cc", A_CC, cc)?,
+                        newest_cc: row.optional("newest_cc", A_CC, cc)?,
+                    })
+                })?,
+                known: file.rows("known", &["major", "versions"], |row| {
+                    let versions = row.required("versions", "releases", |value| several(value, text))?;
+                    Ok((row.required("major", A_MAJOR, number)?, versions))
+                })?,
+                cuda: file.rows("cuda", &["from", "oldest", "newest"], |row| {
+                    let newest = row.optional("newest", A_MAJOR, number)?.unwrap_or(u32::MAX);
+                    let oldest = row.required("oldest", A_MAJOR, number)?;
+                    Ok((row.required("from", A_RELEASE, text)?, oldest..=newest))
+                })?,
+                left: file.rows("left", &["major", "from", "min_cc"], |row| {
+                    let from = row.required("from", A_RELEASE, text)?;
+                    Ok((row.required("major", "the library's major", number)?, from, row.required("min_cc", A_CC, cc)?))
+                })?,
+            })
+        })
+    }
+
+    /// The oldest compute capability that a release's build for a CUDA major serves; `None`: no table knows that build.
+    pub fn min_cc(&self, version: Version, cuda_major: u32) -> Option<Cc> {
+        self.build(version, cuda_major).map(|build| build.min_cc)
+    }
+
+    /// The newest compute capability that it has code for.
+    pub fn newest_cc(&self, version: Version, cuda_major: u32) -> Option<Cc> {
+        self.build(version, cuda_major).and_then(|build| build.newest_cc)
+    }
+
+    fn build(&self, version: Version, cuda_major: u32) -> Option<&Build> {
+        self.builds.iter().rev().find(|build| build.cuda_major == cuda_major && build.from <= version)
+    }
+
+    /// The releases that exist for a CUDA major, oldest first.
+    pub fn releases(&self, cuda_major: u32) -> &[Version] {
+        self.known.iter().find(|(major, _)| *major == cuda_major).map_or(&[], |(_, versions)| versions)
+    }
+
+    /// The CUDA majors for which a release was ever published. An upper end that is not reached yet is open.
+    pub fn cuda_majors(&self, version: Version) -> Option<RangeInclusive<u32>> {
+        self.cuda.iter().rev().find(|(from, _)| *from <= version).map(|(_, majors)| majors.clone())
+    }
+
+    /// From which release on the library of this major wants GPUs of which compute capability, where one of its releases
+    /// left behind GPUs that drivers still drive, whatever CUDA it is built for.
+    pub fn gpu_floor(&self, major: u32) -> Option<(Version, Cc)> {
+        self.left.iter().find(|(of, ..)| *of == major).map(|(_, from, cc)| (*from, *cc))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::vendor::ALL;
+
+    #[test]
+    fn tables_are_sorted_monotone_and_whole() {
+        for table in ALL.map(super::super::Library::table) {
+            for pair in table.builds.windows(2) {
+                assert!((pair[0].cuda_major, pair[0].from) < (pair[1].cuda_major, pair[1].from), "{pair:?}");
+                assert!(pair[0].cuda_major != pair[1].cuda_major || pair[0].min_cc <= pair[1].min_cc, "{pair:?}");
+            }
+            for (major, versions) in &table.known {
+                assert!(versions.is_sorted_by(|one, other| one < other), "CUDA {major}: {versions:?}");
+                for version in versions {
+                    assert!(table.min_cc(*version, *major).is_some(), "{version} for CUDA {major} has no floor");
+                    assert!(
+                        table.cuda_majors(*version).is_some_and(|majors| majors.contains(major)),
+                        "{version} {major}"
+                    );
+                }
+            }
+            assert!(table.cuda.is_sorted_by(|one, other| one.0 < other.0), "{:?}", table.cuda);
+            for (major, from, floor) in &table.left {
+                assert_eq!(*major, from.major);
+                // It holds in every build of that release.
+                let builds: Vec<_> = (0..99).filter_map(|cuda| Some((cuda, table.min_cc(*from, cuda)?))).collect();
+                let left_over = |cuda: u32| table.cuda_majors(*from).is_some_and(|majors| !majors.contains(&cuda));
+                assert!(builds.iter().all(|(cuda, least)| least >= floor || left_over(*cuda)), "{builds:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+#[test]
+fn names_that_say_a_version() {
+    assert_eq!(GUARDED.version_in_name("libcudnn.so.9.10.2"), Some(Version::new(9, 10, 2)));
+    assert_eq!(GUARDED.version_in_name("libcudnn.so.8.9.7.29"), Some(Version::new(8, 9, 7)));
+    assert_eq!(CUDART.version_in_name("libcudart.so.12.4.127"), Some(Version::new(12, 4, 127)));
+    for none in [
+        "libcudnn.so",
+        "libcudnn.so.9",
+        "libcudnn.so.9.1",
+        "libcudnn_graph.so.9.1.0",
+        "libcudnn.so.9.x.1",
+        "libcudnn.so.9.300.1",
+        "libcudnn.so.9..1",
+        "",
+    ] {
+        assert_eq!(GUARDED.version_in_name(none), None, "{none}");
+    }
+}
+
+#[test]
+fn sonames() {
+    for (library, version, soname) in [
+        (GUARDED, "9.15.1", "libcudnn.so.9"),
+        (GUARDED, "7.6.5", "libcudnn.so.7"),
+        (&CUDART, "13.0", "libcudart.so.13"),
+        (&CUDART, "11.8", "libcudart.so.11.0"),
+        (&CUDART, "10.2", "libcudart.so.10.2"),
+        (&CUDART, "7.5", "libcudart.so.7.5"),
+    ] {
+        assert_eq!(library.soname(version.parse().unwrap()), soname);
+        assert!(library.is_named(soname), "{soname}");
+    }
+    assert!(!GUARDED.is_named("libcudnn_graph.so.9") && !GUARDED.is_named("libcudnn.a"));
+    for library in ALL {
+        let sonames: Vec<String> = library.sonames().collect();
+        assert!(sonames.iter().all(|soname| library.major(soname).is_some()), "{sonames:?}");
+        let majors: Vec<_> = sonames.iter().map(|soname| library.major(soname)).collect();
+        assert!(majors.windows(2).all(|pair| pair[0] >= pair[1]), "{sonames:?}");
+    }
+}
+
+#[test]
+fn answers_of_all_encodings() {
+    for (library, answer, version) in [
+        (GUARDED, 7605, Version::new(7, 6, 5)),
+        (GUARDED, 8500, Version::new(8, 5, 0)),
+        (GUARDED, 8907, Version::new(8, 9, 7)),
+        (GUARDED, 90_000, Version::new(9, 0, 0)),
+        (GUARDED, 91_002, Version::new(9, 10, 2)),
+        (GUARDED, 92_800, Version::new(9, 28, 0)),
+    ] {
+        assert_eq!(library.asked.as_ref().unwrap().version(answer), Some(version));
+    }
+}
+
+#[test]
+fn every_part_is_of_its_major() {
+    for library in ALL {
+        for part in library.parts {
+            assert!(part.file.starts_with(library.stem), "{part:?}");
+            assert!(
+                part.file.ends_with(&format!(".so.{}", part.major)) && part.symbol.ends_with("_version"),
+                "{part:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn keys_and_stems_are_unique() {
+    for (index, library) in ALL.iter().enumerate() {
+        for other in &ALL[index + 1..] {
+            assert!(library.key != other.key && library.stem != other.stem && library.name != other.name);
+        }
+        assert_eq!(by_key(library.key).map(|found| found.name), Some(library.name));
+    }
+}
+
+#[test]
+fn which_gpus_a_release_serves() {
+    let version = |text: &str| text.parse::<Version>().unwrap();
+    for (release, major, oldest, newest) in [
+        ("9.15.1", 13, Some((7, 5)), Some((12, 1))),
+        ("9.10.2", 12, Some((5, 0)), Some((12, 0))),
+        ("9.11.0", 12, Some((7, 5)), Some((12, 0))),
+        ("8.5.0", 11, Some((3, 5)), Some((8, 6))),
+        ("8.2.2", 11, Some((3, 5)), None),
+        ("7.6.5", 10, Some((3, 0)), Some((7, 5))),
+        ("9.99.0", 13, Some((7, 5)), Some((12, 1))),
+        ("9.15.1", 14, None, None),
+        ("8.5.0", 12, None, None),
+    ] {
+        let table = GUARDED.table();
+        let release = version(release);
+        assert_eq!(
+            (table.min_cc(release, major), table.newest_cc(release, major)),
+            (oldest, newest),
+            "{release} {major}"
+        );
+    }
+    assert!(GUARDED.table().releases(13).contains(&version("9.15.1")));
+    assert!(!GUARDED.table().releases(11).contains(&version("9.15.1")));
+    assert!(GUARDED.table().releases(14).is_empty());
+    assert_eq!(GUARDED.table().gpu_floor(9), Some((version("9.11"), (7, 5))));
+    assert_eq!((GUARDED.table().gpu_floor(8), GUARDED.table().gpu_floor(10)), (None, None));
+    assert_eq!(CUDART.table().min_cc(version("13.0"), 13), None);
+}
+
+#[test]
+fn which_cuda_a_release_was_made_for() {
+    for (version, cuda, made) in [
+        ("7.6.5", 10, true),
+        ("7.6.5", 11, false),
+        ("8.5.0", 11, true),
+        ("8.5.0", 12, false),
+        ("8.9.7", 12, true),
+        ("8.9.7", 13, false),
+        ("9.1.0", 11, true),
+        ("9.1.0", 13, false),
+        ("9.10.2", 11, true),
+        ("9.11.0", 11, false),
+        ("9.12.0", 13, true),
+        ("9.28.0", 12, true),
+        ("10.0.0", 14, true),
+    ] {
+        let majors = GUARDED.table().cuda_majors(version.parse().unwrap()).unwrap();
+        assert_eq!(majors.contains(&cuda), made, "{version} for CUDA {cuda}");
+    }
+    assert_eq!(CUDART.table().cuda_majors(Version::new(13, 0, 0)), None);
+}
+
+/// Files outside of this module, of tables, of findings' words and of tests that name the guarded library all the same: each
+/// knows something that belongs into its descriptor. None may join them; what no longer does leaves the list.
+const STILL_NAMING_IT: &[&str] = &[
+    "cargo-cudaguard/src/arguments.rs",
+    "cargo-cudaguard/src/check.rs",
+    "cargo-cudaguard/src/cmake/facts.rs",
+    "cargo-cudaguard/src/cmake/lock.rs",
+    "cargo-cudaguard/src/cmake/mod.rs",
+    "cargo-cudaguard/src/graph.rs",
+    "cargo-cudaguard/src/guards.rs",
+    "cargo-cudaguard/src/init.rs",
+    "cargo-cudaguard/src/init/cmake.rs",
+    "cargo-cudaguard/src/inspect.rs",
+    "cargo-cudaguard/src/lock.rs",
+    "cargo-cudaguard/src/probe.rs",
+    "cargo-cudaguard/src/verify.rs",
+    "cargo-cudaguard/src/wrapper.rs",
+    "guard-core/src/binary.rs",
+    "guard-core/src/check.rs",
+    "guard-core/src/crates/dlopen.rs",
+    "guard-core/src/crates/judge.rs",
+    "guard-core/src/crates/look.rs",
+    "guard-core/src/crates/mod.rs",
+    "guard-core/src/doctor.rs",
+    "guard-core/src/dry_run.rs",
+    "guard-core/src/elf.rs",
+    "guard-core/src/embed.rs",
+    "guard-core/src/finding.rs",
+    "guard-core/src/guard.rs",
+    "guard-core/src/host.rs",
+    "guard-core/src/judge/build.rs",
+    "guard-core/src/judge/fleet.rs",
+    "guard-core/src/judge/linked.rs",
+    "guard-core/src/judge/run.rs",
+    "guard-core/src/judge/run/driver.rs",
+    "guard-core/src/library_version.rs",
+    "guard-core/src/lock.rs",
+    "guard-core/src/machine/host_file.rs",
+    "guard-core/src/machine/look.rs",
+    "guard-core/src/machine/mod.rs",
+    "guard-core/src/manifest.rs",
+    "guard-core/src/note.rs",
+    "guard-core/src/policy.rs",
+    "guard-core/src/policy/schema.rs",
+    "guard-core/src/seal.rs",
+    "guard-core/src/toolchain/build_system.rs",
+    "guard-core/src/toolchain/cudnn.rs",
+    "guard-core/src/toolchain/display.rs",
+    "guard-core/src/toolchain/library.rs",
+    "guard-core/src/toolchain/mod.rs",
+    "guard-core/src/toolchain/report.rs",
+    "guard-core/src/version.rs",
+];
+
+#[test]
+fn nothing_else_names_the_guarded_library() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut naming = Vec::new();
+    for root in [own.join("src"), own.join("../cargo-cudaguard/src")] {
+        walk(&root, &mut |file| {
+            let name = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            let text = fs::read_to_string(file).unwrap();
+            // What stands behind it is tests.
+            let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_lowercase();
+            let may =
+                ["vendor/", "finding/", "tables.rs", "crates/table.rs"].iter().any(|start| name.starts_with(start));
+            let is_test = name.ends_with("tests.rs") || name.contains("tests/");
+            if text.contains(GUARDED.key) && !may && !is_test {
+                let folder = if root.ends_with("cargo-cudaguard/src") { "cargo-cudaguard" } else { "guard-core" };
+                naming.push(format!("{folder}/src/{name}"));
+            }
+        });
+    }
+    naming.sort();
+    let new: Vec<_> = naming.iter().filter(|name| !STILL_NAMING_IT.contains(&name.as_str())).collect();
+    assert!(new.is_empty(), "these name {} and should ask its descriptor: {new:#?}", GUARDED.name);
+    let gone: Vec<_> = STILL_NAMING_IT.iter().filter(|name| !naming.iter().any(|naming| naming == *name)).collect();
+    assert!(gone.is_empty(), "these no longer name {}: take them out of the list: {gone:#?}", GUARDED.name);
+}
+
+fn walk(folder: &Path, seen: &mut dyn FnMut(&Path)) {
+    // In a packaged crate the command's sources are not beside it.
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            walk(&path, seen);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            seen(&path);
+        }
+    }
+}
