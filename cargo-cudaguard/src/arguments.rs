@@ -7,8 +7,9 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
 use cudaguard::guard::Tool;
 
-use crate::cmake::Step;
-use crate::verify::{Flags, Question, place};
+mod cargo_call;
+
+pub(crate) use cargo_call::Call;
 
 /// cargo's verbs that build something to guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,15 @@ pub(crate) enum Verb {
     },
     /// Will it run.
     Verify(Question),
+    /// Will they run on each machine of a list of host files, a line each.
+    Fleet {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// The list; `-` is stdin.
+        list: PathBuf,
+        /// As JSON.
+        json: bool,
+    },
     /// What this machine is.
     Probe {
         /// As JSON.
@@ -85,13 +95,93 @@ pub(crate) enum Verb {
         arguments: Vec<OsString>,
     },
     /// What the CMake module asks for.
-    Cmake(Step),
+    Cmake(CmakeStep),
     /// The script that completes words in a shell.
     Completions(Shell),
     /// Manual pages, into this folder.
     Man(PathBuf),
     /// A finding at length.
     Explain(Option<String>),
+}
+
+/// What was asked.
+#[derive(Debug)]
+pub(crate) struct Question {
+    /// The files.
+    pub(crate) files: Vec<PathBuf>,
+    /// Where they would run.
+    pub(crate) place: Where,
+    /// As JSON.
+    pub(crate) json: bool,
+}
+
+/// Where a file would run.
+#[derive(Debug)]
+pub(crate) enum Where {
+    /// On this machine.
+    Here,
+    /// On the machine of this host file.
+    Host(PathBuf),
+    /// On the machine that these flags describe.
+    Flags(Flags),
+}
+
+/// A machine by flags, as they were typed.
+#[derive(Debug, Default)]
+pub(crate) struct Flags {
+    /// `--driver`: libcuda's release, a branch, `none`.
+    pub(crate) driver: Option<String>,
+    /// `--kernel`: the kernel module's.
+    pub(crate) kernel: Option<String>,
+    /// `--gpu`: compute capabilities, architectures or names.
+    pub(crate) gpus: Vec<String>,
+    /// `--cudnn`: a version, or `none`.
+    pub(crate) cudnn: Option<String>,
+}
+
+impl Flags {
+    /// Whether any was given.
+    fn any(&self) -> bool {
+        self.driver.is_some() || self.kernel.is_some() || !self.gpus.is_empty() || self.cudnn.is_some()
+    }
+}
+
+/// What the CMake module asks for.
+#[derive(Debug)]
+pub(crate) enum CmakeStep {
+    /// Whether targets can be guarded.
+    Begin {
+        /// The module's version.
+        module: String,
+        /// A compiler for the target.
+        tool: Tool,
+    },
+    /// Judge, and make the guard.
+    Embed {
+        /// What CMake knows.
+        facts: PathBuf,
+        /// Where the objects go.
+        out: PathBuf,
+        /// Where to write what they depend on.
+        depfile: Option<PathBuf>,
+    },
+    /// Write the lock.
+    Lock {
+        /// The folders of what CMake knows, a line for each guarded target.
+        targets: PathBuf,
+    },
+    /// Write the CMake package.
+    Install {
+        /// Below this folder.
+        prefix: PathBuf,
+    },
+    /// Verify and seal.
+    Seal {
+        /// What CMake knows.
+        facts: PathBuf,
+        /// The linked file.
+        file: PathBuf,
+    },
 }
 
 /// Reads the process's arguments; wrong ones, `--help` and `--version` are answered here and end the process.
@@ -133,7 +223,7 @@ fn understood(matches: &ArgMatches) -> Verb {
             file: matches.get_one::<PathBuf>("FILE").cloned().expect("required"),
             json: matches.get_flag("json"),
         },
-        "verify" => Verb::Verify(question(matches)),
+        "verify" => verify_of(matches),
         "probe" => Verb::Probe { json: matches.get_flag("json") },
         "doctor" => {
             Verb::Doctor { program: matches.get_one::<PathBuf>("FILE").cloned(), json: matches.get_flag("json") }
@@ -150,25 +240,25 @@ fn understood(matches: &ArgMatches) -> Verb {
     }
 }
 
-fn of_cmake(matches: &ArgMatches) -> Step {
+fn of_cmake(matches: &ArgMatches) -> CmakeStep {
     let (name, matches) = matches.subcommand().expect("a step is required");
     let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
     match name {
-        "begin" => Step::Begin {
+        "begin" => CmakeStep::Begin {
             module: matches.get_one::<String>("module").cloned().expect("required"),
             tool: Tool {
                 program: path("compiler").expect("required"),
                 flags: matches.get_many::<String>("flag").into_iter().flatten().cloned().collect(),
             },
         },
-        "embed" => Step::Embed {
+        "embed" => CmakeStep::Embed {
             facts: path("facts").expect("required"),
             out: path("out").expect("required"),
             depfile: path("depfile"),
         },
-        "install" => Step::Install { prefix: path("prefix").expect("required") },
-        "lock" => Step::Lock { targets: path("targets").expect("required") },
-        "seal" => Step::Seal { facts: path("facts").expect("required"), file: path("FILE").expect("required") },
+        "install" => CmakeStep::Install { prefix: path("prefix").expect("required") },
+        "lock" => CmakeStep::Lock { targets: path("targets").expect("required") },
+        "seal" => CmakeStep::Seal { facts: path("facts").expect("required"), file: path("FILE").expect("required") },
         other => unreachable!("{other} has been dealt with"),
     }
 }
@@ -226,16 +316,20 @@ fn cmake() -> Command {
         )
 }
 
-fn question(matches: &ArgMatches) -> Question {
+fn verify_of(matches: &ArgMatches) -> Verb {
     let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
     let text = |name: &str| matches.get_one::<String>(name).cloned();
+    let files = matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect();
+    let json = matches.get_flag("json");
     let gpus = matches.get_many::<String>("gpu").unwrap_or_default().cloned().collect();
     let flags = Flags { driver: text("driver"), kernel: text("kernel"), gpus, cudnn: text("cudnn") };
-    Question {
-        files: matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect(),
-        place: place(path("host"), path("fleet"), flags),
-        json: matches.get_flag("json"),
-    }
+    let place = match (path("host"), path("fleet")) {
+        (Some(host), _) => Where::Host(host),
+        (None, Some(list)) => return Verb::Fleet { files, list, json },
+        (None, None) if flags.any() => Where::Flags(flags),
+        (None, None) => Where::Here,
+    };
+    Verb::Verify(Question { files, place, json })
 }
 
 /// What cargo itself would be told.

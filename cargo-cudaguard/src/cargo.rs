@@ -1,67 +1,27 @@
 //! `build`, `run`, `test`, `install`: the toolchain judged, then cargo with its own arguments and our wrapper, then one
 //! line about what came out.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::SystemTime;
 
-use cudaguard::digest::Digest;
 use cudaguard::env;
-use cudaguard::files::write_where_new;
 use cudaguard::finding::{Finding, Severity};
-use cudaguard::manifest::Component;
 use cudaguard::policy;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::arguments::CargoVerb;
+use crate::arguments::{Call, CargoVerb};
 use crate::config::{self, Config, Words};
 use crate::graph::{self, Graph};
 use crate::guards::{self, Order};
-use crate::ledger::{self, Entry, Ledger};
-use crate::project::{self, Artefact, Call, Kind, Package, Project};
+use crate::handover::{self, BUILD, Build, MARK, RUNNER, STARTED};
+use crate::ledger::{self, Ledger};
+use crate::project::{self, Project};
 use crate::report::{self, REFUSED, Stop};
 use crate::signals;
-
-/// Set where our wrapper is at work.
-pub(crate) const MARK: &str = "CUDAGUARD_WRAPS";
-/// Names the file with what the wrapper must know of the build.
-pub(crate) const BUILD: &str = "CUDAGUARD_BUILD";
-/// When the build began, in seconds and nanoseconds since 1970.
-pub(crate) const STARTED: &str = "CUDAGUARD_STARTED";
-
-/// Says that cargo calls `exec` as its runner, and how many words of another runner come first.
-pub(crate) const RUNNER: &str = "CUDAGUARD_RUNNER";
-
-/// What the wrapper and the runner must know of a build: handed on in a file, because cargo stands in between.
-#[derive(Debug, Default)]
-pub(crate) struct Build {
-    /// The folder that cudaguard has for itself in the target folder.
-    pub(crate) own: PathBuf,
-    pub(crate) top: PathBuf,
-    /// Folders of the workspace's members; empty for a package from a registry.
-    pub(crate) members: BTreeSet<PathBuf>,
-    pub(crate) host: String,
-    pub(crate) profile: String,
-    pub(crate) release: bool,
-    /// The wrapper that cargo would call around each compiler (`RUSTC_WRAPPER`, sccache): we stand in its place and call
-    /// it, because it would take us for a compiler that it does not know.
-    pub(crate) outer: Vec<String>,
-    /// The wrapper that stood here before ours, with its arguments.
-    pub(crate) inner: Vec<String>,
-    /// `[env]` of cargo's configuration.
-    pub(crate) variables: BTreeMap<String, OsString>,
-    /// The crates that reach CUDA.
-    pub(crate) graph: Graph,
-    /// What the summary is about: target, package, artefact.
-    made: Vec<(String, String, Artefact)>,
-    quiet: bool,
-}
 
 pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let call = Call::read(Some(verb), arguments);
@@ -82,11 +42,11 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
     };
     build.outer = outer;
     if !build.outer.is_empty() {
-        command.env("RUSTC_WRAPPER", exe()?);
+        command.env("RUSTC_WRAPPER", handover::exe()?);
     }
     let file = build.write()?;
     command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?);
-    command.env(MARK, "1").env(BUILD, &file).env(STARTED, now());
+    command.env(MARK, "1").env(BUILD, &file).env(STARTED, handover::now());
     command.env(cudaguard::stamp::VARIABLE, build.own.join("stamps"));
     if call.locked {
         // For the build scripts, which cannot see cargo's arguments.
@@ -103,7 +63,8 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
     let mut refused = false;
     if status.success() {
         build.summary();
-        let said = graph::stale(&command, verb, arguments, &build, &uses);
+        let settled = build.own.join("graph").join(format!("{}.settled", build.profile));
+        let said = graph::stale(&command, verb, arguments, &settled, build.release, &uses);
         report::findings(&said);
         report::annotations(&said);
         refused = report::refuses(&said);
@@ -116,12 +77,6 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
 
 fn cannot_run(error: &std::io::Error) -> Stop {
     Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&project::cargo()).display()))
-}
-
-/// A name that nobody else takes, with the process number before it.
-pub(crate) fn now() -> String {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    format!("{}.{}", since.as_secs(), since.subsec_nanos())
 }
 
 /// Judges the toolchain for every package that is built, and lays the guards ready.
@@ -141,7 +96,7 @@ fn prepare(
     for target in &project.targets {
         for (package, artefacts) in project.made() {
             let crates = graph.of(target, &package.name);
-            let order = Order { crates, ..order(&project, package, target) };
+            let order = Order { crates, ..Order::of(&project, package, target) };
             let judged = order.judge(&variables).map_err(Stop::no_look)?;
             // An info about a crate is for who asks: `check`.
             findings.extend(judged.of_crates.iter().filter(|one| one.severity > Severity::Info).cloned());
@@ -189,21 +144,6 @@ fn prepare(
         graph: graph.clone(),
     };
     Ok((build, uses))
-}
-
-/// The order for a package of this project, whose crates nobody has asked for yet.
-pub(crate) fn order<'a>(project: &'a Project, package: &'a Package, target: &'a str) -> Order<'a> {
-    Order {
-        component: Component { name: package.name.clone(), version: package.version.clone() },
-        dir: &package.dir,
-        top: &project.top,
-        target,
-        profile: &project.profile,
-        release: project.release,
-        locked: project.locked,
-        only_declared: false,
-        crates: &[],
-    }
 }
 
 fn say(findings: &[Finding], release: bool) -> Result<(), Stop> {
@@ -290,7 +230,7 @@ fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(),
         Some(Words(words)) => words,
         None => runner_by_condition(&target, config),
     };
-    let ours = exe()?.to_string_lossy().into_owned();
+    let ours = handover::exe()?.to_string_lossy().into_owned();
     command.env(RUNNER, before.len().to_string());
     let words: Vec<&str> = [ours.as_str(), "exec", "--"].into_iter().chain(before.iter().map(String::as_str)).collect();
     if words.iter().any(|word| word.contains(char::is_whitespace)) {
@@ -329,217 +269,4 @@ fn runner_by_condition(target: &str, config: &Config) -> Vec<String> {
         .find(|(condition, _)| config::cfg_holds(condition, &set))
         .map(|(_, Words(words))| words)
         .unwrap_or_default()
-}
-
-impl Build {
-    /// Writes it where the wrapper finds it; equal builds share one file.
-    fn write(&self) -> Result<PathBuf, Stop> {
-        let variables: serde_json::Map<String, Value> =
-            self.variables.iter().map(|(name, value)| (name.clone(), value.to_string_lossy().into())).collect();
-        let made: Vec<Value> = self
-            .made
-            .iter()
-            .map(|(target, package, artefact)| json!([target, package, artefact.kind.name(), artefact.name]))
-            .collect();
-        let text = json!({
-            "own": self.own,
-            "top": self.top,
-            "members": self.members,
-            "host": self.host,
-            "profile": self.profile,
-            "release": self.release,
-            "outer": self.outer,
-            "inner": self.inner,
-            "variables": variables,
-            "made": made,
-            "quiet": self.quiet,
-            "graph": self.graph.to_json(),
-        })
-        .to_string();
-        let file = self.own.join("builds").join(format!("{}.json", Digest::of(text.as_bytes())));
-        write_where_new(&file, text.as_bytes()).map_err(Stop::no_look)?;
-        Ok(file)
-    }
-
-    /// Reads what [`Self::write`] wrote.
-    pub(crate) fn read(file: &Path) -> Option<Self> {
-        let value: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let texts = |value: &Value| value.as_array()?.iter().map(text).collect::<Option<Vec<String>>>();
-        let made = |one: &Value| {
-            let kind = match one[2].as_str()? {
-                "bin" => Kind::Bin,
-                "example" => Kind::Example,
-                "cdylib" => Kind::Cdylib,
-                _ => Kind::ExampleCdylib,
-            };
-            Some((text(&one[0])?, text(&one[1])?, Artefact { kind, name: text(&one[3])? }))
-        };
-        Some(Self {
-            own: text(&value["own"])?.into(),
-            top: text(&value["top"])?.into(),
-            members: texts(&value["members"])?.into_iter().map(PathBuf::from).collect(),
-            host: text(&value["host"])?,
-            profile: text(&value["profile"])?,
-            release: value["release"].as_bool()?,
-            outer: texts(&value["outer"])?,
-            inner: texts(&value["inner"])?,
-            variables: value["variables"]
-                .as_object()?
-                .iter()
-                .map(|(name, value)| Some((name.clone(), text(value)?.into())))
-                .collect::<Option<_>>()?,
-            made: value["made"].as_array()?.iter().map(made).collect::<Option<_>>()?,
-            quiet: value["quiet"].as_bool()?,
-            graph: Graph::from_json(&value["graph"])?,
-        })
-    }
-
-    /// What cargo calls: this very program. cargo keeps the programs of one wrapper's path apart from those of
-    /// another's, and the path holds nothing of the project, so that equal trees give equal programs. A wrapper inside
-    /// ours counts for cargo as much, so with one we go by a name of its own.
-    fn wrapper(&self) -> Result<PathBuf, Stop> {
-        let exe = exe()?;
-        if self.inner.is_empty() {
-            return Ok(exe);
-        }
-        let folder = self.own.join(format!("around-{}", Digest::of(self.inner.join("\0").as_bytes())));
-        let link = folder.join("cargo-cudaguard");
-        if fs::read_link(&link).is_ok_and(|to| to == exe) {
-            return Ok(link);
-        }
-        let fail = |error: std::io::Error| Stop::no_look(format_args!("cannot make {}: {error}", link.display()));
-        fs::create_dir_all(&folder).map_err(fail)?;
-        let beside = folder.join(format!(".{}", std::process::id()));
-        std::os::unix::fs::symlink(&exe, &beside).and_then(|()| fs::rename(&beside, &link)).map_err(fail)?;
-        Ok(link)
-    }
-
-    /// What is to be said of the files, and the one line at the end.
-    pub(crate) fn summary(&self) {
-        let entries = self.entries();
-        // As cargo does: quiet is about its own words, not about warnings.
-        let said = entries.iter().flat_map(|entry| &entry.findings);
-        let said: Vec<Finding> =
-            said.filter(|finding| !self.quiet || finding.severity > Severity::Info).cloned().collect();
-        report::findings(&said);
-        report::annotations(&said);
-        if self.quiet {
-            return;
-        }
-        if let Some(text) = summary(&entries) {
-            report::line(&text);
-        }
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        if self.members.is_empty() {
-            return Ledger::of(&self.own, &self.host, &self.profile).all();
-        }
-        let known = |(target, package, artefact): &(String, String, Artefact)| {
-            Ledger::of(&self.own, target, &self.profile).valid(package, artefact)
-        };
-        self.made.iter().filter_map(known).collect()
-    }
-}
-
-fn summary(entries: &[Entry]) -> Option<String> {
-    if entries.is_empty() {
-        return None;
-    }
-    let guarded = entries.iter().filter(|entry| entry.unguarded.is_none()).count();
-    let built: BTreeSet<&str> = entries.iter().flat_map(|entry| &entry.built_with).map(String::as_str).collect();
-    let mut text = format!("cudaguard: {guarded} of {} target{} guarded", entries.len(), plural(entries.len()));
-    if !built.is_empty() {
-        let built: Vec<&str> = built.into_iter().collect();
-        let _ = write!(text, " ({})", built.join("; "));
-    }
-    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for entry in entries {
-        if let Some(why) = &entry.unguarded {
-            reasons.entry(why).or_default().push(&entry.name);
-        }
-    }
-    for (why, names) in reasons {
-        let _ = write!(text, "\n  not guarded: {}: {why}", names.join(", "));
-    }
-    Some(text)
-}
-
-const fn plural(number: usize) -> &'static str {
-    if number == 1 { "" } else { "s" }
-}
-
-fn exe() -> Result<PathBuf, Stop> {
-    std::env::current_exe().map_err(|error| Stop::no_look(format_args!("cannot find this program's own file: {error}")))
-}
-
-/// Takes what is ours out of the environment of a program that is started at the end of a build.
-pub(crate) fn leave_no_trace(command: &mut Command) {
-    let build = env::var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).unwrap_or_default();
-    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::stamp::VARIABLE, cudaguard::lock::LOCKED] {
-        command.env_remove(name);
-    }
-    command.env_remove("RUSTC_WORKSPACE_WRAPPER");
-    for (name, stood) in [("RUSTC_WORKSPACE_WRAPPER", &build.inner), ("RUSTC_WRAPPER", &build.outer)] {
-        if let Some(wrapper) = stood.first() {
-            command.env(name, OsStr::from_bytes(wrapper.as_bytes()));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(name: &str, unguarded: Option<&str>, built_with: &[&str]) -> Entry {
-        let file = std::env::current_exe().unwrap();
-        Entry {
-            package: "p".into(),
-            kind: "bin".into(),
-            name: name.into(),
-            mark: ledger::Mark::of(&file).unwrap(),
-            file,
-            unguarded: unguarded.map(str::to_owned),
-            built_with: built_with.iter().map(|one| (*one).to_owned()).collect(),
-            findings: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn one_line_about_everything() {
-        assert_eq!(summary(&[]), None);
-        let both = ["CUDA 13.0, cuDNN 9.15.1"];
-        assert_eq!(
-            summary(&[entry("a", None, &both), entry("b", None, &both)]).unwrap(),
-            "cudaguard: 2 of 2 targets guarded (CUDA 13.0, cuDNN 9.15.1)"
-        );
-        assert_eq!(summary(&[entry("a", None, &["no CUDA"])]).unwrap(), "cudaguard: 1 of 1 target guarded (no CUDA)");
-        assert_eq!(
-            summary(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])]).unwrap(),
-            "cudaguard: 0 of 2 targets guarded\n  not guarded: a, b: no ELF"
-        );
-    }
-
-    #[test]
-    fn what_the_wrapper_reads_is_what_was_written() {
-        let own = std::env::temp_dir().join(format!("cudaguard-build-{}", std::process::id()));
-        let build = Build {
-            own: own.clone(),
-            top: "/w".into(),
-            members: ["/w/a".into(), "/w/b".into()].into(),
-            host: "h".into(),
-            profile: "dist".into(),
-            release: true,
-            outer: vec!["/usr/bin/sccache".into()],
-            inner: vec!["/usr/bin/clippy-driver".into()],
-            variables: [("A".to_owned(), "b".into())].into(),
-            made: vec![("t".into(), "p".into(), Artefact { kind: Kind::Cdylib, name: "x".into() })],
-            quiet: true,
-            graph: Graph::default(),
-        };
-        let file = build.write().unwrap();
-        assert_eq!(format!("{:?}", Build::read(&file).unwrap()), format!("{build:?}"));
-        fs::remove_dir_all(own).unwrap();
-    }
 }

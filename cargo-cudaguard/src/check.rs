@@ -8,12 +8,11 @@ use cudaguard::json::{Value, array, object};
 use cudaguard::policy::Policy;
 use cudaguard::spelling::nearest;
 
-use crate::cargo::order;
-use crate::forms;
 use crate::graph::Graph;
 use crate::guards::{Judged, Order};
 use crate::project::{Project, repository};
 use crate::report::{self, REFUSED, Stop};
+use crate::sarif;
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let (call, config, project) = Project::asked(arguments)?;
@@ -24,7 +23,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
         for target in &project.targets {
             let member = &project.members[*at];
             let crates = graph.of(target, &member.name);
-            let order = Order { only_declared: true, crates, ..order(&project, member, target) };
+            let order = Order { only_declared: true, crates, ..Order::of(&project, member, target) };
             let judged = order.judge(&variables).map_err(Stop::no_look)?;
             let (line, mut value) = describe(&order, &judged);
             let mut listing = judged.toolchain.render();
@@ -40,7 +39,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
                 stale(&order, &judged).into_iter().chain(strangers(&project, &judged.policy)).collect();
             for finding in judged.findings.into_iter().chain(judged.of_crates).chain(of_policy) {
                 let allowed = judged.policy.allow.get(&finding.code).cloned();
-                results.push(forms::Result { finding: finding.clone(), uri: uri.clone(), allowed });
+                results.push(sarif::Result { finding: finding.clone(), uri: uri.clone(), allowed });
                 findings.push(finding);
             }
         }
@@ -58,7 +57,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
             ]);
             report::result(&format!("{}\n", value.pretty()))?;
         }
-        "sarif" => report::result(&format!("{}\n", forms::sarif(&results).pretty()))?,
+        "sarif" => report::result(&format!("{}\n", sarif::sarif(&results).pretty()))?,
         "github" => {
             let lines: Vec<String> = report::unique(&findings).into_iter().map(Finding::annotation).collect();
             report::result(&joined(lines.iter().map(String::as_str)))?;

@@ -9,20 +9,20 @@ use cudaguard::env;
 use cudaguard::loader::Environment;
 use cudaguard::machine::Asker;
 
-use crate::cargo;
+use crate::handover::{self, Build};
 use crate::report::{self, NO_START, Stop};
 
 pub(crate) fn run(program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let mut command = Command::new(program);
     command.args(arguments);
-    let Some(others) = env::var(cargo::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
+    let Some(others) = env::var(handover::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
         return start(program, &mut command);
     };
     // At the end of `cargo cudaguard run`: cargo has built, and calls us to start what it built.
-    if let Some(build) = env::var_os(cargo::BUILD).and_then(|file| cargo::Build::read(Path::new(&file))) {
+    if let Some(build) = env::var_os(handover::BUILD).and_then(|file| Build::read(Path::new(&file))) {
         build.summary();
     }
-    cargo::leave_no_trace(&mut command);
+    handover::leave_no_trace(&mut command);
     if others > 0 {
         // Another runner knows where the program will run: an emulator, another machine. We do not.
         return Err(cannot_start(program, &command.exec()));

@@ -15,6 +15,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use cargo_metadata::semver::{Version, VersionReq};
 use cargo_metadata::{BuildScript, DependencyKind, Message, Metadata, Node, Package, PackageId, TargetKind};
@@ -27,10 +28,9 @@ use cudaguard::policy::Policy;
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
-use crate::arguments::CargoVerb;
-use crate::cargo::{Build, now};
+use crate::arguments::{Call, CargoVerb};
 use crate::config::Config;
-use crate::project::{self, Call, Project};
+use crate::project::{self, Project};
 
 /// Where a name in `Cargo.lock` has one of these in it, cargo is asked; otherwise nothing there is about CUDA.
 const HINTS: [&str; 16] = [
@@ -187,7 +187,8 @@ struct Apart(PathBuf);
 
 impl Apart {
     fn of(project: &Project) -> std::io::Result<Self> {
-        let name = format!("cudaguard-graph-{}-{}", std::process::id(), now());
+        let now = Digest::of(format!("{:?}", SystemTime::now()).as_bytes());
+        let name = format!("cudaguard-graph-{}-{now}", std::process::id());
         let apart = Self(std::env::temp_dir().join(name));
         let top = apart.at(&project.top);
         fs::create_dir_all(&top)?;
@@ -620,12 +621,13 @@ pub(crate) struct Judged {
 
 /// Crates that the build just done took from an earlier run of their build scripts, when something else was in use. cargo
 /// tells by being asked once more, with nothing left to do, what each script has said. It is not asked again until what the
-/// crates would do has changed.
+/// crates would do has changed; `settled` is the file that holds what they would have done then.
 pub(crate) fn stale(
     build_command: &Command,
     verb: CargoVerb,
     arguments: &[OsString],
-    build: &Build,
+    settled: &Path,
+    release: bool,
     judged: &[Judged],
 ) -> Vec<Finding> {
     let own_form = arguments.iter().any(|word| word.to_string_lossy().starts_with("--message-format"));
@@ -635,19 +637,18 @@ pub(crate) fn stale(
     }
     let uses: Vec<&Vec<Use>> = judged.iter().map(|one| &one.uses).collect();
     let state = Digest::of(format!("{uses:?} {arguments:?}").as_bytes()).to_string();
-    let file = build.own.join("graph").join(format!("{}.settled", build.profile));
-    if fs::read_to_string(&file).is_ok_and(|settled| settled == state) {
+    if fs::read_to_string(settled).is_ok_and(|settled| settled == state) {
         return Vec::new();
     }
     let Some(ran) = ran(build_command, verb, arguments) else { return Vec::new() };
     let mut findings = Vec::new();
     for one in judged {
-        let found = one.policy.apply(cudaguard::crates::stale(&one.uses, &ran, build.release), build.release).findings;
+        let found = one.policy.apply(cudaguard::crates::stale(&one.uses, &ran, release), release).findings;
         findings.extend(found.into_iter().map(|finding| finding.of(&one.component)));
     }
     if findings.is_empty() {
         // Only the last state that was in order: going back to an earlier one may find what this one left.
-        let _ = write_where_new(&file, state.as_bytes());
+        let _ = write_where_new(settled, state.as_bytes());
     }
     findings
 }

@@ -16,6 +16,8 @@ use cudaguard::policy::Policy;
 use cudaguard::toolchain::{Request, Toolchain};
 use cudaguard::{env, judge, note, stamp};
 
+use crate::project::{Package, Project};
+
 /// Which guard is wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct Order<'a> {
@@ -57,7 +59,22 @@ pub(crate) struct Judged {
     variables: Vec<String>,
 }
 
-impl Order<'_> {
+impl<'a> Order<'a> {
+    /// The order for a package of this project, whose crates nobody has asked for yet.
+    pub(crate) fn of(project: &'a Project, package: &'a Package, target: &'a str) -> Self {
+        Self {
+            component: Component { name: package.name.clone(), version: package.version.clone() },
+            dir: &package.dir,
+            top: &project.top,
+            target,
+            profile: &project.profile,
+            release: project.release,
+            locked: project.locked,
+            only_declared: false,
+            crates: &[],
+        }
+    }
+
     /// Looks at the toolchain, with these variables of cargo's configuration laid over the process's own, and judges it.
     pub(crate) fn judge(&self, configured: &BTreeMap<String, OsString>) -> Result<Judged, String> {
         let look = || {

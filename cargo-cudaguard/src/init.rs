@@ -16,8 +16,9 @@ use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::Toolchain;
 use cudaguard::version::Version;
 
-use crate::cargo::order;
-use crate::project::{self, Call, Package, Project, repository};
+use crate::arguments::Call;
+use crate::guards::Order;
+use crate::project::{self, Package, Project, repository};
 use crate::report::{self, Stop};
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
         let _ = writeln!(said, "kept {}", found.display());
     } else {
         // Only where there is none: one that cannot be read is not ours to judge here.
-        let judged = order(&project, first, target).judge(&variables).map_err(Stop::no_look)?;
+        let judged = Order::of(&project, first, target).judge(&variables).map_err(Stop::no_look)?;
         new(&mut said, &project.top.join(FILE), &policy(&judged.policy, &judged.toolchain))?;
     }
     let held = Policy::of_package(&first.dir, &project.top, &first.name);

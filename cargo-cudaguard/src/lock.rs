@@ -11,7 +11,6 @@ use cudaguard::lock::{FILE, Lock, Pins};
 use cudaguard::manifest::Component;
 use cudaguard::toolchain::Toolchain;
 
-use crate::cargo::order;
 use crate::guards::Order;
 use crate::project::Project;
 use crate::report::{self, REFUSED, Stop};
@@ -33,7 +32,11 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
         let workspace = Order {
             component: Component { name: String::new(), version: String::new() },
             dir: &project.top,
-            ..order(&project, project.members.first().ok_or_else(|| Stop::no_look("the workspace is empty"))?, target)
+            ..Order::of(
+                &project,
+                project.members.first().ok_or_else(|| Stop::no_look("the workspace is empty"))?,
+                target,
+            )
         };
         let base = workspace.judge(&variables).map_err(Stop::no_look)?;
         let mut pins = Pins::of(&base.policy, &base.toolchain);
@@ -44,7 +47,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
             )));
         }
         for member in &project.members {
-            let judged = order(&project, member, target).judge(&variables).map_err(Stop::no_look)?;
+            let judged = Order::of(&project, member, target).judge(&variables).map_err(Stop::no_look)?;
             let own = Pins::of(&judged.policy, &judged.toolchain);
             pins.cudnn = pins.cudnn.or(own.cudnn);
             if own.archs != pins.archs {

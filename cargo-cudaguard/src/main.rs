@@ -11,17 +11,18 @@ mod doctor;
 mod exec;
 mod explain;
 mod fleet;
-mod forms;
 mod graph;
 mod guards;
+mod handover;
 mod init;
 mod inspect;
 mod ledger;
 mod lock;
-mod own;
+mod own_kernels;
 mod probe;
 mod project;
 mod report;
+mod sarif;
 mod shells;
 mod signals;
 mod verify;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Verb::Lock(arguments) => lock::run(&arguments),
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Verify(question) => verify::run(&question),
+        Verb::Fleet { files, list, json } => fleet::run(&files, &list, json),
         Verb::Probe { json } => probe::run(json),
         Verb::Doctor { program, json } => doctor::run(program.as_deref(), json),
         Verb::Exec { program, arguments } => exec::run(&program, &arguments),

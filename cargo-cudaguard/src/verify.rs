@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::binary::Binary;
@@ -16,55 +16,18 @@ use cudaguard::manifest::Manifest;
 use cudaguard::tables;
 use cudaguard::version::{DriverRelease, Version};
 
+use crate::arguments::{Flags, Question, Where};
 use crate::inspect::built_with;
 use crate::report::{self, REFUSED, Stop};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and cuDNNs a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
 
-/// What was asked.
-#[derive(Debug)]
-pub(crate) struct Question {
-    /// The files.
-    pub(crate) files: Vec<PathBuf>,
-    /// Where they would run.
-    pub(crate) place: Where,
-    /// As JSON.
-    pub(crate) json: bool,
-}
-
-/// Where a file would run.
-#[derive(Debug)]
-pub(crate) enum Where {
-    /// On this machine.
-    Here,
-    /// On the machine of this host file.
-    Host(PathBuf),
-    /// On the machine that these flags describe.
-    Flags(Flags),
-    /// On each machine of this list of host files, a line each.
-    Fleet(PathBuf),
-}
-
-/// A machine by flags, as they were typed.
-#[derive(Debug, Default)]
-pub(crate) struct Flags {
-    /// `--driver`: libcuda's release, a branch, `none`.
-    pub(crate) driver: Option<String>,
-    /// `--kernel`: the kernel module's.
-    pub(crate) kernel: Option<String>,
-    /// `--gpu`: compute capabilities, architectures or names.
-    pub(crate) gpus: Vec<String>,
-    /// `--cudnn`: a version, or `none`.
-    pub(crate) cudnn: Option<String>,
-}
-
 pub(crate) fn run(question: &Question) -> Result<ExitCode, Stop> {
     let machine = match &question.place {
-        Where::Fleet(list) => return crate::fleet::run(&question.files, list, question.json),
         Where::Here => None,
         Where::Host(file) => Some((read_host(file)?, file.display().to_string())),
-        Where::Flags(flags) => Some((flags.machine().map_err(Stop::no_look)?, "what the flags say".to_owned())),
+        Where::Flags(flags) => Some((described_by(flags).map_err(Stop::no_look)?, "what the flags say".to_owned())),
     };
     let mut refused = false;
     for file in &question.files {
@@ -176,47 +139,38 @@ impl Boundary for str {
     }
 }
 
-impl Flags {
-    /// Whether any was given.
-    pub(crate) fn any(&self) -> bool {
-        self.driver.is_some() || self.kernel.is_some() || !self.gpus.is_empty() || self.cudnn.is_some()
+/// The machine that flags describe. What no flag names is not known.
+fn described_by(flags: &Flags) -> Result<Machine, String> {
+    let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
+        machine::release(text)
+            .ok_or_else(|| format!("{flag} {text}: expected a driver's release such as 535.261.03, or its branch, 535"))
+    };
+    let mut driver = Driver::default();
+    match flags.driver.as_deref() {
+        Some("none") => driver.absent = true,
+        Some(text) => driver.user = Some(release("--driver", text)?),
+        None => {}
     }
-
-    /// The machine that they describe. What no flag names is not known.
-    fn machine(&self) -> Result<Machine, String> {
-        let release = |flag: &str, text: &str| -> Result<DriverRelease, String> {
-            machine::release(text).ok_or_else(|| {
-                format!("{flag} {text}: expected a driver's release such as 535.261.03, or its branch, 535")
-            })
-        };
-        let mut driver = Driver::default();
-        match self.driver.as_deref() {
-            Some("none") => driver.absent = true,
-            Some(text) => driver.user = Some(release("--driver", text)?),
-            None => {}
+    // One release is the ordinary driver's.
+    let kernel = flags.kernel.as_deref().map(|text| release("--kernel", text)).transpose()?;
+    driver.kernel = kernel.or(driver.user);
+    let gpus = match flags.gpus.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => None,
+        ["none"] => Some(Vec::new()),
+        ref gpus => Some(gpus.iter().map(|text| gpu(text)).collect::<Result<Vec<_>, _>>()?),
+    };
+    let cudnn = match flags.cudnn.as_deref() {
+        None => None,
+        Some("none") => Some(Vec::new()),
+        Some(text) => {
+            let version: Version =
+                text.parse().map_err(|_| format!("--cudnn {text}: expected a version such as 9.15.1, or `none`"))?;
+            let path = Some("what --cudnn says".to_owned());
+            Some(vec![Library { version: Some(version), path, taken: true, ..Library::default() }])
         }
-        // One release is the ordinary driver's.
-        let kernel = self.kernel.as_deref().map(|text| release("--kernel", text)).transpose()?;
-        driver.kernel = kernel.or(driver.user);
-        let gpus = match self.gpus.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            [] => None,
-            ["none"] => Some(Vec::new()),
-            ref gpus => Some(gpus.iter().map(|text| gpu(text)).collect::<Result<Vec<_>, _>>()?),
-        };
-        let cudnn = match self.cudnn.as_deref() {
-            None => None,
-            Some("none") => Some(Vec::new()),
-            Some(text) => {
-                let version: Version = text
-                    .parse()
-                    .map_err(|_| format!("--cudnn {text}: expected a version such as 9.15.1, or `none`"))?;
-                let path = Some("what --cudnn says".to_owned());
-                Some(vec![Library { version: Some(version), path, taken: true, ..Library::default() }])
-            }
-        };
-        let said = self.driver.is_some() || self.kernel.is_some();
-        Ok(Machine { driver: said.then_some(driver), gpus, cudnn, ..Machine::default() })
-    }
+    };
+    let said = flags.driver.is_some() || flags.kernel.is_some();
+    Ok(Machine { driver: said.then_some(driver), gpus, cudnn, ..Machine::default() })
 }
 
 /// `8.6`, `sm_86`, `A100`.
@@ -259,14 +213,4 @@ fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Findi
 
 fn errors(findings: &[Finding]) -> impl Iterator<Item = Code> + '_ {
     findings.iter().filter(|finding| finding.severity == Severity::Error).map(|finding| finding.code)
-}
-
-/// The flags of a call; `none` of them where the machine is this one.
-pub(crate) fn place(host: Option<PathBuf>, fleet: Option<PathBuf>, flags: Flags) -> Where {
-    match (host, fleet) {
-        (Some(host), _) => Where::Host(host),
-        (None, Some(fleet)) => Where::Fleet(fleet),
-        (None, None) if flags.any() => Where::Flags(flags),
-        (None, None) => Where::Here,
-    }
 }

@@ -8,7 +8,6 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::{Duration, SystemTime};
 
 use cudaguard::arch::Target;
 use cudaguard::binary::{Binary, Contents, holds_name};
@@ -22,11 +21,11 @@ use cudaguard::manifest::{Component, Linkage, Manifest};
 use cudaguard::policy;
 use cudaguard::seal::{self, Observed};
 
-use crate::cargo::{BUILD, Build, MARK, STARTED};
 use crate::guards::{self, Guard, Judged, Order};
+use crate::handover::{BUILD, Build, MARK, started};
 use crate::inspect::built_with;
 use crate::ledger::{Entry, Ledger, Mark};
-use crate::own;
+use crate::own_kernels;
 use crate::project::Kind;
 use crate::report;
 use crate::signals;
@@ -217,13 +216,13 @@ impl<'a> Job<'a> {
         let target_dir = self.build.own.parent().unwrap_or(&self.build.own);
         let mut own = Vec::new();
         if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
-            let places = own::Places {
+            let places = own_kernels::Places {
                 package: &self.dir,
                 out_dir: env::var_os("OUT_DIR").map(PathBuf::from),
                 objects: &self.unit.objects,
                 target_dir,
             };
-            own = own::own(&Contents::open(&binary.path)?, kernels, &places);
+            own = own_kernels::own(&Contents::open(&binary.path)?, kernels, &places);
         }
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
         folders.extend(env::var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
@@ -309,14 +308,6 @@ pub(crate) fn archs(kernels: &Kernels) -> Vec<Target> {
     archs.sort_unstable();
     archs.dedup();
     archs
-}
-
-/// When the whole build began.
-fn started() -> Option<SystemTime> {
-    let text = env::var(STARTED)?;
-    let (seconds, nanoseconds) = text.split_once('.')?;
-    let since = Duration::new(seconds.parse().ok()?, nanoseconds.parse().ok()?);
-    SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
 /// What the compiler is asked to make, as far as the guard is concerned.

@@ -8,7 +8,7 @@ use cudaguard_tests::modules::{Modules, crates};
 
 fn main() -> ExitCode {
     let mut found = 0;
-    for (root, _) in crates() {
+    for root in crates() {
         let modules = Modules::of(&root);
         let circles = modules.circles();
         println!("{}: {} circles", root.display(), circles.len());

@@ -10,7 +10,7 @@ use cudaguard::finding::Finding;
 use cudaguard::lock::{self, BySource, FILE, Lock, Pins, same_release};
 use cudaguard::toolchain::Toolchain;
 
-use super::Job;
+use super::job::Job;
 use crate::lock::{changes, write};
 use crate::report::Stop;
 

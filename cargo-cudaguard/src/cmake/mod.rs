@@ -8,71 +8,35 @@
 //!
 //! `install` is for people: it writes the module itself.
 
+mod already_said;
 mod facts;
+mod job;
 mod lock;
 mod package;
-mod said;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 use cudaguard::binary::{Binary, Contents, Kind};
-use cudaguard::finding::{Code, Finding, Severity};
+use cudaguard::finding::{Code, Finding};
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
 use cudaguard::lock::insist;
 use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard::note;
-use cudaguard::policy::{self, Policy};
 use cudaguard::seal::{self, Observed};
-use cudaguard::toolchain::{Fact, Request, Toolchain};
+use cudaguard::toolchain::Fact;
 
-use crate::own;
+use crate::arguments::CmakeStep;
+use crate::own_kernels;
 use crate::report::{self, REFUSED, Stop};
 use crate::wrapper::archs;
 use facts::Facts;
-
-/// What to do.
-#[derive(Debug)]
-pub(crate) enum Step {
-    /// Whether targets can be guarded.
-    Begin {
-        /// The module's version.
-        module: String,
-        /// A compiler for the target.
-        tool: Tool,
-    },
-    /// Judge, and make the guard.
-    Embed {
-        /// What CMake knows.
-        facts: PathBuf,
-        /// Where the objects go.
-        out: PathBuf,
-        /// Where to write what they depend on.
-        depfile: Option<PathBuf>,
-    },
-    /// Write the lock.
-    Lock {
-        /// The folders of what CMake knows, a line for each guarded target.
-        targets: PathBuf,
-    },
-    /// Write the CMake package.
-    Install {
-        /// Below this folder.
-        prefix: PathBuf,
-    },
-    /// Verify and seal.
-    Seal {
-        /// What CMake knows.
-        facts: PathBuf,
-        /// The linked file.
-        file: PathBuf,
-    },
-}
+use job::{Job, triple};
 
 /// The objects, as the module names them too.
 const NOTE: &str = "cudaguard-note.o";
@@ -80,13 +44,13 @@ const SHIM: &str = "cudaguard-shim.o";
 /// Beside the objects where they are empty, with the reason.
 const UNGUARDED: &str = "unguarded";
 
-pub(crate) fn run(step: Step) -> Result<ExitCode, Stop> {
+pub(crate) fn run(step: CmakeStep) -> Result<ExitCode, Stop> {
     match step {
-        Step::Begin { module, tool } => begin(&module, &tool),
-        Step::Embed { facts, out, depfile } => embed(&facts, &out, depfile.as_deref()),
-        Step::Seal { facts, file } => seal(&facts, &file),
-        Step::Lock { targets } => lock::run(&targets),
-        Step::Install { prefix } => match package::install(&prefix) {
+        CmakeStep::Begin { module, tool } => begin(&module, &tool),
+        CmakeStep::Embed { facts, out, depfile } => embed(&facts, &out, depfile.as_deref()),
+        CmakeStep::Seal { facts, file } => seal(&facts, &file),
+        CmakeStep::Lock { targets } => lock::run(&targets),
+        CmakeStep::Install { prefix } => match package::install(&prefix) {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(Stop::no_look(error)),
         },
@@ -107,90 +71,6 @@ fn begin(module: &str, tool: &Tool) -> Result<ExitCode, Stop> {
             report::result(&format!("{why}\n"))?;
             Ok(ExitCode::from(REFUSED))
         }
-    }
-}
-
-/// The target triple as rustc spells it, by what the compiler says: `x86_64-linux-gnu` is `x86_64-unknown-linux-gnu`.
-fn triple(tool: &Tool) -> Result<String, String> {
-    let shown = tool.program.display();
-    let said = Command::new(&tool.program)
-        .args(&tool.flags)
-        .arg("-dumpmachine")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("the compiler {shown} cannot be started: {error}"))?;
-    let text = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-    if !said.status.success() || text.is_empty() {
-        return Err(format!("the compiler {shown} does not say what it compiles for (-dumpmachine): {}", said.status));
-    }
-    Ok(normal(&text))
-}
-
-fn normal(machine: &str) -> String {
-    let parts: Vec<&str> = machine.split('-').collect();
-    match parts[..] {
-        [arch, .., "linux", libc] => {
-            // Debian's gcc for 32 bits calls itself i686; amd64 is what some BSDs say.
-            format!("{}-unknown-linux-{libc}", if arch == "amd64" { "x86_64" } else { arch })
-        }
-        [arch, .., "linux"] => format!("{arch}-unknown-linux-gnu"),
-        _ => machine.to_owned(),
-    }
-}
-
-/// A target judged: everything that `embed` and `seal` have in common.
-struct Job {
-    facts: Facts,
-    triple: String,
-    policy: Policy,
-}
-
-impl Job {
-    fn read(folder: &Path) -> Result<Self, String> {
-        let facts = Facts::read(folder)?;
-        let triple = triple(&facts.tool)?;
-        let name = &facts.component.name;
-        let policy = match &facts.policy {
-            Some(file) => {
-                let bytes = fs::read(file).map_err(|error| format!("{}: cannot be read: {error}", file.display()))?;
-                Policy::parse(file, &bytes, name)
-            }
-            None => Policy::of_package(&facts.source, &facts.top, name),
-        };
-        let policy = policy.map_err(|error| error.to_string())?;
-        Ok(Self { facts, triple, policy })
-    }
-
-    fn look(&self, libraries: &[Fact<PathBuf>]) -> Toolchain {
-        let mut given = self.facts.given.clone();
-        given.libraries.splice(0..0, libraries.iter().cloned());
-        Toolchain::look(&Request {
-            release: self.facts.release,
-            policy_archs: self.policy.arch_requests(),
-            given: Some(given),
-            ..Request::new(self.triple.as_str())
-        })
-    }
-
-    /// The findings as the policy weighs them, about this component.
-    fn weigh(&self, findings: Vec<Finding>) -> cudaguard::policy::Judged {
-        let mut judged = self.policy.apply(findings, self.facts.release);
-        let component = self.facts.component.to_string();
-        judged.findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
-        judged
-    }
-
-    /// Says them, and whether the build may go on.
-    fn say(&self, findings: &[Finding]) -> Result<(), Stop> {
-        let heavy: Vec<Finding> =
-            findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
-        report::annotations(&heavy);
-        report::findings(&heavy);
-        if !report::refuses(&heavy) {
-            return Ok(());
-        }
-        report::line(&format!("cudaguard: {}", policy::not_built(&self.facts.component, self.facts.release)));
-        Err(Stop::silent(REFUSED))
     }
 }
 
@@ -220,7 +100,7 @@ fn embed(facts: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, S
         job.say(&judged.findings)?;
     } else {
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
-        job.say(&said::anew(judged.findings, &job.facts.binary, &job.facts.configuration, &inputs))?;
+        job.say(&already_said::anew(judged.findings, &job.facts.binary, &job.facts.configuration, &inputs))?;
     }
     let Job { facts: Facts { component, tool, .. }, triple, policy } = &job;
     let mut manifest = Manifest::of(component.clone(), triple, &job.facts.profile(), policy, &toolchain);
@@ -353,8 +233,8 @@ fn verify(job: &Job, manifest: &Manifest, binary: &Binary, kernels: &Kernels) ->
         let mut objects = facts.objects.clone();
         objects.extend(device_link(&facts.objects));
         let nowhere = facts.binary.join("cudaguard");
-        let places = own::Places { package: &nowhere, out_dir: None, objects: &objects, target_dir: &nowhere };
-        own = own::own(&Contents::open(&binary.path)?, kernels, &places);
+        let places = own_kernels::Places { package: &nowhere, out_dir: None, objects: &objects, target_dir: &nowhere };
+        own = own_kernels::own(&Contents::open(&binary.path)?, kernels, &places);
     }
     let folders = [(facts.binary.clone(), "the build folder"), (facts.top.clone(), "the project's own folder")];
     let path =
@@ -421,22 +301,6 @@ fn device_link(objects: &[PathBuf]) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn machines_as_compilers_call_them() {
-        for (machine, expected) in [
-            ("x86_64-linux-gnu", "x86_64-unknown-linux-gnu"),
-            ("x86_64-redhat-linux", "x86_64-unknown-linux-gnu"),
-            ("x86_64-pc-linux-gnu", "x86_64-unknown-linux-gnu"),
-            ("x86_64-alpine-linux-musl", "x86_64-unknown-linux-musl"),
-            ("aarch64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"),
-            ("i686-linux-gnu", "i686-unknown-linux-gnu"),
-            ("x86_64-w64-mingw32", "x86_64-w64-mingw32"),
-            ("arm64-apple-darwin23.0.0", "arm64-apple-darwin23.0.0"),
-        ] {
-            assert_eq!(normal(machine), expected);
-        }
-    }
 
     #[test]
     fn a_folder_of_stubs_counts_where_something_is_loaded_from_it() {

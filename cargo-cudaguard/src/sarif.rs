@@ -1,4 +1,4 @@
-//! Findings for machines: SARIF. ([`Finding::annotation`] is the form of GitHub's workflows.)
+//! Findings as SARIF. ([`Finding::annotation`] is the form of GitHub's workflows.)
 
 use cudaguard::finding::{Code, Finding, Severity};
 use cudaguard::json::{Value, array, object};

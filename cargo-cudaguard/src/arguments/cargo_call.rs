@@ -1,0 +1,215 @@
+//! What the guard must know of cargo's own arguments.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::CargoVerb;
+
+/// Options of cargo's that take a value, apart from those that [`Call`] reads: a value is never taken for an option.
+const WITH_VALUE: &[&str] = &[
+    "-j",
+    "--jobs",
+    "-Z",
+    "--message-format",
+    "--color",
+    "--test",
+    "--bench",
+    "--lockfile-path",
+    "--artifact-dir",
+    "--out-dir",
+    "--git",
+    "--branch",
+    "--tag",
+    "--rev",
+    "--root",
+    "--registry",
+    "--index",
+    "--version",
+    "--vers",
+    "-C",
+];
+
+/// Cargo's arguments, as far as the guard must know them. They themselves are passed on untouched.
+#[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)]
+pub(crate) struct Call {
+    pub(crate) manifest_path: Option<PathBuf>,
+    pub(crate) target_dir: Option<PathBuf>,
+    pub(crate) targets: Vec<String>,
+    pub(crate) packages: Vec<String>,
+    pub(crate) excluded: Vec<String>,
+    pub(crate) workspace: bool,
+    pub(crate) release: bool,
+    pub(crate) debug: bool,
+    pub(crate) profile: Option<String>,
+    pub(crate) configs: Vec<String>,
+    pub(crate) quiet: bool,
+    pub(crate) json: bool,
+    /// `check --format`.
+    pub(crate) format: Option<String>,
+    /// `init --cmake`.
+    pub(crate) cmake: bool,
+    /// `--locked`, or `--frozen`, which says it too.
+    pub(crate) locked: bool,
+    pub(crate) bins: Vec<String>,
+    pub(crate) examples: Vec<String>,
+    pub(crate) all_bins: bool,
+    pub(crate) all_examples: bool,
+    pub(crate) all_targets: bool,
+    /// `--lib`, `--test`, `--tests`, `--bench`, `--benches`, `--doc`: targets are named, and these are none to guard.
+    pub(crate) others: bool,
+    /// `install --path`.
+    pub(crate) path: Option<PathBuf>,
+    /// Which features.
+    pub(crate) features: Features,
+    /// The verb is `test`.
+    pub(crate) tests: bool,
+    /// `--offline`, or `--frozen`, which says it too.
+    pub(crate) offline: bool,
+    /// cargo is only asked about itself.
+    pub(crate) help: bool,
+}
+
+/// Which features cargo is told to turn on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Features {
+    named: Vec<String>,
+    all: bool,
+    no_default: bool,
+}
+
+impl Features {
+    /// As arguments of cargo's.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let named = self.named.iter().flat_map(|one| ["--features".to_owned(), one.clone()]);
+        let switches = [(self.all, "--all-features"), (self.no_default, "--no-default-features")];
+        named.chain(switches.into_iter().filter(|(on, _)| *on).map(|(_, word)| word.to_owned())).collect()
+    }
+
+    /// Those of a package that they turn on, of the ones that it declares. `other/feature` is about another package.
+    pub(crate) fn of<V>(&self, package: &str, declared: &BTreeMap<String, V>) -> BTreeSet<String> {
+        if self.all {
+            return declared.keys().cloned().collect();
+        }
+        let named = self.named.iter().flat_map(|list| list.split([',', ' '])).map(str::trim);
+        let mut on: BTreeSet<String> = named
+            .filter_map(|name| match name.split_once('/') {
+                Some((other, feature)) => (other == package).then_some(feature),
+                None => Some(name),
+            })
+            .filter(|name| declared.contains_key(*name))
+            .map(str::to_owned)
+            .collect();
+        if !self.no_default && declared.contains_key("default") {
+            on.insert("default".to_owned());
+        }
+        on
+    }
+}
+
+impl Call {
+    /// Reads the arguments of this verb (`None`: of `check`) up to where the program's own begin.
+    pub(crate) fn read(verb: Option<CargoVerb>, arguments: &[OsString]) -> Self {
+        let mut call = Self { tests: verb == Some(CargoVerb::Test), ..Self::default() };
+        let mut words = arguments.iter().map(|word| word.to_string_lossy()).peekable();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                break;
+            }
+            if !word.starts_with('-') || word == "-" {
+                if verb == Some(CargoVerb::Run) {
+                    break;
+                }
+                continue;
+            }
+            let (name, glued) = match word.split_once('=') {
+                Some((name, value)) if word.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
+                _ if word.len() > 2 && !word.starts_with("--") && "pFjZ".contains(&word[1..2]) => {
+                    (word[..2].to_owned(), Some(word[2..].trim_start_matches('=').to_owned()))
+                }
+                _ => (word.to_string(), None),
+            };
+            let mut value = || glued.clone().or_else(|| words.next_if(|next| !next.starts_with('-')).map(Into::into));
+            match name.as_str() {
+                "--manifest-path" => call.manifest_path = value().map(PathBuf::from),
+                "--target-dir" => call.target_dir = value().map(PathBuf::from),
+                "--path" => call.path = value().map(PathBuf::from),
+                "--target" => call.targets.extend(value()),
+                "-p" | "--package" => call.packages.extend(value()),
+                "--exclude" => call.excluded.extend(value()),
+                "--profile" => call.profile = value(),
+                "--config" => call.configs.extend(value()),
+                "--bin" => call.bins.extend(value()),
+                "--example" => call.examples.extend(value()),
+                "--workspace" | "--all" => call.workspace = true,
+                "--release" => call.release = true,
+                "--debug" => call.debug = true,
+                "--quiet" => call.quiet = true,
+                "--json" => call.json = true,
+                "--format" if verb.is_none() => call.format = value(),
+                "--cmake" if verb.is_none() => call.cmake = true,
+                "--locked" => call.locked = true,
+                "--frozen" => (call.locked, call.offline) = (true, true),
+                "--offline" => call.offline = true,
+                "-F" | "--features" => call.features.named.extend(value()),
+                "--all-features" => call.features.all = true,
+                "--no-default-features" => call.features.no_default = true,
+                "--bins" => call.all_bins = true,
+                "--examples" => call.all_examples = true,
+                "--all-targets" => call.all_targets = true,
+                "--lib" | "--tests" | "--benches" | "--doc" => call.others = true,
+                "--test" | "--bench" => {
+                    call.others = true;
+                    let _ = value();
+                }
+                "--help" | "--list" => call.help = true,
+                "--version" if glued.is_none() && verb != Some(CargoVerb::Install) => call.help = true,
+                other if WITH_VALUE.contains(&other) => drop(value()),
+                short if !short.starts_with("--") => {
+                    for letter in short[1..].chars() {
+                        match letter {
+                            'q' => call.quiet = true,
+                            'r' => call.release = true,
+                            'h' | 'V' => call.help = true,
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        call
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn call(verb: CargoVerb, words: &str) -> Call {
+        Call::read(Some(verb), &words.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_is_read_of_cargos_arguments() {
+        let read =
+            call(CargoVerb::Build, "-p a -pb --package=c --target-dir t --release -j 4 -qv --bin x --config k='v'");
+        assert_eq!(read.packages, ["a", "b", "c"]);
+        assert_eq!(read.target_dir.as_deref(), Some(Path::new("t")));
+        assert!(read.release && read.quiet && !read.workspace);
+        assert_eq!(read.bins, ["x"]);
+        assert_eq!(read.configs, ["k='v'"]);
+    }
+
+    #[test]
+    fn the_programs_own_arguments_are_not_cargos() {
+        let read = call(CargoVerb::Run, "--bin x word --release");
+        assert!(!read.release);
+        assert!(!call(CargoVerb::Build, "-- -q").quiet);
+        assert!(call(CargoVerb::Test, "name --release").release);
+        assert!(!call(CargoVerb::Build, "--features --release").packages.contains(&"--release".to_owned()));
+    }
+}

@@ -1,0 +1,118 @@
+//! A target of CMake's: what is known of it, and its policy.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cudaguard::finding::{Finding, Severity};
+use cudaguard::guard::Tool;
+use cudaguard::policy::{self, Policy};
+use cudaguard::toolchain::{Fact, Request, Toolchain};
+
+use super::facts::Facts;
+use crate::report::{self, REFUSED, Stop};
+
+/// The target triple as rustc spells it, by what the compiler says: `x86_64-linux-gnu` is `x86_64-unknown-linux-gnu`.
+pub(super) fn triple(tool: &Tool) -> Result<String, String> {
+    let shown = tool.program.display();
+    let said = Command::new(&tool.program)
+        .args(&tool.flags)
+        .arg("-dumpmachine")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("the compiler {shown} cannot be started: {error}"))?;
+    let text = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+    if !said.status.success() || text.is_empty() {
+        return Err(format!("the compiler {shown} does not say what it compiles for (-dumpmachine): {}", said.status));
+    }
+    Ok(normal(&text))
+}
+
+fn normal(machine: &str) -> String {
+    let parts: Vec<&str> = machine.split('-').collect();
+    match parts[..] {
+        [arch, .., "linux", libc] => {
+            // Debian's gcc for 32 bits calls itself i686; amd64 is what some BSDs say.
+            format!("{}-unknown-linux-{libc}", if arch == "amd64" { "x86_64" } else { arch })
+        }
+        [arch, .., "linux"] => format!("{arch}-unknown-linux-gnu"),
+        _ => machine.to_owned(),
+    }
+}
+
+/// A target judged: everything that `embed` and `seal` have in common.
+pub(super) struct Job {
+    pub(super) facts: Facts,
+    pub(super) triple: String,
+    pub(super) policy: Policy,
+}
+
+impl Job {
+    pub(super) fn read(folder: &Path) -> Result<Self, String> {
+        let facts = Facts::read(folder)?;
+        let triple = triple(&facts.tool)?;
+        let name = &facts.component.name;
+        let policy = match &facts.policy {
+            Some(file) => {
+                let bytes = fs::read(file).map_err(|error| format!("{}: cannot be read: {error}", file.display()))?;
+                Policy::parse(file, &bytes, name)
+            }
+            None => Policy::of_package(&facts.source, &facts.top, name),
+        };
+        let policy = policy.map_err(|error| error.to_string())?;
+        Ok(Self { facts, triple, policy })
+    }
+
+    pub(super) fn look(&self, libraries: &[Fact<PathBuf>]) -> Toolchain {
+        let mut given = self.facts.given.clone();
+        given.libraries.splice(0..0, libraries.iter().cloned());
+        Toolchain::look(&Request {
+            release: self.facts.release,
+            policy_archs: self.policy.arch_requests(),
+            given: Some(given),
+            ..Request::new(self.triple.as_str())
+        })
+    }
+
+    /// The findings as the policy weighs them, about this component.
+    pub(super) fn weigh(&self, findings: Vec<Finding>) -> cudaguard::policy::Judged {
+        let mut judged = self.policy.apply(findings, self.facts.release);
+        let component = self.facts.component.to_string();
+        judged.findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
+        judged
+    }
+
+    /// Says them, and whether the build may go on.
+    pub(super) fn say(&self, findings: &[Finding]) -> Result<(), Stop> {
+        let heavy: Vec<Finding> =
+            findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
+        report::annotations(&heavy);
+        report::findings(&heavy);
+        if !report::refuses(&heavy) {
+            return Ok(());
+        }
+        report::line(&format!("cudaguard: {}", policy::not_built(&self.facts.component, self.facts.release)));
+        Err(Stop::silent(REFUSED))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_as_compilers_call_them() {
+        for (machine, expected) in [
+            ("x86_64-linux-gnu", "x86_64-unknown-linux-gnu"),
+            ("x86_64-redhat-linux", "x86_64-unknown-linux-gnu"),
+            ("x86_64-pc-linux-gnu", "x86_64-unknown-linux-gnu"),
+            ("x86_64-alpine-linux-musl", "x86_64-unknown-linux-musl"),
+            ("aarch64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"),
+            ("i686-linux-gnu", "i686-unknown-linux-gnu"),
+            ("x86_64-w64-mingw32", "x86_64-w64-mingw32"),
+            ("arm64-apple-darwin23.0.0", "arm64-apple-darwin23.0.0"),
+        ] {
+            assert_eq!(normal(machine), expected);
+        }
+    }
+}

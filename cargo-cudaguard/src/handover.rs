@@ -1,0 +1,283 @@
+//! What a build hands on to the wrapper and the runner: in a file, because cargo stands in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use cudaguard::digest::Digest;
+use cudaguard::env;
+use cudaguard::files::write_where_new;
+use cudaguard::finding::{Finding, Severity};
+use serde_json::{Value, json};
+
+use crate::graph::Graph;
+use crate::ledger::{Entry, Ledger};
+use crate::project::{Artefact, Kind};
+use crate::report::{self, Stop};
+
+/// Set where our wrapper is at work.
+pub(crate) const MARK: &str = "CUDAGUARD_WRAPS";
+/// Names the file with what the wrapper must know of the build.
+pub(crate) const BUILD: &str = "CUDAGUARD_BUILD";
+/// When the build began, in seconds and nanoseconds since 1970.
+pub(crate) const STARTED: &str = "CUDAGUARD_STARTED";
+
+/// Says that cargo calls `exec` as its runner, and how many words of another runner come first.
+pub(crate) const RUNNER: &str = "CUDAGUARD_RUNNER";
+
+/// A build, as the wrapper and the runner must know it.
+#[derive(Debug, Default)]
+pub(crate) struct Build {
+    /// The folder that cudaguard has for itself in the target folder.
+    pub(crate) own: PathBuf,
+    pub(crate) top: PathBuf,
+    /// Folders of the workspace's members; empty for a package from a registry.
+    pub(crate) members: BTreeSet<PathBuf>,
+    pub(crate) host: String,
+    pub(crate) profile: String,
+    pub(crate) release: bool,
+    /// The wrapper that cargo would call around each compiler (`RUSTC_WRAPPER`, sccache): we stand in its place and call
+    /// it, because it would take us for a compiler that it does not know.
+    pub(crate) outer: Vec<String>,
+    /// The wrapper that stood here before ours, with its arguments.
+    pub(crate) inner: Vec<String>,
+    /// `[env]` of cargo's configuration.
+    pub(crate) variables: BTreeMap<String, OsString>,
+    /// The crates that reach CUDA.
+    pub(crate) graph: Graph,
+    /// What the summary is about: target, package, artefact.
+    pub(crate) made: Vec<(String, String, Artefact)>,
+    pub(crate) quiet: bool,
+}
+
+/// Now, as [`STARTED`] has it.
+pub(crate) fn now() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{}.{}", since.as_secs(), since.subsec_nanos())
+}
+
+/// When the whole build began.
+pub(crate) fn started() -> Option<SystemTime> {
+    let text = env::var(STARTED)?;
+    let (seconds, nanoseconds) = text.split_once('.')?;
+    let since = Duration::new(seconds.parse().ok()?, nanoseconds.parse().ok()?);
+    SystemTime::UNIX_EPOCH.checked_add(since)
+}
+
+impl Build {
+    /// Writes it where the wrapper finds it; equal builds share one file.
+    pub(crate) fn write(&self) -> Result<PathBuf, Stop> {
+        let variables: serde_json::Map<String, Value> =
+            self.variables.iter().map(|(name, value)| (name.clone(), value.to_string_lossy().into())).collect();
+        let made: Vec<Value> = self
+            .made
+            .iter()
+            .map(|(target, package, artefact)| json!([target, package, artefact.kind.name(), artefact.name]))
+            .collect();
+        let text = json!({
+            "own": self.own,
+            "top": self.top,
+            "members": self.members,
+            "host": self.host,
+            "profile": self.profile,
+            "release": self.release,
+            "outer": self.outer,
+            "inner": self.inner,
+            "variables": variables,
+            "made": made,
+            "quiet": self.quiet,
+            "graph": self.graph.to_json(),
+        })
+        .to_string();
+        let file = self.own.join("builds").join(format!("{}.json", Digest::of(text.as_bytes())));
+        write_where_new(&file, text.as_bytes()).map_err(Stop::no_look)?;
+        Ok(file)
+    }
+
+    /// Reads what [`Self::write`] wrote.
+    pub(crate) fn read(file: &Path) -> Option<Self> {
+        let value: Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let texts = |value: &Value| value.as_array()?.iter().map(text).collect::<Option<Vec<String>>>();
+        let made = |one: &Value| {
+            let kind = match one[2].as_str()? {
+                "bin" => Kind::Bin,
+                "example" => Kind::Example,
+                "cdylib" => Kind::Cdylib,
+                _ => Kind::ExampleCdylib,
+            };
+            Some((text(&one[0])?, text(&one[1])?, Artefact { kind, name: text(&one[3])? }))
+        };
+        Some(Self {
+            own: text(&value["own"])?.into(),
+            top: text(&value["top"])?.into(),
+            members: texts(&value["members"])?.into_iter().map(PathBuf::from).collect(),
+            host: text(&value["host"])?,
+            profile: text(&value["profile"])?,
+            release: value["release"].as_bool()?,
+            outer: texts(&value["outer"])?,
+            inner: texts(&value["inner"])?,
+            variables: value["variables"]
+                .as_object()?
+                .iter()
+                .map(|(name, value)| Some((name.clone(), text(value)?.into())))
+                .collect::<Option<_>>()?,
+            made: value["made"].as_array()?.iter().map(made).collect::<Option<_>>()?,
+            quiet: value["quiet"].as_bool()?,
+            graph: Graph::from_json(&value["graph"])?,
+        })
+    }
+
+    /// What cargo calls: this very program. cargo keeps the programs of one wrapper's path apart from those of
+    /// another's, and the path holds nothing of the project, so that equal trees give equal programs. A wrapper inside
+    /// ours counts for cargo as much, so with one we go by a name of its own.
+    pub(crate) fn wrapper(&self) -> Result<PathBuf, Stop> {
+        let exe = exe()?;
+        if self.inner.is_empty() {
+            return Ok(exe);
+        }
+        let folder = self.own.join(format!("around-{}", Digest::of(self.inner.join("\0").as_bytes())));
+        let link = folder.join("cargo-cudaguard");
+        if fs::read_link(&link).is_ok_and(|to| to == exe) {
+            return Ok(link);
+        }
+        let fail = |error: std::io::Error| Stop::no_look(format_args!("cannot make {}: {error}", link.display()));
+        fs::create_dir_all(&folder).map_err(fail)?;
+        let beside = folder.join(format!(".{}", std::process::id()));
+        std::os::unix::fs::symlink(&exe, &beside).and_then(|()| fs::rename(&beside, &link)).map_err(fail)?;
+        Ok(link)
+    }
+
+    /// What is to be said of the files, and the one line at the end.
+    pub(crate) fn summary(&self) {
+        let entries = self.entries();
+        // As cargo does: quiet is about its own words, not about warnings.
+        let said = entries.iter().flat_map(|entry| &entry.findings);
+        let said: Vec<Finding> =
+            said.filter(|finding| !self.quiet || finding.severity > Severity::Info).cloned().collect();
+        report::findings(&said);
+        report::annotations(&said);
+        if self.quiet {
+            return;
+        }
+        if let Some(text) = summary(&entries) {
+            report::line(&text);
+        }
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        if self.members.is_empty() {
+            return Ledger::of(&self.own, &self.host, &self.profile).all();
+        }
+        let known = |(target, package, artefact): &(String, String, Artefact)| {
+            Ledger::of(&self.own, target, &self.profile).valid(package, artefact)
+        };
+        self.made.iter().filter_map(known).collect()
+    }
+}
+
+fn summary(entries: &[Entry]) -> Option<String> {
+    if entries.is_empty() {
+        return None;
+    }
+    let guarded = entries.iter().filter(|entry| entry.unguarded.is_none()).count();
+    let built: BTreeSet<&str> = entries.iter().flat_map(|entry| &entry.built_with).map(String::as_str).collect();
+    let mut text = format!("cudaguard: {guarded} of {} target{} guarded", entries.len(), plural(entries.len()));
+    if !built.is_empty() {
+        let built: Vec<&str> = built.into_iter().collect();
+        let _ = write!(text, " ({})", built.join("; "));
+    }
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for entry in entries {
+        if let Some(why) = &entry.unguarded {
+            reasons.entry(why).or_default().push(&entry.name);
+        }
+    }
+    for (why, names) in reasons {
+        let _ = write!(text, "\n  not guarded: {}: {why}", names.join(", "));
+    }
+    Some(text)
+}
+
+const fn plural(number: usize) -> &'static str {
+    if number == 1 { "" } else { "s" }
+}
+
+pub(crate) fn exe() -> Result<PathBuf, Stop> {
+    std::env::current_exe().map_err(|error| Stop::no_look(format_args!("cannot find this program's own file: {error}")))
+}
+
+/// Takes what is ours out of the environment of a program that is started at the end of a build.
+pub(crate) fn leave_no_trace(command: &mut Command) {
+    let build = env::var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).unwrap_or_default();
+    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::stamp::VARIABLE, cudaguard::lock::LOCKED] {
+        command.env_remove(name);
+    }
+    command.env_remove("RUSTC_WORKSPACE_WRAPPER");
+    for (name, stood) in [("RUSTC_WORKSPACE_WRAPPER", &build.inner), ("RUSTC_WRAPPER", &build.outer)] {
+        if let Some(wrapper) = stood.first() {
+            command.env(name, OsStr::from_bytes(wrapper.as_bytes()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, unguarded: Option<&str>, built_with: &[&str]) -> Entry {
+        let file = std::env::current_exe().unwrap();
+        Entry {
+            package: "p".into(),
+            kind: "bin".into(),
+            name: name.into(),
+            mark: crate::ledger::Mark::of(&file).unwrap(),
+            file,
+            unguarded: unguarded.map(str::to_owned),
+            built_with: built_with.iter().map(|one| (*one).to_owned()).collect(),
+            findings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_line_about_everything() {
+        assert_eq!(summary(&[]), None);
+        let both = ["CUDA 13.0, cuDNN 9.15.1"];
+        assert_eq!(
+            summary(&[entry("a", None, &both), entry("b", None, &both)]).unwrap(),
+            "cudaguard: 2 of 2 targets guarded (CUDA 13.0, cuDNN 9.15.1)"
+        );
+        assert_eq!(summary(&[entry("a", None, &["no CUDA"])]).unwrap(), "cudaguard: 1 of 1 target guarded (no CUDA)");
+        assert_eq!(
+            summary(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])]).unwrap(),
+            "cudaguard: 0 of 2 targets guarded\n  not guarded: a, b: no ELF"
+        );
+    }
+
+    #[test]
+    fn what_the_wrapper_reads_is_what_was_written() {
+        let own = std::env::temp_dir().join(format!("cudaguard-build-{}", std::process::id()));
+        let build = Build {
+            own: own.clone(),
+            top: "/w".into(),
+            members: ["/w/a".into(), "/w/b".into()].into(),
+            host: "h".into(),
+            profile: "dist".into(),
+            release: true,
+            outer: vec!["/usr/bin/sccache".into()],
+            inner: vec!["/usr/bin/clippy-driver".into()],
+            variables: [("A".to_owned(), "b".into())].into(),
+            made: vec![("t".into(), "p".into(), Artefact { kind: Kind::Cdylib, name: "x".into() })],
+            quiet: true,
+            graph: Graph::default(),
+        };
+        let file = build.write().unwrap();
+        assert_eq!(format!("{:?}", Build::read(&file).unwrap()), format!("{build:?}"));
+        fs::remove_dir_all(own).unwrap();
+    }
+}
