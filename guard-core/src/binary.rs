@@ -378,10 +378,12 @@ impl<'data> Text<'data> {
                     && !section.name.starts_with(".nv")
                     && !section.name.starts_with("__nv")
             })
-            .map(|section| section.data)
             .collect();
         if !sections.is_empty() {
-            return Self(sections);
+            let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
+            let read_before = elf::read_before(&places);
+            let rest = |(section, known): (&elf::Section<'data>, usize)| &section.data[known..];
+            return Self(sections.iter().zip(read_before).map(rest).collect());
         }
         let mut parts = Vec::new();
         for segment in elf.segments().filter(|segment| segment.kind == 1 && segment.flags & PF_X == 0) {

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ffi::CStr;
 
 /// What a file is: `e_type`.
 pub mod kind {
@@ -100,7 +101,9 @@ const SHT_DYNSYM: u32 = 11;
 const PN_XNUM: u64 = 0xffff;
 const SHN_XINDEX: u64 = 0xffff;
 /// No symbol, soname or path that a tool writes is longer; a damaged table must not cost a walk over the whole file.
-const LONGEST_TEXT: usize = 1 << 20;
+pub(crate) const LONGEST_TEXT: usize = 1 << 16;
+/// `CUDART_12.0_EXTENDED_AND_PRIVATE` and the like.
+const LONGEST_VERSION: usize = 256;
 /// libstdc++ has about sixty.
 const MOST_VERSIONS: usize = 4096;
 
@@ -128,9 +131,55 @@ fn word_at(data: &[u8], at: usize, class64: bool) -> Option<u64> {
 
 /// A NUL-terminated text in a table.
 fn text_at(table: &[u8], at: u64) -> Option<&[u8]> {
+    text_within(table, at, LONGEST_TEXT)
+}
+
+fn text_within(table: &[u8], at: u64, longest: usize) -> Option<&[u8]> {
     let rest = table.get(usize::try_from(at).ok()?..)?;
-    let rest = &rest[..rest.len().min(LONGEST_TEXT)];
-    rest.iter().position(|byte| *byte == 0).map(|end| &rest[..end])
+    CStr::from_bytes_until_nul(&rest[..rest.len().min(longest)]).ok().map(CStr::to_bytes)
+}
+
+/// A table of names, of which so many will be read. In a damaged one names lie in each other: what is read of it stays in
+/// proportion to what it is long and to how many there are.
+struct Names<'data> {
+    table: &'data [u8],
+    left: usize,
+}
+
+impl<'data> Names<'data> {
+    /// Bytes of a name that its entry pays for, and how often linkers let names share their ends (`.rela.text.f`).
+    const PAID: usize = 64;
+    const SHARED: usize = 8;
+
+    fn new(table: &'data [u8], count: u64) -> Self {
+        let paid = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(Self::PAID);
+        Self { table, left: table.len().saturating_mul(Self::SHARED).saturating_add(paid) }
+    }
+
+    fn at(&mut self, at: u64) -> Option<&'data [u8]> {
+        if self.left == 0 {
+            return None;
+        }
+        let name = text_at(self.table, at);
+        self.left = self.left.saturating_sub(name.map_or(LONGEST_TEXT, <[u8]>::len) + 1);
+        name
+    }
+}
+
+/// How many bytes at the beginning of each piece of a file, (offset, length), lie in a piece before it: passing over them,
+/// each byte is read once. No linker lets sections overlap; a damaged file may have a thousand that do.
+#[cfg(feature = "command")]
+pub(crate) fn read_before(pieces: &[(u64, usize)]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..pieces.len()).collect();
+    order.sort_by_key(|at| pieces[*at].0);
+    let mut read = 0;
+    let mut known = vec![0; pieces.len()];
+    for at in order {
+        let (offset, length) = pieces[at];
+        known[at] = usize::try_from(read.max(offset) - offset).unwrap_or(usize::MAX).min(length);
+        read = read.max(offset.saturating_add(length as u64));
+    }
+    known
 }
 
 /// Whether the NUL-terminated text at this place is `name`: without looking for its end.
@@ -469,20 +518,24 @@ impl<'data> Elf<'data> {
 
     /// The section of this number.
     pub fn section(&self, index: u64) -> Option<Section<'data>> {
+        self.section_called(index, &mut self.section_names())
+    }
+
+    fn section_names(&self) -> Names<'data> {
+        let names = self.sections.entry(self.data, self.names).and_then(|entry| self.section_header(entry));
+        Names::new(names.map_or(&[][..], |section| section.data), self.sections.count)
+    }
+
+    fn section_called(&self, index: u64, names: &mut Names<'data>) -> Option<Section<'data>> {
         let entry = self.sections.entry(self.data, index)?;
-        let names = self
-            .sections
-            .entry(self.data, self.names)
-            .and_then(|entry| self.section_header(entry))
-            .map_or(&[][..], |section| section.data);
-        let name = text_at(names, u32_at(entry, 0)?.into()).and_then(|name| std::str::from_utf8(name).ok());
+        let name = names.at(u32_at(entry, 0)?.into()).and_then(|name| std::str::from_utf8(name).ok());
         Some(Section { index, name: name.unwrap_or_default(), ..self.section_header(entry)? })
     }
 
     /// The sections, the empty first one included; none where the file has no section headers.
     pub fn sections(&self) -> impl Iterator<Item = Section<'data>> + use<'data> {
-        let elf = *self;
-        (0..elf.sections.count).map_while(move |index| elf.section(index))
+        let (elf, mut names) = (*self, self.section_names());
+        (0..elf.sections.count).map_while(move |index| elf.section_called(index, &mut names))
     }
 
     /// The first section of this name.
@@ -577,8 +630,8 @@ impl<'data> Elf<'data> {
 
     /// The texts of every entry of this tag, in order, as bytes: a path need not be UTF-8.
     pub fn dynamic_texts(&self, tag: u64) -> impl Iterator<Item = &'data [u8]> + use<'data> {
-        let strings = self.dynamic_strings();
-        self.dynamic().filter(move |(found, _)| *found == tag).filter_map(move |(_, at)| text_at(strings, at))
+        let mut strings = Names::new(self.dynamic_strings(), 0);
+        self.dynamic().filter(move |(found, _)| *found == tag).filter_map(move |(_, at)| strings.at(at))
     }
 
     fn dynamic_text(&self, tag: u64) -> Option<&'data str> {
@@ -617,9 +670,15 @@ impl<'data> Elf<'data> {
             .filter(|section| section.kind == SHT_NOTE)
             .map(|section| (section.data, section.offset, section.align));
         let mut seen = BTreeSet::new();
+        // Once as a segment and once as a section; where many lie in each other, the first are enough.
+        let mut left = self.data.len().saturating_mul(4);
         in_segments
             .chain(in_sections)
-            .flat_map(|(data, offset, align)| Notes { data, offset, align: if align == 8 { 8 } else { 4 } })
+            .flat_map(move |(data, offset, align)| {
+                let enough = data.len() > left;
+                left = left.saturating_sub(data.len());
+                Notes { data: if enough { &[] } else { data }, offset, align: if align == 8 { 8 } else { 4 } }
+            })
             .filter(move |note| seen.insert(note.offset))
     }
 
@@ -713,7 +772,9 @@ impl<'data> Elf<'data> {
         const WEAK: u16 = 2;
         let table = self.dynamic_value(tag::VERNEED).and_then(|address| self.at_address(address)).unwrap_or_default();
         let strings = self.dynamic_strings();
-        let text = move |at: u32| text_at(strings, at.into()).and_then(|text| std::str::from_utf8(text).ok());
+        let text = move |at: u32| {
+            text_within(strings, at.into(), LONGEST_VERSION).and_then(|text| std::str::from_utf8(text).ok())
+        };
         // A record names the library; its list of versions stands apart.
         let records = linked(table, Some(0), 12, 16).take(MOST_VERSIONS);
         records.flat_map(move |record| {
@@ -732,7 +793,7 @@ impl<'data> Elf<'data> {
         let strings = self.dynamic_strings();
         linked(table, Some(0), 16, 20).take(MOST_VERSIONS).filter_map(move |record| {
             let first = record.get(usize::try_from(u32_at(record, 12)?).ok()?..)?;
-            std::str::from_utf8(text_at(strings, u32_at(first, 0)?.into())?).ok()
+            std::str::from_utf8(text_within(strings, u32_at(first, 0)?.into(), LONGEST_VERSION)?).ok()
         })
     }
 
@@ -741,7 +802,9 @@ impl<'data> Elf<'data> {
         let (table, names) =
             if self.kind == kind::OBJECT { self.symbol_section(SHT_SYMTAB) } else { self.dynamic_symbol_table() }
                 .unwrap_or_default();
-        self.symbols_of(table, names).filter(Symbol::undefined).filter_map(|symbol| symbol.name())
+        let mut texts = Names::new(names, table.len() as u64 / 16);
+        let wanted = self.symbols_of(table, names).filter(Symbol::undefined);
+        wanted.filter_map(move |symbol| std::str::from_utf8(texts.at(symbol.name.into())?).ok())
     }
 }
 

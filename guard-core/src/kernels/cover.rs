@@ -330,7 +330,8 @@ impl Kernels {
         let (mut served, mut left_out, mut unknown) = (false, false, false);
         let mut weakest: Option<Target> = None;
         let (mut newest, mut floor, mut sure_from) = (None, None, None);
-        let mut no_ptx = self.containers.iter().all(|container| container.kernels == 0);
+        let bare = |container: &Container| container.role == Role::Kernels && container.kernels != 0;
+        let mut no_ptx = !self.containers.iter().any(bare);
         for unit in &self.units.distinct {
             no_ptx &= best(&unit.codes, cc, true) == Found::Nothing && unit.by_linking(cc) == Found::Nothing;
             match unit.for_gpu(cc) {

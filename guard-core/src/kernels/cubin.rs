@@ -55,8 +55,9 @@ fn whole(data: &[u8], elf: &Elf) -> Option<Cubin> {
         .filter(|note| note.owner.starts_with("NVIDIA"))
         .find_map(|note| suffix_in(note.desc))
         .unwrap_or(if accelerated(number, flag) { Suffix::Specific } else { Suffix::None });
+    let number = u16::try_from(number).ok().filter(|number| super::fatbin::possible(*number))?;
     Some(Cubin {
-        arch: Arch { number: u16::try_from(number).ok()?, suffix },
+        arch: Arch { number, suffix },
         abi: elf.abi_version().into(),
         debug,
         size: usize::try_from(end).ok().filter(|end| *end <= data.len())?,

@@ -141,14 +141,14 @@ impl<'data> Entry<'data> {
         })
     }
 
-    /// The arch with its letter. A number that fits no GPU is kept as near as it fits: 65535 serves nobody.
-    pub(super) fn arch(&self) -> Arch {
+    /// The arch with its letter; `None` where its number is none.
+    pub(super) fn arch(&self) -> Option<Arch> {
         let suffix = match self.flags & (SPECIFIC | FAMILY) {
             0 => Suffix::None,
             FAMILY => Suffix::Family,
             _ => Suffix::Specific,
         };
-        Arch { number: u16::try_from(self.arch).unwrap_or(u16::MAX), suffix }
+        Some(Arch { number: u16::try_from(self.arch).ok().filter(|number| possible(*number))?, suffix })
     }
 
     pub(super) fn debug(&self) -> bool {
@@ -184,6 +184,12 @@ impl<'data> Entry<'data> {
         let table = table.get(..length).unwrap_or(table);
         Images { table, left: count, at: 8, outer: *self }
     }
+}
+
+/// Whether there may ever be a GPU of this number: 10 was the first, and the digits before the last are the major of its
+/// compute capability.
+pub(super) fn possible(arch: u16) -> bool {
+    (10..1000).contains(&arch)
 }
 
 /// The entries of a container's payload. Ends behind the first that does not lie within it: lengths chain.

@@ -100,6 +100,10 @@ pub enum Role {
     Empty,
     /// libcudadevrt, of which every toolkit links all it has.
     DeviceRuntime,
+    /// Nothing but LTO-IR: the program has machine code made of it when it runs, and for which GPUs no file says.
+    LinkTime,
+    /// A bare image as data beside fatbins that hold kernels: a helper, which decides nothing.
+    Aside,
 }
 
 /// A container: images of the same code for several GPUs.
@@ -120,6 +124,23 @@ pub struct Container {
     /// Of a bare image, the mark of its kernels' names; 0 elsewhere.
     kernels: u64,
     damaged: bool,
+}
+
+impl Container {
+    /// One of which nothing is known yet.
+    fn empty() -> Self {
+        Self {
+            form: Form::Fatbin,
+            role: Role::Kernels,
+            offset: 0,
+            size: 0,
+            origin: None,
+            place: 0,
+            entries: 0..0,
+            kernels: 0,
+            damaged: false,
+        }
+    }
 }
 
 /// A section.
@@ -202,6 +223,8 @@ impl Role {
             Self::Input => "input",
             Self::Empty => "empty",
             Self::DeviceRuntime => "device runtime",
+            Self::LinkTime => "link time",
+            Self::Aside => "aside",
         }
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Ptx {
     pub(super) read: usize,
     /// Of its kernels' names, as in [`super::cubin::Cubin`]; 0 where it has none.
     pub(super) kernels: u64,
+    /// Whether anything stands behind the lines that every PTX begins with.
+    pub(super) declares: bool,
 }
 
 /// Reads the PTX module whose `.version` stands at `at`. `None` where that is something else, such as a compiler's
@@ -34,8 +36,8 @@ pub(super) fn read(data: &[u8], at: usize) -> Option<Ptx> {
     let (arch, debug) = lexer.target()?;
     let body = lexer.at;
     let mut lexer = Lexer { data, at: body };
-    let (end, kernels) = lexer.module();
-    Some(Ptx { arch, isa, debug, start: at, end: end.max(body), read: lexer.at.max(body), kernels })
+    let Module { end, kernels, declares } = lexer.module();
+    Some(Ptx { arch, isa, debug, start: at, end: end.max(body), read: lexer.at.max(body), kernels, declares })
 }
 
 /// Bytes from `.version` to the end of `.target`, comments included.
@@ -46,6 +48,13 @@ pub(super) fn starts(data: &[u8]) -> Option<usize> {
     let mut lexer = Lexer { data, at: 0 };
     lexer.blank();
     data[lexer.at..].starts_with(b".version").then_some(lexer.at)
+}
+
+/// What stands behind the head of a module.
+struct Module {
+    end: usize,
+    kernels: u64,
+    declares: bool,
 }
 
 struct Lexer<'data> {
@@ -81,20 +90,38 @@ impl<'data> Lexer<'data> {
         }
     }
 
-    /// The next run of a directive's or a name's characters; `None` where something else comes.
+    /// The next directive, modifier or name; `None` where something else comes. A dot begins one and is in none, so that
+    /// no blank need stand before it.
     fn word(&mut self) -> Option<&'data [u8]> {
         self.blank();
         let rest = self.rest();
-        let length = rest.iter().take_while(|byte| is_word(**byte)).count();
+        let dot = usize::from(rest.first() == Some(&b'.'));
+        let length = dot + rest[dot..].iter().take_while(|byte| is_word(**byte)).count();
         self.at += length;
         (length > 0).then(|| &rest[..length])
     }
 
     /// `8.5`.
     fn version(&mut self) -> Option<(u16, u16)> {
-        let word = std::str::from_utf8(self.word()?).ok()?;
-        let (major, minor) = word.split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
+        let major = std::str::from_utf8(self.word()?).ok()?;
+        let minor = std::str::from_utf8(self.rest().strip_prefix(b".").and_then(|_| self.word())?).ok()?;
+        Some((major.parse().ok()?, minor.strip_prefix('.')?.parse().ok()?))
+    }
+
+    /// Passes what stands behind a directive that no semicolon ends, to the end of its line or to the next directive.
+    fn operands(&mut self) {
+        loop {
+            let rest = self.rest();
+            match rest.first() {
+                Some(b' ' | b'\t' | b',' | b'+' | b'-') => self.at += 1,
+                Some(b'"') => {
+                    let end = rest[1..].iter().position(|byte| matches!(byte, b'"' | b'\n' | 0));
+                    self.at += 1 + end.map_or(rest.len() - 1, |end| end + usize::from(rest[1 + end] == b'"'));
+                }
+                Some(byte) if is_word(*byte) && *byte != b'@' => self.at += 1,
+                _ => return,
+            }
+        }
     }
 
     /// `sm_90a, debug`; `compute_90` is accepted as assemblers do.
@@ -106,7 +133,8 @@ impl<'data> Lexer<'data> {
             b'f' => (&name[..name.len() - 1], Suffix::Family),
             _ => (name, Suffix::None),
         };
-        let arch = Arch { number: number.parse().ok()?, suffix };
+        let number = number.parse().ok().filter(|number| super::fatbin::possible(*number))?;
+        let arch = Arch { number, suffix };
         let mut debug = false;
         loop {
             self.blank();
@@ -121,8 +149,9 @@ impl<'data> Lexer<'data> {
     /// The rest of the module: where it ends, and the mark of its kernels. A module ends at a NUL, at what is no text,
     /// at the next module, or where at the outermost level something comes that is no directive (texts of a Rust
     /// program follow each other without anything between).
-    fn module(&mut self) -> (usize, u64) {
+    fn module(&mut self) -> Module {
         let (mut end, mut kernels, mut depth) = (self.at, 0u64, 0usize);
+        let mut declares = false;
         let mut statement = false;
         loop {
             let before = self.at;
@@ -172,11 +201,14 @@ impl<'data> Lexer<'data> {
                         break;
                     }
                     if depth == 0 && !statement {
-                        // These end with their line, without a semicolon.
+                        // These end without a semicolon.
                         statement = !matches!(word, b".address_size" | b".file" | b".loc");
+                        declares |= statement;
                         if !statement {
-                            let line = self.rest();
-                            self.at += line.iter().position(|byte| matches!(byte, b'\n' | 0)).unwrap_or(line.len());
+                            if word == b".address_size" {
+                                self.blank();
+                            }
+                            self.operands();
                             end = self.at;
                         }
                     }
@@ -188,12 +220,12 @@ impl<'data> Lexer<'data> {
                 }
             }
         }
-        (end, kernels)
+        Module { end, kernels, declares }
     }
 }
 
 fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'$' | b'%' | b'@')
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'@')
 }
 
 /// Whether PTX text holds a kernel.

@@ -1,12 +1,15 @@
 //! Finds the containers of a file, and what each is there for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use memchr::memmem;
 use memmap2::Mmap;
 
 use super::fatbin::{self, Compression};
 use super::{Container, Entry, Form, Kernels, Kind, Place, Role, cover, cubin, ptx, scan, unpack};
+use crate::arch::{Arch, Suffix};
 use crate::elf::{self, Elf};
 
 const PROGBITS: u32 = 1;
@@ -50,6 +53,12 @@ const SMALL_PTX: u64 = 1024;
 /// Of several cubins packed together.
 const SMALL_CONCATENATED: u64 = 16 << 10;
 
+/// Far more images than any file has (TensorFlow: 20 000). One that claims to have more would fill the memory.
+const MOST_IMAGES: usize = 1 << 18;
+
+/// What is wrong with a file is clear from the first few words about it.
+const MOST_DOUBTS: usize = 64;
+
 /// Reads a file's bytes; `map` is the mapping that they are all of, if they are one.
 pub(super) fn read(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
     let mut reader = Reader { map, ..Reader::default() };
@@ -58,7 +67,7 @@ pub(super) fn read(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
             let member = match member {
                 Ok(member) => member,
                 Err(error) => {
-                    reader.doubts.push(error);
+                    reader.doubt(error);
                     break;
                 }
             };
@@ -68,12 +77,15 @@ pub(super) fn read(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
             // Rust libraries carry metadata, and archives whatever else they like, beside their objects.
             if let Err(error) = reader.image(bytes, member.offset, Some(&member.name)) {
                 if Elf::is_elf(bytes) {
-                    reader.doubts.push(format!("{} {error}", member.name));
+                    reader.doubt(format!("{} {error}", member.name));
                 }
             }
         }
     } else {
         reader.image(data, 0, None)?;
+    }
+    if reader.full() {
+        return Err(format!("holds more than {MOST_IMAGES} images of GPU code, as no program does"));
     }
     Ok(reader.finish())
 }
@@ -85,6 +97,12 @@ struct Reader<'data> {
     containers: Vec<Container>,
     places: Vec<Place>,
     doubts: Vec<String>,
+    /// How many more there would be.
+    further_doubts: usize,
+    /// Images and containers so far, in all of the file.
+    read: Arc<AtomicUsize>,
+    /// Bytes that have been unpacked of this piece.
+    unpacked: u64,
     /// Offsets of containers that a record of a device link points to.
     links: Vec<u64>,
     /// Small packed images, and whether they hold a kernel: libraries repeat the same empty one a thousand times.
@@ -136,6 +154,19 @@ impl<'data> Reader<'data> {
         })
     }
 
+    fn doubt(&mut self, doubt: String) {
+        if self.doubts.len() < MOST_DOUBTS {
+            self.doubts.push(doubt);
+        } else {
+            self.further_doubts += 1;
+        }
+    }
+
+    /// Whether there is more than is worth listing.
+    fn full(&self) -> bool {
+        self.read.load(Ordering::Relaxed) > MOST_IMAGES
+    }
+
     fn place(&mut self, member: Option<&str>, section: &str) -> u32 {
         let known = self.places.last();
         if !known.is_some_and(|place| place.section == section && place.member.as_deref() == member) {
@@ -147,15 +178,15 @@ impl<'data> Reader<'data> {
     /// A program, a library or an object of the machine's own processor.
     fn host(&mut self, elf: &Elf<'data>, base: u64, member: Option<&str>) {
         if let Some(damage) = elf.damage() {
-            self.doubts.push(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
+            self.doubt(member.map_or_else(|| damage.clone(), |member| format!("{member} {damage}")));
         }
         let first = self.containers.len();
         let tasks = tasks(elf, base);
         let size: usize = tasks.iter().map(|task| task.data.len()).sum();
         let parts = if size < WORTH_THREADS {
-            tasks.iter().map(|task| task.run(self.map)).collect()
+            tasks.iter().map(|task| task.run(self)).collect()
         } else {
-            at_once(&tasks, self.map)
+            at_once(&tasks, self)
         };
         let mut has_inputs = false;
         for (task, part) in tasks.iter().zip(parts) {
@@ -182,7 +213,8 @@ impl<'data> Reader<'data> {
 
     /// Takes over what was read of a section.
     fn absorb(&mut self, part: Reader, member: Option<&str>, section: &str) {
-        self.doubts.extend(part.doubts);
+        self.further_doubts += part.further_doubts;
+        part.doubts.into_iter().for_each(|doubt| self.doubt(doubt));
         if part.containers.is_empty() {
             return;
         }
@@ -199,26 +231,47 @@ impl<'data> Reader<'data> {
         }));
     }
 
-    /// A section of nothing but containers: one after the other, with padding between.
+    /// A section of nothing but containers: one after the other, with zeros between. All else there is damage, and may
+    /// have been code.
     fn walk(&mut self, piece: Piece<'data>) {
         let data = piece.data;
-        let mut at = 0usize;
-        while at < data.len() {
-            let aligned = at.next_multiple_of(8);
-            if let Some(header) = data.get(aligned..).and_then(fatbin::Header::read) {
-                at = aligned + self.fatbin(piece, aligned, header);
-                continue;
+        let (mut at, mut damage) = (0usize, None);
+        while let Some(zeros) = data[at..].iter().position(|byte| *byte != 0) {
+            at += zeros;
+            if let Some(header) = fatbin::Header::read(&data[at..]) {
+                if let Some(from) = damage.take() {
+                    self.damaged(piece, from..at);
+                }
+                at += self.fatbin(piece, at, header);
+            } else {
+                damage.get_or_insert(at);
+                at += 1;
+                at += memmem::find(&data[at..], &fatbin::MAGIC).unwrap_or(data.len() - at);
             }
-            // Padding of another width, or damage.
-            match scan::next(data, at..data.len(), scan::Marks::Anywhere) {
-                Some((found, scan::Hit::Fatbin)) => match fatbin::Header::read(&data[found..]) {
-                    Some(header) => at = found + self.fatbin(piece, found, header),
-                    None => at = found + 1,
-                },
-                Some((found, _)) => at = found + 1,
-                None => break,
+            if self.full() {
+                return;
             }
         }
+        if let Some(from) = damage {
+            self.damaged(piece, from..data.len());
+        }
+    }
+
+    /// Bytes in the place of a container.
+    fn damaged(&mut self, piece: Piece, bytes: std::ops::Range<usize>) {
+        let offset = piece.base + bytes.start as u64;
+        self.doubt(format!("{} bytes that are no fatbin, where nothing else stands (at {offset:#x})", bytes.len()));
+        self.container(piece, Container { offset, size: bytes.len() as u64, damaged: true, ..Container::empty() });
+    }
+
+    fn container(&mut self, piece: Piece, container: Container) {
+        self.read.fetch_add(1, Ordering::Relaxed);
+        self.containers.push(Container { place: piece.place, ..container });
+    }
+
+    fn list(&mut self, entry: Entry) {
+        self.read.fetch_add(1, Ordering::Relaxed);
+        self.entries.push(entry);
     }
 
     /// A section that may hold anything.
@@ -242,7 +295,7 @@ impl<'data> Reader<'data> {
                     Err(headers) => {
                         in_vain = in_vain.saturating_add(headers);
                         if in_vain > piece.data.len() as u64 / LEAST_HEADER {
-                            self.doubts.push(format!(
+                            self.doubt(format!(
                                 "holds damaged GPU code that shares its tables: from byte {:#x} on, cubins were not looked for",
                                 piece.base.saturating_add(found as u64)
                             ));
@@ -251,10 +304,16 @@ impl<'data> Reader<'data> {
                     }
                 },
                 scan::Hit::Ptx => ptx::read(piece.data, found).map(|text| {
-                    self.ptx(piece, &text);
+                    // The first lines of PTX alone are words about it.
+                    if text.declares {
+                        self.ptx(piece, &text);
+                    }
                     text.read
                 }),
             };
+            if self.full() {
+                return;
+            }
             at = end.unwrap_or(found).max(found + 1);
         }
     }
@@ -283,48 +342,48 @@ impl<'data> Reader<'data> {
         }
         let (mut largest, mut largest_ptx): (Option<fatbin::Entry>, Option<fatbin::Entry>) = (None, None);
         let mut origin = None;
-        if header.version == 1 {
-            for entry in fatbin::Entries::new(payload) {
-                match entry {
-                    Ok(entry) => {
-                        let largest = if entry.kind == fatbin::kind::PTX { &mut largest_ptx } else { &mut largest };
-                        if largest.is_none_or(|known| known.unpacked < entry.unpacked) {
-                            *largest = Some(entry);
-                        }
-                        origin = origin.or_else(|| entry.name());
-                        if let Err(at) = self.entry(&entry, base + header.length as u64) {
-                            damaged
-                                .get_or_insert_with(|| format!("no image's header at byte {at} of a fatbin's table"));
-                        }
+        let entries = fatbin::Entries::new(if header.version == 1 { payload } else { &[] });
+        for entry in entries {
+            match entry {
+                Ok(entry) => {
+                    let largest = if entry.kind == fatbin::kind::PTX { &mut largest_ptx } else { &mut largest };
+                    if largest.is_none_or(|known| known.unpacked < entry.unpacked) {
+                        *largest = Some(entry);
                     }
-                    Err(at) => {
-                        damaged.get_or_insert_with(|| format!("no entry's header at byte {at} of a fatbin"));
+                    origin = origin.or_else(|| entry.name());
+                    if let Err(why) = self.entry(&entry, base + header.length as u64) {
+                        damaged.get_or_insert(why);
                     }
                 }
+                Err(at) => {
+                    damaged.get_or_insert_with(|| format!("no entry's header at byte {at} of a fatbin"));
+                }
+            }
+            if self.full() {
+                break;
             }
         }
         if let Some(damage) = &damaged {
-            self.doubts.push(format!("{damage} (at {base:#x})"));
+            self.doubt(format!("{damage} (at {base:#x})"));
         }
         // One image speaks for all, since all come from one source; machine code says it more cheaply than PTX.
-        let kernels = largest.or(largest_ptx).is_some_and(|entry| self.holds_kernels(&entry));
-        let role = if kernels || damaged.is_some() { Role::Kernels } else { Role::Empty };
-        self.containers.push(Container {
-            form: Form::Fatbin,
-            role,
+        let kernels = damaged.is_some()
+            || largest.or(largest_ptx).is_some_and(|entry| self.holds_kernels(&entry, piece.data.len()));
+        let container = Container {
+            role: if kernels { Role::Kernels } else { Role::Empty },
             offset: base,
             size: size as u64,
             origin: origin.map(|name| file_name(name).to_owned()),
-            place: piece.place,
             entries: self.entries_from(first),
-            kernels: 0,
             damaged: damaged.is_some(),
-        });
+            ..Container::empty()
+        };
+        self.container(piece, container);
         size.max(1)
     }
 
     /// Whether an entry holds a kernel, as far as that can be told without unpacking much; in doubt it does.
-    fn holds_kernels(&mut self, entry: &fatbin::Entry<'data>) -> bool {
+    fn holds_kernels(&mut self, entry: &fatbin::Entry<'data>, piece: usize) -> bool {
         let (least, test): (u64, fn(&[u8]) -> bool) = match entry.kind {
             fatbin::kind::PTX => (SMALL_PTX, ptx::has_kernels),
             fatbin::kind::CUBIN => (SMALL_CUBIN, cubin::has_kernels),
@@ -342,19 +401,29 @@ impl<'data> Reader<'data> {
         }
         let packed = usize::try_from(entry.size).ok().and_then(|size| entry.payload.get(..size));
         let Some((packed, length)) = packed.zip(usize::try_from(entry.unpacked).ok()) else { return true };
-        *self
-            .small
-            .entry((packed, entry.unpacked))
-            .or_insert_with(|| unpack::unpack(packed, compression, length).is_none_or(|image| test(&image)))
+        if let Some(known) = self.small.get(&(packed, entry.unpacked)) {
+            return *known;
+        }
+        // Real images are an eighth of their size at the least; this keeps what a crafted file costs in proportion.
+        self.unpacked += entry.unpacked;
+        let enough = self.unpacked > (piece as u64).saturating_mul(8);
+        let kernels = enough || unpack::unpack(packed, compression, length).is_none_or(|image| test(&image));
+        self.small.insert((packed, entry.unpacked), kernels);
+        kernels
     }
 
-    /// Lists an entry, or the images in it.
-    fn entry(&mut self, entry: &fatbin::Entry, base: u64) -> Result<(), usize> {
+    /// Lists an entry, or the images in it; an error says what is wrong with it.
+    fn entry(&mut self, entry: &fatbin::Entry, base: u64) -> Result<(), String> {
         let container = self.number();
         let mut push = |image: &fatbin::Entry, compression: Compression| {
-            self.entries.push(Entry {
-                kind: Kind::of(image.kind),
-                arch: image.arch(),
+            let kind = Kind::of(image.kind);
+            let unknown =
+                matches!(kind, Kind::Other(_) | Kind::TileIr).then_some(Arch { number: 0, suffix: Suffix::None });
+            let arch =
+                image.arch().or(unknown).ok_or_else(|| format!("{kind} for arch {}, which no GPU has", image.arch))?;
+            self.list(Entry {
+                kind,
+                arch,
                 version: image.code_version,
                 debug: image.debug(),
                 compression,
@@ -363,31 +432,33 @@ impl<'data> Reader<'data> {
                 offset: base + image.at as u64,
                 container,
             });
+            Ok(())
         };
         if entry.kind != fatbin::kind::CONCATENATED {
-            push(entry, entry.compression());
-            return Ok(());
+            return push(entry, entry.compression());
         }
         for image in entry.images() {
-            push(&image?, entry.compression());
+            push(
+                &image.map_err(|at| format!("no image's header at byte {at} of a fatbin's table"))?,
+                entry.compression(),
+            )?;
         }
         Ok(())
     }
 
     fn bare(&mut self, piece: Piece, form: Form, entry: Entry, kernels: u64) {
         let first = self.entries.len();
-        self.entries.push(entry);
-        self.containers.push(Container {
+        self.list(entry);
+        let container = Container {
             form,
             role: if kernels == 0 { Role::Empty } else { Role::Kernels },
             offset: entry.offset,
             size: entry.size,
-            origin: None,
-            place: piece.place,
             entries: self.entries_from(first),
             kernels,
-            damaged: false,
-        });
+            ..Container::empty()
+        };
+        self.container(piece, container);
     }
 
     fn cubin(&mut self, piece: Piece, at: usize, cubin: &cubin::Cubin) {
@@ -423,10 +494,12 @@ impl<'data> Reader<'data> {
 
     /// Tells from which source each relocatable container comes: their objects carry one name each, in the same order.
     fn module_ids(&mut self, elf: &Elf, first: usize) {
-        let names: Vec<&str> = elf
-            .sections()
-            .filter(|section| section.name == "__nv_module_id")
-            .flat_map(|section| section.data.split(|byte| *byte == 0))
+        let sections: Vec<_> = elf.sections().filter(|section| section.name == "__nv_module_id").collect();
+        let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
+        let names: Vec<&str> = sections
+            .iter()
+            .zip(elf::read_before(&places))
+            .flat_map(|(section, known)| section.data[known..].split(|byte| *byte == 0))
             .filter_map(|name| std::str::from_utf8(name).ok())
             .filter_map(source_of_module)
             .collect();
@@ -452,26 +525,23 @@ impl<'data> Reader<'data> {
 
     /// Notes which containers are results of a device link: the record of such a one has version 2.
     fn records(&mut self, elf: &Elf, base: u64) {
+        let records = linked_records(elf);
+        if records.is_empty() {
+            return;
+        }
         let object = elf.kind() == elf::kind::OBJECT;
-        for segment in elf.sections().filter(|section| section.name == ".nvFatBinSegment") {
-            let records = || segment.data.chunks_exact(RECORD).enumerate();
-            if !records().any(|(_, record)| fatbin::u32_at(record, 4) == Some(LINKED)) {
-                continue;
-            }
-            let relocated = relocated(elf, &segment);
-            let symbols: Vec<elf::Symbol> = if object { elf.symbols().collect() } else { Vec::new() };
-            for (at, record) in records().filter(|(_, record)| fatbin::u32_at(record, 4) == Some(LINKED)) {
-                let place = segment.addr.wrapping_add((at * RECORD + 8) as u64);
-                let stored = fatbin::u64_at(record, 8).unwrap_or_default();
-                // Some linkers write the address in place as well, some only into the relocation.
-                let offset = match relocated.get(&place) {
-                    Some(target) if object => object_offset(elf, &symbols, target),
-                    Some(target) if stored == 0 && target.symbol == 0 => file_offset(elf, target.addend),
-                    _ if stored != 0 && !object => file_offset(elf, stored),
-                    _ => None,
-                };
-                self.links.extend(offset.and_then(|offset| base.checked_add(offset)));
-            }
+        let relocated = relocated(elf, &records);
+        let symbols = if object { symbols_numbered(elf, &relocated) } else { HashMap::new() };
+        let sections = Sections::of(elf);
+        for (place, stored) in records {
+            // Some linkers write the address in place as well, some only into the relocation.
+            let offset = match relocated.get(&place) {
+                Some(target) if object => sections.object_offset(symbols.get(&target.symbol), target.addend),
+                Some(target) if stored == 0 && target.symbol == 0 => sections.file_offset(target.addend),
+                _ if stored != 0 && !object => sections.file_offset(stored),
+                _ => None,
+            };
+            self.links.extend(offset.and_then(|offset| base.checked_add(offset)));
         }
     }
 
@@ -499,6 +569,8 @@ impl<'data> Reader<'data> {
             }
         }
         let mut file = None;
+        // Names that lie in each other, as no linker writes them, must not cost more than the file is long.
+        let mut left = elf.data().len();
         for symbol in elf.symbols() {
             if symbol.kind == SYMBOL_OF_FILE {
                 file = Some(symbol);
@@ -510,10 +582,12 @@ impl<'data> Reader<'data> {
                 continue;
             };
             let container = &mut containers[by_offset[found].1];
-            if container.origin.is_some() {
+            if container.origin.is_some() || left == 0 {
                 continue;
             }
-            let name = symbol.name().filter(|name| !name.is_empty());
+            let name = symbol.name();
+            left = left.saturating_sub(name.map_or(elf::LONGEST_TEXT, str::len) + 1);
+            let name = name.filter(|name| !name.is_empty());
             container.origin = match name {
                 // A mark of the linker or the assembler, or of the section itself.
                 None | Some("fatbinData" | "__cuda_fatbin") => {
@@ -526,6 +600,9 @@ impl<'data> Reader<'data> {
     }
 
     fn finish(mut self) -> Kernels {
+        if self.further_doubts > 0 {
+            self.doubts.push(format!("and {} more of the kind", self.further_doubts));
+        }
         self.links.sort_unstable();
         let places = &self.places;
         let is_input = |container: &Container| container.role != Role::DeviceRuntime && relocatable(places, container);
@@ -538,6 +615,10 @@ impl<'data> Reader<'data> {
             let entries = &self.entries[container.entries.start as usize..container.entries.end as usize];
             entries.iter().any(|entry| entry.kind == Kind::Cubin)
         };
+        let only_lto = |container: &Container| {
+            let entries = &self.entries[container.entries.start as usize..container.entries.end as usize];
+            !container.damaged && !entries.is_empty() && entries.iter().all(|entry| entry.kind == Kind::LtoIr)
+        };
         let inputs = self.containers.iter().any(is_input);
         // Objects that no device linker has seen are judged by what they hold, and so is code whose link got lost.
         let linked = !self.links.is_empty()
@@ -548,6 +629,18 @@ impl<'data> Reader<'data> {
                 container.role = Role::Input;
             } else if inputs && is_linked(container) {
                 container.role = Role::Linked;
+            } else if container.role == Role::Kernels && only_lto(container) {
+                container.role = Role::LinkTime;
+            }
+        }
+        let holds = |container: &Container| {
+            container.form == Form::Fatbin && matches!(container.role, Role::Kernels | Role::Linked | Role::Input)
+        };
+        if self.containers.iter().any(holds) {
+            for container in self.containers.iter_mut().filter(|container| container.form != Form::Fatbin) {
+                if container.role == Role::Kernels {
+                    container.role = Role::Aside;
+                }
             }
         }
         let mut kernels = Kernels {
@@ -605,25 +698,19 @@ fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
     tasks
 }
 
-/// Takes away what several tasks have in common, so that each byte is read once. No linker lets sections overlap; in a
-/// damaged file a table of a thousand that do would turn one image into a thousand.
+/// Takes away what several tasks have in common: in a damaged file a table of a thousand sections that lie in each other
+/// would turn one image into a thousand.
 fn once(tasks: &mut [Task]) {
-    let mut order: Vec<usize> = (0..tasks.len()).collect();
-    order.sort_by_key(|at| tasks[*at].base);
-    let mut read = 0;
-    for at in order {
-        let task = &mut tasks[at];
-        let end = task.base.saturating_add(task.data.len() as u64);
-        let known = usize::try_from(read.max(task.base) - task.base).unwrap_or(usize::MAX).min(task.data.len());
+    let places: Vec<_> = tasks.iter().map(|task| (task.base, task.data.len())).collect();
+    for (task, known) in tasks.iter_mut().zip(elf::read_before(&places)) {
         task.data = &task.data[known..];
         task.base += known as u64;
-        read = read.max(end);
     }
 }
 
 impl<'data> Task<'data> {
-    fn run(&self, map: Option<&'data Mmap>) -> Reader<'data> {
-        let mut reader = Reader { map, ..Reader::default() };
+    fn run(&self, outer: &Reader<'data>) -> Reader<'data> {
+        let mut reader = Reader { map: outer.map, read: outer.read.clone(), ..Reader::default() };
         let piece = Piece { data: self.data, base: self.base, place: 0 };
         match self.marks {
             None => reader.walk(piece),
@@ -634,7 +721,7 @@ impl<'data> Task<'data> {
 }
 
 /// Runs the tasks on as many threads as the machine has, the largest first. Results are in the order of the tasks.
-fn at_once<'data>(tasks: &[Task<'data>], map: Option<&'data Mmap>) -> Vec<Reader<'data>> {
+fn at_once<'data>(tasks: &[Task<'data>], outer: &Reader<'data>) -> Vec<Reader<'data>> {
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(tasks[*at].data.len()));
     let next = AtomicUsize::new(0);
@@ -642,7 +729,7 @@ fn at_once<'data>(tasks: &[Task<'data>], map: Option<&'data Mmap>) -> Vec<Reader
     let work = || {
         let mut done = Vec::new();
         while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push((*at, tasks[*at].run(map)));
+            done.push((*at, tasks[*at].run(outer)));
         }
         done
     };
@@ -707,11 +794,29 @@ fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-fn file_offset(elf: &Elf, address: u64) -> Option<u64> {
-    let section = elf.sections().find(|section| {
-        section.flags & ALLOCATED != 0 && address >= section.addr && address - section.addr < section.data.len() as u64
-    })?;
-    section.offset.checked_add(address - section.addr)
+/// Where something stands: the number of its section in an object, whose addresses begin anew in each; 0 elsewhere.
+type Address = (u64, u64);
+
+/// More results of device links than any file has; each has a container of its own.
+const MOST_LINKS: usize = 1 << 16;
+
+/// The records of device links' results: where the pointer to the container stands, and what is stored there.
+fn linked_records(elf: &Elf) -> Vec<(Address, u64)> {
+    let object = elf.kind() == elf::kind::OBJECT;
+    let segments: Vec<_> = elf.sections().filter(|section| section.name == ".nvFatBinSegment").collect();
+    let places: Vec<_> = segments.iter().map(|segment| (segment.offset, segment.data.len())).collect();
+    let known = elf::read_before(&places);
+    let all = segments.iter().zip(known).flat_map(|(segment, known)| {
+        // A section that begins within another is none of a compiler's.
+        let data = if known == 0 { segment.data } else { &[] };
+        data.chunks_exact(RECORD).zip(0u64..).filter_map(move |(record, at)| {
+            let place = segment.addr.wrapping_add(at * RECORD as u64 + 8);
+            let stored = fatbin::u64_at(record, 8).unwrap_or_default();
+            let linked = fatbin::u32_at(record, 4) == Some(LINKED);
+            linked.then_some(((if object { segment.index } else { 0 }, place), stored))
+        })
+    });
+    all.take(MOST_LINKS).collect()
 }
 
 /// What a relocation writes: the place of a symbol, and so many bytes behind it.
@@ -721,30 +826,66 @@ struct Target {
     addend: u64,
 }
 
-/// What will be written to each place of a section, by the linker or the loader. Of several the first counts.
-fn relocated(elf: &Elf, section: &elf::Section) -> HashMap<u64, Target> {
-    let within = section.addr..section.addr.saturating_add(section.data.len() as u64);
+/// What will be written to each of these places, by the linker or the loader. Of several the first counts.
+fn relocated(elf: &Elf, records: &[(Address, u64)]) -> HashMap<Address, Target> {
+    let wanted: HashSet<Address> = records.iter().map(|(place, _)| *place).collect();
     let object = elf.kind() == elf::kind::OBJECT;
+    let tables: Vec<_> =
+        elf.sections().filter(|table| table.kind == RELA && (object || table.flags & ALLOCATED != 0)).collect();
+    let places: Vec<_> = tables.iter().map(|table| (table.offset, table.data.len())).collect();
     let mut targets = HashMap::new();
-    for table in elf.sections().filter(|table| table.kind == RELA) {
-        // An object has a table for each section, and addresses that begin anew in each.
-        if if object { u64::from(table.info) != section.index } else { table.flags & ALLOCATED == 0 } {
-            continue;
-        }
-        for entry in table.data.chunks_exact(24) {
+    for (table, known) in tables.iter().zip(elf::read_before(&places)) {
+        let section = if object { table.info.into() } else { 0 };
+        for entry in table.data[known..].chunks_exact(24) {
             let word = |at| fatbin::u64_at(entry, at).unwrap_or_default();
-            if within.contains(&word(0)) {
-                targets.entry(word(0)).or_insert(Target { symbol: word(8) >> 32, addend: word(16) });
+            let place = (section, word(0));
+            if wanted.contains(&place) {
+                targets.entry(place).or_insert(Target { symbol: word(8) >> 32, addend: word(16) });
             }
         }
     }
     targets
 }
 
-/// Where in an object's file a pointer will point to.
-fn object_offset(elf: &Elf, symbols: &[elf::Symbol], target: &Target) -> Option<u64> {
+/// The symbols that relocations name, by their numbers.
+fn symbols_numbered<'data>(elf: &Elf<'data>, relocated: &HashMap<Address, Target>) -> HashMap<u64, elf::Symbol<'data>> {
+    let wanted: HashSet<u64> = relocated.values().map(|target| target.symbol).collect();
     // The first symbol of a table, which stands for none, is not among them.
-    let symbol = symbols.get(usize::try_from(target.symbol.checked_sub(1)?).ok()?)?;
-    let section = elf.section(symbol.section.into())?;
-    section.offset.checked_add(symbol.value)?.checked_add(target.addend)
+    (1u64..).zip(elf.symbols()).filter(|(number, _)| wanted.contains(number)).collect()
+}
+
+/// Where the sections of a file stand.
+struct Sections {
+    offsets: Vec<u64>,
+    /// Those with bytes in memory: address, bytes and offset, by address.
+    loaded: Vec<(u64, u64, u64)>,
+}
+
+impl Sections {
+    fn of(elf: &Elf) -> Self {
+        let loaded = |section: &elf::Section| section.flags & ALLOCATED != 0 && !section.data.is_empty();
+        let mut sections = Self {
+            offsets: elf.sections().map(|section| section.offset).collect(),
+            loaded: elf
+                .sections()
+                .filter(loaded)
+                .map(|section| (section.addr, section.data.len() as u64, section.offset))
+                .collect(),
+        };
+        sections.loaded.sort_unstable();
+        sections
+    }
+
+    fn file_offset(&self, address: u64) -> Option<u64> {
+        let behind = self.loaded.partition_point(|(start, ..)| *start <= address);
+        let (start, size, offset) = self.loaded.get(behind.checked_sub(1)?)?;
+        (address - start < *size).then(|| offset.checked_add(address - start))?
+    }
+
+    /// Where in an object's file a pointer will point to.
+    fn object_offset(&self, symbol: Option<&elf::Symbol>, addend: u64) -> Option<u64> {
+        let symbol = symbol?;
+        let offset = self.offsets.get(usize::from(symbol.section))?;
+        offset.checked_add(symbol.value)?.checked_add(addend)
+    }
 }

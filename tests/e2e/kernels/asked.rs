@@ -200,7 +200,7 @@ fn link_time() {
     assert_eq!(by(&kernels, (9, 0)), By::Ptx);
     bench.nvcc("-dc -gencode arch=compute_80,code=lto_80 b.cu -o b.o");
     let object = bench.read("b.o");
-    assert_eq!(found(&object, Role::Kernels), [["lto_80"]]);
+    assert_eq!(found(&object, Role::LinkTime), [["lto_80"]]);
     assert_eq!(by(&object, (8, 0)), By::Nothing, "LTO-IR runs nowhere by itself");
     bench.nvcc("-dc -gencode arch=compute_80,code=lto_80 a.cu -o a.o");
     let kernels = bench.made("-dlto -arch=sm_80 a.o b.o", "linked");

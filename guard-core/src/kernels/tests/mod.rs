@@ -210,7 +210,7 @@ fn kinds_are_an_open_set() {
     assert_eq!(by(&kernels, (9, 0)), By::Unknown);
     let kernels = plain(&[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]);
     assert_eq!(archs(&kernels), ["lto_80"]);
-    assert_eq!(by(&kernels, (8, 0)), By::Nothing, "LTO-IR runs nowhere by itself");
+    assert!(!kernels.any(), "LTO-IR runs nowhere by itself");
 }
 
 /// Found by mutation: tables whose addresses or offsets lie at the end of all numbers.
@@ -292,6 +292,186 @@ fn images_that_share_their_tables_are_given_up() {
     let both = [&broken[..], &image].concat();
     let kernels = read_bytes(&program(&[data(".rodata", false, &both)])).unwrap();
     assert_eq!((archs(&kernels), kernels.doubts().len()), (vec!["sm_90".to_owned()], 0));
+}
+
+/// Thousands of records of device links, tables of relocations, names and notes that all lay claim to the same bytes: what
+/// they cost together must stay in proportion to the file.
+#[test]
+fn tables_that_lie_in_each_other_cost_what_the_file_is_long() {
+    const MANY: usize = 2000;
+    let record = [0xb1, 0x43, 0x62, 0x46, 2, 0, 0, 0].iter().copied().chain([0; 16]).collect::<Vec<u8>>();
+    let records = record.repeat(1000);
+    let (relocations, nothing) = (vec![1u8; 24 * 20_000], vec![0u8; 24_000]);
+    let container = fatbin(&[sm(80)]);
+    for kind in [1, 3] {
+        let mut sections = vec![data("__nv_relfatbin", false, &container), data(".nvFatBinSegment", true, &records)];
+        sections.push(writer::Section { name: ".rela.dyn", kind: 4, flags: 2, data: &relocations });
+        sections.push(data("__nv_module_id", false, &relocations));
+        sections.push(writer::Section { name: ".note", kind: 7, flags: 2, data: &nothing });
+        let first = sections.len() + 1;
+        let empty = |name, kind| writer::Section { name, kind, flags: 2, data: &[] };
+        for _ in 0..MANY {
+            sections.push(empty(".nvFatBinSegment", 1));
+            sections.push(empty(".rela.dyn", 4));
+            sections.push(empty("__nv_module_id", 1));
+            sections.push(empty(".note", 7));
+        }
+        let mut file = writer::elf(kind, 62, 0, 0, &sections);
+        for copy in first..first + 4 * MANY {
+            let original = 2 + (copy - first) % 4;
+            for field in [24, 32] {
+                let value = get(&file, original, field);
+                set(&mut file, copy, field, value);
+            }
+        }
+        let started = std::time::Instant::now();
+        assert_eq!(archs(&read_bytes(&file).unwrap()), ["sm_80"]);
+        let _ = crate::binary::Binary::of(std::path::Path::new("crafted"), &file).unwrap();
+        // Some 0.2 s without optimization; 54 s before each byte was read once.
+        assert!(started.elapsed().as_secs() < 10, "{:?} for {} bytes", started.elapsed(), file.len());
+    }
+}
+
+/// A file of nothing but images fills no memory: it is refused, whatever they are wrapped in.
+#[test]
+fn more_images_than_any_file_has() {
+    let container = fatbin(&[writer::entry(&image(2, 80, 0, Vec::new()))]);
+    let text = writer::ptx("8.0", "sm_80", "k");
+    for (section, bytes) in [
+        (".nv_fatbin", fatbin(&[])),
+        (".nv_fatbin", container.clone()),
+        (".nv_fatbin", fatbin(&vec![writer::entry(&image(2, 80, 0, Vec::new())); 300_000])),
+        (".rodata", container),
+        (".rodata", text.into_bytes()),
+    ] {
+        let many = if bytes.len() > 1 << 20 { bytes } else { bytes.repeat(300_000) };
+        let error = read_bytes(&program(&[data(section, false, &many)])).unwrap_err();
+        assert!(error.contains("holds more than 262144 images"), "{error}");
+    }
+    // Words about PTX are none.
+    let many = ".version 8.0 .target sm_80 ".repeat(300_000);
+    let kernels = read_bytes(&program(&[data(".rodata", false, many.as_bytes())])).unwrap();
+    assert_eq!((kernels.entries().len(), kernels.doubts().len()), (0, 0));
+    // What is wrong with each is not worth a line each.
+    let damaged = [&writer::program(&[])[..4], &[0x50, 0xed, 0x55, 0xba, 2, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let kernels = read_bytes(&program(&[data(".nv_fatbin", false, &damaged.repeat(1000))])).unwrap();
+    assert_eq!(kernels.doubts().len(), 65);
+    assert_eq!(kernels.doubts()[64], "and 1936 more of the kind");
+}
+
+/// nvcc's section holds fatbins and zeros: all else may have been one.
+#[test]
+fn what_is_no_fatbin_in_their_section_is_a_doubt() {
+    let (one, two) = (fatbin(&[sm(80)]), fatbin(&[sm(80), sm(90)]));
+    let section = [&one[..], &[0; 24], &two, &[0; 8]].concat();
+    let whole = plain(std::slice::from_ref(&section));
+    assert_eq!((whole.doubts().len(), by(&whole, (9, 0))), (0, By::Partial));
+    // A byte of the magic of each, of its version, of its header's length and of its own.
+    for start in [0, one.len() + 24] {
+        for at in [0, 1, 2, 3, 4, 6, 8] {
+            let mut section = section.clone();
+            section[start + at] ^= if at == 8 { 0x80 } else { 0x11 };
+            let kernels = plain(&[section]);
+            assert_eq!(by(&kernels, (8, 0)), By::Unknown, "byte {at} of the container at {start}");
+            assert!(kernels.doubts().iter().any(|doubt| doubt.contains("fatbin")), "{:?}", kernels.doubts());
+        }
+    }
+    // Alone, it is not nothing.
+    let mut flipped = one.clone();
+    flipped[0] ^= 1;
+    for section in [".nv_fatbin", "__nv_relfatbin"] {
+        let kernels = read_bytes(&program(&[data(section, false, &flipped)])).unwrap();
+        assert_eq!((kernels.any(), by(&kernels, (8, 0))), (true, By::Unknown));
+        assert!(kernels.doubts()[0].contains("bytes that are no fatbin"), "{:?}", kernels.doubts());
+    }
+    let tail = plain(&[[&one[..], b"x"].concat()]);
+    assert!(tail.doubts()[0].starts_with("1 bytes that are no fatbin"), "{:?}", tail.doubts());
+    // Elsewhere anything may stand, and what is still whole of it is seen by itself.
+    let elsewhere = read_bytes(&program(&[data(".rodata", false, &flipped)])).unwrap();
+    assert_eq!((elsewhere.doubts().len(), elsewhere.containers()[0].form), (0, Form::Cubin));
+}
+
+#[test]
+fn an_arch_that_cannot_be() {
+    for (number, known) in
+        [(0, false), (9, false), (10, true), (999, true), (1000, false), (65535, false), (1 << 20, false)]
+    {
+        for kind in [1, 2, 8, 0x40] {
+            let kernels = plain(&[fatbin(&[writer::entry(&image(kind, number, 0, cubin(80, 7, &["k"])))])]);
+            assert_eq!((kernels.entries().len(), kernels.doubts().is_empty()), (usize::from(known), known), "{number}");
+            if !known {
+                assert_eq!(by(&kernels, (8, 0)), By::Unknown);
+                assert!(kernels.doubts()[0].contains(&format!("for arch {number}, which no GPU has")));
+            }
+        }
+    }
+    assert!(read_bytes(b".version 8.0 .target sm_65535 .entry k(){}").is_err());
+}
+
+/// LTO-IR is no kernel: machine code is made of it when the program runs.
+#[test]
+fn lto_ir_neither_serves_nor_lacks_a_gpu() {
+    let lto = || writer::entry(&image(8, 80, 0, vec![0; 8]));
+    let alone = plain(&[fatbin(&[lto()])]);
+    assert_eq!((archs(&alone), alone.any(), alone.requirements().len()), (vec!["lto_80".to_owned()], false, 0));
+    let roles = |kernels: &Kernels| kernels.containers().iter().map(|container| container.role).collect::<Vec<_>>();
+    assert_eq!(roles(&alone), [Role::LinkTime]);
+    let beside = plain(&[fatbin(&[lto()]), fatbin(&[sm(90)]), fatbin(&[lto(), sm(80)])]);
+    assert_eq!(roles(&beside), [Role::LinkTime, Role::Kernels, Role::Kernels]);
+    let plainly = plain(&[fatbin(&[sm(90)]), fatbin(&[sm(80)])]);
+    assert_eq!(beside.covers(), plainly.covers(), "the second container lacks 9.0, the first nothing");
+    // Cut off, it may have held anything.
+    let mut cut = fatbin(&[lto(), sm(80)]);
+    cut.truncate(cut.len() - 200);
+    assert_eq!(by(&read_bytes(&cut).unwrap(), (8, 0)), By::Unknown);
+}
+
+/// A helper text of a compiler that a program holds beside its kernels says nothing of these.
+#[test]
+fn bare_images_beside_fatbins_decide_nothing() {
+    let texts = [writer::ptx("4.0", "sm_50", "helper").into_bytes(), cubin(70, 7, &["other"])].concat();
+    let file = |fatbins: &[Vec<u8>]| {
+        read_bytes(&program(&[data(".nv_fatbin", false, &fatbins.concat()), data(".rodata", false, &texts)])).unwrap()
+    };
+    let beside = file(&[fatbin(&[sm(90)])]);
+    assert_eq!(archs(&beside), ["sm_90", "compute_50", "sm_70"], "they are told");
+    assert_eq!(beside.covers(), plain(&[fatbin(&[sm(90)])]).covers());
+    // Without kernels in fatbins, they are the kernels.
+    for fatbins in [&[][..], &[fatbin(&[])], &[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]] {
+        let alone = file(fatbins);
+        assert_eq!((by(&alone, (9, 0)), by(&alone, (7, 5))), (By::Partial, By::Ptx));
+    }
+}
+
+/// ptxas asks for no blank before a dot, and for no line's end.
+#[test]
+fn ptx_that_is_glued_together() {
+    for (text, kernels) in [
+        (".version 8.0.target sm_80.address_size 64 .visible.entry k(){ret;}", true),
+        (".version 8.0 .target sm_80 .address_size 64 .visible .entry k(){ret;}", true),
+        (".version 8.0.target sm_80.entry k(){ret;}", true),
+        (".version 8.0 .target sm_80 .file 1 \"a.cu\" .entry k(){ret;}", true),
+        (".version 8.0\n.target\nsm_80\n.address_size\n64\n.visible\n.entry\nk(){ret;}", true),
+        (".version 8.0.target sm_80.visible.func f(){add.f32 %f1,%f2,0.5;}", false),
+        (".version 8.0.target sm_80.func f(){ret;}.visible.entry k(){ret;}", true),
+    ] {
+        for kernels_of in [
+            read_bytes(text.as_bytes()).unwrap(),
+            read_bytes(&program(&[data(".rodata", false, format!("x{text}\0y").as_bytes())])).unwrap(),
+        ] {
+            assert_eq!(archs(&kernels_of), ["compute_80"], "{text}");
+            assert_eq!(kernels_of.entries()[0].size, text.len() as u64, "{text}");
+            assert_eq!((kernels_of.any(), kernels_of.entries()[0].isa()), (kernels, Some((8, 0))), "{text}");
+        }
+    }
+    for text in [
+        ".version8.0.target sm_80",
+        ".version 8.0.targetsm_80",
+        ".version 8.target sm_80",
+        ".version 8.0.1.target sm_80",
+    ] {
+        assert!(read_bytes(text.as_bytes()).is_err(), "{text}");
+    }
 }
 
 /// A bit of the flags that means an `a` from arch 90 on, and something else before: CUPTI 12.6 has such an `sm_60`.
