@@ -9,14 +9,13 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use cudaguard::arch::Target;
 use cudaguard::binary::{Binary, Contents, holds_name};
 use cudaguard::crates::{self, Use};
 use cudaguard::env;
 use cudaguard::finding::Finding;
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
-use cudaguard::kernels::{self, Container, Entry as Image, Kernels, Role};
+use cudaguard::kernels::{self, Kernels};
 use cudaguard::manifest::{Component, Linkage, Manifest};
 use cudaguard::policy;
 use cudaguard::seal::{self, Observed};
@@ -284,7 +283,7 @@ fn seal(
         looked_up,
         cudnn: if opened { Linkage::Dlopened } else { of_file.cudnn },
         component: Some(package.to_owned()),
-        archs: Some(archs(kernels)),
+        archs: Some(kernels.targets()),
         gpus: Some(kernels.requirements()),
         ..of_file
     };
@@ -297,17 +296,6 @@ fn seal(
     }
     let notes = Binary::read(file)?;
     Ok(Ok(notes.manifests().filter_map(|note| Some(built_with(&note.ok()?.manifest))).collect()))
-}
-
-/// What there is code for, in the order of archs.
-pub(crate) fn archs(kernels: &Kernels) -> Vec<Target> {
-    let holds = |container: &&Container| matches!(container.role, Role::Kernels | Role::Linked | Role::Input);
-    let containers = kernels.containers().iter().filter(holds);
-    let mut archs: Vec<Target> =
-        containers.flat_map(|container| kernels.entries_of(container)).filter_map(Image::target).collect();
-    archs.sort_unstable();
-    archs.dedup();
-    archs
 }
 
 /// What the compiler is asked to make, as far as the guard is concerned.

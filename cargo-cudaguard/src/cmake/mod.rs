@@ -34,7 +34,6 @@ use cudaguard::toolchain::Fact;
 use crate::arguments::CmakeStep;
 use crate::own_kernels;
 use crate::report::{self, REFUSED, Stop};
-use crate::wrapper::archs;
 use facts::Facts;
 use job::{Job, triple};
 
@@ -202,7 +201,7 @@ fn sealed(facts: &Path, file: &Path) -> Result<(), Stop> {
     job.say(&job.weigh(findings).findings)?;
     let seen = Observed {
         component: Some(component.name.clone()),
-        archs: Some(archs(&kernels)),
+        archs: Some(kernels.targets()),
         gpus: Some(kernels.requirements()),
         ..Observed::of(&binary)
     };

@@ -1,3 +1,4 @@
+mod targets;
 pub(crate) mod writer;
 
 use proptest::prelude::*;
