@@ -619,7 +619,7 @@ mod tests {
     #[test]
     fn cargo_has_the_options_that_are_completed() {
         for verb in ["build", "run", "test", "install"] {
-            let cargo = std::env::var_os("CARGO").expect("cargo runs the tests");
+            let cargo = cudaguard::env::Env::of_process().var_os("CARGO").expect("cargo runs the tests");
             let help = std::process::Command::new(cargo).args([verb, "--help"]).output().expect("cargo starts");
             let help = String::from_utf8_lossy(&help.stdout).into_owned();
             let words: Vec<&str> = help.split(|c: char| c.is_whitespace() || "[]<>,=.".contains(c)).collect();

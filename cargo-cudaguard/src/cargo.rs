@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use cudaguard::env;
+use cudaguard::env::Env;
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::policy;
 use serde_json::Value;
@@ -160,7 +160,7 @@ fn say(findings: &[Finding], release: bool) -> Result<(), Stop> {
 /// A package from a registry or a repository: cargo unpacks it somewhere and builds it in a folder of its own, so that
 /// all that can be known beforehand is nothing. The wrapper finds out.
 fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Build, Option<PathBuf>), Stop> {
-    let kept = call.target_dir.clone().or_else(|| env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
+    let kept = call.target_dir.clone().or_else(|| Env::of_process().var_os("CARGO_TARGET_DIR").map(PathBuf::from));
     let (own, scratch) = if let Some(folder) = kept {
         (project::absolute(folder).join("cudaguard").join("installed"), None)
     } else {
@@ -193,13 +193,13 @@ fn is_quiet(call: &Call, config: &Config) -> bool {
 
 /// The wrapper that cargo would call were it not for ours. Within a build of ours it is the one that we call.
 fn inner_wrapper(config: &Config) -> Vec<String> {
-    if env::var_os(MARK).is_some() {
-        if let Some(outer) = env::var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
+    if Env::of_process().var_os(MARK).is_some() {
+        if let Some(outer) = Env::of_process().var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
             return outer.inner;
         }
     }
     // A variable holds one word, as cargo takes it: a path with blanks is one.
-    if let Some(wrapper) = env::var("RUSTC_WORKSPACE_WRAPPER") {
+    if let Some(wrapper) = Env::of_process().var("RUSTC_WORKSPACE_WRAPPER") {
         return vec![wrapper];
     }
     config.program(&["build", "rustc-workspace-wrapper"]).map(|Words(words)| words).unwrap_or_default()
@@ -207,12 +207,12 @@ fn inner_wrapper(config: &Config) -> Vec<String> {
 
 /// The wrapper around every compiler: `RUSTC_WRAPPER`, where an empty one is none, else cargo's configuration.
 fn outer_wrapper(config: &Config) -> Vec<String> {
-    if env::var_os(MARK).is_some() {
-        if let Some(outer) = env::var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
+    if Env::of_process().var_os(MARK).is_some() {
+        if let Some(outer) = Env::of_process().var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
             return outer.outer;
         }
     }
-    match std::env::var_os("RUSTC_WRAPPER") {
+    match Env::of_process().even_empty("RUSTC_WRAPPER") {
         Some(wrapper) if wrapper.is_empty() => Vec::new(),
         Some(wrapper) => vec![wrapper.to_string_lossy().into_owned()],
         None => config.program(&["build", "rustc-wrapper"]).map(|Words(words)| words).unwrap_or_default(),

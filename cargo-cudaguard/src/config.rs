@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use cudaguard::env;
+use cudaguard::env::Env;
 use toml::{Table, Value};
 
 use crate::report::Stop;
@@ -136,7 +136,7 @@ impl Config {
                     _ => continue,
                 };
                 let value = if relative { layer.base.join(value).into_os_string() } else { value.into() };
-                if force || env::var_os(name).is_none() {
+                if force || Env::of_process().var_os(name).is_none() {
                     variables.insert(name.clone(), value);
                 }
             }
@@ -150,7 +150,7 @@ impl Config {
                 return Some((&layer.base, Found::Value(value)));
             }
         }
-        if let Some(text) = env::var(&variable(key)) {
+        if let Some(text) = Env::of_process().var(&variable(key)) {
             return Some((Path::new(""), Found::Variable(text)));
         }
         self.files.iter().find_map(|layer| Some((layer.base.as_path(), Found::Value(look(&layer.table, key)?))))
@@ -189,9 +189,10 @@ pub(crate) fn variable(key: &[&str]) -> String {
 }
 
 fn cargo_home() -> Option<PathBuf> {
-    env::var_os("CARGO_HOME")
+    Env::of_process()
+        .var_os("CARGO_HOME")
         .map(PathBuf::from)
-        .or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")))
+        .or_else(|| Env::of_process().var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")))
 }
 
 /// Whether a `cfg(…)` expression holds where the compiler says `set` (the lines of `rustc --print cfg`). What cannot be

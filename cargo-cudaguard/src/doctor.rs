@@ -5,16 +5,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::doctor::{self, Checkup, Choice};
+use cudaguard::env::Env;
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::json::{array, object};
-use cudaguard::loader::Environment;
 use cudaguard::machine::{Asker, Verdict};
 
 use crate::probe;
 use crate::report::{self, REFUSED, Stop};
 
 pub(crate) fn run(program: Option<&Path>, json: bool) -> Result<ExitCode, Stop> {
-    let checkup = doctor::checkup(program, &Environment::here(), &Asker::own()).map_err(Stop::no_look)?;
+    let checkup = doctor::checkup(program, &Env::of_process(), &Asker::own()).map_err(Stop::no_look)?;
     let findings = report::unique(&checkup.findings);
     if json {
         let mut value = object::<&str>([]);

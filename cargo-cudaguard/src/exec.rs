@@ -5,8 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use cudaguard::env;
-use cudaguard::loader::Environment;
+use cudaguard::env::Env;
 use cudaguard::machine::Asker;
 
 use crate::handover::{self, Build};
@@ -15,11 +14,11 @@ use crate::report::{self, NO_START, Stop};
 pub(crate) fn run(program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let mut command = Command::new(program);
     command.args(arguments);
-    let Some(others) = env::var(handover::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
+    let Some(others) = Env::of_process().var(handover::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
         return start(program, &mut command);
     };
     // At the end of `cargo cudaguard run`: cargo has built, and calls us to start what it built.
-    if let Some(build) = env::var_os(handover::BUILD).and_then(|file| Build::read(Path::new(&file))) {
+    if let Some(build) = Env::of_process().var_os(handover::BUILD).and_then(|file| Build::read(Path::new(&file))) {
         build.summary();
     }
     handover::leave_no_trace(&mut command);
@@ -31,10 +30,10 @@ pub(crate) fn run(program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, S
 }
 
 fn start(program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
-    let switch = env::var("CUDAGUARD");
+    let switch = Env::of_process().var("CUDAGUARD");
     if switch.as_deref() != Some("off") {
         if let Ok(file) = which::which(program) {
-            let findings = cudaguard::dry_run::start_here(&file, &Environment::here(), &Asker::own());
+            let findings = cudaguard::dry_run::start_here(&file, &Env::of_process(), &Asker::own());
             report::findings(&findings);
             if report::refuses(&findings) && switch.as_deref() != Some("warn") {
                 return Ok(ExitCode::from(NO_START));

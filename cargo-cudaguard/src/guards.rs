@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cudaguard::crates::{self, Crate, Use};
+use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
 use cudaguard::finding::{Code, Finding};
 use cudaguard::guard::{self, Guarded};
@@ -14,7 +15,7 @@ use cudaguard::lock::{self, BySource, Lock};
 use cudaguard::manifest::{Component, Manifest};
 use cudaguard::policy::Policy;
 use cudaguard::toolchain::{Request, Toolchain};
-use cudaguard::{env, judge, note, stamp};
+use cudaguard::{judge, note, stamp};
 
 use crate::project::{Package, Project};
 
@@ -55,8 +56,8 @@ pub(crate) struct Judged {
     lock: Option<PathBuf>,
     /// Allows that nothing was found for.
     pub(crate) stale_allows: Vec<Code>,
-    /// The variables that were asked for.
-    variables: Vec<String>,
+    /// The environment that was looked at, with the log of what was read.
+    env: Env,
 }
 
 impl<'a> Order<'a> {
@@ -77,54 +78,42 @@ impl<'a> Order<'a> {
 
     /// Looks at the toolchain, with these variables of cargo's configuration laid over the process's own, and judges it.
     pub(crate) fn judge(&self, configured: &BTreeMap<String, OsString>) -> Result<Judged, String> {
-        let look = || {
-            let policy =
-                Policy::of_package(self.dir, self.top, &self.component.name).map_err(|error| error.to_string())?;
-            let request =
-                Request { release: self.release, policy_archs: policy.arch_requests(), ..Request::new(self.target) };
-            let toolchain = Toolchain::look(&request);
-            let component = self.component.to_string();
-            let mut findings = judge::build::judge(&policy, &toolchain);
-            if self.only_declared {
-                findings.extend(judge::fleet::declared(&policy, &toolchain));
-            }
-            let place = Lock::place(self.top);
-            if let Some(file) = &place {
-                if let Some(lock) = Lock::read(file)? {
-                    let name = &self.component.name;
-                    findings.extend(lock::judge(&lock, file, name, &policy, &toolchain, BySource::default()));
-                }
-            }
-            let mut judged = policy.apply(findings, self.release);
-            if self.locked {
-                lock::insist(&mut judged.findings, &policy);
-            }
-            let findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
-            let uses = crates::look(self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
-            let of_crates = policy.apply(crates::judge(&policy, &toolchain, &uses), self.release).findings;
-            Ok(Judged {
-                findings,
-                of_crates: of_crates.into_iter().map(|one| one.of(&component)).collect(),
-                uses,
-                policy,
-                toolchain,
-                lock: place,
-                stale_allows: judged.stale_allows,
-                variables: env::read_so_far(),
-            })
+        let env = match Env::of_process() {
+            env if configured.is_empty() => env,
+            env => env.with(configured.clone()),
         };
-        // In a thread of its own: which variables were asked for is kept by thread.
-        std::thread::scope(|scope| {
-            let work = scope.spawn(|| {
-                if configured.is_empty() {
-                    return look();
-                }
-                let mut variables: BTreeMap<String, OsString> =
-                    std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value)).collect();
-                variables.extend(configured.clone());
-                env::with(variables, look)
-            });
-            work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let policy = Policy::of_package(self.dir, self.top, &self.component.name).map_err(|error| error.to_string())?;
+        let request =
+            Request { release: self.release, policy_archs: policy.arch_requests(), ..Request::new(&env, self.target) };
+        let toolchain = Toolchain::look(&request);
+        let component = self.component.to_string();
+        let mut findings = judge::build::judge(&policy, &toolchain);
+        if self.only_declared {
+            findings.extend(judge::fleet::declared(&policy, &toolchain));
+        }
+        let place = Lock::place(self.top);
+        if let Some(file) = &place {
+            if let Some(lock) = Lock::read(file)? {
+                let name = &self.component.name;
+                findings.extend(lock::judge(&lock, file, name, &policy, &toolchain, BySource::default()));
+            }
+        }
+        let mut judged = policy.apply(findings, self.release);
+        if self.locked {
+            lock::insist(&mut judged.findings, &policy);
+        }
+        let findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
+        let uses = crates::look(&env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
+        let of_crates = policy.apply(crates::judge(&policy, &toolchain, &uses), self.release).findings;
+        Ok(Judged {
+            findings,
+            of_crates: of_crates.into_iter().map(|one| one.of(&component)).collect(),
+            uses,
+            policy,
+            toolchain,
+            lock: place,
+            stale_allows: judged.stale_allows,
+            env,
         })
     }
 
@@ -166,15 +155,16 @@ pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option
     // Compiled elsewhere and moved into place, so that a linker that reads the old ones meanwhile is not disturbed.
     let workshop = folder.join(format!(".{}", std::process::id()));
     fs::create_dir_all(&workshop).map_err(|error| format!("cannot make {}: {error}", workshop.display()))?;
-    let made = guard::compile(&descriptor, &order.component, order.target, &workshop).and_then(|guarded| {
-        if let Guarded::Objects { note, shim } = &guarded {
-            let place = |from: &Path, to: PathBuf| {
-                fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))
-            };
-            place(note, folder.join(NOTE)).and_then(|()| place(shim, folder.join(SHIM)))?;
-        }
-        Ok(guarded)
-    });
+    let made =
+        guard::compile(&judged.env, &descriptor, &order.component, order.target, &workshop).and_then(|guarded| {
+            if let Guarded::Objects { note, shim } = &guarded {
+                let place = |from: &Path, to: PathBuf| {
+                    fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))
+                };
+                place(note, folder.join(NOTE)).and_then(|()| place(shim, folder.join(SHIM)))?;
+            }
+            Ok(guarded)
+        });
     let _ = fs::remove_dir_all(&workshop);
     let guarded = match made? {
         Guarded::Objects { .. } => ready(&folder).ok_or("the guard's objects have gone away meanwhile")?,
@@ -220,7 +210,7 @@ fn set_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
 /// has changed since makes cargo run the script again.
 pub(crate) fn stamp(order: &Order<'_>, judged: &Judged, stamps: &Path) -> Result<(), String> {
     let file = stamp::file(stamps, &order.component);
-    stamp::Stamp::of(&judged.policy, judged.lock.as_deref(), &judged.toolchain, &judged.variables)
+    stamp::Stamp::of(&judged.env, &judged.policy, judged.lock.as_deref(), &judged.toolchain)
         .write_if_changed(&file)
         .map(drop)
 }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use cudaguard::loader::Environment;
+use cudaguard::env::Env;
 use cudaguard::machine::{self, Asker, Driver, Gpu, Kind, Library, Machine};
 
 use crate::report::{self, Stop};
 
 pub(crate) fn run(json: bool) -> Result<ExitCode, Stop> {
-    let machine = machine::look(&Environment::here(), Some(&Asker::own()));
+    let machine = machine::look(&Env::of_process(), Some(&Asker::own()));
     let text = if json { format!("{}\n", machine.to_json().pretty()) } else { to_text(&machine) };
     report::result(&text)?;
     Ok(ExitCode::SUCCESS)

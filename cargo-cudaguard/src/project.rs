@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
-use cudaguard::env;
+use cudaguard::env::Env;
 use cudaguard::lock::is_locked;
 use cudaguard::spelling::nearest;
 
@@ -88,7 +88,8 @@ pub(crate) struct Project {
 
 /// The folder that the command was called in.
 pub(crate) fn here() -> Result<PathBuf, Stop> {
-    std::env::current_dir().map_err(|error| Stop::no_look(format_args!("no current folder: {error}")))
+    let folder = Env::of_process().folder().to_owned();
+    if folder.as_os_str().is_empty() { Err(Stop::no_look("the current folder is gone")) } else { Ok(folder) }
 }
 
 /// The top of the git repository that a folder lies in, else the folder itself: what GitHub's paths start from. In a
@@ -154,7 +155,7 @@ impl Project {
             targets.retain(|target| target != "host-tuple");
             targets.push(host.wait()?);
         }
-        let locked = call.locked || is_locked();
+        let locked = call.locked || is_locked(&Env::of_process());
         Ok(Self { top, target_dir, build_dir, members, selected, targets, target_named, profile, release, locked })
     }
 
@@ -334,12 +335,12 @@ fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) ->
 
 /// cargo: the one that called, so that `cargo +nightly cudaguard` stays with nightly.
 pub(crate) fn cargo() -> OsString {
-    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+    Env::of_process().var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The compiler that cargo would take.
 pub(crate) fn rustc(config: &Config) -> OsString {
-    if let Some(rustc) = env::var_os("RUSTC") {
+    if let Some(rustc) = Env::of_process().var_os("RUSTC") {
         return rustc;
     }
     if let Some(words) = config.program(&["build", "rustc"]) {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use cudaguard::env;
+use cudaguard::env::Env;
 use cudaguard::finding::{Finding, Severity, annotated_error};
 
 /// Findings that refuse.
@@ -36,7 +36,7 @@ impl Stop {
     pub(crate) fn say(self) -> ExitCode {
         if !self.text.is_empty() {
             line(&format!("{}: {}", paint(Severity::Error, "error"), self.text));
-            if env::is_github_workflow() {
+            if Env::of_process().is_github_workflow() {
                 line(&annotated_error(&self.text));
             }
         }
@@ -72,7 +72,7 @@ pub(crate) fn findings(findings: &[Finding]) {
 /// In a workflow of GitHub's, each finding that weighs as an annotation too. The runner reads both streams; stdout is a
 /// program's, or a report's.
 pub(crate) fn annotations(findings: &[Finding]) {
-    if env::is_github_workflow() {
+    if Env::of_process().is_github_workflow() {
         for finding in unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info) {
             line(&finding.annotation());
         }
@@ -114,9 +114,9 @@ fn paint(severity: Severity, text: &str) -> String {
 
 /// cargo's own switch (`CARGO_TERM_COLOR`) and the common one (`NO_COLOR`), else whether a person reads.
 fn coloured() -> bool {
-    match env::var("CARGO_TERM_COLOR").as_deref() {
+    match Env::of_process().var("CARGO_TERM_COLOR").as_deref() {
         Some("always") => true,
         Some("never") => false,
-        _ => env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal(),
+        _ => Env::of_process().var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal(),
     }
 }

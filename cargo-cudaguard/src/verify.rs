@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use cudaguard::binary::Binary;
 use cudaguard::dry_run;
+use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding, Severity};
 use cudaguard::json::{Value, array, object};
-use cudaguard::loader::Environment;
 use cudaguard::machine::{self, Asker, Components, Driver, Gpu, Library, Machine, Mistake, REVISION, Verdict};
 use cudaguard::manifest::Manifest;
 use cudaguard::tables;
@@ -72,7 +72,7 @@ fn nothing_to_judge(file: &Path) -> Stop {
 type Judged = Vec<String>;
 
 fn here(file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
-    let foretold = dry_run::verify(file, &Environment::here(), Some(&Asker::own())).map_err(Stop::no_look)?;
+    let foretold = dry_run::verify(file, &Env::of_process(), Some(&Asker::own())).map_err(Stop::no_look)?;
     let findings: Vec<Finding> = foretold.findings().cloned().collect();
     if foretold.manifests.is_empty() && findings.is_empty() {
         return Err(nothing_to_judge(file));

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 
 use cudaguard::binary::{Binary, Contents, holds_name};
 use cudaguard::crates::{self, Use};
-use cudaguard::env;
+use cudaguard::env::Env;
 use cudaguard::finding::Finding;
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
@@ -40,16 +40,16 @@ pub(crate) struct Called {
 
 /// Whether cargo calls this process as a wrapper, and for which build.
 pub(crate) fn called() -> Option<Called> {
-    env::var_os(MARK)?;
+    Env::of_process().var_os(MARK)?;
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     // A verb is a bare word; cargo gives the compiler as it was found or named.
     let first = Path::new(words.first()?);
     let compiler = first.components().count() > 1 || first.to_str().is_some_and(|name| name.contains("rustc"));
-    let build = compiler.then(|| Build::read(Path::new(&env::var_os(BUILD)?)))?;
+    let build = compiler.then(|| Build::read(Path::new(&Env::of_process().var_os(BUILD)?)))?;
     // Without what the build says, all that can be done is to compile.
     let build = build.unwrap_or_default();
     // With a wrapper around us, cargo calls us in its place, and names us again where it means us.
-    let ours = env::var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
+    let ours = Env::of_process().var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
     let means_us = ours || build.outer.is_empty();
     let words = words.into_iter().skip(usize::from(ours)).collect();
     Some(Called { build, words, means_us })
@@ -123,14 +123,16 @@ impl<'a> Job<'a> {
             return Ok(None);
         }
         let build = &call.build;
-        let Some(unit) = Unit::read(&call.words[1..]) else { return Ok(None) };
-        let Some(dir) = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
+        let Some(unit) = Unit::read(&Env::of_process(), &call.words[1..]) else { return Ok(None) };
+        let Some(dir) = Env::of_process().var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
         let is_ours = if build.members.is_empty() {
-            env::var_os("CARGO_PRIMARY_PACKAGE").is_some()
+            Env::of_process().var_os("CARGO_PRIMARY_PACKAGE").is_some()
         } else {
             build.members.contains(&dir)
         };
-        let (Some(name), Some(version)) = (env::var("CARGO_PKG_NAME"), env::var("CARGO_PKG_VERSION")) else {
+        let (Some(name), Some(version)) =
+            (Env::of_process().var("CARGO_PKG_NAME"), Env::of_process().var("CARGO_PKG_VERSION"))
+        else {
             return Ok(None);
         };
         if !is_ours || unit.kind.is_none() {
@@ -217,14 +219,14 @@ impl<'a> Job<'a> {
         if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
             let places = own_kernels::Places {
                 package: &self.dir,
-                out_dir: env::var_os("OUT_DIR").map(PathBuf::from),
+                out_dir: Env::of_process().var_os("OUT_DIR").map(PathBuf::from),
                 objects: &self.unit.objects,
                 target_dir,
             };
             own = own_kernels::own(&Contents::open(&binary.path)?, kernels, &places);
         }
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
-        folders.extend(env::var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
+        folders.extend(Env::of_process().var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
         let linked = Linked {
             name: &self.unit.name,
             release: self.build.release,
@@ -321,7 +323,7 @@ struct Unit {
 
 impl Unit {
     /// Reads a call of the compiler. `None` where it makes no crate.
-    fn read(words: &[OsString]) -> Option<Self> {
+    fn read(env: &Env, words: &[OsString]) -> Option<Self> {
         let mut unit = Self::default();
         let (mut types, mut test, mut links) = (Vec::new(), false, false);
         let words = unfolded(words);
@@ -383,7 +385,7 @@ impl Unit {
         }
         let is = |wanted: &str| types.iter().any(|kind| kind == wanted);
         // cargo says so of programs and examples only: a test or a benchmark with its own `main` is neither.
-        let program = is("bin") && env::var_os("CARGO_BIN_NAME").is_some();
+        let program = is("bin") && env.var_os("CARGO_BIN_NAME").is_some();
         let example = unit.out.ends_with("examples");
         unit.kind = match (program, is("cdylib")) {
             _ if test || !links || unit.name.starts_with("build_script_") => None,
@@ -467,7 +469,8 @@ mod tests {
 
     fn read(line: &str, bin: bool) -> Option<Unit> {
         let variables = bin.then(|| ("CARGO_BIN_NAME".to_owned(), OsString::from("x"))).into_iter().collect();
-        env::with(variables, || Unit::read(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>()))
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        Unit::read(&Env::of(variables, "/"), &words)
     }
 
     const BIN: &str = "--crate-name app --edition=2024 src/main.rs --crate-type bin --emit=dep-info,link \

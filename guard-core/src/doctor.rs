@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::dry_run;
+use crate::env::Env;
 use crate::finding::{Code, Finding, Severity};
 use crate::json::{Value, object};
 use crate::library_version::{numbers_in_name, version_beside};
-use crate::loader::{Environment, Graph, Look};
+use crate::loader::{Graph, Look};
 use crate::machine::{Asker, Kind, Library, Machine, Verdict, look};
 use crate::manifest::{Manifest, Requirement};
 use crate::vendor::GUARDED;
@@ -82,12 +83,12 @@ impl Choice {
 }
 
 /// Looks at this machine, for one program where one is named; an error says why that cannot be read.
-pub fn checkup(program: Option<&Path>, environment: &Environment, asker: &Asker) -> Result<Checkup, String> {
-    let (machine, own) = look::with_graph(environment, Some(asker));
+pub fn checkup(program: Option<&Path>, env: &Env, asker: &Asker) -> Result<Checkup, String> {
+    let (machine, own) = look::with_graph(env, Some(asker));
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
         Some(program) => {
-            let foretold = dry_run::verify(program, environment, Some(asker))?;
+            let foretold = dry_run::verify(program, env, Some(asker))?;
             let names = asked_for(&foretold.graph, &foretold.manifests);
             (foretold.findings().cloned().collect(), Some(foretold.graph), names)
         }
@@ -103,7 +104,7 @@ pub fn checkup(program: Option<&Path>, environment: &Environment, asker: &Asker)
     let mut seen = Vec::new();
     names.retain(|name| !seen.contains(name) && (seen.push(name.clone()), true).1);
     let choices: Vec<Choice> =
-        graph.iter().flat_map(|graph| names.iter().flat_map(move |name| choices(graph, name))).collect();
+        graph.iter().flat_map(|graph| names.iter().flat_map(move |name| choices(env, graph, name))).collect();
     let signs = Signs::look(&choices);
     for finding in ailments(&machine, &signs) {
         // What the program's own verdict says already is not said again.
@@ -131,7 +132,7 @@ fn of_cuda(name: &str) -> bool {
     ["libcu", "libnv", "libnpp", "libnccl"].iter().any(|start| name.starts_with(start))
 }
 
-fn choices(graph: &Graph, name: &str) -> Vec<Choice> {
+fn choices(env: &Env, graph: &Graph, name: &str) -> Vec<Choice> {
     let mut found: Vec<Choice> = Vec::new();
     let mut taken = false;
     let mut files: Vec<PathBuf> = Vec::new();
@@ -149,21 +150,21 @@ fn choices(graph: &Graph, name: &str) -> Vec<Choice> {
             _ => (Fate::PassedOver, format!("{}; {}", candidate.place, candidate.problem())),
         };
         taken |= candidate.taken();
-        found.push(choice(name, &candidate.path, fate, &why));
+        found.push(choice(env, name, &candidate.path, fate, &why));
     }
-    for path in dry_run::in_usual_folders(name) {
+    for path in dry_run::in_usual_folders(env, name) {
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         if !files.contains(&real) {
             files.push(real);
             let folder = path.parent().unwrap_or(&path).display().to_string();
             let why = format!("the loader does not look there; LD_LIBRARY_PATH={folder} would make it");
-            found.push(choice(name, &path, Fate::NotSearched, &why));
+            found.push(choice(env, name, &path, Fate::NotSearched, &why));
         }
     }
     found
 }
 
-fn choice(name: &str, path: &Path, fate: Fate, why: &str) -> Choice {
+fn choice(env: &Env, name: &str, path: &Path, fate: Fate, why: &str) -> Choice {
     let version = match name.split(".so").next() {
         Some("libcudnn") => {
             let major = name.rsplit('.').next().and_then(|major| major.parse().ok()).unwrap_or_default();
@@ -173,7 +174,13 @@ fn choice(name: &str, path: &Path, fate: Fate, why: &str) -> Choice {
         Some(stem) => numbers_in_name(path, &format!("{stem}.so.")).map(|version| version.to_string()),
         None => None,
     };
-    Choice { name: name.to_owned(), path: look::shown(&path.display()), version, fate, why: look::shown(&why) }
+    Choice {
+        name: name.to_owned(),
+        path: look::shown(env, &path.display()),
+        version,
+        fate,
+        why: look::shown(env, &why),
+    }
 }
 
 /// What the files of this machine show beside a [`Machine`].

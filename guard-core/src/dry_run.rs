@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::Binary;
 use crate::elf::machine;
+use crate::env::Env;
 use crate::finding::{Code, Finding, Severity};
 use crate::host::{CudartFound, CudnnFound, Host, Inner};
 use crate::judge;
 use crate::library_version::{in_name, inner_file, numbers_in_name, version_beside, word};
-use crate::loader::{self, Answer, Candidate, Environment, Graph, Look, Place, Request};
+use crate::loader::{self, Answer, Candidate, Graph, Look, Place, Request};
 use crate::machine::{Asker, Components, Machine, of_graph};
 use crate::manifest::{Linkage, Manifest, Requirement};
 
@@ -44,13 +45,13 @@ impl DryRun {
 /// What would end the start of this program in this environment, before its own code runs: by the loader, or by the shim.
 /// Nothing, where the file is no program that can be read (a script, an absent file): starting it says more than this
 /// could. What the shim only warns of is left to the shim.
-pub fn start(program: &Path, environment: &Environment) -> Vec<Finding> {
-    look(program, environment).map(ends).unwrap_or_default()
+pub fn start(program: &Path, env: &Env) -> Vec<Finding> {
+    look(program, env).map(|seen| ends(env, seen)).unwrap_or_default()
 }
 
 /// What of it ends the start.
-fn ends(foretold: DryRun) -> Vec<Finding> {
-    let enforced = crate::env::var("CUDAGUARD").as_deref() == Some("enforce");
+fn ends(env: &Env, foretold: DryRun) -> Vec<Finding> {
+    let enforced = env.var("CUDAGUARD").as_deref() == Some("enforce");
     let by_shim = foretold.by_shim.into_iter().filter(|(warns, _)| enforced || !warns).map(|(_, finding)| finding);
     let ends = |finding: &Finding| finding.severity == Severity::Error;
     foretold.by_loader.into_iter().chain(by_shim).filter(ends).collect()
@@ -58,31 +59,31 @@ fn ends(foretold: DryRun) -> Vec<Finding> {
 
 /// The same with what this machine's driver and GPUs make of it. The real driver is asked where its files alone would
 /// refuse, and only its own answer does: the ordinary good machine costs a few files.
-pub fn start_here(program: &Path, environment: &Environment, asker: &Asker) -> Vec<Finding> {
-    let of_files = |graph: &mut Graph| Some(of_graph(graph, None));
-    let Ok(mut foretold) = rehearse(program, environment, Who::Shim, of_files) else { return Vec::new() };
+pub fn start_here(program: &Path, env: &Env, asker: &Asker) -> Vec<Finding> {
+    let of_files = |graph: &mut Graph| Some(of_graph(env, graph, None));
+    let Ok(mut foretold) = rehearse(program, env, Who::Shim, of_files) else { return Vec::new() };
     let refuses = |finding: &Finding| finding.severity == Severity::Error && finding.code.is_of_driver_or_gpu();
     if foretold.by_shim.iter().any(|(_, finding)| refuses(finding)) {
-        let of_driver = |graph: &mut Graph| Some(of_graph(graph, Some(asker)));
-        let Ok(asked) = rehearse(program, environment, Who::Shim, of_driver) else { return Vec::new() };
+        let of_driver = |graph: &mut Graph| Some(of_graph(env, graph, Some(asker)));
+        let Ok(asked) = rehearse(program, env, Who::Shim, of_driver) else { return Vec::new() };
         foretold = asked;
         if foretold.machine.as_ref().is_none_or(Machine::is_silent) {
             // Left to the shim, which has more to go by: it is in the process.
             foretold.by_shim.retain(|(_, finding)| !finding.code.is_of_driver_or_gpu());
         }
     }
-    ends(foretold)
+    ends(env, foretold)
 }
 
 /// What would happen at the start of this program, in full; an error says why the file cannot be read.
-pub fn look(program: &Path, environment: &Environment) -> Result<DryRun, String> {
-    rehearse(program, environment, Who::Shim, |_| None)
+pub fn look(program: &Path, env: &Env) -> Result<DryRun, String> {
+    rehearse(program, env, Who::Shim, |_| None)
 }
 
 /// What would become of this program or library here: the loader, the driver and the GPUs of this machine and every
 /// component judged, also those that would only keep their verdict, and what no note says read from the files.
-pub fn verify(program: &Path, environment: &Environment, asker: Option<&Asker>) -> Result<DryRun, String> {
-    rehearse(program, environment, Who::Everyone, |graph| Some(of_graph(graph, asker)))
+pub fn verify(program: &Path, env: &Env, asker: Option<&Asker>) -> Result<DryRun, String> {
+    rehearse(program, env, Who::Everyone, |graph| Some(of_graph(env, graph, asker)))
 }
 
 /// Whose manifests are judged.
@@ -96,11 +97,11 @@ enum Who {
 
 fn rehearse(
     program: &Path,
-    environment: &Environment,
+    env: &Env,
     who: Who,
     machine: impl FnOnce(&mut Graph) -> Option<Machine>,
 ) -> Result<DryRun, String> {
-    let graph = loader::resolve(program, environment)?;
+    let graph = loader::resolve(program, env)?;
     let (notes, of_files) = match who {
         Who::Shim => (notes(&graph), Vec::new()),
         Who::Everyone => components(&graph),
@@ -114,7 +115,7 @@ fn rehearse(
         for request in graph.unfulfilled() {
             if !seen.contains(&request.name) {
                 seen.push(request.name.clone());
-                findings.push(unfulfilled(&graph, request));
+                findings.push(unfulfilled(env, &graph, request));
             }
         }
         if findings.is_empty() {
@@ -236,7 +237,7 @@ fn no_interpreter(graph: &Graph) -> Option<Finding> {
     Some(Finding::new(Code::LibraryAbsent, interpreter.to_string(), message, hint))
 }
 
-fn unfulfilled(graph: &Graph, request: &Request) -> Finding {
+fn unfulfilled(env: &Env, graph: &Graph, request: &Request) -> Finding {
     let name = &request.name;
     let needed_by = format!("needed by: {}", graph.objects[request.by].path.display());
     match &request.answer {
@@ -253,21 +254,21 @@ fn unfulfilled(graph: &Graph, request: &Request) -> Finding {
         Answer::Absent(looked) => {
             let facts = format!("{needed_by}\n{}", looked_in(looked));
             if let Some(major) = cudnn_major(name) {
-                return absent_cudnn(graph, request, looked, major, &facts);
+                return absent_cudnn(env, graph, request, looked, major, &facts);
             }
             if let Some(foreign) = foreign(looked) {
                 return Finding::new(
                     Code::WrongMachine,
                     name.clone(),
                     elsewhere_only(name, foreign, &facts),
-                    hint(name),
+                    hint(env, name),
                 );
             }
             let message = format!("{name} is not found: the loader would stop the program\n{facts}");
-            Finding::new(Code::LibraryAbsent, name.clone(), message, hint(name))
+            Finding::new(Code::LibraryAbsent, name.clone(), message, hint(env, name))
         }
         // It is fulfilled: nobody asks.
-        Answer::Object(..) => Finding::new(Code::LibraryAbsent, name.clone(), needed_by, hint(name)),
+        Answer::Object(..) => Finding::new(Code::LibraryAbsent, name.clone(), needed_by, hint(env, name)),
     }
 }
 
@@ -281,8 +282,8 @@ fn elsewhere_only(name: &str, foreign: &Candidate, facts: &str) -> String {
 }
 
 /// What to do about a missing library: where it lies on this machine although the loader does not look there, first.
-fn hint(name: &str) -> String {
-    if let Some(folder) = elsewhere(name) {
+fn hint(env: &Env, name: &str) -> String {
+    if let Some(folder) = elsewhere(env, name) {
         return format!("it is in {0}, where the loader does not look: add LD_LIBRARY_PATH={0}", folder.display());
     }
     match name.split('.').next().unwrap_or_default() {
@@ -314,16 +315,16 @@ const CUDA: [&str; 14] = [
 ];
 
 /// A usual folder of CUDA or cuDNN that has a file of this name.
-fn elsewhere(name: &str) -> Option<PathBuf> {
-    in_usual_folders(name).next().and_then(|file| file.parent().map(Path::to_owned))
+fn elsewhere(env: &Env, name: &str) -> Option<PathBuf> {
+    in_usual_folders(env, name).next().and_then(|file| file.parent().map(Path::to_owned))
 }
 
 /// The files of this name in usual folders of CUDA and cuDNN, whether the loader looks there or not.
-pub(crate) fn in_usual_folders(name: &str) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = PathBuf> + use<> {
     let mut roots: Vec<PathBuf> =
         ["CUDNN_PATH", "CUDNN_HOME", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"]
             .iter()
-            .filter_map(|variable| crate::env::var_os(variable))
+            .filter_map(|variable| env.var_os(variable))
             .map(PathBuf::from)
             .collect();
     roots.extend(["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/wsl"].map(PathBuf::from));
@@ -386,14 +387,14 @@ fn cudnn_major(name: &str) -> Option<u32> {
     name.strip_prefix("libcudnn.so.")?.split('.').next()?.parse().ok()
 }
 
-fn absent_cudnn(graph: &Graph, request: &Request, looked: &[Candidate], major: u32, facts: &str) -> Finding {
+fn absent_cudnn(env: &Env, graph: &Graph, request: &Request, looked: &[Candidate], major: u32, facts: &str) -> Finding {
     let name = &request.name;
     let others: Vec<_> = MAJORS
         .filter(|other| *other != major)
         .filter_map(|other| Some((other, graph.file(request.by, &format!("libcudnn.so.{other}"))?)))
         .filter(|(_, candidate)| candidate.look == Look::Usable)
         .collect();
-    let cure = elsewhere(name).map_or_else(
+    let cure = elsewhere(env, name).map_or_else(
         || format!("install cuDNN {major}, or name its folder in LD_LIBRARY_PATH"),
         |folder| format!("it is in {0}, where the loader does not look: add LD_LIBRARY_PATH={0}", folder.display()),
     );

@@ -2,8 +2,6 @@
 
 mod package;
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::mem;
@@ -11,7 +9,7 @@ use std::path::{self, Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use crate::env;
+use crate::env::Env;
 use crate::finding::{Severity, annotated_error};
 use crate::guard::{self, Guarded};
 use crate::judge;
@@ -79,7 +77,7 @@ impl Embed {
     /// Where the policy refuses this build, or the policy cannot be read, the reasons go to stderr and the build
     /// script ends with status 1: cargo shows them as the reason of the failed build.
     pub fn embed(self) {
-        match self.plan() {
+        match self.plan(&Env::of_process()) {
             Ok(said) => print!("{said}"),
             Err(why) => {
                 eprintln!("{why}");
@@ -90,27 +88,27 @@ impl Embed {
 
     /// What cargo is to be told; an error is why the build may not go on. Nothing is printed before all is known: on a
     /// failed build cargo shows what went to stdout as well, above the reason.
-    fn plan(&self) -> Result<String, String> {
-        let package = Package::of_cargo()?;
+    fn plan(&self, env: &Env) -> Result<String, String> {
+        let package = Package::of_cargo(env)?;
         let component = self.component.clone().unwrap_or_else(|| package.component.clone());
-        if env::var_os("DOCS_RS").is_some() {
+        if env.var_os("DOCS_RS").is_some() {
             return Ok(unguarded(&component, "docs.rs links nothing"));
         }
         if is_proc_macro(&package.folder) {
             return Ok(unguarded(&component, "a procedural macro runs inside the compiler, which a guard would end"));
         }
-        let policy = self.read_policy(&package)?;
-        let toolchain = self.look(&package, &policy);
+        let policy = self.read_policy(env, &package)?;
+        let toolchain = self.look(env, &package, &policy);
         let lock = Lock::place(&workspace(&package.folder));
         let mut findings = judge::build::judge(&policy, &toolchain);
         // The command looks into the linked file, which tells more than what is declared.
-        if env::var_os(stamp::VARIABLE).is_none() {
+        if env.var_os(stamp::VARIABLE).is_none() {
             findings.extend(judge::fleet::declared(&policy, &toolchain));
         }
         let mut locked = false;
         if let Some(file) = &lock {
-            if let Some(lock) = Lock::read(file).map_err(|error| cannot(&error))? {
-                locked = lock::is_locked();
+            if let Some(lock) = Lock::read(file).map_err(|error| cannot(env, &error))? {
+                locked = lock::is_locked(env);
                 let by_source = BySource { archs: !self.archs.is_empty(), cudnn: self.cudnn_include.is_some() };
                 let name = &package.component.name;
                 findings.extend(lock::judge(&lock, file, name, &policy, &toolchain, by_source));
@@ -122,7 +120,7 @@ impl Embed {
             lock::insist(&mut judged.findings, &policy);
         }
         if judged.fails() {
-            return Err(refusal(&judged, &component, package.release));
+            return Err(refusal(env, &judged, &component, package.release));
         }
         let mut said = String::new();
         for finding in judged.findings.iter().filter(|finding| finding.severity > Severity::Info) {
@@ -133,17 +131,17 @@ impl Embed {
         let mut manifest = Manifest::of(component.clone(), &package.target, &package.profile, &policy, &toolchain);
         // An allow whose reason has gone is no fact of this build.
         manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
-        let descriptor = note::encode(&manifest).map_err(|error| cannot(&error))?;
-        let guarded = guard::compile(&descriptor, &component, &package.target, &package.out_dir);
-        match guarded.map_err(|error| cannot(&error))? {
-            Guarded::Objects { note, shim } => link(&mut said, &component, &package, &note, &shim)?,
+        let descriptor = note::encode(&manifest).map_err(|error| cannot(env, &error))?;
+        let guarded = guard::compile(env, &descriptor, &component, &package.target, &package.out_dir);
+        match guarded.map_err(|error| cannot(env, &error))? {
+            Guarded::Objects { note, shim } => link(env, &mut said, &component, &package, &note, &shim)?,
             Guarded::Unguarded(why) => said.push_str(&unguarded(&component, &why)),
         }
-        announce(&mut said, &package, &policy, lock, &toolchain)?;
+        announce(env, &mut said, &package, &policy, lock, &toolchain)?;
         Ok(said)
     }
 
-    fn read_policy(&self, package: &Package) -> Result<Policy, String> {
+    fn read_policy(&self, env: &Env, package: &Package) -> Result<Policy, String> {
         let name = &package.component.name;
         let read = match &self.policy {
             Some(file) => {
@@ -153,40 +151,41 @@ impl Embed {
             }
             None => Policy::of_package(&package.folder, &workspace(&package.folder), name),
         };
-        read.map_err(|error| cannot(&error.to_string()))
+        read.map_err(|error| cannot(env, &error.to_string()))
     }
 
-    fn look(&self, package: &Package, policy: &Policy) -> Toolchain {
+    fn look(&self, env: &Env, package: &Package, policy: &Policy) -> Toolchain {
+        // Named by the build script, it goes before whatever the machine names.
+        let include = self.cudnn_include.as_ref().map(|include| package.folder.join(include));
+        let env = match include {
+            Some(include) => env.with([("CUDNN_INCLUDE_DIR".to_owned(), include.into())]),
+            None => env.clone(),
+        };
         let request = Request {
             release: package.release,
             archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
             policy_archs: policy.arch_requests(),
-            ..Request::new(package.target.as_str())
+            ..Request::new(&env, package.target.as_str())
         };
-        let Some(include) = &self.cudnn_include else { return Toolchain::look(&request) };
-        // Named by the build script, it goes before whatever the machine names.
-        let mut variables: BTreeMap<String, OsString> =
-            std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value)).collect();
-        variables.insert("CUDNN_INCLUDE_DIR".to_owned(), package.folder.join(include).into());
-        env::with(variables, || Toolchain::look(&request))
+        Toolchain::look(&request)
     }
 }
 
 /// What cannot be done, and why.
-fn cannot(why: &str) -> String {
-    let annotation = if env::is_github_workflow() { format!("\n{}", annotated_error(why)) } else { String::new() };
+fn cannot(env: &Env, why: &str) -> String {
+    let annotation = if env.is_github_workflow() { format!("\n{}", annotated_error(why)) } else { String::new() };
     format!("error: {why}{annotation}")
 }
 
 /// The findings of a build that may not go on, as people read them, and what else they can do.
-fn refusal(judged: &Judged, component: &Component, release: bool) -> String {
+fn refusal(env: &Env, judged: &Judged, component: &Component, release: bool) -> String {
     let mut text = String::new();
     let weighing = || judged.findings.iter().filter(|finding| finding.severity > Severity::Info);
     for finding in weighing() {
         let _ = writeln!(text, "{}", finding.render());
     }
     let _ = write!(text, "cudaguard: {}", policy::not_built(component, release));
-    if env::is_github_workflow() {
+    if env.is_github_workflow() {
         for finding in weighing() {
             let _ = write!(text, "\n{}", finding.annotation());
         }
@@ -205,9 +204,9 @@ struct Package {
 }
 
 impl Package {
-    fn of_cargo() -> Result<Self, String> {
+    fn of_cargo(env: &Env) -> Result<Self, String> {
         let given = |name: &str| {
-            env::var_os(name)
+            env.var_os(name)
                 .ok_or_else(|| format!("cudaguard::embed!() belongs into a build.rs: cargo has not set {name}"))
         };
         let text = |name: &str| given(name).map(|value| value.to_string_lossy().into_owned());
@@ -300,7 +299,14 @@ fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Opti
 /// Both ways are needed: in a package with a library the archive reaches only the library, so that a binary that does
 /// not use its own library would go without; and only the archive reaches those who link the library. What both reach
 /// holds everything once, by the COMDAT groups of the objects.
-fn link(said: &mut String, component: &Component, package: &Package, note: &Path, shim: &Path) -> Result<(), String> {
+fn link(
+    env: &Env,
+    said: &mut String,
+    component: &Component,
+    package: &Package,
+    note: &Path,
+    shim: &Path,
+) -> Result<(), String> {
     let Package { out_dir, target, .. } = package;
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
     let name = guard::group(component);
@@ -310,9 +316,9 @@ fn link(said: &mut String, component: &Component, package: &Package, note: &Path
     for object in [note, shim] {
         tell(said, "rustc-link-arg", text(object)?);
     }
-    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let flags = env.var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let static_libc = flags.split('\x1f').filter_map(guard::crt_static).next_back();
-    if guard::is_static(target, static_libc, &env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())) {
+    if guard::is_static(target, static_libc, &env.var_os("RUSTC").unwrap_or_else(|| "rustc".into())) {
         tell(said, "rustc-link-arg", guard::LIBC_AGAIN);
     }
     tell(said, "rustc-link-search", &format!("native={}", text(out_dir)?));
@@ -322,6 +328,7 @@ fn link(said: &mut String, component: &Component, package: &Package, note: &Path
 
 /// Whatever can make this build untrue: the package's own files, what was looked at, what was asked for.
 fn announce(
+    env: &Env,
     said: &mut String,
     package: &Package,
     policy: &Policy,
@@ -332,7 +339,7 @@ fn announce(
     files.extend(policy.path.clone());
     files.extend(lock);
     files.extend(toolchain.files());
-    if let Some(folder) = env::var_os(stamp::VARIABLE) {
+    if let Some(folder) = env.var_os(stamp::VARIABLE) {
         // By the package, also where the builder names the component: the command knows no more.
         files.push(stamp::file(Path::new(&folder), &package.component));
     }
@@ -343,7 +350,7 @@ fn announce(
         tell(said, "rerun-if-changed", text(file)?);
     }
     tell(said, "rerun-if-env-changed", stamp::VARIABLE);
-    for variable in env::read_so_far().iter().filter(|name| !stamp::given_by_cargo(name)) {
+    for variable in env.read_so_far().iter().filter(|name| !stamp::given_by_cargo(name)) {
         tell(said, "rerun-if-env-changed", variable);
     }
     Ok(())
@@ -391,7 +398,7 @@ mod tests {
 
     #[test]
     fn what_is_no_build_script_is_told() {
-        let why = env::with(std::collections::BTreeMap::new(), || Embed::new().plan()).unwrap_err();
+        let why = Embed::new().plan(&Env::empty()).unwrap_err();
         assert_eq!(why, "cudaguard::embed!() belongs into a build.rs: cargo has not set OUT_DIR");
     }
 

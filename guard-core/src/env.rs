@@ -1,58 +1,130 @@
-//! The environment, through one door: what is read here is what a build.rs announces to cargo.
+//! The environment: a value that is passed to whoever reads it, and that keeps a log of what was read. There is no other
+//! door (clippy.toml bans them), so that a build.rs, which announces the log to cargo, announces every variable.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-thread_local! {
-    static OVERLAY: RefCell<Option<BTreeMap<String, OsString>>> = const { RefCell::new(None) };
-    static READ: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+/// The variables of a process and its current folder.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// `None`: this process's own.
+    variables: Option<BTreeMap<String, OsString>>,
+    folder: PathBuf,
+    read: Rc<RefCell<BTreeSet<String>>>,
 }
 
-/// The variable's value; unset and empty are the same: nothing.
-pub fn var_os(name: &str) -> Option<OsString> {
-    set(name).filter(|value| !value.is_empty())
-}
+impl Env {
+    /// This process's own, and its current folder (empty where that is gone).
+    #[allow(clippy::disallowed_methods)]
+    pub fn of_process() -> Self {
+        Self { variables: None, folder: std::env::current_dir().unwrap_or_default(), read: Rc::default() }
+    }
 
-/// The variable's value where it is set, empty or not: `CUDA_VISIBLE_DEVICES=` hides every GPU.
-pub fn set(name: &str) -> Option<OsString> {
-    READ.with_borrow_mut(|read| read.insert(name.to_owned()));
-    OVERLAY.with_borrow(|overlay| match overlay {
-        Some(variables) => variables.get(name).cloned(),
-        #[allow(clippy::disallowed_methods)]
-        None => std::env::var_os(name),
-    })
-}
+    /// These variables and no others: for tests, and for a program that is started in another environment than ours.
+    pub fn of(variables: BTreeMap<String, OsString>, folder: impl Into<PathBuf>) -> Self {
+        Self { variables: Some(variables), folder: folder.into(), read: Rc::default() }
+    }
 
-/// The variable's value as text; what is not UTF-8 keeps what can be read.
-pub fn var(name: &str) -> Option<String> {
-    var_os(name).map(|value| value.to_string_lossy().into_owned())
-}
+    /// No variables at all, in the folder above all others.
+    pub fn empty() -> Self {
+        Self::of(BTreeMap::new(), "/")
+    }
 
-/// Whether this is a job of GitHub's, whose runner makes annotations of lines that begin with `::`.
-pub fn is_github_workflow() -> bool {
-    var("GITHUB_ACTIONS").as_deref() == Some("true")
-}
+    /// The same with these variables laid over it. What is read of either stands in one log.
+    #[must_use]
+    #[allow(clippy::disallowed_methods)]
+    pub fn with(&self, more: impl IntoIterator<Item = (String, OsString)>) -> Self {
+        let mut variables = self.variables.clone().unwrap_or_else(|| {
+            std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value)).collect()
+        });
+        variables.extend(more);
+        Self { variables: Some(variables), folder: self.folder.clone(), read: Rc::clone(&self.read) }
+    }
 
-/// Every variable asked for on this thread so far, sorted.
-pub fn read_so_far() -> Vec<String> {
-    READ.with_borrow(|read| read.iter().cloned().collect())
-}
+    /// The same with a log of its own, empty so far.
+    #[must_use]
+    pub fn with_own_log(&self) -> Self {
+        Self { read: Rc::default(), ..self.clone() }
+    }
 
-/// Runs `work` with exactly these variables in place of the process's own (this thread only): for tests, and for
-/// judging a build in an environment that is not this process's.
-pub fn with<T>(variables: BTreeMap<String, OsString>, work: impl FnOnce() -> T) -> T {
-    struct Restore(Option<BTreeMap<String, OsString>>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            OVERLAY.with_borrow_mut(|overlay| *overlay = self.0.take());
+    /// The current folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The variable's value; unset and empty are the same: nothing.
+    pub fn var_os(&self, name: &str) -> Option<OsString> {
+        self.even_empty(name).filter(|value| !value.is_empty())
+    }
+
+    /// The variable's value where it is set, empty or not: `CUDA_VISIBLE_DEVICES=` hides every GPU.
+    #[allow(clippy::disallowed_methods)]
+    pub fn even_empty(&self, name: &str) -> Option<OsString> {
+        self.read.borrow_mut().insert(name.to_owned());
+        match &self.variables {
+            Some(variables) => variables.get(name).cloned(),
+            None => std::env::var_os(name),
         }
     }
-    let _restore = Restore(OVERLAY.with_borrow_mut(|overlay| overlay.replace(variables)));
-    work()
+
+    /// The variable's value as text; what is not UTF-8 keeps what can be read.
+    pub fn var(&self, name: &str) -> Option<String> {
+        self.var_os(name).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    /// The folders or files that a variable lists as `PATH` does; empty entries are left out.
+    pub fn paths(&self, name: &str) -> Vec<PathBuf> {
+        let value = self.var_os(name).unwrap_or_default();
+        std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect()
+    }
+
+    /// Whether this is a job of GitHub's, whose runner makes annotations of lines that begin with `::`.
+    pub fn is_github_workflow(&self) -> bool {
+        self.var("GITHUB_ACTIONS").as_deref() == Some("true")
+    }
+
+    /// Every variable asked for so far, sorted.
+    pub fn read_so_far(&self) -> Vec<String> {
+        self.read.borrow().iter().cloned().collect()
+    }
+
+    /// The variables that a child process gets in place of ours; `None`: it inherits them.
+    pub fn for_child(&self) -> Option<BTreeMap<String, OsString>> {
+        self.variables.clone()
+    }
 }
 
-/// The variables a child process should get: those of [`with`] where it is in force, otherwise `None` (inherit).
-pub fn for_child() -> Option<BTreeMap<String, OsString>> {
-    OVERLAY.with_borrow(Clone::clone)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_logged_also_through_what_is_laid_over() {
+        let env = Env::of(BTreeMap::from([("A".to_owned(), "1".into()), ("EMPTY".to_owned(), "".into())]), "/");
+        let over = env.with([("A".to_owned(), "2".into())]);
+        assert_eq!((env.var("A").as_deref(), over.var("A").as_deref()), (Some("1"), Some("2")));
+        assert_eq!((over.var_os("EMPTY"), over.even_empty("EMPTY")), (None, Some("".into())));
+        assert_eq!(over.var("ABSENT"), None);
+        assert_eq!(env.read_so_far(), ["A", "ABSENT", "EMPTY"]);
+        let apart = env.with_own_log();
+        assert_eq!((apart.var("A").as_deref(), apart.read_so_far()), (Some("1"), vec!["A".to_owned()]));
+        assert_eq!(env.read_so_far(), ["A", "ABSENT", "EMPTY"]);
+    }
+
+    #[test]
+    fn a_child_inherits_what_is_the_process_s_own() {
+        let env = Env::of_process();
+        assert!(env.for_child().is_none() && env.folder().is_absolute());
+        assert_eq!(env.with([("A".to_owned(), "2".into())]).for_child().unwrap()["A"], "2");
+    }
+
+    #[test]
+    fn lists_of_paths() {
+        let env = Env::of(BTreeMap::from([("PATH".to_owned(), "/a::/b".into())]), "/");
+        assert_eq!(env.paths("PATH"), ["/a", "/b"].map(PathBuf::from));
+        assert_eq!(env.paths("NOTHING"), [""; 0].map(PathBuf::from));
+    }
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::env;
+use crate::env::Env;
 use crate::manifest::Component;
 use crate::note::{OWNER, SECTION, SIZE, TYPE};
 
@@ -111,11 +111,17 @@ pub struct Tool {
 /// Inside a build script and outside of one alike. The C compiler is the one that the `cc` crate would take, with the
 /// project's `CFLAGS` but for those that code before `main` cannot have (sanitizers, LTO, coverage). An error is a folder that cannot be written to; whatever is wrong with the target or its compiler leaves
 /// the build [`Guarded::Unguarded`], for a guard that fails other people's builds gets removed.
-pub fn compile(descriptor: &[u8; SIZE], component: &Component, target: &str, folder: &Path) -> Result<Guarded, String> {
+pub fn compile(
+    env: &Env,
+    descriptor: &[u8; SIZE],
+    component: &Component,
+    target: &str,
+    folder: &Path,
+) -> Result<Guarded, String> {
     if let Err(why) = supports(target) {
         return Ok(Guarded::Unguarded(why));
     }
-    match Compiler::of(target, folder) {
+    match Compiler::of(env, target, folder) {
         Ok(compiler) => compiler.guard(descriptor, component, folder),
         Err(why) => Ok(Guarded::Unguarded(why)),
     }
@@ -266,9 +272,9 @@ struct Compiler {
 
 impl Compiler {
     /// The one that the `cc` crate would take; an error is why there is none, in one line.
-    fn of(target: &str, folder: &Path) -> Result<Self, String> {
-        announce(target);
-        let host = env::var("HOST").unwrap_or_else(|| {
+    fn of(env: &Env, target: &str, folder: &Path) -> Result<Self, String> {
+        announce(env, target);
+        let host = env.var("HOST").unwrap_or_else(|| {
             // Only whether it equals the target counts: that decides between `cc` and a cross compiler's name.
             let ours = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
             if same_machine(&ours, target) { target.to_owned() } else { ours }
@@ -378,13 +384,13 @@ fn one_line(text: &str) -> String {
 }
 
 /// The `cc` crate reads its variables past our door; asking for them here is what announces them.
-fn announce(target: &str) {
+fn announce(env: &Env, target: &str) {
     let underscored = target.replace(['-', '.'], "_");
     for name in ["CC", "CFLAGS"] {
         for variable in
             [name.to_owned(), format!("{name}_{target}"), format!("{name}_{underscored}"), format!("TARGET_{name}")]
         {
-            let _ = env::var_os(&variable);
+            let _ = env.var_os(&variable);
         }
     }
 }
@@ -537,13 +543,14 @@ mod tests {
         let (one, other) = (Folder::new("here"), Folder::new("elsewhere"));
         let objects = |folder: &Folder| {
             let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-            match compile(&descriptor(), &component("same"), &target, &folder.0).unwrap() {
+            match compile(&Env::of_process(), &descriptor(), &component("same"), &target, &folder.0).unwrap() {
                 Guarded::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
                 Guarded::Unguarded(_) => None,
             }
         };
         assert_eq!(objects(&one), objects(&other));
-        let unguarded = compile(&descriptor(), &component("x"), "wasm32-unknown-unknown", &one.0).unwrap();
+        let unguarded =
+            compile(&Env::of_process(), &descriptor(), &component("x"), "wasm32-unknown-unknown", &one.0).unwrap();
         assert!(matches!(unguarded, Guarded::Unguarded(why) if why.contains("wasm32")));
     }
 }

@@ -14,7 +14,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::arch::Target;
-use crate::env;
+use crate::env::Env;
 use crate::finding::{Code, Finding, Severity};
 use crate::manifest::Linkage;
 use crate::policy::{Policy, no_page};
@@ -200,8 +200,8 @@ impl Lock {
 }
 
 /// Whether [`LOCKED`] says so: `0` and `false` do not.
-pub fn is_locked() -> bool {
-    env::var(LOCKED).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
+pub fn is_locked(env: &Env) -> bool {
+    env.var(LOCKED).is_some_and(|value| !matches!(value.as_str(), "0" | "false"))
 }
 
 /// Whether cargo fetched the package, or the repository, in this folder: from a registry or from git, vendored or not.

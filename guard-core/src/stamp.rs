@@ -52,7 +52,7 @@ mod digest {
 
     use super::given_by_cargo;
     use crate::digest::Digest;
-    use crate::env;
+    use crate::env::Env;
     use crate::files::write_where_new;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
@@ -67,23 +67,20 @@ mod digest {
     pub struct Stamp(Digest);
 
     impl Stamp {
-        /// Of this toolchain, policy and lock: the contents of every file that they were read from, the variables that were
-        /// asked for, the target, and cudaguard's version. `variables` are names; their values are read here.
+        /// Of this toolchain, policy and lock: the contents of every file that they were read from, the variables that this
+        /// environment was asked for, the target, and cudaguard's version.
         ///
         /// A file that cannot be read counts as absent, which is a state like any other.
-        pub fn of(policy: &Policy, lock: Option<&Path>, toolchain: &Toolchain, variables: &[String]) -> Self {
+        pub fn of(env: &Env, policy: &Policy, lock: Option<&Path>, toolchain: &Toolchain) -> Self {
             let mut files = toolchain.files();
             files.extend(policy.path.clone());
             files.extend(lock.map(Path::to_owned));
             let mut digest = Digest::new();
             digest.text(env!("CARGO_PKG_VERSION")).text(&toolchain.target).number(u64::from(toolchain.release));
             gather(&mut digest, files);
-            let mut variables = variables.to_vec();
-            variables.sort();
-            variables.dedup();
-            for name in variables.iter().filter(|name| !given_by_cargo(name)) {
+            for name in env.read_so_far().iter().filter(|name| !given_by_cargo(name)) {
                 digest.text(name);
-                match env::var_os(name) {
+                match env.var_os(name) {
                     Some(value) => digest.number(1).bytes(value.as_encoded_bytes()),
                     None => digest.number(0),
                 };
@@ -151,7 +148,7 @@ mod tests {
 
     use super::digest::WHOLE;
     use super::*;
-    use crate::env;
+    use crate::env::Env;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
 
@@ -215,11 +212,14 @@ mod tests {
 
     #[test]
     fn variables_count_unless_cargo_sets_them() {
-        let names = ["CUDA_HOME".to_owned(), "OUT_DIR".to_owned()];
         let stamp = |variables: &[(&str, &str)]| {
             let variables: BTreeMap<_, _> =
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-            env::with(variables, || Stamp::of(&Policy::default(), None, &Toolchain::default(), &names))
+            let env = Env::of(variables, "/");
+            for name in ["CUDA_HOME", "OUT_DIR"] {
+                let _ = env.var_os(name);
+            }
+            Stamp::of(&env, &Policy::default(), None, &Toolchain::default())
         };
         let before = stamp(&[("CUDA_HOME", "/a")]);
         assert_eq!(before, stamp(&[("CUDA_HOME", "/a"), ("OUT_DIR", "/o"), ("OTHER", "1")]));

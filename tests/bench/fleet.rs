@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use cudaguard::env::Env;
 use cudaguard::guard::{self, Guarded};
 use cudaguard::manifest::{Component, Cudnn, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note;
@@ -130,7 +131,7 @@ fn make(to: &Path, folder: &Path) {
     .collect();
     let descriptor = note::encode(&manifest).expect("a note");
     let Guarded::Objects { note, shim } =
-        guard::compile(&descriptor, &manifest.component, &target, folder).expect("a C compiler")
+        guard::compile(&Env::of_process(), &descriptor, &manifest.component, &target, folder).expect("a C compiler")
     else {
         panic!("no guard for {target}")
     };

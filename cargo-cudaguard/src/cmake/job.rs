@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use cudaguard::env::Env;
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::guard::Tool;
 use cudaguard::policy::{self, Policy};
@@ -70,7 +71,7 @@ impl Job {
             release: self.facts.release,
             policy_archs: self.policy.arch_requests(),
             given: Some(given),
-            ..Request::new(self.triple.as_str())
+            ..Request::new(&Env::of_process(), self.triple.as_str())
         })
     }
 

@@ -72,7 +72,8 @@ pub(super) fn run(folder: &Path) -> Result<String, Stop> {
 /// What CMake would most probably find too. cuDNN is not among it: there the target's include path tells which is in use.
 fn toolchain() -> Toolchain {
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let mut toolchain = Toolchain::look(&Request { release: true, ..Request::new(host) });
+    let mut toolchain =
+        Toolchain::look(&Request { release: true, ..Request::new(&cudaguard::env::Env::of_process(), host) });
     (toolchain.cudnn_headers, toolchain.cudnn_library) = (None, None);
     toolchain
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Crate;
 use super::table::{CudnnRule, LevelRule, Mode};
 use crate::arch::{Arch, Suffix, Target};
-use crate::env;
+use crate::env::Env;
 use crate::tables::Cc;
 use crate::toolchain::{Native, Toolchain};
 use crate::version::{CudaVersion, Version};
@@ -139,12 +139,13 @@ pub struct Use {
 
 /// What these crates would do. `root` is where the machine's own folders begin, `/` but in tests; `ask_gpu`: ask the driver
 /// for the builder's GPU where a crate would.
-pub fn look(crates: &[Crate], toolchain: &Toolchain, root: &Path, ask_gpu: bool) -> Vec<Use> {
-    let looking = Looking { toolchain, root, ask_gpu };
+pub fn look(env: &Env, crates: &[Crate], toolchain: &Toolchain, root: &Path, ask_gpu: bool) -> Vec<Use> {
+    let looking = Looking { env, toolchain, root, ask_gpu };
     crates.iter().map(|one| looking.at(one)).collect()
 }
 
 struct Looking<'a> {
+    env: &'a Env,
     toolchain: &'a Toolchain,
     root: &'a Path,
     ask_gpu: bool,
@@ -187,7 +188,7 @@ impl Looking<'_> {
             }
             _ => Ok(Some(Told { value, by, chosen })),
         };
-        if let Some(text) = env::var(&rule.variable) {
+        if let Some(text) = self.env.var(&rule.variable) {
             let Some(value) = text.parse().ok().map(CudaVersion::from_int) else { return Ok(None) };
             return bindings(value, format!("{}={text}", rule.variable), Chosen::Fixed);
         }
@@ -199,8 +200,8 @@ impl Looking<'_> {
         if !of.features.contains(&rule.nvcc) {
             return Ok(None);
         }
-        let nvcc = Toolchain::in_path("nvcc");
-        let release = nvcc.as_ref().and_then(|nvcc| self.toolchain.release_of(nvcc));
+        let nvcc = Toolchain::in_path(self.env, "nvcc");
+        let release = nvcc.as_ref().and_then(|nvcc| self.toolchain.release_of(self.env, nvcc));
         match (nvcc, release) {
             (Some(nvcc), Some(release)) => {
                 bindings(release.into(), format!("{}, the first in PATH", nvcc.display()), Chosen::Found)
@@ -269,17 +270,17 @@ impl Looking<'_> {
             return place.strip_prefix('/').map(|below| self.root.join(below));
         };
         let (variable, below) = rest.split_once('/').unwrap_or((rest, ""));
-        let value = PathBuf::from(env::var_os(variable)?);
+        let value = PathBuf::from(self.env.var_os(variable)?);
         Some(if below.is_empty() { value } else { value.join(below) })
     }
 
     fn compiler(&self, places: &[String]) -> Option<Compiler> {
         places.iter().find_map(|place| {
             let path = match place.as_str() {
-                "PATH" => Toolchain::in_path("nvcc"),
+                "PATH" => Toolchain::in_path(self.env, "nvcc"),
                 place => self.place(place).filter(|path| path.exists()),
             }?;
-            let release = self.toolchain.release_of(&path);
+            let release = self.toolchain.release_of(self.env, &path);
             Some(Compiler { path, release, by: source(place) })
         })
     }
@@ -292,8 +293,8 @@ impl Looking<'_> {
     }
 
     fn arch(&self, variable: &str, suffix: bool) -> Option<ArchUse> {
-        let Some(text) = env::var(variable) else {
-            let gpus = if self.ask_gpu { Some(Toolchain::gpus_here()) } else { None };
+        let Some(text) = self.env.var(variable) else {
+            let gpus = if self.ask_gpu { Some(Toolchain::gpus_here(self.env)) } else { None };
             let gpus = gpus.and_then(|gpus| match gpus {
                 Native::Gpus(gpus) => Some(gpus.value),
                 Native::Unknown(_) => None,
@@ -309,7 +310,7 @@ impl Looking<'_> {
         let mut folders: Vec<PathBuf> = Vec::new();
         for place in places {
             if let Some(variable) = place.strip_prefix('$') {
-                folders.extend(env::var_os(variable).iter().flat_map(std::env::split_paths));
+                folders.extend(self.env.paths(variable));
             } else if let Some(prefix) = place.strip_suffix('*') {
                 let prefix = self.root.join(prefix.trim_start_matches('/'));
                 let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -451,7 +452,7 @@ mod tests {
     fn at(of: Crate, root: &Path, variables: &[(&str, &str)]) -> Use {
         let variables: BTreeMap<String, OsString> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value))).collect();
-        env::with(variables, || look(&[of], &Toolchain::default(), root, false)).remove(0)
+        look(&Env::of(variables, "/"), &[of], &Toolchain::default(), root, false).remove(0)
     }
 
     #[test]

@@ -182,7 +182,7 @@ impl Object {
 }
 
 impl Graph {
-    pub(super) fn of(program: &Path, environment: &Environment) -> Result<Self, String> {
+    pub(super) fn of(program: &Path, mut environment: Environment) -> Result<Self, String> {
         // Without the `./` by which it was called.
         let path: PathBuf = environment.folder.join(program).components().collect();
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
@@ -196,7 +196,6 @@ impl Graph {
         let real = std::fs::canonicalize(&path).map_err(|error| fail(&error))?;
         main.origin = real.parent().map(Path::to_owned).unwrap_or_default();
         main.names = vec![Vec::new()];
-        let mut environment = environment.clone();
         if std::fs::metadata(&path).is_ok_and(|metadata| secure(&metadata)) {
             (environment.library_path, environment.preload) = (None, None);
         }

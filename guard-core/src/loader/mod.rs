@@ -9,39 +9,30 @@ mod graph;
 mod system;
 mod versions;
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
+
+use crate::env::Env;
 
 pub use graph::{Answer, Graph, Object, Request};
 pub use versions::MissingVersion;
 
 /// What of a process's environment its loader obeys.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Environment {
+#[derive(Clone, Debug)]
+struct Environment {
     /// `LD_LIBRARY_PATH`.
-    pub library_path: Option<OsString>,
+    library_path: Option<OsString>,
     /// `LD_PRELOAD`.
-    pub preload: Option<OsString>,
+    preload: Option<OsString>,
     /// The folder it is started in: where relative entries start.
-    pub folder: PathBuf,
+    folder: PathBuf,
 }
 
 impl Environment {
-    /// This process's own (or the one that [`crate::env::with`] put in its place).
-    pub fn here() -> Self {
-        Self {
-            library_path: crate::env::var_os("LD_LIBRARY_PATH"),
-            preload: crate::env::var_os("LD_PRELOAD"),
-            folder: std::env::current_dir().unwrap_or_default(),
-        }
-    }
-
-    /// Of these variables, in this folder.
-    pub fn of(variables: &BTreeMap<String, OsString>, folder: &Path) -> Self {
-        let value = |name: &str| variables.get(name).filter(|value| !value.is_empty()).cloned();
-        Self { library_path: value("LD_LIBRARY_PATH"), preload: value("LD_PRELOAD"), folder: folder.to_owned() }
+    fn of(env: &Env) -> Self {
+        let folder = env.folder().to_owned();
+        Self { library_path: env.var_os("LD_LIBRARY_PATH"), preload: env.var_os("LD_PRELOAD"), folder }
     }
 }
 
@@ -114,8 +105,8 @@ pub struct Candidate {
 
 /// Everything that the loader would load to start this program in this environment. An error: no program that can be
 /// read. A program without a loader (static) gives a graph of itself alone.
-pub fn resolve(program: &Path, environment: &Environment) -> Result<Graph, String> {
-    Graph::of(program, environment)
+pub fn resolve(program: &Path, env: &Env) -> Result<Graph, String> {
+    Graph::of(program, Environment::of(env))
 }
 
 /// The processor that this is running on: [`crate::elf::machine`]; `None` where that is not known by name.

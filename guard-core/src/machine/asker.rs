@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use crate::env::Env;
 use crate::subprocess;
 use crate::version::CudaVersion;
 
@@ -58,11 +59,11 @@ impl Asker {
         self
     }
 
-    /// Asks the libcuda at this path, in this process's environment.
-    pub(super) fn ask(&self, library: &Path) -> Said {
+    /// Asks the libcuda at this path, in this environment.
+    pub(super) fn ask(&self, env: &Env, library: &Path) -> Said {
         let (say, hear) = channel();
         let (program, library, patience) = (self.program.clone(), library.to_owned(), self.patience);
-        let variables = crate::env::for_child();
+        let variables = env.for_child();
         // Not joined: a child that hangs in the kernel cannot even be killed, and whoever waits for it hangs with it.
         std::thread::spawn(move || {
             let seconds = patience.as_secs().max(1).to_string();
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn who_cannot_be_started() {
-        let said = Asker::by("/nowhere/asker".into()).ask(Path::new("/nowhere/libcuda.so.1"));
+        let said = Asker::by("/nowhere/asker".into()).ask(&Env::of_process(), Path::new("/nowhere/libcuda.so.1"));
         assert!(said.trouble.unwrap().contains("cannot be started"));
     }
 }

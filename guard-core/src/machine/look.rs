@@ -9,9 +9,9 @@ use super::asker::{Asker, Said};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
 use crate::binary::Contents;
 use crate::elf::Elf;
-use crate::env;
+use crate::env::Env;
 use crate::library_version::{in_name, inner_file, numbers_in_name, version_beside, word};
-use crate::loader::{self, Candidate, Environment, Graph, Look};
+use crate::loader::{self, Candidate, Graph, Look};
 use crate::vendor::{self, GUARDED};
 use crate::version::{DriverRelease, Version};
 
@@ -22,17 +22,17 @@ const ENOUGH: u64 = 64 * 1024;
 
 /// Looks at this machine as a program that is started here would see it: by the loader's own rules, in this environment.
 /// Without an asker the real driver is not asked.
-pub fn look(environment: &Environment, asker: Option<&Asker>) -> Machine {
-    with_graph(environment, asker).0
+pub fn look(env: &Env, asker: Option<&Asker>) -> Machine {
+    with_graph(env, asker).0
 }
 
 /// The same, with the graph of the program by which it looked.
-pub(crate) fn with_graph(environment: &Environment, asker: Option<&Asker>) -> (Machine, Option<Graph>) {
+pub(crate) fn with_graph(env: &Env, asker: Option<&Asker>) -> (Machine, Option<Graph>) {
     let mut machine = Machine::default();
     // A static program of ours has no loader: then a program that every system has stands for the others.
     let graph = ["/proc/self/exe", "/bin/sh", "/usr/bin/env"]
         .iter()
-        .filter_map(|program| loader::resolve(Path::new(program), environment).ok())
+        .filter_map(|program| loader::resolve(Path::new(program), env).ok())
         .find(|graph| graph.interpreter.is_some() && graph.interpreter_problem.is_none());
     let root = Root::default();
     machine.platform = Some(format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS));
@@ -41,27 +41,27 @@ pub(crate) fn with_graph(environment: &Environment, asker: Option<&Asker>) -> (M
         root.look(&mut machine);
         return (machine, None);
     };
-    machine.cudnn = Some(libraries(&graph, &cudnn_names(), |file, soname| {
+    machine.cudnn = Some(libraries(env, &graph, &cudnn_names(), |file, soname| {
         let major = soname.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or_default();
         version_beside(file, major)
     }));
     for library in machine.cudnn.iter_mut().flatten().filter(|library| library.taken) {
         library.parts = parts(&mut graph, library);
     }
-    machine.cudart = Some(libraries(&graph, &cudart_names(), |file, _| numbers_in_name(file, "libcudart.so.")));
-    by_graph(&mut machine, &root, &mut graph, asker);
+    machine.cudart = Some(libraries(env, &graph, &cudart_names(), |file, _| numbers_in_name(file, "libcudart.so.")));
+    by_graph(env, &mut machine, &root, &mut graph, asker);
     (machine, Some(graph))
 }
 
 /// Driver and GPUs as the program of this graph would see them; without an asker by files alone. What libcuda needs is
 /// loaded into the graph.
-pub(crate) fn of_graph(graph: &mut Graph, asker: Option<&Asker>) -> Machine {
+pub(crate) fn of_graph(env: &Env, graph: &mut Graph, asker: Option<&Asker>) -> Machine {
     let mut machine = Machine::default();
-    by_graph(&mut machine, &Root::default(), graph, asker);
+    by_graph(env, &mut machine, &Root::default(), graph, asker);
     machine
 }
 
-fn by_graph(machine: &mut Machine, root: &Root, graph: &mut Graph, asker: Option<&Asker>) {
+fn by_graph(env: &Env, machine: &mut Machine, root: &Root, graph: &mut Graph, asker: Option<&Asker>) {
     root.look(machine);
     let mut driver = machine.driver.take().unwrap_or_default();
     match graph.file(0, LIBCUDA) {
@@ -70,16 +70,16 @@ fn by_graph(machine: &mut Machine, root: &Root, graph: &mut Graph, asker: Option
         }
         None => driver.absent = true,
         Some(Candidate { path, place, look: Look::Usable }) => {
-            note(machine, "driver.library", shown(&place));
-            of_libcuda(machine, &mut driver, &path);
+            note(machine, "driver.library", shown(env, &place));
+            of_libcuda(env, machine, &mut driver, &path);
             if let Some(index) = graph.open(0, LIBCUDA) {
                 driver.ptx_compiler =
                     Some(graph.file(index, PTX_COMPILER).is_some_and(|file| file.look == Look::Usable));
             }
-            driver.library = Some(shown(&path.display()));
+            driver.library = Some(shown(env, &path.display()));
             let native = loader::native_machine().is_some_and(|native| native == graph.machine());
             match asker.filter(|_| native) {
-                Some(asker) => heard(machine, &mut driver, asker.ask(&path)),
+                Some(asker) => heard(env, machine, &mut driver, asker.ask(env, &path)),
                 None if asker.is_some() => {
                     machine.doubts.push("the program is for another processor: its driver cannot be asked".to_owned());
                 }
@@ -87,14 +87,14 @@ fn by_graph(machine: &mut Machine, root: &Root, graph: &mut Graph, asker: Option
             }
         }
         Some(broken) => {
-            let path = shown(&broken.path.display());
+            let path = shown(env, &broken.path.display());
             machine.doubts.push(format!("the loader would take {path} and die of it: {}", broken.problem()));
         }
     }
     machine.driver = Some(driver);
     for variable in VARIABLES {
         // An empty list hides every GPU, so set and empty is not the same as unset.
-        if let Some(value) = env::set(variable) {
+        if let Some(value) = env.even_empty(variable) {
             machine.variables.push((variable.to_owned(), value.to_string_lossy().into_owned()));
         }
     }
@@ -111,9 +111,9 @@ fn note(machine: &mut Machine, key: &str, source: impl Into<String>) {
 }
 
 /// A text as it may be shown to others: the home folder's name is its user's.
-pub(crate) fn shown(text: &dyn std::fmt::Display) -> String {
+pub(crate) fn shown(env: &Env, text: &dyn std::fmt::Display) -> String {
     let text = text.to_string();
-    let home = env::var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
+    let home = env.var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
     let Some(home) = home else { return text };
     let home = home.trim_end_matches('/');
     let mut out = String::new();
@@ -136,17 +136,17 @@ pub(crate) fn release_in_name(path: &Path) -> Option<DriverRelease> {
 }
 
 /// What libcuda's file says.
-fn of_libcuda(machine: &mut Machine, driver: &mut Driver, path: &Path) {
+fn of_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, path: &Path) {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     driver.user = release_in_name(path).filter(|_| machine.kind.is_none());
     if driver.user.is_some() {
-        note(machine, "driver.user", format!("the name of {}", shown(&real.display())));
+        note(machine, "driver.user", format!("the name of {}", shown(env, &real.display())));
     }
     let Ok(data) = Contents::open(path) else { return };
     let Ok(elf) = Elf::parse(&data) else { return };
     driver.compat = elf.notes().find(|note| note.owner == "NVIDIA Corporation").and_then(|note| compat(note.desc));
     if driver.compat.is_some() {
-        note(machine, "driver.compat", format!("the note in {}", shown(&real.display())));
+        note(machine, "driver.compat", format!("the note in {}", shown(env, &real.display())));
     }
     driver.ordinary = driver.compat.is_none() && !in_compat_folder(path) && !in_compat_folder(&real);
 }
@@ -168,7 +168,7 @@ fn compat(note: &[u8]) -> Option<Compat> {
 }
 
 /// What the real driver said, over what the files say: it honours every variable, and knows MIG, WSL, Jetson and cuda-compat.
-fn heard(machine: &mut Machine, driver: &mut Driver, said: Said) {
+fn heard(env: &Env, machine: &mut Machine, driver: &mut Driver, said: Said) {
     const ASKED: &str = "libcuda, asked in a child process";
     driver.cuda = said.cuda;
     if driver.cuda.is_some() {
@@ -178,7 +178,7 @@ fn heard(machine: &mut Machine, driver: &mut Driver, said: Said) {
     if driver.init.is_some() {
         note(machine, "driver.init", format!("{ASKED}: cuInit"));
     }
-    machine.doubts.extend(said.trouble.map(|trouble| shown(&trouble)));
+    machine.doubts.extend(said.trouble.map(|trouble| shown(env, &trouble)));
     let Some(devices) = said.gpus else { return };
     // Those that it shows come first and in its order; what the kernel module has beside them is hidden.
     let mut hidden = machine.gpus.take().unwrap_or_default();
@@ -226,7 +226,12 @@ fn cudart_names() -> Vec<String> {
 }
 
 /// Every file that the loader looks at for these names: the first usable one is taken, the others stand behind it.
-fn libraries(graph: &Graph, names: &[String], version: impl Fn(&Path, &str) -> Option<Version>) -> Vec<Library> {
+fn libraries(
+    env: &Env,
+    graph: &Graph,
+    names: &[String],
+    version: impl Fn(&Path, &str) -> Option<Version>,
+) -> Vec<Library> {
     let mut found = Vec::new();
     for name in names {
         let mut taken = false;
@@ -237,9 +242,9 @@ fn libraries(graph: &Graph, names: &[String], version: impl Fn(&Path, &str) -> O
             found.push(Library {
                 soname: Some(name.clone()),
                 version: version(&candidate.path, name),
-                path: Some(shown(&candidate.path.display())),
+                path: Some(shown(env, &candidate.path.display())),
                 taken: !taken,
-                by: Some(shown(&candidate.place)),
+                by: Some(shown(env, &candidate.place)),
                 parts: None,
             });
             taken = true;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Candidate, Fact, Given, Request, nvcc};
 use crate::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
-use crate::env;
+use crate::env::Env;
 use crate::subprocess;
 use crate::tables;
 use crate::version::Version;
@@ -89,13 +89,13 @@ pub struct Archs {
 pub(super) struct NvccFlags(Vec<(String, String)>);
 
 impl NvccFlags {
-    pub(super) fn read(candidate: Option<&Candidate>, given: Option<&Given>) -> Self {
+    pub(super) fn read(env: &Env, candidate: Option<&Candidate>, given: Option<&Given>) -> Self {
         let own = match given {
             Some(given) if !given.compiles => return Self::default(),
             Some(given) => Some(("CMAKE_CUDA_FLAGS".to_owned(), given.flags.join(" "))),
             None => candidate.map(|candidate| (candidate.source.clone(), candidate.flags.join(" "))),
         };
-        let variable = |name: &str| Some((name.to_owned(), env::var(name)?));
+        let variable = |name: &str| Some((name.to_owned(), env.var(name)?));
         let all = [variable("NVCC_PREPEND_FLAGS"), own, variable("NVCC_APPEND_FLAGS")];
         Self(all.into_iter().flatten().filter(|(_, flags)| !flags.trim().is_empty()).collect())
     }
@@ -132,7 +132,7 @@ impl Archs {
             declared.push(Declared::new(&archs.source, archs.value.clone(), requests));
         }
         for name in VARIABLES.iter().filter(|_| given.is_none()) {
-            let Some((text, dialect)) = env::var(name).zip(Dialect::of_variable(name)) else { continue };
+            let Some((text, dialect)) = request.env.var(name).zip(Dialect::of_variable(name)) else { continue };
             let requests = arch::list(&text, dialect);
             declared.push(Declared::new(name, text, requests));
         }
@@ -195,12 +195,12 @@ pub(super) enum Knows {
 }
 
 /// The one whose answer counts.
-pub(super) fn who_knows(given: Option<&Given>) -> Knows {
+pub(super) fn who_knows(env: &Env, given: Option<&Given>) -> Knows {
     let of_nvcc = given.and_then(Given::device_query).map(Knows::Nvcc);
     let of_given = || given.and_then(|given| given.native.clone()).map(Knows::Given);
     of_nvcc
         .or_else(of_given)
-        .unwrap_or_else(|| Knows::Driver(subprocess::in_path("nvidia-smi", env::var_os("PATH").as_deref())))
+        .unwrap_or_else(|| Knows::Driver(subprocess::in_path("nvidia-smi", env.var_os("PATH").as_deref())))
 }
 
 type Parse = fn(&str) -> Vec<(u8, u8)>;
@@ -280,7 +280,7 @@ mod tests {
         let nvcc = Some(Fact::new(folder.join("bin/nvcc"), "CMAKE_CUDA_COMPILER"));
         let native = Some(Fact::new("90-real;86-real".to_owned(), "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
         let given = Given { nvcc, native, ..Given::default() };
-        let seen = |given: &Given| ask_gpus(who_knows(Some(given)), None, Duration::from_secs(60));
+        let seen = |given: &Given| ask_gpus(who_knows(&Env::of_process(), Some(given)), None, Duration::from_secs(60));
         let Native::Gpus(gpus) = seen(&given) else { panic!("it is given") };
         assert_eq!((&gpus.value[..], &*gpus.source), (&[(8, 6), (9, 0)][..], "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
         // nvcc's own program goes before: it is what nvcc obeys.
@@ -299,14 +299,13 @@ mod tests {
 
     fn read(variables: &[(&str, &str)], policy: &[&str], builder: Option<&str>) -> Archs {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
-        env::with(variables, || {
-            let mut request = Request::new("x86_64-unknown-linux-gnu");
-            request.policy_archs = policy.iter().map(|arch| arch.parse::<Target>().unwrap().into()).collect();
-            request.archs = builder.map(str::to_owned);
-            let mut archs = Archs::read(&request, &NvccFlags::read(None, None));
-            archs.resolve(Some(Version::new(13, 0, 88)));
-            archs
-        })
+        let env = Env::of(variables, "/");
+        let mut request = Request::new(&env, "x86_64-unknown-linux-gnu");
+        request.policy_archs = policy.iter().map(|arch| arch.parse::<Target>().unwrap().into()).collect();
+        request.archs = builder.map(str::to_owned);
+        let mut archs = Archs::read(&request, &NvccFlags::read(&env, None, None));
+        archs.resolve(Some(Version::new(13, 0, 88)));
+        archs
     }
 
     fn names(targets: &[Target]) -> String {

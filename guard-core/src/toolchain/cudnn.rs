@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::library::{Image, numbers_of};
 use super::places::{Layout, Place, Reach, below, entries, site_packages};
 use super::{Choice, Fact, Folder};
-use crate::env;
+use crate::env::Env;
 use crate::vendor::GUARDED;
 use crate::version::Version;
 
@@ -267,7 +267,13 @@ pub(super) struct Search {
 }
 
 /// `toolkits`: roots of the toolkits found, those in use first.
-pub(super) fn search(system_root: &Path, layout: &Layout, toolkits: &[Place], link_first: &[Folder]) -> Search {
+pub(super) fn search(
+    env: &Env,
+    system_root: &Path,
+    layout: &Layout,
+    toolkits: &[Place],
+    link_first: &[Folder],
+) -> Search {
     let mut search = Search::default();
     let mut include = |folder: PathBuf, source: &str, reach: Reach| {
         search.includes.push(Folder { path: folder, source: source.to_owned(), reach });
@@ -276,7 +282,7 @@ pub(super) fn search(system_root: &Path, layout: &Layout, toolkits: &[Place], li
     let mut library = |folder: PathBuf, source: &str, reach: Reach| {
         libraries.push(Folder { path: folder, source: source.to_owned(), reach });
     };
-    let named = |name: &str| env::var_os(name).map(PathBuf::from);
+    let named = |name: &str| env.var_os(name).map(PathBuf::from);
 
     if let Some(folder) = named("CUDNN_INCLUDE_DIR") {
         include(folder, "CUDNN_INCLUDE_DIR", Reach::Named);
@@ -340,7 +346,7 @@ pub(super) fn search(system_root: &Path, layout: &Layout, toolkits: &[Place], li
         include(conda.join("include"), "CONDA_PREFIX", Reach::Listed);
         library(conda.join("lib"), "CONDA_PREFIX", Reach::Listed);
     }
-    for (variable, site) in site_packages() {
+    for (variable, site) in site_packages(env) {
         let source = format!("{variable} (wheel nvidia/cudnn)");
         include(site.join("nvidia/cudnn/include"), &source, Reach::Listed);
         library(site.join("nvidia/cudnn/lib"), &source, Reach::Listed);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::arch::{ArchRequest, Target};
-use crate::env;
+use crate::env::Env;
 use crate::subprocess;
 use crate::version::{CudaVersion, Version};
 
@@ -65,6 +65,8 @@ pub const SYSROOT: &str = "CUDAGUARD_SYSROOT";
 /// What to look for, and where.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// The environment to look in.
+    pub env: Env,
     /// The target triple.
     pub target: String,
     /// Whether this is a release build.
@@ -82,14 +84,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// A dev build for this target on this machine, or in the sysroot that [`SYSROOT`] names, with nothing declared.
-    pub fn new(target: impl Into<String>) -> Self {
+    /// A dev build for this target in this environment, on this machine, or in the sysroot that [`SYSROOT`] names, with nothing declared.
+    pub fn new(env: &Env, target: impl Into<String>) -> Self {
         Self {
+            env: env.clone(),
             target: target.into(),
             release: false,
             archs: None,
             policy_archs: Vec::new(),
-            system_root: env::var_os(SYSROOT).map_or_else(|| PathBuf::from("/"), PathBuf::from),
+            system_root: env.var_os(SYSROOT).map_or_else(|| PathBuf::from("/"), PathBuf::from),
             patience: Duration::from_secs(10),
             given: None,
         }
@@ -268,17 +271,17 @@ pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
 #[cfg(feature = "command")]
 impl Toolchain {
     /// The first program of this name in `PATH`.
-    pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
-        subprocess::in_path(name, env::var_os("PATH").as_deref())
+    pub(crate) fn in_path(env: &Env, name: &str) -> Option<PathBuf> {
+        subprocess::in_path(name, env.var_os("PATH").as_deref())
     }
 
     /// The release of an nvcc: of the toolkit found that it belongs to, else as it answers itself.
-    pub(crate) fn release_of(&self, nvcc: &Path) -> Option<Version> {
+    pub(crate) fn release_of(&self, env: &Env, nvcc: &Path) -> Option<Version> {
         let known =
             self.toolkits.iter().find(|toolkit| toolkit.nvcc.as_ref().is_some_and(|own| same_file(&own.path, nvcc)));
         match known.and_then(Toolkit::version) {
             Some(version) => Some(version.value),
-            None => ask_nvcc(nvcc, false, env::for_child().as_ref(), Duration::from_secs(10)).version,
+            None => ask_nvcc(nvcc, false, env.for_child().as_ref(), Duration::from_secs(10)).version,
         }
     }
 
@@ -293,8 +296,8 @@ impl Toolchain {
     }
 
     /// The GPUs of this machine, as `nvidia-smi` names them.
-    pub(crate) fn gpus_here() -> Native {
-        archs::ask_gpus(archs::who_knows(None), env::for_child().as_ref(), Duration::from_secs(10))
+    pub(crate) fn gpus_here(env: &Env) -> Native {
+        archs::ask_gpus(archs::who_knows(env, None), env.for_child().as_ref(), Duration::from_secs(10))
     }
 }
 
@@ -462,7 +465,7 @@ fn look(request: &Request) -> Toolchain {
 impl Looking<'_> {
     fn toolkits(&mut self) {
         let given = self.request.given.as_ref();
-        let places = given.map_or_else(|| places::places(&self.request.system_root), Given::places);
+        let places = given.map_or_else(|| places::places(&self.request.env, &self.request.system_root), Given::places);
         let candidate = self.compiler_in_use(&places);
         for place in &places {
             if place.reach == Reach::Named && !place.root.is_dir() {
@@ -470,7 +473,7 @@ impl Looking<'_> {
             }
             self.add(place);
         }
-        let flags = NvccFlags::read(candidate.as_ref(), given);
+        let flags = NvccFlags::read(&self.request.env, candidate.as_ref(), given);
         self.out.any_host = flags.all().any(|flag| flag.trim_start_matches('-') == "allow-unsupported-compiler");
         self.out.archs = Archs::read(self.request, &flags);
         self.ask(candidate.as_ref(), &flags);
@@ -495,9 +498,9 @@ impl Looking<'_> {
         if let Some(given) = &self.request.given {
             return given.candidate();
         }
-        let path = env::var_os("PATH");
+        let path = self.request.env.var_os("PATH");
         for variable in ["NVCC", "CUDACXX"] {
-            let Some(value) = env::var(variable) else { continue };
+            let Some(value) = self.request.env.var(variable) else { continue };
             let Some((program, flags)) = nvcc::command(&value, Path::is_file) else { continue };
             // CMake compiles CUDA with clang too; the toolkit is then found by the roots alone.
             if program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang")) {
@@ -583,7 +586,7 @@ impl Looking<'_> {
     /// Runs what has to be run, all at once: the nvcc in use, those of toolkits that say no version otherwise, the host
     /// compiler, and the driver where `native` asks for it.
     fn ask(&mut self, candidate: Option<&Candidate>, flags: &NvccFlags) {
-        let variables = env::for_child();
+        let variables = self.request.env.for_child();
         let variables = variables.as_ref();
         let patience = self.request.patience;
         let mut asked: Vec<(Option<usize>, PathBuf, bool)> = Vec::new();
@@ -599,7 +602,8 @@ impl Looking<'_> {
         }
         let host = self.host_candidate(candidate, flags);
         let host_of_cc = host.as_ref().and_then(|(own, _)| self.host_of_cc_candidate(own));
-        let native = self.out.archs.wants_native().then(|| archs::who_knows(self.request.given.as_ref()));
+        let native =
+            self.out.archs.wants_native().then(|| archs::who_knows(&self.request.env, self.request.given.as_ref()));
         let (answers, hosts, gpus) = std::thread::scope(|scope| {
             let running: Vec<_> = asked
                 .iter()
@@ -665,7 +669,7 @@ impl Looking<'_> {
     /// The host compiler that this nvcc would call, and what chose it.
     fn host_candidate(&self, candidate: Option<&Candidate>, flags: &NvccFlags) -> Option<(PathBuf, String)> {
         let candidate = candidate?;
-        let path = env::var_os("PATH");
+        let path = self.request.env.var_os("PATH");
         let given = self.request.given.as_ref();
         if given.is_some_and(|given| !given.compiles) {
             return None;
@@ -676,9 +680,11 @@ impl Looking<'_> {
                 let host = given?.host.as_ref()?;
                 Some(Fact::new(host.value.to_str()?.to_owned(), host.source.clone()))
             })
-            .or_else(|| Some(Fact::new(env::var("NVCC_CCBIN")?, "NVCC_CCBIN")))
+            .or_else(|| Some(Fact::new(self.request.env.var("NVCC_CCBIN")?, "NVCC_CCBIN")))
             // cargo's build scripts pass this one on; nvcc itself does not read it.
-            .or_else(|| Some(Fact::new(env::var("CUDAHOSTCXX").filter(|_| given.is_none())?, "CUDAHOSTCXX")))
+            .or_else(|| {
+                Some(Fact::new(self.request.env.var("CUDAHOSTCXX").filter(|_| given.is_none())?, "CUDAHOSTCXX"))
+            })
             .or_else(|| {
                 let folder = profile_of(&candidate.path)?;
                 Some(Fact::new(folder.to_string_lossy().into_owned(), "nvcc.profile beside nvcc"))
@@ -709,12 +715,12 @@ impl Looking<'_> {
         if self.request.given.is_some() {
             return None;
         }
-        let path = env::var_os("PATH");
+        let path = self.request.env.var_os("PATH");
         let in_path = |name: &str| subprocess::in_path(name, path.as_deref());
         let target = &self.request.target;
         let kind = if self.layout.cross { "TARGET_CXX" } else { "HOST_CXX" };
         let names = [format!("CXX_{target}"), format!("CXX_{}", target.replace('-', "_")), kind.into(), "CXX".into()];
-        let named = names.into_iter().find_map(|name| Some((env::var(&name)?, name)));
+        let named = names.into_iter().find_map(|name| Some((self.request.env.var(&name)?, name)));
         let (program, source) = match named {
             Some((value, name)) => {
                 let (program, _) = nvcc::command(&value, Path::is_file)?;
@@ -772,7 +778,7 @@ impl Looking<'_> {
 
     /// What rustc is told, where it is rustc that builds.
     fn rust_flags(&self) -> Vec<(String, Vec<String>)> {
-        if self.request.given.is_some() { Vec::new() } else { rust_flags(&self.request.target) }
+        if self.request.given.is_some() { Vec::new() } else { rust_flags(&self.request.env, &self.request.target) }
     }
 
     /// Folders that the linker searches before a toolkit's own: what the user put on its way.
@@ -798,7 +804,7 @@ impl Looking<'_> {
             None => &["LIBRARY_PATH", "CUDA_LIBRARY_PATH"],
         };
         for variable in variables {
-            for path in places::listed(variable) {
+            for path in self.request.env.paths(variable) {
                 folders.push(Folder { path, source: (*variable).to_owned(), reach: Reach::Named });
             }
         }
@@ -842,7 +848,9 @@ impl Looking<'_> {
             .collect();
         let search = match &self.request.given {
             Some(given) => self.given_cudnn(given),
-            None => cudnn::search(&self.request.system_root, &self.layout, &toolkits, &self.link_first()),
+            None => {
+                cudnn::search(&self.request.env, &self.request.system_root, &self.layout, &toolkits, &self.link_first())
+            }
         };
         let found = cudnn::found(&search, &self.layout);
         self.out.cudnn_headers = found.headers;
@@ -852,13 +860,18 @@ impl Looking<'_> {
 
     /// Folders of stubs where the loader of a running program would look.
     fn stubs(&mut self) {
-        let mut named: Vec<Fact<PathBuf>> =
-            places::listed("LD_LIBRARY_PATH").into_iter().map(|path| Fact::new(path, "LD_LIBRARY_PATH")).collect();
+        let mut named: Vec<Fact<PathBuf>> = self
+            .request
+            .env
+            .paths("LD_LIBRARY_PATH")
+            .into_iter()
+            .map(|path| Fact::new(path, "LD_LIBRARY_PATH"))
+            .collect();
         for (source, flags) in self.rust_flags() {
             named.extend(rpaths(&flags).into_iter().map(|path| Fact::new(path, format!("-rpath in {source}"))));
         }
         // CMake has read it when it configured; what came of it stands in the linked file.
-        if let Some(flags) = env::var("LDFLAGS").filter(|_| self.request.given.is_none()) {
+        if let Some(flags) = self.request.env.var("LDFLAGS").filter(|_| self.request.given.is_none()) {
             named.extend(rpaths(&nvcc::words(&flags)).into_iter().map(|path| Fact::new(path, "-rpath in LDFLAGS")));
         }
         named.retain(|fact| fact.value.file_name().is_some_and(|name| name == "stubs") && fact.value.is_dir());
@@ -887,13 +900,13 @@ impl Looking<'_> {
 
 /// What rustc is told by variables: each variable with its flags, in the order in which cargo prefers them (the first one
 /// set wins, as in cargo).
-fn rust_flags(target: &str) -> Vec<(String, Vec<String>)> {
-    if let Some(encoded) = env::var("CARGO_ENCODED_RUSTFLAGS") {
+fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
+    if let Some(encoded) = env.var("CARGO_ENCODED_RUSTFLAGS") {
         return vec![("RUSTFLAGS".to_owned(), encoded.split('\u{1f}').map(str::to_owned).collect())];
     }
     let of_target = format!("CARGO_TARGET_{}_RUSTFLAGS", target.to_uppercase().replace(['-', '.'], "_"));
     let plain = |name: &str| {
-        let flags = env::var(name)?.split_whitespace().map(str::to_owned).collect();
+        let flags = env.var(name)?.split_whitespace().map(str::to_owned).collect();
         Some((name.to_owned(), flags))
     };
     plain("RUSTFLAGS").map_or_else(

@@ -1,12 +1,11 @@
 //! Where toolkits and their parts stand: variables, usual folders, layouts of packages. The orders follow what build
 //! scripts do (`cudaforge`, `cudarc`, `bindgen_cuda`, `PyTorch`, CMake's `FindCUDAToolkit`).
 
-use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::elf::machine;
-use crate::env;
+use crate::env::Env;
 
 /// Folder names that depend on the target.
 #[derive(Clone, Debug)]
@@ -131,10 +130,10 @@ fn newest_first(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// `site-packages` with wheels of NVIDIA's, of the virtual environment and of conda's own Python, where one is active;
 /// each with the variable that names it.
-pub(super) fn site_packages() -> Vec<(&'static str, PathBuf)> {
+pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
     let mut found: Vec<(&str, PathBuf)> = Vec::new();
     for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
-        let Some(environment) = env::var_os(name).map(PathBuf::from) else { continue };
+        let Some(environment) = env.var_os(name).map(PathBuf::from) else { continue };
         for python in ["lib", "lib64"].iter().flat_map(|lib| entries(&environment.join(lib), "python")) {
             let site = python.join("site-packages");
             if site.join("nvidia").is_dir() && found.iter().all(|(_, known)| *known != site) {
@@ -147,11 +146,11 @@ pub(super) fn site_packages() -> Vec<(&'static str, PathBuf)> {
 
 /// Every folder that may be a toolkit's root, the surest first. A variable may name what is not there; every other
 /// place exists.
-pub(super) fn places(system_root: &Path) -> Vec<Place> {
+pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
     let mut places: Vec<Place> = ROOTS
         .iter()
         .filter_map(|name| {
-            let root = PathBuf::from(env::var_os(name)?);
+            let root = PathBuf::from(env.var_os(name)?);
             Some(Place { root, source: (*name).to_owned(), reach: Reach::Named })
         })
         .collect();
@@ -167,10 +166,10 @@ pub(super) fn places(system_root: &Path) -> Vec<Place> {
         let source = format!("/usr/local/{}", name_of(&folder));
         add(folder, source, Reach::Usual);
     }
-    if let Some(conda) = env::var_os("CONDA_PREFIX") {
+    if let Some(conda) = env.var_os("CONDA_PREFIX") {
         add(PathBuf::from(conda), "CONDA_PREFIX".to_owned(), Reach::Listed);
     }
-    for (variable, site) in site_packages() {
+    for (variable, site) in site_packages(env) {
         // cu13 is one merged root; before, each package has a folder and the compiler's has no nvcc.
         for merged in entries(&site.join("nvidia"), "cu").into_iter().filter(|folder| folder.join("include").is_dir()) {
             let name = name_of(&merged);
@@ -181,7 +180,7 @@ pub(super) fn places(system_root: &Path) -> Vec<Place> {
             }
         }
     }
-    for release in hpc_sdks(system_root) {
+    for release in hpc_sdks(env, system_root) {
         for cuda in newest_first(entries(&release.join("cuda"), "")) {
             if !version_in_name(&cuda).is_empty() {
                 let source = format!("HPC SDK {}", name_of(&release));
@@ -189,15 +188,15 @@ pub(super) fn places(system_root: &Path) -> Vec<Place> {
             }
         }
     }
-    for (root, file) in pkg_config_roots(system_root) {
+    for (root, file) in pkg_config_roots(env, system_root) {
         add(root, format!("pkg-config ({file})"), Reach::Listed);
     }
     places
 }
 
 /// Releases of the HPC SDK: the one whose module is loaded, then those in their usual place, the newest first.
-fn hpc_sdks(system_root: &Path) -> Vec<PathBuf> {
-    let loaded = env::var_os("NVHPC_ROOT").map(PathBuf::from);
+fn hpc_sdks(env: &Env, system_root: &Path) -> Vec<PathBuf> {
+    let loaded = env.var_os("NVHPC_ROOT").map(PathBuf::from);
     let machines = entries(&below(system_root, "/opt/nvidia/hpc_sdk"), "Linux_");
     loaded.into_iter().chain(machines.iter().flat_map(|machine| newest_first(entries(machine, "")))).collect()
 }
@@ -208,7 +207,7 @@ fn name_of(path: &Path) -> String {
 
 /// Roots that `cuda*.pc` name, in the folders of `PKG_CONFIG_PATH` and in those where pkg-config looks by itself, each
 /// with the file's name. What stands below the system's root means a path below it.
-fn pkg_config_roots(system_root: &Path) -> Vec<(PathBuf, String)> {
+fn pkg_config_roots(env: &Env, system_root: &Path) -> Vec<(PathBuf, String)> {
     let triplets = entries(&below(system_root, "/usr/lib"), "").into_iter();
     let triplets = triplets.filter(|folder| folder.ends_with(format!("{}-linux-gnu", std::env::consts::ARCH)));
     let usual = ["/usr/local/lib", "/usr/local/share", "/usr/lib64", "/usr/lib", "/usr/share"]
@@ -216,7 +215,7 @@ fn pkg_config_roots(system_root: &Path) -> Vec<(PathBuf, String)> {
         .map(|folder| below(system_root, folder))
         .chain(triplets)
         .map(|folder| (folder.join("pkgconfig"), true));
-    let named = listed("PKG_CONFIG_PATH").into_iter().map(|folder| (folder, false));
+    let named = env.paths("PKG_CONFIG_PATH").into_iter().map(|folder| (folder, false));
     let files = named
         .chain(usual)
         .flat_map(|(folder, system)| entries(&folder, "cuda").into_iter().map(move |file| (file, system)));
@@ -236,12 +235,6 @@ fn pkg_config_roots(system_root: &Path) -> Vec<(PathBuf, String)> {
 pub(super) fn pc_value(text: &str, key: &str) -> Option<String> {
     let value = text.lines().find_map(|line| line.strip_prefix(key))?.trim();
     (!value.is_empty() && !value.contains("${")).then(|| value.to_owned())
-}
-
-/// Folders that a variable lists, `:` between them; empty entries are left out.
-pub(super) fn listed(variable: &str) -> Vec<PathBuf> {
-    let value: OsString = env::var_os(variable).unwrap_or_default();
-    std::env::split_paths(&value).filter(|folder| !folder.as_os_str().is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use cudaguard::loader::{self, Environment, Look, Place};
+use cudaguard::env::Env;
+use cudaguard::loader::{self, Look, Place};
 use cudaguard_tests::{Trial, trials};
 
 use super::scene::{Scene, compare};
@@ -493,12 +494,12 @@ fn every_candidate_for_a_name() {
 }
 
 fn programs_of_this_system() {
-    let environment = Environment { folder: "/".into(), ..Environment::default() };
+    let env = Env::empty();
     let mut seen = 0;
     for folder in ["/usr/bin", "/usr/sbin"] {
         let Ok(files) = std::fs::read_dir(folder) else { continue };
         for file in files.map(|file| file.unwrap().path()) {
-            let Ok(graph) = loader::resolve(&file, &environment) else { continue };
+            let Ok(graph) = loader::resolve(&file, &env) else { continue };
             let glibc = graph.interpreter.as_ref().is_some_and(|path| path.to_string_lossy().contains("ld-linux"));
             // With more rights than the user's the loader does not answer, and starts the program.
             let rights = std::fs::metadata(&file).unwrap().mode() & 0o6000 != 0;
@@ -521,6 +522,6 @@ fn no_interpreter() {
     scene.program(&["-static"]);
     let graph = scene.foretold(&scene.at("prog"));
     assert!(graph.interpreter.is_none() && graph.interpreter_problem.is_none() && graph.requests.is_empty());
-    let error = loader::resolve(&scene.at("main.c"), &Environment::default()).unwrap_err();
+    let error = loader::resolve(&scene.at("main.c"), &Env::empty()).unwrap_err();
     assert!(error.contains("main.c") && error.contains("is not an ELF file"), "{error}");
 }

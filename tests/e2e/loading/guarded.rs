@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cudaguard::env::Env;
 use cudaguard::guard::{self, Guarded};
 use cudaguard::manifest::{Component, Cudnn, Linkage, Manifest, Requirement};
 use cudaguard::note;
@@ -54,7 +55,7 @@ pub(crate) fn objects(folder: &Path, manifests: &[Manifest]) -> Vec<PathBuf> {
         let folder = folder.join(format!("guard-{index}"));
         std::fs::create_dir_all(&folder).unwrap();
         let descriptor = note::encode(manifest).unwrap();
-        match guard::compile(&descriptor, &manifest.component, &target(), &folder).unwrap() {
+        match guard::compile(&Env::of_process(), &descriptor, &manifest.component, &target(), &folder).unwrap() {
             Guarded::Objects { note, shim } => {
                 if objects.is_empty() {
                     objects.push(shim);

@@ -6,8 +6,8 @@ use std::process::Command;
 use cudaguard::binary::{Binary, Contents, Kind};
 use cudaguard::dry_run;
 use cudaguard::elf::Elf;
+use cudaguard::env::Env;
 use cudaguard::finding::Code;
-use cudaguard::loader::Environment;
 use cudaguard::manifest::Linkage;
 use cudaguard::version::Version;
 use cudaguard_tests::{Scratch, Trial, parts, trials};
@@ -149,9 +149,8 @@ fn real_pairs_of_cudnn() {
         let folder = Scratch::new("real pairs");
         let program = linked_to(&folder, built_name, built);
         let lib = parts::cudnn(started).join("lib");
-        let environment =
-            Environment { library_path: Some(lib.into_os_string()), folder: "/".into(), ..Environment::default() };
-        let findings = dry_run::start(&program, &environment);
+        let env = Env::empty().with([("LD_LIBRARY_PATH".to_owned(), lib.into_os_string())]);
+        let findings = dry_run::start(&program, &env);
         let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, Vec::from_iter(refused), "built with {built}, started with {started}: {findings:#?}");
     }

@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use cudaguard::loader::{self, Answer, Environment, Graph, Place};
+use cudaguard::env::Env;
+use cudaguard::loader::{self, Answer, Graph, Place};
 use cudaguard_tests::Scratch;
 use cudaguard_tests::run::unless_busy;
 
@@ -113,7 +114,7 @@ impl Scene {
 
     /// What is foretold of the program.
     pub(crate) fn foretold(&self, program: &Path) -> Graph {
-        loader::resolve(program, &Environment::of(&self.variables.borrow(), self.folder.path())).unwrap()
+        loader::resolve(program, &Env::of(self.variables.borrow().clone(), self.folder.path())).unwrap()
     }
 
     /// Compares what is foretold with what the loader does.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use cudaguard::dry_run;
+use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding, Severity};
-use cudaguard::loader::Environment;
 use cudaguard::manifest::{Linkage, Requirement};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
@@ -42,10 +42,10 @@ pub(crate) fn trials() -> Vec<Trial> {
 const BUILT: Version = Version::new(9, 15, 1);
 const CALLS: &str = "unsigned long cudnnGetVersion(void); int main(void) { return cudnnGetVersion() == 0; }";
 
-fn environment(folder: Option<&Path>) -> (Environment, BTreeMap<String, OsString>) {
+fn environment(folder: Option<&Path>) -> (Env, BTreeMap<String, OsString>) {
     let variables: BTreeMap<String, OsString> =
         folder.iter().map(|folder| ("LD_LIBRARY_PATH".to_owned(), folder.as_os_str().to_owned())).collect();
-    (Environment::of(&variables, Path::new("/")), variables)
+    (Env::of(variables.clone(), "/"), variables)
 }
 
 /// What is foretold, and what a start does.
@@ -313,7 +313,7 @@ fn a_version_that_is_not_there() {
 fn an_absent_loader() {
     let scene = Scene::new("loader");
     scene.program(&["-Wl,--dynamic-linker,/lib/ld-of-nowhere.so.1"]);
-    let findings = dry_run::start(&scene.at("prog"), &Environment::default());
+    let findings = dry_run::start(&scene.at("prog"), &Env::empty());
     assert_eq!(codes(&findings), [Code::LibraryAbsent]);
     assert!(findings[0].message.contains("/lib/ld-of-nowhere.so.1"), "{}", findings[0].message);
     assert!(Command::new(scene.at("prog")).output().is_err());
@@ -323,7 +323,7 @@ fn a_program_for_another_machine() {
     let scene = Scene::new("machine");
     // No emulator is registered for this one.
     scene.program(&[]).altered("prog", "other", 18, 80);
-    let findings = dry_run::start(&scene.at("other"), &Environment::default());
+    let findings = dry_run::start(&scene.at("other"), &Env::empty());
     assert_eq!(codes(&findings), [Code::WrongMachine]);
 }
 
@@ -331,12 +331,12 @@ fn nothing_to_foretell() {
     let scene = Scene::new("nothing");
     scene.program(&["-static"]).file("script", b"#!/bin/sh\n");
     for program in ["prog", "script", "absent"] {
-        assert_eq!(dry_run::start(&scene.at(program), &Environment::default()), [], "{program}");
+        assert_eq!(dry_run::start(&scene.at(program), &Env::empty()), [], "{program}");
     }
 }
 
 fn no_alarm_for_this_systems_programs() {
-    let environment = Environment { folder: "/".into(), ..Environment::default() };
+    let environment = Env::empty();
     let mut seen = 0;
     for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {
         let Ok(foretold) = dry_run::look(&file, &environment) else { continue };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cudaguard::dry_run;
-use cudaguard::loader::Environment;
+use cudaguard::env::Env;
 use cudaguard::machine::Asker;
 use cudaguard::manifest::Linkage;
 use cudaguard::policy::GpuNeed;
@@ -152,7 +152,7 @@ fn a_driver_that_misbehaves() {
     let driver = bed::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
     let asker = Asker::by(command::path().to_owned()).patient(Duration::from_secs(1));
-    let foretold = cudaguard::env::with(variables, || dry_run::verify(&app, &Environment::here(), Some(&asker)));
+    let foretold = dry_run::verify(&app, &Env::of(variables, "/"), Some(&asker));
     let foretold = foretold.unwrap_or_else(|error| panic!("{error}"));
     let machine = foretold.machine.expect("it was looked at");
     assert!(machine.doubts[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.doubts);

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use cudaguard::env;
+use cudaguard::env::Env;
 use cudaguard::toolchain::{Request, SYSROOT, Toolchain};
 use cudaguard_tests::{Call, Outcome, Scratch, command, parts, project, scratch, snapshot};
 use serde_json::Value;
@@ -268,13 +268,11 @@ impl Bench {
 
     /// The library's look at this machine, for what the command does not tell.
     pub(crate) fn look(&self, change: impl FnOnce(&mut Request)) -> Toolchain {
-        env::with(self.variables.clone(), || {
-            let mut request = Request::new("x86_64-unknown-linux-gnu");
-            request.release = true;
-            self.root.path().clone_into(&mut request.system_root);
-            change(&mut request);
-            Toolchain::look(&request)
-        })
+        let mut request = Request::new(&Env::of(self.variables.clone(), "/"), "x86_64-unknown-linux-gnu");
+        request.release = true;
+        self.root.path().clone_into(&mut request.system_root);
+        change(&mut request);
+        Toolchain::look(&request)
     }
 
     /// `cargo cudaguard check --release` in the package, on this machine.

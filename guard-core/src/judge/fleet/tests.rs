@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::env;
+use crate::env::Env;
 use crate::finding::Severity;
 use crate::toolchain::{Choice, Cudnn, CudnnHeaders, CudnnLibrary, Fact, Headers, Request, Toolkit};
 
@@ -15,10 +15,9 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, cudnn: &str) -> Toolch
     let request = Request {
         system_root: "/nowhere".into(),
         policy_archs: policy.arch_requests(),
-        ..Request::new("x86_64-unknown-linux-gnu")
+        ..Request::new(&Env::of([("CUDAARCHS".to_owned(), archs.into())].into(), "/"), "x86_64-unknown-linux-gnu")
     };
-    let variables: BTreeMap<_, _> = [("CUDAARCHS".to_owned(), archs.into())].into();
-    let mut toolchain = env::with(variables, || Toolchain::look(&request));
+    let mut toolchain = Toolchain::look(&request);
     if let Ok(version) = toolkit.parse() {
         let headers = Headers { path: "/cuda/include/cuda.h".into(), version: Some(version) };
         toolchain.toolkits.push(Toolkit { headers: Some(headers), ..Toolkit::default() });
@@ -49,10 +48,10 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, cudnn: &str) -> Toolch
 #[test]
 fn what_crates_make_of_one_arch() {
     let policy = policy("[gpu]\nfleet = [\"T4\", \"H100\"]\n");
-    let request = Request { system_root: "/nowhere".into(), ..Request::new("x86_64-unknown-linux-gnu") };
     for (cap, code) in [("75", Code::FleetCannotTell), ("90", Code::FleetUndeclared)] {
-        let variables = [("CUDA_COMPUTE_CAP".to_owned(), cap.into())].into();
-        let toolchain = env::with(variables, || Toolchain::look(&request));
+        let env = Env::of([("CUDA_COMPUTE_CAP".to_owned(), cap.into())].into(), "/");
+        let request = Request { system_root: "/nowhere".into(), ..Request::new(&env, "x86_64-unknown-linux-gnu") };
+        let toolchain = Toolchain::look(&request);
         let codes: Vec<Code> = declared(&policy, &toolchain).iter().map(|finding| finding.code).collect();
         assert_eq!(codes, [code], "{cap}");
     }
@@ -130,9 +129,9 @@ fn only_the_projects_own_words_are_an_error() {
             system_root: "/nowhere".into(),
             policy_archs: policy.arch_requests(),
             archs: builder.map(str::to_owned),
-            ..Request::new("x86_64-unknown-linux-gnu")
+            ..Request::new(&Env::of(variables, "/"), "x86_64-unknown-linux-gnu")
         };
-        let toolchain = env::with(variables, || Toolchain::look(&request));
+        let toolchain = Toolchain::look(&request);
         let finding = declared(&policy, &toolchain).remove(0);
         assert_eq!(finding.code, Code::FleetUndeclared);
         (finding.severity, finding.hint)

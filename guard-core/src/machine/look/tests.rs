@@ -128,7 +128,12 @@ fn what_the_driver_shows_goes_before_what_files_say() {
         cc: Some((7, 5)),
         ..Default::default()
     };
-    heard(&mut machine, &mut driver, Said { init: Some(0), gpus: Some(vec![device]), ..Said::default() });
+    heard(
+        &Env::of_process(),
+        &mut machine,
+        &mut driver,
+        Said { init: Some(0), gpus: Some(vec![device]), ..Said::default() },
+    );
     let gpus = machine.gpus.unwrap();
     assert_eq!(
         gpus.iter().map(|gpu| (gpu.cc, gpu.visible)).collect::<Vec<_>>(),
@@ -146,7 +151,7 @@ fn the_users_name_is_not_shown() {
         ("al", "/home/al", "/home/al"),
         ("/root", "/root", "~"),
     ] {
-        let variables = BTreeMap::from([("HOME".to_owned(), home.into())]);
-        assert_eq!(env::with(variables, || shown(&text)), expected);
+        let env = Env::of([("HOME".to_owned(), home.into())].into(), "/");
+        assert_eq!(shown(&env, &text), expected);
     }
 }
