@@ -190,9 +190,11 @@ fn demand(requirement: &Requirement) -> String {
             text.push_str(match by {
                 ServedBy::Cubin => "served by ",
                 ServedBy::Ptx => "served by PTX, ",
-                ServedBy::Partial => "served in part, ",
+                ServedBy::Partial => "served in part, by ",
+                ServedBy::PartialPtx => "served in part, by PTX, ",
                 ServedBy::Nothing => "not served",
-                ServedBy::Unknown => "cannot be told",
+                ServedBy::Unknown if code.is_empty() => "cannot be told",
+                ServedBy::Unknown => "cannot be told; by what can be read, ",
             });
             text.push_str(code);
             match (cuda, release) {

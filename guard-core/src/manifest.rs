@@ -160,6 +160,8 @@ pub enum ServedBy {
     Ptx,
     /// Some containers serve it, some do not.
     Partial,
+    /// The same, and one that serves it has nothing but PTX for it.
+    PartialPtx,
     /// None.
     Nothing,
     /// It cannot be told.
@@ -167,12 +169,13 @@ pub enum ServedBy {
 }
 
 impl ServedBy {
-    /// `cubin`, `ptx`, `partial`, `none`: in reports and in JSON.
+    /// `cubin`, `ptx`, `partial`, `partial-ptx`, `none`: in reports and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cubin => "cubin",
             Self::Ptx => "ptx",
             Self::Partial => "partial",
+            Self::PartialPtx => "partial-ptx",
             Self::Nothing => "none",
             Self::Unknown => "unknown",
         }

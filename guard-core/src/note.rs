@@ -241,6 +241,7 @@ const fn served_flag(by: ServedBy) -> u16 {
         ServedBy::Cubin => 1,
         ServedBy::Ptx => 2,
         ServedBy::Partial => 4,
+        ServedBy::PartialPtx => 4 | 2,
         ServedBy::Nothing => 8,
         ServedBy::Unknown => 16,
     }
@@ -419,9 +420,15 @@ mod read {
                     [minor, major, 0, 0] => Ok((major, minor)),
                     _ => Err(format!("the manifest is damaged: the row at byte {at} names no compute capability")),
                 };
-                let by = [ServedBy::Cubin, ServedBy::Ptx, ServedBy::Partial, ServedBy::Nothing, ServedBy::Unknown]
-                    .into_iter()
-                    .find(|by| flags & served_flag(*by) != 0);
+                let all = [
+                    ServedBy::PartialPtx,
+                    ServedBy::Cubin,
+                    ServedBy::Ptx,
+                    ServedBy::Partial,
+                    ServedBy::Nothing,
+                    ServedBy::Unknown,
+                ];
+                let by = all.into_iter().find(|by| flags & served_flag(*by) == served_flag(*by));
                 let (from, to) = (cc(note.u32(at + 4)?)?, note.u32(at + 8)?);
                 let to = if to == NO_END { None } else { Some(cc(to)?) };
                 let code = text(24, "the code")?;
@@ -798,6 +805,7 @@ mod tests {
                 ServedBy::Cubin,
                 ServedBy::Ptx,
                 ServedBy::Partial,
+                ServedBy::PartialPtx,
                 ServedBy::Nothing,
                 ServedBy::Unknown,
             ]);

@@ -432,6 +432,7 @@ impl Kernels {
             by: match service.by {
                 By::Cubin => ServedBy::Cubin,
                 By::Ptx => ServedBy::Ptx,
+                By::Partial if matches!(service.code, Some(Target::Ptx(_))) => ServedBy::PartialPtx,
                 By::Partial => ServedBy::Partial,
                 By::Unknown => ServedBy::Unknown,
                 By::Nothing => ServedBy::Nothing,

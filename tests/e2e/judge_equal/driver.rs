@@ -351,11 +351,11 @@ fn kernels(nine: ServedBy) -> Manifest {
     row((0, 0), Some((7, 255)), ServedBy::Nothing, "", (None, None));
     row((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", (None, None));
     let code = match nine {
-        ServedBy::Ptx => "compute_80",
+        ServedBy::Ptx | ServedBy::PartialPtx => "compute_80",
         ServedBy::Nothing | ServedBy::Unknown => "",
         ServedBy::Cubin | ServedBy::Partial => "sm_90a",
     };
-    row((9, 0), Some((9, 255)), nine, code, if nine == ServedBy::Ptx { ptx } else { (None, None) });
+    row((9, 0), Some((9, 255)), nine, code, if code == "compute_80" { ptx } else { (None, None) });
     row((10, 0), None, ServedBy::Ptx, "compute_90", ptx);
     manifest
 }
@@ -440,7 +440,7 @@ fn forced(machine: Machine) -> Machine {
 }
 
 fn written() -> Vec<Case> {
-    use ServedBy::{Cubin, Nothing, Partial, Ptx};
+    use ServedBy::{Cubin, Nothing, Partial, PartialPtx, Ptx};
     let cvd = "CUDA_VISIBLE_DEVICES";
     let rows = vec![
         // The ordinary good machine.
@@ -486,6 +486,16 @@ fn written() -> Vec<Case> {
         ("804", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "580.95.05").init(804), "CG305 error", 1),
         ("a stub", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1").init(34), "CG306 error", 1),
         ("partial, refused", strict(kernels(Partial)), r535(&[H100]), "CG311 error", 1),
+        ("partial by PTX that the driver knows", kernels(PartialPtx), r580(&[H100]), "", 0),
+        ("partial by PTX, too old", kernels(PartialPtx), r535(&[H100]), "CG302 error", 1),
+        ("partial by PTX, refused for that", strict(kernels(PartialPtx)), r535(&[H100]), "CG311 error", 1),
+        (
+            "partial by PTX, switched off",
+            kernels(PartialPtx),
+            r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "1"),
+            "CG308 error",
+            1,
+        ),
         ("PTX switched off", kernels(Ptx), r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "1"), "CG308 error", 1),
         ("PTX switched off, not needed", kernels(Cubin), r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "1"), "", 0),
         ("PTX not switched off", kernels(Ptx), r580(&[H100]).variable("CUDA_DISABLE_PTX_JIT", "0"), "", 0),
@@ -695,11 +705,11 @@ fn components() -> Vec<Case> {
 
 /// Everything against everything, of a little each.
 fn generated() -> Vec<Case> {
-    use ServedBy::{Cubin, Nothing, Partial, Ptx, Unknown};
+    use ServedBy::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
     let drivers = [r535(&[]), machine("550.163.01", 12040, &[]), r580(&[])];
     let sets: [&[(u8, u8, &'static str)]; 6] = [&[T4], &[H100], &[A10, A100], &[T4, H100], &[NEWS], &[H100, NEWS]];
     let mut cases = Vec::new();
-    for by in [Cubin, Ptx, Partial, Nothing, Unknown] {
+    for by in [Cubin, Ptx, Partial, PartialPtx, Nothing, Unknown] {
         for (at, driver) in drivers.iter().enumerate() {
             for set in sets {
                 let manifest = match (at + set.len()) % 3 {
@@ -737,7 +747,7 @@ impl Dice {
 
     /// Intervals that cover every cc, each with any code and any floor.
     fn manifest(&mut self, name: &str) -> Manifest {
-        use ServedBy::{Cubin, Nothing, Partial, Ptx, Unknown};
+        use ServedBy::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
         let floors = [(12, 0, "525.60.13"), (12, 4, "550.54.14"), (13, 0, "580.65.06"), (13, 2, "595.10.01")];
         let mut manifest = named(plain(), name);
         if self.below(4) == 0 {
@@ -751,7 +761,7 @@ impl Dice {
         while self.below(8) > 0 || from != (0, 0) {
             let end = (from.0 + self.of(&[0, 0, 1, 7]), self.of(&[0, 5, 255]));
             let to = Some(end).filter(|end| end.0 < 12 && self.below(6) > 0);
-            let by = self.of(&[Cubin, Cubin, Ptx, Ptx, Partial, Nothing, Unknown]);
+            let by = self.of(&[Cubin, Cubin, Ptx, Ptx, Partial, PartialPtx, Nothing, Unknown]);
             let (major, minor, oldest) = self.of(&floors);
             let floor = self.below(2) == 0 && by != Nothing;
             manifest.requires.push(Requirement::Gpu {

@@ -284,19 +284,25 @@ impl<'a> Judge<'a> {
         let floor = self.floor(*cuda, *release, Code::DriverTooOldForCode);
         let sure = || sure_from.is_none_or(|from| self.sure(from) == Outcome::Fits);
         match by {
-            ServedBy::Cubin | ServedBy::Partial if self.host.jit.forced && *no_ptx => Outcome::Wrong(Code::JitForced),
+            ServedBy::Nothing => Outcome::Wrong(Code::NoCodeForGpu),
+            ServedBy::Unknown => Outcome::Open,
+            ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx if self.host.jit.forced && *no_ptx => {
+                Outcome::Wrong(Code::JitForced)
+            }
             // Which PTX stands beside the machine code, no row says.
-            ServedBy::Cubin | ServedBy::Partial if self.host.jit.forced => Outcome::Open,
-            ServedBy::Cubin if floor == Outcome::Fits && !sure() => Outcome::Open,
-            ServedBy::Ptx if self.host.jit.disabled => Outcome::Wrong(Code::JitDisabled),
-            ServedBy::Ptx if floor == Outcome::Fits && self.host.jit.compiler == Some(false) => {
+            ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx if self.host.jit.forced => Outcome::Open,
+            ServedBy::Partial | ServedBy::PartialPtx if self.manifest.partial_refuse => {
+                Outcome::Wrong(Code::PartialCode)
+            }
+            ServedBy::Ptx | ServedBy::PartialPtx if self.host.jit.disabled => Outcome::Wrong(Code::JitDisabled),
+            ServedBy::Ptx | ServedBy::PartialPtx if floor == Outcome::Fits && self.host.jit.compiler == Some(false) => {
                 Outcome::Wrong(Code::JitMissing)
             }
-            ServedBy::Cubin | ServedBy::Ptx => floor,
-            ServedBy::Partial if self.manifest.partial_refuse => Outcome::Wrong(Code::PartialCode),
-            ServedBy::Partial if floor == Outcome::Fits && sure() => Outcome::Fits,
-            ServedBy::Partial | ServedBy::Unknown => Outcome::Open,
-            ServedBy::Nothing => Outcome::Wrong(Code::NoCodeForGpu),
+            ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx if floor == Outcome::Fits && !sure() => {
+                Outcome::Open
+            }
+            // What the code that serves it needs, it needs whatever other containers hold (facts: decision 34).
+            ServedBy::Cubin | ServedBy::Ptx | ServedBy::Partial | ServedBy::PartialPtx => floor,
         }
     }
 
@@ -608,6 +614,44 @@ mod tests {
                 .map(|f| format!("{} {}", f.code, f.severity))
                 .collect();
             assert_eq!(codes, expected, "{compiler:?}");
+        }
+    }
+
+    #[test]
+    fn partial_code_keeps_its_floor() {
+        let row = |by, floor: bool| {
+            let mut manifest = manifest(sm_80());
+            manifest.requires.truncate(1);
+            let Some(Requirement::Gpu { to, by: served, cuda, release, .. }) = manifest.requires.first_mut() else {
+                unreachable!()
+            };
+            (*to, *served) = (None, by);
+            if floor {
+                (*cuda, *release) = (Some(CudaVersion::new(12, 4)), Some(DriverRelease::new(550, 54, 14)));
+            }
+            manifest
+        };
+        let (disabled, missing) =
+            (Jit { disabled: true, ..Jit::default() }, Jit { compiler: Some(false), ..Jit::default() });
+        for (by, floor, branch, jit, refuse, expected) in [
+            (ServedBy::PartialPtx, true, 590, Jit::default(), false, &[][..]),
+            (ServedBy::PartialPtx, true, 535, Jit::default(), false, &["CG302 error"]),
+            (ServedBy::PartialPtx, true, 590, disabled, false, &["CG308 error"]),
+            (ServedBy::PartialPtx, true, 590, missing, false, &["CG309 error"]),
+            (ServedBy::PartialPtx, true, 535, disabled, true, &["CG311 error"]),
+            // Zstandard, which an older driver does not unpack.
+            (ServedBy::Partial, true, 535, Jit::default(), false, &["CG302 error"]),
+            (ServedBy::Partial, true, 590, missing, false, &[]),
+            (ServedBy::Partial, false, 535, disabled, false, &[]),
+        ] {
+            let manifest = Manifest { partial_refuse: refuse, ..row(by, floor) };
+            let driver = releases(Some(branch), Some(branch));
+            let host = Host { driver, gpus: Some(gpus(&[(9, 0)])), jit, ..Host::default() };
+            let found: Vec<_> = crate::judge::run::judge(&manifest, &host)
+                .iter()
+                .map(|finding| format!("{} {}", finding.code, finding.severity))
+                .collect();
+            assert_eq!(found, expected, "{by:?} {floor} on {branch} with {jit:?}");
         }
     }
 

@@ -64,6 +64,31 @@ fn coverage_is_per_container() {
     assert_eq!(kernels.without((7, 5)).count(), 2);
 }
 
+/// Where one container has nothing but PTX for a GPU, what that asks of the driver holds whatever other containers hold.
+#[test]
+fn partial_code_keeps_its_floor() {
+    let row = |containers: &[Vec<u8>], cc: (u8, u8)| {
+        let rows = plain(containers).requirements();
+        let inside = |row: &&Requirement| matches!(row, Requirement::Gpu { from, to, .. } if cc >= *from && to.is_none_or(|to| cc <= to));
+        let Some(Requirement::Gpu { by, cuda, .. }) = rows.iter().find(inside).cloned() else { panic!("no row") };
+        (by, cuda.map(|cuda| cuda.to_string()))
+    };
+    let zstd = Image { unpacked: Some(1 << 20), ..image(2, 90, 0x8000, vec![0; 64]) };
+    let floor = |text: &str| Some(text.to_owned());
+    for (containers, expected) in [
+        (vec![fatbin(&[compute(80, (8, 4))]), fatbin(&[sm(75)])], (ServedBy::PartialPtx, floor("12.4"))),
+        (vec![fatbin(&[compute(80, (8, 4)), sm(90)]), fatbin(&[sm(75)])], (ServedBy::Partial, None)),
+        (
+            vec![fatbin(&[sm(90)]), fatbin(&[compute(80, (8, 4))]), fatbin(&[sm(75)])],
+            (ServedBy::PartialPtx, floor("12.4")),
+        ),
+        (vec![fatbin(&[writer::entry(&zstd)]), fatbin(&[sm(75)])], (ServedBy::Partial, floor("12.4"))),
+        (vec![fatbin(&[compute(80, (8, 4))]), fatbin(&[sm(90)])], (ServedBy::Ptx, floor("12.4"))),
+    ] {
+        assert_eq!(row(&containers, (9, 0)), expected);
+    }
+}
+
 #[test]
 fn containers_without_kernels_do_not_count() {
     let empty = writer::entry(&image(2, 75, 0, cubin(75, 7, &[])));
@@ -616,6 +641,7 @@ proptest! {
                     By::Cubin => ServedBy::Cubin,
                     By::Ptx => ServedBy::Ptx,
                     By::Nothing => ServedBy::Nothing,
+                    By::Partial if matches!(service.code, Some(Target::Ptx(_))) => ServedBy::PartialPtx,
                     By::Partial => ServedBy::Partial,
                     By::Unknown => ServedBy::Unknown,
                 };
