@@ -23,14 +23,14 @@ use crate::project::{self, Project};
 use crate::report::{self, REFUSED, Stop};
 use crate::signals;
 
-pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let call = Call::read(Some(verb), arguments);
-    let mut command = Command::new(project::cargo());
+    let mut command = Command::new(project::cargo(env));
     command.arg(verb.name()).args(arguments);
     if call.help {
-        return Err(cannot_run(&command.exec()));
+        return Err(cannot_run(env, &command.exec()));
     }
-    let config = Config::read(&project::here()?, &call.configs)?;
+    let config = Config::read(env, &call.configs)?;
     let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
     let fetched = verb == CargoVerb::Install && call.path.is_none();
     let (mut build, scratch, uses) = if fetched {
@@ -55,11 +55,11 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
     if verb == CargoVerb::Run {
         set_runner(&mut command, &call, &config)?;
         // The program takes cargo's place, and cargo ours: signals and status are the program's own.
-        return Err(cannot_run(&command.exec()));
+        return Err(cannot_run(env, &command.exec()));
     }
-    let mut child = command.spawn().map_err(|error| cannot_run(&error))?;
+    let mut child = command.spawn().map_err(|error| cannot_run(env, &error))?;
     signals::leave_to_cargo();
-    let status = child.wait().map_err(|error| cannot_run(&error))?;
+    let status = child.wait().map_err(|error| cannot_run(env, &error))?;
     let mut refused = false;
     if status.success() {
         build.summary();
@@ -75,8 +75,8 @@ pub(crate) fn run(verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, S
     Ok(if refused { ExitCode::from(REFUSED) } else { signals::end_as(status) })
 }
 
-fn cannot_run(error: &std::io::Error) -> Stop {
-    Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&project::cargo()).display()))
+fn cannot_run(env: &Env, error: &std::io::Error) -> Stop {
+    Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&project::cargo(env)).display()))
 }
 
 /// Judges the toolchain for every package that is built, and lays the guards ready.
@@ -160,7 +160,7 @@ fn say(findings: &[Finding], release: bool) -> Result<(), Stop> {
 /// A package from a registry or a repository: cargo unpacks it somewhere and builds it in a folder of its own, so that
 /// all that can be known beforehand is nothing. The wrapper finds out.
 fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Build, Option<PathBuf>), Stop> {
-    let kept = call.target_dir.clone().or_else(|| Env::of_process().var_os("CARGO_TARGET_DIR").map(PathBuf::from));
+    let kept = call.target_dir.clone().or_else(|| config.env.var_os("CARGO_TARGET_DIR").map(PathBuf::from));
     let (own, scratch) = if let Some(folder) = kept {
         (project::absolute(folder).join("cudaguard").join("installed"), None)
     } else {
@@ -193,13 +193,13 @@ fn is_quiet(call: &Call, config: &Config) -> bool {
 
 /// The wrapper that cargo would call were it not for ours. Within a build of ours it is the one that we call.
 fn inner_wrapper(config: &Config) -> Vec<String> {
-    if Env::of_process().var_os(MARK).is_some() {
-        if let Some(outer) = Env::of_process().var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
+    if config.env.var_os(MARK).is_some() {
+        if let Some(outer) = config.env.var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
             return outer.inner;
         }
     }
     // A variable holds one word, as cargo takes it: a path with blanks is one.
-    if let Some(wrapper) = Env::of_process().var("RUSTC_WORKSPACE_WRAPPER") {
+    if let Some(wrapper) = config.env.var("RUSTC_WORKSPACE_WRAPPER") {
         return vec![wrapper];
     }
     config.program(&["build", "rustc-workspace-wrapper"]).map(|Words(words)| words).unwrap_or_default()
@@ -207,12 +207,12 @@ fn inner_wrapper(config: &Config) -> Vec<String> {
 
 /// The wrapper around every compiler: `RUSTC_WRAPPER`, where an empty one is none, else cargo's configuration.
 fn outer_wrapper(config: &Config) -> Vec<String> {
-    if Env::of_process().var_os(MARK).is_some() {
-        if let Some(outer) = Env::of_process().var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
+    if config.env.var_os(MARK).is_some() {
+        if let Some(outer) = config.env.var_os(BUILD).and_then(|file| Build::read(Path::new(&file))) {
             return outer.outer;
         }
     }
-    match Env::of_process().even_empty("RUSTC_WRAPPER") {
+    match config.env.even_empty("RUSTC_WRAPPER") {
         Some(wrapper) if wrapper.is_empty() => Vec::new(),
         Some(wrapper) => vec![wrapper.to_string_lossy().into_owned()],
         None => config.program(&["build", "rustc-wrapper"]).map(|Words(words)| words).unwrap_or_default(),

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding};
 use cudaguard::json::{Value, array, object};
 use cudaguard::policy::Policy;
@@ -14,8 +15,8 @@ use crate::project::{Project, repository};
 use crate::report::{self, REFUSED, Stop};
 use crate::sarif;
 
-pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
-    let (call, config, project) = Project::asked(arguments)?;
+pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+    let (call, config, project) = Project::asked(env, arguments)?;
     let variables = config.variables();
     let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
     let (mut findings, mut results, mut packages) = (Vec::new(), Vec::new(), Vec::new());

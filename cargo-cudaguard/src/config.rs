@@ -12,8 +12,10 @@ use toml::{Table, Value};
 use crate::report::Stop;
 
 /// What was read: the first one that knows a key decides.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Config {
+    /// The environment that it holds in.
+    pub(crate) env: Env,
     /// `--config KEY=VALUE` and `--config FILE`, the last one first: they go over variables.
     given: Vec<Layer>,
     files: Vec<Layer>,
@@ -31,9 +33,13 @@ struct Layer {
 pub(crate) struct Words(pub(crate) Vec<String>);
 
 impl Config {
-    /// Reads what holds in this folder with these `--config` values.
-    pub(crate) fn read(folder: &Path, given: &[String]) -> Result<Self, Stop> {
-        let mut config = Self::default();
+    /// Reads what holds in this environment with these `--config` values.
+    pub(crate) fn read(env: &Env, given: &[String]) -> Result<Self, Stop> {
+        let folder = env.folder();
+        if folder.as_os_str().is_empty() {
+            return Err(Stop::no_look("the current folder is gone"));
+        }
+        let mut config = Self { env: env.clone(), given: Vec::new(), files: Vec::new() };
         for text in given.iter().rev() {
             config.given.push(match text.parse::<Table>() {
                 Ok(table) => Layer { base: folder.to_owned(), table },
@@ -41,7 +47,7 @@ impl Config {
             });
         }
         let mut seen = Vec::new();
-        let homes = folder.ancestors().map(|folder| folder.join(".cargo")).chain(cargo_home());
+        let homes = folder.ancestors().map(|folder| folder.join(".cargo")).chain(cargo_home(env));
         for home in homes {
             // Without the ending it is the older name, which cargo prefers where both stand.
             let Some(file) = ["config", "config.toml"].iter().map(|name| home.join(name)).find(|path| path.is_file())
@@ -136,7 +142,7 @@ impl Config {
                     _ => continue,
                 };
                 let value = if relative { layer.base.join(value).into_os_string() } else { value.into() };
-                if force || Env::of_process().var_os(name).is_none() {
+                if force || self.env.var_os(name).is_none() {
                     variables.insert(name.clone(), value);
                 }
             }
@@ -150,7 +156,7 @@ impl Config {
                 return Some((&layer.base, Found::Value(value)));
             }
         }
-        if let Some(text) = Env::of_process().var(&variable(key)) {
+        if let Some(text) = self.env.var(&variable(key)) {
             return Some((Path::new(""), Found::Variable(text)));
         }
         self.files.iter().find_map(|layer| Some((layer.base.as_path(), Found::Value(look(&layer.table, key)?))))
@@ -188,11 +194,10 @@ pub(crate) fn variable(key: &[&str]) -> String {
     format!("CARGO_{}", key.join("_").to_uppercase().replace(['-', '.'], "_"))
 }
 
-fn cargo_home() -> Option<PathBuf> {
-    Env::of_process()
-        .var_os("CARGO_HOME")
+fn cargo_home(env: &Env) -> Option<PathBuf> {
+    env.var_os("CARGO_HOME")
         .map(PathBuf::from)
-        .or_else(|| Env::of_process().var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")))
+        .or_else(|| env.var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")))
 }
 
 /// Whether a `cfg(…)` expression holds where the compiler says `set` (the lines of `rustc --print cfg`). What cannot be
@@ -251,7 +256,7 @@ mod tests {
 
     fn config(given: &[&str]) -> Config {
         let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
-        Config::read(Path::new("/nowhere/at/all"), &given).unwrap()
+        Config::read(&Env::of(BTreeMap::new(), "/nowhere/at/all"), &given).unwrap()
     }
 
     #[test]

@@ -13,8 +13,8 @@ use cudaguard::machine::{Asker, Verdict};
 use crate::probe;
 use crate::report::{self, REFUSED, Stop};
 
-pub(crate) fn run(program: Option<&Path>, json: bool) -> Result<ExitCode, Stop> {
-    let checkup = doctor::checkup(program, &Env::of_process(), &Asker::own()).map_err(Stop::no_look)?;
+pub(crate) fn run(env: &Env, program: Option<&Path>, json: bool) -> Result<ExitCode, Stop> {
+    let checkup = doctor::checkup(program, env, &Asker::own()).map_err(Stop::no_look)?;
     let findings = report::unique(&checkup.findings);
     if json {
         let mut value = object::<&str>([]);

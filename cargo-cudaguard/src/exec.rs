@@ -11,29 +11,29 @@ use cudaguard::machine::Asker;
 use crate::handover::{self, Build};
 use crate::report::{self, NO_START, Stop};
 
-pub(crate) fn run(program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let mut command = Command::new(program);
     command.args(arguments);
-    let Some(others) = Env::of_process().var(handover::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
-        return start(program, &mut command);
+    let Some(others) = env.var(handover::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
+        return start(env, program, &mut command);
     };
     // At the end of `cargo cudaguard run`: cargo has built, and calls us to start what it built.
-    if let Some(build) = Env::of_process().var_os(handover::BUILD).and_then(|file| Build::read(Path::new(&file))) {
+    if let Some(build) = env.var_os(handover::BUILD).and_then(|file| Build::read(Path::new(&file))) {
         build.summary();
     }
-    handover::leave_no_trace(&mut command);
+    handover::leave_no_trace(env, &mut command);
     if others > 0 {
         // Another runner knows where the program will run: an emulator, another machine. We do not.
         return Err(cannot_start(program, &command.exec()));
     }
-    start(program, &mut command)
+    start(env, program, &mut command)
 }
 
-fn start(program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
-    let switch = Env::of_process().var("CUDAGUARD");
+fn start(env: &Env, program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
+    let switch = env.var("CUDAGUARD");
     if switch.as_deref() != Some("off") {
         if let Ok(file) = which::which(program) {
-            let findings = cudaguard::dry_run::start_here(&file, &Env::of_process(), &Asker::own());
+            let findings = cudaguard::dry_run::start_here(&file, env, &Asker::own());
             report::findings(&findings);
             if report::refuses(&findings) && switch.as_deref() != Some("warn") {
                 return Ok(ExitCode::from(NO_START));

@@ -22,6 +22,7 @@ use cargo_metadata::{BuildScript, DependencyKind, Message, Metadata, Node, Packa
 use cudaguard::crates::table::table;
 use cudaguard::crates::{Crate, Ran, Use};
 use cudaguard::digest::Digest;
+use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
 use cudaguard::finding::Finding;
 use cudaguard::policy::Policy;
@@ -59,7 +60,8 @@ impl Graph {
         if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
             return Self::default();
         }
-        let asked = Asked { project, call, top: &project.top, apart: None, locked: lock.is_ok(), builds };
+        let asked =
+            Asked { env: &config.env, project, call, top: &project.top, apart: None, locked: lock.is_ok(), builds };
         if lock.is_err() && !builds {
             return Self::apart(&asked);
         }
@@ -231,6 +233,7 @@ impl Drop for Apart {
 
 /// How cargo is asked.
 struct Asked<'a> {
+    env: &'a Env,
     project: &'a Project,
     call: &'a Call,
     /// The folder of the workspace's manifest.
@@ -250,7 +253,7 @@ impl Asked<'_> {
             self.project.selected.iter().map(|at| self.project.members[*at].name.as_str()).collect();
         format!(
             "{:?} {:?} {selected:?} {:?} {} {config:?} {}",
-            project::cargo(),
+            project::cargo(self.env),
             self.project.targets,
             self.call.features,
             dev(self.call),
@@ -259,7 +262,7 @@ impl Asked<'_> {
     }
 
     fn command(&self, target: &str) -> Command {
-        let mut command = Command::new(project::cargo());
+        let mut command = Command::new(project::cargo(self.env));
         command.args(["metadata", "--format-version", "1", "--filter-platform", target, "--manifest-path"]);
         command.arg(self.top.join("Cargo.toml")).stdin(Stdio::null());
         for config in &self.call.configs {

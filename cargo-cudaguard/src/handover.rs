@@ -62,8 +62,8 @@ pub(crate) fn now() -> String {
 }
 
 /// When the whole build began.
-pub(crate) fn started() -> Option<SystemTime> {
-    let text = Env::of_process().var(STARTED)?;
+pub(crate) fn started(env: &Env) -> Option<SystemTime> {
+    let text = env.var(STARTED)?;
     let (seconds, nanoseconds) = text.split_once('.')?;
     let since = Duration::new(seconds.parse().ok()?, nanoseconds.parse().ok()?);
     SystemTime::UNIX_EPOCH.checked_add(since)
@@ -213,8 +213,8 @@ pub(crate) fn exe() -> Result<PathBuf, Stop> {
 }
 
 /// Takes what is ours out of the environment of a program that is started at the end of a build.
-pub(crate) fn leave_no_trace(command: &mut Command) {
-    let build = Env::of_process().var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).unwrap_or_default();
+pub(crate) fn leave_no_trace(env: &Env, command: &mut Command) {
+    let build = env.var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).unwrap_or_default();
     for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::stamp::VARIABLE, cudaguard::lock::LOCKED] {
         command.env_remove(name);
     }

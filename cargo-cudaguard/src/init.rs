@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cudaguard::env::Env;
 use cudaguard::json::Value;
 use cudaguard::lock::Pins;
 use cudaguard::policy::{FILE, Policy};
@@ -18,7 +19,7 @@ use cudaguard::version::Version;
 
 use crate::arguments::Call;
 use crate::guards::Order;
-use crate::project::{self, Package, Project, repository};
+use crate::project::{Package, Project, repository};
 use crate::report::{self, Stop};
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
@@ -26,12 +27,12 @@ const WORKFLOW: &str = include_str!("../templates/cudaguard.yml");
 const RUNS_ON: &str = "    runs-on: ubuntu-latest\n";
 const WAITS: &str = "    # cudaguard.toml requires a toolkit: name the image, and remove this line.\n    if: false\n";
 
-pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     if Call::read(None, arguments).cmake {
-        report::result(&cmake::run(&project::here()?)?)?;
+        report::result(&cmake::run(env)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (_, config, project) = Project::asked(arguments)?;
+    let (_, config, project) = Project::asked(env, arguments)?;
     let variables = config.variables();
     let target = &project.targets[0];
     let mut said = String::new();

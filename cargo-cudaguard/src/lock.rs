@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
 use cudaguard::lock::{FILE, Lock, Pins};
 use cudaguard::manifest::Component;
@@ -15,8 +16,8 @@ use crate::guards::Order;
 use crate::project::Project;
 use crate::report::{self, REFUSED, Stop};
 
-pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Stop> {
-    let (call, config, project) = Project::asked(arguments)?;
+pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+    let (call, config, project) = Project::asked(env, arguments)?;
     let variables = config.variables();
     let file = Lock::place(&project.top).ok_or_else(|| {
         Stop::no_look(format_args!(

@@ -30,6 +30,8 @@ mod wrapper;
 
 use std::process::ExitCode;
 
+use cudaguard::env::Env;
+
 use arguments::Verb;
 use report::Stop;
 
@@ -41,17 +43,18 @@ fn main() -> ExitCode {
     if let Some(call) = wrapper::called() {
         return wrapper::run(&call);
     }
+    let env = Env::of_process();
     let outcome = match arguments::read() {
-        Verb::Cargo(verb, arguments) => cargo::run(verb, &arguments),
-        Verb::Check(arguments) => check::run(&arguments),
-        Verb::Init(arguments) => init::run(&arguments),
-        Verb::Lock(arguments) => lock::run(&arguments),
+        Verb::Cargo(verb, arguments) => cargo::run(&env, verb, &arguments),
+        Verb::Check(arguments) => check::run(&env, &arguments),
+        Verb::Init(arguments) => init::run(&env, &arguments),
+        Verb::Lock(arguments) => lock::run(&env, &arguments),
         Verb::Inspect { file, json } => inspect::run(&file, json),
-        Verb::Verify(question) => verify::run(&question),
+        Verb::Verify(question) => verify::run(&env, &question),
         Verb::Fleet { files, list, json } => fleet::run(&files, &list, json),
-        Verb::Probe { json } => probe::run(json),
-        Verb::Doctor { program, json } => doctor::run(program.as_deref(), json),
-        Verb::Exec { program, arguments } => exec::run(&program, &arguments),
+        Verb::Probe { json } => probe::run(&env, json),
+        Verb::Doctor { program, json } => doctor::run(&env, program.as_deref(), json),
+        Verb::Exec { program, arguments } => exec::run(&env, &program, &arguments),
         Verb::Cmake(step) => cmake::run(step),
         Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),
         Verb::Man(folder) => shells::man(arguments::for_people(false), &folder),

@@ -8,8 +8,8 @@ use cudaguard::machine::{self, Asker, Driver, Gpu, Kind, Library, Machine};
 
 use crate::report::{self, Stop};
 
-pub(crate) fn run(json: bool) -> Result<ExitCode, Stop> {
-    let machine = machine::look(&Env::of_process(), Some(&Asker::own()));
+pub(crate) fn run(env: &Env, json: bool) -> Result<ExitCode, Stop> {
+    let machine = machine::look(env, Some(&Asker::own()));
     let text = if json { format!("{}\n", machine.to_json().pretty()) } else { to_text(&machine) };
     report::result(&text)?;
     Ok(ExitCode::SUCCESS)

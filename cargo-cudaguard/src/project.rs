@@ -86,12 +86,6 @@ pub(crate) struct Project {
     pub(crate) locked: bool,
 }
 
-/// The folder that the command was called in.
-pub(crate) fn here() -> Result<PathBuf, Stop> {
-    let folder = Env::of_process().folder().to_owned();
-    if folder.as_os_str().is_empty() { Err(Stop::no_look("the current folder is gone")) } else { Ok(folder) }
-}
-
 /// The top of the git repository that a folder lies in, else the folder itself: what GitHub's paths start from. In a
 /// worktree or a submodule `.git` is a file.
 pub(crate) fn repository(folder: &Path) -> &Path {
@@ -100,9 +94,9 @@ pub(crate) fn repository(folder: &Path) -> &Path {
 
 impl Project {
     /// The project that a verb of our own is asked about, with what was asked and cargo's configuration.
-    pub(crate) fn asked(arguments: &[OsString]) -> Result<(Call, Config, Self), Stop> {
+    pub(crate) fn asked(env: &Env, arguments: &[OsString]) -> Result<(Call, Config, Self), Stop> {
         let call = Call::read(None, arguments);
-        let config = Config::read(&here()?, &call.configs)?;
+        let config = Config::read(env, &call.configs)?;
         let project = Self::of(None, &call, &config)?;
         Ok((call, config, project))
     }
@@ -124,7 +118,7 @@ impl Project {
             (Some(CargoVerb::Install), Some(path)) => Some(path.join("Cargo.toml")),
             _ => call.manifest_path.clone(),
         };
-        let metadata = metadata(manifest.as_deref(), call)?;
+        let metadata = metadata(&config.env, manifest.as_deref(), call)?;
         let top = metadata.workspace_root.clone().into_std_path_buf();
         let (profile, kind) = profile(verb, call, config, &top);
         // Of what is to be built cargo says so itself.
@@ -155,7 +149,7 @@ impl Project {
             targets.retain(|target| target != "host-tuple");
             targets.push(host.wait()?);
         }
-        let locked = call.locked || is_locked(&Env::of_process());
+        let locked = call.locked || is_locked(&config.env);
         Ok(Self { top, target_dir, build_dir, members, selected, targets, target_named, profile, release, locked })
     }
 
@@ -195,9 +189,9 @@ impl Project {
 const OF_CMAKE: &str = "  here is a CMakeLists.txt: a project of CMake's is judged when it is built, and locked by a target of its \
                         own, `cmake --build BUILD --target cudaguard-lock`; `cargo cudaguard init --cmake` adds the guard";
 
-fn metadata(manifest: Option<&Path>, call: &Call) -> Result<Metadata, Stop> {
+fn metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata, Stop> {
     let mut command = MetadataCommand::new();
-    command.cargo_path(cargo()).no_deps();
+    command.cargo_path(cargo(env)).no_deps();
     if let Some(path) = manifest {
         command.manifest_path(path);
     }
@@ -334,20 +328,20 @@ fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) ->
 }
 
 /// cargo: the one that called, so that `cargo +nightly cudaguard` stays with nightly.
-pub(crate) fn cargo() -> OsString {
-    Env::of_process().var_os("CARGO").unwrap_or_else(|| "cargo".into())
+pub(crate) fn cargo(env: &Env) -> OsString {
+    env.var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The compiler that cargo would take.
 pub(crate) fn rustc(config: &Config) -> OsString {
-    if let Some(rustc) = Env::of_process().var_os("RUSTC") {
+    if let Some(rustc) = config.env.var_os("RUSTC") {
         return rustc;
     }
     if let Some(words) = config.program(&["build", "rustc"]) {
         return words.0.into_iter().next().unwrap_or_default().into();
     }
     // Beside the cargo that called: saves the way through rustup.
-    let beside = Path::new(&cargo()).with_file_name("rustc");
+    let beside = Path::new(&cargo(&config.env)).with_file_name("rustc");
     if beside.is_absolute() && beside.is_file() { beside.into() } else { "rustc".into() }
 }
 
@@ -452,7 +446,7 @@ mod tests {
     #[test]
     fn profiles_inherit() {
         let given = ["profile.dist.inherits='release'", "profile.measured.inherits='bench'"].map(str::to_owned);
-        let config = Config::read(Path::new("/nowhere"), &given).unwrap();
+        let config = Config::read(&Env::of(BTreeMap::new(), "/nowhere"), &given).unwrap();
         let of =
             |words| profile(Some(CargoVerb::Build), &call(CargoVerb::Build, words), &config, Path::new("/nowhere"));
         assert_eq!(of("--profile dist"), ("dist".into(), Some(true)));

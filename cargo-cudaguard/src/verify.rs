@@ -23,7 +23,7 @@ use crate::report::{self, REFUSED, Stop};
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and cuDNNs a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
 
-pub(crate) fn run(question: &Question) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
     let machine = match &question.place {
         Where::Here => None,
         Where::Host(file) => Some((read_host(file)?, file.display().to_string())),
@@ -32,7 +32,7 @@ pub(crate) fn run(question: &Question) -> Result<ExitCode, Stop> {
     let mut refused = false;
     for file in &question.files {
         let (findings, components) = match &machine {
-            None => here(file)?,
+            None => here(env, file)?,
             Some((machine, place)) => on(file, machine, place)?,
         };
         let verdict = Verdict::of(&findings);
@@ -71,8 +71,8 @@ fn nothing_to_judge(file: &Path) -> Stop {
 /// What was judged: the components in words.
 type Judged = Vec<String>;
 
-fn here(file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
-    let foretold = dry_run::verify(file, &Env::of_process(), Some(&Asker::own())).map_err(Stop::no_look)?;
+fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
+    let foretold = dry_run::verify(file, env, Some(&Asker::own())).map_err(Stop::no_look)?;
     let findings: Vec<Finding> = foretold.findings().cloned().collect();
     if foretold.manifests.is_empty() && findings.is_empty() {
         return Err(nothing_to_judge(file));

@@ -157,7 +157,7 @@ impl<'a> Job<'a> {
             report::annotations(&judged.findings);
             return Err(format!("{} is not built with this toolchain", order.component.name));
         }
-        let guard = guards::make(&order, &judged, &build.own, started())?;
+        let guard = guards::make(&order, &judged, &build.own, started(&Env::of_process()))?;
         let component = order.component;
         Ok(Some(Self { build, unit, component, dir, target, judged, guard }))
     }

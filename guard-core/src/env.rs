@@ -4,11 +4,12 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// The variables of a process and its current folder.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Env {
     /// `None`: this process's own.
     variables: Option<BTreeMap<String, OsString>>,
@@ -94,6 +95,13 @@ impl Env {
     /// The variables that a child process gets in place of ours; `None`: it inherits them.
     pub fn for_child(&self) -> Option<BTreeMap<String, OsString>> {
         self.variables.clone()
+    }
+}
+
+/// Without what is in it: some variables hold secrets.
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Env").finish_non_exhaustive()
     }
 }
 

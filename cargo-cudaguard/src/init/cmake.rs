@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 
+use cudaguard::env::Env;
 use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::{Request, Toolchain};
 
@@ -16,7 +16,8 @@ const LISTS: &str = "CMakeLists.txt";
 const WORKFLOW: &str = include_str!("../../templates/cudaguard-cmake.yml");
 
 /// What was written and what is left to do, a line each.
-pub(super) fn run(folder: &Path) -> Result<String, Stop> {
+pub(super) fn run(env: &Env) -> Result<String, Stop> {
+    let folder = env.folder();
     let lists = folder.join(LISTS);
     let fail = |error: std::io::Error| Stop::no_look(format_args!("{}: {error}", lists.display()));
     let bytes = match fs::read(&lists) {
@@ -62,7 +63,7 @@ pub(super) fn run(folder: &Path) -> Result<String, Stop> {
     if file.exists() {
         let _ = writeln!(said, "kept {}", file.display());
     } else {
-        new(&mut said, &file, &policy(&Policy::default(), &if cuda { toolchain() } else { Toolchain::default() }))?;
+        new(&mut said, &file, &policy(&Policy::default(), &if cuda { toolchain(env) } else { Toolchain::default() }))?;
     }
     let held = Policy::of_package(folder, folder, "");
     workflow(&mut said, folder, WORKFLOW, held.is_ok_and(|policy| policy.toolkit.is_some()))?;
@@ -70,10 +71,9 @@ pub(super) fn run(folder: &Path) -> Result<String, Stop> {
 }
 
 /// What CMake would most probably find too. cuDNN is not among it: there the target's include path tells which is in use.
-fn toolchain() -> Toolchain {
+fn toolchain(env: &Env) -> Toolchain {
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let mut toolchain =
-        Toolchain::look(&Request { release: true, ..Request::new(&cudaguard::env::Env::of_process(), host) });
+    let mut toolchain = Toolchain::look(&Request { release: true, ..Request::new(env, host) });
     (toolchain.cudnn_headers, toolchain.cudnn_library) = (None, None);
     toolchain
 }
