@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use cudaguard::doctor::{self, Checkup, Choice};
 use cudaguard::env::Env;
-use cudaguard::finding::{Finding, Severity};
+use cudaguard::finding::{Finding, Severity, Verdict};
 use cudaguard::json::{array, object};
-use cudaguard::machine::{Asker, Verdict};
+use cudaguard::machine::Asker;
 
 use crate::probe;
 use crate::report::{self, REFUSED, Stop};

@@ -7,8 +7,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cudaguard::finding::{Code, Severity};
-use cudaguard::machine::Verdict;
+use cudaguard::finding::{Code, Verdict};
 use cudaguard::machine::fleet::{Fleet, Outcome};
 
 use crate::report::{self, NO_LOOK, REFUSED, Stop};
@@ -151,9 +150,8 @@ impl Count {
         }
         let mut seen: Vec<Code> = Vec::new();
         for finding in &outcome.findings {
-            let refuses = finding.severity == Severity::Error;
-            let tells = if outcome.verdict == Verdict::Refused { refuses } else { finding.code.leaves_open() };
-            if !tells || seen.contains(&finding.code) {
+            let refuses = outcome.verdict == Verdict::Refused;
+            if Verdict::of([finding]) != outcome.verdict || seen.contains(&finding.code) {
                 continue;
             }
             seen.push(finding.code);

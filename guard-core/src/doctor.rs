@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::dry_run;
 use crate::env::Env;
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding, Severity, Values, Verdict, Words};
 use crate::json::{Value, object};
 use crate::library_version::{numbers_in_name, version_beside};
 use crate::loader::{Graph, Look};
-use crate::machine::{Asker, Kind, Library, Machine, Verdict, look};
+use crate::machine::{Asker, Kind, Library, Machine, look};
 use crate::manifest::{Manifest, Requirement};
 use crate::vendor::GUARDED;
-use crate::version::DriverRelease;
 
 /// What was seen, and what of it is wrong.
 #[derive(Debug)]
@@ -235,98 +234,51 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     let driver = machine.driver.clone().unwrap_or_default();
     let libcuda = signs.libcuda.as_deref().unwrap_or("libcuda.so.1");
     let module = driver.kernel.is_some() || machine.kind.is_some();
-    let mut say = |code, message: String, hint: &str| found.push(Finding::new(code, "driver", message, hint));
+    let kernel = driver.kernel.filter(|kernel| Some(*kernel) != driver.user);
+    let values = Values::default().known("driver", driver.user).known("cuda", driver.cuda).known("kernel", kernel);
+    let values = values.with("libcuda", libcuda);
+    let mut say = |words: Words, values: &Values| found.push(words.finding(values));
     if !signs.on_bus.is_empty() && (driver.absent || !module) {
-        let what = match (driver.absent, module) {
-            (true, true) => "the kernel module is loaded, and there is no libcuda.so.1 where the loader looks",
-            (true, false) => "neither the kernel module nor libcuda is to be seen",
-            _ => "libcuda is there, and the kernel module is not loaded",
+        let words = match (driver.absent, module) {
+            (true, true) => Words::GpuUndrivenNoLibrary,
+            (true, false) => Words::GpuUndriven,
+            _ => Words::GpuUndrivenNoModule,
         };
-        let message = format!(
-            "there is a GPU of NVIDIA's, and no driver for it: {what}\non the bus:  {}",
-            signs.on_bus.join(", ")
-        );
-        let hint = if driver.absent && module {
-            "install the driver's libraries of the same release; in a container, start it with its GPUs (--gpus all)"
-        } else {
-            "install the NVIDIA driver, or load its module (modprobe nvidia); in a container, start it with its GPUs (--gpus all)"
-        };
-        say(Code::GpuUndriven, message, hint);
+        say(words, &values.clone().with("devices", signs.on_bus.join(", ")));
     }
     match driver.init {
-        Some(803) => say(
-            Code::DriverMismatch,
-            format!(
-                "libcuda and the kernel module do not belong together (803)\nfound:      {}",
-                releases(driver.user, driver.kernel)
-            ),
-            "reboot after a driver's update; in a container, remove its own libcuda",
-        ),
-        Some(804) => say(
-            Code::ForwardCompatUnsupported,
-            format!("cuda-compat does not work with this GPU (804)\nfound:      {libcuda}"),
-            "take the compat folder out of LD_LIBRARY_PATH, and update the driver instead",
-        ),
-        Some(34) => say(
-            Code::StubDriver,
-            format!("the libcuda found is the stub that is for linking only (34)\nfound:      {libcuda}"),
-            "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH",
-        ),
-        Some(answer) if !matches!(answer, 0 | 100) => say(
-            Code::DriverNotWorking,
-            format!("cuInit answers {answer}: no program can use a GPU here\nfound:      {libcuda}"),
-            match answer {
-                802 => {
-                    "start the fabric manager (systemctl status nvidia-fabricmanager), and see nvidia-smi -q for its state"
-                }
-                _ => "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm",
-            },
-        ),
+        Some(803) => say(Words::DriverMismatch, &values),
+        Some(804) => say(Words::ForwardCompatUnsupported, &values),
+        Some(34) => say(Words::StubDriver, &values),
+        Some(802) => say(Words::DriverNotWorkingNotReady, &values.clone().with("answer", 802)),
+        Some(answer) if !matches!(answer, 0 | 100) => {
+            say(Words::DriverNotWorking, &values.clone().with("answer", answer));
+        }
         _ => {}
     }
     if machine.kind == Some(Kind::Wsl2) && signs.libcuda.as_deref().is_some_and(|path| !path.contains("/wsl/")) {
-        say(
-            Code::WslShadowed,
-            format!("a Linux driver's libcuda stands before the one that Windows brings\nfound:      {libcuda}"),
-            "remove the NVIDIA driver's packages inside WSL: Windows' own driver serves it, in /usr/lib/wsl/lib",
-        );
+        say(Words::WslShadowed, &values);
     }
     let compat = !driver.ordinary && driver.library.is_some() && machine.kind.is_none();
     if let (true, Some(user), Some(kernel)) = (compat, driver.user, driver.kernel) {
         if user.branch <= kernel.branch && user != kernel {
-            say(
-                Code::CompatOutdated,
-                format!(
-                    "cuda-compat is no newer than the driver\nfound:      {libcuda}, {}",
-                    releases(driver.user, driver.kernel)
-                ),
-                "take the compat folder out of LD_LIBRARY_PATH: the ordinary driver does all that it did",
-            );
+            say(Words::CompatOutdated, &values);
         }
     }
     let hidden = machine.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES");
     let all_hidden =
         machine.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.visible == Some(false)));
     match hidden {
-        Some((_, value)) if driver.init == Some(100) || all_hidden => say(
-            Code::GpusHidden,
-            format!("no GPU is visible, and CUDA_VISIBLE_DEVICES is set: \"{value}\""),
-            "unset CUDA_VISIBLE_DEVICES, or name GPUs that there are: their numbers, or UUIDs as nvidia-smi -L says them",
-        ),
-        _ if !signs.denied.is_empty() => say(
-            Code::DeviceDenied,
-            format!("this user may not open {}", signs.denied.join(", ")),
-            "see the devices' owner and mode (ls -l /dev/nvidia*): most often the user is not in the group video",
-        ),
+        Some((_, value)) if driver.init == Some(100) || all_hidden => {
+            say(Words::GpusHidden, &Values::default().with("value", value));
+        }
+        _ if !signs.denied.is_empty() => {
+            say(Words::DeviceDenied, &Values::default().with("devices", signs.denied.join(" ")));
+        }
         _ => {}
     }
     if driver.ptx_compiler == Some(false) && driver.init == Some(0) {
-        let message = format!(
-            "libcuda would not find libnvidia-ptxjitcompiler.so.1: programs that need PTX fail\nfound:      {libcuda}"
-        );
-        let hint = "install the driver whole (on Debian, libnvidia-ptxjitcompiler1); start a container with \
-                    NVIDIA_DRIVER_CAPABILITIES=compute,utility";
-        found.push(Finding::new(Code::JitMissing, "driver", message, hint).weighing(Severity::Warning));
+        found.push(Words::JitMissingAnybody.finding(&values).weighing(Severity::Warning));
     }
     for library in machine.cudnn.iter().flatten().filter(|library| library.taken) {
         found.extend(of_cudnn(library));
@@ -334,32 +286,20 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     found
 }
 
-fn releases(user: Option<DriverRelease>, kernel: Option<DriverRelease>) -> String {
-    let text =
-        |release: Option<DriverRelease>| release.map_or("of a release not known".to_owned(), |one| one.to_string());
-    format!("libcuda {}, kernel module {}", text(user), text(kernel))
-}
-
 /// A cuDNN that is not whole harms whoever loads it; nobody may.
 fn of_cudnn(library: &Library) -> Option<Finding> {
     let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
     let missing =
         GUARDED.needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));
+    let values = Values::default().with("path", path).known("found", library.version);
     if let Some(part) = missing {
-        let file = part.file;
-        let message = format!("cuDNN's library {file} is missing: the first call would abort\nfound:      {path}");
-        let hint = "reinstall cuDNN whole, so that all its libraries stand in one folder";
-        return Some(Finding::new(Code::CudnnInnerMissing, "cuDNN", message, hint).weighing(Severity::Warning));
+        let finding = Words::CudnnInnerMissingNeeded.finding(&values.with("library", part.file));
+        return Some(finding.weighing(Severity::Warning));
     }
     let whole = library.version?;
     let other = parts.iter().find(|part| part.version.is_some_and(|version| version != whole))?;
-    let message = format!(
-        "cuDNN is mixed: {} is {}, the rest {whole}\nfound:      {path}",
-        other.file,
-        other.version.map(|version| version.to_string()).unwrap_or_default()
-    );
-    let hint = "remove the stray copy, or reinstall cuDNN whole from one package";
-    Some(Finding::new(Code::CudnnInnerMixed, "cuDNN", message, hint).weighing(Severity::Warning))
+    let values = values.with("library", &other.file).known("part", other.version);
+    Some(Words::CudnnInnerMixed.finding(&values).weighing(Severity::Warning))
 }
 
 #[cfg(test)]

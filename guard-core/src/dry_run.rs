@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::Binary;
 use crate::elf::machine;
 use crate::env::Env;
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding, Severity, Values, Words};
 use crate::host::{CudartFound, CudnnFound, Host, Inner};
 use crate::judge;
 use crate::library_version::{in_name, inner_file, numbers_in_name, version_beside, word};
@@ -220,9 +220,9 @@ fn other_machine(graph: &Graph) -> Option<Finding> {
     if program == native || same || emulated() {
         return None;
     }
-    let path = graph.objects[0].path.display();
-    let message = format!("{path} is for {}, and this machine is {}", machine::name(program), machine::name(native));
-    Some(Finding::new(Code::WrongMachine, path.to_string(), message, "use the build for this machine"))
+    let values = Values::default().with("file", graph.objects[0].path.display()).with("place", "this machine");
+    let values = values.with("processor", machine::name(program)).with("machine", machine::name(native));
+    Some(Words::WrongMachine.finding(&values))
 }
 
 fn no_interpreter(graph: &Graph) -> Option<Finding> {

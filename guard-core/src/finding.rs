@@ -1,4 +1,8 @@
 //! Findings: one thing that is wrong, or that cannot be told. Codes are stable; words may improve.
+//!
+//! Codes, weights and words stand in `data/findings.toml`; `finding/codes.rs` is written from it.
+
+mod values;
 
 use std::fmt;
 
@@ -216,17 +220,59 @@ macro_rules! words {
 
 include!("finding/codes.rs");
 
+pub use values::Values;
+
+/// What becomes of a program on a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// It runs: everything that was asked of the machine is there.
+    Runs,
+    /// It cannot be told.
+    Unknown,
+    /// It does not run, or would not start.
+    Refused,
+}
+
+impl Verdict {
+    /// Of these findings: the one rule, which the shim has from the same table.
+    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+        let one = |finding: &Finding| match finding.code.effect() {
+            Effect::Refuses if finding.severity == Severity::Error => Self::Refused,
+            Effect::Open => Self::Unknown,
+            Effect::Refuses | Effect::Informs => Self::Runs,
+        };
+        findings.into_iter().map(one).max().unwrap_or(Self::Runs)
+    }
+
+    /// To people: `runs`, `cannot tell`, `refused`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Unknown => "cannot tell",
+            _ => self.name(),
+        }
+    }
+
+    /// `runs`, `unknown`, `refused`: in reports and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Unknown => "unknown",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// In the order in which they are told: what weighs more first, and of that what has to be mended before the rest matters.
+pub fn sort(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code.rank()));
+}
+
 impl Code {
     /// Whether the toolchain alone tells it, before anything is compiled; other codes wait for the linked file or the
     /// machine.
     pub const fn is_of_the_toolchain(self) -> bool {
         // A stub folder may stand in a variable or, where a build script put it, only in the file.
         (self as u16) < 128 && !matches!(self, Self::NoPtx | Self::StubInRuntimePath)
-    }
-
-    /// Whether it leaves the verdict open: something that was asked of the machine cannot be told.
-    pub const fn leaves_open(self) -> bool {
-        matches!(self.effect(), Effect::Open)
     }
 
     /// Whether it is about driver and GPU: refusals of this kind rest on the real driver's own answer.

@@ -47,6 +47,8 @@ pub enum DriverFound {
 /// A driver: libcuda and the kernel module under it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Driver {
+    /// The file of libcuda.
+    pub library: Option<String>,
     /// Release of libcuda, by its file's name.
     pub user: Option<DriverRelease>,
     /// Release of the kernel module, by `/proc/driver/nvidia/version`.

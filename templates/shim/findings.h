@@ -1,5 +1,5 @@
-/* Written from guard-core/data/findings.toml; a test keeps it so. What the shim speaks, and the placeholders in
- * it: that table says what each column means, and how the words are read. */
+/* Written by `cargo findings` from guard-core/data/findings.toml; a test keeps it so. What the shim speaks, and
+ * the placeholders in it: that table says what each column means, and how the words are read. */
 
 /* name, code, severity, verdict, rank, subject, message, hint */
 #define FINDINGS(X) \
@@ -87,6 +87,10 @@
     "needed by:  {component}\n" \
     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
     "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added") \
+  X(JIT_MISSING_ANYBODY, 309, ERROR, REFUSES, 35, "driver", \
+    "libcuda would not find libnvidia-ptxjitcompiler.so.1: programs that need PTX fail\n" \
+    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "install the driver whole (on Debian, libnvidia-ptxjitcompiler1); start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility") \
   X(GPU_MISSING, 310, ERROR, REFUSES, 21, "driver", \
     "there is no GPU, and {component} requires one\n" \
     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
@@ -105,7 +109,7 @@
     "cuDNN {found} no longer works on compute capability {gpus}\n" \
     "needed by:  {component}\n" \
     "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
-    "install a cuDNN from {min} on that is older than {dropped_in}; or run it on a newer GPU") \
+    "put a cuDNN older than {dropped_in} first in LD_LIBRARY_PATH (the program takes {min} and newer); or run it on a newer GPU") \
   X(CUDART_OLDER, 314, WARNING, INFORMS, 51, "cudart", \
     "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\n" \
     "found:      {path}", \

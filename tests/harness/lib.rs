@@ -6,7 +6,6 @@
 #![allow(clippy::missing_panics_doc)]
 
 pub mod command;
-pub mod findings;
 pub mod layout;
 pub mod modules;
 pub mod parts;

@@ -1,4 +1,4 @@
-// Written from guard-core/data/findings.toml; a test keeps it so.
+// Written by `cargo findings` from guard-core/data/findings.toml; a test keeps it so.
 
 codes! {
     100 ToolkitMissing Error Refuses 255 ""
@@ -172,7 +172,7 @@ codes! {
     210 LibraryAbsent Error Refuses 11 ""
         "a library that the program is linked to is not found"
         "The loader would stop the program with `cannot open shared object file` before any of its code runs.\nWhat to do: install the package that holds it, or name its folder in LD_LIBRARY_PATH.";
-    211 WrongMachine Error Refuses 10 ""
+    211 WrongMachine Error Refuses 10 "{file}"
         "the file is for another kind of machine"
         "The program, or a library that the loader would take, is built for another architecture.\nWhat to do: use the build for this machine.";
     212 LibraryDamaged Error Refuses 12 ""
@@ -268,10 +268,10 @@ codes! {
     508 NotAllKept Info Open 60 "manifest"
         "more findings or manifests than the guard keeps"
         "The guard in a program allocates nothing, so it has room for a fixed number of manifests and findings. Errors are kept first; what was left out may hold another one, so the verdict is never better than \"unknown\".\nWhat to do: run `cargo cudaguard verify` on the program, which has no such limit.";
-    513 NoManifest Info Open 68 ""
+    513 NoManifest Info Open 68 "{file}"
         "the file carries no manifest"
         "It was built without cudaguard. Its GPU code and the CUDA libraries that it needs were read from the file and judged; what else it was built with, its cuDNN and a cudart inside it above all, nobody recorded, so that it runs cannot be said.\nWhat to do: build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs.";
-    514 KernelsCannotTell Info Open 69 ""
+    514 KernelsCannotTell Info Open 69 "{file}"
         "what the kernels of a file ask of driver and GPU cannot be told"
         "The file is an object or an archive, which holds only a part of a program, or its GPU code cannot be read. All that is known without was judged.\nWhat to do: verify the linked program or library instead.";
     515 MachineUnreadable Info Open 70 "machine"
@@ -301,6 +301,9 @@ words! {
     CudnnInnerMixed CudnnInnerMixed
         "cuDNN is mixed: {library} is {part}, the rest {found}\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one package";
+    WrongMachine WrongMachine
+        "{file} is for {processor}, and {place} is {machine}"
+        "use the build for {machine}";
     DriverTooOld DriverTooOld
         "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit";
@@ -328,6 +331,9 @@ words! {
     JitMissing JitMissing
         "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221)\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added";
+    JitMissingAnybody JitMissing
+        "libcuda would not find libnvidia-ptxjitcompiler.so.1: programs that need PTX fail\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "install the driver whole (on Debian, libnvidia-ptxjitcompiler1); start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility";
     GpuMissing GpuMissing
         "there is no GPU, and {component} requires one\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with its GPUs (--gpus all)";
@@ -339,13 +345,40 @@ words! {
         "rebuild both for one and the same of {archs}";
     CudnnTooNewForGpu CudnnTooNewForGpu
         "cuDNN {found} no longer works on compute capability {gpus}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "install a cuDNN from {min} on that is older than {dropped_in}; or run it on a newer GPU";
+        "put a cuDNN older than {dropped_in} first in LD_LIBRARY_PATH (the program takes {min} and newer); or run it on a newer GPU";
     CudartOlder CudartOlder
         "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\nfound:      {path}"
         "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
     JitForced JitForced
         "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 passes over all else\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT";
+    GpuUndriven GpuUndriven
+        "there is an NVIDIA GPU, and neither its kernel module nor libcuda is to be seen\non the bus: {devices}"
+        "install the NVIDIA driver, or load its module (modprobe nvidia); in a container, start it with its GPUs (--gpus all)";
+    GpuUndrivenNoLibrary GpuUndriven
+        "there is an NVIDIA GPU with its kernel module, and no libcuda.so.1 where the loader looks\non the bus: {devices}"
+        "install the driver's libraries of the same release; in a container, start it with its GPUs (--gpus all)";
+    GpuUndrivenNoModule GpuUndriven
+        "there is an NVIDIA GPU and a libcuda, and the kernel module is not loaded\non the bus: {devices}"
+        "load the module (modprobe nvidia), or install the NVIDIA driver; in a container, start it with its GPUs (--gpus all)";
+    DeviceDenied DeviceDenied
+        "this user may not open {devices}"
+        "see their owner and mode (ls -l {devices}): most often the user is not in the group video";
+    CompatOutdated CompatOutdated
+        "cuda-compat is no newer than the driver\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH: the ordinary driver does all that it did";
+    WslShadowed WslShadowed
+        "a Linux driver's libcuda stands before the one that Windows brings\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "remove the NVIDIA driver's packages inside WSL: Windows' own driver serves it, in /usr/lib/wsl/lib";
+    DriverNotWorking DriverNotWorking
+        "cuInit answers {answer}: no program can use a GPU here\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm";
+    DriverNotWorkingNotReady DriverNotWorking
+        "cuInit answers {answer}: the system is not ready, and no program can use a GPU here\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "start the fabric manager (systemctl status nvidia-fabricmanager), and see nvidia-smi -q for its state";
+    GpusHidden GpusHidden
+        "no GPU is visible: CUDA_VISIBLE_DEVICES is set to \"{value}\""
+        "unset CUDA_VISIBLE_DEVICES, or name GPUs that there are: by number, or by UUID as nvidia-smi -L says it";
     CudnnCannotTell CudnnCannotTell
         "cannot tell which cuDNN this is\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every one that could be taken";
@@ -385,4 +418,19 @@ words! {
     NotAllKeptNotes NotAllKept
         "{left_out} manifests were not judged: the guard keeps {kept} at most"
         "`cargo cudaguard verify` tells all of them";
+    NoManifest NoManifest
+        "{file} carries no manifest: what it was built with is not known, its GPU code is"
+        "build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs";
+    KernelsCannotTell KernelsCannotTell
+        "the kernels in {file} cannot be read[: {why}]"
+        "see whether {file} is whole; rebuild it";
+    KernelsCannotTellUnlinked KernelsCannotTell
+        "{file} is not linked yet: what its kernels ask of driver and GPU cannot be told"
+        "verify the linked program or library";
+    MachineUnreadable MachineUnreadable
+        "not all of this machine could be looked at: {why}"
+        "see what the driver says: nvidia-smi";
 }
+
+/// What may stand in words as a placeholder.
+const FIELDS: &[&str] = &["answer", "archs", "beside", "built", "built_cuda", "built_for", "built_major", "code", "component", "cuda", "cuda_major", "devices", "driver", "dropped_in", "file", "found", "found_cuda", "gpus", "kept", "kernel", "kinds", "left_out", "libcuda", "library", "machine", "min", "needs_cuda", "needs_release", "nvcc_major", "other", "part", "path", "picked_by", "place", "processor", "value", "why"];

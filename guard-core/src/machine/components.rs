@@ -8,10 +8,11 @@ use std::path::Path;
 use super::Machine;
 use crate::binary::{Binary, Kind};
 use crate::elf::machine;
-use crate::finding::{Code, Finding};
+use crate::finding::{self, Finding, Values, Words};
 use crate::judge;
 use crate::kernels::{self, Kernels};
-use crate::manifest::{Component, Linkage, Manifest};
+use crate::manifest::{Component, Linkage, Manifest, REVISION};
+use crate::note::Note;
 use crate::policy::Policy;
 use crate::seal::{self, Observed};
 use crate::toolchain::Toolchain;
@@ -23,6 +24,8 @@ pub struct Components {
     pub manifests: Vec<Manifest>,
     /// What about the file itself cannot be told, on any machine.
     pub findings: Vec<Finding>,
+    /// The file's name.
+    pub file: String,
     /// The processor that the file is for, by name; empty where that is not known.
     pub processor: String,
 }
@@ -30,20 +33,18 @@ pub struct Components {
 impl Components {
     /// Of a file that has been read. Where it holds neither a note nor anything of CUDA: nothing, and no finding.
     pub fn of(path: &Path, binary: &Binary) -> Self {
-        let mut components = Self { processor: machine::name(binary.machine).into_owned(), ..Self::default() };
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let processor = machine::name(binary.machine).into_owned();
+        let mut components = Self { file: name.clone(), processor, ..Self::default() };
         for note in binary.manifests() {
             match note {
                 Ok(note) => {
-                    if !note.unknown_rows.is_empty() {
-                        components.findings.push(newer(&note.manifest, &note.unknown_rows));
-                    }
+                    components.findings.extend(newer(&note));
                     components.manifests.push(note.manifest);
                 }
                 Err(why) => {
-                    let message = format!("a manifest in {name} cannot be read: {why}");
-                    let hint = "rebuild the file; something wrote into it after it was linked";
-                    components.findings.push(Finding::new(Code::NoteDamaged, name.as_str(), message, hint));
+                    let values = Values::default().with("file", &name).with("why", why);
+                    components.findings.push(Words::NoteDamaged.finding(&values));
                 }
             }
         }
@@ -60,10 +61,10 @@ impl Components {
     pub fn on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
         if let Some(other) = machine.processor().filter(|other| *other != self.processor && !self.processor.is_empty())
         {
-            let message = format!("the file is for {}, and that machine is {other}", self.processor);
-            let component = self.manifests.first().map(|manifest| manifest.component.to_string()).unwrap_or_default();
-            let finding = Finding::new(Code::WrongMachine, "file", message, "use the build for that machine");
-            return vec![finding.of(component)];
+            let component = self.manifests.first().map(|manifest| manifest.component.to_string());
+            let values = Values::default().known("component", component).with("file", &self.file);
+            let values = values.with("processor", &self.processor).with("place", "that machine").with("machine", other);
+            return vec![Words::WrongMachine.finding(&values)];
         }
         let mut findings = Vec::new();
         let mut first = None;
@@ -74,23 +75,23 @@ impl Components {
         }
         findings.extend(first.and_then(|host| judge::run::together(&self.manifests, &host)));
         findings.extend(self.findings.iter().cloned());
+        finding::sort(&mut findings);
         findings
     }
 
     fn complete(&mut self, path: &Path, name: &str, binary: &Binary) {
+        let file = Values::default().with("file", name);
         let guarded = !self.manifests.is_empty();
         if matches!(binary.kind, Kind::Object | Kind::Archive) {
             if guarded {
-                let message =
-                    format!("{name} is not linked yet: what its kernels ask of driver and GPU cannot be told");
-                self.findings.push(unsealed(name, message));
+                self.findings.push(Words::KernelsCannotTellUnlinked.finding(&file));
             }
             return;
         }
         let kernels = match kernels::read(path) {
             Ok(kernels) => Some(kernels),
             Err(why) => {
-                self.findings.push(unsealed(name, format!("the kernels in {name} cannot be read: {why}")));
+                self.findings.push(Words::KernelsCannotTell.finding(&file.clone().with("why", why)));
                 None
             }
         };
@@ -99,9 +100,7 @@ impl Components {
                 return;
             }
             self.manifests.push(bare(name));
-            let message = format!("{name} carries no manifest: what it was built with is not known, its GPU code is");
-            let hint = "build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs";
-            self.findings.push(Finding::new(Code::NoManifest, name, message, hint));
+            self.findings.push(Words::NoManifest.finding(&file));
         }
         let observed = Observed {
             archs: kernels.as_ref().map(Kernels::targets),
@@ -126,16 +125,12 @@ fn bare(name: &str) -> Manifest {
     Manifest::of(component, "", "", &Policy::default(), &Toolchain::default())
 }
 
-fn newer(manifest: &Manifest, rows: &[u16]) -> Finding {
-    let kinds: Vec<String> = rows.iter().map(u16::to_string).collect();
-    let message = format!(
-        "the manifest of {} asks what this cudaguard does not know of yet: rows of kind {}",
-        manifest.component,
-        kinds.join(", ")
-    );
-    Finding::new(Code::NoteNewer, "manifest", message, "update cargo-cudaguard").of(manifest.component.to_string())
-}
-
-fn unsealed(name: &str, message: String) -> Finding {
-    Finding::new(Code::KernelsCannotTell, name, message, "verify the linked program or library")
+/// What of a note a later cudaguard wrote is not judged.
+fn newer(note: &Note) -> Option<Finding> {
+    let values = Values::default().with("component", &note.manifest.component);
+    if !note.unknown_rows.is_empty() {
+        let kinds: Vec<String> = note.unknown_rows.iter().map(u16::to_string).collect();
+        return Some(Words::NoteNewerRows.finding(&values.with("kinds", kinds.join(", "))));
+    }
+    (u32::from(note.revision) > REVISION).then(|| Words::NoteNewer.finding(&values))
 }

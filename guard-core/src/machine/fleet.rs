@@ -6,8 +6,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use super::json_reader::Mistake;
-use super::{Components, Machine, Verdict};
-use crate::finding::Finding;
+use super::{Components, Machine};
+use crate::finding::{Finding, Verdict};
 
 /// So many kinds of machines are remembered; a fleet has few, and one that has more is judged all the same.
 const KINDS: usize = 4096;

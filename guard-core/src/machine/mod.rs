@@ -25,7 +25,7 @@ pub use look::look;
 pub(crate) use look::of_graph;
 pub use pci::cc as cc_of_pci_device;
 
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Finding, Values, Words};
 use crate::host::{self, CudartFound, CudnnFound, DriverFound, Host, Inner, Jit};
 use crate::json::{Value, array, object};
 use crate::manifest::{Linkage, Manifest, Requirement};
@@ -160,46 +160,6 @@ pub struct Part {
     pub version: Option<Version>,
 }
 
-/// What becomes of a program on a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
-    /// It runs: everything that was asked of the machine is there.
-    Runs,
-    /// It cannot be told.
-    Unknown,
-    /// It does not run, or would not start.
-    Refused,
-}
-
-impl Verdict {
-    /// Of these findings.
-    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
-        let one = |finding: &Finding| match finding.severity {
-            Severity::Error => Self::Refused,
-            _ if finding.code.leaves_open() => Self::Unknown,
-            _ => Self::Runs,
-        };
-        findings.into_iter().map(one).max().unwrap_or(Self::Runs)
-    }
-
-    /// To people: `runs`, `cannot tell`, `refused`.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Unknown => "cannot tell",
-            _ => self.name(),
-        }
-    }
-
-    /// `runs`, `unknown`, `refused`: in reports and in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Runs => "runs",
-            Self::Unknown => "unknown",
-            Self::Refused => "refused",
-        }
-    }
-}
-
 impl Driver {
     fn compat(&self) -> host::Compat {
         match &self.compat {
@@ -268,7 +228,8 @@ impl Machine {
                 if user.is_none() && kernel.is_none() && cuda.is_none() && driver.init.is_none() {
                     return DriverFound::Unknown;
                 }
-                DriverFound::Found(host::Driver { user, kernel, cuda, init: driver.init, compat: driver.compat() })
+                let (library, init, compat) = (driver.library.clone(), driver.init, driver.compat());
+                DriverFound::Found(host::Driver { library, user, kernel, cuda, init, compat })
             }
         }
     }
@@ -343,10 +304,8 @@ impl Machine {
     /// The finding that says what could not be found out; `None` where everything could.
     pub fn doubt(&self) -> Option<Finding> {
         let (first, rest) = self.doubts.split_first()?;
-        let message = rest
-            .iter()
-            .fold(format!("not all of this machine could be looked at: {first}"), |text, doubt| text + "\n" + doubt);
-        Some(Finding::new(Code::MachineUnreadable, "machine", message, "nothing; see what the driver says: nvidia-smi"))
+        let why = rest.iter().fold(first.clone(), |text, doubt| text + "\n" + doubt);
+        Some(Words::MachineUnreadable.finding(&Values::default().with("why", why)))
     }
 
     /// The host file. Folders below `home` are written with `~`: they hold the user's name.

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use cudaguard::finding::Verdict;
 use cudaguard::host::{CudartFound, CudnnFound, Driver, DriverFound, Gpu, Host, Jit};
 use cudaguard::judge::run::{judge, together};
 use cudaguard::manifest::{Cudart, Linkage, Manifest, Requirement, ServedBy};
@@ -843,13 +844,7 @@ fn judged(manifests: &[Manifest], machine: &Machine) -> (Vec<String>, &'static s
     let findings: Vec<_> = findings.collect();
     let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
     codes.sort();
-    let verdict = if codes.iter().any(|code| code.ends_with("error")) {
-        "refused"
-    } else if findings.iter().any(|finding| finding.code.leaves_open()) {
-        "unknown"
-    } else {
-        "runs"
-    };
+    let verdict = Verdict::of(&findings).name();
     (codes, verdict)
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::finding::{Code, Severity};
+use cudaguard::finding::{Values, Verdict, Words};
 use cudaguard::host::{CudnnFound, Host, Inner};
 use cudaguard::judge::run::judge;
 use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
@@ -552,23 +552,16 @@ fn generated() -> Vec<Case> {
 }
 
 fn judged(case: &Case) -> (Vec<String>, &'static str) {
-    let mut codes = Vec::new();
+    let mut findings = Vec::new();
     for manifest in &case.manifests {
-        for finding in judge(manifest, &case.machine.host(manifest, case.linked)) {
-            codes.push(format!("{} {}", finding.code, finding.severity));
-        }
+        findings.extend(judge(manifest, &case.machine.host(manifest, case.linked)));
         if case.revision > 1 {
-            codes.push(format!("{} {}", Code::NoteNewer, Severity::Info));
+            findings.push(Words::NoteNewer.finding(&Values::default().with("component", &manifest.component)));
         }
     }
+    let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();
     codes.sort();
-    let verdict = if codes.iter().any(|code| code.ends_with("error")) {
-        "refused"
-    } else if codes.iter().any(|code| code.starts_with("CG501")) {
-        "unknown"
-    } else {
-        "runs"
-    };
+    let verdict = Verdict::of(&findings).name();
     (codes, verdict)
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Scratch, command, findings, trials};
+use cudaguard_tests::{Call, Scratch, command, trials};
 use serde_json::Value;
 
 const POLICY: &str = "\
@@ -85,10 +85,10 @@ fn policy_page() -> String {
 
 /// The codes in Rust, the words of the shim and the page are what the table of findings says.
 fn findings_are_written_from_their_table() {
-    let findings = findings::read();
-    held("guard-core/src/finding/codes.rs", &findings.rust());
-    held("templates/shim/findings.h", &findings.c());
-    held("docs/findings.md", &findings.page());
+    for (name, text) in cudaguard_findings::read().written() {
+        let kept = fs::read_to_string(cudaguard_findings::workspace().join(name)).unwrap_or_default();
+        assert!(kept == text, "{name} is not what the table of findings makes of it: `cargo findings` writes it");
+    }
 }
 
 fn every_key_of_the_policy_has_its_place_in_the_docs() {

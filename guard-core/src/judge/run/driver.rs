@@ -1,6 +1,6 @@
 //! Driver and GPU: the rows that say which driver is needed, and which code serves which GPU.
 
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Finding, Severity, Values, Words};
 use crate::host::{Compat, CudnnFound, Driver, DriverFound, Gpu, Host};
 use crate::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use crate::policy::GpuNeed;
@@ -22,60 +22,46 @@ enum Outcome {
     Fits,
     /// Cannot tell.
     Open,
-    Wrong(Code),
+    Wrong(Words),
 }
 
-/// Says nothing of driver and GPU where the manifest asks nothing of them (facts: decisions 6 and 28); a cuDNN that the
-/// GPU is too old for is told all the same.
-pub(super) fn judge(manifest: &Manifest, host: &Host, component: &str, findings: &mut Vec<Finding>) {
+/// Says nothing of driver and GPU where the manifest asks nothing of them; a cuDNN that the GPU is too old for is told all
+/// the same.
+pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findings: &mut Vec<Finding>) {
     let judge = Judge::new(manifest, host, component);
     if !judge.asks {
         judge.coverage(findings);
         return;
     }
     if host.driver == DriverFound::Absent {
-        findings.push(judge.nothing(Code::DriverMissing));
+        findings.push(judge.nothing(Words::DriverMissing));
         return;
     }
+    let all = || judge.values(None);
     match judge.foretold() {
         None | Some(answer::RIGHT) if judge.gpus.as_ref().is_some_and(Vec::is_empty) => {
-            findings.push(judge.nothing(Code::GpuMissing));
+            findings.push(judge.nothing(Words::GpuMissing));
         }
         None | Some(answer::RIGHT) => judge.rows(findings),
         // A stub where there is no GPU is nobody's trouble: images that build have it, on hosts with a driver, too.
         Some(answer::STUB) if judge.required || judge.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty()) => {
-            findings.push(judge.finding(
-                Code::StubDriver,
-                "the libcuda found is the stub that is for linking only (34)".to_owned(),
-                "take the folder with the stubs out of LD_LIBRARY_PATH and of RPATH".to_owned(),
-            ));
+            findings.push(Words::StubDriver.finding(&all()));
         }
-        Some(answer::STUB | answer::NO_GPU) => findings.push(judge.nothing(Code::GpuMissing)),
-        Some(answer::MISMATCH) => findings.push(judge.finding(
-            Code::DriverMismatch,
-            "libcuda and the kernel module do not belong together (803)".to_owned(),
-            "reboot after a driver's update; in a container, remove its own libcuda".to_owned(),
-        )),
-        Some(answer::COMPAT_UNSUPPORTED) => findings.push(
-            judge.finding(
-                Code::ForwardCompatUnsupported,
-                "cuda-compat does not work with this GPU (804)".to_owned(),
-                "take the compat folder out of LD_LIBRARY_PATH and update the driver, or hide that GPU with \
-             CUDA_VISIBLE_DEVICES"
-                    .to_owned(),
-            ),
-        ),
+        Some(answer::STUB | answer::NO_GPU) => findings.push(judge.nothing(Words::GpuMissing)),
+        Some(answer::MISMATCH) => findings.push(Words::DriverMismatch.finding(&all())),
+        Some(answer::COMPAT_UNSUPPORTED) => findings.push(Words::ForwardCompatUnsupported.finding(&all())),
         // Says nothing about versions: a system that is not ready, too little memory, a process forked off too late.
-        Some(other) => findings.push(judge.cannot_tell(&format!("the driver answers {other}"))),
+        Some(other) => findings.push(Words::DriverCannotTellAnswer.finding(&all().with("answer", other))),
     }
 }
 
-/// Of two components whose fit GPUs are different ones, the warning that names both (facts: decision 8).
-pub(super) fn together<'a>(manifests: &[&'a Manifest], host: &Host) -> Option<(&'a Manifest, Finding)> {
+/// Of two components whose fit GPUs are different ones, the warning that names both.
+pub(super) fn together(manifests: &[&Manifest], host: &Host) -> Option<Finding> {
+    let nobody = Values::default();
     let fit: Vec<(&Manifest, Vec<usize>)> = manifests
         .iter()
         .filter(|manifest| manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. })))
-        .map(|manifest| (*manifest, Judge::new(manifest, host, "")))
+        .map(|manifest| (*manifest, Judge::new(manifest, host, &nobody)))
         .filter(|(_, judge)| matches!(judge.foretold(), None | Some(answer::RIGHT)))
         .map(|(manifest, judge)| (manifest, judge.not_unfit()))
         .filter(|(_, fit)| !fit.is_empty())
@@ -83,15 +69,14 @@ pub(super) fn together<'a>(manifests: &[&'a Manifest], host: &Host) -> Option<(&
     let pairs = fit.iter().enumerate().flat_map(|(at, one)| fit[at + 1..].iter().map(move |other| (one, other)));
     let mut apart = pairs.filter(|(one, other)| !one.1.iter().any(|gpu| other.1.contains(gpu)));
     let ((one, _), (other, _)) = apart.next()?;
-    let message = format!("no GPU is fit for both {} and {}", one.component, other.component);
-    let hint = "rebuild with that architecture among those built for";
-    Some((*one, Judge::new(one, host, "").finding(Code::NoGpuForAll, message, hint.to_owned())))
+    let component = Values::default().with("component", &one.component).with("other", &other.component);
+    Some(Words::NoGpuForAll.finding(&Judge::new(one, host, &component).values(None)))
 }
 
 struct Judge<'a> {
     manifest: &'a Manifest,
     host: &'a Host,
-    component: &'a str,
+    component: &'a Values,
     required: bool,
     /// Whether the manifest asks anything of driver and GPU.
     asks: bool,
@@ -111,6 +96,15 @@ struct Row<'a> {
     unsure: Option<(CudaVersion, DriverRelease)>,
 }
 
+/// GPUs, by place, that the cuDNN found no longer works on.
+struct LeftBehind {
+    version: Version,
+    /// The oldest that the program accepts.
+    min: Version,
+    dropped_in: Version,
+    gpus: Vec<usize>,
+}
+
 /// How the visible GPUs come off.
 enum Covered<'a> {
     /// It is known, and said.
@@ -122,7 +116,7 @@ enum Covered<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(manifest: &'a Manifest, host: &'a Host, component: &'a str) -> Self {
+    fn new(manifest: &'a Manifest, host: &'a Host, component: &'a Values) -> Self {
         let required = manifest.runtime.gpu == GpuNeed::Required;
         let rows = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
         let driver = match &host.driver {
@@ -136,7 +130,7 @@ impl<'a> Judge<'a> {
 
     /// What `cuInit` answered, or would answer as far as two releases and a file's note tell.
     ///
-    /// By `libcuda`'s own words where it has any (facts: decision 2). Otherwise two unlike releases do not belong together:
+    /// By `libcuda`'s own words where it has any. Otherwise two unlike releases do not belong together:
     /// a newer libcuda may be a cuda-compat of the time before those notes, an older one never works.
     fn foretold(&self) -> Option<u32> {
         let Driver { user: Some(user), kernel: Some(kernel), init: None, compat, .. } = &self.driver else {
@@ -146,7 +140,7 @@ impl<'a> Judge<'a> {
         match compat {
             _ if user == kernel => None,
             Compat::Branches(branches) if branches.contains(&kernel.branch) => {
-                // One that is not eligible fails the whole process (facts: decision 3).
+                // One that is not eligible fails the whole process.
                 names().any(is_consumer).then_some(answer::COMPAT_UNSUPPORTED)
             }
             Compat::Branches(branches) if branches.is_empty() => None,
@@ -171,22 +165,24 @@ impl<'a> Judge<'a> {
             let Requirement::Driver { cuda, release, because } = requirement else { continue };
             // 0: no release is known for it.
             let (cuda, release) = (Some(*cuda), Some(*release).filter(|release| release.branch != 0));
-            match self.floor(cuda, release, Code::DriverTooOld) {
+            match self.floor(cuda, release, Words::DriverTooOld) {
                 Outcome::Fits => {}
                 Outcome::Open => open = true,
-                Outcome::Wrong(code) => findings.push(self.too_old(code, because, cuda, release)),
+                Outcome::Wrong(words) => {
+                    let values = self.values(None).with("code", because).known("needs_cuda", cuda);
+                    findings.push(words.finding(&values.known("needs_release", release)));
+                }
             }
         }
         match self.coverage(findings) {
             Covered::Unsure(code, from) if !open => findings.push(self.unsure(code, from)),
             Covered::Known if !open => {}
             Covered::Known | Covered::Unsure(..) | Covered::Open => {
-                findings.push(self.cannot_tell("not all is known of driver and GPUs"));
+                findings.push(Words::DriverCannotTell.finding(&self.values(None)));
             }
         }
         if self.driver.user.is_some() && self.driver.kernel.is_none() && self.driver.init.is_none() {
-            let message = "the kernel module's release is not known: judged by libcuda alone".to_owned();
-            findings.push(self.finding(Code::KernelModuleUnknown, message, "nothing".to_owned()));
+            findings.push(Words::KernelModuleUnknown.finding(&self.values(None)));
         }
     }
 
@@ -211,29 +207,28 @@ impl<'a> Judge<'a> {
         (0..self.visible().len()).filter(|at| is(self.visible()[*at])).collect()
     }
 
-    /// The visible GPUs that the cuDNN found is too new for.
-    fn left_behind(&self) -> Option<(Version, Vec<usize>)> {
+    /// The visible GPUs that the cuDNN found is too new for, and the release that dropped them.
+    fn left_behind(&self) -> Option<LeftBehind> {
         let CudnnFound::Found { version: Some(version), .. } = self.host.cudnn else { return None };
-        let built = self.manifest.requires.iter().find_map(|requirement| match requirement {
-            Requirement::Cudnn { built, linkage, .. } if *linkage != Linkage::Static => Some(*built),
+        let (built, min) = self.manifest.requires.iter().find_map(|requirement| match requirement {
+            Requirement::Cudnn { built, min, linkage, .. } if *linkage != Linkage::Static => Some((*built, *min)),
             _ => None,
         })?;
-        let (from, floor) = GUARDED.table().gpu_floor(built.major).filter(|(from, _)| version >= *from)?;
-        debug_assert!(from.major == built.major);
-        let behind = self.places(|gpu| gpu.cc.is_some_and(|cc| cc < floor));
-        (!behind.is_empty() && version.major == built.major).then_some((version, behind))
+        let (dropped_in, floor) = GUARDED.table().gpu_floor(built.major).filter(|(from, _)| version >= *from)?;
+        let gpus = self.places(|gpu| gpu.cc.is_some_and(|cc| cc < floor));
+        (!gpus.is_empty() && version.major == built.major).then_some(LeftBehind { version, min, dropped_in, gpus })
     }
 
     /// The visible GPUs, by place, that nothing speaks against.
     fn not_unfit(&self) -> Vec<usize> {
-        let mut unfit: Vec<usize> = self.left_behind().map_or_else(Vec::new, |(_, behind)| behind);
+        let mut unfit: Vec<usize> = self.left_behind().map_or_else(Vec::new, |behind| behind.gpus);
         unfit.extend(
             self.gpu_rows().iter().filter(|row| matches!(row.outcome, Outcome::Wrong(_))).flat_map(|row| &row.here),
         );
         (0..self.visible().len()).filter(|at| !unfit.contains(at)).collect()
     }
 
-    /// One fit GPU is enough (facts: decision 23).
+    /// One fit GPU is enough.
     fn coverage(&self, findings: &mut Vec<Finding>) -> Covered<'a> {
         let kernels = self.manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let rows = self.gpu_rows();
@@ -246,10 +241,9 @@ impl<'a> Judge<'a> {
             let Outcome::Wrong(wrong) = row.outcome else { continue };
             findings.push(self.unserved(wrong, row).weighing(severity));
         }
-        if let Some((version, behind)) = behind {
-            let message = format!("cuDNN {version} no longer works on {}", self.names(&behind));
-            let hint = "install an older cuDNN that the program accepts; or run it on a newer GPU".to_owned();
-            findings.push(self.finding(Code::CudnnTooNewForGpu, message, hint).weighing(severity));
+        if let Some(LeftBehind { version, min, dropped_in, gpus }) = behind {
+            let values = self.values(Some(&gpus)).with("found", version).with("min", min);
+            findings.push(Words::CudnnTooNewForGpu.finding(&values.with("dropped_in", dropped_in)).weighing(severity));
         }
         if !kernels || free.is_empty() || free.iter().any(fits) {
             return Covered::Known;
@@ -260,55 +254,43 @@ impl<'a> Judge<'a> {
         row.and_then(|row| row.unsure.map(|from| Covered::Unsure(row.code, from))).unwrap_or(Covered::Open)
     }
 
-    /// Machine code of a newer major than the driver's, with nothing of CUDA beside it that needs the newer driver (facts:
-    /// decision 24).
+    /// Machine code of a newer major than the driver's, with nothing of CUDA beside it that needs the newer driver.
     fn unsure(&self, code: &str, (cuda, release): (CudaVersion, DriverRelease)) -> Finding {
-        let message = format!(
-            "cannot tell whether {code} loads on this driver: nvcc {} made it, and NVIDIA promises that for drivers from {release} \
-             on\nneeded by:  {}",
-            cuda.major, self.component
-        );
-        let older = self.driver.cuda.map_or("an older toolkit".to_owned(), |cuda| format!("CUDA {}", cuda.major));
-        let hint = format!("update the driver to {release} or newer to be sure; or rebuild with {older}");
-        self.finding(Code::DriverCannotTell, message, hint)
-    }
-
-    fn names(&self, here: &[usize]) -> String {
-        let ccs = here.iter().filter_map(|at| self.visible()[*at].cc);
-        let names: Vec<String> = ccs.map(|(major, minor)| format!("{major}.{minor}")).collect();
-        format!("compute capability {}", names.join(", "))
+        let values = self.values(None).with("code", code).with("nvcc_major", cuda.major).with("needs_release", release);
+        let major = self.driver.cuda.map(|cuda| cuda.major);
+        Words::DriverCannotTellUnsure.finding(&values.known("cuda_major", major))
     }
 
     fn served(&self, row: &Requirement) -> Outcome {
         let Requirement::Gpu { by, cuda, release, sure_from, no_ptx, .. } = row else { return Outcome::Open };
-        let floor = self.floor(*cuda, *release, Code::DriverTooOldForCode);
+        let floor = self.floor(*cuda, *release, Words::DriverTooOldForCode);
         let sure = || sure_from.is_none_or(|from| self.sure(from) == Outcome::Fits);
         match by {
-            ServedBy::Nothing => Outcome::Wrong(Code::NoCodeForGpu),
+            ServedBy::Nothing => Outcome::Wrong(Words::NoCodeForGpu),
             ServedBy::Unknown => Outcome::Open,
             ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx if self.host.jit.forced && *no_ptx => {
-                Outcome::Wrong(Code::JitForced)
+                Outcome::Wrong(Words::JitForced)
             }
             // Which PTX stands beside the machine code, no row says.
             ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx if self.host.jit.forced => Outcome::Open,
             ServedBy::Partial | ServedBy::PartialPtx if self.manifest.partial_refuse => {
-                Outcome::Wrong(Code::PartialCode)
+                Outcome::Wrong(Words::PartialCode)
             }
-            ServedBy::Ptx | ServedBy::PartialPtx if self.host.jit.disabled => Outcome::Wrong(Code::JitDisabled),
+            ServedBy::Ptx | ServedBy::PartialPtx if self.host.jit.disabled => Outcome::Wrong(Words::JitDisabled),
             ServedBy::Ptx | ServedBy::PartialPtx if floor == Outcome::Fits && self.host.jit.compiler == Some(false) => {
-                Outcome::Wrong(Code::JitMissing)
+                Outcome::Wrong(Words::JitMissing)
             }
             ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx if floor == Outcome::Fits && !sure() => {
                 Outcome::Open
             }
-            // What the code that serves it needs, it needs whatever other containers hold (facts: decision 34).
+            // What the code that serves it needs, it needs whatever other containers hold.
             ServedBy::Cubin | ServedBy::Ptx | ServedBy::Partial | ServedBy::PartialPtx => floor,
         }
     }
 
-    /// What libcuda says it supports decides; its release stands in where that is not known (facts: decision 22), and
-    /// the kernel module's only to accept: cuda-compat may be newer (decision 25).
-    fn floor(&self, cuda: Option<CudaVersion>, release: Option<DriverRelease>, too_old: Code) -> Outcome {
+    /// What libcuda says it supports decides; its release stands in where that is not known, and the kernel module's only to
+    /// accept: cuda-compat may be newer.
+    fn floor(&self, cuda: Option<CudaVersion>, release: Option<DriverRelease>, too_old: Words) -> Outcome {
         let Driver { user, kernel, cuda: supports, .. } = self.driver;
         if cuda.is_none() && release.is_none() {
             return Outcome::Fits;
@@ -324,91 +306,37 @@ impl<'a> Judge<'a> {
 
     /// How the driver comes off against the one from which on machine code is sure to load.
     fn sure(&self, (cuda, release): (CudaVersion, DriverRelease)) -> Outcome {
-        self.floor(Some(cuda), Some(release), Code::DriverTooOldForCode)
+        self.floor(Some(cuda), Some(release), Words::DriverTooOldForCode)
     }
 
-    fn nothing(&self, code: Code) -> Finding {
-        if !self.required {
-            let message = "no GPU to be seen: nothing to judge".to_owned();
-            return self.finding(Code::NothingToSee, message, "nothing".to_owned());
-        }
-        let (what, hint) = if code == Code::DriverMissing {
-            (
-                "there is no libcuda.so.1, and the program requires a GPU",
-                "install the NVIDIA driver; start a container with its GPUs (--gpus all)",
-            )
-        } else {
-            (
-                "there is no GPU, and the program requires one",
-                "see nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with its GPUs (--gpus all)",
-            )
-        };
-        self.finding(code, what.to_owned(), hint.to_owned())
+    fn nothing(&self, words: Words) -> Finding {
+        if self.required { words } else { Words::NothingToSee }.finding(&self.values(None))
     }
 
-    fn too_old(&self, code: Code, because: &str, cuda: Option<CudaVersion>, release: Option<DriverRelease>) -> Finding {
-        let needed = match (cuda, release) {
-            (Some(cuda), _) => format!("one that supports CUDA {cuda}"),
-            (None, Some(release)) => format!("release {release}"),
-            (None, None) => "another".to_owned(),
-        };
-        let message = format!("the driver is too old: {because} needs {needed}\nneeded by:  {}", self.component);
-        let newer = release.map_or_else(String::new, |release| format!(" to {release} or newer"));
-        self.finding(code, message, format!("update the driver{newer}; or rebuild with an older toolkit"))
+    fn unserved(&self, wrong: Words, row: &Row<'_>) -> Finding {
+        let values = self.values(Some(&row.here)).with("code", row.code).with("built_for", self.manifest.built_for());
+        wrong.finding(&values.known("needs_cuda", row.cuda).known("needs_release", row.release))
     }
 
-    fn unserved(&self, wrong: Code, row: &Row<'_>) -> Finding {
-        let gpus = self.names(&row.here);
-        let Self { component, .. } = self;
-        let Row { code, cuda, release, .. } = row;
-        let rebuild = "rebuild with that architecture among those built for".to_owned();
-        match wrong {
-            Code::NoCodeForGpu => {
-                let built_for = match self.manifest.built_for() {
-                    none if none.is_empty() => none,
-                    list => format!("\nbuilt for:  {list}"),
-                };
-                self.finding(wrong, format!("{component} has no code for {gpus}{built_for}"), rebuild)
-            }
-            Code::JitForced => self.finding(
-                wrong,
-                format!("{component} has no PTX for {gpus}, and CUDA_FORCE_PTX_JIT passes over all else"),
-                "unset CUDA_FORCE_PTX_JIT".to_owned(),
-            ),
-            Code::PartialCode => {
-                self.finding(wrong, format!("only a part of the code in {component} is for {gpus}"), rebuild)
-            }
-            Code::JitDisabled => self.finding(
-                wrong,
-                format!("CUDA_DISABLE_PTX_JIT forbids what {gpus} needs: {code}"),
-                "unset CUDA_DISABLE_PTX_JIT; or rebuild with that architecture".to_owned(),
-            ),
-            Code::JitMissing => self.finding(
-                wrong,
-                format!("libnvidia-ptxjitcompiler.so.1 is missing, and {gpus} needs it for {code} (221)"),
-                "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild \
-                 with that architecture"
-                    .to_owned(),
-            ),
-            _ => self.too_old(wrong, &format!("{code} for {gpus}"), *cuda, *release),
-        }
-    }
-
-    fn cannot_tell(&self, why: &str) -> Finding {
-        let message = format!("cannot tell whether driver and GPU fit: {why}");
-        self.finding(Code::DriverCannotTell, message, "nothing".to_owned())
-    }
-
-    fn finding(&self, code: Code, message: String, hint: String) -> Finding {
+    /// What is known of component and driver, and these of the visible GPUs; all where none are given.
+    fn values(&self, here: Option<&[usize]>) -> Values {
         let Driver { user, kernel, cuda, .. } = self.driver;
-        let facts = [
-            user.map(|user| format!("driver {user}")),
-            cuda.map(|cuda| format!("CUDA {cuda}")),
-            kernel.filter(|_| kernel != user).map(|kernel| format!("kernel module {kernel}")),
-        ];
-        let facts: Vec<String> = facts.into_iter().flatten().collect();
-        let message = if facts.is_empty() { message } else { format!("{message}\nfound:      {}", facts.join(", ")) };
-        Finding::new(code, "driver", message, hint)
+        let mut ccs: Vec<(u8, u8)> = Vec::new();
+        for (at, gpu) in self.visible().iter().enumerate() {
+            let Some(cc) = gpu.cc.filter(|_| here.is_none_or(|here| here.contains(&at))) else { continue };
+            if !ccs.contains(&cc) {
+                ccs.push(cc);
+            }
+        }
+        let list = |name: &dyn Fn(&(u8, u8)) -> String| ccs.iter().map(name).collect::<Vec<_>>().join(", ");
+        self.component
+            .clone()
+            .known("driver", user)
+            .known("cuda", cuda)
+            .known("kernel", kernel.filter(|_| kernel != user))
+            .known("libcuda", self.driver.library.as_deref())
+            .with("gpus", list(&|(major, minor)| format!("{major}.{minor}")))
+            .with("archs", list(&|(major, minor)| format!("sm_{major}{minor}")))
     }
 }
 
@@ -420,6 +348,7 @@ fn is_consumer(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Code;
     use crate::host::{CudartFound, Jit};
     use crate::manifest::Component;
     use crate::policy::Policy;
@@ -588,7 +517,7 @@ mod tests {
             let name = format!("{user} on {kernel}, {compat:?}, {gpus:?}");
             assert_eq!(codes(&manifest, driver(user, kernel, compat), gpus), expected, "{name}");
         }
-        // One consumer's GPU beside one that is eligible fails the process (facts: decision 3).
+        // One consumer's GPU beside one that is eligible fails the process.
         let two = [named("NVIDIA A10"), named("NVIDIA GeForce RTX 3090")].into_iter().flatten().flatten().collect();
         assert_eq!(codes(&manifest, driver(580, 535, listed()), Some(two)), ["CG305 error"]);
         // The driver's own answer goes before all that.

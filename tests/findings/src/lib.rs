@@ -1,10 +1,12 @@
 //! What is written from `guard-core/data/findings.toml`: the codes in Rust, the words of the shim in C, and the page.
 
+// Whoever writes the table sees a panic with the place; nobody else runs this.
+#![allow(clippy::missing_panics_doc)]
+
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use toml::{Table, Value};
-
-use crate::places;
 
 /// The table that everything else is made from.
 pub const TABLE: &str = "guard-core/data/findings.toml";
@@ -19,7 +21,7 @@ recorded in the binary.
 The first digit tells where it comes from: 1 the build, 2 the start of a program, 3 GPU and driver, 4 kernels, 5 what
 cannot be told. A finding that *leaves the verdict open* makes it `unknown` where nothing refuses.
 
-This page is written from `guard-core/data/findings.toml`; a test keeps it so.
+This page is written from `guard-core/data/findings.toml` by `cargo findings`; a test keeps it so.
 ";
 
 /// A row of the table.
@@ -80,9 +82,14 @@ pub struct Findings {
     pub rows: Vec<Row>,
 }
 
-/// The table as it is kept.
+/// The repository's top.
+pub fn workspace() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The table as it is kept. A mistake in it ends the process, with the key that it is in.
 pub fn read() -> Findings {
-    let path = places::workspace().join(TABLE);
+    let path = workspace().join(TABLE);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     Findings::of(&text)
 }
@@ -147,9 +154,18 @@ impl Findings {
         Self { fields: fields.collect(), rows: rows(read.get("finding")).map(row).collect() }
     }
 
+    /// Every file that is made from the table.
+    pub fn written(&self) -> [(&'static str, String); 3] {
+        [
+            ("guard-core/src/finding/codes.rs", self.rust()),
+            ("templates/shim/findings.h", self.c()),
+            ("docs/findings.md", self.page()),
+        ]
+    }
+
     /// `guard-core/src/finding/codes.rs`.
     pub fn rust(&self) -> String {
-        let mut out = format!("// Written from {TABLE}; a test keeps it so.\n\ncodes! {{\n");
+        let mut out = format!("// Written by `cargo findings` from {TABLE}; a test keeps it so.\n\ncodes! {{\n");
         for row in &self.rows {
             let Row { code, name, severity, verdict, subject, title, explanation, .. } = row;
             let rank = row.rank.unwrap_or(255);
@@ -166,15 +182,17 @@ impl Findings {
                 let _ = write!(out, "    {name} {}\n        {message:?}\n        {hint:?};\n", row.name);
             }
         }
-        out.push_str("}\n");
+        let names: Vec<_> = self.fields.iter().map(|field| &field.name).collect();
+        let _ =
+            write!(out, "}}\n\n/// What may stand in words as a placeholder.\nconst FIELDS: &[&str] = &{names:?};\n");
         out
     }
 
     /// `templates/shim/findings.h`.
     pub fn c(&self) -> String {
         let mut out = format!(
-            "/* Written from {TABLE}; a test keeps it so. What the shim speaks, and the placeholders in\n \
-             * it: that table says what each column means, and how the words are read. */\n\n\
+            "/* Written by `cargo findings` from {TABLE}; a test keeps it so. What the shim speaks, and\n \
+             * the placeholders in it: that table says what each column means, and how the words are read. */\n\n\
              /* name, code, severity, verdict, rank, subject, message, hint */\n#define FINDINGS(X)"
         );
         let mut all = String::new();

@@ -1,0 +1,118 @@
+//! Words filled in with what was found: the template language of `data/findings.toml`, as the shim reads it, too.
+
+use super::{FIELDS, Finding, Words};
+
+/// Values for the placeholders of words. What is not known is not put in, and left out of the words.
+#[derive(Clone, Debug, Default)]
+pub struct Values(Vec<(&'static str, String)>);
+
+impl Values {
+    /// With this value, in the place of an earlier one.
+    #[must_use]
+    #[allow(clippy::needless_pass_by_value)]
+    pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
+        debug_assert!(FIELDS.contains(&name), "[fields] of the findings has no {name}");
+        self.0.retain(|(known, _)| *known != name);
+        self.0.push((name, value.to_string()));
+        self
+    }
+
+    /// With this value, where it is known.
+    #[must_use]
+    pub fn known(self, name: &'static str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    }
+}
+
+impl Words {
+    /// The finding in these words, of its code's own weight.
+    pub fn finding(self, values: &Values) -> Finding {
+        let mut lines = self.message().split('\n');
+        let mut message = fill(lines.next().unwrap_or_default(), values).text;
+        for line in lines {
+            let filled = fill(line, values);
+            if filled.any && !filled.lacks {
+                message = message + "\n" + &filled.text;
+            }
+        }
+        let text = |template| fill(template, values).text;
+        let component = values.get("component");
+        Finding::new(self.code(), text(self.code().subject()), message, text(self.hint())).of(component)
+    }
+}
+
+/// A template with its values.
+#[derive(Default)]
+struct Filled {
+    text: String,
+    /// Whether any value is there.
+    any: bool,
+    /// Whether one is not there that stands outside of `[ ]`.
+    lacks: bool,
+}
+
+fn fill(template: &str, values: &Values) -> Filled {
+    let mut filled = Filled::default();
+    for (at, piece) in template.split('[').enumerate() {
+        // The first piece stands before any `[`.
+        let (inside, outside) = if at == 0 { ("", piece) } else { piece.split_once(']').unwrap_or((piece, "")) };
+        let inside = place(inside, values);
+        if !inside.lacks {
+            filled.text += &inside.text;
+        }
+        let outside = place(outside, values);
+        filled.text += &outside.text;
+        filled.any |= inside.any || outside.any;
+        filled.lacks |= outside.lacks;
+    }
+    filled
+}
+
+/// A text without `[ ]`.
+fn place(text: &str, values: &Values) -> Filled {
+    let mut filled = Filled::default();
+    for (at, piece) in text.split('{').enumerate() {
+        let (name, rest) = if at == 0 { ("", piece) } else { piece.split_once('}').unwrap_or((piece, "")) };
+        let value = values.get(name);
+        filled.any |= !value.is_empty();
+        filled.lacks |= at > 0 && value.is_empty();
+        filled.text += value;
+        filled.text += rest;
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let values = Values::default().with("found", "9.1.0").known("built", Some("9.15.1")).known("min", None::<&str>);
+        let text = |template| fill(template, &values).text;
+        assert_eq!(text("cuDNN {found}, not {built}"), "cuDNN 9.1.0, not 9.15.1");
+        assert_eq!(text("cuDNN[ {min}] or[ {found} and {min}][ {found}]."), "cuDNN or 9.1.0.");
+        assert_eq!(text("{min}"), "");
+        let told = |template| (fill(template, &values).any, fill(template, &values).lacks);
+        assert_eq!(told("found: {found}[ {min}]"), (true, false));
+        assert_eq!(told("found: {min}[ {found}]"), (true, true));
+        assert_eq!(told("found: driver[ {min}]"), (false, false));
+    }
+
+    #[test]
+    fn lines_that_would_say_nothing_are_left_out() {
+        let values = Values::default().with("component", "demo 0.1.0").with("gpus", "7.5").with("archs", "sm_75");
+        let finding = Words::NoCodeForGpu.finding(&values);
+        assert_eq!(finding.message, "demo 0.1.0 has no code for compute capability 7.5");
+        assert_eq!((&*finding.hint, &*finding.component), ("rebuild it with sm_75 added", "demo 0.1.0"));
+        let finding = Words::NoCodeForGpu.finding(&values.with("built_for", "sm_80"));
+        assert_eq!(finding.message.lines().nth(1), Some("built for:  sm_80"));
+    }
+}
