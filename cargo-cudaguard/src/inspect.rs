@@ -6,12 +6,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::arch::Target;
-use cudaguard::binary::Binary;
+use cudaguard::binary::{self, Binary};
 use cudaguard::elf::machine;
 use cudaguard::json::{array, object};
 use cudaguard::kernels::{self, By, Kernels, Kind};
 use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note::Note;
+use cudaguard::vendor::{self, Library};
 
 use crate::report::{self, NO_LOOK, Stop};
 use crate::signals;
@@ -62,8 +63,15 @@ fn to_json(file: &Path, binary: Option<&Binary>, notes: &[Note], kernels: &Kerne
     value.put("kernels", Some(kernels.to_json()));
     let needed = binary.iter().flat_map(|binary| &binary.needed).map(String::as_str);
     value.put("needed", Some(array(needed)));
-    value.put("cudart", binary.and_then(|binary| binary.cudart.name()));
-    value.put("cudnn", binary.and_then(|binary| binary.cudnn.name()));
+    for library in vendor::ALL {
+        value.put(library.key, binary.and_then(|binary| binary.linkage(library).name()));
+    }
+    let inside = |binary: &Binary| {
+        let told = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
+        let told: Vec<_> = vendor::ALL.iter().filter_map(told).collect();
+        (!told.is_empty()).then(|| object(told))
+    };
+    value.put("inside", binary.and_then(inside));
     format!("{}\n", value.pretty())
 }
 
@@ -88,15 +96,22 @@ fn to_text(file: &Path, binary: Option<&Binary>, notes: &[Note], kernels: &Kerne
         page.title("libraries");
         let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
         page.line("CUDA", &listed(&of_cuda, "none needed"));
-        if binary.cudart != Linkage::None {
-            page.line("cudart", binary.cudart.name().unwrap_or("not known"));
-        }
-        if binary.cudnn != Linkage::None {
-            page.line("cuDNN", binary.cudnn.name().unwrap_or("not known"));
+        for library in vendor::ALL {
+            let linkage = binary.linkage(library);
+            if linkage != Linkage::None {
+                let version = version_inside(binary, library).map(|version| format!("{version}, ")).unwrap_or_default();
+                page.line(library.name, &format!("{version}{}", linkage.name().unwrap_or("not known")));
+            }
         }
         page.line("others", &listed(&others, "none needed"));
     }
     page.0
+}
+
+/// The version of a library whose code stands in the file itself, where that tells.
+fn version_inside(binary: &Binary, library: &Library) -> Option<String> {
+    let inside = binary.linkage(library) == Linkage::Static;
+    inside.then(|| binary::version_inside(library, &binary.path))?.map(|version| version.to_string())
 }
 
 /// Lines of a name and what is said of it.
@@ -284,8 +299,6 @@ fn listed(names: &[&str], none: &str) -> String {
 fn is_cuda(name: &&str) -> bool {
     [
         "libcuda.",
-        "libcudart",
-        "libcudnn",
         "libcublas",
         "libcufft",
         "libcurand",
@@ -293,13 +306,13 @@ fn is_cuda(name: &&str) -> bool {
         "libcusparse",
         "libnv",
         "libnpp",
-        "libnccl",
         "libcupti",
         "libcutensor",
         "libcufile",
     ]
     .iter()
     .any(|start| name.starts_with(start))
+        || vendor::ALL.iter().any(|library| name.starts_with(library.stem))
 }
 
 /// What a component was built with, in a few words.

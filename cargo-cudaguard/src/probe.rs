@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 use cudaguard::machine::{self, Asker, Driver, Gpu, Kind, Library, Machine};
+use cudaguard::vendor;
 
 use crate::report::{self, Stop};
 
@@ -17,10 +18,10 @@ pub(crate) fn run(env: &Env, json: bool) -> Result<ExitCode, Stop> {
 
 fn to_text(machine: &Machine) -> String {
     let mut page = Page(driver_and_gpus(machine));
-    page.title("cuDNN");
-    libraries(&mut page, machine.cudnn.as_deref());
-    page.title("cudart");
-    libraries(&mut page, machine.cudart.as_deref());
+    for library in vendor::ALL {
+        page.title(library.name);
+        libraries(&mut page, machine.libraries(library));
+    }
     if !machine.doubts.is_empty() {
         page.title("not found out");
     }

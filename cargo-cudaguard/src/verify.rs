@@ -1,5 +1,6 @@
 //! `verify`: will it run, here, on a machine that a file or flags describe, or on each machine of a fleet.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
@@ -7,13 +8,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::binary::Binary;
-use cudaguard::dry_run;
+use cudaguard::dry_run::{self, Loaded};
 use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
 use cudaguard::machine::{self, Asker, Components, Driver, Gpu, Library, Machine, Mistake, REVISION};
 use cudaguard::manifest::Manifest;
 use cudaguard::tables;
+use cudaguard::vendor::GUARDED;
 use cudaguard::version::{DriverRelease, Version};
 
 use crate::arguments::{Flags, Question, Where};
@@ -31,7 +33,7 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
     };
     let mut refused = false;
     for file in &question.files {
-        let (findings, components) = match &machine {
+        let (findings, judged) = match &machine {
             None => here(env, file)?,
             Some((machine, place)) => on(file, machine, place)?,
         };
@@ -39,13 +41,14 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
         refused |= verdict == Verdict::Refused;
         if question.json {
             let value = to_json(file, verdict, &findings);
+            let value = with_libraries(value, &judged);
             // Of several files a line each, so that who reads them can tell them apart.
             let text = if question.files.len() > 1 { value.to_string() } else { value.pretty() };
             report::result(&format!("{text}\n"))?;
         } else {
             let place = machine.as_ref().map(|(machine, place)| machine.name.as_ref().unwrap_or(place).as_str());
             report::findings(&findings);
-            report::result(&to_text(file, place, verdict, &findings, &components))?;
+            report::result(&to_text(file, place, verdict, &findings, &judged))?;
         }
     }
     Ok(if refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
@@ -68,8 +71,13 @@ fn nothing_to_judge(file: &Path) -> Stop {
     ))
 }
 
-/// What was judged: the components in words.
-type Judged = Vec<String>;
+/// What was judged.
+struct Judged {
+    /// The components in words.
+    components: Vec<String>,
+    /// NVIDIA's libraries that the loader would load; `None`: the loader of that machine cannot be asked.
+    libraries: Option<Vec<Loaded>>,
+}
 
 fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
     let foretold = dry_run::verify(file, env, Some(&Asker::own())).map_err(Stop::no_look)?;
@@ -77,17 +85,18 @@ fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
     if foretold.manifests.is_empty() && findings.is_empty() {
         return Err(nothing_to_judge(file));
     }
-    Ok((findings, described(&foretold.manifests)))
+    let judged = Judged { components: described(&foretold.manifests), libraries: Some(foretold.libraries()) };
+    Ok((findings, judged))
 }
 
 fn on(file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), Stop> {
     let components = components(file)?;
     let mut findings = components.on(machine, place);
     findings.extend(machine.doubt());
-    Ok((findings, described(&components.manifests)))
+    Ok((findings, Judged { components: described(&components.manifests), libraries: None }))
 }
 
-fn described(manifests: &[Manifest]) -> Judged {
+fn described(manifests: &[Manifest]) -> Vec<String> {
     // One that no build has written has no target either.
     let one = |manifest: &Manifest| {
         let built =
@@ -159,18 +168,20 @@ fn described_by(flags: &Flags) -> Result<Machine, String> {
         ["none"] => Some(Vec::new()),
         ref gpus => Some(gpus.iter().map(|text| gpu(text)).collect::<Result<Vec<_>, _>>()?),
     };
-    let cudnn = match flags.cudnn.as_deref() {
-        None => None,
-        Some("none") => Some(Vec::new()),
+    let mut libraries = BTreeMap::new();
+    match flags.cudnn.as_deref() {
+        None => {}
+        Some("none") => drop(libraries.insert(GUARDED.key, Vec::new())),
         Some(text) => {
             let version: Version =
                 text.parse().map_err(|_| format!("--cudnn {text}: expected a version such as 9.15.1, or `none`"))?;
             let path = Some("what --cudnn says".to_owned());
-            Some(vec![Library { version: Some(version), path, taken: true, ..Library::default() }])
+            let library = Library { version: Some(version), path, taken: true, ..Library::default() };
+            libraries.insert(GUARDED.key, vec![library]);
         }
-    };
+    }
     let said = flags.driver.is_some() || flags.kernel.is_some();
-    Ok(Machine { driver: said.then_some(driver), gpus, cudnn, ..Machine::default() })
+    Ok(Machine { driver: said.then_some(driver), gpus, libraries, ..Machine::default() })
 }
 
 /// `8.6`, `sm_86`, `A100`.
@@ -198,11 +209,19 @@ pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Va
     ])
 }
 
-fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], components: &Judged) -> String {
+fn with_libraries(mut value: Value, judged: &Judged) -> Value {
+    value.put("libraries", judged.libraries.as_ref().map(|loaded| array(loaded.iter().map(Loaded::to_json))));
+    value
+}
+
+fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], judged: &Judged) -> String {
     let place = place.unwrap_or("here");
     let mut text = format!("{}: {} ({place})\n", file.display(), verdict.words());
-    for component in components {
+    for component in &judged.components {
         let _ = writeln!(text, "  {component}");
+    }
+    for loaded in judged.libraries.iter().flatten() {
+        let _ = writeln!(text, "  loads {}", loaded.in_words());
     }
     if verdict == Verdict::Refused {
         let codes: Vec<String> = errors(findings).map(|code| code.to_string()).collect();

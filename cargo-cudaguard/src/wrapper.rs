@@ -19,6 +19,7 @@ use cudaguard::kernels::{self, Kernels};
 use cudaguard::manifest::{Component, Linkage, Manifest};
 use cudaguard::policy;
 use cudaguard::seal::{self, Observed};
+use cudaguard::vendor::{CUDART, GUARDED};
 
 use crate::guards::{self, Guard, Judged, Order};
 use crate::handover::{BUILD, Build, MARK, started};
@@ -233,8 +234,8 @@ impl<'a> Job<'a> {
             kernels,
             own: &own,
             needed: &binary.needed,
-            cudart: binary.cudart,
-            cudnn: binary.cudnn,
+            cudart: binary.linkage(&CUDART),
+            cudnn: binary.linkage(GUARDED),
             rpath: binary.rpath.as_deref(),
             runpath: binary.runpath.as_deref(),
             folders: &folders,
@@ -259,7 +260,9 @@ impl<'a> Job<'a> {
             let named = real(&folder.join("libcudnn.so")).or_else(|| real(&folder.join(&soname)));
             named.is_some() && named != found
         };
-        binary.cudnn == Linkage::Linked && binary.needed.contains(&soname) && !self.unit.searched.iter().any(other)
+        binary.linkage(GUARDED) == Linkage::Linked
+            && binary.needed.contains(&soname)
+            && !self.unit.searched.iter().any(other)
     }
 }
 
@@ -280,7 +283,7 @@ fn seal(
     }
     let of_file = Observed::of(binary);
     // The file names functions of cuDNN's, and who looks them up is known from the graph.
-    let opened = binary.cudnn == Linkage::Unknown && uses.iter().any(|one| one.opens("cudnn"));
+    let opened = binary.linkage(GUARDED) == Linkage::Unknown && uses.iter().any(|one| one.opens("cudnn"));
     let seen = Observed {
         looked_up,
         cudnn: if opened { Linkage::Dlopened } else { of_file.cudnn },

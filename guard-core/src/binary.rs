@@ -1,4 +1,4 @@
-//! What a linked file says of itself, without running it: kind, notes, needed libraries, how cudart and cuDNN are
+//! What a linked file says of itself, without running it: kind, notes, needed libraries, how NVIDIA's libraries are
 //! reached. Executables, shared libraries, objects and static archives.
 
 use std::fmt;
@@ -12,6 +12,8 @@ use memchr::memmem;
 use crate::elf::{self, Elf, tag};
 use crate::manifest::Linkage;
 use crate::note;
+use crate::vendor::{self, Library, Mark};
+use crate::version::Version;
 
 /// The owner of cudaguard's notes, and their type (MANIFEST.md).
 const OWNER: &str = "cudaguard";
@@ -163,10 +165,8 @@ pub struct Binary {
     pub runpath: Option<String>,
     /// The program that loads it.
     pub interpreter: Option<String>,
-    /// How it reaches cudart.
-    pub cudart: Linkage,
-    /// How it reaches cuDNN.
-    pub cudnn: Linkage,
+    /// How it reaches each of [`vendor::ALL`], in their order.
+    reaches: [Linkage; vendor::COUNT],
     /// Members of an archive that are no ELF objects, or only named by a thin archive, with the reason.
     pub unread: Vec<(String, String)>,
     /// What in the file does not lie within it: cut off or damaged, and read as far as it goes.
@@ -193,8 +193,7 @@ impl Binary {
             rpath: None,
             runpath: None,
             interpreter: None,
-            cudart: Linkage::None,
-            cudnn: Linkage::None,
+            reaches: [Linkage::None; vendor::COUNT],
             unread: Vec::new(),
             damage: None,
         };
@@ -220,7 +219,7 @@ impl Binary {
         binary.interpreter = elf.interpreter().map(text);
         binary.damage = elf.damage();
         binary.notes = found(&elf, 0, None);
-        (binary.cudart, binary.cudnn) = (cudart(&elf), cudnn(&elf));
+        binary.reaches = reaches(&elf);
         Ok(binary)
     }
 
@@ -258,10 +257,17 @@ impl Binary {
             }
             objects += 1;
             self.notes.extend(found(&elf, member.offset, Some(&name)));
-            self.cudart = stronger(self.cudart, cudart(&elf));
-            self.cudnn = stronger(self.cudnn, cudnn(&elf));
+            for (known, here) in self.reaches.iter_mut().zip(reaches(&elf)) {
+                *known = stronger(*known, here);
+            }
         }
         Ok(())
+    }
+
+    /// How it reaches this library.
+    pub fn linkage(&self, library: &Library) -> Linkage {
+        let at = vendor::ALL.iter().position(|known| known.key == library.key);
+        at.map_or(Linkage::None, |at| self.reaches[at])
     }
 
     /// Its notes, each decoded, with what is wrong where it cannot be.
@@ -300,56 +306,54 @@ fn found(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<Found> {
         .collect()
 }
 
-/// How a file reaches cudart: by what stands in it, stripped or not.
-///
-/// Measured on 11.8, 13.0 and 13.5: the static cudart leaves symbols `libcudart_static_<hash>` where the file is not
-/// stripped; stripped, two texts that stand in every cudart and only there: its table of error names
-/// (`cudaErrorCudartUnloading`) and the name of its shared memory (`/cudart.shm.`). Bindings to cudart hold the first
-/// alone; libcudart itself holds both, and is inside itself.
-pub fn cudart(elf: &Elf<'_>) -> Linkage {
-    let needed = elf.needed();
-    if needed.iter().any(|name| name.starts_with("libcudart.so")) {
-        return Linkage::Linked;
-    }
-    if elf.kind() == elf::kind::OBJECT {
-        let wants = elf.undefined_symbols().any(|name| name == "__cudaRegisterFatBinary" || name == "cudaMalloc");
-        return if wants { Linkage::Unknown } else { Linkage::None };
-    }
-    let text = Text::of(elf);
-    if text.has(b"/cudart.shm.") && text.has(b"cudaErrorCudartUnloading\0") {
-        return Linkage::Static;
-    }
-    if opens_libraries(elf) && text.has(b"cudaMalloc\0") { Linkage::Dlopened } else { Linkage::None }
+fn reaches(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
+    let text = (elf.kind() != elf::kind::OBJECT).then(|| Text::of(elf));
+    vendor::ALL.map(|library| linkage(library, elf, text.as_ref()))
 }
 
-/// How a file reaches cuDNN. `None`: it holds no name of a function or a status of cuDNN's, so no code in it calls one.
-/// `Unknown`: it does, and nothing says how it comes by them.
+/// How a file reaches a library, by what stands in it, stripped or not. `None`: it holds no name of a function or an answer
+/// of the library's, so no code in it calls one. `Unknown`: it does, and nothing says how it comes by them.
 ///
-/// A static cuDNN brings a text `cudnn_version_<major>_…_` along (measured: 7.6 to 9.28); cuDNN's own libraries hold it
-/// too. Who asks `dlsym` for functions holds their names, each with its end. The shim of a guarded file speaks of cuDNN
-/// itself, by `libcudnn.so` and `cudnnGetVersion`, and opens libraries: these are no evidence.
-pub fn cudnn(elf: &Elf<'_>) -> Linkage {
-    if elf.needed().iter().any(|name| name.starts_with("libcudnn.so")) {
+/// Who asks `dlsym` for functions holds their names, each with its end. The shim of a guarded file speaks of the guarded
+/// library itself, by its file's name and by the function that tells its version, and opens libraries: these are no evidence.
+fn linkage(library: &Library, elf: &Elf<'_>, text: Option<&Text<'_>>) -> Linkage {
+    let traces = &library.traces;
+    if elf.needed().iter().any(|name| library.is_named(name)) {
         return Linkage::Linked;
     }
-    // Wanted, and from whom is not said: an object, or a library that brings cuDNN along for those that need it.
-    if elf.undefined_symbols().any(|name| name.starts_with("cudnn")) {
+    // Wanted, and from whom is not said: an object, or a library that brings it along for those that need it.
+    let of_library = |name: &str| traces.functions.is_some_and(|start| name.starts_with(start));
+    let of_object = |name: &str| text.is_none() && traces.wanted.contains(&name);
+    if elf.undefined_symbols().any(|name| of_library(name) || of_object(name)) {
         return Linkage::Unknown;
     }
-    if elf.kind() == elf::kind::OBJECT {
+    let Some(text) = text else { return Linkage::None };
+    // Most files hold nothing of it, and their constants may be hundreds of megabytes: one look each for these.
+    let answers = traces.answers.is_some_and(|start| text.has(start.as_bytes()));
+    if !answers && traces.functions.is_some_and(|start| !text.has(start.as_bytes())) {
         return Linkage::None;
     }
-    let text = Text::of(elf);
-    if text.places(b"cudnn_version_").any(|behind| behind.first().is_some_and(u8::is_ascii_digit)) {
+    if traces.inside.iter().all(|mark| text.holds(mark)) {
         return Linkage::Static;
     }
-    if opens_libraries(elf) && text.has(b"cudnnCreate\0") {
+    if opens_libraries(elf) && text.has(format!("{}\0", traces.opened_for).as_bytes()) {
         return Linkage::Dlopened;
     }
-    let function =
-        |behind: &[u8]| behind.first().is_some_and(u8::is_ascii_uppercase) && !behind.starts_with(b"GetVersion");
-    let named = text.places(b"cudnn").any(function) || text.has(b"CUDNN_STATUS_");
-    if named { Linkage::Unknown } else { Linkage::None }
+    let Some(start) = traces.functions else { return Linkage::None };
+    let asked = library.asked.as_ref().and_then(|asked| asked.function.strip_prefix(start)).unwrap_or_default();
+    let function = |behind: &[u8]| {
+        behind.first().is_some_and(u8::is_ascii_uppercase)
+            && (asked.is_empty() || !behind.starts_with(asked.as_bytes()))
+    };
+    if answers || text.places(start.as_bytes()).any(function) { Linkage::Unknown } else { Linkage::None }
+}
+
+/// The version of a library whose code stands in this file, by the text that it brings along.
+pub fn version_inside(library: &Library, file: &Path) -> Option<Version> {
+    let data = Contents::open(file).ok()?;
+    let text = Text::of(&Elf::parse(&data).ok()?);
+    let said = |mark: &Mark| text.places(mark.text.as_bytes()).find_map(|behind| mark.version(behind));
+    library.traces.inside.iter().find_map(said)
 }
 
 /// Whether a text stands, with its NUL, among the constants of a file: the name of a function that it looks up.
@@ -364,7 +368,7 @@ fn opens_libraries(elf: &Elf<'_>) -> bool {
     !elf.is_dynamic() || elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen")
 }
 
-/// The parts of a file that hold its constants: loaded, no code, no kernels, no notes (which speak of cuDNN themselves).
+/// The parts of a file that hold its constants: loaded, no code, no kernels, no notes (which speak of libraries themselves).
 struct Text<'data>(Vec<&'data [u8]>);
 
 impl<'data> Text<'data> {
@@ -416,6 +420,12 @@ impl<'data> Text<'data> {
                 Some(rest)
             })
         })
+    }
+
+    /// Whether it holds what a library's code brings along.
+    fn holds(&self, mark: &Mark) -> bool {
+        let told = |behind: &[u8]| mark.version.is_none() || behind.first().is_some_and(u8::is_ascii_digit);
+        self.places(mark.text.as_bytes()).any(told)
     }
 
     fn has(&self, wanted: &[u8]) -> bool {

@@ -8,11 +8,11 @@ use crate::dry_run;
 use crate::env::Env;
 use crate::finding::{Code, Finding, Severity, Values, Verdict, Words};
 use crate::json::{Value, object};
-use crate::library_version::{numbers_in_name, version_beside};
+use crate::library_version::{numbers_in_name, of_file};
 use crate::loader::{Graph, Look};
 use crate::machine::{Asker, Kind, Library, Machine, look};
 use crate::manifest::{Manifest, Requirement};
-use crate::vendor::GUARDED;
+use crate::vendor::{self, GUARDED};
 
 /// What was seen, and what of it is wrong.
 #[derive(Debug)]
@@ -93,11 +93,9 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &Asker) -> Result<Check
         }
     };
     let verdict = program.map(|_| Verdict::of(&findings));
-    let named = |libraries: &Option<Vec<Library>>| -> Vec<String> {
-        libraries.iter().flatten().filter_map(|library| library.soname.clone()).collect()
-    };
     if program.is_none() {
-        names.extend(named(&machine.cudnn).into_iter().chain(named(&machine.cudart)));
+        let found = vendor::ALL.into_iter().filter_map(|library| machine.libraries(library)).flatten();
+        names.extend(found.filter_map(|file| file.soname.clone()));
     }
     names.insert(0, look::LIBCUDA.to_owned());
     let mut seen = Vec::new();
@@ -117,7 +115,7 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &Asker) -> Result<Check
     Ok(Checkup { machine, verdict, findings, choices })
 }
 
-/// Names of CUDA's and cuDNN's libraries that the program is linked to or will load.
+/// Names of NVIDIA's libraries that the program is linked to or will load.
 fn asked_for(graph: &Graph, manifests: &[Manifest]) -> Vec<String> {
     let rows = manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
         Requirement::Cudnn { soname, .. } => Some(soname.clone()),
@@ -128,7 +126,8 @@ fn asked_for(graph: &Graph, manifests: &[Manifest]) -> Vec<String> {
 }
 
 fn of_cuda(name: &str) -> bool {
-    ["libcu", "libnv", "libnpp", "libnccl"].iter().any(|start| name.starts_with(start))
+    let others = ["libcu", "libnv", "libnpp"];
+    others.iter().any(|start| name.starts_with(start)) || vendor::ALL.iter().any(|library| library.is_named(name))
 }
 
 fn choices(env: &Env, graph: &Graph, name: &str) -> Vec<Choice> {
@@ -164,14 +163,12 @@ fn choices(env: &Env, graph: &Graph, name: &str) -> Vec<Choice> {
 }
 
 fn choice(env: &Env, name: &str, path: &Path, fate: Fate, why: &str) -> Choice {
-    let version = match name.split(".so").next() {
-        Some("libcudnn") => {
-            let major = name.rsplit('.').next().and_then(|major| major.parse().ok()).unwrap_or_default();
-            version_beside(path, major).map(|version| version.to_string())
-        }
-        Some("libcuda") => look::release_in_name(path).map(|release| release.to_string()),
-        Some(stem) => numbers_in_name(path, &format!("{stem}.so.")).map(|version| version.to_string()),
-        None => None,
+    let described = vendor::ALL.into_iter().find(|library| library.is_named(name));
+    let version = match (described, name.split(".so").next()) {
+        (Some(library), _) => of_file(library, path).map(|version| version.to_string()),
+        (None, Some("libcuda")) => look::release_in_name(path).map(|release| release.to_string()),
+        (None, Some(stem)) => numbers_in_name(path, &format!("{stem}.so.")).map(|version| version.to_string()),
+        (None, None) => None,
     };
     Choice {
         name: name.to_owned(),
@@ -280,7 +277,7 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     if driver.ptx_compiler == Some(false) && driver.init == Some(0) {
         found.push(Words::JitMissingAnybody.finding(&values).weighing(Severity::Warning));
     }
-    for library in machine.cudnn.iter().flatten().filter(|library| library.taken) {
+    for library in machine.libraries(GUARDED).into_iter().flatten().filter(|library| library.taken) {
         found.extend(of_cudnn(library));
     }
     found

@@ -11,11 +11,14 @@ use crate::elf::machine;
 use crate::env::Env;
 use crate::finding::{Code, Finding, Severity, Values, Words};
 use crate::host::{CudartFound, CudnnFound, Host, Inner};
+use crate::json::{Value, object};
 use crate::judge;
-use crate::library_version::{in_name, inner_file, numbers_in_name, version_beside, word};
-use crate::loader::{self, Answer, Candidate, Graph, Look, Place, Request};
+use crate::library_version::{in_name, inner_file, of_file, word};
+use crate::loader::{self, Answer, Candidate, Graph, Look, Object, Place, Request};
 use crate::machine::{Asker, Components, Machine, of_graph};
 use crate::manifest::{Linkage, Manifest, Requirement};
+use crate::vendor::{self, CUDART, GUARDED};
+use crate::version::Version;
 
 /// Majors of cuDNN to look for where the one needed is not there: the oldest still met, and some that do not exist yet.
 const MAJORS: std::ops::RangeInclusive<u32> = 5..=19;
@@ -36,9 +39,50 @@ pub struct DryRun {
 }
 
 impl DryRun {
+    /// NVIDIA's libraries among what the loader would load, and those beside it that the program opens by name.
+    pub fn libraries(&self) -> Vec<Loaded> {
+        let loaded = |object: &Object| {
+            let name = object.path.file_name()?.to_str()?;
+            let known = |library: &&vendor::Library| {
+                library.is_named(name) || object.soname.as_deref().is_some_and(|soname| library.is_named(soname))
+            };
+            let library = vendor::ALL.into_iter().find(known)?;
+            Some(Loaded { library, version: of_file(library, &object.path), path: object.path.clone() })
+        };
+        // A library is no answer to what it loads itself.
+        self.graph.objects.iter().skip(1).filter_map(loaded).collect()
+    }
+
     /// The findings of both. The verdict goes by their weight, whatever `[runtime]` makes of it at the start.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> + '_ {
         self.by_loader.iter().chain(self.by_shim.iter().map(|(_, finding)| finding))
+    }
+}
+
+/// One of NVIDIA's libraries that a program gets.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Which.
+    pub library: &'static vendor::Library,
+    /// By its files; `None`: they do not tell.
+    pub version: Option<Version>,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl Loaded {
+    /// `NCCL 2.21.5 (/opt/nccl/lib/libnccl.so.2)`.
+    pub fn in_words(&self) -> String {
+        let version = self.version.map(|version| format!(" {version}")).unwrap_or_default();
+        format!("{}{version} ({})", self.library.name, self.path.display())
+    }
+
+    /// As a JSON object.
+    pub fn to_json(&self) -> Value {
+        let mut value = object([("library", self.library.key.into())]);
+        value.put("version", self.version.map(|version| version.to_string()));
+        value.put("path", Some(self.path.display().to_string()));
+        value
     }
 }
 
@@ -399,7 +443,7 @@ fn absent_cudnn(env: &Env, graph: &Graph, request: &Request, looked: &[Candidate
         |folder| format!("it is in {0}, where the loader does not look: add LD_LIBRARY_PATH={0}", folder.display()),
     );
     if let Some((other, candidate)) = others.last() {
-        let version = version_beside(&candidate.path, *other);
+        let version = of_file(GUARDED, &candidate.path);
         let message = format!(
             "{name} is not found, and cuDNN {} is of another major: the loader would stop the program\n{facts}\nfound: {}",
             version.map_or_else(|| other.to_string(), |version| version.to_string()),
@@ -420,9 +464,7 @@ fn absent_cudnn(env: &Env, graph: &Graph, request: &Request, looked: &[Candidate
 fn cudart(graph: &Graph, manifest: &Manifest) -> CudartFound {
     let Some((soname, _)) = manifest.shared_cudart() else { return CudartFound::Unknown };
     let loaded = graph.objects.iter().find(|object| object.is_named(&soname));
-    loaded.map_or(CudartFound::Unknown, |loaded| CudartFound::Found {
-        version: numbers_in_name(&loaded.path, "libcudart.so."),
-    })
+    loaded.map_or(CudartFound::Unknown, |loaded| CudartFound::Found { version: in_name(&CUDART, &loaded.path) })
 }
 
 /// The cuDNN that this object gets, or would get: as the shim looks for it, by the files alone.
@@ -454,7 +496,7 @@ fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
         return if known { CudnnFound::Absent } else { CudnnFound::Unknown };
     };
     let path = graph.objects[index].path.clone();
-    let by_name = in_name(&path);
+    let by_name = in_name(GUARDED, &path);
     // `libcudnn.so`, or a link of another major's name, is of the major that the file behind it is.
     let own = graph.objects[index].soname.clone().filter(|own| cudnn_major(own).is_some());
     let name = own.unwrap_or(name);

@@ -2,21 +2,27 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::binary::Contents;
+use crate::binary::{self, Contents};
 use crate::elf::Elf;
 use crate::loader::{Graph, Look};
-use crate::vendor::GUARDED;
+use crate::vendor::Library;
 use crate::version::Version;
 
-/// The version of a cuDNN whose loader library is this file: by its real name, else by an inner library beside it.
-pub(crate) fn version_beside(file: &Path, major: u32) -> Option<Version> {
-    in_name(file)
-        .or_else(|| GUARDED.needed_parts(major).find_map(|part| word(&file.with_file_name(part.file), part.symbol)))
+/// The version of the library whose file this is: by its real name, else by a part beside it, else by its own text.
+pub(crate) fn of_file(library: &Library, file: &Path) -> Option<Version> {
+    let major = || library.major(file.file_name()?.to_str()?);
+    let by_part = || {
+        let mut parts = library.needed_parts(major()?);
+        parts.find_map(|part| word(&file.with_file_name(part.file), part.symbol))
+    };
+    in_name(library, file)
+        .or_else(by_part)
+        .or_else(|| library.own_text.then(|| binary::version_inside(library, file))?)
 }
 
 /// `libcudnn.so.9.10.2` behind every link → its version.
-pub(crate) fn in_name(file: &Path) -> Option<Version> {
-    numbers_in_name(file, "libcudnn.so.")
+pub(crate) fn in_name(library: &Library, file: &Path) -> Option<Version> {
+    numbers_in_name(file, &format!("{}.so.", library.stem))
 }
 
 /// The version behind this stem in the name of the file behind every link; three numbers, or it is none.
@@ -36,7 +42,7 @@ pub(crate) fn word(file: &Path, symbol: &str) -> Option<Version> {
     (1..100).contains(&version.major).then_some(version)
 }
 
-/// The file of this name that cuDNN's loader library, the object `index`, would load: it asks for its own full version
+/// The part of this name that a library, the object `index`, would open: it asks for its own full version
 /// first, then for shorter ones.
 pub(crate) fn inner_file(graph: &Graph, index: usize, file: &str, version: Option<Version>) -> Option<PathBuf> {
     let (stem, _) = file.split_once(".so")?;

@@ -14,6 +14,7 @@ use crate::binary::{Binary, Kind};
 use crate::manifest::{Cudart, Linkage, Manifest, Requirement};
 use crate::note::{self, SIZE};
 use crate::tables;
+use crate::vendor::{CUDART, GUARDED};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// What was seen in a linked file.
@@ -45,9 +46,9 @@ impl Observed {
     pub fn of(binary: &Binary) -> Self {
         Self {
             component: None,
-            cudnn: binary.cudnn,
+            cudnn: binary.linkage(GUARDED),
             cudnn_named: binary.needed.iter().find_map(|name| cudnn_named(name)),
-            cudart: binary.cudart,
+            cudart: binary.linkage(&CUDART),
             cudart_named: binary.needed.iter().find_map(|name| cudart_named(name)),
             archs: None,
             gpus: None,

@@ -30,6 +30,7 @@ use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard::note;
 use cudaguard::seal::{self, Observed};
 use cudaguard::toolchain::Fact;
+use cudaguard::vendor::{CUDART, GUARDED};
 
 use crate::arguments::CmakeStep;
 use crate::own_kernels;
@@ -246,14 +247,14 @@ fn verify(job: &Job, manifest: &Manifest, binary: &Binary, kernels: &Kernels) ->
         kernels,
         own: &own,
         needed: &binary.needed,
-        cudart: binary.cudart,
-        cudnn: binary.cudnn,
+        cudart: binary.linkage(&CUDART),
+        cudnn: binary.linkage(GUARDED),
         rpath: rpath.as_deref(),
         runpath: runpath.as_deref(),
         folders: &folders,
     };
     let mut findings = judge::linked::judge(policy, manifest, &linked);
-    if binary.cudnn == Linkage::Linked {
+    if binary.linkage(GUARDED) == Linkage::Linked {
         findings.extend(linked_cudnn(job, binary));
     }
     Ok(findings)

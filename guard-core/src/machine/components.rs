@@ -16,6 +16,7 @@ use crate::note::Note;
 use crate::policy::Policy;
 use crate::seal::{self, Observed};
 use crate::toolchain::Toolchain;
+use crate::vendor::CUDART;
 
 /// What a file asks of a machine.
 #[derive(Clone, Debug, Default)]
@@ -116,7 +117,7 @@ impl Components {
 
 fn asks(binary: &Binary, kernels: Option<&Kernels>) -> bool {
     let needs = |stem: &str| binary.needed.iter().any(|name| name.starts_with(stem));
-    kernels.is_some_and(Kernels::any) || binary.cudart != Linkage::None || needs("libcuda.so")
+    kernels.is_some_and(Kernels::any) || binary.linkage(&CUDART) != Linkage::None || needs("libcuda.so")
 }
 
 /// What a file without a manifest is judged by, before its own code has been looked at.

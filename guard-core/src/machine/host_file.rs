@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::json_reader::{JsonReader, Mistake};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
+use crate::vendor;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 const A_RELEASE: &str = "a driver's release in quotes such as \"535.261.03\"";
@@ -60,14 +61,18 @@ impl Machine {
                 "kind" => machine.kind = Kind::by_name(&json.text(A_TEXT)?),
                 "driver" => machine.driver = Some(driver(json, whole)?),
                 "gpus" => machine.gpus = Some(list("an array of GPUs", json, |json| gpu(json, whole))?),
-                "cudnn" => machine.cudnn = Some(list("an array of libraries", json, |json| library(json, whole))?),
-                "cudart" => machine.cudart = Some(list("an array of libraries", json, |json| library(json, whole))?),
                 "variables" => machine.variables = texts("variables: an object of texts", json)?,
                 "sources" if whole => machine.sources = texts("sources: an object of texts", json)?,
                 "doubts" if whole => {
                     machine.doubts = list("an array of texts", json, |json| Ok(json.text(A_TEXT)?.into_owned()))?;
                 }
-                _ => json.skip()?,
+                _ => match vendor::by_key(key) {
+                    Some(of) => {
+                        let files = list("an array of libraries", json, |json| library(json, whole))?;
+                        machine.libraries.insert(of.key, files);
+                    }
+                    None => json.skip()?,
+                },
             }
             Ok(())
         })?;

@@ -10,10 +10,10 @@ use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
 use crate::binary::Contents;
 use crate::elf::Elf;
 use crate::env::Env;
-use crate::library_version::{in_name, inner_file, numbers_in_name, version_beside, word};
+use crate::library_version::{in_name, inner_file, of_file, word};
 use crate::loader::{self, Candidate, Graph, Look};
-use crate::vendor::{self, GUARDED};
-use crate::version::{DriverRelease, Version};
+use crate::vendor;
+use crate::version::DriverRelease;
 
 pub(crate) const LIBCUDA: &str = "libcuda.so.1";
 const PTX_COMPILER: &str = "libnvidia-ptxjitcompiler.so.1";
@@ -41,14 +41,13 @@ pub(crate) fn with_graph(env: &Env, asker: Option<&Asker>) -> (Machine, Option<G
         root.look(&mut machine);
         return (machine, None);
     };
-    machine.cudnn = Some(libraries(env, &graph, &cudnn_names(), |file, soname| {
-        let major = soname.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or_default();
-        version_beside(file, major)
-    }));
-    for library in machine.cudnn.iter_mut().flatten().filter(|library| library.taken) {
-        library.parts = parts(&mut graph, library);
+    for library in vendor::ALL {
+        let mut files = libraries(env, &graph, library);
+        for file in files.iter_mut().filter(|file| file.taken && !library.parts.is_empty()) {
+            file.parts = parts(&mut graph, library, file);
+        }
+        machine.libraries.insert(library.key, files);
     }
-    machine.cudart = Some(libraries(env, &graph, &cudart_names(), |file, _| numbers_in_name(file, "libcudart.so.")));
     by_graph(env, &mut machine, &root, &mut graph, asker);
     (machine, Some(graph))
 }
@@ -209,39 +208,18 @@ fn slot(id: &str) -> String {
     }
 }
 
-fn cudnn_names() -> Vec<String> {
-    // From the newest to the oldest that is still met; some do not exist yet.
-    (5..=19).rev().map(|major| format!("libcudnn.so.{major}")).collect()
-}
-
-fn cudart_names() -> Vec<String> {
-    // Two numbers up to 11, whose name is libcudart.so.11.0 in every minor; one from 12 on.
-    let of_two = ["11.0", "10.2", "10.1", "10.0", "9.2", "9.1", "9.0", "8.0"].map(str::to_owned);
-    (12..=19)
-        .rev()
-        .map(|major| major.to_string())
-        .chain(of_two)
-        .map(|number| format!("libcudart.so.{number}"))
-        .collect()
-}
-
-/// Every file that the loader looks at for these names: the first usable one is taken, the others stand behind it.
-fn libraries(
-    env: &Env,
-    graph: &Graph,
-    names: &[String],
-    version: impl Fn(&Path, &str) -> Option<Version>,
-) -> Vec<Library> {
+/// Every file that the loader looks at for this library's names: the first usable one is taken, the others stand behind it.
+fn libraries(env: &Env, graph: &Graph, library: &vendor::Library) -> Vec<Library> {
     let mut found = Vec::new();
-    for name in names {
+    for name in library.sonames() {
         let mut taken = false;
-        for candidate in graph.candidates(0, name) {
+        for candidate in graph.candidates(0, &name) {
             if !matches!(candidate.look, Look::Usable) {
                 continue;
             }
             found.push(Library {
                 soname: Some(name.clone()),
-                version: version(&candidate.path, name),
+                version: of_file(library, &candidate.path),
                 path: Some(shown(env, &candidate.path.display())),
                 taken: !taken,
                 by: Some(shown(env, &candidate.place)),
@@ -253,18 +231,16 @@ fn libraries(
     found
 }
 
-/// cuDNN's inner libraries that tell a version or that it does not work without: those that are there.
-fn parts(graph: &mut Graph, library: &Library) -> Option<Vec<Part>> {
-    let soname = library.soname.as_deref()?;
-    let major: u32 = soname.rsplit('.').next()?.parse().ok()?;
+/// The parts of a library that tell a version or that it does not work without: those that are there.
+fn parts(graph: &mut Graph, library: &vendor::Library, file: &Library) -> Option<Vec<Part>> {
+    let soname = file.soname.as_deref()?;
     let index = graph.open(0, soname)?;
-    let by_name = in_name(&graph.objects[index].path);
-    let inner = GUARDED.parts(major);
+    let by_name = in_name(library, &graph.objects[index].path);
     let part = |part: &vendor::Part| {
         let found = inner_file(graph, index, part.file, by_name)?;
         Some(Part { file: part.file.to_owned(), version: word(&found, part.symbol) })
     };
-    Some(inner.filter_map(part).collect())
+    Some(library.parts(library.major(soname)?).filter_map(part).collect())
 }
 
 /// Where the kernel's files stand: `/`, or a folder laid out like it.

@@ -13,6 +13,7 @@ mod json_reader;
 pub(crate) mod look;
 mod pci;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use asker::Asker;
@@ -30,6 +31,7 @@ use crate::host::{self, CudartFound, CudnnFound, DriverFound, Host, Inner, Jit};
 use crate::json::{Value, array, object};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::tables;
+use crate::vendor::{self, CUDART, GUARDED};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// The revision of the host file that is written here.
@@ -52,10 +54,9 @@ pub struct Machine {
     pub driver: Option<Driver>,
     /// The GPUs; `None`: nobody looked, or looking failed.
     pub gpus: Option<Vec<Gpu>>,
-    /// The cuDNNs, in the order in which the loader would find them; `None`: nobody looked.
-    pub cudnn: Option<Vec<Library>>,
-    /// The libcudarts, likewise.
-    pub cudart: Option<Vec<Library>>,
+    /// By the key of their descriptor, the files of each library in the order in which the loader would find them; a key that
+    /// is not there: nobody looked.
+    pub libraries: BTreeMap<&'static str, Vec<Library>>,
     /// Which of [`VARIABLES`] are set.
     pub variables: Vec<(String, String)>,
     /// Where each fact comes from: the key of the fact, and the place.
@@ -209,8 +210,13 @@ impl Machine {
             Some(name) => *name == soname,
             None => library.version.is_some_and(|version| version.major == built.major),
         };
-        let found = self.cudart.iter().flatten().filter(|library| library.taken).find(named);
+        let found = self.libraries(&CUDART).into_iter().flatten().filter(|library| library.taken).find(named);
         found.map_or(CudartFound::Unknown, |library| CudartFound::Found { version: library.version })
+    }
+
+    /// The files of a library, in the order in which the loader would find them; `None`: nobody looked.
+    pub fn libraries(&self, library: &vendor::Library) -> Option<&[Library]> {
+        self.libraries.get(library.key).map(Vec::as_slice)
     }
 
     /// The processor, by name: what stands before the first dash of the platform.
@@ -264,7 +270,9 @@ impl Machine {
             Requirement::Cudnn { built, linkage, .. } => Some((built.major, *linkage)),
             _ => None,
         });
-        let (Some((wanted, linkage)), Some(libraries)) = (row, &self.cudnn) else { return CudnnFound::Unknown };
+        let (Some((wanted, linkage)), Some(libraries)) = (row, self.libraries(GUARDED)) else {
+            return CudnnFound::Unknown;
+        };
         let taken = || libraries.iter().filter(|library| library.taken);
         let own = taken().find(|library| library.major() == Some(wanted));
         let found = match (own, linkage) {
@@ -316,10 +324,9 @@ impl Machine {
         value.put("kind", self.kind.map(Kind::name));
         value.put("driver", self.driver.as_ref().map(Driver::to_json));
         value.put("gpus", self.gpus.as_ref().map(|gpus| array(gpus.iter().map(Gpu::to_json))));
-        let libraries =
-            |list: &Option<Vec<Library>>| list.as_ref().map(|list| array(list.iter().map(Library::to_json)));
-        value.put("cudnn", libraries(&self.cudnn));
-        value.put("cudart", libraries(&self.cudart));
+        for library in vendor::ALL {
+            value.put(library.key, self.libraries(library).map(|files| array(files.iter().map(Library::to_json))));
+        }
         let texts = |list: &[(String, String)]| {
             (!list.is_empty()).then(|| object(list.iter().map(|(key, text)| (key.as_str(), text.as_str().into()))))
         };

@@ -50,15 +50,21 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn libraries()(files in proptest::collection::vec(some(library()), vendor::COUNT)) -> BTreeMap<&'static str, Vec<Library>> {
+        vendor::ALL.into_iter().zip(files).filter_map(|(library, files)| Some((library.key, files?))).collect()
+    }
+}
+
+prop_compose! {
     fn machine()(
         name in label(), platform in label(),
         kind in proptest::option::of(prop_oneof![Just(Kind::Wsl2), Just(Kind::Jetson)]),
-        driver in proptest::option::of(driver()), gpus in some(gpu()), cudnn in some(library()), cudart in some(library()),
+        driver in proptest::option::of(driver()), gpus in some(gpu()), libraries in libraries(),
         variables in proptest::collection::vec(any::<(String, String)>(), 0..4),
         sources in proptest::collection::vec(any::<(String, String)>(), 0..4),
         doubts in proptest::collection::vec(any::<String>(), 0..3),
     ) -> Machine {
-        Machine { name, platform, kind, driver, gpus, cudnn, cudart, variables, sources, doubts }
+        Machine { name, platform, kind, driver, gpus, libraries, variables, sources, doubts }
     }
 }
 

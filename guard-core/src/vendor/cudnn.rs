@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Asked, Library, Part, Table};
+use super::{Asked, Library, Mark, Part, Table, Traces};
 
 /// libcudnn. Its parts tell the version (facts: cuDNN, `[version_without_loading]`); cuDNN 7 is one library.
 ///
@@ -23,6 +23,16 @@ pub(super) static CUDNN: Library = Library {
         // The symbol kept its name from cuDNN 8 (measured: 9.1.0, 9.15.1, 9.28.0).
         Part { major: 9, file: "libcudnn_ops.so.9", symbol: "cudnn_ops_infer_version", needed: false },
     ],
+    own_text: false,
+    // A static cuDNN brings a text `cudnn_version_<major>_…_` along (measured: 7.6 to 9.28); cuDNN's own libraries hold it
+    // too.
+    traces: Traces {
+        functions: Some("cudnn"),
+        wanted: &[],
+        opened_for: "cudnnCreate",
+        answers: Some("CUDNN_STATUS_"),
+        inside: &[Mark { text: "cudnn_version_", version: Some('_') }],
+    },
     asked: Some(Asked { function: "cudnnGetVersion", scales: &[(90_000, 10_000), (0, 1000)] }),
     table: Some(table),
 };

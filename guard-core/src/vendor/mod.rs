@@ -6,6 +6,7 @@
 
 mod cudart;
 mod cudnn;
+mod nccl;
 mod table;
 
 use std::ops::RangeInclusive;
@@ -18,8 +19,11 @@ use crate::version::Version;
 /// The library for which a manifest has rows, a policy a table of its own and a lock a pin.
 pub static GUARDED: &Library = &cudnn::CUDNN;
 
+/// How many there are.
+pub const COUNT: usize = 3;
+
 /// Every library that has a descriptor, in the order in which reports list them.
-pub static ALL: [&Library; 2] = [GUARDED, &CUDART];
+pub static ALL: [&Library; COUNT] = [GUARDED, &CUDART, &nccl::NCCL];
 
 /// The library with this key.
 pub fn by_key(key: &str) -> Option<&'static Library> {
@@ -41,6 +45,11 @@ pub struct Library {
     pub older_sonames: &'static [&'static str],
     /// Libraries that it opens by itself, those that tell its version first.
     pub parts: &'static [Part],
+    /// Whether the file of the library itself holds the text of [`Traces::inside`] that tells its version, and is asked for it
+    /// where its name does not tell.
+    pub own_text: bool,
+    /// What in a file shows that it uses this library.
+    pub traces: Traces,
     /// The function that tells its version, and how it counts.
     pub asked: Option<Asked>,
     /// What is known of its releases; `None`: no rule asks.
@@ -58,6 +67,41 @@ pub struct Part {
     pub symbol: &'static str,
     /// Without it the library does nothing but abort.
     pub needed: bool,
+}
+
+/// What in a file shows that it uses a library, stripped or not.
+#[derive(Debug)]
+pub struct Traces {
+    /// How the names of its functions begin, where those of no other library do: `cudnn`.
+    pub functions: Option<&'static str>,
+    /// Where they do: functions that an object asks for which uses it.
+    pub wanted: &'static [&'static str],
+    /// The function that whoever opens it by name looks up first.
+    pub opened_for: &'static str,
+    /// How the names of its answers begin, of which a table comes with whatever prints them.
+    pub answers: Option<&'static str>,
+    /// Texts that stand, all of them, in a file that holds the library itself.
+    pub inside: &'static [Mark],
+}
+
+/// A text that a library's code brings along.
+#[derive(Debug)]
+pub struct Mark {
+    /// The text.
+    pub text: &'static str,
+    /// What stands between the numbers of the version that follows it; `None`: none follows.
+    pub version: Option<char>,
+}
+
+impl Mark {
+    /// The version at the start of what stands behind the text.
+    pub fn version(&self, behind: &[u8]) -> Option<Version> {
+        let between = self.version?;
+        let length = behind.iter().take_while(|byte| byte.is_ascii_digit() || char::from(**byte) == between).count();
+        let text = std::str::from_utf8(&behind[..length]).ok()?;
+        let mut numbers = text.split(between).map(|number| number.parse().ok());
+        Some(Version::new(numbers.next()??, numbers.next()??, numbers.next()??))
+    }
 }
 
 /// A function that answers with the version as one number: `major * scale + minor * 100 + patch`.

@@ -9,6 +9,7 @@ use cudaguard::elf::Elf;
 use cudaguard::env::Env;
 use cudaguard::finding::Code;
 use cudaguard::manifest::Linkage;
+use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::version::Version;
 use cudaguard_tests::{Scratch, Trial, parts, trials};
 
@@ -26,7 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn linkage(path: &Path) -> (Linkage, Linkage) {
     let binary = Binary::read(path).unwrap();
-    (binary.cudart, binary.cudnn)
+    (binary.linkage(&CUDART), binary.linkage(GUARDED))
 }
 
 fn cudart_of_each_release() {
@@ -93,7 +94,11 @@ fn cudnns_word_in_its_file() {
         assert_eq!(elf.damage(), None);
         assert_eq!(elf.soname(), Some(file));
         let binary = Binary::read(&path).unwrap();
-        assert_eq!((binary.kind, binary.cudnn), (Kind::SharedLibrary, Linkage::Static), "{name}: it is inside itself");
+        assert_eq!(
+            (binary.kind, binary.linkage(GUARDED)),
+            (Kind::SharedLibrary, Linkage::Static),
+            "{name}: it is inside itself"
+        );
     }
 }
 

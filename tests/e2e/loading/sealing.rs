@@ -10,6 +10,7 @@ use cudaguard::arch::{Arch, Suffix, Target};
 use cudaguard::binary::{Binary, Kind};
 use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard::seal::{Observed, Sealed, seal};
+use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Trial, tools, trials};
@@ -81,7 +82,11 @@ fn every_linker() {
                 if name == "libx.so" { Kind::SharedLibrary } else { Kind::Executable },
                 "{linker} {name}"
             );
-            assert_eq!((binary.cudnn, binary.cudart), (Linkage::Linked, Linkage::None), "{linker} {name}");
+            assert_eq!(
+                (binary.linkage(GUARDED), binary.linkage(&CUDART)),
+                (Linkage::Linked, Linkage::None),
+                "{linker} {name}"
+            );
             assert_eq!(binary.notes.len(), 1, "{linker} {name}");
             let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
             let observed = Observed { archs: Some(vec![arch]), ..Observed::of(&binary) };

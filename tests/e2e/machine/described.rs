@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cudaguard::machine::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
 use cudaguard::manifest::Linkage;
+use cudaguard::vendor;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Trial, parts, places, snapshot, trials};
 use serde_json::Value;
@@ -292,8 +293,7 @@ fn the_schema_and_the_page_know_every_key() {
             pci: text("x"),
             visible: Some(true),
         }]),
-        cudnn: Some(vec![library.clone()]),
-        cudart: Some(vec![library]),
+        libraries: vendor::ALL.into_iter().map(|of| (of.key, vec![library.clone()])).collect(),
         variables: vec![("CUDA_VISIBLE_DEVICES".to_owned(), "0".to_owned())],
         sources: vec![("driver.user".to_owned(), "x".to_owned())],
         doubts: vec!["x".to_owned()],

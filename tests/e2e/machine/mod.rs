@@ -5,6 +5,7 @@ mod bed;
 mod described;
 mod fleet;
 mod here;
+mod nccl;
 mod worlds;
 
 use cudaguard_tests::Trial;
@@ -12,5 +13,8 @@ use cudaguard_tests::Trial;
 use super::loading::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    [described::trials(), fleet::trials(), here::trials(), worlds::trials()].into_iter().flatten().collect()
+    [described::trials(), fleet::trials(), here::trials(), nccl::trials(), worlds::trials()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

@@ -1,0 +1,95 @@
+//! NCCL, which nothing but its descriptor knows: the real one of pip's package, whose file's name says its major alone.
+
+use std::path::{Path, PathBuf};
+
+use cudaguard::manifest::Linkage;
+use cudaguard::vendor::{self, Library};
+use cudaguard::version::Version;
+use cudaguard_tests::{Call, Scratch, Trial, parts, trials};
+
+use super::bed::{self, call, json};
+use super::guarded;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        its_file_tells_what_it_answers,
+        inspect_tells_how_it_is_reached,
+        probe_and_doctor_find_it,
+        verify_tells_which_is_loaded
+    ]
+}
+
+const REAL: Version = Version::new(2, 19, 3);
+
+fn nccl() -> &'static Library {
+    vendor::by_key("nccl").expect("a descriptor")
+}
+
+fn folder() -> PathBuf {
+    parts::part("nccl-2.19.3").join("lib")
+}
+
+/// A program that prints what NCCL answers.
+fn program(to: &Path, objects: &[PathBuf]) {
+    let text = "#include <stdio.h>\nextern int ncclGetVersion(int *);\n\
+                int main(void) { int v = 0; return ncclGetVersion(&v) || printf(\"%d\\n\", v) < 0; }\n";
+    let linked = [format!("-L{}", folder().display()), "-l:libnccl.so.2".to_owned()];
+    guarded::link(text, to, objects, &linked).unwrap_or_else(|error| panic!("{error}"));
+}
+
+fn its_file_tells_what_it_answers() {
+    let scratch = Scratch::new("nccl-answer");
+    let app = scratch.join("app");
+    program(&app, &[]);
+    let outcome = Call::new(&app).env("LD_LIBRARY_PATH", folder()).run().success();
+    let answer = outcome.stdout.trim().parse().unwrap_or_else(|_| panic!("{outcome}"));
+    assert_eq!(nccl().asked.as_ref().and_then(|asked| asked.version(answer)), Some(REAL));
+    assert_eq!(cudaguard::binary::version_inside(nccl(), &folder().join("libnccl.so.2")), Some(REAL));
+}
+
+fn inspect_tells_how_it_is_reached() {
+    let scratch = Scratch::new("nccl-inspect");
+    let linked = scratch.join("linked");
+    program(&linked, &[]);
+    let opened = scratch.join("opened");
+    let text = "#include <dlfcn.h>\nint main(void) { void *lib = dlopen(\"libnccl.so.2\", 2);\n\
+                return !(lib && dlsym(lib, \"ncclCommInitRank\")); }\n";
+    guarded::link(text, &opened, &[], &[]).unwrap_or_else(|error| panic!("{error}"));
+    let plain = scratch.join("plain");
+    guarded::link("int main(void) { return 0; }", &plain, &[], &[]).unwrap_or_else(|error| panic!("{error}"));
+    for (file, linkage, inside) in [
+        (linked, Linkage::Linked, None),
+        (opened, Linkage::Dlopened, None),
+        (plain, Linkage::None, None),
+        (folder().join("libnccl.so.2"), Linkage::Static, Some(REAL.to_string())),
+    ] {
+        let value = json(&call(["inspect", "--json"]).arg(&file).run());
+        assert_eq!(value["nccl"].as_str(), linkage.name(), "{}: {value}", file.display());
+        assert_eq!(value["inside"]["nccl"].as_str(), inside.as_deref(), "{}", file.display());
+    }
+}
+
+fn probe_and_doctor_find_it() {
+    let file = folder().join("libnccl.so.2").display().to_string();
+    let value = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", folder()).run().success());
+    let found = &value["nccl"][0];
+    assert_eq!((found["version"].as_str(), found["path"].as_str()), (Some("2.19.3"), Some(file.as_str())), "{value}");
+    let value = json(&call(["doctor", "--json"]).env("LD_LIBRARY_PATH", folder()).run());
+    let picked = value["libraries"].as_array().expect("a list").iter().find(|one| one["path"] == file.as_str());
+    let picked = picked.unwrap_or_else(|| panic!("{value}"));
+    assert_eq!((&picked["version"], &picked["fate"]), (&"2.19.3".into(), &"picked".into()), "{value}");
+}
+
+fn verify_tells_which_is_loaded() {
+    let scratch = Scratch::new("nccl-verify");
+    let app = scratch.join("app");
+    let objects = guarded::objects(&scratch, &[bed::manifest(Linkage::None)]);
+    program(&app, &objects);
+    let value = json(&call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", folder()).run());
+    let loaded = value["libraries"].as_array().expect("a list");
+    let loaded: Vec<_> = loaded.iter().map(|one| (one["library"].as_str(), one["version"].as_str())).collect();
+    assert_eq!(loaded, [(Some("nccl"), Some("2.19.3"))], "{value}");
+    // Where the loader looks for it and finds none, it is the loader that says so.
+    let value = json(&call(["verify", "--json"]).arg(&app).run());
+    assert_eq!(value["findings"][0]["code"], "CG210", "{value}");
+}
