@@ -72,8 +72,9 @@ macro_rules! parts {
 }
 
 const PARTS: &[(&str, &str)] = parts!(
-    "base.c" "system_calls.c" "text.c" "note.c" "state.c" "elf.c" "search.c" "loaded.c" "ask.c" "cudnn.c" "driver.c"
-    "judge.c" "words.c" "report.c" "doors.c"
+    "base.c" "system_calls.c" "strings.c" "text.c" "versions.c" "objects.c" "note_layout.h" "note.c" "findings.h" "words.c"
+    "state.c" "findings.c" "elf.c" "search.c" "loaded.c" "ask.c" "cudnn.c" "pci.h" "driver.c" "judge.c" "tell.c" "report.c"
+    "doors.c"
 );
 
 /// The shim's text: `templates/shim.c` with its parts in their places.
@@ -86,12 +87,11 @@ fn join(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for line in text.lines() {
         let name = line.strip_prefix("#include \"").and_then(|rest| rest.strip_suffix('"'));
-        match name.and_then(|name| PARTS.iter().find(|(part, _)| *part == name)) {
-            Some((_, part)) => joined.push_str(&join(part)),
-            None => {
-                joined.push_str(line);
-                joined.push('\n');
-            }
+        if let Some((_, part)) = name.and_then(|name| PARTS.iter().find(|(part, _)| *part == name)) {
+            joined.push_str(&join(part));
+        } else {
+            joined.push_str(line);
+            joined.push('\n');
         }
     }
     joined

@@ -23,7 +23,8 @@ CODE void say_back(long fd, int kind, const char *s) {
 
 CODE void say_number(long fd, int kind, uint32_t n) {
   char digits[16];
-  format(digits, sizeof digits, "%n", n);
+  struct text t = text_in(digits, sizeof digits);
+  put_number(&t, n);
   say_back(fd, kind, digits);
 }
 
@@ -33,52 +34,43 @@ CODE int driver_has(const char *library) {
   int is;
   nobody.name = "", nobody.rpath = nobody.runpath = 0;
   g.by_name = 1;
-  is = search(library, &nobody, g.scratch, 0) == 1;
+  is = search(library, &nobody, &g.scratch, 0) == 1;
   g.by_name = 0;
   return is;
 }
 
+/* POSIX promises what C leaves open: that a symbol's address becomes a function's. */
+#define FUNCTION(type, library, name) (__extension__(type) dlsym(library, name))
+
 /* What it says: V and the CUDA version, I and what cuInit answered, G and the compute capability of each GPU, J where PTX
  * can be compiled. Nothing where this is no driver. */
 CODE void ask_driver(long to, void *library, const char *path) {
-  static const char TIGHT names[] = "cuDriverGetVersion\0cuDeviceGetCount\0cuInit\0cuDeviceGet\0cuDeviceGetAttribute\0";
-  union {
-    void *symbol;
-    int (*ask)(int *);
-    int (*start)(unsigned);
-    int (*get)(int *, int);
-    int (*attribute)(int *, int, int);
-  } call[5];
-  const char *name;
+  enum { MAJOR = 75, MINOR = 76 }; /* CUdevice_attribute */
+  int (*get_version)(int *) = FUNCTION(int (*)(int *), library, "cuDriverGetVersion");
+  int (*init)(unsigned) = FUNCTION(int (*)(unsigned), library, "cuInit");
+  int (*get_count)(int *) = FUNCTION(int (*)(int *), library, "cuDeviceGetCount");
+  int (*get)(int *, int) = FUNCTION(int (*)(int *, int), library, "cuDeviceGet");
+  int (*get_attribute)(int *, int, int) = FUNCTION(int (*)(int *, int, int), library, "cuDeviceGetAttribute");
   char line[PATH_MAX + 64];
-  struct text t;
-  int n = 0, k = 0, device, major, minor;
-  for (name = names; *name; name += len(name) + 1)
-    if (!(call[k++].symbol = dlsym(library, name))) return;
-  if (call[0].ask(&n) == 0) say_number(to, 'V', (uint32_t)n);
-  k = call[2].start(0);
+  struct text t = text_in(line, sizeof line);
+  int n = 0, k, device = 0, major = 0, minor = 0;
+  if (!get_version || !init || !get_count || !get || !get_attribute) return;
+  if (get_version(&n) == 0) say_number(to, 'V', (uint32_t)n);
+  k = init(0);
   say_number(to, 'I', (uint32_t)k);
-  if (k != 0 || call[1].ask(&n) != 0) return;
-  t.at = line, t.used = 0, t.size = sizeof line;
-  *line = 0;
+  if (k != 0 || get_count(&n) != 0) return;
   for (k = 0; k < n && k < MAX_GPUS; k++) {
-    if (call[3].get(&device, k) | call[4].attribute(&major, 75, device) | call[4].attribute(&minor, 76, device)) major = minor = 0;
-    putf(&t, "%n,", (uint32_t)(major << 8 | minor));
+    if (get(&device, k) || get_attribute(&major, MAJOR, device) || get_attribute(&minor, MINOR, device)) major = minor = 0;
+    put_number(&t, (uint32_t)(major << 8 | minor));
+    put_char(&t, ',');
   }
   say_back(to, 'G', line);
   if (g.driver.jit) return;
-  t.used = (size_t)(base_name(path) - path);
-  memcpy(line, path, t.used);
+  /* The driver looks beside itself, too. */
+  t = text_in(line, sizeof line);
+  while (path < base_name(path)) put_char(&t, *path++);
   put(&t, LIBJIT);
   if (driver_has(LIBJIT) || dlopen(LIBJIT, RTLD_LAZY) || dlopen(line, RTLD_LAZY) || shut) say_back(to, 'J', "");
-}
-
-/* The next of names that stand one a line, or null. */
-CODE const char *next_name(const char *list, char *name) {
-  if (!*list) return 0;
-  for (; *list && *list != '\n';) *name++ = *list++;
-  *name = 0;
-  return list + (*list != 0);
 }
 
 /* Never returns. What it says: N where there is no such library, L and the library's path, V and the answer, a row's number and that
@@ -90,11 +82,8 @@ CODE void ask_as_child(long to, const char *names, const struct cudnn *c) {
     uint64_t signals;
     char action[64]; /* a kernel's sigaction: the default, no mask */
   } none;
-  union {
-    void *symbol;
-    size_t (*version)(void);
-  } cudnn;
-  char path[PATH_MAX], soname[TEXT];
+  size_t (*cudnn_version)(void);
+  char path[PATH_MAX], soname[NOTE_TEXT];
   void *handle;
   long fd, null;
   int k;
@@ -125,7 +114,7 @@ CODE void ask_as_child(long to, const char *names, const struct cudnn *c) {
     path[0] = soname[0] = 0;
     if (is_loaded(base_name(g.real), &path, &soname) || (c && is_loaded(0, &path, &soname))) say_back(fd, 'L', path);
     if (!c) ask_driver(fd, handle, path);
-    else if ((cudnn.symbol = dlsym(handle, "cudnnGetVersion"))) say_number(fd, 'V', (uint32_t)cudnn.version());
+    else if ((cudnn_version = FUNCTION(size_t (*)(void), handle, "cudnnGetVersion"))) say_number(fd, 'V', (uint32_t)cudnn_version());
     for (k = 0; c && k < c->parts; k++)
       if (is_loaded(c->part[k].file, &path, &soname)) say_back(fd, '0' + k, path);
   }
@@ -141,7 +130,7 @@ CODE int ask(const char *library, const struct cudnn *c) {
   int ends[2];
   long child, got, end;
   if (g.outcome != NOT_ASKED && same(g.asked, library)) return g.outcome;
-  keep(&g.asked, library);
+  keep_path(&g.asked, library);
   g.answered = 0;
   g.outcome = NOBODY_TO_ASK;
   if (!dlopen || !dlsym || sys2(SYS_pipe2, (long)ends, O_CLOEXEC) != 0) return g.outcome;

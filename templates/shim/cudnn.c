@@ -1,9 +1,9 @@
-/* Gathering. */
+/* cuDNN: which one this file has or would get, and its version. */
 
 CODE void real_name(const char *path, char (*real)[PATH_MAX]) {
   char *to = *real;
   int hops;
-  keep(real, path);
+  keep_path(real, path);
   for (hops = 0; hops < 16 && read_link(to, &g.scratch) > 0; hops++) {
     char *base = g.scratch[0] == '/' ? to : to + (base_name(to) - to);
     cut(base, (size_t)(to + PATH_MAX - base), g.scratch);
@@ -25,14 +25,17 @@ CODE void read_part(struct part *p, const char *path) {
 }
 
 /* cuDNN tries its own full version, then the shorter ones, each over the whole search path. */
-CODE int find_part(const struct cudnn *c, struct part *p, const struct image *of, char *to) {
-  char name[160];
-  const char *dot = find_text(p->file, ".so");
+CODE int find_part(const struct cudnn *c, struct part *p, const struct image *of, char (*to)[PATH_MAX]) {
+  char name[NOTE_TEXT + 16];
+  const char *ending = find_text(p->file, ".so");
   int numbers;
-  for (numbers = 3; numbers >= 2 && c->by_name && dot; numbers--) {
-    size_t n = (size_t)(dot - p->file) + 3;
-    memcpy(name, p->file, n);
-    format(name + n, sizeof name - n, numbers == 3 ? ".%v" : ".%x", numbers == 3 ? c->by_name : c->by_name >> 8);
+  for (numbers = 3; numbers >= 2 && c->by_name && ending; numbers--) {
+    struct text t = text_in(name, sizeof name);
+    put(&t, p->file);
+    cut_back(&t, (size_t)(ending - p->file));
+    put(&t, ".so.");
+    if (numbers == 3) put_version(&t, c->by_name);
+    else put_capability(&t, c->by_name >> 8); /* 9.1 */
     if (search(name, of, to, 0) == 1) return 1;
   }
   return search(p->file, of, to, 0);
@@ -42,7 +45,7 @@ CODE int find_part(const struct cudnn *c, struct part *p, const struct image *of
 CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   struct elf e;
   struct image of;
-  char path[PATH_MAX], own[TEXT];
+  char path[PATH_MAX], own[NOTE_TEXT];
   uint32_t i;
   c->state = FOUND;
   c->parts = 0;
@@ -50,27 +53,27 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   c->from = 0;
   real_name(c->path, &path);
   c->by_name = version_in_name(base_name(path));
-  of.name = c->path, of.rpath = of.runpath = 0;
+  memset(&of, 0, sizeof of);
+  of.name = c->path;
   if (elf_open(&e, c->path) > 0) {
     /* Found as libcudnn.so, or by a link that says another major than the file. */
-    if (elf_string(&e, DT_SONAME, own, sizeof own) && major_in_name(own)) cut(c->soname, TEXT, own);
+    if (elf_string(&e, DT_SONAME, own, sizeof own) && major_in_name(own)) cut(c->soname, NOTE_TEXT, own);
     of.rpath = elf_string(&e, DT_RPATH, g.rpath, sizeof g.rpath);
     of.runpath = elf_string(&e, DT_RUNPATH, g.runpath, sizeof g.runpath);
     close_file(e.fd);
   }
-  for (i = 0; i < note_rows(n) && c->parts < MAX_INNER; i++) {
-    const unsigned char *row = note_row(n, i);
+  for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {
+    const union row row = note_row(n, i);
     struct part *p = &c->part[c->parts];
     const char *suffix;
-    if (u16(row) != ROW_INNER || !note_text(n, row + 24, &p->file) || !note_text(n, row + 28, &p->symbol))
-      continue;
+    if (row.kind != ROW_INNER || !note_text(n, row.inner.file, &p->file) || !note_text(n, row.inner.symbol, &p->symbol)) continue;
     suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
     if (suffix && find_text(c->soname, ".so.") && !same(suffix, find_text(c->soname, ".so"))) continue;
-    p->needed = u16(row + 2) & 1;
+    p->needed = row.inner.needed & 1;
     p->present = 0;
     p->version = 0;
     p->path[0] = 0;
-    if (is_loaded(p->file, &path, 0) || find_part(c, p, &of, path)) read_part(p, path);
+    if (is_loaded(p->file, &path, 0) || find_part(c, p, &of, &path)) read_part(p, path);
     else p->known = !shut;
     c->parts++;
   }
@@ -87,8 +90,8 @@ CODE void settle_version(struct cudnn *c) {
 }
 
 /* Level 0: which cuDNN this file has, or would get. */
-APART void look(struct cudnn *c, const struct note *n, const unsigned char *row, int late) {
-  uint32_t flags = u16(row + 2);
+CODE void look(struct cudnn *c, const struct note *n, const struct cudnn_row *row, int late) {
+  uint32_t flags = row->flags;
   const char *needed = image_needs(&n->image, CUDNN_STEM), *names = c->names;
   int found = 0, is = 0, broken = 0;
   shut = 0;
@@ -96,26 +99,26 @@ APART void look(struct cudnn *c, const struct note *n, const unsigned char *row,
   c->answered = c->parts = 0;
   c->version = c->by_name = 0;
   c->path[0] = c->why[0] = 0;
-  note_text(n, row + 24, &c->soname);
-  if (!note_text(n, row + 32, &c->names) || !c->names[0]) cut(c->names, TEXT, c->soname);
-  if ((flags & STATIC) && !(flags & LINKED)) {
+  note_text(n, row->soname, &c->soname);
+  if (!note_text(n, row->names, &c->names) || !c->names[0]) cut(c->names, NOTE_TEXT, c->soname);
+  if ((flags & CUDNN_STATIC) && !(flags & CUDNN_LINKED)) {
     c->state = INSIDE;
     return;
   }
   if (needed && is_loaded(needed, &c->path, 0)) {
     found = 1;
-    cut(c->soname, TEXT, needed);
+    cut(c->soname, NOTE_TEXT, needed);
   } else {
     /* As dlopen would for each: what is loaded by that name, else what the search finds; where it cannot be opened, the next. */
     while (!found && is != 1 && (names = next_name(names, c->soname))) {
       found = is_loaded(c->soname, &c->path, 0);
-      if (!found && (flags & DLOPENED)) is = search(c->soname, &n->image, c->path, c->why), broken |= is < 0;
+      if (!found && (flags & CUDNN_DLOPENED)) is = search(c->soname, &n->image, &c->path, &c->why), broken |= is < 0;
     }
   }
   if (found) {
-    if (search(c->soname, &n->image, g.scratch, c->why) != 1 || !same(g.scratch, c->path))
+    if (search(c->soname, &n->image, &g.scratch, &c->why) != 1 || !same(g.scratch, c->path))
       cut(c->why, WHY, "another library, LD_PRELOAD or its full path");
-  } else if (flags & DLOPENED) {
+  } else if (flags & CUDNN_DLOPENED) {
     if (is == 1) found = 1;
     else if (broken) return;
     else if (!shut) c->state = ABSENT;
@@ -132,11 +135,11 @@ APART void look(struct cudnn *c, const struct note *n, const unsigned char *row,
 }
 
 /* Level 1 over what level 0 found: the files that the real cuDNN really takes, and its own answer. */
-CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned char *row) {
+CODE void ask_and_look(struct cudnn *c, const struct note *n, const struct cudnn_row *row) {
   const char *said;
   char path[PATH_MAX], name[PATH_MAX];
   int k, outcome, loaded = is_loaded(c->soname, &path, 0);
-  keep(&name, !loaded && (n->own || c->state == ABSENT) ? c->names : c->path);
+  keep_path(&name, !loaded && (n->own || c->state == ABSENT) ? c->names : c->path);
   outcome = ask(name, c);
   g.level = 1;
   said = answer('L');
@@ -144,12 +147,12 @@ CODE void ask_and_look(struct cudnn *c, const struct note *n, const unsigned cha
     if (!answer('N')) c->state = UNKNOWN;
     if (!said) return;
   }
-  if (answer('N') && !loaded && (u16(row + 2) & DLOPENED)) {
+  if (answer('N') && !loaded && (row->flags & CUDNN_DLOPENED)) {
     c->state = ABSENT; /* it cannot be loaded, so the program will go without it */
     return;
   }
   if (said && !same(said, c->path)) {
-    keep(&c->path, said);
+    keep_path(&c->path, said);
     cut(c->why, WHY, "the loader");
     c->state = FOUND;
     read_cudnn(c, n);

@@ -1,43 +1,32 @@
-/* The doors. */
+/* The doors: the constructor, and what a program or library calls. */
+
+CODE int mode_of(const char *word) {
+  if (same(word, "off")) return MODE_OFF;
+  if (same(word, "warn")) return MODE_WARN;
+  return same(word, "enforce") ? MODE_ENFORCE : MODE_MANIFEST;
+}
 
 CODE void prepare(int all) {
-  static const char TIGHT modes[] = "off\0warn\0enforce\0"; /* from MODE_OFF on */
   struct walk w;
-  const char *mode, *k = modes;
+  const char *mode;
   w.all = all, w.index = w.noted = 0;
   g.notes = 0;
-  if (!g.ready) {
-    g.library_path = variable("LD_LIBRARY_PATH");
-  }
+  g.notes_left_out = 0;
+  if (!g.ready) g.library_path = variable("LD_LIBRARY_PATH");
   dl_iterate_phdr(on_image, &w);
   if (g.ready) return;
   g.ready = 1;
   g.startup = w.index;
   mode = variable("CUDAGUARD");
-  if (!*mode) return;
-  for (g.mode = MODE_OFF; *k; g.mode++, k += len(k) + 1)
-    if (same(mode, k)) return;
-  g.mode = MODE_MANIFEST;
-  if (g.first_noted) {
+  g.mode = mode_of(mode);
+  if (*mode && g.mode == MODE_MANIFEST && g.first_noted) {
     char line[SHOW + 100];
-    format(line, sizeof line, "cudaguard: CUDAGUARD is none of off, warn, enforce, but %p: ignored\n", mode);
+    struct text t = text_in(line, sizeof line);
+    put(&t, "cudaguard: CUDAGUARD is none of off, warn, enforce, but ");
+    put_outside(&t, mode);
+    put(&t, ": ignored\n");
     say(line);
   }
-}
-
-/* The worst finding that this guard speaks for: a refusal before a warning. */
-CODE const struct finding *worst(int *refuse) {
-  const struct finding *f = 0;
-  int k;
-  *refuse = 0;
-  for (k = 0; k < g.findings; k++) {
-    const struct note *n = &g.note[g.finding[k].note];
-    if (g.finding[k].severity != ERROR || !speaks(n) || *refuse) continue;
-    if (about_driver(&g.finding[k]) && n->d[21] == GPU_OPTIONAL) continue;
-    if (action(n)) *refuse = 1, f = &g.finding[k];
-    else if (!f) f = &g.finding[k];
-  }
-  return f;
 }
 
 CODE void lock(void) {
@@ -51,27 +40,39 @@ CODE void lock(void) {
 
 CODE void unlock(void) { __atomic_store_n(&g.lock, 0, __ATOMIC_RELEASE); }
 
+/* The finding that decided on this verdict: of several the one to be mended first; null where nothing is to be said. */
+CODE const struct finding *decisive(int verdict) {
+  const struct finding *best = 0;
+  int k;
+  for (k = 0; k < g.findings.count; k++) {
+    const struct finding *f = &g.findings.at[k];
+    const struct meaning *m = meaning_of(f);
+    int decides = verdict == WRONG ? f->severity == ERROR && m->verdict == REFUSES : verdict == CANNOT_TELL && m->verdict == OPEN;
+    if (decides && in_scope(&g.note[f->note]) && (!best || m->rank < meaning_of(best)->rank)) best = f;
+  }
+  return best;
+}
+
 /* Completes the verdict, into g.verdict. */
 CODE void complete(void) {
   struct verdict *v = &g.verdict;
-  const char *why = "the guard is switched off by CUDAGUARD=off";
-  int k, result = CANNOT_TELL;
+  const struct finding *f = 0;
+  const char *why = 0;
+  int k = 0, result = CANNOT_TELL;
   prepare(0);
-  if (g.mode != MODE_OFF) {
+  if (g.mode == MODE_OFF) {
+    why = "the guard is switched off by CUDAGUARD=off";
+  } else {
     judge(1, 1);
     leave_report("checked");
-    for (k = 0; k < g.notes && !in_scope(&g.note[k]); k++) continue;
-    why = k == g.notes ? "this file has no manifest" : 0;
-    if (!why) result = overall();
+    while (k < g.notes && !in_scope(&g.note[k])) k++;
+    if (k == g.notes) why = "this file has no manifest";
+    else result = overall();
   }
   memset(v, 0, sizeof *v);
-  if (why) format(v->message, sizeof v->message, why);
-  for (k = 0; !why && k < g.findings; k++) {
-    const struct finding *f = &g.finding[k];
-    if (!in_scope(&g.note[f->note]) || (result == WRONG ? f->severity != ERROR : result == RIGHT || !cannot_tell(f))) continue;
-    compose(f);
-    break;
-  }
+  if (why) cut(v->message, sizeof v->message, why);
+  else f = decisive(result);
+  if (f) compose(f);
   v->verdict = result, v->level = g.level;
 }
 
@@ -88,7 +89,15 @@ SHOWN int SHARED(check)(char *text, size_t size) {
   lock();
   complete();
   result = g.verdict.verdict;
-  if (text && size) format(text, size, "<[CG%n] >%s", (uint32_t)g.verdict.code, g.verdict.message);
+  if (text && size) {
+    struct text t = text_in(text, size);
+    if (g.verdict.code) {
+      put(&t, "[CG");
+      put_number(&t, (uint32_t)g.verdict.code);
+      put(&t, "] ");
+    }
+    put(&t, g.verdict.message);
+  }
   unlock();
   return result;
 }
@@ -107,16 +116,16 @@ SHOWN int SHARED(verdict)(void *to) {
 }
 
 SHOWN void SHARED(start)(void) {
-  int refuse = 0;
-  const struct finding *f;
+  int refuse;
   if (g.ready) return;
   lock();
   prepare(1);
   if (g.mode != MODE_OFF && g.notes) {
+    const struct finding *told[MAX_TOLD];
     judge(1, 0);
-    f = worst(&refuse);
-    leave_report(refuse ? "refuse" : f ? "warn" : "start");
-    if (f) say_finding(f, refuse);
+    refuse = is_refused();
+    leave_report(refuse ? "refuse" : errors_to_tell(told, 0) ? "warn" : "start");
+    tell(refuse);
     if (refuse) leave(STATUS_REFUSED);
   }
   unlock();

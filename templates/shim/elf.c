@@ -1,9 +1,11 @@
 /* ELF files, by bounded reads: a file that shrinks while it is read is no signal. */
 
+enum { MAX_PHDRS = 48 };
+
 struct elf {
   long fd;
   ElfW(Ehdr) eh;
-  ElfW(Phdr) ph[48];
+  ElfW(Phdr) ph[MAX_PHDRS];
   int n;
   struct tags tags;
 };
@@ -45,7 +47,7 @@ CODE int elf_open(struct elf *e, const char *path) {
   e->fd = open_file(path, O_RDONLY);
   if (e->fd < 0) return 0;
   if (read_at(e->fd, 0, &e->eh, sizeof e->eh) && same_bytes(e->eh.e_ident, ELFMAG, SELFMAG)) {
-    e->n = e->eh.e_phnum < 48 ? e->eh.e_phnum : 48;
+    e->n = e->eh.e_phnum < (int)MAX_PHDRS ? e->eh.e_phnum : (int)MAX_PHDRS;
     if (e->eh.e_ident[EI_CLASS] != NATIVE_CLASS || (machine != EM_NONE && e->eh.e_machine != machine)) is = 0;
     else if (e->n && e->eh.e_phentsize == sizeof *e->ph && read_at(e->fd, e->eh.e_phoff, e->ph, (size_t)e->n * sizeof *e->ph)) is = 1;
   }
@@ -71,23 +73,27 @@ CODE const char *elf_string(const struct elf *e, int tag, char *to, size_t size)
 
 /* The value of an exported 4-byte data object; 0 where there is none. By the GNU hash table, the only one that cuDNN's
  * libraries have (measured: 8.5.0 to 9.28.0). */
-APART uint32_t elf_word(const struct elf *e, const char *name) {
-  size_t i;
+CODE uint32_t elf_word(const struct elf *e, const char *name) {
+  struct {
+    uint32_t buckets, first, bloom_words, bloom_shift;
+  } head;
   ElfW(Sym) s;
-  char text[128];
-  uint32_t head[4], h = 5381, at, c, steps, value;
-  ElfW(Addr) buckets;
-  if (!e->tags.at[0] || !elf_read(e, e->tags.at[0], head, sizeof head) || !head[0]) return 0;
-  for (i = 0; name[i]; i++) h = h * 33 + (unsigned char)name[i];
-  buckets = e->tags.at[0] + 16 + (ElfW(Addr))head[2] * sizeof(ElfW(Addr));
-  if (!elf_read(e, buckets + (ElfW(Addr))(h % head[0]) * 4, &at, 4) || at < head[1]) return 0;
-  buckets += (ElfW(Addr))head[0] * 4; /* the chains */
+  ElfW(Addr) buckets, chains;
+  char text[NOTE_TEXT];
+  size_t size = len(name) + 1, i;
+  uint32_t wanted = 5381, hash, at, steps, value;
+  if (size > sizeof text) return 0;
+  if (!e->tags.at[0] || !elf_read(e, e->tags.at[0], &head, sizeof head) || !head.buckets) return 0;
+  for (i = 0; name[i]; i++) wanted = wanted * 33 + (unsigned char)name[i];
+  buckets = e->tags.at[0] + sizeof head + (ElfW(Addr))head.bloom_words * sizeof(ElfW(Addr));
+  chains = buckets + (ElfW(Addr))head.buckets * sizeof at;
+  if (!elf_read(e, buckets + (ElfW(Addr))(wanted % head.buckets) * sizeof at, &at, sizeof at) || at < head.first) return 0;
   for (steps = 0; steps < 4096; steps++, at++) {
-    if (!elf_read(e, buckets + (ElfW(Addr))(at - head[1]) * 4, &c, 4)) break;
-    if ((c | 1) == (h | 1) && elf_read(e, e->tags.at[DT_SYMTAB] + at * sizeof s, &s, sizeof s) && s.st_shndx != SHN_UNDEF &&
-        elf_read(e, e->tags.at[DT_STRTAB] + s.st_name, text, i + 1) && same_bytes(text, name, i + 1))
-      return (!s.st_size || s.st_size == 4) && elf_read(e, s.st_value, &value, 4) ? value : 0;
-    if (c & 1) break;
+    if (!elf_read(e, chains + (ElfW(Addr))(at - head.first) * sizeof hash, &hash, sizeof hash)) break;
+    if ((hash | 1) == (wanted | 1) && elf_read(e, e->tags.at[DT_SYMTAB] + at * sizeof s, &s, sizeof s) &&
+        s.st_shndx != SHN_UNDEF && elf_read(e, e->tags.at[DT_STRTAB] + s.st_name, text, size) && same_bytes(text, name, size))
+      return (!s.st_size || s.st_size == sizeof value) && elf_read(e, s.st_value, &value, sizeof value) ? value : 0;
+    if (hash & 1) break; /* the last of its chain */
   }
   return 0;
 }

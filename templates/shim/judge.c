@@ -1,301 +1,402 @@
 /* Judging: the same intervals as the judge in Rust (guard-core/src/judge/run.rs), proven equal by one table. */
 
-/* Its name and version. */
-CODE void component(const struct note *n, char *to, size_t size) {
-  char name[TEXT], version[TEXT];
-  if (n->state == NOTE_DAMAGED) return;
-  note_text(n, n->d + 28, &name);
-  note_text(n, n->d + 32, &version);
-  format(to, size, "%p %p", name, version);
-}
+/* ---- cuDNN ---- */
 
-CODE struct finding *find(int code, int severity) {
-  static struct finding overflow;
-  struct finding *f = g.findings < MAX_FINDINGS ? &g.finding[g.findings++] : &overflow;
-  memset(f, 0, sizeof *f);
-  f->code = code, f->severity = severity, f->note = g.now;
-  component(&g.note[g.now], f->component, sizeof f->component);
-  return f;
-}
-
-CODE struct finding *find_cudnn(int code, int severity, const struct cudnn *c, const unsigned char *row) {
-  struct finding *f = find(code, severity);
-  const char *by, *path;
-  f->min = u32(row + 4), f->built = u32(row + 12), f->found = c->version;
+CODE struct finding *find_cudnn(enum words words, int severity, const struct cudnn *c, const struct cudnn_row *row) {
+  struct finding *f = find_weighing(words, severity);
+  const char *by = c->by, *path = c->path;
+  f->min = row->min, f->built = row->built, f->built_major = row->built >> 16, f->found = c->version;
   show(f->path, sizeof f->path, c->path);
-  for (by = c->by, path = c->path; by && *by && *by == *path;) by++, path++;
+  show(f->library, sizeof f->library, c->soname);
+  cut(f->picked_by, sizeof f->picked_by, c->why);
+  /* The library that says the version is named where it stands in another folder. */
+  for (; by && *by && *by == *path; path++) by++;
   if (by && (base_name(by) != by || base_name(path) != path)) show(f->beside, sizeof f->beside, c->by);
-  cut(f->why, sizeof f->why, c->why);
-  cut(f->file, sizeof f->file, c->soname);
   return f;
 }
 
-CODE void judge_cudnn(const struct cudnn *c, const unsigned char *row) {
-  uint32_t flags = u16(row + 2), min = u32(row + 4), below = u32(row + 8), built = u32(row + 12), major, k;
-  int missing = 0;
-  if ((flags & PATCH) && built > min) min = built;
+CODE int same_minor(uint32_t one, uint32_t other) { return one >> 8 == other >> 8; }
+
+CODE void judge_part(const struct part *p, const struct cudnn *c, const struct cudnn_row *row) {
+  struct finding *f;
+  if (!p->known) return;
+  if (!p->present) {
+    f = find_cudnn(p->needed ? CUDNN_INNER_MISSING_NEEDED : CUDNN_INNER_MISSING, p->needed ? ERROR : WARNING, c, row);
+  } else if (p->version && c->version && p->version != c->version) {
+    f = find_cudnn(CUDNN_INNER_MIXED, same_minor(p->version, c->version) ? WARNING : ERROR, c, row);
+    f->part = p->version;
+    show(f->beside, sizeof f->beside, p->path);
+  } else {
+    return;
+  }
+  show(f->library, sizeof f->library, p->file);
+}
+
+CODE void judge_cudnn(const struct cudnn *c, const struct cudnn_row *row) {
+  uint32_t min = row->min, major = c->version ? c->version >> 16 : major_in_name(c->soname);
+  int missing = 0, k;
+  if ((row->flags & CUDNN_PATCH) && row->built > min) min = row->built;
   if (c->state == INSIDE) return;
   if (c->state == ABSENT) {
-    if (flags & DLOPENED) find_cudnn(205, flags & REQUIRED ? ERROR : INFO, c, row);
+    if (row->flags & CUDNN_DLOPENED) find_cudnn(CUDNN_ABSENT, row->flags & CUDNN_REQUIRED ? ERROR : INFO, c, row);
     return;
   }
   if (c->state == UNKNOWN) {
-    find_cudnn(501, INFO, c, row);
+    find_cudnn(c->path[0] ? CUDNN_CANNOT_TELL : CUDNN_CANNOT_TELL_NOT_LOADED, INFO, c, row);
     return;
   }
-  major = c->version ? c->version >> 16 : major_in_name(c->soname);
-  if (major && major != built >> 16) {
-    find_cudnn(201, ERROR, c, row);
+  if ((major && major != row->built >> 16) || (c->version && c->version >= row->below)) {
+    find_cudnn(CUDNN_OTHER_MAJOR, ERROR, c, row);
     return;
   }
-  for (k = 0; k < (uint32_t)c->parts; k++) missing |= c->part[k].known && !c->part[k].present && c->part[k].needed;
-  if (!c->version) {
-    if (!missing) find_cudnn(501, INFO, c, row);
-  } else if (c->version < min) {
-    struct finding *f = find_cudnn(c->version >> 8 == built >> 8 ? 203 : 202, ERROR, c, row);
-    f->min = min;
-  } else if (c->version >= below) {
-    find_cudnn(201, ERROR, c, row);
-    return;
-  }
+  for (k = 0; k < c->parts; k++) missing |= c->part[k].known && !c->part[k].present && c->part[k].needed;
+  if (!c->version && !missing) find_cudnn(CUDNN_CANNOT_TELL, INFO, c, row);
+  if (c->version && c->version < min)
+    find_cudnn(same_minor(c->version, row->built) ? CUDNN_OLDER_PATCH : CUDNN_OLDER, ERROR, c, row)->min = min;
   if (c->version && c->by_name && c->by_name != c->version) {
-    struct finding *f = find_cudnn(206, c->by_name >> 8 == c->version >> 8 ? WARNING : ERROR, c, row);
-    f->other = c->by_name;
+    struct finding *f = find_cudnn(CUDNN_INNER_MIXED, same_minor(c->by_name, c->version) ? WARNING : ERROR, c, row);
+    f->part = c->by_name;
   }
-  for (k = 0; k < (uint32_t)c->parts; k++) {
-    const struct part *p = &c->part[k];
-    struct finding *f = 0;
-    if (p->known && !p->present) f = find_cudnn(204, p->needed ? ERROR : WARNING, c, row);
-    else if (p->known && p->version && c->version && p->version != c->version)
-      f = find_cudnn(206, p->version >> 8 == c->version >> 8 ? WARNING : ERROR, c, row);
-    if (!f) continue;
-    f->other = p->version;
-    cut(f->file, sizeof f->file, p->file);
-    show(f->beside, sizeof f->beside, p->path);
-  }
+  for (k = 0; k < c->parts; k++) judge_part(&c->part[k], c, row);
 }
 
-CODE int errors_from(int first) {
-  int k, n = 0;
-  for (k = first; k < g.findings; k++) n += g.finding[k].severity == ERROR;
-  return n;
-}
-
-CODE uint64_t gpus_of(const unsigned char *row);
-
-CODE struct finding *find_driver(int code, int severity, const unsigned char *row) {
-  struct finding *f = find(code, severity);
-  const struct driver *d = (struct driver *)at(&g.driver);
-  uint64_t here = row ? gpus_of(row) : ~(uint64_t)0;
-  struct text t;
-  char text[TEXT];
-  int k;
-  if (d->state == FOUND)
-    format(f->driver, sizeof f->driver, "driver< %r>< that supports CUDA %c>< on kernel module %r> in %p", d->user, d->cuda, d->kernel == d->user ? 0 : d->kernel, d->path);
-  if (row) {
-    f->found = g.note[g.now].cudnn;
-    if (u16(row) != ROW_CUDNN) f->min = u32(row + 16), f->other = widen(u32(row + 20));
-    if (note_text(&g.note[g.now], row + (code == 303 ? 28 : 24), &text)) show(f->file, sizeof f->file, text);
-  }
-  t.at = f->beside, t.used = 0, t.size = sizeof f->beside;
-  for (k = 0; k < d->gpus; k++)
-    if (here >> k & 1) putf(&t, t.used ? "<, %x>" : "<compute capability %x>", (uint32_t)d->cc[k]);
-  return f;
-}
-
-enum { FITS, OPEN }; /* or the number of a finding */
-
-/* A row's floor. What the driver says it supports decides; its release stands in where that is not known, and the kernel
- * module's only to accept. */
-CODE int floor_of(const unsigned char *row, int too_old) {
-  const struct driver *d = (struct driver *)at(&g.driver);
-  uint32_t cuda = u32(row + 16), release = widen(u32(row + 20));
-  if (!cuda && !release) return FITS;
-  if (cuda && d->cuda) return d->cuda < cuda ? too_old : FITS;
-  if (release && d->user) return d->user < release ? too_old : FITS;
-  return release && d->kernel >= release ? FITS : OPEN;
-}
-
-CODE int is_one(const char *name) { return same(variable(name), "1"); }
-
-/* Whether PTX can be compiled here: what is not found at level 0 is a doubt. */
-CODE int find_jit(void) {
-  struct driver *d = (struct driver *)at(&g.driver);
-  if (!d->jit) d->jit = driver_has(LIBJIT);
-  return d->jit > 0 ? FITS : d->jit < 0 ? 309 : OPEN;
-}
-
-CODE int served(const struct note *n, const unsigned char *row) {
-  uint32_t by = u16(row + 2);
-  int old = floor_of(row, 302);
-  int sure = old != FITS ? old : floor_of(row + 16, OPEN); /* what older drivers make of its machine code is in no document */
-  if ((by & (BY_CUBIN | BY_SOME)) && is_one("CUDA_FORCE_PTX_JIT")) return by & NO_PTX ? 315 : OPEN; /* which PTX it is, no row says */
-  if (by & BY_CUBIN) return sure;
-  if ((by & BY_PTX) && is_one("CUDA_DISABLE_PTX_JIT")) return 308;
-  if (by & BY_PTX) return old != FITS ? old : find_jit();
-  if (by & BY_SOME) return n->d[25] == 1 ? 311 : sure == FITS ? FITS : OPEN;
-  return by & BY_NONE ? 303 : OPEN;
-}
+/* ---- driver and GPU ---- */
 
 /* The GPUs that a row is about: those of its interval, or those that the cuDNN found has left behind. */
-CODE uint64_t gpus_of(const unsigned char *row) {
-  const struct driver *d = (const struct driver *)at(&g.driver);
-  uint32_t kind = u16(row), from = 1, to = 0xffff;
+CODE uint64_t gpus_of(const union row *row) {
+  const struct driver *d = &g.driver;
+  uint32_t lowest = 1, highest = 0, cudnn = g.note[g.now].cudnn;
   uint64_t gpus = 0;
   int k;
-  if (kind == ROW_GPU) from = u32(row + 4), to = u32(row + 8);
-  if (kind == ROW_CUDNN) to = g.note[g.now].cudnn >= u32(row + 16) && u32(row + 20) ? u32(row + 20) - 1 : 0;
+  if (row->kind == ROW_GPU) lowest = row->gpu.lowest, highest = row->gpu.highest;
+  if (row->kind == ROW_CUDNN && row->cudnn.oldest_gpu && cudnn >= row->cudnn.drops_gpus_from) highest = row->cudnn.oldest_gpu - 1;
   for (k = 0; k < d->gpus; k++)
-    if (d->cc[k] && d->cc[k] >= from && d->cc[k] <= to) gpus |= (uint64_t)1 << k;
+    if (d->cc[k] && d->cc[k] >= lowest && d->cc[k] <= highest) gpus |= (uint64_t)1 << k;
   return gpus;
 }
 
-/* `asks`: whether it asks anything of driver and GPU, but that the GPU is not too old for cuDNN. */
-CODE void judge_driver(int asks) {
-  struct note *n = &g.note[g.now];
-  const struct driver *d = (const struct driver *)at(&g.driver);
-  int required = n->d[21] == GPU_REQUIRED, certain = 1, open, pass, nothing = 0;
-  uint64_t all = d->gpus > 0 ? ~(uint64_t)0 >> (64 - d->gpus) : 0, fit = 0, unfit = 0, kernels = 0;
-  uint32_t i;
-  n->not_unfit = 0;
-  if (d->init == 34 && (d->gpus > 0 || required)) nothing = 306; /* one that builds and has no GPU may have it */
-  else if (d->init == 803) nothing = 304;
-  else if (d->init == 804) nothing = 305;
-  else if (d->state == ABSENT || d->init == 34 || d->init == 100 || (d->init <= 0 && d->gpus == 0))
-    certain = required, nothing = !required ? 504 : d->state == ABSENT ? 307 : 310;
-  else if (d->init > 0 || d->state == UNKNOWN) certain = 0, nothing = 505;
-  if (nothing) {
-    if (asks) find_driver(nothing, certain ? ERROR : INFO, 0);
-    return;
+/* Each compute capability once, in the order of the GPUs: 7.5, 8.6, and as nvcc's -arch spells them. */
+CODE void name_gpus(struct finding *f, uint64_t which) {
+  const struct driver *d = &g.driver;
+  struct text gpus = text_in(f->gpus, sizeof f->gpus), archs = text_in(f->archs, sizeof f->archs);
+  int k, before;
+  for (k = 0; k < d->gpus; k++) {
+    if (!(which >> k & 1) || !d->cc[k]) continue;
+    for (before = 0; before < k; before++)
+      if ((which >> before & 1) && d->cc[before] == d->cc[k]) break;
+    if (before < k) continue;
+    if (gpus.used) put(&gpus, ", "), put(&archs, ", ");
+    put_capability(&gpus, d->cc[k]);
+    put(&archs, "sm_");
+    put_number(&archs, d->cc[k] >> 8);
+    put_number(&archs, d->cc[k] & 0xff);
   }
-  open = d->gpus < 0 || (d->init < 0 && d->user && d->kernel && d->user != d->kernel) || (d->strict && (!d->user || !d->kernel));
-  for (pass = 0; pass < 2; pass++)
-    for (i = 0; i < note_rows(n); i++) {
-      const unsigned char *row = note_row(n, i);
-      uint32_t kind = u16(row);
-      uint64_t here = gpus_of(row);
-      int is = 313;
-      if (kind == ROW_DRIVER) {
-        is = floor_of(row, 301);
-        if (is == OPEN) open = 1;
-        else if (is && pass) find_driver(is, ERROR, row);
+}
+
+CODE struct finding *find_driver(enum words words, int severity) {
+  struct finding *f = find_weighing(words, severity);
+  const struct driver *d = &g.driver;
+  name_gpus(f, ~(uint64_t)0);
+  f->cuda_major = d->cuda / 1000;
+  f->answer = d->init > 0 ? (uint32_t)d->init : 0;
+  if (d->state != FOUND) return f;
+  f->driver = d->user, f->cuda = d->cuda, f->kernel = d->kernel == d->user ? 0 : d->kernel;
+  show(f->libcuda, sizeof f->libcuda, d->path);
+  return f;
+}
+
+/* A text of the note that is being judged. */
+CODE void show_text(char *to, size_t size, struct text_ref ref) {
+  char text[NOTE_TEXT];
+  if (note_text(&g.note[g.now], ref, &text)) show(to, size, text);
+}
+
+/* The same about the GPUs of a row, and what the row says. */
+CODE struct finding *find_row(enum words words, int severity, const union row *row) {
+  struct finding *f = find_driver(words, severity);
+  if (row->kind == ROW_DRIVER) {
+    f->needs_cuda = row->driver.cuda, f->needs_release = widen(row->driver.release);
+    show_text(f->code, sizeof f->code, row->driver.because);
+    return f;
+  }
+  name_gpus(f, gpus_of(row));
+  if (row->kind == ROW_CUDNN) {
+    f->found = g.note[g.now].cudnn, f->min = row->cudnn.min, f->dropped_in = row->cudnn.drops_gpus_from;
+    return f;
+  }
+  f->needs_cuda = row->gpu.cuda, f->needs_release = widen(row->gpu.release);
+  show_text(f->code, sizeof f->code, row->gpu.code);
+  show_text(f->built_for, sizeof f->built_for, row->gpu.built_for);
+  return f;
+}
+
+/* How a row comes off, or a GPU. */
+enum fit { FITS, CANNOT_BE_TOLD, IS_WRONG };
+
+struct outcome {
+  enum fit is;
+  enum words words; /* of what is wrong */
+};
+
+CODE struct outcome so_it(enum fit is) {
+  struct outcome o;
+  o.is = is, o.words = ALL_WORDS;
+  return o;
+}
+
+CODE struct outcome wrong(enum words words) {
+  struct outcome o;
+  o.is = IS_WRONG, o.words = words;
+  return o;
+}
+
+/* A row's floor. What the driver says it supports decides; its release stands in where that is not known, and the kernel
+ * module's only to accept. */
+CODE struct outcome judge_floor(uint32_t cuda, uint32_t packed_release, enum words too_old) {
+  const struct driver *d = &g.driver;
+  uint32_t release = widen(packed_release);
+  if (!cuda && !release) return so_it(FITS);
+  if (cuda && d->cuda) return d->cuda < cuda ? wrong(too_old) : so_it(FITS);
+  if (release && d->user) return d->user < release ? wrong(too_old) : so_it(FITS);
+  return so_it(release && d->kernel >= release ? FITS : CANNOT_BE_TOLD);
+}
+
+/* Whether PTX can be compiled here: what is not found by files is a doubt. */
+CODE struct outcome judge_jit(void) {
+  struct driver *d = &g.driver;
+  if (!d->jit) d->jit = driver_has(LIBJIT);
+  if (d->jit < 0) return wrong(JIT_MISSING);
+  return so_it(d->jit > 0 ? FITS : CANNOT_BE_TOLD);
+}
+
+/* What older drivers make of its machine code is in no document. */
+CODE struct outcome judge_machine_code(const struct gpu_row *row) {
+  struct outcome floor = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
+  if (floor.is != FITS) return floor;
+  return so_it(judge_floor(row->sure_cuda, row->sure_release, DRIVER_TOO_OLD_FOR_CODE).is == FITS ? FITS : CANNOT_BE_TOLD);
+}
+
+CODE struct outcome judge_ptx(const struct gpu_row *row) {
+  struct outcome floor = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
+  if (variable_is_one("CUDA_DISABLE_PTX_JIT")) return wrong(JIT_DISABLED);
+  return floor.is != FITS ? floor : judge_jit();
+}
+
+/* A row of GPUs. Flags that stand together: where some containers serve the GPU (BY_SOME), one of them may do so by PTX. */
+CODE struct outcome judge_gpu(const struct note *n, const struct gpu_row *row) {
+  uint32_t by = row->served_by;
+  struct outcome ptx;
+  if ((by & (BY_CUBIN | BY_SOME)) && variable_is_one("CUDA_FORCE_PTX_JIT")) /* which PTX it is, no row says */
+    return by & NO_PTX ? wrong(JIT_FORCED) : so_it(CANNOT_BE_TOLD);
+  if ((by & BY_SOME) && n->head.partial == PARTIAL_REFUSES) return wrong(PARTIAL_CODE);
+  if (by & BY_PTX) {
+    ptx = judge_ptx(row);
+    if (ptx.is != FITS || !(by & BY_SOME)) return ptx;
+  }
+  if (by & (BY_CUBIN | BY_SOME)) return judge_machine_code(row);
+  return by & BY_NONE ? wrong(NO_CODE_FOR_GPU) : so_it(CANNOT_BE_TOLD);
+}
+
+/* What a driver that does not work, or none, comes to; whether that is all there is to say. `asks`: whether the note asks
+ * anything of driver and GPU, but that the GPU is not too old for cuDNN. */
+CODE int judge_answer(const struct note *n, int asks) {
+  const struct driver *d = &g.driver;
+  enum { STUB = 34, NO_DEVICE = 100, MISMATCH = 803, NOT_FOR_COMPAT = 804 }; /* CUresult */
+  int required = n->head.gpu == GPU_REQUIRED, severity = ERROR;
+  enum words words;
+  if (d->init == STUB && (d->gpus > 0 || required)) words = STUB_DRIVER; /* one that builds and has no GPU may have it */
+  else if (d->init == MISMATCH) words = DRIVER_MISMATCH;
+  else if (d->init == NOT_FOR_COMPAT) words = FORWARD_COMPAT_UNSUPPORTED;
+  else if (d->state == ABSENT || d->init == STUB || d->init == NO_DEVICE || (d->init <= 0 && d->gpus == 0)) {
+    words = !required ? NOTHING_TO_SEE : d->state == ABSENT ? DRIVER_MISSING : GPU_MISSING;
+    severity = required ? ERROR : INFO;
+  } else if (d->init > 0 || d->state == UNKNOWN) {
+    words = d->init > 0 ? DRIVER_CANNOT_TELL_ANSWER : DRIVER_CANNOT_TELL;
+    severity = INFO;
+  } else {
+    return 0;
+  }
+  if (asks) find_driver(words, severity);
+  return 1;
+}
+
+/* The rows about driver and GPU. One fit GPU among others is enough. */
+CODE void judge_rows(struct note *n, int asks) {
+  const struct driver *d = &g.driver;
+  const uint64_t all = d->gpus > 0 ? ~(uint64_t)0 >> (64 - d->gpus) : 0;
+  uint64_t fit = 0, unfit = 0, kernels = 0;
+  union row unsure;
+  uint32_t i;
+  int pass, covered, open, has_unsure = 0;
+  memset(&unsure, 0, sizeof unsure);
+  open = d->gpus < 0 || (d->init < 0 && d->user && d->kernel && d->user != d->kernel) || (d->by_files && (!d->user || !d->kernel));
+  for (pass = 0; pass < 2; pass++) /* what a row weighs depends on those behind it */
+    for (i = 0; i < n->head.rows; i++) {
+      const union row row = note_row(n, i);
+      uint64_t here = gpus_of(&row);
+      struct outcome is = wrong(CUDNN_TOO_NEW_FOR_GPU);
+      if (row.kind == ROW_DRIVER) {
+        is = judge_floor(row.driver.cuda, row.driver.release, DRIVER_TOO_OLD);
+        if (is.is == CANNOT_BE_TOLD) open = 1;
+        if (is.is == IS_WRONG && pass) find_row(is.words, ERROR, &row);
       }
-      if (kind == ROW_GPU) kernels = all;
-      if (!here || (kind != ROW_GPU && kind != ROW_CUDNN)) continue;
-      if (kind == ROW_GPU) is = served(n, row);
-      if (is == FITS) fit |= here;
-      if (is <= OPEN) continue;
-      unfit |= here;
-      if (pass) find_driver(is, all & ~unfit ? INFO : ERROR, row);
+      if (row.kind == ROW_GPU) kernels = all, is = judge_gpu(n, &row.gpu);
+      if (!here || (row.kind != ROW_GPU && row.kind != ROW_CUDNN)) continue;
+      if (is.is == FITS) fit |= here;
+      if (is.is == IS_WRONG) {
+        unfit |= here;
+        if (pass) find_row(is.words, all & ~unfit ? INFO : ERROR, &row);
+      }
+      if (is.is == CANNOT_BE_TOLD && pass && !has_unsure && (here & ~unfit)) unsure = row, has_unsure = 1;
     }
   n->not_unfit = kernels & ~unfit;
-  fit &= ~unfit;
-  if ((n->not_unfit && !fit) || (d->strict && (unfit || kernels & ~fit))) open = 1;
-  if (open && (asks || unfit)) find_driver(505, INFO, 0);
+  covered = !n->not_unfit || (fit & ~unfit);
+  if (!open && !covered && has_unsure && !d->by_files && !variable_is_one("CUDA_FORCE_PTX_JIT") &&
+      judge_floor(unsure.gpu.sure_cuda, unsure.gpu.sure_release, DRIVER_TOO_OLD_FOR_CODE).is == IS_WRONG) {
+    struct finding *f = find_row(DRIVER_CANNOT_TELL_UNSURE, INFO, &unsure);
+    f->needs_release = widen(unsure.gpu.sure_release);
+    f->nvcc_major = unsure.gpu.sure_cuda / 1000;
+    return;
+  }
+  if (!covered || (d->by_files && (unfit || kernels & ~fit))) open = 1;
+  if (open && (asks || unfit)) find_driver(DRIVER_CANNOT_TELL, INFO);
+}
+
+CODE void judge_driver(struct note *n, int asks) {
+  n->not_unfit = 0;
+  if (!judge_answer(n, asks)) judge_rows(n, asks);
 }
 
 /* A shared libcudart of an older minor than built with: by its file's name, which in pip's packages does not say. */
-CODE void judge_cudart(const unsigned char *row) {
-  char soname[TEXT], path[PATH_MAX];
+CODE void judge_cudart(const struct note *n, const struct driver_row *row) {
+  char soname[NOTE_TEXT], path[PATH_MAX];
   uint32_t version;
   struct finding *f;
-  if (!note_text(&g.note[g.now], row + 28, &soname) || !*soname || !is_loaded(soname, &path, 0)) return;
+  if (!note_text(n, row->cudart, &soname) || !*soname || !is_loaded(soname, &path, 0)) return;
   real_name(path, &g.real);
   version = version_in_name(base_name(g.real));
-  if (version && version >> 8 >= u32(row + 12) >> 8) return;
-  f = version ? find(314, WARNING) : find(507, INFO);
-  f->built = u32(row + 12), f->found = version;
+  if (version && version >> 8 >= row->cudart_built >> 8) return;
+  f = find(version ? CUDART_OLDER : CUDART_UNKNOWN);
+  f->built_cuda = (row->cudart_built >> 16) * 1000 + (row->cudart_built >> 8 & 0xff) * 10;
+  f->found_cuda = (version >> 16) * 1000 + (version >> 8 & 0xff) * 10;
+  show(f->library, sizeof f->library, soname);
   show(f->path, sizeof f->path, path);
 }
 
-CODE int action(const struct note *n) {
-  if (g.mode == MODE_WARN) return 0;
-  return g.mode == MODE_ENFORCE || (n->size > 20 && n->d[20] == 1);
-}
+/* ---- notes ---- */
 
-/* Whether this guard speaks for the note. A library keeps still unless it is told to end the process; and where it speaks,
- * it speaks for itself, before the program that needs it. */
-CODE int speaks(const struct note *n) {
-  int library = g.mode == MODE_WARN || g.mode == MODE_ENFORCE || (n->size > 22 && n->d[22] == 1);
-  return g.program ? n->own || !library : n->own && library;
-}
-
-CODE void judge_note(int level, int late) {
-  struct note *n = &g.note[g.now];
-  struct cudnn *c = &g.cudnn[g.seen];
-  int asks = n->d[21] == GPU_REQUIRED, wants = 0;
+/* What cannot be read of a note is said, and leaves the verdict open. Whether there is anything in it to judge. */
+CODE int judge_bytes(const struct note *n) {
   uint32_t i;
-  if (n->state == NOTE_DAMAGED) {
-    find(503, INFO);
-    return;
+  struct finding *f = 0;
+  struct text kinds = {0, 0, 0};
+  if (n->state == NOTE_IS_DAMAGED) {
+    f = find(NOTE_DAMAGED);
+    show(f->file, sizeof f->file, base_name(file_of(&n->image)));
+    cut(f->why, sizeof f->why, n->damage);
+    return 0;
   }
-  if (n->state == NOTE_NEWER) find(502, INFO);
-  for (i = 0; i < note_rows(n); i++) {
-    const unsigned char *row = note_row(n, i);
-    int before = g.findings, k;
-    if (u16(row) == ROW_DRIVER) judge_cudart(row);
-    if (u16(row) == ROW_DRIVER || u16(row) == ROW_GPU) asks = 1;
-    if (u16(row) != ROW_CUDNN) continue;
-    look(c, n, row, late);
+  if (n->state == NOTE_IS_NEWER) {
+    find(NOTE_NEWER);
+    return 1;
+  }
+  for (i = 0; i < n->head.rows; i++) {
+    const union row row = note_row(n, i);
+    if (row_is_known(&row)) continue;
+    if (!f) {
+      f = find(NOTE_NEWER_ROWS);
+      kinds = text_in(f->kinds, sizeof f->kinds);
+    } else {
+      put(&kinds, ", ");
+    }
+    put_number(&kinds, row.kind);
+  }
+  return 1;
+}
+
+/* The cuDNN of a row, by files; where they do not say that it is right, by the real one. */
+CODE void judge_cudnn_row(struct note *n, struct cudnn *c, const struct cudnn_row *row, int level, int late) {
+  int k;
+  begin_round();
+  look(c, n, row, late);
+  judge_cudnn(c, row);
+  if (level && (round_has(ERROR) || (c->state == FOUND && !c->version))) {
+    forget_round();
+    ask_and_look(c, n, row);
     judge_cudnn(c, row);
-    if (level && (errors_from(before) || (c->state == FOUND && !c->version))) {
-      g.findings = before;
-      ask_and_look(c, n, row);
-      judge_cudnn(c, row);
-    } else if (!level) {
-      for (k = 0; k < c->parts; k++)
-        if (c->part[k].needed && !c->part[k].present) c->part[k].known = 0;
-      if (c->state == ABSENT && (u16(row + 2) & REQUIRED)) c->state = UNKNOWN;
-      g.findings = before;
-      judge_cudnn(c, row);
-    }
-    if (c->state == INSIDE) c->version = u32(row + 12), c->from = "the build";
-    c->note = g.now;
-    n->cudnn = c->state == FOUND && c->version >> 16 == u32(row + 12) >> 16 ? c->version : 0;
-    wants |= n->cudnn >= u32(row + 16) && u32(row + 20);
-    if (g.seen < MAX_SEEN - 1 && (c->state == FOUND || c->state == INSIDE)) c = &g.cudnn[++g.seen];
+  } else if (!level) { /* what the real one could contradict is not known */
+    for (k = 0; k < c->parts; k++)
+      if (c->part[k].needed && !c->part[k].present) c->part[k].known = 0;
+    if (c->state == ABSENT && (row->flags & CUDNN_REQUIRED)) c->state = UNKNOWN;
+    forget_round();
+    judge_cudnn(c, row);
   }
-  if (wants || asks) {
-    int before = g.findings;
-    if (!g.driver_known++) look_at_driver(n);
-    judge_driver(asks);
-    if (!g.driver.strict || g.findings == before || g.finding[before].code == 504) return;
-    g.findings = before;
-    /* A program that can do without a GPU is not kept waiting: it asks by check(). */
-    if (level && (late || n->d[21] != GPU_OPTIONAL)) {
-      ask_the_driver();
-      judge_driver(asks);
-    } else if (asks) {
-      find_driver(505, INFO, 0);
-    }
+  if (c->state == INSIDE) c->version = row->built, c->from = "the build";
+  c->note = g.now;
+  n->cudnn = c->state == FOUND && c->version >> 16 == row->built >> 16 ? c->version : 0;
+}
+
+CODE int only_nothing_to_see(void) {
+  const struct findings *all = &g.findings;
+  return all->count && all->at[all->count - 1].round == all->round && all->at[all->count - 1].words == NOTHING_TO_SEE;
+}
+
+CODE void judge_driver_rows(struct note *n, int asks, int level, int late) {
+  if (!g.driver_known++) look_at_driver(n);
+  begin_round();
+  judge_driver(n, asks);
+  if (!g.driver.by_files || !round_has(INFO) || only_nothing_to_see()) return;
+  forget_round();
+  /* A program that can do without a GPU is not kept waiting: it asks by check(). */
+  if (level && (late || n->head.gpu != GPU_OPTIONAL)) {
+    ask_the_driver();
+    judge_driver(n, asks);
+  } else if (asks) {
+    find_driver(DRIVER_CANNOT_TELL, INFO);
   }
 }
 
-CODE int in_scope(const struct note *n) { return n->own || g.program; }
+CODE void judge_note(struct note *n, int level, int late) {
+  int asks = n->head.gpu == GPU_REQUIRED, leaves_gpus_behind = 0;
+  uint32_t i;
+  begin_round();
+  if (!judge_bytes(n)) return;
+  for (i = 0; i < n->head.rows; i++) {
+    const union row row = note_row(n, i);
+    struct cudnn *c = &g.cudnn[g.seen];
+    if (row.kind == ROW_DRIVER) judge_cudart(n, &row.driver);
+    if (row.kind == ROW_DRIVER || row.kind == ROW_GPU) asks = 1;
+    if (row.kind != ROW_CUDNN) continue;
+    judge_cudnn_row(n, c, &row.cudnn, level, late);
+    leaves_gpus_behind |= row.cudnn.oldest_gpu && n->cudnn >= row.cudnn.drops_gpus_from;
+    if (g.seen < MAX_SEEN - 1 && (c->state == FOUND || c->state == INSIDE)) g.seen++;
+  }
+  if (asks || leaves_gpus_behind) judge_driver_rows(n, asks, level, late);
+}
 
-CODE void judge(int level, int late) {
-  int k;
-  struct finding *f;
-  g.findings = g.seen = g.level = g.driver_known = 0;
-  for (g.now = 0; g.now < g.notes; g.now++) judge_note(level && (late ? in_scope(&g.note[g.now]) : speaks(&g.note[g.now])), late);
-  for (g.now = 0; g.now < g.notes; g.now++)
-    for (k = g.now + 1; k < g.notes; k++) {
-      uint64_t one = g.note[g.now].not_unfit, two = g.note[k].not_unfit;
-      if (!one || !two || (one & two)) continue;
-      f = find_driver(312, WARNING, 0);
-      component(&g.note[k], f->file, sizeof f->file);
+/* Of two components whose fit GPUs are different ones, the warning that names both. */
+CODE void judge_together(void) {
+  int one, two;
+  for (one = 0; one < g.notes; one++)
+    for (two = one + 1; two < g.notes; two++) {
+      struct finding *f;
+      if (!g.note[one].not_unfit || !g.note[two].not_unfit || (g.note[one].not_unfit & g.note[two].not_unfit)) continue;
+      g.now = one;
+      f = find_driver(NO_GPU_FOR_ALL, WARNING);
+      component(&g.note[two], f->other, sizeof f->other);
       return;
     }
 }
 
-CODE int cannot_tell(const struct finding *f) { return f->code == 501 || f->code == 504 || f->code == 505; }
-
-CODE int overall(void) {
-  int k, v = RIGHT;
-  for (k = 0; k < g.findings; k++) {
-    if (!in_scope(&g.note[g.finding[k].note])) continue;
-    if (g.finding[k].severity == ERROR) return WRONG;
-    if (cannot_tell(&g.finding[k])) v = CANNOT_TELL;
+CODE void judge(int level, int late) {
+  g.findings.count = g.findings.round = 0;
+  g.findings.left_out = g.findings.left_out_now = 0;
+  g.seen = g.level = g.driver_known = 0;
+  for (g.now = 0; g.now < g.notes; g.now++) {
+    struct note *n = &g.note[g.now];
+    judge_note(n, level && (late ? in_scope(n) : speaks_for(n)), late);
   }
-  return v;
+  begin_round();
+  judge_together();
+  find_what_was_left_out();
 }

@@ -2,17 +2,16 @@
 
 struct loaded {
   const char *name; /* soname or file name; null: any cuDNN loader library */
-  char (*path)[PATH_MAX], (*soname)[TEXT]; /* soname: or null */
+  char (*path)[PATH_MAX], (*soname)[NOTE_TEXT]; /* soname: or null */
   int found;
 };
 
 CODE int on_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   struct loaded *l = (struct loaded *)data;
-  struct image im;
+  struct image im = image_of(info);
   const char *base, *hit = 0;
   (void)size;
-  if (!info->dlpi_name || !info->dlpi_name[0]) return 0;
-  image_of(&im, info);
+  if (!im.name || !im.name[0]) return 0;
   base = base_name(im.name);
   image_names(&im);
   if (l->name) {
@@ -24,12 +23,12 @@ CODE int on_loaded(struct dl_phdr_info *info, size_t size, void *data) {
   }
   if (!hit) return 0;
   if (l->found++) return 1;
-  keep(l->path, im.name);
+  keep_path(l->path, im.name);
   if (l->soname) cut(*l->soname, sizeof *l->soname, hit);
   return l->name != 0;
 }
 
-CODE int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[TEXT]) {
+CODE int is_loaded(const char *name, char (*path)[PATH_MAX], char (*soname)[NOTE_TEXT]) {
   struct loaded l;
   l.name = name, l.path = path, l.soname = soname;
   l.found = 0;

@@ -1,4 +1,4 @@
-/* The report. */
+/* The report: what was seen, as JSON, where CUDAGUARD_REPORT names a file. */
 
 struct report {
   long fd;
@@ -17,60 +17,123 @@ CODE void flush(struct report *r) {
   r->t.used = 0;
 }
 
-CODE void report_note(struct text *t, int note) {
-  const struct note *n = &g.note[note];
-  char name[TEXT], version[TEXT];
-  uint32_t i;
-  int k, skipped = 0;
-  putf(t, "%s{\"file\":" KEY("note") "%j", note ? "," : "", file_of(&n->image),
-       names[6 + n->state]);
-  if (n->state != NOTE_DAMAGED) {
-    note_text(n, n->d + 28, &name);
-    note_text(n, n->d + 32, &version);
-    putf(t, ",\"name\":" KEY("version") "%j", name, version);
-    for (k = 0; k < g.seen; k++)
-      if (g.cudnn[k].note == note) {
-        putf(t, ",\"cudnn\":{\"path\":" KEY("picked_by") "%j<,\"version\":\"%v\",\"version_from\":%j>}", g.cudnn[k].path, g.cudnn[k].why,
-             g.cudnn[k].version, g.cudnn[k].version ? g.cudnn[k].from : "");
-        break;
-      }
-    put(t, ",\"not_judged\":[");
-    for (i = 0; i < note_rows(n); i++) {
-      uint32_t kind = u16(note_row(n, i));
-      if (kind < ROW_CUDNN || kind > ROW_GPU) putf(t, "%s\"row of kind %n\"", skipped++ ? "," : "", kind);
-    }
-    put(t, "]");
-  }
-  put(t, "}");
+CODE void put_version_member(struct text *t, const char *before, const char *key, void (*how)(struct text *, uint32_t), uint32_t n) {
+  if (!n) return;
+  put_key(t, before, key);
+  put_char(t, '"');
+  how(t, n);
+  put_char(t, '"');
 }
 
-CODE void leave_report(const char *done) {
-  const char *path = variable("CUDAGUARD_REPORT");
-  static struct report r;
+CODE void report_cudnn(struct text *t, const struct cudnn *c) {
+  put_key(t, ",", "cudnn");
+  put_member(t, "{", "path", c->path);
+  put_member(t, ",", "picked_by", c->why);
+  if (c->version) {
+    put_version_member(t, ",", "version", put_version, c->version);
+    put_member(t, ",", "version_from", c->from);
+  }
+  put_char(t, '}');
+}
+
+CODE void report_note(struct text *t, int note) {
+  static const char states[][8] = {"whole", "newer", "damaged"};
+  const struct note *n = &g.note[note];
+  char name[NOTE_TEXT], version[NOTE_TEXT];
+  uint32_t i, skipped = 0;
+  int k;
+  put_member(t, note ? ",{" : "{", "file", file_of(&n->image));
+  put_member(t, ",", "note", states[n->state]);
+  if (n->state != NOTE_IS_DAMAGED) {
+    note_text(n, n->head.name, &name);
+    note_text(n, n->head.version, &version);
+    put_member(t, ",", "name", name);
+    put_member(t, ",", "version", version);
+    for (k = 0; k < g.seen; k++)
+      if (g.cudnn[k].note == note) {
+        report_cudnn(t, &g.cudnn[k]);
+        break;
+      }
+    put_key(t, ",", "not_judged");
+    put_char(t, '[');
+    for (i = 0; i < n->head.rows; i++) {
+      const union row row = note_row(n, i);
+      if (row_is_known(&row)) continue;
+      put(t, skipped++ ? ",\"row of kind " : "\"row of kind ");
+      put_number(t, row.kind);
+      put_char(t, '"');
+    }
+    put_char(t, ']');
+  }
+  put_char(t, '}');
+}
+
+CODE void report_driver(struct text *t) {
+  const struct driver *d = &g.driver;
+  int k;
+  put_key(t, ",", "driver");
+  put_member(t, "{", "path", d->path);
+  put_version_member(t, ",", "user", put_release, d->user);
+  put_version_member(t, ",", "kernel", put_release, d->kernel);
+  put_version_member(t, ",", "cuda", put_cuda, d->cuda);
+  put_char(t, '}');
+  put_key(t, ",", "gpus");
+  put_char(t, '[');
+  for (k = 0; k < d->gpus; k++) {
+    put(t, k ? ",{" : "{");
+    if (!d->chosen) put(t, "\"visible\":true");
+    put_version_member(t, d->chosen ? "" : ",", "cc", put_capability, d->cc[k]);
+    put_char(t, '}');
+  }
+  put_char(t, ']');
+}
+
+CODE void report_finding(struct text *t, const char *before) {
+  static const char severities[][8] = {"info", "warning", "error"};
   const struct verdict *v = &g.verdict;
-  const struct driver *d = (const struct driver *)at(&g.driver);
+  put_key(t, before, "code");
+  put(t, "\"CG");
+  put_number(t, (uint32_t)v->code);
+  put_char(t, '"');
+  put_member(t, ",", "severity", severities[v->severity]);
+  put_member(t, ",", "component", v->component);
+  put_member(t, ",", "subject", v->subject);
+  put_member(t, ",", "message", v->message);
+  put_member(t, ",", "hint", v->hint);
+  put_char(t, '}');
+}
+
+CODE void leave_report(const char *action) {
+  static const char verdicts[][8] = {"runs", "refused", "unknown"};
+  static struct report r;
+  const char *path = variable("CUDAGUARD_REPORT");
   int k;
   if (!*path) return;
   r.fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   if (r.fd < 0) return;
-  r.t.at = r.buffer, r.t.used = 0, r.t.size = sizeof r.buffer;
-  k = overall();
-  putf(&r.t, "{\"file\":" KEY("role") "%j,\"verdict\":" KEY("action") "%j,\"level\":%n,\"shim\":{\"revision\":1},\"components\":[", self(),
-       g.program ? "program" : "library", names[k], done, (uint32_t)g.level);
-  for (k = 0; k < g.notes; k++) flush(&r), report_note(&r.t, k);
-  put(&r.t, "]");
-  if (g.driver_known && d->state == FOUND) {
-    putf(&r.t, ",\"driver\":{\"path\":%j<,\"user\":\"%r\"><,\"kernel\":\"%r\"><,\"cuda\":\"%c\">},\"gpus\":[", d->path, d->user, d->kernel, d->cuda);
-    for (k = 0; k < d->gpus; k++)
-      putf(&r.t, d->strict == 2 ? "%s{<\"cc\":\"%x\">}" : "%s{\"visible\":true<,\"cc\":\"%x\">}", k ? "," : "", (uint32_t)d->cc[k]);
-    put(&r.t, "]");
-  }
-  put(&r.t, ",\"findings\":[");
-  for (k = 0; k < g.findings; k++) {
-    compose(&g.finding[k]);
+  r.t = text_in(r.buffer, sizeof r.buffer);
+  put_member(&r.t, "{", "file", self());
+  put_member(&r.t, ",", "role", g.program ? "program" : "library");
+  put_member(&r.t, ",", "verdict", verdicts[overall()]);
+  put_member(&r.t, ",", "action", action);
+  put_key(&r.t, ",", "level");
+  put_number(&r.t, (uint32_t)g.level);
+  put_key(&r.t, ",", "shim");
+  put(&r.t, "{\"revision\":1}");
+  put_key(&r.t, ",", "components");
+  put_char(&r.t, '[');
+  for (k = 0; k < g.notes; k++) {
     flush(&r);
-    putf(&r.t, "%s{\"code\":\"CG%n\",\"severity\":" KEY("component") "%j,\"subject\":" KEY("message") "%j,\"hint\":%j}", k ? "," : "", (uint32_t)v->code,
-         names[3 + v->severity], v->component, v->subject, v->message, v->hint);
+    report_note(&r.t, k);
+  }
+  put_char(&r.t, ']');
+  if (g.driver_known && g.driver.state == FOUND) report_driver(&r.t);
+  put_key(&r.t, ",", "findings");
+  put_char(&r.t, '[');
+  for (k = 0; k < g.findings.count; k++) {
+    compose(&g.findings.at[k]);
+    flush(&r);
+    report_finding(&r.t, k ? ",{" : "{");
   }
   put(&r.t, "]}\n");
   flush(&r);

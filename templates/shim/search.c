@@ -1,17 +1,16 @@
 /* The loader's search: LD_LIBRARY_PATH, RPATH, RUNPATH, the cache, the default folders. */
 
 /* One element of a path list, $ORIGIN replaced, joined with the file's name. */
-CODE int join(char *to, const char *dir, size_t n, const char *file, const char *origin) {
-  struct text t;
-  const char *end = dir + n, *base = base_name(origin);
-  t.at = to, t.used = 0, t.size = PATH_MAX;
+CODE int join(char (*to)[PATH_MAX], const char *dir, size_t n, const char *file, const char *origin) {
+  struct text t = text_in(*to, PATH_MAX);
+  const char *end = dir + n, *base = base_name(origin), *from;
   while (dir < end) {
     if (*dir == '$') {
       int braces = dir[1] == '{';
       if (!starts(dir + 1 + braces, "ORIGIN")) return 0; /* $LIB, $PLATFORM: the child knows */
-      dir += 7 + 2 * braces;
+      dir += sizeof "$ORIGIN" - 1 + (size_t)(2 * braces);
       if (base == origin) put_char(&t, '.');
-      while (origin + 1 < base) put_char(&t, *origin++);
+      for (from = origin; from + 1 < base; from++) put_char(&t, *from);
     } else {
       put_char(&t, *dir++);
     }
@@ -33,12 +32,12 @@ CODE int elf_is(const char *path) {
 }
 
 /* In this list: 1 found, 0 go on, -1 the loader would stop here (`to` names the file). */
-CODE int search_list(const char *list, char also, const char *file, const char *origin, char *to) {
+CODE int search_list(const char *list, char also, const char *file, const char *origin, char (*to)[PATH_MAX]) {
   int is = 0;
   while (list && *list && !is) {
     size_t n = 0;
     while (list[n] && list[n] != ':' && list[n] != also) n++;
-    if (join(to, list, n, file, origin)) is = elf_is(to);
+    if (join(to, list, n, file, origin)) is = elf_is(*to);
     list += n + (list[n] != 0);
   }
   return is;
@@ -46,7 +45,7 @@ CODE int search_list(const char *list, char also, const char *file, const char *
 
 #define CACHE "/etc/ld.so.cache"
 
-CODE int in_cache(const char *file, char *to) {
+CODE int in_cache(const char *file, char (*to)[PATH_MAX]) {
   struct head {
     char magic[20];
     uint32_t count, strings;
@@ -68,6 +67,7 @@ CODE int in_cache(const char *file, char *to) {
   long fd = open_file(CACHE, O_RDONLY), end;
   int found = 0;
   const char *map;
+  struct text path;
   const struct head *h;
   const struct entry *en;
   if (fd < 0) return 0;
@@ -91,8 +91,8 @@ CODE int in_cache(const char *file, char *to) {
       size_t key = at + en[i].key, value = at + en[i].value;
       if (en[i].flags != kind || en[i].hwcap || key >= size || value >= size) continue;
       if (size - key <= length || !same_bytes(map + key, file, length + 1)) continue;
-      for (value = at + en[i].value, at = 0; value < size && at < PATH_MAX - 1 && map[value];) to[at++] = map[value++];
-      to[at] = 0;
+      path = text_in(*to, PATH_MAX);
+      while (value < size && map[value]) put_char(&path, map[value++]);
       found = 1;
     }
   }
@@ -100,24 +100,32 @@ CODE int in_cache(const char *file, char *to) {
   return found;
 }
 
-/* Where the loader would find `file` for the object of `of`: 1 and the path, 0 nowhere, -1 at a file it cannot read. */
-CODE int search(const char *file, const struct image *of, char *to, char *why) {
-  static const char TIGHT defaults[] =
+static const char default_folders[] =
 #if defined(__x86_64__)
-      "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
+    "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:"
 #elif defined(__aarch64__)
-      "/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
+    "/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu:"
 #endif
-      "/lib64:/usr/lib64:/lib:/usr/lib";
-  int k, is = 0;
-  for (k = 0; k < 6 && !is; k++) {
-    const char *list = k == 0 ? of->rpath : k == 1 ? g.first.rpath : k == 2 ? g.library_path : k == 3 ? of->runpath : defaults;
-    const char *origin = k == 0 || k == 3 ? file_of(of) : self();
-    if (k < 2 && (of->runpath || (k && g.first.runpath))) continue;
-    is = k != 4 ? search_list(list, k == 2 ? ';' : ':', file, origin, to) : in_cache(file, to) ? elf_is(to) : 0;
-    if (is && why)
-      format(why, WHY, k < 2 ? "RPATH of %p" : k == 2 ? "LD_LIBRARY_PATH" : k == 3 ? "RUNPATH of %p" : k == 4 ? CACHE : "the system's library folders", origin);
+    "/lib64:/usr/lib64:/lib:/usr/lib";
+
+/* Where the loader would find `file` for the object of `of`: 1 and the path, 0 nowhere, -1 at a file it cannot read. `why`,
+ * where it is wanted, says which of the places it was. */
+CODE int search(const char *file, const struct image *of, char (*to)[PATH_MAX], char (*why)[WHY]) {
+  const char *owner = file_of(of), *place = 0, *whose = "";
+  int is = 0;
+  /* An object with a RUNPATH has no RPATH, and the program's RPATH counts for objects without a RUNPATH. */
+  if (!of->runpath && of->rpath && (is = search_list(of->rpath, ':', file, owner, to))) place = "RPATH of ", whose = owner;
+  if (!is && !of->runpath && !g.first.runpath && (is = search_list(g.first.rpath, ':', file, self(), to)))
+    place = "RPATH of ", whose = self();
+  if (!is && (is = search_list(g.library_path, ';', file, self(), to))) place = "LD_LIBRARY_PATH";
+  if (!is && of->runpath && (is = search_list(of->runpath, ':', file, owner, to))) place = "RUNPATH of ", whose = owner;
+  if (!is && in_cache(file, to) && (is = elf_is(*to))) place = CACHE;
+  if (!is && (is = search_list(default_folders, ':', file, self(), to))) place = "the system's library folders";
+  if (place && why) {
+    struct text t = text_in(*why, WHY);
+    put(&t, place);
+    put_outside(&t, whose);
   }
-  if (!is) *to = 0;
+  if (!is) **to = 0;
   return is;
 }

@@ -1,17 +1,20 @@
-/* What was found. */
+/* What was found: all that the shim knows of this process. */
 
+/* An inner library of cuDNN's. */
 struct part {
-  char file[TEXT], symbol[TEXT];
+  char file[NOTE_TEXT], symbol[NOTE_TEXT];
   int needed, known, present;
   uint32_t version;
   char path[SHOW + 1];
 };
 
+enum { UNKNOWN, ABSENT, FOUND, INSIDE };
+
 struct cudnn {
   int state, answered; /* answered: by the real cuDNN, in a child */
   int note;
-  char names[TEXT]; /* that the program tries, one a line */
-  char soname[TEXT], path[PATH_MAX], why[WHY];
+  char names[NOTE_TEXT]; /* that the program tries, one a line */
+  char soname[NOTE_TEXT], path[PATH_MAX], why[WHY];
   uint32_t version, by_name;
   const char *from; /* where the version comes from, in words */
   const char *by;   /* and the inner library that says it, or null */
@@ -22,7 +25,8 @@ struct cudnn {
 /* Of this process: the rows ask for no more. Numbers are 0, `init` and `gpus` -1 where nobody knows. */
 struct driver {
   int state;
-  int strict;            /* level 0: which of the GPUs it will be is not known, so all must be fit; 2: a variable chooses */
+  int by_files;          /* the driver was not asked: which of the GPUs it will be is not known, so all must be fit */
+  int chosen;            /* a variable chooses among the GPUs */
   int init;              /* what cuInit answered */
   int gpus;              /* that the process sees */
   int jit;               /* whether PTX can be compiled: 1 yes, -1 no */
@@ -45,7 +49,9 @@ struct state {
   int ready, program, mode;
   int startup;     /* how many objects the loader brought before `main` */
   int first_noted; /* no guarded file stands before this one */
-  int notes, now, findings, seen; /* seen: of those in the report */
+  int notes, now;  /* now: the note being judged */
+  int seen;        /* cuDNNs for the report */
+  uint32_t notes_left_out;
   int driver_known, driver_asked;
   int by_name; /* the driver's libraries are found by their names alone, and not opened */
   int outcome, level;
@@ -55,45 +61,102 @@ struct state {
   struct driver driver, told; /* told: by the real driver, in a child */
   struct cudnn cudnn[MAX_SEEN]; /* the last one is used again */
   struct note note[MAX_NOTES];
-  struct finding finding[MAX_FINDINGS];
+  struct findings findings;
   char self[PATH_MAX], scratch[PATH_MAX];
   char rpath[4096], runpath[4096];
   char asked[PATH_MAX], real[PATH_MAX], answer[8192];
   struct verdict verdict;
 };
 static struct state g;
-INLINE void *at(void *s) {
-  __asm__("" : "+r"(s));
-  return s;
+
+/* A setuid program listens to nobody. */
+CODE const char *variable(const char *name) {
+  const char *value = secure_getenv(name);
+  return value ? value : "";
 }
 
+CODE int variable_is_one(const char *name) { return same(variable(name), "1"); }
+
+CODE long read_link(const char *path, char (*link)[PATH_MAX]) {
+  char *to = *link;
+  long n = sys4(SYS_readlinkat, AT_FDCWD, (long)path, (long)to, PATH_MAX - 1);
+  to[n > 0 ? n : 0] = 0;
+  return n;
+}
+
+CODE const char *self(void) {
+  if (!g.self[0] && read_link("/proc/self/exe", &g.self) <= 0) keep_path(&g.self, "this program");
+  return g.self;
+}
+
+CODE const char *file_of(const struct image *im) { return im->name[0] ? im->name : self(); }
+
+/* What CUDAGUARD says, else the note. */
+CODE int note_refuses(const struct note *n) {
+  if (g.mode == MODE_WARN) return 0;
+  return g.mode == MODE_ENFORCE || n->head.mismatch == MISMATCH_REFUSES;
+}
+
+/* Whether this guard speaks for the note. A library keeps still unless it is told to end the process; and where it speaks,
+ * it speaks for itself, before the program that needs it. */
+CODE int speaks_for(const struct note *n) {
+  int library = g.mode == MODE_WARN || g.mode == MODE_ENFORCE || n->head.library == LIBRARY_ENFORCES;
+  return g.program ? n->own || !library : n->own && library;
+}
+
+/* Whether the note is a part of this guard's verdict. */
+CODE int in_scope(const struct note *n) { return n->own || g.program; }
+
+/* Its name and version. */
+CODE void component(const struct note *n, char *to, size_t size) {
+  char name[NOTE_TEXT], version[NOTE_TEXT];
+  struct text t = text_in(to, size);
+  if (n->state == NOTE_IS_DAMAGED) return;
+  note_text(n, n->head.name, &name);
+  note_text(n, n->head.version, &version);
+  put_outside(&t, name);
+  put_char(&t, ' ');
+  put_outside(&t, version);
+}
+
+/* ---- the notes of this process ---- */
+
 static const char anchor = 0; /* stands in this very file: how it finds its own image */
+
+/* Where a note goes for which there is no room: in place of one that is not this file's own, where it is. */
+CODE struct note *room_for_note(int own) {
+  int k = g.notes;
+  if (g.notes < MAX_NOTES) return &g.note[g.notes++];
+  g.notes_left_out++;
+  while (own && k-- > 0)
+    if (!g.note[k].own) return &g.note[k];
+  return 0;
+}
 
 /* Keeps the notes of an image, or only counts them. Looks for the mark at every 4 bytes: mold puts notes of both
  * alignments into one segment, where stepping from note to note by the segment's alignment goes astray. */
 CODE int take_notes(struct image *im, int own, int keep) {
-  static const unsigned char TIGHT mark[16] = {1, 0, 0, 0, 'c', 'u', 'd', 'a', 'g', 'u', 'a', 'r', 'd', 0, 0, 0};
+  static const unsigned char mark[16] = {1, 0, 0, 0, 'c', 'u', 'd', 'a', 'g', 'u', 'a', 'r', 'd', 0, 0, 0};
+  enum { SIZES = 8, HEADER = SIZES + sizeof mark };
   int taken = 0, k;
   for (k = 0; k < im->n; k++) {
     const ElfW(Phdr) *ph = &im->ph[k];
     const unsigned char *p = (const unsigned char *)(im->base + ph->p_vaddr);
     size_t left = ph->p_memsz;
-    if (ph->p_type != PT_NOTE || left > (64u << 20) || ph->p_filesz < left) continue;
-    while (left >= 24) {
+    if (ph->p_type != PT_NOTE || left > mapped_from(im, (uintptr_t)p)) continue;
+    while (left >= HEADER) {
       size_t step = 4;
-      if (u32(p) == 10 && same_bytes(p + 8, mark, sizeof mark) && u32(p + 4) <= left - 24) {
-        uint32_t size = u32(p + 4);
-        taken++;
-        if (keep && g.notes < MAX_NOTES) {
-          struct note *n = &g.note[g.notes++];
-          if (taken == 1) image_names(im);
-          n->d = p + 24;
-          n->size = size > 65535 ? 65535 : size;
+      uint32_t sizes[2]; /* of the owner's name, of the descriptor */
+      memcpy(sizes, p, sizeof sizes);
+      if (sizes[0] == 10 && same_bytes(p + SIZES, mark, sizeof mark) && sizes[1] <= left - HEADER) {
+        struct note *n = keep ? room_for_note(own) : 0;
+        if (!taken++ && keep) image_names(im);
+        if (n) {
+          read_note(n, p + HEADER, sizes[1] > 65535 ? 65535 : sizes[1]);
           n->own = own;
           n->image = *im;
-          n->state = note_judge_bytes(n);
         }
-        step = 24 + (((size_t)size + 3) & ~(size_t)3);
+        step = HEADER + (((size_t)sizes[1] + 3) & ~(size_t)3);
       }
       if (step >= left) break;
       p += step;
@@ -111,10 +174,9 @@ struct walk {
  * while we look. In a constructor nothing can, and all are kept for the report. */
 CODE int on_image(struct dl_phdr_info *info, size_t size, void *data) {
   struct walk *w = (struct walk *)data;
-  struct image im;
+  struct image im = image_of(info);
   int own = 0, k, first = w->index++ == 0, taken;
   (void)size;
-  image_of(&im, info);
   if (first || !im.name) im.name = ""; /* musl calls the program argv[0] */
   for (k = 0; k < im.n; k++)
     if (im.ph[k].p_type == PT_LOAD && (uintptr_t)&anchor - (im.base + im.ph[k].p_vaddr) < im.ph[k].p_memsz) own = 1;
@@ -127,26 +189,3 @@ CODE int on_image(struct dl_phdr_info *info, size_t size, void *data) {
   if (taken && !w->noted++) g.first_noted = own;
   return 0;
 }
-
-/* A setuid program listens to nobody. */
-CODE const char *variable(const char *name) {
-  const char *value = secure_getenv(name);
-  return value ? value : "";
-}
-
-CODE long read_link(const char *path, char (*link)[PATH_MAX]) {
-  char *to = *link;
-  long n = sys4(SYS_readlinkat, AT_FDCWD, (long)path, (long)to, PATH_MAX - 1);
-  to[n > 0 ? n : 0] = 0;
-  return n;
-}
-
-CODE const char *self(void) {
-  if (!g.self[0]) {
-    long n = read_link("/proc/self/exe", &g.self);
-    if (n <= 0) copy(g.self, sizeof g.self, "this program", 12);
-  }
-  return g.self;
-}
-
-CODE const char *file_of(const struct image *im) { return im->name[0] ? im->name : self(); }

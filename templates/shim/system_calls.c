@@ -1,8 +1,6 @@
-/* The kernel and strings, without the C library. */
-
-/* Each name that is imported costs a stripped program 80 to 100 bytes of tables, and whoever stands before the C library
- * (LD_PRELOAD, a sanitizer that has not started yet) would be called before `main`. errno stays as it is. */
-#define INLINE static inline __attribute__((always_inline, SMALL_CODE))
+/* The kernel, without the C library: whoever stands before that (LD_PRELOAD, a sanitizer that has not started yet) would be
+ * called before `main`. errno stays as it is. An answer below 0 is an error's number. */
+#define INLINE static inline __attribute__((always_inline))
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 INLINE long sys1(long n, long a) {
@@ -80,51 +78,8 @@ CODE long looked(long r) {
   return r;
 }
 
-APART long open_file(const char *path, int how) {
+CODE long open_file(const char *path, int how) {
   return looked(sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
 }
 
 CODE void close_file(long fd) { sys1(SYS_close, fd); }
-
-/* The empty assembly keeps compilers from calling the C library's function for the loop that they recognise. */
-CODE size_t len(const char *s) {
-  size_t n = 0;
-  while (s[n]) {
-    n++;
-    __asm__ volatile("");
-  }
-  return n;
-}
-
-CODE int same_bytes(const void *a, const void *b, size_t n) {
-  const char *x = (const char *)a, *y = (const char *)b;
-  for (; n; n--, x++, y++) {
-    if (*x != *y) return 0;
-    __asm__ volatile("");
-  }
-  return 1;
-}
-
-CODE int starts(const char *s, const char *with) {
-  for (; *with; s++, with++) {
-    if (*s != *with) return 0;
-    __asm__ volatile("");
-  }
-  return 1;
-}
-
-CODE int same(const char *a, const char *b) { return starts(a, b) && !a[len(b)]; }
-
-CODE const char *find_text(const char *s, const char *what) {
-  for (; *s; s++)
-    if (starts(s, what)) return s;
-  return 0;
-}
-
-/* What follows the last '/'. */
-CODE const char *base_name(const char *path) {
-  const char *base = path;
-  for (; *path; path++)
-    if (*path == '/') base = path + 1;
-  return base;
-}

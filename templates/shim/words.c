@@ -1,104 +1,126 @@
-/* Words. */
+/* Findings and their words. The words stand in findings.h, which is made from the same table as the judge's in Rust. */
 
-CODE int about_driver(const struct finding *f) { return f->code / 100 == 3 || f->code > 503; }
+/* What an error of a code does to the verdict. A finding of an open code leaves it open, whatever it weighs. */
+enum { REFUSES, OPEN, INFORMS };
 
-#define BUILT_WITH " than " cuDNN " %B, which " WAS_BUILT_WITH
-#define NEWER WITH cuDNN " %M or newer"
-#define OR_REBUILD "; or " REBUILD " against " THE "one found"
-#define WHERE_GPUS START_A_CONTAINER "its GPUs (--gpus all)"
-#define WITH_ARCH REBUILD WITH "that architecture"
+enum words {
+#define NAME(name, code, severity, verdict, rank, subject, message, hint) name,
+  FINDINGS(NAME)
+#undef NAME
+  ALL_WORDS
+};
 
-/* What is wrong, what to do; empty where the next says it for both. */
-#define WORDS(X) \
-  X(201, cuDNN "< %F> is of another major" BUILT_WITH,                                                                     \
-    INSTALL cuDNN " %N (%M or newer) where " THE "loader looks first" OR_REBUILD)                                             \
-  X(202, cuDNN " %F is" OLDER BUILT_WITH, "")                                                                              \
-  X(203, cuDNN " %F is an" OLDER " patch" BUILT_WITH, "%w" NEWER "%s" OR_REBUILD)                                             \
-  X(204, cuDNN "'s library %L" IS_MISSING "%w", "re" INSTALL cuDNN " whole, so" THAT "all its libraries stand in one folder")       \
-  X(205, "no " cuDNN " was found", INSTALL cuDNN " %M or newer, or name its folder in " LD_LIBRARY_PATH)                        \
-  X(206, cuDNN " is mixed: %L is %O, " THE "rest %F", "remove " THE "stray copy, or re" INSTALL cuDNN " whole from one package")     \
-  X(301, "", "")                                                                                                          \
-  X(302, THE "" DRIVER " is too old: %L needs one" THAT "supports CUDA %U",                                                     \
-    "update " THE "" DRIVER "< to %R or newer>; or " REBUILD WITH "an" OLDER " toolkit")                                               \
-  X(304, "libcuda and " THE "kernel module do not belong together (803)",                                                    \
-    "reboot after a " DRIVER "'s update; in a container, remove its own libcuda")                                             \
-  X(305, "cuda-compat does not work" WITH "this GPU (804)",                                                                 \
-    "take " THE "compat folder out of " LD_LIBRARY_PATH " and update " THE "" DRIVER ", or hide" THAT "GPU by " CUDA_ "VISIBLE_DEVICES")      \
-  X(306, "this libcuda is " THE "stub" THAT "is for linking only (34)",                                                        \
-    "take " THE "folder" WITH THE "stubs out of " LD_LIBRARY_PATH " and of RPATH")                                                 \
-  X(307, "there is no libcuda.so.1, and " THE "program requires a GPU", INSTALL THE "NVIDIA " DRIVER "; " WHERE_GPUS)            \
-  X(308, CUDA_ "DISABLE_PTX_JIT forbids what %G needs: %L", "unset " CUDA_ "DISABLE_PTX_JIT; or " WITH_ARCH)                   \
-  X(309, LIBJIT IS_MISSING ", and %G needs it for %L (221)",                                                              \
-    INSTALL THE "" DRIVER " whole; " START_A_CONTAINER "NVIDIA_DRIVER_CAPABILITIES=compute,utility; or " WITH_ARCH)         \
-  X(310, "there is no GPU, and " THE "program requires one", "see nvidia-smi and " CUDA_ "VISIBLE_DEVICES; " WHERE_GPUS)         \
-  X(303, "%C has no code for %G", "")                                                                                     \
-  X(311, "only a part of " THE "code in %C is for %G", "")                                                                   \
-  X(312, "no GPU is fit for both %C and %L", WITH_ARCH " among those built for")                                          \
-  X(313, cuDNN " %F no longer works on %G", INSTALL "an" OLDER " " cuDNN THAT THE "program accepts; or run it on a newer GPU")   \
-  X(315, "%C has no PTX for %G, and " CUDA_ "FORCE_PTX_JIT passes over all else", "unset " CUDA_ "FORCE_PTX_JIT")             \
-  X(314, "libcudart %F in %P is" OLDER " than " THE "toolkit %B" THAT "" WAS_BUILT_WITH,                                        \
-    "put " THE "libcudart built" WITH "first in " LD_LIBRARY_PATH ", or update it; or link it statically")                         \
-  X(501, "%w", "nothing; its inner libraries should stand beside it")                                                     \
-  X(502, THE "manifest is newer than " THE "guard: judged as far as it is known", "update cudaguard")          \
-  X(503, "a manifest is damaged: left out", REBUILD " " THE "file")                                                           \
-  X(504, "no GPU to be seen: nothing to judge", "")                                                                       \
-  X(507, "cannot tell how old libcudart in %P is", "nothing")                                                             \
-  X(505, "cannot tell whether " DRIVER " and GPU fit", "nothing")
+struct finding {
+  enum words words;
+  int severity, note, round;
+  /* The values of its words, each by its name there. */
+  char component[2 * NOTE_TEXT], other[2 * NOTE_TEXT], file[NOTE_TEXT], why[64], kinds[64];
+  char path[SHOW + 4], beside[SHOW + 4], picked_by[WHY], library[NOTE_TEXT], libcuda[SHOW + 4];
+  char code[NOTE_TEXT], built_for[NOTE_TEXT], gpus[6 * MAX_GPUS], archs[8 * MAX_GPUS];
+  uint32_t part, found, built, built_major, min, dropped_in, found_cuda, built_cuda, needs_cuda, needs_release;
+  uint32_t nvcc_major, cuda_major, driver, cuda, kernel, answer, left_out, kept;
+};
 
-static const uint16_t TIGHT codes[] = {
-#define CODE_OF(code, what, hint) code,
-    WORDS(CODE_OF)};
-static const char TIGHT words[] =
-#define WORDS_OF(code, what, hint) what "\0" hint "\0"
-    WORDS(WORDS_OF);
+struct findings {
+  int count, round;
+  uint32_t left_out, left_out_now; /* now: in this round */
+  struct finding at[MAX_FINDINGS + 2]; /* two more say what was left out */
+  struct finding spare;                /* the one for which there is no room */
+};
 
-CODE const char *words_of(const struct finding *f, int skip) {
-  const char *s = words;
-  int k;
-  for (k = 0; codes[k] != f->code; k++) skip += 2;
-  for (; skip-- || !*s; s += len(s) + 1)
-    if (skip < 0) skip = 1;
-  return s;
+/* All texts stand in one object, and the table says where each begins: addresses would have to be corrected by the loader at
+ * every start. */
+struct phrases {
+#define PHRASES(name, code, severity, verdict, rank, subject, message, hint) \
+  char name##_subject[sizeof(subject)], name##_message[sizeof(message)], name##_hint[sizeof(hint)];
+  FINDINGS(PHRASES)
+#undef PHRASES
+};
+
+static const struct phrases phrases = {
+#define PHRASES(name, code, severity, verdict, rank, subject, message, hint) subject, message, hint,
+    FINDINGS(PHRASES)
+#undef PHRASES
+};
+
+struct meaning {
+  uint16_t code;
+  uint8_t severity, verdict, rank;
+  uint16_t subject, message, hint; /* where they begin */
+};
+
+static const struct meaning meanings[] = {
+#define MEANING(name, code, severity, verdict, rank, subject, message, hint)                                           \
+  {code,                                                                                                               \
+   severity,                                                                                                           \
+   verdict,                                                                                                            \
+   rank,                                                                                                               \
+   offsetof(struct phrases, name##_subject),                                                                           \
+   offsetof(struct phrases, name##_message),                                                                           \
+   offsetof(struct phrases, name##_hint)},
+    FINDINGS(MEANING)
+#undef MEANING
+};
+
+CODE const struct meaning *meaning_of(const struct finding *f) { return &meanings[f->words]; }
+CODE const char *phrase(uint16_t at) { return (const char *)&phrases + at; }
+
+enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
+
+static const struct {
+  char name[15];
+  uint8_t kind;
+  uint16_t at;
+} fields[] = {
+#define FIELD(name, kind) {#name, kind##_VALUE, offsetof(struct finding, name)},
+    FIELDS(FIELD)
+#undef FIELD
+};
+
+/* Puts the value of this name; whether there is one. */
+CODE int put_value(struct text *t, const struct finding *f, const char *name, size_t length) {
+  const char *at;
+  uint32_t n;
+  size_t k = 0;
+  while (!same_bytes(fields[k].name, name, length) || fields[k].name[length]) k++; /* findings.h has no other names */
+  at = (const char *)f + fields[k].at;
+  if (fields[k].kind == TEXT_VALUE) {
+    put(t, at);
+    return *at != 0;
+  }
+  memcpy(&n, at, sizeof n);
+  if (!n) return 0;
+  if (fields[k].kind == NUMBER_VALUE) put_number(t, n);
+  if (fields[k].kind == VERSION_VALUE) put_version(t, n);
+  if (fields[k].kind == CUDA_VALUE) put_cuda(t, n);
+  if (fields[k].kind == RELEASE_VALUE) put_release(t, n);
+  return 1;
 }
 
-/* A finding as a program gets it that asks: in g.verdict, all but the verdict. Each fact stands on a line of its own. */
-CODE void compose(const struct finding *f) {
-  struct verdict *v = &g.verdict;
-  struct text t;
-  int driver = about_driver(f), first = starts(f->why, "LD_LIBRARY_PATH");
-  v->code = f->code, v->severity = f->severity;
-  format(v->subject, sizeof v->subject, f->code == 314 || f->code == 507 ? "cudart" : driver ? "driver" : f->code > 501 ? "manifest" : "cuDNN");
-  cut(v->component, sizeof v->component, f->component);
-  format(v->built, sizeof v->built, driver ? "<%c>" : "<%v>", driver ? f->min : f->built);
-  format(v->found, sizeof v->found, driver ? "<%c>" : "<%v>", driver ? g.driver.cuda : f->found);
-  t.of = f;
-  t.at = v->message, t.used = 0, t.size = sizeof v->message;
-  putf(&t, words_of(f, 0), f->code == 204 ? f->severity == ERROR ? ": " THE "first call would abort" : "" : f->path[0] ? "cannot tell which " cuDNN " this is" : "no " cuDNN " is loaded yet, so it cannot be told which");
-  putf(&t, !driver ? "<\nbuilt with: " cuDNN " %B (%C)><\nfound:      " cuDNN "< %F> in %P<," WITH "%G>><\npicked by:  %W>"
-                    : "<\nbuilt for:  %s><\nneeded by:  %C%E><\nfound:      %D><\nGPUs:       %G>",
-       f->code == 303 ? f->file : "");
-  t.at = v->hint, t.used = 0, t.size = sizeof v->hint;
-  putf(&t, words_of(f, 1), first ? "take" THAT "folder out of " LD_LIBRARY_PATH ", or put one" : "update it, or put a folder in " LD_LIBRARY_PATH, first ? " first" : "");
-}
-
-/* One write: never mixed with what other processes write, and no signal where nobody reads. */
-CODE void say(const char *text) {
-  uint64_t pipe_only = (uint64_t)1 << (SIGPIPE - 1), before, pending;
-  struct timespec now;
-  now.tv_sec = now.tv_nsec = 0;
-  sys2(SYS_rt_sigpending, (long)&pending, sizeof pending);
-  sys4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&pipe_only, (long)&before, sizeof before);
-  if (sys3(SYS_write, STDERR_FILENO, (long)text, (long)len(text)) == -EPIPE && !(pending & pipe_only))
-    sys4(SYS_rt_sigtimedwait, (long)&pipe_only, 0, (long)&now, sizeof pipe_only);
-  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
-}
-
-static const char TIGHT names[][8] = {"runs", "refused", "unknown", "info", "warning", "error", "whole", "newer", "damaged"};
-
-CODE void say_finding(const struct finding *f, int refuse) {
-  char line[4096];
-  compose(f);
-  format(line, sizeof line, "cudaguard: %s[CG%n]: %i\n  what to do: %s\n%s", names[4 + refuse], (uint32_t)f->code, g.verdict.message,
-         g.verdict.hint, refuse ? "  (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n" : "");
-  say(line);
+/* Words with their values: {name} is one; what stands between [ and ] is left out where a value in it is empty. So is a line
+ * after the first in which none has a value, or one outside of [ ] has not. */
+CODE void put_words(struct text *t, const char *words, const struct finding *f) {
+  size_t line = t->used, optional = t->used;
+  int first = 1, inside = 0, lacks = 0, inside_lacks = 0, any = 0;
+  for (;; words++) {
+    if (*words == '[') {
+      inside = 1, inside_lacks = 0, optional = t->used;
+    } else if (*words == ']') {
+      if (inside_lacks) cut_back(t, optional);
+      inside = 0;
+    } else if (*words == '{') {
+      const char *name = words + 1;
+      while (*words != '}') words++;
+      if (put_value(t, f, name, (size_t)(words - name))) any = 1;
+      else if (inside) inside_lacks = 1;
+      else lacks = 1;
+    } else if (*words == '\n' || !*words) {
+      if (!first && (lacks || !any)) cut_back(t, line);
+      if (!*words) return;
+      first = lacks = any = 0, line = t->used;
+      put_char(t, '\n');
+    } else {
+      put_char(t, *words);
+    }
+  }
 }

@@ -268,3 +268,9 @@ pub(crate) fn descriptor(manifest: &Manifest) -> Vec<u8> {
 pub(crate) fn version(text: &str) -> Version {
     text.parse().expect("a version")
 }
+
+/// Six lines at most tell one refusal, and each further one takes two.
+pub(crate) fn is_short(stderr: &str) -> bool {
+    let told = stderr.matches("cudaguard: error[CG").count();
+    stderr.lines().count() <= 4 + 2 * told.max(1)
+}

@@ -15,7 +15,7 @@ use cudaguard::policy::GpuNeed;
 use cudaguard::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, tools, trial, world};
 
-use super::bed::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
+use super::bed::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -931,7 +931,7 @@ fn drive(arch: &Arch, cases: &[Case]) {
         let printed = (outcome.stderr.is_empty(), outcome.stdout.as_str());
         let whole = if refused { (false, "") } else { (true, "main ran\n") };
         let status = Some(if refused { 78 } else { 0 });
-        if outcome.status() != status || printed != whole || outcome.stderr.lines().count() > 6 {
+        if outcome.status() != status || printed != whole || !is_short(&outcome.stderr) {
             let _ = writeln!(differences, "{}: {outcome}", case.name);
         }
     }
@@ -993,7 +993,8 @@ fn words_of_a_refusal() {
     assert_eq!(
         outcome.stderr,
         format!(
-            "cudaguard: error[CG301]: the driver is too old: libcudart 13.0 needs one that supports CUDA 13.0\n  \
+            "cudaguard: error[CG301]: the driver is too old for libcudart 13.0, which needs one that supports CUDA \
+             13.0\n  \
              needed by:  demo 0.1.0\n  \
              found:      driver 535.261.03 that supports CUDA 12.2 in {}/lib/libcuda.so.1\n  \
              GPUs:       compute capability 9.0\n  \

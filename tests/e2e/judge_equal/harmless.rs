@@ -133,8 +133,8 @@ fn the_words_of_a_refusal() {
              built with: cuDNN 9.15.1 (demo 0.1.0)\n  \
              found:      cuDNN 9.1.0 in {0}/libcudnn.so.9\n  \
              picked by:  LD_LIBRARY_PATH\n  \
-             what to do: take that folder out of LD_LIBRARY_PATH, or put one with cuDNN 9.15.0 or newer first; or rebuild \
-             against the one found\n  \
+             what to do: update it, or put a folder with cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against \
+             cuDNN 9.1.0\n  \
              (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n",
             folder.display()
         )
@@ -475,7 +475,7 @@ fn it_is_small() {
             continue;
         }
         let added = added(&NATIVE, &scratch, options);
-        assert!((1000..=24 * 1024).contains(&added), "{options:?}: {added} bytes");
+        assert!((1000..=40 * 1024).contains(&added), "{options:?}: {added} bytes");
     }
 }
 

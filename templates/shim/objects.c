@@ -1,0 +1,86 @@
+/* Loaded objects, as the loader lists them. */
+
+/* A dynamic table by tag, each but DT_NEEDED being there once; 0 is the GNU hash table's place. */
+struct tags {
+  ElfW(Addr) at[32];
+};
+
+CODE void take_tags(struct tags *t, const ElfW(Dyn) * d, size_t n) {
+  memset(t, 0, sizeof *t);
+  for (; n && d->d_tag != DT_NULL; n--, d++)
+    if (d->d_tag > 0 && d->d_tag < 32) t->at[d->d_tag] = d->d_un.d_ptr;
+    else if (d->d_tag == DT_GNU_HASH) t->at[0] = d->d_un.d_ptr;
+}
+
+struct image {
+  uintptr_t base;
+  const ElfW(Phdr) * ph;
+  int n;
+  const char *name;
+  const ElfW(Dyn) * dynamic;
+  size_t entries;
+  const char *strings;
+  size_t size;                          /* of the strings */
+  const char *soname, *rpath, *runpath; /* among them, or null */
+};
+
+/* How many bytes from this address on were mapped from the object's file: 0 where the address lies in no readable segment.
+ * A header may say anything of places that the loader itself never reads. */
+CODE size_t mapped_from(const struct image *im, uintptr_t address) {
+  int k;
+  for (k = 0; k < im->n; k++) {
+    const ElfW(Phdr) *ph = &im->ph[k];
+    uintptr_t into = address - (im->base + ph->p_vaddr);
+    if (ph->p_type == PT_LOAD && (ph->p_flags & PF_R) && into < ph->p_filesz) return ph->p_filesz - into;
+  }
+  return 0;
+}
+
+/* A string of the object, or null where it does not end within the strings. */
+CODE const char *image_string(const struct image *im, ElfW(Addr) at) {
+  size_t end;
+  if (!at || at >= im->size) return 0;
+  for (end = at; im->strings[end]; end++)
+    if (end + 1 == im->size) return 0;
+  return im->strings + at;
+}
+
+CODE void image_names(struct image *im) {
+  struct tags t;
+  size_t mapped;
+  int k;
+  im->dynamic = 0, im->entries = 0;
+  for (k = 0; k < im->n; k++)
+    if (im->ph[k].p_type == PT_DYNAMIC) {
+      uintptr_t address = im->base + im->ph[k].p_vaddr;
+      mapped = mapped_from(im, address);
+      im->dynamic = (const ElfW(Dyn) *)address;
+      im->entries = (mapped < im->ph[k].p_memsz ? mapped : im->ph[k].p_memsz) / sizeof *im->dynamic;
+    }
+  take_tags(&t, im->dynamic, im->entries);
+  im->strings = (const char *)(t.at[DT_STRTAB] < im->base ? t.at[DT_STRTAB] + im->base : t.at[DT_STRTAB]); /* musl: as linked */
+  mapped = mapped_from(im, (uintptr_t)im->strings);
+  im->size = t.at[DT_STRSZ] < mapped ? t.at[DT_STRSZ] : mapped;
+  im->soname = image_string(im, t.at[DT_SONAME]);
+  im->rpath = image_string(im, t.at[DT_RPATH]);
+  im->runpath = image_string(im, t.at[DT_RUNPATH]);
+}
+
+CODE struct image image_of(const struct dl_phdr_info *info) {
+  struct image im;
+  memset(&im, 0, sizeof im);
+  im.base = info->dlpi_addr, im.ph = info->dlpi_phdr, im.n = info->dlpi_phnum, im.name = info->dlpi_name;
+  return im;
+}
+
+/* The name by which it needs a library `stem` of any version, or null. */
+CODE const char *image_needs(const struct image *im, const char *stem) {
+  size_t i;
+  for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {
+    const char *needed = im->dynamic[i].d_tag == DT_NEEDED ? image_string(im, im->dynamic[i].d_un.d_ptr) : 0;
+    if (!needed) continue;
+    needed = base_name(needed);
+    if (starts(needed, stem) && (!needed[len(stem)] || needed[len(stem)] == '.')) return needed;
+  }
+  return 0;
+}

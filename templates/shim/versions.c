@@ -1,0 +1,54 @@
+/* Numbers and versions that stand in texts. */
+
+/* A decimal number of at most `most`, moving past it; -1 where there is none. */
+CODE long number(const char **s, long most) {
+  long n = 0;
+  if (**s < '0' || **s > '9') return -1;
+  while (**s >= '0' && **s <= '9') {
+    n = n * 10 + *(*s)++ - '0';
+    if (n > most) return -1;
+  }
+  return n;
+}
+
+#define CUDNN_STEM "libcudnn.so"
+
+/* The first numbers with dots between them, the first of them being `least` or more: how many, three at most. */
+CODE int numbers_in(const char *s, long least, uint32_t n[3]) {
+  for (; *s; s++) {
+    int k = 0;
+    long is;
+    n[1] = n[2] = 0;
+    while (k < 3 && (is = number(&s, 4095)) >= (k ? 0 : least)) {
+      n[k++] = (uint32_t)is;
+      if (*s != '.') break;
+      s++;
+    }
+    if (k > 1) return k;
+    while (*s >= '0' && *s <= '9') s++; /* of a number that is too large */
+    if (!*s) break;
+  }
+  return 0;
+}
+
+/* libcudnn.so.9.10.2, libcudart.so.12.4.127 -> that version; 0 where the name has no three numbers. */
+CODE uint32_t version_in_name(const char *name) {
+  uint32_t n[3];
+  return numbers_in(name, 0, n) < 3 || (n[1] | n[2]) > 255 ? 0 : n[0] << 16 | n[1] << 8 | n[2];
+}
+
+/* libcudnn.so.9 -> 9; 0 where the name does not say. */
+CODE uint32_t major_in_name(const char *name) {
+  long a;
+  if (!starts(name, CUDNN_STEM ".")) return 0;
+  name += sizeof CUDNN_STEM;
+  a = number(&name, 999);
+  return a > 0 ? (uint32_t)a : 0;
+}
+
+/* What cudnnGetVersion() answers, in its two encodings. */
+CODE uint32_t version_of_answer(uint64_t n) {
+  uint32_t v = (uint32_t)n, minors = v >= 90000 ? 100 : 10;
+  if (n < 1000 || n > 9999999) return 0;
+  return v / 100 / minors << 16 | v / 100 % minors << 8 | v % 100;
+}
