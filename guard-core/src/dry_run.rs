@@ -3,6 +3,8 @@
 //! For programs that die before a shim can speak: a missing library, another major of cuDNN, a file for another machine.
 //! What cannot be told is no finding: a false alarm costs more than a death that the loader explains by itself.
 
+mod symbols;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -151,6 +153,10 @@ fn rehearse(
         Who::Everyone => components(&graph),
     };
     let component = notes.iter().find(|(object, _)| *object == 0).map(|(_, manifest)| component(manifest));
+    let of_component = |finding: Finding| match &component {
+        Some(component) => finding.of(component.clone()),
+        None => finding,
+    };
     let mut findings = Vec::new();
     if let Some(finding) = other_machine(&graph).or_else(|| no_interpreter(&graph)) {
         findings.push(finding);
@@ -175,15 +181,15 @@ fn rehearse(
             }));
         }
     }
-    if let Some(component) = component {
-        findings = findings.into_iter().map(|finding| finding.of(component.clone())).collect();
-    }
-    let mut foretold = DryRun { graph, by_loader: findings, by_shim: Vec::new(), machine: None, manifests: Vec::new() };
+    let by_loader = findings.into_iter().map(of_component).collect();
+    let mut foretold = DryRun { graph, by_loader, by_shim: Vec::new(), machine: None, manifests: Vec::new() };
     if !foretold.by_loader.is_empty() {
         foretold.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
         return Ok(foretold);
     }
     let graph = &mut foretold.graph;
+    // A library that is too old often lacks a function, too: why, its version says.
+    foretold.by_loader = symbols::findings(graph, who == Who::Everyone).into_iter().map(of_component).collect();
     // The host of one component is not that of another: each searches by the paths of its own file.
     let own = |(object, manifest): &(usize, Manifest)| (cudnn(graph, *object, manifest), cudart(graph, manifest));
     let libraries: Vec<(CudnnFound, CudartFound)> = notes.iter().map(own).collect();

@@ -4,9 +4,15 @@
 //! Damage never panics and never loops: what does not lie within the file is not there, and [`Elf::damage`] says so.
 //! Rules: System V ABI, generic part; glibc's `elf/elf.h` for the names.
 
+#[cfg(feature = "command")]
+mod links;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::CStr;
+
+#[cfg(feature = "command")]
+pub use links::{Links, Use, Version, Wish};
 
 /// What a file is: `e_type`.
 pub mod kind {
@@ -62,22 +68,42 @@ pub mod machine {
 pub mod tag {
     /// A needed library's name.
     pub const NEEDED: u64 = 1;
+    /// Size of the relocations of calls.
+    pub const PLTRELSZ: u64 = 2;
     /// Hash table, the old kind.
     pub const HASH: u64 = 4;
     /// Address of the string table.
     pub const STRTAB: u64 = 5;
     /// Address of the symbol table.
     pub const SYMTAB: u64 = 6;
+    /// Address of the relocations with addends.
+    pub const RELA: u64 = 7;
+    /// Their size.
+    pub const RELASZ: u64 = 8;
     /// Size of the string table.
     pub const STRSZ: u64 = 10;
     /// The library's own name.
     pub const SONAME: u64 = 14;
     /// Folders to look into, the old kind: before `LD_LIBRARY_PATH`.
     pub const RPATH: u64 = 15;
+    /// Address of the relocations without addends.
+    pub const REL: u64 = 17;
+    /// Their size.
+    pub const RELSZ: u64 = 18;
+    /// Which kind the relocations of calls are: [`RELA`] or [`REL`].
+    pub const PLTREL: u64 = 20;
+    /// Address of the relocations of calls.
+    pub const JMPREL: u64 = 23;
+    /// Everything is to be bound at the start.
+    pub const BIND_NOW: u64 = 24;
     /// Folders to look into: after `LD_LIBRARY_PATH`.
     pub const RUNPATH: u64 = 29;
+    /// Flags, the older ones: `BIND_NOW` and its like.
+    pub const FLAGS: u64 = 30;
     /// Hash table, GNU's kind.
     pub const GNU_HASH: u64 = 0x6fff_fef5;
+    /// Address of the versions of the symbols, one for each.
+    pub const VERSYM: u64 = 0x6fff_fff0;
     /// Flags: `nodeflib` and its like.
     pub const FLAGS_1: u64 = 0x6fff_fffb;
     /// Address of the versions that it defines.

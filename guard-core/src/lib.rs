@@ -75,6 +75,8 @@ pub mod loader;
 pub mod machine;
 #[cfg(feature = "command")]
 pub mod seal;
+#[cfg(feature = "command")]
+pub mod symbols;
 
 #[cfg(feature = "build")]
 pub use embed::Embed;

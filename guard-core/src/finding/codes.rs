@@ -181,6 +181,9 @@ codes! {
     213 LibraryTooOld Error Refuses 13 ""
         "a library lacks a version that the program was linked to"
         "The program was linked on a newer system: the loader would stop it with `version ... not found`, most often for GLIBC or GLIBCXX.\nWhat to do: run it on a system as new as the one it was built on, or build it on the older one.";
+    214 LibraryLacksSymbol Error Refuses 46 ""
+        "a library lacks a function that the program binds"
+        "The loader looks up the functions that a program and its libraries use: all of them at the start where they were linked so (Rust, `-z now`) or where their addresses are stored, else each at its first call. One that no library has ends the program with `symbol lookup error`, status 127: most often a library is an older release than the one linked with. For the start of a program only what is bound at the start counts; `verify` and `doctor` also refuse for functions of NVIDIA's libraries that are bound at their first call.\nWhat to do: use a release of the library that has the function (the message names the first where it is known), or rebuild the program against the one that is there.";
     301 DriverTooOld Error Refuses 30 "driver"
         "the driver is too old for what the program is linked to"
         "A CUDA runtime works on drivers of its own major and newer; on an older one every call answers 35, cudaErrorInsufficientDriver. A driver API function that the driver does not have yet ends the program, too.\nWhat to do: update the driver to the release named, or rebuild with an older toolkit; on data centre GPUs cuda-compat may do.";

@@ -424,9 +424,14 @@ impl Graph {
         matches!(self.rules, Rules::Musl(_))
     }
 
-    /// The object that this name stands for, among those loaded.
-    pub(super) fn called(&self, name: &[u8]) -> Option<&Object> {
-        self.objects.iter().find(|object| object.is_called(name))
+    /// Whether the environment asks for everything to be bound at the start.
+    pub(super) fn binds_at_start(&self) -> bool {
+        self.environment.bind_now
+    }
+
+    /// The number of the object that this name stands for, among those loaded.
+    pub(super) fn position(&self, name: &[u8]) -> Option<usize> {
+        self.objects.iter().position(|object| object.is_called(name))
     }
 
     fn is_folder(&self, path: &Path) -> bool {

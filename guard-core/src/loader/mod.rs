@@ -6,6 +6,7 @@
 
 mod cache;
 mod graph;
+mod symbols;
 mod system;
 mod versions;
 
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use crate::env::Env;
 
 pub use graph::{Answer, Graph, Object, Request};
+pub use symbols::MissingSymbol;
 pub use versions::MissingVersion;
 
 /// What of a process's environment its loader obeys.
@@ -25,14 +27,20 @@ struct Environment {
     library_path: Option<OsString>,
     /// `LD_PRELOAD`.
     preload: Option<OsString>,
+    /// `LD_BIND_NOW`: every symbol is bound at the start.
+    bind_now: bool,
     /// The folder it is started in: where relative entries start.
     folder: PathBuf,
 }
 
 impl Environment {
     fn of(env: &Env) -> Self {
-        let folder = env.folder().to_owned();
-        Self { library_path: env.var_os("LD_LIBRARY_PATH"), preload: env.var_os("LD_PRELOAD"), folder }
+        Self {
+            library_path: env.var_os("LD_LIBRARY_PATH"),
+            preload: env.var_os("LD_PRELOAD"),
+            bind_now: env.var_os("LD_BIND_NOW").is_some(),
+            folder: env.folder().to_owned(),
+        }
     }
 }
 

@@ -21,25 +21,20 @@ pub struct MissingVersion {
 
 impl Graph {
     /// Symbol versions that an object asks of a library and that this library does not have: the program dies of them
-    /// as well. musl knows none.
+    /// as well.
     pub fn missing_versions(&self) -> Vec<MissingVersion> {
-        if self.is_of_musl() {
-            return Vec::new();
-        }
         let mut defined: BTreeMap<PathBuf, Option<BTreeSet<String>>> = BTreeMap::new();
         let mut missing = Vec::new();
-        for object in &self.objects {
+        for object in self.objects.iter().filter(|_| !self.is_of_musl()) {
             let Ok(data) = Contents::open(&object.path) else { continue };
             let Ok(elf) = Elf::parse(&data) else { continue };
             for (file, version) in elf.needed_versions() {
-                let Some(library) = self.called(file.as_bytes()) else { continue };
-                let known = defined.entry(library.path.clone()).or_insert_with(|| definitions(&library.path));
+                let Some(library) = self.position(file.as_bytes()) else { continue };
+                let library = &self.objects[library].path;
+                let known = defined.entry(library.clone()).or_insert_with(|| definitions(library));
                 if known.as_ref().is_some_and(|known| !known.contains(version)) {
-                    missing.push(MissingVersion {
-                        version: version.to_owned(),
-                        library: library.path.clone(),
-                        by: object.path.clone(),
-                    });
+                    let version = version.to_owned();
+                    missing.push(MissingVersion { version, library: library.clone(), by: object.path.clone() });
                 }
             }
         }

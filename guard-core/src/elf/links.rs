@@ -1,0 +1,334 @@
+//! What the loader binds: the symbols that a linked file's relocations name, the versions that they ask for, and what a
+//! name stands for in a file. By the dynamic section alone, as the loader reads: section headers may be gone.
+//!
+//! Rules: the System V ABI with its supplements for processors; glibc, `elf/dynamic-link.h`, `elf/do-rel.h`,
+//! `elf/dl-lookup.c` and `elf/dl-version.c` (2.31 to 2.41); musl, `ldso/dynlink.c` (1.2).
+
+use std::collections::BTreeMap;
+
+use super::{Elf, MOST_VERSIONS, Symbol, linked, machine, tag, text_at, text_is, u16_at, u32_at, word_at};
+
+const DF_BIND_NOW: u64 = 8;
+const DF_1_NOW: u64 = 1;
+const SHN_ABS: u16 = 0xfff1;
+const STB_LOCAL: u8 = 0;
+const STB_GLOBAL: u8 = 1;
+const STB_WEAK: u8 = 2;
+const STB_GNU_UNIQUE: u8 = 10;
+const STT_TLS: u8 = 6;
+/// No type, object, function, common, thread-local, indirect function: what defines code or data.
+const DEFINING_TYPES: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << STT_TLS | 1 << 10;
+const HIDDEN: u16 = 0x8000;
+const VERSION: u16 = 0x7fff;
+const VER_FLG_BASE: u16 = 1;
+/// A chain of a damaged hash table must end.
+const LONGEST_CHAIN: usize = 1 << 16;
+
+/// A symbol version, and of which library it is asked; of none where it is the file's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version<'data> {
+    /// `GLIBC_2.34`.
+    pub name: &'data [u8],
+    /// `libc.so.6`.
+    pub of: Option<&'data [u8]>,
+}
+
+/// How a place in a file uses a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Use {
+    /// A call through the table of procedures.
+    Call,
+    /// Its address is stored somewhere.
+    Address,
+    /// The program has its own copy of a library's variable.
+    Copy,
+}
+
+/// A symbol that a file wants from others.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'data> {
+    /// Its name.
+    pub name: &'data [u8],
+    /// Its version.
+    pub version: Option<Version<'data>>,
+    /// How it is used.
+    pub by: Use,
+    /// Looked up at the first call, not at the start.
+    pub lazy: bool,
+    /// It may be missing.
+    pub weak: bool,
+}
+
+/// A linked file, as the loader binds it.
+#[derive(Debug)]
+pub struct Links<'data> {
+    elf: Elf<'data>,
+    symbols: &'data [u8],
+    names: &'data [u8],
+    symbol_versions: Option<&'data [u8]>,
+    versions: BTreeMap<u16, Version<'data>>,
+    gnu_hash: Option<GnuHash<'data>>,
+    hash: Option<&'data [u8]>,
+}
+
+/// GNU's hash table: a filter, and for each remainder of a hash the first symbol of a chain.
+#[derive(Debug)]
+struct GnuHash<'data> {
+    class64: bool,
+    shift: u32,
+    first: u32,
+    filter: &'data [u8],
+    buckets: &'data [u8],
+    chains: &'data [u8],
+}
+
+impl<'data> Elf<'data> {
+    /// The file as the loader binds it; `None` where it has no symbols for that.
+    pub fn links(&self) -> Option<Links<'data>> {
+        let at = |tag| self.at_address(self.dynamic_value(tag)?);
+        Some(Links {
+            elf: *self,
+            symbols: at(tag::SYMTAB)?,
+            names: self.dynamic_strings(),
+            symbol_versions: at(tag::VERSYM),
+            versions: versions(self),
+            gnu_hash: at(tag::GNU_HASH).and_then(|table| GnuHash::of(table, self.class64())),
+            hash: at(tag::HASH),
+        })
+    }
+}
+
+/// Every version that the file defines or asks for, by the number that its symbols carry.
+fn versions<'data>(elf: &Elf<'data>) -> BTreeMap<u16, Version<'data>> {
+    let table = |tag| elf.dynamic_value(tag).and_then(|address| elf.at_address(address)).unwrap_or_default();
+    let strings = elf.dynamic_strings();
+    let text = |at: u32| text_at(strings, at.into());
+    let mut found = BTreeMap::new();
+    for record in linked(table(tag::VERNEED), Some(0), 12, 16).take(MOST_VERSIONS) {
+        let of = u32_at(record, 4).and_then(text);
+        let start = u32_at(record, 8).and_then(|skip| usize::try_from(skip).ok());
+        for version in linked(record, start, 12, 16).take(MOST_VERSIONS) {
+            if let (Some(number), Some(name)) = (u16_at(version, 6), u32_at(version, 8).and_then(text)) {
+                found.insert(number & VERSION, Version { name, of });
+            }
+        }
+    }
+    for record in linked(table(tag::VERDEF), Some(0), 16, 20).take(MOST_VERSIONS) {
+        let (Some(flags), Some(number)) = (u16_at(record, 2), u16_at(record, 4)) else { continue };
+        let first = u32_at(record, 12).and_then(|skip| record.get(usize::try_from(skip).ok()?..));
+        if let (0, Some(name)) = (flags & VER_FLG_BASE, first.and_then(|first| u32_at(first, 0)).and_then(text)) {
+            found.insert(number & VERSION, Version { name, of: None });
+        }
+    }
+    found
+}
+
+/// Relocation types of a processor: a slot in the table of procedures, a copy of a variable.
+fn types(machine: u16) -> Option<(u32, u32)> {
+    Some(match machine {
+        machine::X86 | machine::X86_64 => (7, 5),
+        machine::AARCH64 => (1026, 1024),
+        machine::ARM => (22, 20),
+        machine::PPC64 => (21, 19),
+        machine::RISCV | machine::LOONGARCH => (5, 4),
+        machine::S390 => (11, 9),
+        _ => return None,
+    })
+}
+
+impl<'data> Links<'data> {
+    /// Whether the file asks that everything be bound at the start.
+    pub fn binds_at_start(&self) -> bool {
+        let flag = |tag, bit| self.elf.dynamic_value(tag).is_some_and(|flags| flags & bit != 0);
+        self.elf.dynamic_value(tag::BIND_NOW).is_some() || flag(tag::FLAGS, DF_BIND_NOW) || flag(tag::FLAGS_1, DF_1_NOW)
+    }
+
+    /// The symbols that come from other files. None where the processor's relocations are not known here.
+    pub fn wishes(&self, all_at_start: bool) -> Vec<Wish<'data>> {
+        let Some((slot, copy)) = types(self.elf.machine()) else { return Vec::new() };
+        let lazily = !all_at_start && !self.binds_at_start();
+        let mut uses: BTreeMap<(u32, Use), bool> = BTreeMap::new();
+        for (of_calls, kind, symbol) in self.relocations() {
+            if symbol == 0 || kind == 0 {
+                continue;
+            }
+            let by = match kind {
+                _ if kind == slot => Use::Call,
+                _ if kind == copy => Use::Copy,
+                _ => Use::Address,
+            };
+            let lazy = lazily && of_calls && by == Use::Call;
+            uses.entry((symbol, by)).and_modify(|all| *all &= lazy).or_insert(lazy);
+        }
+        let wish = |((index, by), lazy): ((u32, Use), bool)| {
+            let symbol = self.symbol(index)?;
+            // A variable's copy is defined in the program itself, which is passed over in the search.
+            let wanted = symbol.section == 0 || by == Use::Copy;
+            let from_others = symbol.binding != STB_LOCAL && !hides(&symbol);
+            let name = text_at(self.names, symbol.name.into()).filter(|name| !name.is_empty())?;
+            let weak = symbol.binding == STB_WEAK;
+            (wanted && from_others).then(|| Wish { name, version: self.version_of(index), by, lazy, weak })
+        };
+        uses.into_iter().filter_map(wish).collect()
+    }
+
+    /// (it stands in the table of calls, type, symbol) of each relocation.
+    fn relocations(&self) -> impl Iterator<Item = (bool, u32, u32)> + use<'_, 'data> {
+        let value = |tag| self.elf.dynamic_value(tag);
+        let calls = value(tag::JMPREL).zip(value(tag::PLTRELSZ));
+        let explicit = value(tag::PLTREL) == Some(tag::RELA);
+        // Some linkers count the calls among the others as well.
+        let others = move |(start, size): (u64, u64)| match calls {
+            Some((first, length)) if first >= start && start.saturating_add(size) == first.saturating_add(length) => {
+                (start, first - start)
+            }
+            _ => (start, size),
+        };
+        let tables = [
+            (true, explicit, calls),
+            (false, true, value(tag::RELA).zip(value(tag::RELASZ)).map(others)),
+            (false, false, value(tag::REL).zip(value(tag::RELSZ)).map(others)),
+        ];
+        let class64 = self.elf.class64();
+        let word = if class64 { 8 } else { 4 };
+        tables.into_iter().filter_map(|(of_calls, explicit, range)| Some((of_calls, explicit, range?))).flat_map(
+            move |(of_calls, explicit, (address, size))| {
+                let table = self.elf.at_address(address).unwrap_or_default();
+                let table = &table[..usize::try_from(size).unwrap_or(usize::MAX).min(table.len())];
+                table.chunks_exact(word * if explicit { 3 } else { 2 }).filter_map(move |entry| {
+                    let info = word_at(entry, word, class64)?;
+                    let (symbol, kind) =
+                        if class64 { (info >> 32, info & u64::from(u32::MAX)) } else { (info >> 8, info & 0xff) };
+                    Some((of_calls, u32::try_from(kind).ok()?, u32::try_from(symbol).ok()?))
+                })
+            },
+        )
+    }
+
+    fn symbol(&self, index: u32) -> Option<Symbol<'data>> {
+        let size = if self.elf.class64() { 24 } else { 16 };
+        let at = usize::try_from(index).ok()?.checked_mul(size)?;
+        self.elf.symbol(self.symbols.get(at..at.checked_add(size)?)?, self.names)
+    }
+
+    fn version_of(&self, index: u32) -> Option<Version<'data>> {
+        let number = u16_at(self.symbol_versions?, usize::try_from(index).ok()?.checked_mul(2)?)?;
+        self.versions.get(&(number & VERSION)).copied()
+    }
+
+    /// Whether its symbols have versions.
+    pub fn has_versions(&self) -> bool {
+        self.symbol_versions.is_some()
+    }
+
+    /// Whether this file defines what is wished; `by_name_alone` where the loader knows nothing of versions.
+    pub fn define(&self, wish: &Wish<'_>, by_name_alone: bool) -> bool {
+        let (mut versioned, mut count) = (None, 0);
+        for index in self.places(wish.name) {
+            let Some(symbol) = self.symbol(index) else { continue };
+            let defines = (symbol.value != 0 || symbol.section == SHN_ABS || symbol.kind == STT_TLS)
+                && (wish.by != Use::Call || symbol.section != 0)
+                && DEFINING_TYPES >> symbol.kind & 1 == 1;
+            if !defines {
+                continue;
+            }
+            let number = self.symbol_versions.and_then(|table| u16_at(table, usize::try_from(index).ok()? * 2));
+            let fits = match (number, wish.version) {
+                (None, _) => true,
+                _ if by_name_alone => true,
+                (Some(number), Some(wanted)) => match self.versions.get(&(number & VERSION)) {
+                    Some(version) => version.name == wanted.name,
+                    None => number & HIDDEN == 0,
+                },
+                (Some(number), None) if number & VERSION >= 3 => {
+                    // Where a file has but one symbol of that name, it stands for it, whatever its version.
+                    if number & HIDDEN == 0 {
+                        count += 1;
+                        versioned = versioned.or(Some(symbol));
+                    }
+                    false
+                }
+                (Some(_), None) => true,
+            };
+            if fits {
+                return is_for_others(&symbol);
+            }
+        }
+        versioned.is_some_and(|symbol| count == 1 && is_for_others(&symbol))
+    }
+
+    /// The symbols of this name, by the hash table.
+    fn places(&self, name: &[u8]) -> Vec<u32> {
+        let found = match (&self.gnu_hash, self.hash) {
+            (Some(table), _) => table.places(name),
+            (None, Some(table)) => places(table, name),
+            (None, None) => None,
+        };
+        let mut found = found.unwrap_or_default();
+        found.retain(|index| self.symbol(*index).is_some_and(|symbol| text_is(self.names, symbol.name.into(), name)));
+        found
+    }
+}
+
+fn hides(symbol: &Symbol<'_>) -> bool {
+    matches!(symbol.visibility, 1 | 2)
+}
+
+fn is_for_others(symbol: &Symbol<'_>) -> bool {
+    matches!(symbol.binding, STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) && !hides(symbol)
+}
+
+impl<'data> GnuHash<'data> {
+    fn of(table: &'data [u8], class64: bool) -> Option<Self> {
+        let (buckets, first, filter, shift) =
+            (u32_at(table, 0)?, u32_at(table, 4)?, u32_at(table, 8)?, u32_at(table, 12)?);
+        let bytes = |count: u32, each: usize| usize::try_from(count).ok()?.checked_mul(each);
+        let (filter, rest) = table.get(16..)?.split_at_checked(bytes(filter, if class64 { 8 } else { 4 })?)?;
+        let (buckets, chains) = rest.split_at_checked(bytes(buckets, 4)?)?;
+        Some(Self { class64, shift, first, filter, buckets, chains })
+    }
+
+    /// The symbols whose hash is the name's.
+    fn places(&self, name: &[u8]) -> Option<Vec<u32>> {
+        let hash = name.iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+        let index = |number: u32| usize::try_from(number).ok();
+        let (word, bits) = if self.class64 { (8, 64) } else { (4, 32) };
+        let at = index(hash / bits)?.checked_rem(self.filter.len() / word)? * word;
+        let filter = word_at(self.filter, at, self.class64)?;
+        if filter >> (hash % bits) & (filter >> (hash.checked_shr(self.shift)? % bits)) & 1 == 0 {
+            return None;
+        }
+        let start = u32_at(self.buckets, index(hash)?.checked_rem(self.buckets.len() / 4)? * 4)?;
+        let skip = index(start.checked_sub(self.first).filter(|_| start != 0)?)?;
+        let chain = self.chains.get(skip.checked_mul(4)?..)?;
+        let mut found = Vec::new();
+        for (step, entry) in chain.chunks_exact(4).take(LONGEST_CHAIN).enumerate() {
+            let here = u32_at(entry, 0)?;
+            if here | 1 == hash | 1 {
+                found.push(start.checked_add(u32::try_from(step).ok()?)?);
+            }
+            if here & 1 == 1 {
+                break;
+            }
+        }
+        Some(found)
+    }
+}
+
+/// The symbols of the name's chain in the old hash table.
+fn places(table: &[u8], name: &[u8]) -> Option<Vec<u32>> {
+    let hash = name.iter().fold(0_u32, |hash, byte| {
+        let hash = (hash << 4).wrapping_add(u32::from(*byte));
+        let high = hash & 0xf000_0000;
+        (hash ^ high >> 24) & !high
+    });
+    let buckets = u32_at(table, 0)?;
+    let number = |at: u32| u32_at(table, usize::try_from(at).ok()?.checked_mul(4)?);
+    let mut index = number(hash.checked_rem(buckets)?.checked_add(2)?)?;
+    let mut found = Vec::new();
+    while index != 0 && found.len() < LONGEST_CHAIN {
+        found.push(index);
+        index = number(buckets.checked_add(2)?.checked_add(index)?)?;
+    }
+    Some(found)
+}

@@ -1,0 +1,80 @@
+//! Symbols that a file binds and no loaded file has: of these the loader stops a program when everything is found.
+//!
+//! Rules: glibc, `_dl_lookup_symbol_x` and `do_lookup_x` in `elf/dl-lookup.c`; musl, `find_sym` in `ldso/dynlink.c`.
+
+use super::graph::Graph;
+use crate::binary::Contents;
+use crate::elf::{Elf, Links, Use, Wish};
+
+/// A symbol that a file binds and that none has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingSymbol {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: Option<String>,
+    /// The file that binds it: its number in [`Graph::objects`].
+    pub by: usize,
+    /// The file that it is asked of, where its version says that.
+    pub of: Option<usize>,
+    /// It is looked up at the first call: the program starts without it.
+    pub lazy: bool,
+    /// That file has it, and no versions at all: the loader takes that for a mistake, and stops.
+    pub unversioned: bool,
+}
+
+/// What a search comes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Search {
+    Found,
+    /// In a file without versions, of which a version is asked.
+    Unversioned,
+    Nothing,
+}
+
+impl Graph {
+    /// What the loader would not find, with everything loaded that [`Graph::unfulfilled`] does not name; `lazy` ones only
+    /// where they are asked for. Of a library alone also what the program that loads it may have.
+    pub fn missing_symbols(&self, lazy: bool) -> Vec<MissingSymbol> {
+        let contents: Vec<_> = self.objects.iter().map(|object| Contents::open(&object.path).ok()).collect();
+        let elves = contents.iter().map(|data| Elf::parse(data.as_deref()?).ok());
+        let files: Vec<Option<Links<'_>>> = elves.map(|elf| elf.and_then(|elf| elf.links())).collect();
+        let mut missing = Vec::new();
+        // Last come, first bound.
+        for (by, links) in files.iter().enumerate().rev() {
+            let Some(links) = links else { continue };
+            let wishes = links.wishes(self.is_of_musl() || self.binds_at_start());
+            for wish in wishes.into_iter().filter(|wish| lazy || !wish.lazy) {
+                let of = wish.version.and_then(|version| self.position(version.of?));
+                let search = self.search(&files, of, &wish);
+                if search == Search::Found || (search == Search::Nothing && wish.weak) {
+                    continue;
+                }
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                missing.push(MissingSymbol {
+                    name: text(wish.name),
+                    version: wish.version.map(|version| text(version.name)),
+                    by,
+                    of,
+                    lazy: wish.lazy,
+                    unversioned: search == Search::Unversioned,
+                });
+            }
+        }
+        missing
+    }
+
+    /// Any file may have it, also another than the one that its version is asked of (glibc since 2.30).
+    fn search(&self, files: &[Option<Links<'_>>], of: Option<usize>, wish: &Wish<'_>) -> Search {
+        let musl = self.is_of_musl();
+        for (index, links) in files.iter().enumerate().skip(usize::from(wish.by == Use::Copy)) {
+            // What cannot be read may have everything.
+            let Some(links) = links else { return Search::Found };
+            if links.define(wish, musl) {
+                let unversioned = !musl && of == Some(index) && !links.has_versions();
+                return if unversioned { Search::Unversioned } else { Search::Found };
+            }
+        }
+        Search::Nothing
+    }
+}

@@ -1,0 +1,129 @@
+//! In which release a function of an NVIDIA library first appeared: `data/symbols.txt`, whose format and limits
+//! `docs/symbols.md` has.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use crate::version::Version;
+
+const TEXT: &str = include_str!("../data/symbols.txt");
+
+/// The releases of a library that have a function; those of libcuda are the CUDA versions that they bring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Releases {
+    /// The first; `None` where every release of this name that was looked at has it, up to the last.
+    pub first: Option<Version>,
+    /// The last, where a later one lacks it.
+    pub last: Option<Version>,
+}
+
+impl Releases {
+    /// Whether this release has it. What came back in a release between these was not looked at.
+    pub fn include(&self, release: Version) -> bool {
+        self.first.is_none_or(|first| first <= release) && self.last.is_none_or(|last| release <= last)
+    }
+}
+
+type Table = BTreeMap<&'static str, BTreeMap<&'static str, Releases>>;
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| read(TEXT).expect("data/symbols.txt is whole: a test reads it"))
+}
+
+fn read(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, String> {
+    let mut table: BTreeMap<&str, BTreeMap<&str, Releases>> = BTreeMap::new();
+    let (mut library, mut first) = (None, None);
+    for (line, number) in text.lines().zip(1..) {
+        let release = |text: &str| text.parse::<Version>().map_err(|why| format!("line {number}: {why}"));
+        match line.split_at_checked(1) {
+            Some(("#", _)) => {}
+            Some(("=", soname)) => (library, first) = (Some(soname), None),
+            Some(("@", text)) => first = Some(release(text)?),
+            _ => {
+                let (name, last) = line.split_once(' ').map_or((line, None), |(name, last)| (name, Some(last)));
+                let (Some(soname), Some(first)) = (library, first) else {
+                    return Err(format!("line {number}: a name before any library and release"));
+                };
+                let last = last.map(release).transpose()?;
+                let first = Some(first).filter(|first| *first != Version::new(0, 0, 0));
+                if table.entry(soname).or_default().insert(name, Releases { first, last }).is_some() {
+                    return Err(format!("line {number}: {name} stands twice in {soname}"));
+                }
+            }
+        }
+    }
+    Ok(table)
+}
+
+/// The releases of the library of this soname that have this function; `None` where all have it, or none, or nobody has
+/// looked.
+pub fn releases(soname: &str, name: &str) -> Option<Releases> {
+    table().get(soname)?.get(name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole_and_in_order() {
+        let table = read(TEXT).unwrap();
+        assert!(table.len() > 15 && table.values().map(BTreeMap::len).sum::<usize>() > 1000);
+        let (mut sonames, mut release, mut name): (Vec<&str>, Version, &str) = (Vec::new(), Version::new(0, 0, 0), "");
+        for line in TEXT.lines().filter(|line| !line.starts_with('#')) {
+            if let Some(soname) = line.strip_prefix('=') {
+                assert!(sonames.last().is_none_or(|last| *last < soname), "{soname} is not in order");
+                sonames.push(soname);
+                name = "@";
+            } else if let Some(text) = line.strip_prefix('@') {
+                let next: Version = text.parse().unwrap();
+                assert!(name == "@" || release < next, "{text} of {sonames:?} is not in order");
+                (release, name) = (next, "");
+            } else {
+                assert!(name < line && name != "@", "{line} of {sonames:?} is not in order");
+                name = line;
+            }
+        }
+        for (soname, names) in &table {
+            let number: u32 = soname.split(".so.").nth(1).unwrap().split('.').next().unwrap().parse().unwrap();
+            for (name, releases) in names {
+                let known = releases.first.or(releases.last).expect("a name that every release has says nothing");
+                assert!(releases.last.is_none_or(|last| releases.first.is_none_or(|first| first <= last)), "{name}");
+                if ["libcudart", "libcudnn", "libcublas", "libnvrtc", "libnccl"]
+                    .iter()
+                    .any(|stem| soname.starts_with(stem))
+                {
+                    assert_eq!(known.major, number, "{name} of {soname}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_a_function() {
+        let populate = releases("libcudnn.so.9", "cudnnBackendPopulateCudaGraph").unwrap();
+        assert_eq!(populate.first, Some(Version::new(9, 5, 0)));
+        assert!(!populate.include(Version::new(9, 1, 0)) && populate.include(Version::new(9, 15, 1)));
+        assert_eq!(releases("libcudnn.so.9", "cudnnCreate"), None, "every release has it");
+        assert_eq!(releases("libcudnn.so.9", "cudnnBackendCreateCudaGraph"), None, "no header ever declared it");
+        let gone = releases("libcufft.so.11", "cufftXtSetDistribution").unwrap();
+        assert_eq!((gone.first, gone.last), (None, Some(Version::new(11, 0, 12))));
+        let driver = releases("libcuda.so.1", "cuMemAllocAsync").unwrap();
+        assert_eq!(driver.first, Some(Version::new(11, 2, 0)));
+        assert_eq!(releases("libc.so.6", "malloc"), None);
+    }
+
+    #[test]
+    fn a_damaged_table_is_named_by_line() {
+        for (text, why) in [
+            ("name\n", "line 1: a name before any library"),
+            ("=lib.so.1\nname\n", "line 2: a name before any library"),
+            ("=lib.so.1\n@x\n", "line 2: `x` is not a version"),
+            ("=lib.so.1\n@1.0\na\na 2.0\n", "line 4: a stands twice in lib.so.1"),
+            ("=lib.so.1\n@1.0\na b\n", "line 3: `b` is not a version"),
+        ] {
+            assert!(read(text).unwrap_err().contains(why), "{text}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Symbols: what of a start is foretold, beside what the loader does, for every way to want a symbol and every way to
+//! have one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cudaguard::dry_run;
+use cudaguard::env::Env;
+use cudaguard::finding::{Code, Finding};
+use cudaguard_tests::run::unless_busy;
+use cudaguard_tests::{Scratch, Trial, trials};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        with_versions,
+        without_versions,
+        by_other_linkers,
+        without_section_headers,
+        of_a_library_alone,
+        programs_of_this_system
+    ]
+}
+
+/// What a library may have: its folder, its source, its versions and further arguments. The first is what is linked with.
+const HAVE: [(&str, &str, &str, &[&str]); 17] = [
+    ("all", "int f; int g(void) { return 1; } int v = 2;", "V_1 { global: f; }; V_2 { global: g; v; } V_1;", &[]),
+    ("lacks it", "int f; int h;", "V_1 { global: f; }; V_2 { global: h; } V_1;", &[]),
+    ("lacks the version", "int f;", "V_1 { global: f; };", &[]),
+    (
+        "other version",
+        "int f; int h; int g(void) { return 1; } int v = 2;",
+        "V_1 { global: f; g; v; }; V_2 { global: h; } V_1;",
+        &[],
+    ),
+    ("no versions", "int f; int g(void) { return 1; } int v = 2;", "", &[]),
+    ("no versions and lacks it", "int f;", "", &[]),
+    (
+        "old hash table",
+        "int f; int g(void) { return 1; } int v = 2;",
+        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        &["-Wl,--hash-style=sysv"],
+    ),
+    (
+        "old hash table and lacks it",
+        "int f; int h;",
+        "V_1 { global: f; }; V_2 { global: h; } V_1;",
+        &["-Wl,--hash-style=sysv"],
+    ),
+    (
+        "both hash tables",
+        "int f; int g(void) { return 1; } int v = 2;",
+        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        &["-Wl,--hash-style=both"],
+    ),
+    (
+        "weak",
+        "int f; __attribute__((weak)) int g(void) { return 1; } __attribute__((weak)) int v = 2;",
+        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        &[],
+    ),
+    (
+        "protected",
+        "int f; __attribute__((visibility(\"protected\"))) int g(void) { return 1; } int v = 2;",
+        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        &[],
+    ),
+    ("a variable", "int f; int g; int v;", "V_1 { global: f; }; V_2 { global: g; v; } V_1;", &[]),
+    (
+        "indirect",
+        "int f; static int real(void) { return 1; } static void *pick(void) { return (void *)real; }\n\
+      int g(void) __attribute__((ifunc(\"pick\"))); int v = 2;",
+        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        &[],
+    ),
+    (
+        "hidden version",
+        "int f; int new_g(void) { return 1; } int v = 2; __asm__(\".symver new_g,g@V_2\");",
+        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        &[],
+    ),
+    (
+        "two versions",
+        "int f; int old_g(void) { return 0; } int new_g(void) { return 1; } int v = 2;\n\
+      __asm__(\".symver old_g,g@V_1\"); __asm__(\".symver new_g,g@@V_2\");",
+        "V_1 { global: f; }; V_2 { global: g; v; } V_1;",
+        &[],
+    ),
+    (
+        "two others",
+        "int f; int h; int old_g(void) { return 0; } int new_g(void) { return 1; } int v = 2;\n\
+      __asm__(\".symver old_g,g@V_1\"); __asm__(\".symver new_g,g@@V_3\");",
+        "V_1 { global: f; v; }; V_2 { global: h; } V_1; V_3 { global: g; } V_2;",
+        &[],
+    ),
+    (
+        "undefined itself",
+        "int f; int h; int g(void); int use_it(void) { return g(); }",
+        "V_1 { global: f; use_it; }; V_2 { global: h; } V_1;",
+        &[],
+    ),
+];
+
+/// How a symbol is wanted.
+const WANT: [(&str, &str, &[&str]); 6] = [
+    ("call", "int g(void); int use(int n) { return n > 9 ? g() : 0; }", &[]),
+    ("call without a table", "int g(void); int use(int n) { return n > 9 ? g() : 0; }", &["-fno-plt"]),
+    ("address", "int g(void); int (*held)(void) = g; int use(int n) { return n > 9 ? held() : 0; }", &[]),
+    ("compared", "int g(void); int use(int n) { return n > 9 && (void *)g == (void *)use; }", &[]),
+    ("weak", "__attribute__((weak)) int g(void); int use(int n) { return n > 9 ? g() : 0; }", &[]),
+    ("variable", "extern int v; int use(int n) { return n > 9 ? v : 0; }", &[]),
+];
+
+const MAIN: &str = "int use(int); int main(int n, char **a) { (void)a; return use(n); }";
+
+/// Everything in one folder.
+struct Bed {
+    folder: Scratch,
+    linker: &'static str,
+}
+
+impl Bed {
+    /// `other`: the libraries that lack something take it from a second one, of these versions.
+    fn new(linker: &'static str) -> Self {
+        let bed = Self { folder: Scratch::new(&format!("binding {linker}")), linker };
+        for (name, source, versions, arguments) in HAVE {
+            bed.library(&format!("{name}/libx.so.1"), source, versions, arguments);
+            bed.library(&format!("plain {name}/libx.so.1"), &source.replace("__asm__", "// "), "", &[]);
+        }
+        let whole = "int g(void) { return 1; } int v = 2;";
+        bed.library("more/libmore.so", whole, "", &[]);
+        bed.library("more/libversioned.so", whole, "V_2 { global: g; v; };", &[]);
+        let more = bed.at("more/libmore.so").display().to_string();
+        for (name, versions) in [("lacks it", HAVE[1].2), ("no versions and lacks it", "")] {
+            let path = format!("{name}, another has it/libx.so.1");
+            bed.library(&path, "int f; int h;", versions, &[&more, "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/../more"]);
+        }
+        bed
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn gcc(&self, output: &str, source: &str, arguments: &[&str]) {
+        let (output, file) = (self.at(output), self.at("source.c"));
+        std::fs::create_dir_all(output.parent().unwrap()).unwrap();
+        std::fs::write(&file, source).unwrap();
+        // The order of libraries and files counts: what is given comes behind the source.
+        let mut command = Command::new("gcc");
+        command.arg(format!("-fuse-ld={}", self.linker)).arg("-w").arg(&file).arg("-o").arg(&output).args(arguments);
+        let done = command.arg("-Wl,--allow-shlib-undefined").output().unwrap();
+        assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    fn library(&self, path: &str, source: &str, versions: &str, arguments: &[&str]) {
+        let script = self.folder.file("versions.map", versions);
+        let script = format!("-Wl,--version-script={}", script.display());
+        let soname = format!("-Wl,-soname,{}", path.rsplit('/').next().unwrap());
+        let mut all = vec!["-shared", "-fPIC", "-nostdlib", &soname];
+        if !versions.is_empty() {
+            all.push(&script);
+        }
+        all.extend(arguments);
+        self.gcc(path, source, &all);
+    }
+
+    /// Programs that want the symbol, themselves or in a library of theirs, in every way: (name, path).
+    fn programs(&self, linked_with: &str) -> Vec<(String, PathBuf)> {
+        let library = self.at(&format!("{linked_with}/libx.so.1")).display().to_string();
+        let mut programs = Vec::new();
+        for (want, source, flags) in WANT {
+            for (when, bind) in [("lazy", "-Wl,-z,lazy"), ("now", "-Wl,-z,now")] {
+                for (form, shape) in [("pie", ["-pie", "-fPIE"]), ("fixed", ["-no-pie", "-fno-pie"])] {
+                    if (when, form) == ("now", "fixed") {
+                        continue;
+                    }
+                    let name = format!("{linked_with} {want} {when} {form}");
+                    let arguments = [flags, &shape, &[library.as_str(), bind, "-Wl,--no-as-needed"]].concat();
+                    self.gcc(&name, &format!("{source}\n{MAIN}"), &arguments);
+                    programs.push((name.clone(), self.at(&name)));
+                }
+                let middle = format!("{linked_with} middle {want} {when}/libmiddle.so");
+                let arguments = [flags, &[library.as_str(), bind]].concat();
+                self.library(&middle, source, "", &arguments);
+                let name = format!("{linked_with} {want} {when} in a library");
+                let middle = self.at(&middle);
+                let rpath = format!("-Wl,-rpath,{}", middle.parent().unwrap().display());
+                self.gcc(&name, MAIN, &[&middle.display().to_string(), "-Wl,-z,now", &rpath]);
+                programs.push((name.clone(), self.at(&name)));
+            }
+        }
+        programs
+    }
+}
+
+fn started(program: &Path, variables: &BTreeMap<String, OsString>) -> (Option<i32>, String) {
+    let start = || Command::new(program).env_clear().envs(variables).env("LC_ALL", "C").current_dir("/").output();
+    let output = unless_busy(start).unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// What was compared, and how often the loader stopped the program.
+#[derive(Debug, Default)]
+struct Count {
+    all: usize,
+    died: usize,
+}
+
+/// Fails where a start is foretold otherwise than it goes.
+fn hold(program: &(String, PathBuf), place: &str, variables: &BTreeMap<String, OsString>, count: &mut Count) {
+    let (name, path) = program;
+    let (status, said) = started(path, variables);
+    let findings = dry_run::start(path, &Env::of(variables.clone(), "/"));
+    let ours: String = findings.iter().map(Finding::render).collect::<Vec<_>>().join("\n");
+    let scene = format!("{name}; {place}\nthe loader ({status:?}): {said}\nforetold: {ours}");
+    count.all += 1;
+    if status == Some(0) {
+        assert!(findings.is_empty(), "a false alarm: {scene}");
+        return;
+    }
+    count.died += 1;
+    assert!(!findings.is_empty(), "not foretold: {scene}");
+    let codes: BTreeSet<Code> = findings.iter().map(|finding| finding.code).collect();
+    let (code, word) = match said.split_once("undefined symbol: ") {
+        Some((_, rest)) => (Code::LibraryLacksSymbol, rest.split(|c: char| !c.is_alphanumeric()).next().unwrap()),
+        None if said.contains("version `") => (Code::LibraryTooOld, "V_2"),
+        None => (Code::LibraryLacksSymbol, "g"),
+    };
+    assert_eq!(codes, BTreeSet::from([code]), "{scene}");
+    assert!(ours.contains(word), "{word} is not named: {scene}");
+    let after = |mark: &str| said.split(mark).nth(1).map(|rest| rest.split([':', ')']).next().unwrap_or_default());
+    let binder = after("symbol lookup error: ").or_else(|| after("not found (required by "));
+    assert!(binder.is_none_or(|binder| ours.contains(binder)), "{binder:?} is not named: {scene}");
+}
+
+fn matrix(linker: &'static str, linked_with: &str, places: &[(&str, &str, &str)]) -> Count {
+    let bed = Bed::new(linker);
+    let mut count = Count::default();
+    for program in bed.programs(linked_with) {
+        for (folder, preload, bind_now) in places {
+            let plain = if linked_with == "all" || folder.contains(", another") { "" } else { "plain " };
+            let at = |path: &str| bed.at(path).into_os_string();
+            let mut variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), at(&format!("{plain}{folder}")))]);
+            if !preload.is_empty() {
+                variables.insert("LD_PRELOAD".to_owned(), at(preload));
+            }
+            if !bind_now.is_empty() {
+                variables.insert("LD_BIND_NOW".to_owned(), (*bind_now).into());
+            }
+            let place = format!("{plain}{folder}, preloaded: {preload}, LD_BIND_NOW={bind_now}");
+            hold(&program, &place, &variables, &mut count);
+        }
+    }
+    println!("{linker}, {linked_with}: {} starts, {} stopped by the loader", count.all, count.died);
+    count
+}
+
+/// (what the library has, what is preloaded, `LD_BIND_NOW`).
+fn places() -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut places: Vec<_> = HAVE.iter().map(|(name, ..)| (*name, "", "")).collect();
+    places.extend([("all", "", "1"), ("lacks it", "", "1"), ("other version", "", "1"), ("two others", "", "1")]);
+    for preload in ["more/libmore.so", "more/libversioned.so"] {
+        places.extend([("lacks it", preload, ""), ("no versions and lacks it", preload, "1")]);
+        places.extend([("other version", preload, ""), ("no versions", preload, "")]);
+    }
+    places.extend([("lacks it, another has it", "", ""), ("no versions and lacks it, another has it", "", "")]);
+    places
+}
+
+fn with_versions() {
+    let count = matrix("bfd", "all", &places());
+    assert!(count.all > 900 && count.died > 200, "{count:?}");
+}
+
+fn without_versions() {
+    let count = matrix("bfd", "plain all", &places());
+    assert!(count.all > 900 && count.died > 100, "{count:?}");
+}
+
+fn by_other_linkers() {
+    let places =
+        [("all", "", ""), ("lacks it", "", ""), ("lacks the version", "", ""), ("no versions and lacks it", "", "1")];
+    for linker in ["gold", "lld", "mold"] {
+        let there = Command::new("gcc").arg(format!("-fuse-ld={linker}")).arg("-Wl,--version").output();
+        if !there.is_ok_and(|output| output.status.success()) {
+            println!("no {linker} here");
+            continue;
+        }
+        let count = matrix(linker, "all", &places);
+        assert!(count.died > 50, "{linker}: {count:?}");
+    }
+}
+
+fn without_section_headers() {
+    let bed = Bed::new("bfd");
+    let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), bed.at("lacks it").into_os_string())]);
+    let mut count = Count::default();
+    for (name, path) in bed.programs("all") {
+        let mut bytes = std::fs::read(&path).unwrap();
+        // e_shoff, e_shnum, e_shstrndx
+        bytes[40..48].fill(0);
+        bytes[60..64].fill(0);
+        std::fs::write(&path, bytes).unwrap();
+        hold(&(name, path), "no section headers", &variables, &mut count);
+    }
+    assert!(count.died > 10, "{count:?}");
+}
+
+/// A library is loaded by a program that nobody knows: it may have what the library wants from nobody in particular.
+fn of_a_library_alone() {
+    let bed = Bed::new("bfd");
+    let library = bed.at("all/libx.so.1").display().to_string();
+    let source = format!("{}\nint of_the_program(void); int ask(void) {{ return of_the_program(); }}", WANT[0].1);
+    bed.library("alone/libalone.so", &source, "", &[&library, "-Wl,-z,now"]);
+    for (folder, lacks) in [("all", false), ("lacks it", true)] {
+        let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), bed.at(folder).into_os_string())]);
+        let findings = dry_run::start(&bed.at("alone/libalone.so"), &Env::of(variables, "/"));
+        let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, if lacks { vec![Code::LibraryLacksSymbol] } else { vec![] }, "{findings:?}");
+        assert!(findings.iter().all(|finding| !finding.message.contains("of_the_program")), "{findings:?}");
+    }
+}
+
+fn programs_of_this_system() {
+    let env = Env::of(BTreeMap::from([("LD_BIND_NOW".to_owned(), "1".into())]), "/");
+    let mut seen = 0;
+    for folder in ["/usr/bin", "/usr/sbin"] {
+        for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+            let Ok(graph) = cudaguard::loader::resolve(&file, &env) else { continue };
+            if graph.interpreter.is_some() && graph.unfulfilled().count() == 0 {
+                let missing = graph.missing_symbols(true);
+                assert!(missing.is_empty(), "{}: {missing:?}", file.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "only {seen} programs were looked at");
+}
