@@ -1,20 +1,31 @@
 //! The one door of the running program: what the shim in this very file found.
 
-/// What the guard found.
+/// What the guard found, as [`check`] returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing is wrong.
     Right,
-    /// Something is wrong: in words.
+    /// Something is wrong: in words, the lines that the guard would print at the start.
     Wrong(String),
-    /// It cannot be told: because.
+    /// It cannot be told: why. No reason to stop: nothing that was found is wrong.
     CannotTell(String),
 }
 
 /// Completes the shim's verdict about the file that this code was linked into, program or library, and returns it.
 ///
 /// Right after a program has loaded cuDNN by itself this is the moment to ask. May take as long as loading cuDNN does,
-/// once; safe from any thread; never ends the process. Without the guard: [`Verdict::CannotTell`].
+/// once; safe from any thread; never ends the process. Without the guard, or where there is none to be had (no Linux, another
+/// processor than x86-64 and ARM's 64 bits): [`Verdict::CannotTell`].
+///
+/// ```
+/// use cudaguard::Verdict;
+///
+/// match cudaguard::check() {
+///     Verdict::Right => println!("the GPU it is"),
+///     Verdict::Wrong(why) => eprintln!("not on this machine:\n{why}"),
+///     Verdict::CannotTell(why) => println!("we shall see: {why}"),
+/// }
+/// ```
 pub fn check() -> Verdict {
     shim::ask().unwrap_or_else(|| Verdict::CannotTell("this file was built without the guard".to_owned()))
 }

@@ -26,7 +26,7 @@ use crate::toolchain::{Request, Toolchain};
 /// cudaguard::Embed::new().archs(["sm_80", "sm_90a", "compute_90"]).cudnn_include("vendor/cudnn/include").embed();
 /// ```
 ///
-/// Relative paths are relative to the package.
+/// Relative paths are relative to the package. The last call is always [`Embed::embed`]; without it nothing happens.
 #[derive(Clone, Debug, Default)]
 pub struct Embed {
     policy: Option<PathBuf>,
@@ -36,20 +36,25 @@ pub struct Embed {
 }
 
 impl Embed {
-    /// With everything as `embed!()` has it.
+    /// With everything as [`embed!`](crate::embed!) has it.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The policy file, in place of the `cudaguard.toml` of the package or the workspace.
+    ///
+    /// ```no_run
+    /// cudaguard::Embed::new().policy("../policies/inference.toml").embed();
+    /// ```
     #[must_use]
     pub fn policy(mut self, file: impl Into<PathBuf>) -> Self {
         self.policy = Some(file.into());
         self
     }
 
-    /// The folder of cuDNN's headers, where the build names one that cudaguard would not find.
+    /// The folder of cuDNN's headers, where the build names one that cudaguard would not find. It goes before every variable and
+    /// folder of the machine.
     #[must_use]
     pub fn cudnn_include(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cudnn_include = Some(folder.into());
@@ -57,14 +62,15 @@ impl Embed {
     }
 
     /// The archs that the build compiles for, in any spelling that a tool has: `sm_90a`, `90a`, `9.0+PTX`,
-    /// `compute_90`.
+    /// `compute_90`. They go before variables such as `CUDAARCHS`, and behind `[gpu] archs` of the policy; a word that is no arch
+    /// is a finding.
     #[must_use]
     pub fn archs<A: Into<String>>(mut self, archs: impl IntoIterator<Item = A>) -> Self {
         self.archs.extend(archs.into_iter().map(Into::into));
         self
     }
 
-    /// The component's name and version, in place of the package's.
+    /// The component's name and version, in place of the package's: what findings and `inspect` call it.
     #[must_use]
     pub fn component(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
         self.component = Some(Component { name: name.into(), version: version.into() });
@@ -75,7 +81,11 @@ impl Embed {
     /// library, into whatever links it.
     ///
     /// Where the policy refuses this build, or the policy cannot be read, the reasons go to stderr and the build
-    /// script ends with status 1: cargo shows them as the reason of the failed build.
+    /// script ends with status 1: cargo shows them as the reason of the failed build. The same where the manifest does not fit
+    /// into its note, or a file of the build cannot be written.
+    ///
+    /// A build without a guard is told by a warning: for a target without ELF, for docs.rs, for a procedural macro, without
+    /// a C compiler.
     pub fn embed(self) {
         match self.plan(&Env::of_process()) {
             Ok(said) => print!("{said}"),

@@ -1,85 +1,114 @@
 //! Records what a CUDA program was built with, and refuses to start it where that cannot work.
 //!
-//! In a build.rs: `cudaguard::embed!()`. In the program, only where it wants the answer itself: [`check`].
-//! Everything else here is what the `cargo cudaguard` command is made of.
+//! In a build.rs: `cudaguard::embed!()`, or `cudaguard::Embed` with options. In the program, only where it wants the answer
+//! itself: [`check()`]. That is all that is promised: the rest is for the `cargo cudaguard` command, which depends on exactly
+//! the library's version.
+//!
+//! # In a build.rs
+//!
+//! ```no_run
+//! cudaguard::embed!();
+//! ```
+//!
+//! It finds the toolkit, cuDNN and host compiler that this build uses, holds them against `cudaguard.toml`, and links a note
+//! with these facts and a small guard into what the package makes. A release build whose parts do not belong together fails
+//! with the reasons. Any other build goes on: where there is no guard to be had (a target without ELF, no C compiler,
+//! docs.rs), a warning of cargo's says so.
+//!
+//! # In the program
+//!
+//! Nothing is needed: before `main` the guard looks at the machine, and ends a program that cannot work there with
+//! status 78 and the reason on stderr. A program that can do without the GPU says `gpu = "optional"` under `[runtime]` in
+//! `cudaguard.toml`, depends on this crate with `default-features = false`, and asks:
+//!
+//! ```
+//! use cudaguard::Verdict;
+//!
+//! let on_gpu = match cudaguard::check() {
+//!     Verdict::Right => true,
+//!     Verdict::Wrong(why) | Verdict::CannotTell(why) => {
+//!         eprintln!("going on without the GPU: {why}");
+//!         false
+//!     }
+//! };
+//! # assert!(!on_gpu);
+//! ```
+//!
+//! # Features
+//!
+//! `build`, the default, is what a build.rs needs. Without it only [`check()`] and [`Verdict`] are there, and no dependency.
+//! `command` is for the `cargo cudaguard` command.
 
 #![deny(unsafe_code)]
+// What the command alone uses is compiled for a build.rs too, where its modules are private.
+#![cfg_attr(not(feature = "command"), allow(dead_code, unreachable_pub, unused_imports))]
 
 mod check;
-pub use check::{Verdict, check};
-
-#[cfg(feature = "build")]
-pub mod arch;
-#[cfg(feature = "command")]
-pub mod digest;
-#[cfg(feature = "build")]
-pub mod elf;
 #[cfg(feature = "build")]
 mod embed;
-#[cfg(feature = "build")]
-pub mod env;
-#[cfg(feature = "command")]
-pub mod files;
-#[cfg(feature = "build")]
-pub mod finding;
-#[cfg(feature = "build")]
-pub mod guard;
-#[cfg(feature = "command")]
-pub mod host;
-#[cfg(feature = "build")]
-pub mod json;
-#[cfg(feature = "build")]
-pub mod judge;
-#[cfg(feature = "build")]
-mod linkage;
-#[cfg(feature = "build")]
-pub mod lock;
-#[cfg(feature = "build")]
-pub mod manifest;
-#[cfg(feature = "build")]
-pub mod note;
-#[cfg(feature = "build")]
-pub mod policy;
-#[cfg(feature = "build")]
-pub mod serves;
-#[cfg(feature = "build")]
-pub mod spelling;
-#[cfg(feature = "build")]
-pub mod stamp;
-#[cfg(feature = "build")]
-mod subprocess;
-#[cfg(feature = "build")]
-pub mod tables;
-#[cfg(feature = "build")]
-pub mod toolchain;
-#[cfg(feature = "build")]
-pub mod vendor;
-#[cfg(feature = "build")]
-pub mod version;
 
-#[cfg(feature = "command")]
-pub mod binary;
-#[cfg(feature = "command")]
-pub mod crates;
-#[cfg(feature = "command")]
-pub mod doctor;
-#[cfg(feature = "command")]
-pub mod dry_run;
-#[cfg(feature = "command")]
-pub mod kernels;
-#[cfg(feature = "command")]
-mod library_version;
-#[cfg(feature = "command")]
-pub mod loader;
-#[cfg(feature = "command")]
-pub mod machine;
-#[cfg(feature = "command")]
-pub mod seal;
-#[cfg(feature = "command")]
-pub mod symbols;
-
+pub use check::{Verdict, check};
 #[cfg(feature = "build")]
 pub use embed::Embed;
+
+/// What the command is made of: nobody else sees these modules, so that they may change at any time.
+#[cfg(feature = "build")]
+#[path = "."]
+mod inside {
+    pub mod arch;
+    pub mod elf;
+    pub mod env;
+    pub mod finding;
+    pub mod guard;
+    pub mod json;
+    pub mod judge;
+    pub(crate) mod linkage;
+    pub mod lock;
+    pub mod manifest;
+    pub mod note;
+    pub mod policy;
+    pub mod serves;
+    pub mod spelling;
+    pub mod stamp;
+    pub(crate) mod subprocess;
+    pub mod tables;
+    pub mod toolchain;
+    pub mod vendor;
+    pub mod version;
+
+    #[cfg(feature = "command")]
+    pub mod binary;
+    #[cfg(feature = "command")]
+    pub mod crates;
+    #[cfg(feature = "command")]
+    pub mod digest;
+    #[cfg(feature = "command")]
+    pub mod doctor;
+    #[cfg(feature = "command")]
+    pub mod dry_run;
+    #[cfg(feature = "command")]
+    pub mod files;
+    #[cfg(feature = "command")]
+    pub mod host;
+    #[cfg(feature = "command")]
+    pub mod kernels;
+    #[cfg(feature = "command")]
+    pub(crate) mod library_version;
+    #[cfg(feature = "command")]
+    pub mod loader;
+    #[cfg(feature = "command")]
+    pub mod machine;
+    #[cfg(feature = "command")]
+    pub mod seal;
+    #[cfg(feature = "command")]
+    pub mod symbols;
+}
+
+#[cfg(feature = "command")]
+#[doc(hidden)]
+pub use inside::*;
+#[cfg(all(feature = "build", not(feature = "command")))]
+use inside::*;
 
 /// In a build.rs: records what this package is built with, and guards every executable, example and `cdylib` of it and
 /// whatever links its library. [`Embed`] has the options.

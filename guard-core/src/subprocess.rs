@@ -22,7 +22,7 @@ pub(crate) struct Answer {
     pub(crate) success: bool,
 }
 
-/// Runs the program and waits at most `patience` for its answer. `variables`: as [`crate::env::for_child`] gives them.
+/// Runs the program and waits at most `patience` for its answer. `variables`: as [`crate::env::Env::for_child`] gives them.
 /// The error says in words, after the program's name, what happened: `cannot be started: …`, `did not answer within
 /// 10 s`.
 pub(crate) fn ask<A: AsRef<OsStr>>(

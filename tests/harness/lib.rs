@@ -6,6 +6,7 @@
 #![allow(clippy::missing_panics_doc)]
 
 pub mod command;
+pub mod face;
 pub mod layout;
 pub mod modules;
 pub mod parts;

@@ -115,7 +115,8 @@ impl Project {
     }
 }
 
-fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
+/// A call of plain cargo, offline.
+pub fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
     Call::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(arguments)
         .env("CARGO_NET_OFFLINE", "true")

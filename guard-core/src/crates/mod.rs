@@ -3,8 +3,8 @@
 //!
 //! - [`table`]: what is known of crates, from their own sources (`data/crates.toml`);
 //! - [`Crate`]: one crate of a graph, as who asked cargo hands it over;
-//! - [`look`]: what each of them would do in this environment: reads variables and files;
-//! - [`judge`]: pure: (policy, toolchain, what they would do) → findings;
+//! - [`look()`]: what each of them would do in this environment: reads variables and files;
+//! - [`judge()`]: pure: (policy, toolchain, what they would do) → findings;
 //! - [`dlopen`]: the libraries that they open by name, as a note that other tools read too.
 
 use std::collections::BTreeSet;

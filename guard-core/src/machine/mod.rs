@@ -1,4 +1,4 @@
-//! A machine's own facts: gathered here ([`look`]), read from a host file ([`Machine::read`]) or given by hand, and made
+//! A machine's own facts: gathered here ([`look()`]), read from a host file ([`Machine::read`]) or given by hand, and made
 //! into the [`Host`] that the run judge wants of each component. A fact that nobody knows is absent, never invented.
 //!
 //! `docs/host.md` has the host file's keys.
@@ -44,7 +44,7 @@ pub const VARIABLES: [&str; 4] =
 /// What is known of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Machine {
-    /// A label for people, of whoever keeps a list of machines; [`look`] gives none.
+    /// A label for people, of whoever keeps a list of machines; [`look()`] gives none.
     pub name: Option<String>,
     /// Processor and system: `x86_64-linux`.
     pub platform: Option<String>,

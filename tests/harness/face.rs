@@ -1,0 +1,94 @@
+//! What the library shows to whoever depends on it, as rustdoc lists it: every item, method and trait that is reachable and
+//! not hidden, a line or a block each.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::project::cargo;
+
+/// The public face of the package `cudaguard` in this workspace with these features (arguments of cargo's), documented
+/// below `target`.
+pub fn of(workspace: &Path, features: &[&str], target: &Path) -> String {
+    let out = target.join("doc/cudaguard");
+    let _ = fs::remove_dir_all(&out);
+    let call = cargo(["doc", "--quiet", "--no-deps", "--lib", "--package", "cudaguard", "--target-dir"]).arg(target);
+    let _ = call.args(features).dir(workspace).env("RUSTDOCFLAGS", "").run().success();
+    let read = |name: &str| fs::read_to_string(out.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let all = read("all.html");
+    let list = between(&all, "<h1>List of all items", "</section>").expect("rustdoc lists all items");
+    let mut pages: Vec<&str> = pieces(list, "<a href=\"", "\"").filter(|page| page.ends_with(".html")).collect();
+    pages.sort_unstable();
+    let mut face = String::new();
+    for page in pages {
+        let html = read(page);
+        let folder = page.rsplit_once('/').map(|(folder, _)| format!("{}::", folder.replace('/', "::")));
+        let declaration = between(&html, "<pre class=\"rust ", "</pre>").unwrap_or_else(|| panic!("{page}: of what?"));
+        let declaration = declaration.split_once('>').map_or("", |(_, code)| code);
+        let _ = writeln!(face, "{}{}", folder.unwrap_or_default(), plain(declaration));
+        let own = between(&html, "<div id=\"implementations-list\">", "<h2 ").unwrap_or_default();
+        for item in pieces(own, "<h4 class=\"code-header\">", "</h4>") {
+            let _ = writeln!(face, "    {}", one_line(item));
+        }
+        let traits = between(&html, "<div id=\"trait-implementations-list\">", "<h2 ").unwrap_or_default();
+        for head in pieces(traits, "<h3 class=\"code-header\">", "</h3>") {
+            let _ = writeln!(face, "    {}", one_line(head));
+        }
+    }
+    face
+}
+
+/// How many items such a face has: declarations, methods and public fields, not the traits that they implement.
+pub fn items(face: &str) -> usize {
+    face.lines()
+        .filter(|line| ["pub ", "macro_rules!"].iter().any(|start| line.trim_start().starts_with(start)))
+        .count()
+}
+
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(start)?;
+    Some(rest.split_once(end).map_or(rest, |(inside, _)| inside))
+}
+
+fn pieces<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split(start).skip(1).filter_map(move |rest| Some(rest.split_once(end)?.0))
+}
+
+/// HTML as text: without tags, with what `&lt;` and the like stand for.
+fn plain(html: &str) -> String {
+    let mut text = String::new();
+    for piece in html.split('<') {
+        text.push_str(piece.split_once('>').map_or(piece, |(_, behind)| behind));
+    }
+    let signs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+    signs.iter().fold(text, |text, (from, to)| text.replace(from, to)).trim().to_owned()
+}
+
+fn one_line(html: &str) -> String {
+    plain(html).split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(").replace(", )", ")")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{places, snapshot};
+
+    #[test]
+    fn the_face_is_what_is_promised() {
+        for (name, features) in [("default", &[][..]), ("program", &["--no-default-features"])] {
+            snapshot::check(&format!("face/{name}"), &of(places::workspace(), features, places::target()));
+        }
+        // What the command is made of is there for it, and for nobody to read.
+        let hidden = of(places::workspace(), &["--features", "command"], places::target());
+        assert_eq!(hidden, of(places::workspace(), &[], places::target()));
+    }
+
+    #[test]
+    fn items_of_a_face() {
+        let face =
+            "pub enum V {\n    Right,\n}\n    impl Clone for V\npub struct E {\n    pub f: u8,\n}\n    pub fn g()\n";
+        assert_eq!(items(face), 4);
+        assert_eq!(one_line("pub fn f(\n    self,\n    a: u8,\n)"), "pub fn f(self, a: u8)");
+        assert_eq!(plain("pub fn <a href=\"#\">f</a>() -&gt; Vec&lt;u8&gt;"), "pub fn f() -> Vec<u8>");
+    }
+}
