@@ -136,13 +136,13 @@ pub(crate) struct Flags {
     /// `--gpu`: compute capabilities, architectures or names.
     pub(crate) gpus: Vec<String>,
     /// `--cudnn`: a version, or `none`.
-    pub(crate) cudnn: Option<String>,
+    pub(crate) library: Option<String>,
 }
 
 impl Flags {
     /// Whether any was given.
     fn any(&self) -> bool {
-        self.driver.is_some() || self.kernel.is_some() || !self.gpus.is_empty() || self.cudnn.is_some()
+        self.driver.is_some() || self.kernel.is_some() || !self.gpus.is_empty() || self.library.is_some()
     }
 }
 
@@ -322,7 +322,7 @@ fn verify_of(matches: &ArgMatches) -> Verb {
     let files = matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect();
     let json = matches.get_flag("json");
     let gpus = matches.get_many::<String>("gpu").unwrap_or_default().cloned().collect();
-    let flags = Flags { driver: text("driver"), kernel: text("kernel"), gpus, cudnn: text("cudnn") };
+    let flags = Flags { driver: text("driver"), kernel: text("kernel"), gpus, library: text("cudnn") };
     let place = match (path("host"), path("fleet")) {
         (Some(host), _) => Where::Host(host),
         (None, Some(list)) => return Verb::Fleet { files, list, json },

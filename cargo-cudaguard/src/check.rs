@@ -143,8 +143,8 @@ fn describe(order: &Order<'_>, judged: &Judged) -> (String, Value) {
         let about = [("version", toolkit.value.to_string().into()), ("source", toolkit.source.into())];
         value.put("toolkit", Some(object::<&str>(about)));
     }
-    if let Some(version) = toolchain.cudnn_version() {
-        let source = toolchain.cudnn_headers_used().map(|headers| headers.path.display().to_string());
+    if let Some(version) = toolchain.library_version() {
+        let source = toolchain.library_headers_used().map(|headers| headers.path.display().to_string());
         parts.push(format!("cuDNN {version} ({})", source.as_deref().unwrap_or_default()));
         let mut about = object([("version", Value::from(version.to_string()))]);
         about.put("source", source);

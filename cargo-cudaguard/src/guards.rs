@@ -184,10 +184,10 @@ pub(crate) fn make(order: &Order<'_>, judged: &Judged, own: &Path, since: Option
 /// What of a policy the linked file is held against, beyond what its note says: with another one it is linked anew, and
 /// judged anew.
 fn held_against(policy: &Policy) -> String {
-    let Policy { archs, arch_words, fleet, driver_fleet, partial_refuse, cudnn_linkage, release, dev, allow, .. } =
+    let Policy { archs, arch_words, fleet, driver_fleet, partial_refuse, library_linkage, release, dev, allow, .. } =
         policy;
     format!(
-        "{archs:?} {arch_words:?} {fleet:?} {driver_fleet:?} {partial_refuse} {cudnn_linkage:?} {release:?} {dev:?} {allow:?}"
+        "{archs:?} {arch_words:?} {fleet:?} {driver_fleet:?} {partial_refuse} {library_linkage:?} {release:?} {dev:?} {allow:?}"
     )
 }
 

@@ -142,7 +142,7 @@ fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
             "\n# No CUDA toolkit was in use when this was written.\n# [toolkit]\n# require = \">=12.4, <14\"\n",
         ),
     }
-    if let Some(Version { major, minor, .. }) = version(&pins.cudnn) {
+    if let Some(Version { major, minor, .. }) = version(&pins.library) {
         let _ = write!(text, "\n[cudnn]\nrequire = \"^{major}.{minor}\"\n");
     }
     let archs: Vec<String> = pins.archs.iter().map(|arch| format!("\"{arch}\"")).collect();

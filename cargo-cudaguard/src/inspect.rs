@@ -138,7 +138,7 @@ fn component(page: &mut Page, note: &Note) {
     page.line("guarded by", &format!("cudaguard {}", manifest.cudaguard));
     page.line("target", &format!("{}, {}", manifest.target, manifest.profile));
     page.line("toolkit", &manifest.toolkit.map_or("none".to_owned(), |version| version.to_string()));
-    page.line("cuDNN", &cudnn(manifest));
+    page.line("cuDNN", &guarded(manifest));
     if let Some(cudart) = manifest.cudart.filter(|cudart| cudart.linkage != Linkage::None) {
         let version = cudart.version.map(|version| format!("{version}, ")).unwrap_or_default();
         page.line("cudart", &format!("{version}{}", cudart.linkage.name().unwrap_or("not known")));
@@ -163,15 +163,15 @@ fn component(page: &mut Page, note: &Note) {
     }
 }
 
-fn cudnn(manifest: &Manifest) -> String {
-    match &manifest.cudnn {
+fn guarded(manifest: &Manifest) -> String {
+    match &manifest.library {
         None => "none".to_owned(),
-        Some(cudnn) if cudnn.linkage == Linkage::None => {
-            format!("not used by this file (its headers, {}, were there)", cudnn.version)
+        Some(guarded) if guarded.linkage == Linkage::None => {
+            format!("not used by this file (its headers, {}, were there)", guarded.version)
         }
-        Some(cudnn) => match cudnn.linkage.name() {
-            Some(linkage) => format!("{}, {linkage}", cudnn.version),
-            None => format!("{}, linkage not known before linking", cudnn.version),
+        Some(guarded) => match guarded.linkage.name() {
+            Some(linkage) => format!("{}, {linkage}", guarded.version),
+            None => format!("{}, linkage not known before linking", guarded.version),
         },
     }
 }
@@ -182,10 +182,10 @@ fn demand(requirement: &Requirement) -> String {
         format!("driver supports CUDA {cuda} (release {release})")
     };
     match requirement {
-        Requirement::Cudnn { min, below, built, soname, .. } => {
+        Requirement::Library { min, below, built, soname, .. } => {
             format!("cuDNN {min} or newer, below {below} ({soname}, built with {built})")
         }
-        Requirement::CudnnInner { file, needed, .. } => {
+        Requirement::Part { file, needed, .. } => {
             format!("{file} beside it{}", if *needed { "" } else { ", where it is used" })
         }
         Requirement::Driver { cuda, release, because } if release.branch == 0 => {
@@ -321,8 +321,8 @@ pub(crate) fn built_with(manifest: &Manifest) -> String {
     if let Some(version) = manifest.toolkit {
         parts.push(format!("CUDA {}.{}", version.major, version.minor));
     }
-    if let Some(cudnn) = manifest.cudnn.as_ref().filter(|cudnn| cudnn.linkage != Linkage::None) {
-        parts.push(format!("cuDNN {}", cudnn.version));
+    if let Some(guarded) = manifest.library.as_ref().filter(|guarded| guarded.linkage != Linkage::None) {
+        parts.push(format!("cuDNN {}", guarded.version));
     }
     if parts.is_empty() { "no CUDA".to_owned() } else { parts.join(", ") }
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
         for member in &project.members {
             let judged = Order::of(&project, member, target).judge(&variables).map_err(Stop::no_look)?;
             let own = Pins::of(&judged.policy, &judged.toolchain);
-            pins.cudnn = pins.cudnn.or(own.cudnn);
+            pins.library = pins.library.or(own.library);
             if own.archs != pins.archs {
                 let _ = pins.packages.insert(member.name.clone(), own.archs);
             }
@@ -88,7 +88,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
     let _ = writeln!(said, "{target}");
     let sources: BTreeMap<&str, String> = [
         ("toolkit", toolchain.toolkit().map(|fact| fact.source)),
-        ("cudnn", toolchain.cudnn_headers_used().map(|headers| headers.path.display().to_string())),
+        ("cudnn", toolchain.library_headers_used().map(|headers| headers.path.display().to_string())),
         ("host-compiler", toolchain.host.as_ref().map(|host| host.path.display().to_string())),
     ]
     .into_iter()
@@ -98,7 +98,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
         let archs = |archs: &[String]| (!archs.is_empty()).then(|| archs.join(" "));
         let mut facts = vec![
             ("toolkit".to_owned(), pins.toolkit.clone()),
-            ("cudnn".to_owned(), pins.cudnn.clone()),
+            ("cudnn".to_owned(), pins.library.clone()),
             ("host-compiler".to_owned(), pins.host_compiler.clone()),
             ("archs".to_owned(), archs(&pins.archs)),
         ];
@@ -118,7 +118,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
             _ => writeln!(said, "  {name}: {}{source}", words(&fact)),
         };
     }
-    if pins.cudnn.is_none() && toolchain.cudnn_version().is_some() {
+    if pins.library.is_none() && toolchain.library_version().is_some() {
         let means = if toolchain.by_cmake { "an include directory of a target" } else { "a variable" };
         let _ = writeln!(
             said,

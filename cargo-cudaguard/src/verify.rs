@@ -169,7 +169,7 @@ fn described_by(flags: &Flags) -> Result<Machine, String> {
         ref gpus => Some(gpus.iter().map(|text| gpu(text)).collect::<Result<Vec<_>, _>>()?),
     };
     let mut libraries = BTreeMap::new();
-    match flags.cudnn.as_deref() {
+    match flags.library.as_deref() {
         None => {}
         Some("none") => drop(libraries.insert(GUARDED.key, Vec::new())),
         Some(text) => {

@@ -235,14 +235,14 @@ impl<'a> Job<'a> {
             own: &own,
             needed: &binary.needed,
             cudart: binary.linkage(&CUDART),
-            cudnn: binary.linkage(GUARDED),
+            library: binary.linkage(GUARDED),
             rpath: binary.rpath.as_deref(),
             runpath: binary.runpath.as_deref(),
             folders: &folders,
         };
         let mut findings = judge::linked::judge(policy, &manifest, &linked);
-        if self.links_the_cudnn_found(binary) {
-            findings.extend(judge::build::linked_cudnn(policy, toolchain));
+        if self.links_the_library_found(binary) {
+            findings.extend(judge::build::linked_library(policy, toolchain));
         }
         let component = self.component.to_string();
         let judged = policy.apply(findings, self.build.release);
@@ -251,8 +251,8 @@ impl<'a> Job<'a> {
 
     /// Whether the cuDNN in the file is the one that the toolchain was judged with: one that a build script names to the
     /// linker is its own affair.
-    fn links_the_cudnn_found(&self, binary: &Binary) -> bool {
-        let Some(library) = self.judged.toolchain.cudnn_library_used() else { return false };
+    fn links_the_library_found(&self, binary: &Binary) -> bool {
+        let Some(library) = self.judged.toolchain.library_used() else { return false };
         let soname = format!("libcudnn.so.{}", library.major);
         let real = |path: &Path| fs::canonicalize(path).ok();
         let found = real(&library.path);
@@ -286,7 +286,7 @@ fn seal(
     let opened = binary.linkage(GUARDED) == Linkage::Unknown && uses.iter().any(|one| one.opens("cudnn"));
     let seen = Observed {
         looked_up,
-        cudnn: if opened { Linkage::Dlopened } else { of_file.cudnn },
+        library: if opened { Linkage::Dlopened } else { of_file.library },
         component: Some(package.to_owned()),
         archs: Some(kernels.targets()),
         gpus: Some(kernels.requirements()),

@@ -118,7 +118,7 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &Asker) -> Result<Check
 /// Names of NVIDIA's libraries that the program is linked to or will load.
 fn asked_for(graph: &Graph, manifests: &[Manifest]) -> Vec<String> {
     let rows = manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
-        Requirement::Cudnn { soname, .. } => Some(soname.clone()),
+        Requirement::Library { soname, .. } => Some(soname.clone()),
         _ => None,
     });
     let requests = graph.requests.iter().map(|request| request.name.clone());
@@ -278,13 +278,13 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
         found.push(Words::JitMissingAnybody.finding(&values).weighing(Severity::Warning));
     }
     for library in machine.libraries(GUARDED).into_iter().flatten().filter(|library| library.taken) {
-        found.extend(of_cudnn(library));
+        found.extend(of_guarded(library));
     }
     found
 }
 
 /// A cuDNN that is not whole harms whoever loads it; nobody may.
-fn of_cudnn(library: &Library) -> Option<Finding> {
+fn of_guarded(library: &Library) -> Option<Finding> {
     let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
     let missing =
         GUARDED.needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));

@@ -12,7 +12,7 @@ use crate::binary::Binary;
 use crate::elf::machine;
 use crate::env::Env;
 use crate::finding::{Code, Finding, Severity, Values, Words};
-use crate::host::{CudartFound, CudnnFound, Host, Inner};
+use crate::host::{CudartFound, Host, Inner, LibraryFound};
 use crate::json::{Value, object};
 use crate::judge;
 use crate::library_version::{in_name, inner_file, of_file, word};
@@ -191,16 +191,16 @@ fn rehearse(
     // A library that is too old often lacks a function, too: why, its version says.
     foretold.by_loader = symbols::findings(graph, who == Who::Everyone).into_iter().map(of_component).collect();
     // The host of one component is not that of another: each searches by the paths of its own file.
-    let own = |(object, manifest): &(usize, Manifest)| (cudnn(graph, *object, manifest), cudart(graph, manifest));
-    let libraries: Vec<(CudnnFound, CudartFound)> = notes.iter().map(own).collect();
+    let own = |(object, manifest): &(usize, Manifest)| (guarded(graph, *object, manifest), cudart(graph, manifest));
+    let libraries: Vec<(LibraryFound, CudartFound)> = notes.iter().map(own).collect();
     if !notes.is_empty() {
         foretold.machine = machine(&mut foretold.graph);
     }
     let unseen = Machine::default();
     let seen = foretold.machine.as_ref().unwrap_or(&unseen);
     let mut hosts = Vec::new();
-    for ((_, manifest), (cudnn, cudart)) in notes.iter().zip(libraries) {
-        let host = Host { cudart, ..seen.host_with(cudnn) };
+    for ((_, manifest), (guarded, cudart)) in notes.iter().zip(libraries) {
+        let host = Host { cudart, ..seen.host_with(guarded) };
         let found = judge::run::judge(manifest, &host);
         foretold.by_shim.extend(found.into_iter().map(|finding| (manifest.runtime.mismatch_warns, finding)));
         hosts.push(host);
@@ -303,8 +303,8 @@ fn unfulfilled(env: &Env, graph: &Graph, request: &Request) -> Finding {
         }
         Answer::Absent(looked) => {
             let facts = format!("{needed_by}\n{}", looked_in(looked));
-            if let Some(major) = cudnn_major(name) {
-                return absent_cudnn(env, graph, request, looked, major, &facts);
+            if let Some(major) = guarded_major(name) {
+                return absent_library(env, graph, request, looked, major, &facts);
             }
             if let Some(foreign) = foreign(looked) {
                 return Finding::new(
@@ -433,11 +433,18 @@ fn looked_in(looked: &[Candidate]) -> String {
 }
 
 /// `libcudnn.so.9` → 9.
-fn cudnn_major(name: &str) -> Option<u32> {
+fn guarded_major(name: &str) -> Option<u32> {
     name.strip_prefix("libcudnn.so.")?.split('.').next()?.parse().ok()
 }
 
-fn absent_cudnn(env: &Env, graph: &Graph, request: &Request, looked: &[Candidate], major: u32, facts: &str) -> Finding {
+fn absent_library(
+    env: &Env,
+    graph: &Graph,
+    request: &Request,
+    looked: &[Candidate],
+    major: u32,
+    facts: &str,
+) -> Finding {
     let name = &request.name;
     let others: Vec<_> = MAJORS
         .filter(|other| *other != major)
@@ -474,12 +481,12 @@ fn cudart(graph: &Graph, manifest: &Manifest) -> CudartFound {
 }
 
 /// The cuDNN that this object gets, or would get: as the shim looks for it, by the files alone.
-fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
+fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFound {
     let row = manifest.requires.iter().find_map(|requirement| match requirement {
-        Requirement::Cudnn { soname, linkage, .. } => Some((soname.clone(), *linkage)),
+        Requirement::Library { soname, linkage, .. } => Some((soname.clone(), *linkage)),
         _ => None,
     });
-    let Some((soname, linkage)) = row else { return CudnnFound::Unknown };
+    let Some((soname, linkage)) = row else { return LibraryFound::Unknown };
     let linked = graph.requests.iter().find_map(|request| match &request.answer {
         Answer::Object(index, _) if request.by == object && request.name.starts_with("libcudnn.so") => {
             Some((*index, request.name.clone()))
@@ -488,7 +495,7 @@ fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
     });
     // A crate that opens it tries names in an order of its own, and takes the first that can be opened: what is loaded by that
     // name, or found by it. A broken file makes dlopen fail as an absent one does.
-    let names = manifest.cudnn_names().unwrap_or_else(|| vec![soname.clone()]);
+    let names = manifest.library_names().unwrap_or_else(|| vec![soname.clone()]);
     let loaded = |graph: &Graph, name: &str| graph.objects.iter().position(|object| object.is_named(name));
     let found = match linked {
         Some(found) => Some(found),
@@ -499,17 +506,17 @@ fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
     };
     let Some((index, name)) = found else {
         let known = linkage == Linkage::Dlopened && !names.iter().any(|name| graph.is_shut(object, name));
-        return if known { CudnnFound::Absent } else { CudnnFound::Unknown };
+        return if known { LibraryFound::Absent } else { LibraryFound::Unknown };
     };
     let path = graph.objects[index].path.clone();
     let by_name = in_name(GUARDED, &path);
     // `libcudnn.so`, or a link of another major's name, is of the major that the file behind it is.
-    let own = graph.objects[index].soname.clone().filter(|own| cudnn_major(own).is_some());
+    let own = graph.objects[index].soname.clone().filter(|own| guarded_major(own).is_some());
     let name = own.unwrap_or(name);
     let suffix = name.strip_prefix("libcudnn").unwrap_or_default();
     let mut inner = Vec::new();
     for requirement in &manifest.requires {
-        let Requirement::CudnnInner { file, symbol, .. } = requirement else { continue };
+        let Requirement::Part { file, symbol, .. } = requirement else { continue };
         // Those of another major are not this one's.
         if suffix.is_empty() || !file.ends_with(suffix) {
             continue;
@@ -521,5 +528,5 @@ fn cudnn(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnFound {
         }
     }
     let version = inner.iter().find_map(|inner| inner.version).or(by_name);
-    CudnnFound::Found { path, major: cudnn_major(&name).unwrap_or_default(), version, inner }
+    LibraryFound::Found { path, major: guarded_major(&name).unwrap_or_default(), version, inner }
 }

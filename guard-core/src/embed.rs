@@ -119,7 +119,7 @@ impl Embed {
         if let Some(file) = &lock {
             if let Some(lock) = Lock::read(file).map_err(|error| cannot(env, &error))? {
                 locked = lock::is_locked(env);
-                let by_source = BySource { archs: !self.archs.is_empty(), cudnn: self.cudnn_include.is_some() };
+                let by_source = BySource { archs: !self.archs.is_empty(), library: self.cudnn_include.is_some() };
                 let name = &package.component.name;
                 findings.extend(lock::judge(&lock, file, name, &policy, &toolchain, by_source));
             }

@@ -8,7 +8,7 @@ use crate::version::{CudaVersion, DriverRelease, Version};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     /// The cuDNN that the program gets, or would get.
-    pub cudnn: CudnnFound,
+    pub library: LibraryFound,
     /// The driver.
     pub driver: DriverFound,
     /// The GPUs that the driver drives; `None`: nobody looked, or looking failed.
@@ -101,7 +101,7 @@ pub struct Jit {
 
 /// What was found of cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum CudnnFound {
+pub enum LibraryFound {
     /// Nobody looked, or looking failed: cannot tell.
     #[default]
     Unknown,

@@ -53,7 +53,7 @@ pub struct Pins {
     /// The toolkit: `13.0.88`, or `13.0` where only its headers tell.
     pub toolkit: Option<String>,
     /// cuDNN's headers: `9.15.1`.
-    pub cudnn: Option<String>,
+    pub library: Option<String>,
     /// `gcc 12.2.0`.
     pub host_compiler: Option<String>,
     /// The archs declared, for every package that has no entry of its own.
@@ -65,10 +65,10 @@ pub struct Pins {
 impl Pins {
     /// What this toolchain would be locked as, for a package or workspace of this policy.
     pub fn of(policy: &Policy, toolchain: &Toolchain) -> Self {
-        let cudnn = toolchain.cudnn_version().filter(|_| means_cudnn(policy, toolchain));
+        let library = toolchain.library_version().filter(|_| means_library(policy, toolchain));
         Self {
             toolkit: toolchain.toolkit().map(|fact| short(fact.value)),
-            cudnn: cudnn.map(|version| version.to_string()),
+            library: library.map(|version| version.to_string()),
             // Without a toolkit no host compiler is called by nvcc.
             host_compiler: toolchain.toolkit().and(toolchain.host_compiler()),
             archs: names(&declared(toolchain)),
@@ -182,7 +182,7 @@ impl Lock {
             if !pins.archs.is_empty() {
                 let _ = writeln!(text, "archs = {}", list(&pins.archs));
             }
-            let facts = [("cudnn", &pins.cudnn), ("host-compiler", &pins.host_compiler), ("toolkit", &pins.toolkit)];
+            let facts = [("cudnn", &pins.library), ("host-compiler", &pins.host_compiler), ("toolkit", &pins.toolkit)];
             for (name, fact) in facts {
                 if let Some(fact) = fact {
                     let _ = writeln!(text, "{name} = {}", quoted(fact));
@@ -311,7 +311,7 @@ impl Reader<'_> {
             let key = format!("{prefix}.{}", name.get_ref());
             match &**name.get_ref() {
                 "toolkit" => pins.toolkit = self.version(&key, item),
-                "cudnn" => pins.cudnn = self.version(&key, item),
+                "cudnn" => pins.library = self.version(&key, item),
                 "host-compiler" => match item.get_ref().as_str() {
                     Some(text) if !text.trim().is_empty() => pins.host_compiler = Some(text.to_owned()),
                     _ => self.expected(&key, item, "a compiler and its release such as \"gcc 12.2.0\""),
@@ -368,7 +368,7 @@ pub struct BySource {
     /// The archs.
     pub archs: bool,
     /// cuDNN's headers.
-    pub cudnn: bool,
+    pub library: bool,
 }
 
 /// Where this toolchain is another than the locked one. `path` is the lock's, for messages.
@@ -421,12 +421,15 @@ pub fn judge(
         }
     }
     // One that was locked is compared with whatever stands there now; one that was not must be meant to count.
-    let is =
-        if pins.cudnn.is_some() { toolchain.cudnn_version().map(|version| version.to_string()) } else { now.cudnn };
-    if pins.cudnn != is && !by_source.cudnn && policy.cudnn_linkage != Some(Linkage::None) {
-        let headers = toolchain.cudnn_headers_used();
+    let is = if pins.library.is_some() {
+        toolchain.library_version().map(|version| version.to_string())
+    } else {
+        now.library
+    };
+    if pins.library != is && !by_source.library && policy.library_linkage != Some(Linkage::None) {
+        let headers = toolchain.library_headers_used();
         let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
-        drift("cuDNN", text(&pins.cudnn), text(&is), by, Severity::Error);
+        drift("cuDNN", text(&pins.library), text(&is), by, Severity::Error);
     }
     // Where there is no toolkit now, that has been said; and a compiler that does not tell its release is no other one.
     if now.toolkit.is_some() && now.host_compiler != pins.host_compiler && pins.host_compiler.is_some() {
@@ -461,13 +464,13 @@ pub fn same_release(one: Option<&str>, other: Option<&str>) -> bool {
 
 /// Whether this build is about cuDNN at all, by the policy or by a variable. One that merely stands on the machine is not
 /// locked: a machine without it builds the same.
-fn means_cudnn(policy: &Policy, toolchain: &Toolchain) -> bool {
-    let by_policy = match policy.cudnn_linkage {
+fn means_library(policy: &Policy, toolchain: &Toolchain) -> bool {
+    let by_policy = match policy.library_linkage {
         Some(Linkage::None) => return false,
-        Some(Linkage::Unknown) | None => policy.cudnn.is_some(),
+        Some(Linkage::Unknown) | None => policy.library.is_some(),
         Some(_) => true,
     };
-    let chosen = [&toolchain.cudnn_headers, &toolchain.cudnn_library];
+    let chosen = [&toolchain.library_headers, &toolchain.library_file];
     by_policy || chosen.into_iter().flatten().any(|choice| choice.reason.ends_with(" names it"))
 }
 
@@ -614,7 +617,7 @@ plain = []
         let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
         let subjects: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
         assert_eq!(subjects, ["the host compiler", "the list of declared archs"]);
-        let by_source = BySource { archs: true, cudnn: true };
+        let by_source = BySource { archs: true, library: true };
         let path = Path::new("l");
         let rest = judge(&lock, path, "p", &Policy::default(), &toolchain(Version::new(13, 0, 88)), by_source);
         assert_eq!(rest.len(), 1, "archs that the build script names are kept with it: {rest:?}");

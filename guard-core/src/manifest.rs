@@ -30,7 +30,7 @@ pub struct Manifest {
     /// The toolkit's release, by nvcc, else by `cuda.h`.
     pub toolkit: Option<Version>,
     /// cuDNN's headers.
-    pub cudnn: Option<Cudnn>,
+    pub library: Option<BuiltWith>,
     /// cudart; `None` until it is sealed.
     pub cudart: Option<Cudart>,
     /// Archs as declared: by the policy, variables or the builder.
@@ -75,7 +75,7 @@ pub struct Opens {
 
 /// cuDNN as built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cudnn {
+pub struct BuiltWith {
     /// By the headers.
     pub version: Version,
     /// How the program reaches it.
@@ -95,7 +95,7 @@ pub struct Cudart {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirement {
     /// cuDNN in [min, below).
-    Cudnn {
+    Library {
         /// Lowest version, inclusive.
         min: Version,
         /// Upper end, exclusive.
@@ -112,7 +112,7 @@ pub enum Requirement {
         required: bool,
     },
     /// A library that cuDNN's loader opens by name.
-    CudnnInner {
+    Part {
         /// `libcudnn_graph.so.9`.
         file: String,
         /// The exported data symbol with its packed version; empty where it has none.
@@ -195,17 +195,19 @@ impl Manifest {
     /// A cuDNN linkage that the policy declares is taken at its word: `none` means that the headers on this machine
     /// are no business of the program.
     pub fn of(component: Component, target: &str, profile: &str, policy: &Policy, toolchain: &Toolchain) -> Self {
-        let linkage = policy.cudnn_linkage.unwrap_or_default();
-        let cudnn =
-            toolchain.cudnn_version().filter(|_| linkage != Linkage::None).map(|version| Cudnn { version, linkage });
+        let linkage = policy.library_linkage.unwrap_or_default();
+        let library = toolchain
+            .library_version()
+            .filter(|_| linkage != Linkage::None)
+            .map(|version| BuiltWith { version, linkage });
         Self {
             component,
             cudaguard: env!("CARGO_PKG_VERSION").to_owned(),
             target: target.to_owned(),
             profile: profile.to_owned(),
             toolkit: toolchain.toolkit_version(),
-            requires: cudnn.as_ref().map(|cudnn| cudnn.requirements(policy)).unwrap_or_default(),
-            cudnn,
+            requires: library.as_ref().map(|library| library.requirements(policy)).unwrap_or_default(),
+            library,
             cudart: None,
             declared: toolchain.declared(),
             observed: None,
@@ -233,7 +235,7 @@ impl Manifest {
 
     /// The names by which the program opens cuDNN when it runs, in the order in which it tries them; `None` where no crate is
     /// known to do so, and the soname alone counts.
-    pub fn cudnn_names(&self) -> Option<Vec<String>> {
+    pub fn library_names(&self) -> Option<Vec<String>> {
         let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == "cudnn"));
         by_crate.map(|opens| opens.names("cudnn"))
     }
@@ -269,9 +271,9 @@ impl Manifest {
         let names = |targets: &[Target]| array(targets.iter().map(ToString::to_string));
         let mut archs = object([("known", self.archs_known().into()), ("declared", names(&self.declared))]);
         archs.put("observed", self.observed.as_deref().map(names));
-        let cudnn = self.cudnn.as_ref().map(|cudnn| {
-            let mut value = object([("version", cudnn.version.to_string().into())]);
-            value.put("linkage", cudnn.linkage.name());
+        let library = self.library.as_ref().map(|library| {
+            let mut value = object([("version", library.version.to_string().into())]);
+            value.put("linkage", library.linkage.name());
             value
         });
         let cudart = self.cudart.and_then(|cudart| {
@@ -293,7 +295,7 @@ impl Manifest {
             ("profile", self.profile.as_str().into()),
         ]);
         value.put("toolkit", self.toolkit.map(|version| object([("version", version.to_string().into())])));
-        value.put("cudnn", cudnn);
+        value.put("cudnn", library);
         value.put("cudart", cudart);
         value.put("archs", Some(archs));
         value.put("host_compiler", self.host_compiler.as_deref());
@@ -333,19 +335,19 @@ impl Opens {
     }
 }
 
-impl Cudnn {
+impl BuiltWith {
     /// NVIDIA's rule: the same major, the same minor or a newer one; patches are interchangeable both ways, unless the
     /// policy wants no older one.
     fn requirements(&self, policy: &Policy) -> Vec<Requirement> {
         let Version { major, minor, .. } = self.version;
-        let whole = Requirement::Cudnn {
-            min: if policy.cudnn_patch_refuse { self.version } else { Version::new(major, minor, 0) },
+        let whole = Requirement::Library {
+            min: if policy.library_patch_refuse { self.version } else { Version::new(major, minor, 0) },
             below: Version::new(major + 1, 0, 0),
             built: self.version,
             soname: GUARDED.soname(self.version),
             linkage: self.linkage,
-            patch_refuse: policy.cudnn_patch_refuse,
-            required: policy.cudnn_required,
+            patch_refuse: policy.library_patch_refuse,
+            required: policy.library_required,
         };
         std::iter::once(whole).chain(GUARDED.parts(major).map(Requirement::part)).collect()
     }
@@ -354,13 +356,13 @@ impl Cudnn {
 impl Requirement {
     /// The row that asks for a library which the guarded one opens by itself.
     pub fn part(part: &vendor::Part) -> Self {
-        Self::CudnnInner { file: part.file.to_owned(), symbol: part.symbol.to_owned(), needed: part.needed }
+        Self::Part { file: part.file.to_owned(), symbol: part.symbol.to_owned(), needed: part.needed }
     }
 
     /// The row as a JSON object, told apart by its `kind`.
     pub fn to_json(&self) -> Value {
         match self {
-            Self::Cudnn { min, below, built, soname, linkage, patch_refuse, required } => {
+            Self::Library { min, below, built, soname, linkage, patch_refuse, required } => {
                 let mut value = object([
                     ("kind", "cudnn".into()),
                     ("min", min.to_string().into()),
@@ -373,7 +375,7 @@ impl Requirement {
                 value.put("required", required.then_some(true));
                 value
             }
-            Self::CudnnInner { file, symbol, needed } => {
+            Self::Part { file, symbol, needed } => {
                 let mut value = object([("kind", "cudnn-inner".into()), ("file", file.as_str().into())]);
                 value.put("symbol", (!symbol.is_empty()).then_some(symbol.as_str()));
                 value.put("needed", Some(*needed));
@@ -406,24 +408,24 @@ mod tests {
     use super::*;
     use crate::arch::{Arch, Suffix};
 
-    fn cudnn(version: Version, policy: &Policy) -> Vec<String> {
-        let rows = Cudnn { version, linkage: Linkage::Linked }.requirements(policy);
+    fn library(version: Version, policy: &Policy) -> Vec<String> {
+        let rows = BuiltWith { version, linkage: Linkage::Linked }.requirements(policy);
         rows.iter().map(|row| row.to_json().to_string()).collect()
     }
 
     #[test]
     fn the_cudnn_rule_is_an_interval() {
         assert_eq!(
-            cudnn(Version::new(9, 15, 1), &Policy::default()),
+            library(Version::new(9, 15, 1), &Policy::default()),
             [
                 r#"{"kind":"cudnn","min":"9.15.0","below":"10.0.0","built":"9.15.1","soname":"libcudnn.so.9","linkage":"linked"}"#,
                 r#"{"kind":"cudnn-inner","file":"libcudnn_graph.so.9","symbol":"cudnn_graph_version","needed":true}"#,
                 r#"{"kind":"cudnn-inner","file":"libcudnn_ops.so.9","symbol":"cudnn_ops_infer_version","needed":false}"#,
             ]
         );
-        let strict = Policy { cudnn_patch_refuse: true, cudnn_required: true, ..Policy::default() };
+        let strict = Policy { library_patch_refuse: true, library_required: true, ..Policy::default() };
         assert_eq!(
-            cudnn(Version::new(7, 6, 5), &strict),
+            library(Version::new(7, 6, 5), &strict),
             [
                 r#"{"kind":"cudnn","min":"7.6.5","below":"8.0.0","built":"7.6.5","soname":"libcudnn.so.7","linkage":"linked","patch":"refuse","required":true}"#
             ]

@@ -22,11 +22,11 @@ const MAGIC: &[u8; 8] = b"cudagrd\0";
 const HEADER: usize = 44;
 const ROW: usize = 40;
 
-const CUDNN_LINKED: u16 = 1;
-const CUDNN_DLOPENED: u16 = 2;
-const CUDNN_STATIC: u16 = 4;
-const CUDNN_PATCH: u16 = 8;
-const CUDNN_REQUIRED: u16 = 16;
+const LIBRARY_LINKED: u16 = 1;
+const LIBRARY_DLOPENED: u16 = 2;
+const LIBRARY_STATIC: u16 = 4;
+const LIBRARY_PATCH: u16 = 8;
+const LIBRARY_REQUIRED: u16 = 16;
 
 const GPU_NO_PTX: u16 = 32;
 
@@ -160,15 +160,15 @@ impl Writer<'_> {
 
     fn row(&mut self, at: usize, row: &Requirement) -> Result<(), String> {
         match row {
-            Requirement::Cudnn { min, below, built, soname, linkage, patch_refuse, required } => {
+            Requirement::Library { min, below, built, soname, linkage, patch_refuse, required } => {
                 let mut flags = match linkage {
-                    Linkage::Linked => CUDNN_LINKED,
-                    Linkage::Dlopened => CUDNN_DLOPENED,
-                    Linkage::Static => CUDNN_STATIC,
+                    Linkage::Linked => LIBRARY_LINKED,
+                    Linkage::Dlopened => LIBRARY_DLOPENED,
+                    Linkage::Static => LIBRARY_STATIC,
                     Linkage::Unknown | Linkage::None => 0,
                 };
-                flags |= if *patch_refuse { CUDNN_PATCH } else { 0 };
-                flags |= if *required { CUDNN_REQUIRED } else { 0 };
+                flags |= if *patch_refuse { LIBRARY_PATCH } else { 0 };
+                flags |= if *required { LIBRARY_REQUIRED } else { 0 };
                 self.u16(at, 1)?;
                 self.u16(at + 2, flags.into())?;
                 self.packed(at + 4, &format!("cuDNN {min}"), min.packed())?;
@@ -180,10 +180,10 @@ impl Writer<'_> {
                 }
                 self.text(at + 24, soname)?;
                 self.text(at + 28, "cuDNN")?;
-                let names = self.manifest.cudnn_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
+                let names = self.manifest.library_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
                 self.text(at + 32, &short(&names, "\n", ""))
             }
-            Requirement::CudnnInner { file, symbol, needed } => {
+            Requirement::Part { file, symbol, needed } => {
                 self.u16(at, 2)?;
                 self.u16(at + 2, usize::from(*needed))?;
                 self.text(at + 24, file)?;
@@ -280,11 +280,11 @@ mod read {
     use serde_json::Value;
 
     use super::{
-        CUDNN_DLOPENED, CUDNN_LINKED, CUDNN_PATCH, CUDNN_REQUIRED, CUDNN_STATIC, CudaVersion, GPU_NO_PTX, GpuNeed,
-        Linkage, MAGIC, Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, served_flag,
+        CudaVersion, GPU_NO_PTX, GpuNeed, LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED,
+        LIBRARY_STATIC, Linkage, MAGIC, Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
-    use crate::manifest::{Component, Cudart, Cudnn, Opens};
+    use crate::manifest::{BuiltWith, Component, Cudart, Opens};
     use crate::policy::Runtime;
     use crate::version::{DriverRelease, Version};
 
@@ -391,21 +391,21 @@ mod read {
         };
         let version = |offset: usize| note.u32(at + offset).map(Version::from_packed);
         Ok(match kind {
-            1 => Some(Requirement::Cudnn {
+            1 => Some(Requirement::Library {
                 min: version(4)?,
                 below: version(8)?,
                 built: version(12)?,
                 soname: text(24, "the soname")?,
-                linkage: match flags & (CUDNN_LINKED | CUDNN_DLOPENED | CUDNN_STATIC) {
-                    CUDNN_LINKED => Linkage::Linked,
-                    CUDNN_DLOPENED => Linkage::Dlopened,
-                    CUDNN_STATIC => Linkage::Static,
+                linkage: match flags & (LIBRARY_LINKED | LIBRARY_DLOPENED | LIBRARY_STATIC) {
+                    LIBRARY_LINKED => Linkage::Linked,
+                    LIBRARY_DLOPENED => Linkage::Dlopened,
+                    LIBRARY_STATIC => Linkage::Static,
                     _ => Linkage::Unknown,
                 },
-                patch_refuse: flags & CUDNN_PATCH != 0,
-                required: flags & CUDNN_REQUIRED != 0,
+                patch_refuse: flags & LIBRARY_PATCH != 0,
+                required: flags & LIBRARY_REQUIRED != 0,
             }),
-            2 => Some(Requirement::CudnnInner {
+            2 => Some(Requirement::Part {
                 file: text(24, "the file")?,
                 symbol: text(28, "the symbol")?,
                 needed: flags & 1 != 0,
@@ -467,7 +467,7 @@ mod read {
             target: text(&facts["target"]),
             profile: text(&facts["profile"]),
             toolkit: version(&facts["toolkit"]["version"]),
-            cudnn: version(&facts["cudnn"]["version"]).map(|version| Cudnn {
+            library: version(&facts["cudnn"]["version"]).map(|version| BuiltWith {
                 version,
                 linkage: facts["cudnn"]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
             }),
@@ -537,7 +537,7 @@ mod tests {
     use super::*;
     use crate::arch::{Arch, Suffix, Target};
     use crate::finding::Code;
-    use crate::manifest::{Component, Cudart, Cudnn, Opens};
+    use crate::manifest::{BuiltWith, Component, Cudart, Opens};
     use crate::policy::Runtime;
     use crate::version::{DriverRelease, Version};
 
@@ -549,7 +549,7 @@ mod tests {
             target: "x86_64-unknown-linux-gnu".to_owned(),
             profile: "release".to_owned(),
             toolkit: Some(Version::new(13, 0, 48)),
-            cudnn: Some(Cudnn { version, linkage: Linkage::Linked }),
+            library: Some(BuiltWith { version, linkage: Linkage::Linked }),
             cudart: Some(Cudart { linkage: Linkage::Static, version: Some(CudaVersion::new(13, 0)) }),
             declared: vec![
                 Target::Cubin(Arch { number: 90, suffix: Suffix::Specific }),
@@ -567,7 +567,7 @@ mod tests {
             }],
             sealed: true,
             requires: vec![
-                Requirement::Cudnn {
+                Requirement::Library {
                     min: Version::new(9, 15, 0),
                     below: Version::new(10, 0, 0),
                     built: version,
@@ -576,7 +576,7 @@ mod tests {
                     patch_refuse: true,
                     required: false,
                 },
-                Requirement::CudnnInner {
+                Requirement::Part {
                     file: "libcudnn_graph.so.9".to_owned(),
                     symbol: "cudnn_graph_version".to_owned(),
                     needed: true,
@@ -684,7 +684,7 @@ mod tests {
         assert!(encode(&manifest).unwrap_err().contains("shorten the package's name"));
 
         manifest = rich();
-        manifest.cudnn = None;
+        manifest.library = None;
         manifest.requires = vec![Requirement::Driver {
             cuda: CudaVersion::new(12, 2),
             release: DriverRelease::new(535, 261, 3),
@@ -812,7 +812,7 @@ mod tests {
             let cc = || (any::<u8>(), any::<u8>());
             prop_oneof![
                 (version(), version(), version(), text(), linkage(), any::<bool>(), any::<bool>()).prop_map(
-                    |(min, below, built, soname, linkage, patch_refuse, required)| Requirement::Cudnn {
+                    |(min, below, built, soname, linkage, patch_refuse, required)| Requirement::Library {
                         min,
                         below,
                         built,
@@ -822,7 +822,7 @@ mod tests {
                         required
                     }
                 ),
-                (text(), text(), any::<bool>()).prop_map(|(file, symbol, needed)| Requirement::CudnnInner {
+                (text(), text(), any::<bool>()).prop_map(|(file, symbol, needed)| Requirement::Part {
                     file,
                     symbol,
                     needed
@@ -870,7 +870,7 @@ mod tests {
                     (
                         [name, version, cudaguard, target, profile],
                         toolkit,
-                        cudnn,
+                        library,
                         cudart,
                         declared,
                         observed,
@@ -883,7 +883,7 @@ mod tests {
                     target,
                     profile,
                     toolkit,
-                    cudnn: cudnn.map(|(version, linkage)| Cudnn { version, linkage }),
+                    library: library.map(|(version, linkage)| BuiltWith { version, linkage }),
                     cudart: cudart
                         .filter(|(linkage, _)| *linkage != Linkage::Unknown)
                         .map(|(linkage, version)| Cudart { linkage, version: version.map(CudaVersion::from) }),

@@ -37,15 +37,15 @@ pub struct Policy {
     /// `[toolkit] require`.
     pub toolkit: Option<Requirement>,
     /// `[cudnn] require`.
-    pub cudnn: Option<Requirement>,
+    pub library: Option<Requirement>,
     /// `[cudnn] linkage`: what the project's cuDNN linkage must be.
-    pub cudnn_linkage: Option<Linkage>,
+    pub library_linkage: Option<Linkage>,
     /// `[cudnn] patch = "refuse"`: older patches of the built minor are refused as well.
-    pub cudnn_patch_refuse: bool,
+    pub library_patch_refuse: bool,
     /// `[cudnn] required`: an absent cuDNN that is loaded at run time refuses.
-    pub cudnn_required: bool,
+    pub library_required: bool,
     /// `[cudnn] fleet`: the oldest cuDNN it must run on.
-    pub cudnn_fleet: Option<String>,
+    pub library_fleet: Option<String>,
     /// `[gpu] archs`: what the package's own kernels must be.
     pub archs: Vec<Target>,
     /// Words of `[gpu] archs` that mean archs only together with a toolkit: `all`, `all-major`. See
@@ -264,8 +264,8 @@ impl Policy {
     }
 
     /// `[cudnn] fleet` as a version.
-    pub fn cudnn_fleet_version(&self) -> Option<Version> {
-        self.cudnn_fleet.as_deref()?.parse().ok()
+    pub fn library_fleet_version(&self) -> Option<Version> {
+        self.library_fleet.as_deref()?.parse().ok()
     }
 
     /// What the judge's findings are in a build of this kind: an allowed one is an info, and errors are warnings where
@@ -461,7 +461,7 @@ impl Reader<'_> {
                 }
             }
             if section == "cudnn" {
-                self.cudnn(&key, table, policy);
+                self.library(&key, table, policy);
             }
         }
     }
@@ -469,7 +469,7 @@ impl Reader<'_> {
     fn key(&mut self, section: &str, key: &str, entry: Entry<'_>, policy: &mut Policy) {
         match (section, key) {
             ("toolkit", "require") => set(&mut policy.toolkit, self.requirement(entry, ">=12.4, <14")),
-            ("cudnn", "require") => set(&mut policy.cudnn, self.requirement(entry, "^9.1")),
+            ("cudnn", "require") => set(&mut policy.library, self.requirement(entry, "^9.1")),
             ("cudnn", "linkage") => {
                 let linkages = [
                     ("linked", Linkage::Linked),
@@ -477,19 +477,19 @@ impl Reader<'_> {
                     ("dlopened", Linkage::Dlopened),
                     ("none", Linkage::None),
                 ];
-                set(&mut policy.cudnn_linkage, self.choice(entry, &linkages));
+                set(&mut policy.library_linkage, self.choice(entry, &linkages));
             }
             ("cudnn", "patch") => {
-                policy.cudnn_patch_refuse =
+                policy.library_patch_refuse =
                     self.choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
             }
             ("cudnn", "required") => match entry.value.get_ref().as_bool() {
-                Some(required) => policy.cudnn_required = required,
+                Some(required) => policy.library_required = required,
                 None => self.wrong(entry, "true or false"),
             },
             ("cudnn", "fleet") => {
                 set(
-                    &mut policy.cudnn_fleet,
+                    &mut policy.library_fleet,
                     self.parsed(entry, "the oldest cuDNN as a string such as \"9.1\"", |_: &Version| true),
                 );
             }
@@ -523,15 +523,15 @@ impl Reader<'_> {
     }
 
     /// What `require` and `linkage` of one table say together: the later layer wins over what the earlier said.
-    fn cudnn(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
-        let none = policy.cudnn_linkage == Some(Linkage::None);
+    fn library(&mut self, key: &str, table: &DeTable<'_>, policy: &mut Policy) {
+        let none = policy.library_linkage == Some(Linkage::None);
         match (table.get("require"), table.get("linkage")) {
             (Some(require), Some(_)) if none => self.errors.push((
                 require.span().start,
                 format!("`{key}.require`: contradicts linkage = \"none\" beside it; keep one of them"),
             )),
-            (None, Some(_)) if none => policy.cudnn = None,
-            (Some(_), None) if none => policy.cudnn_linkage = None,
+            (None, Some(_)) if none => policy.library = None,
+            (Some(_), None) if none => policy.library_linkage = None,
             _ => {}
         }
     }
@@ -739,11 +739,11 @@ CG122 = "Hopper only, no PTX on purpose"
         let policy = read(WHOLE).unwrap();
         assert_eq!(policy.path.as_deref(), Some(Path::new("cudaguard.toml")));
         assert_eq!(policy.toolkit.as_ref().unwrap().to_string(), ">=12.4, <14");
-        assert!(policy.cudnn.as_ref().unwrap().allows(Version::new(9, 15, 1)));
-        assert!(!policy.cudnn.as_ref().unwrap().allows(Version::new(9, 0, 0)));
-        assert_eq!(policy.cudnn_linkage, Some(Linkage::Dlopened));
-        assert!(policy.cudnn_patch_refuse && policy.cudnn_required && policy.partial_refuse);
-        assert_eq!(policy.cudnn_fleet_version(), Some(Version::new(9, 1, 0)));
+        assert!(policy.library.as_ref().unwrap().allows(Version::new(9, 15, 1)));
+        assert!(!policy.library.as_ref().unwrap().allows(Version::new(9, 0, 0)));
+        assert_eq!(policy.library_linkage, Some(Linkage::Dlopened));
+        assert!(policy.library_patch_refuse && policy.library_required && policy.partial_refuse);
+        assert_eq!(policy.library_fleet_version(), Some(Version::new(9, 1, 0)));
         let archs: Vec<String> = policy.archs.iter().map(ToString::to_string).collect();
         assert_eq!(archs, ["sm_80", "sm_90a", "compute_90", "sm_86", "compute_86"]);
         assert_eq!(policy.fleet_ccs(), [("T4", (7, 5)), ("A100", (8, 0)), ("8.6", (8, 6))]);
@@ -782,15 +782,15 @@ CG122 = "Hopper only, no PTX on purpose"
         let policy = read(text).unwrap();
         assert_eq!(policy.archs, ["sm_90".parse().unwrap()]);
         assert_eq!(policy.fleet, ["A100"]);
-        assert_eq!((policy.cudnn.clone(), policy.cudnn_linkage), (None, Some(Linkage::None)));
+        assert_eq!((policy.library.clone(), policy.library_linkage), (None, Some(Linkage::None)));
         assert_eq!(policy.allow.len(), 2);
         assert_eq!(policy.runtime.gpu, GpuNeed::Auto);
         let other = Policy::parse(Path::new("p"), text.as_bytes(), "other").unwrap();
-        assert_eq!((other.runtime.gpu, other.archs.len(), other.cudnn.is_some()), (GpuNeed::Required, 1, true));
+        assert_eq!((other.runtime.gpu, other.archs.len(), other.library.is_some()), (GpuNeed::Required, 1, true));
         // The other way round.
         let text = "[cudnn]\nlinkage = \"none\"\n[package.demo.cudnn]\nrequire = \"^9\"\n";
         let policy = read(text).unwrap();
-        assert_eq!((policy.cudnn.is_some(), policy.cudnn_linkage), (true, None));
+        assert_eq!((policy.library.is_some(), policy.library_linkage), (true, None));
     }
 
     #[test]

@@ -24,9 +24,9 @@ pub struct Observed {
     /// they say was true of their own files, and the shim judges them by what is loaded.
     pub component: Option<String>,
     /// How the file reaches cuDNN. `Unknown` leaves what the note says.
-    pub cudnn: Linkage,
+    pub library: Linkage,
     /// The major in the name of the libcudnn that it needs: `libcudnn.so.9`.
-    pub cudnn_named: Option<u32>,
+    pub library_named: Option<u32>,
     /// How it reaches cudart.
     pub cudart: Linkage,
     /// The version in the name of the libcudart that it needs: `libcudart.so.13`. The second number is the library's own
@@ -46,8 +46,8 @@ impl Observed {
     pub fn of(binary: &Binary) -> Self {
         Self {
             component: None,
-            cudnn: binary.linkage(GUARDED),
-            cudnn_named: binary.needed.iter().find_map(|name| cudnn_named(name)),
+            library: binary.linkage(GUARDED),
+            library_named: binary.needed.iter().find_map(|name| library_named(name)),
             cudart: binary.linkage(&CUDART),
             cudart_named: binary.needed.iter().find_map(|name| cudart_named(name)),
             archs: None,
@@ -122,7 +122,7 @@ pub(crate) fn cudart_named(soname: &str) -> Option<CudaVersion> {
 }
 
 /// The major in a soname, `libcudnn.so.9`.
-pub(crate) fn cudnn_named(soname: &str) -> Option<u32> {
+pub(crate) fn library_named(soname: &str) -> Option<u32> {
     soname.strip_prefix("libcudnn.so.")?.split('.').next()?.parse().ok()
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     if observed.archs.is_some() {
         manifest.observed.clone_from(&observed.archs);
     }
-    cudnn(&mut manifest, observed);
+    library(&mut manifest, observed);
     cudart(&mut manifest, observed);
     looked_up(&mut manifest, observed);
     if let Some(rows) = &observed.gpus {
@@ -153,23 +153,23 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     manifest
 }
 
-fn cudnn(manifest: &mut Manifest, observed: &Observed) {
-    let Some(cudnn) = &mut manifest.cudnn else { return };
-    cudnn.linkage = match (cudnn.linkage, observed.cudnn) {
+fn library(manifest: &mut Manifest, observed: &Observed) {
+    let Some(library) = &mut manifest.library else { return };
+    library.linkage = match (library.linkage, observed.library) {
         // Declared to be loaded by name, it leaves no trace that must be found.
         (declared, Linkage::Unknown) | (declared @ Linkage::Dlopened, Linkage::None) => declared,
         (_, seen) => seen,
     };
-    let seen = cudnn.linkage;
+    let seen = library.linkage;
     // Headers were there when it was built, and the file uses nothing of them, or another major's library: what they say is
     // asked of no host.
-    let other = observed.cudnn_named.is_some_and(|major| major != cudnn.version.major);
+    let other = observed.library_named.is_some_and(|major| major != library.version.major);
     manifest.requires.retain(|requirement| {
         seen != Linkage::None && !other
-            || !matches!(requirement, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. })
+            || !matches!(requirement, Requirement::Library { .. } | Requirement::Part { .. })
     });
     for requirement in &mut manifest.requires {
-        if let Requirement::Cudnn { linkage, .. } = requirement {
+        if let Requirement::Library { linkage, .. } = requirement {
             *linkage = seen;
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cudaguard::env::Env;
 use cudaguard::guard::{self, Guarded};
-use cudaguard::manifest::{Component, Cudnn, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::manifest::{BuiltWith, Component, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note;
 use cudaguard::policy::Policy;
 use cudaguard::toolchain::Toolchain;
@@ -95,7 +95,7 @@ fn make(to: &Path, folder: &Path) {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut manifest = Manifest::of(component, &target, "release", &Policy::default(), &Toolchain::default());
     manifest.sealed = true;
-    manifest.cudnn = Some(Cudnn { version, linkage: Linkage::Linked });
+    manifest.library = Some(BuiltWith { version, linkage: Linkage::Linked });
     let gpu = |from, to, by, code: &str| Requirement::Gpu {
         from,
         to,
@@ -108,7 +108,7 @@ fn make(to: &Path, folder: &Path) {
     };
     let inner = GUARDED.needed_parts(9).map(Requirement::part);
     manifest.requires = [
-        Requirement::Cudnn {
+        Requirement::Library {
             min: Version::new(9, 15, 0),
             below: Version::new(10, 0, 0),
             built: version,

@@ -145,7 +145,7 @@ impl Facts {
             archs: archs("named-architectures", "ARCHITECTURES")
                 .or_else(|| archs("architectures", "CUDA_ARCHITECTURES").filter(|_| compiles)),
             native: lines.one("native").map(|text| Fact::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
-            cudnn_include: path("cudnn-include", "CUDNN_INCLUDE_DIR"),
+            library_include: path("cudnn-include", "CUDNN_INCLUDE_DIR"),
         }
     }
 

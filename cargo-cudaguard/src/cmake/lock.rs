@@ -21,16 +21,16 @@ pub(super) fn judge(job: &Job, toolchain: &Toolchain) -> Result<Vec<Finding>, St
     let Some(mut lock) = Lock::read(&file)? else { return Ok(Vec::new()) };
     let own = pins(job, toolchain);
     let has_toolkit = own.toolkit.is_some() || toolchain.compiler.is_some() || toolchain.headers.is_some();
-    if !has_toolkit && own.cudnn.is_none() {
+    if !has_toolkit && own.library.is_none() {
         return Ok(Vec::new());
     }
     let compiles = job.facts.given.compiles;
     if let Some(pins) = lock.targets.get_mut(&job.triple) {
         pins.toolkit = pins.toolkit.take().filter(|_| has_toolkit);
-        pins.cudnn = pins.cudnn.take().filter(|_| own.cudnn.is_some());
+        pins.library = pins.library.take().filter(|_| own.library.is_some());
         pins.host_compiler = pins.host_compiler.take().filter(|_| compiles);
     }
-    let by_source = BySource { archs: !has_kernels(job), cudnn: false };
+    let by_source = BySource { archs: !has_kernels(job), library: false };
     let mut found = lock::judge(&lock, &file, &job.facts.component.name, &job.policy, toolchain, by_source);
     let build = job.facts.binary.display().to_string();
     let build = if build.contains(char::is_whitespace) { format!("\"{build}\"") } else { build };
@@ -77,7 +77,7 @@ impl Common {
         let (own, target) = (pins(job, &toolchain), &job.facts.target);
         let all = [
             ("toolkits", &mut self.pins.toolkit, own.toolkit),
-            ("cuDNNs", &mut self.pins.cudnn, own.cudnn),
+            ("cuDNNs", &mut self.pins.library, own.library),
             ("host compilers", &mut self.pins.host_compiler, own.host_compiler),
         ];
         let first = self.by[0].is_empty();

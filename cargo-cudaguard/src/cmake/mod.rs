@@ -77,8 +77,8 @@ fn begin(module: &str, tool: &Tool) -> Result<ExitCode, Stop> {
 fn embed(facts: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, Stop> {
     let job = Job::read(facts).map_err(Stop::no_look)?;
     let toolchain = job.look(&[]);
-    if let Some(named) = &job.facts.given.cudnn_include {
-        let used = toolchain.cudnn_headers_used();
+    if let Some(named) = &job.facts.given.library_include {
+        let used = toolchain.library_headers_used();
         if !used.is_some_and(|headers| headers.path.starts_with(&named.value)) {
             return Err(Stop::no_look(format_args!(
                 "CUDNN_INCLUDE_DIR of {} names {}, where there is no cudnn_version.h or cudnn.h",
@@ -248,14 +248,14 @@ fn verify(job: &Job, manifest: &Manifest, binary: &Binary, kernels: &Kernels) ->
         own: &own,
         needed: &binary.needed,
         cudart: binary.linkage(&CUDART),
-        cudnn: binary.linkage(GUARDED),
+        library: binary.linkage(GUARDED),
         rpath: rpath.as_deref(),
         runpath: runpath.as_deref(),
         folders: &folders,
     };
     let mut findings = judge::linked::judge(policy, manifest, &linked);
     if binary.linkage(GUARDED) == Linkage::Linked {
-        findings.extend(linked_cudnn(job, binary));
+        findings.extend(linked_library(job, binary));
     }
     Ok(findings)
 }
@@ -273,18 +273,18 @@ fn without_harmless_stubs(path: &str, installed: bool, needed: &[String]) -> Str
 
 /// What was only worth a note before it was known that the file needs cuDNN, held against the library that it will load.
 /// CMake puts the folder of every library that it links into the runtime path of what it builds.
-fn linked_cudnn(job: &Job, binary: &Binary) -> Vec<Finding> {
+fn linked_library(job: &Job, binary: &Binary) -> Vec<Finding> {
     let entries = [&binary.rpath, &binary.runpath].into_iter().flatten().flat_map(|path| path.split(':'));
     let folders: Vec<Fact<PathBuf>> = entries
         .filter(|entry| Path::new(entry).is_absolute())
         .map(|entry| Fact::new(PathBuf::from(entry), format!("the runtime path of {}", job.facts.target)))
         .collect();
     let toolchain = job.look(&folders);
-    let Some(library) = toolchain.cudnn_library_used() else { return Vec::new() };
+    let Some(library) = toolchain.library_used() else { return Vec::new() };
     let folder = library.path.parent();
     let is_the_one = binary.needed.contains(&format!("libcudnn.so.{}", library.major))
         && folders.iter().chain(&job.facts.given.libraries).any(|known| folder == Some(&known.value));
-    if is_the_one { judge::build::linked_cudnn_anew(&job.policy, &job.look(&[]), &toolchain) } else { Vec::new() }
+    if is_the_one { judge::build::linked_library_anew(&job.policy, &job.look(&[]), &toolchain) } else { Vec::new() }
 }
 
 /// Device code that was linked on its own (`CUDA_SEPARABLE_COMPILATION`): CMake keeps it in the folder of the target's

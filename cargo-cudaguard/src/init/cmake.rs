@@ -74,7 +74,7 @@ pub(super) fn run(env: &Env) -> Result<String, Stop> {
 fn toolchain(env: &Env) -> Toolchain {
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut toolchain = Toolchain::look(&Request { release: true, ..Request::new(env, host) });
-    (toolchain.cudnn_headers, toolchain.cudnn_library) = (None, None);
+    (toolchain.library_headers, toolchain.library_file) = (None, None);
     toolchain
 }
 

@@ -101,7 +101,7 @@ mod tests {
                 ..Crate::default()
             },
             level: Some(Told { value: CudaVersion::new(13, 0), by: String::new(), chosen: Chosen::Fixed }),
-            cudnn: None,
+            library: None,
             compiler: None,
             headers: None,
             arch: None,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::look::{ArchUse, Chosen, Stopped, Told, Use};
-use super::table::{self, CudnnRule, LevelRule, Mode, Symbols};
+use super::table::{self, LevelRule, LibraryRule, Mode, Symbols};
 use super::{Crate, has_majors};
 use crate::finding::{Code, Finding, Severity};
 use crate::judge::wording::{facts, in_file};
@@ -46,7 +46,7 @@ pub fn judge(policy: &Policy, toolchain: &Toolchain, uses: &[Use]) -> Vec<Findin
             continue;
         }
         level(toolchain, one, &mut findings);
-        cudnn(toolchain, one, &mut findings);
+        guarded(toolchain, one, &mut findings);
         driver(policy, one, &mut findings);
         compiler(toolchain, one, &mut findings);
         arch(policy, one, &mut findings);
@@ -132,16 +132,16 @@ fn level(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
 }
 
 /// The bindings' cuDNN level against the cuDNN in use.
-fn cudnn(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
-    let Some(told) = &one.cudnn else { return };
-    let headers = toolchain.cudnn_headers_used().and_then(|headers| Some((headers.version?, headers.path.clone())));
-    let library = toolchain.cudnn_library_used();
+fn guarded(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
+    let Some(told) = &one.library else { return };
+    let headers = toolchain.library_headers_used().and_then(|headers| Some((headers.version?, headers.path.clone())));
+    let library = toolchain.library_used();
     let library = library.and_then(|library| Some((library.version.as_ref()?.value, library.path.clone())));
     let Some((found, path)) = headers.or(library) else { return };
     let (major, minor) = told.value;
     let level = minor.map_or(major.to_string(), |minor| format!("{major}.{minor}"));
-    let lacks = match one.of.row().and_then(|row| row.cudnn.as_ref()) {
-        Some(CudnnRule::Fixed { lacks, symbol, .. }) if one.of.mode() == Mode::Loaded && found <= *lacks => {
+    let lacks = match one.of.row().and_then(|row| row.library.as_ref()) {
+        Some(LibraryRule::Fixed { lacks, symbol, .. }) if one.of.mode() == Mode::Loaded && found <= *lacks => {
             Some(symbol)
         }
         _ => None,
@@ -192,15 +192,15 @@ fn disagreement(uses: &[Use], findings: &mut Vec<Finding>) {
         })
         .collect();
     differ("CUDA", &cuda, findings);
-    let cudnn: Vec<(&Use, u32, String)> = uses
+    let library: Vec<(&Use, u32, String)> = uses
         .iter()
         .filter(|one| !one.of.tool)
         .filter_map(|one| {
-            let told = one.cudnn.as_ref()?;
+            let told = one.library.as_ref()?;
             Some((one, told.value.0, format!("{} ({})", told.value.0, told.by)))
         })
         .collect();
-    differ("cuDNN", &cudnn, findings);
+    differ("cuDNN", &library, findings);
 }
 
 fn differ(what: &str, uses: &[(&Use, u32, String)], findings: &mut Vec<Finding>) {
@@ -472,7 +472,7 @@ fn stopped(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
                 None => "install a toolkit, and name its root in CUDA_LIBRARY_PATH".to_owned(),
             },
         ),
-        Stopped::UnknownCudnn { asked, header, known } => {
+        Stopped::UnknownLibrary { asked, header, known } => {
             let known: Vec<String> = known.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
             (
                 format!(
@@ -543,22 +543,22 @@ fn kept(uses: &[Use], one: &Use, ran: &Ran) -> Option<(String, String)> {
             return Some((format!("CUDA {}", CudaVersion::new(major, minor)), now));
         }
     }
-    let rule = one.of.row().and_then(|row| row.cudnn.as_ref());
-    let cudnn = rule.and_then(|rule| {
+    let rule = one.of.row().and_then(|row| row.library.as_ref());
+    let guarded = rule.and_then(|rule| {
         let feature = |text: &String| {
             let feature = text.strip_prefix("feature=\"")?.strip_suffix('"')?;
             rule.level_of(feature)
         };
         ran.conditions.iter().find_map(feature)
     });
-    if let Some((major, minor)) = cudnn {
+    if let Some((major, minor)) = guarded {
         let took = format!("cuDNN {major}.{minor}");
-        match (&one.cudnn, &one.stopped) {
+        match (&one.library, &one.stopped) {
             (Some(told), _) if told.value != (major, Some(minor)) => {
                 let now = told.value.1.map_or(told.value.0.to_string(), |minor| format!("{}.{minor}", told.value.0));
                 return Some((took, format!("cuDNN {now} ({})", told.by)));
             }
-            (None, Some(Stopped::UnknownCudnn { asked, header, .. })) => {
+            (None, Some(Stopped::UnknownLibrary { asked, header, .. })) => {
                 let now = format!("cuDNN {asked} ({}), for which it has no bindings", header.display());
                 return Some((took, now));
             }

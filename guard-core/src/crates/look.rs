@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Crate;
-use super::table::{CudnnRule, LevelRule, Mode};
+use super::table::{LevelRule, LibraryRule, Mode};
 use crate::arch::{Arch, Suffix, Target};
 use crate::env::Env;
 use crate::tables::Cc;
@@ -37,7 +37,7 @@ pub enum Chosen {
 pub type Level = Told<CudaVersion>;
 
 /// A crate's cuDNN level: major, and minor where that is told.
-pub type CudnnLevel = Told<(u32, Option<u32>)>;
+pub type LibraryLevel = Told<(u32, Option<u32>)>;
 
 /// The compiler that a crate would run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub enum Stopped {
         places: Vec<String>,
     },
     /// The headers are of a cuDNN for which it has no bindings.
-    UnknownCudnn {
+    UnknownLibrary {
         /// The header's version.
         asked: Version,
         /// The header.
@@ -126,7 +126,7 @@ pub struct Use {
     /// The CUDA release that its bindings are for.
     pub level: Option<Level>,
     /// The cuDNN release that its bindings are for.
-    pub cudnn: Option<CudnnLevel>,
+    pub library: Option<LibraryLevel>,
     /// The compiler that it would run.
     pub compiler: Option<Compiler>,
     /// The headers that it would name to it.
@@ -153,8 +153,15 @@ struct Looking<'a> {
 
 impl Looking<'_> {
     fn at(&self, of: &Crate) -> Use {
-        let mut found =
-            Use { of: of.clone(), level: None, cudnn: None, compiler: None, headers: None, arch: None, stopped: None };
+        let mut found = Use {
+            of: of.clone(),
+            level: None,
+            library: None,
+            compiler: None,
+            headers: None,
+            arch: None,
+            stopped: None,
+        };
         let Some(row) = of.row() else { return found };
         if let Some(rule) = &row.level {
             match self.level(of, rule) {
@@ -162,9 +169,9 @@ impl Looking<'_> {
                 Err(stopped) => found.stopped = Some(stopped),
             }
         }
-        if let Some(rule) = &row.cudnn {
-            match self.cudnn(of, rule) {
-                Ok(cudnn) => found.cudnn = cudnn,
+        if let Some(rule) = &row.library {
+            match self.library(of, rule) {
+                Ok(library) => found.library = library,
                 Err(stopped) => found.stopped = found.stopped.or(Some(stopped)),
             }
         }
@@ -222,14 +229,14 @@ impl Looking<'_> {
         }
     }
 
-    fn cudnn(&self, of: &Crate, rule: &CudnnRule) -> Result<Option<CudnnLevel>, Stopped> {
+    fn library(&self, of: &Crate, rule: &LibraryRule) -> Result<Option<LibraryLevel>, Stopped> {
         let (headers, places, newest) = match rule {
-            CudnnRule::Fixed { feature, major, .. } => {
+            LibraryRule::Fixed { feature, major, .. } => {
                 let on = of.features.contains(feature);
                 let told = || Told { value: (*major, None), by: format!("feature {feature}"), chosen: Chosen::Fixed };
                 return Ok(on.then(told));
             }
-            CudnnRule::Named { headers, places, newest, .. } => (headers, places, newest),
+            LibraryRule::Named { headers, places, newest, .. } => (headers, places, newest),
         };
         let named = of.features.iter().filter_map(|feature| Some((rule.level_of(feature)?, feature))).max();
         if let Some(((major, minor), feature)) = named {
@@ -245,7 +252,7 @@ impl Looking<'_> {
             .find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.exists()));
         let known: Vec<(u32, u32)> = of.known.iter().filter_map(|feature| rule.level_of(feature)).collect();
         let newest = known.iter().max().copied().filter(|_| of.features.contains(newest));
-        let version = header.as_ref().and_then(|header| Toolchain::cudnn_of(header));
+        let version = header.as_ref().and_then(|header| Toolchain::version_of_header(header));
         match (header, version) {
             (Some(header), Some(version)) if known.contains(&(version.major, version.minor)) => Ok(Some(Told {
                 value: (version.major, Some(version.minor)),
@@ -258,7 +265,7 @@ impl Looking<'_> {
                     by: "the newest it knows".to_owned(),
                     chosen: Chosen::Assumed,
                 })),
-                (None, Some(header), Some(asked)) => Err(Stopped::UnknownCudnn { asked, header, known }),
+                (None, Some(header), Some(asked)) => Err(Stopped::UnknownLibrary { asked, header, known }),
                 _ => Ok(None),
             },
         }
@@ -486,15 +493,15 @@ mod tests {
             "cudnn/include/cudnn_version.h",
             "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n",
         );
-        let cudnn = folder.0.join("cudnn");
-        let variables = [("CUDNN_PATH", cudnn.to_str().unwrap())];
+        let library = folder.0.join("cudnn");
+        let variables = [("CUDNN_PATH", library.to_str().unwrap())];
         let features = ["cuda-13000", "cudnn-version-from-build-system"];
         let found = at(one("cudarc", "0.19.10", &features), &folder.0, &variables);
         let known = vec![(8, 9), (9, 10), (9, 21)];
-        assert_eq!(found.stopped, Some(Stopped::UnknownCudnn { asked: Version::new(9, 1, 0), header, known }));
+        assert_eq!(found.stopped, Some(Stopped::UnknownLibrary { asked: Version::new(9, 1, 0), header, known }));
         let features = ["cuda-13000", "cudnn-version-from-build-system", "fallback-latest"];
         let found = at(one("cudarc", "0.19.10", &features), &folder.0, &variables);
-        assert_eq!(found.cudnn.unwrap().value, (9, Some(21)));
+        assert_eq!(found.library.unwrap().value, (9, Some(21)));
     }
 
     #[test]

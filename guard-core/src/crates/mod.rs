@@ -15,7 +15,7 @@ mod look;
 pub mod table;
 
 pub use judge::{Ran, floors, judge, stale};
-pub use look::{ArchUse, Chosen, Compiler, CudnnLevel, Headers, Level, Stopped, Told, Use, look};
+pub use look::{ArchUse, Chosen, Compiler, Headers, Level, LibraryLevel, Stopped, Told, Use, look};
 
 use table::{Mode, Row};
 

@@ -26,7 +26,7 @@ pub struct Row {
     /// How it is told the CUDA release that its bindings are for.
     pub level: Option<LevelRule>,
     /// The same for cuDNN.
-    pub cudnn: Option<CudnnRule>,
+    pub library: Option<LibraryRule>,
     /// How libraries are reached, by feature (empty: without any); the first that is on decides.
     pub modes: Vec<(String, Mode)>,
     /// The stems of libraries, by feature (empty: always).
@@ -70,7 +70,7 @@ pub struct LevelRule {
 
 /// How a crate is told its cuDNN level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CudnnRule {
+pub enum LibraryRule {
     /// A feature has the bindings of one major.
     Fixed {
         /// The feature.
@@ -237,7 +237,7 @@ impl LevelRule {
     }
 }
 
-impl CudnnRule {
+impl LibraryRule {
     /// The release in one of its features, `cudnn-09021`.
     pub fn level_of(&self, feature: &str) -> Option<(u32, u32)> {
         let Self::Named { features, .. } = self else { return None };
@@ -317,11 +317,11 @@ fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
             newest: rule.optional_text("newest")?,
         })
     });
-    let cudnn = row.inner("cudnn")?.map(|rule| {
+    let library = row.inner("cudnn")?.map(|rule| {
         if rule.get("fixed").is_some() {
             rule.only(&["fixed", "major", "has", "lacks", "symbol"])?;
             let major = rule.get("major").and_then(DeValue::as_integer).and_then(|number| number.as_str().parse().ok());
-            return Ok::<_, String>(CudnnRule::Fixed {
+            return Ok::<_, String>(LibraryRule::Fixed {
                 feature: rule.text("fixed")?,
                 major: major.ok_or_else(|| rule.error("major", "a whole number"))?,
                 has: rule.parsed("has")?,
@@ -330,7 +330,7 @@ fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
             });
         }
         rule.only(&["features", "headers", "places", "newest"])?;
-        Ok(CudnnRule::Named {
+        Ok(LibraryRule::Named {
             features: rule.text("features")?,
             headers: rule.text("headers")?,
             places: rule.texts("places")?,
@@ -370,7 +370,7 @@ fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
         date: row.text("date")?,
         about: row.text("about")?,
         level: level.transpose()?,
-        cudnn: cudnn.transpose()?,
+        library: library.transpose()?,
         modes: modes.collect::<Result<_, _>>()?,
         libraries: row.pairs("libraries")?,
         names: row.texts("names")?,

@@ -14,7 +14,7 @@ use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::serves::Serves;
 use crate::tables::{self, Answer};
-use crate::toolchain::{CudnnLibrary, Declared, Family, HostCompiler, Native, Toolchain, Toolkit};
+use crate::toolchain::{Declared, Family, HostCompiler, LibraryFile, Native, Toolchain, Toolkit};
 use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
 
@@ -29,8 +29,8 @@ pub fn judge(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     toolkit(policy, toolchain, &mut findings);
     host_compiler(toolchain, &mut findings);
     stubs(toolchain, &mut findings);
-    if policy.cudnn_linkage != Some(Linkage::None) {
-        cudnn(policy, toolchain, false, &mut findings);
+    if policy.library_linkage != Some(Linkage::None) {
+        guarded(policy, toolchain, false, &mut findings);
     }
     archs(policy, toolchain, &mut findings);
     findings.sort_by_key(|finding| finding.code);
@@ -39,16 +39,16 @@ pub fn judge(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
 
 /// What [`judge`] took for an info, since nothing said that the build is about that cuDNN, as it weighs once the linked
 /// file is known to need it.
-pub fn linked_cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
-    linked_cudnn_anew(policy, toolchain, toolchain)
+pub fn linked_library(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
+    linked_library_anew(policy, toolchain, toolchain)
 }
 
 /// The same where the linked file has shown another library than was known `before`.
-pub fn linked_cudnn_anew(policy: &Policy, before: &Toolchain, now: &Toolchain) -> Vec<Finding> {
+pub fn linked_library_anew(policy: &Policy, before: &Toolchain, now: &Toolchain) -> Vec<Finding> {
     let (mut said, mut after) = (Vec::new(), Vec::new());
-    if policy.cudnn_linkage != Some(Linkage::None) {
-        cudnn(policy, before, false, &mut said);
-        cudnn(policy, now, true, &mut after);
+    if policy.library_linkage != Some(Linkage::None) {
+        guarded(policy, before, false, &mut said);
+        guarded(policy, now, true, &mut after);
     }
     after.retain(|finding| !said.contains(finding));
     after
@@ -375,16 +375,16 @@ fn stubs(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     }
 }
 
-fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Vec<Finding>) {
-    let headers = toolchain.cudnn_headers_used();
-    let library = toolchain.cudnn_library_used();
+fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Vec<Finding>) {
+    let headers = toolchain.library_headers_used();
+    let library = toolchain.library_used();
     let version = headers.and_then(|headers| headers.version);
     let library_version = library.and_then(|library| library.version.as_ref());
     let reason =
         |choice: &Option<crate::toolchain::Choice>| choice.as_ref().map(|c| c.reason.clone()).unwrap_or_default();
-    let (why_headers, why_library) = (reason(&toolchain.cudnn_headers), reason(&toolchain.cudnn_library));
+    let (why_headers, why_library) = (reason(&toolchain.library_headers), reason(&toolchain.library_file));
 
-    if let Some(require) = &policy.cudnn {
+    if let Some(require) = &policy.library {
         let found = version.or(library_version.map(|version| version.value));
         if !found.is_some_and(|found| takes(&require.parsed, found, true)) && (found.is_some() || headers.is_none()) {
             let required = ("required", format!("{} ([cudnn] require{})", require.text, in_file(policy)));
@@ -398,7 +398,7 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
                 (None, None) => String::new(),
             };
             let listed: Vec<_> = toolchain
-                .cudnns
+                .installs
                 .iter()
                 .filter(|_| found.is_none())
                 .map(|c| format!("{} in {}", c.in_words(), c.place()))
@@ -419,9 +419,9 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
 
     // Whether this build is about cuDNN at all: by the linked file, a variable or the policy.
     let meant = linked
-        || policy.cudnn.is_some()
-        || policy.cudnn_fleet.is_some()
-        || policy.cudnn_linkage.is_some_and(|linkage| linkage != Linkage::Unknown)
+        || policy.library.is_some()
+        || policy.library_fleet.is_some()
+        || policy.library_linkage.is_some_and(|linkage| linkage != Linkage::Unknown)
         || [&why_headers, &why_library].iter().any(|reason| reason.ends_with(" names it"));
     let weigh = |finding: Finding| if meant { finding } else { finding.weighing(Severity::Info) };
 
@@ -460,7 +460,7 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
             );
             let patch_only = library_version
                 .is_some_and(|found| (found.value.major, found.value.minor) == (version.major, version.minor));
-            findings.push(weigh(if patch_only && !policy.cudnn_patch_refuse {
+            findings.push(weigh(if patch_only && !policy.library_patch_refuse {
                 finding.weighing(Severity::Warning)
             } else {
                 finding
@@ -468,9 +468,12 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
         }
     }
     for variable in ["CUDNN_PATH", "CUDNN_HOME", "CUDNN_ROOT", "CUDNN_ROOT_DIR"] {
-        let used = toolchain.cudnn_headers.as_ref().map(|choice| choice.index);
-        let other =
-            toolchain.cudnns.iter().enumerate().find(|(_, cudnn)| cudnn.found.iter().any(|found| found == variable));
+        let used = toolchain.library_headers.as_ref().map(|choice| choice.index);
+        let other = toolchain
+            .installs
+            .iter()
+            .enumerate()
+            .find(|(_, install)| install.found.iter().any(|found| found == variable));
         let Some((_, other)) = other.filter(|(index, _)| used.is_some_and(|used| used != *index)) else { continue };
         let Some((other, other_version)) = other.headers.as_ref().and_then(|headers| Some((headers, headers.version?)))
         else {
@@ -500,7 +503,7 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
     if let Some(library) = library {
         findings.extend(parts(library).map(weigh));
     }
-    findings.extend(fleet::cudnn(policy, toolchain).into_iter().map(weigh));
+    findings.extend(fleet::guarded(policy, toolchain).into_iter().map(weigh));
     if let Some(toolkit) = toolchain.toolkit() {
         findings.extend(
             other_cuda(toolkit.value, version, headers.map(|h| h.path.display().to_string()), library, &toolkit.source)
@@ -510,7 +513,7 @@ fn cudnn(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut Ve
 }
 
 /// Inner libraries that are missing, or of another release than the rest.
-fn parts(library: &CudnnLibrary) -> Option<Finding> {
+fn parts(library: &LibraryFile) -> Option<Finding> {
     let folder = library.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
     if !library.missing.is_empty() {
         let missing = library.missing.join(", ");
@@ -534,8 +537,9 @@ fn parts(library: &CudnnLibrary) -> Option<Finding> {
         .iter()
         .any(|part| part.version.is_some_and(|own| (own.major, own.minor) != (version.major, version.minor)));
     let first = other.first()?;
-    let named =
-        |part: &crate::toolchain::CudnnPart| part.version.map(|own| format!("{} {own}", part.file)).unwrap_or_default();
+    let named = |part: &crate::toolchain::LibraryPart| {
+        part.version.map(|own| format!("{} {own}", part.file)).unwrap_or_default()
+    };
     let finding = Finding::new(
         Code::CudnnIncomplete,
         "cuDNN",
@@ -557,7 +561,7 @@ fn other_cuda(
     toolkit: Version,
     headers: Option<Version>,
     headers_path: Option<String>,
-    library: Option<&CudnnLibrary>,
+    library: Option<&LibraryFile>,
     toolkit_source: &str,
 ) -> Option<Finding> {
     let toolkit_line = ("toolkit", format!("{toolkit} ({toolkit_source})"));

@@ -21,7 +21,10 @@ pub fn declared(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let (mut findings, mut open) = (Vec::new(), Vec::new());
     archs(policy, toolchain, &mut findings, &mut open);
     driver(policy, toolchain, &mut findings, &mut open);
-    if policy.cudnn_fleet.is_some() && policy.cudnn_linkage != Some(Linkage::None) && used_cudnn(toolchain).is_none() {
+    if policy.library_fleet.is_some()
+        && policy.library_linkage != Some(Linkage::None)
+        && used_library(toolchain).is_none()
+    {
         open.push(("[cudnn] fleet", "no cuDNN is in use whose version can be told".to_owned()));
     }
     if !open.is_empty() {
@@ -329,10 +332,10 @@ pub(super) fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> Str
 }
 
 /// The cuDNN in use: its version, where that stands, and the CUDA major that it is built for.
-fn used_cudnn(toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)> {
-    let library = toolchain.cudnn_library_used();
+fn used_library(toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)> {
+    let library = toolchain.library_used();
     let by_library = library.and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
-    let by_headers = toolchain.cudnn_headers_used().and_then(|headers| Some((headers.version?, &headers.path)));
+    let by_headers = toolchain.library_headers_used().and_then(|headers| Some((headers.version?, &headers.path)));
     // The program is held to its headers when it starts.
     let (version, path) = by_headers.or(by_library)?;
     let built = library.and_then(|library| library.cuda_major.as_ref()).map(|major| major.value);
@@ -340,19 +343,19 @@ fn used_cudnn(toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)> {
 }
 
 /// What ends the hint where a variable alone makes a package one of cuDNN's.
-const WITHOUT_CUDNN: &str = "; for a package that uses no cuDNN: [cudnn] linkage = \"none\"";
+const WITHOUT_IT: &str = "; for a package that uses no cuDNN: [cudnn] linkage = \"none\"";
 
 /// cuDNN against `[cudnn] fleet` and `[gpu] fleet`.
-pub(super) fn cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
+pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let Some((version, path, cuda)) = used_cudnn(toolchain) else { return findings };
+    let Some((version, path, cuda)) = used_library(toolchain) else { return findings };
     let line = || ("cuDNN", format!("{version} in {path}"));
     // One that is linked in needs none on the machine.
-    let fleet = policy.cudnn_fleet.as_deref().filter(|_| policy.cudnn_linkage != Some(Linkage::Static));
-    if let Some((text, oldest)) = fleet.zip(policy.cudnn_fleet_version()) {
+    let fleet = policy.library_fleet.as_deref().filter(|_| policy.library_linkage != Some(Linkage::Static));
+    if let Some((text, oldest)) = fleet.zip(policy.library_fleet_version()) {
         let patch_named = text.split('.').nth(2).is_some();
         let (built, older) = ((version.major, version.minor), (oldest.major, oldest.minor));
-        let older_patch = built == older && policy.cudnn_patch_refuse && patch_named && oldest.patch < version.patch;
+        let older_patch = built == older && policy.library_patch_refuse && patch_named && oldest.patch < version.patch;
         if oldest.major != version.major || older < built || older_patch {
             let (major, minor) = built;
             findings.push(Finding::new(
@@ -395,11 +398,11 @@ pub(super) fn cudnn(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
             ),
             match serving {
                 Some(last) => format!(
-                    "build with cuDNN {last} or older, the last that serves it, or take {text} out of [gpu] fleet{WITHOUT_CUDNN}"
+                    "build with cuDNN {last} or older, the last that serves it, or take {text} out of [gpu] fleet{WITHOUT_IT}"
                 ),
                 None => format!(
                     "no cuDNN for CUDA {cuda} serves it: build for an older CUDA, or take {text} out of [gpu] \
-                     fleet{WITHOUT_CUDNN}"
+                     fleet{WITHOUT_IT}"
                 ),
             },
         ));

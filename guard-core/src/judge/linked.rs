@@ -10,7 +10,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::kernels::{By, Container, Group, Kernels, Service};
 use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
-use crate::seal::{cudart_named, cudart_speaks_for, cudnn_named};
+use crate::seal::{cudart_named, cudart_speaks_for, library_named};
 use crate::tables::Cc;
 use crate::version::CudaVersion;
 
@@ -33,7 +33,7 @@ pub struct Linked<'a> {
     /// How it reaches cudart.
     pub cudart: Linkage,
     /// How it reaches cuDNN.
-    pub cudnn: Linkage,
+    pub library: Linkage,
     /// `DT_RPATH`, as written.
     pub rpath: Option<&'a str>,
     /// `DT_RUNPATH`, as written.
@@ -55,7 +55,7 @@ pub fn judge(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<F
     }
     driver_fleet(policy, manifest, linked, &mut findings);
     cudart(manifest, linked, &mut findings);
-    cudnn(policy, manifest, linked, &mut findings);
+    library(policy, manifest, linked, &mut findings);
     findings.sort_by_key(|finding| finding.code);
     findings
 }
@@ -425,7 +425,7 @@ fn cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>)
     findings.push(if linked.kernels.any() { finding } else { finding.weighing(Severity::Warning) });
 }
 
-fn cudnn(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let in_words = |linkage: Linkage| match linkage {
         Linkage::Linked => "linked to libcudnn",
         Linkage::Static => "with cuDNN inside",
@@ -433,12 +433,12 @@ fn cudnn(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &m
         Linkage::None => "without any use of cuDNN",
         Linkage::Unknown => "",
     };
-    let declared = policy.cudnn_linkage.unwrap_or_default();
+    let declared = policy.library_linkage.unwrap_or_default();
     // Opened by name it leaves no trace that must be found, and the names of functions alone do not open it.
     let no_trace =
-        matches!((declared, linked.cudnn), (Linkage::Dlopened, Linkage::None) | (Linkage::None, Linkage::Dlopened));
-    let told = declared != Linkage::Unknown && linked.cudnn != Linkage::Unknown;
-    let contradicts = told && !no_trace && declared != linked.cudnn;
+        matches!((declared, linked.library), (Linkage::Dlopened, Linkage::None) | (Linkage::None, Linkage::Dlopened));
+    let told = declared != Linkage::Unknown && linked.library != Linkage::Unknown;
+    let contradicts = told && !no_trace && declared != linked.library;
     let soname = linked.needed.iter().find(|name| name.starts_with("libcudnn.so"));
     let needs = || ("needs", soname.cloned().unwrap_or_default());
     if contradicts {
@@ -457,18 +457,18 @@ fn cudnn(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &m
                             in_file(policy)
                         ),
                     ),
-                    ("found", in_words(linked.cudnn).to_owned()),
+                    ("found", in_words(linked.library).to_owned()),
                     needs(),
                 ],
             ),
             "correct [cudnn] linkage, or what the build script links",
         );
         // One that is not used asks for nothing.
-        findings.push(if linked.cudnn == Linkage::None { finding.weighing(Severity::Warning) } else { finding });
+        findings.push(if linked.library == Linkage::None { finding.weighing(Severity::Warning) } else { finding });
         return;
     }
-    let Some((soname, recorded)) = soname.zip(manifest.cudnn.as_ref()) else { return };
-    if cudnn_named(soname).is_some_and(|major| major != recorded.version.major) {
+    let Some((soname, recorded)) = soname.zip(manifest.library.as_ref()) else { return };
+    if library_named(soname).is_some_and(|major| major != recorded.version.major) {
         findings.push(Finding::new(
             Code::NotAsRecorded,
             linked.name,

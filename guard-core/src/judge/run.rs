@@ -8,7 +8,7 @@ mod driver;
 use std::path::Path;
 
 use crate::finding::{self, Finding, Severity, Values, Words};
-use crate::host::{CudartFound, CudnnFound, Host, Inner};
+use crate::host::{CudartFound, Host, Inner, LibraryFound};
 use crate::linkage::Linkage;
 use crate::manifest::{Manifest, Requirement};
 use crate::version::{CudaVersion, Version};
@@ -19,10 +19,10 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
     let component = Values::default().with("component", &manifest.component);
     let mut findings = Vec::new();
     for requirement in &manifest.requires {
-        if let Requirement::Cudnn { min, below, built, soname, linkage, patch_refuse, required } = requirement {
+        if let Requirement::Library { min, below, built, soname, linkage, patch_refuse, required } = requirement {
             let min = if *patch_refuse { *min.max(built) } else { *min };
             let values = component.clone().with("built", built).with("built_major", built.major).with("min", min);
-            Cudnn {
+            Rule {
                 min,
                 below: *below,
                 built: *built,
@@ -30,7 +30,7 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
                 required: *required,
                 values: values.with("library", soname),
             }
-            .judge(manifest, &host.cudnn, &mut findings);
+            .judge(manifest, &host.library, &mut findings);
         }
     }
     findings.extend(cudart(manifest, host, component.clone()));
@@ -57,7 +57,7 @@ fn cudart(manifest: &Manifest, host: &Host, values: Values) -> Option<Finding> {
     older.then(|| Words::CudartOlder.finding(&values.with("found_cuda", CudaVersion::from(found))))
 }
 
-struct Cudnn {
+struct Rule {
     min: Version,
     below: Version,
     built: Version,
@@ -67,19 +67,19 @@ struct Cudnn {
     values: Values,
 }
 
-impl Cudnn {
-    fn judge(&self, manifest: &Manifest, found: &CudnnFound, findings: &mut Vec<Finding>) {
+impl Rule {
+    fn judge(&self, manifest: &Manifest, found: &LibraryFound, findings: &mut Vec<Finding>) {
         match (self.linkage, found) {
             (Linkage::Static | Linkage::None, _) => {}
-            (_, CudnnFound::Found { path, major, version, inner }) => {
+            (_, LibraryFound::Found { path, major, version, inner }) => {
                 self.judge_found(manifest, path, *major, *version, inner, findings);
             }
-            (Linkage::Linked | Linkage::Dlopened, CudnnFound::Absent) => {
+            (Linkage::Linked | Linkage::Dlopened, LibraryFound::Absent) => {
                 let needed = self.linkage == Linkage::Linked || self.required;
                 let severity = if needed { Severity::Error } else { Severity::Info };
                 findings.push(Words::CudnnAbsent.finding(&self.values).weighing(severity));
             }
-            (Linkage::Unknown, CudnnFound::Absent) | (_, CudnnFound::Unknown) => {
+            (Linkage::Unknown, LibraryFound::Absent) | (_, LibraryFound::Unknown) => {
                 findings.push(Words::CudnnCannotTellNotLoaded.finding(&self.values));
             }
         }
@@ -109,7 +109,7 @@ impl Cudnn {
         }
         let rows = || {
             manifest.requires.iter().filter_map(|requirement| match requirement {
-                Requirement::CudnnInner { file, needed, .. } => Some((file, *needed)),
+                Requirement::Part { file, needed, .. } => Some((file, *needed)),
                 _ => None,
             })
         };

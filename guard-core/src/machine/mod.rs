@@ -27,7 +27,7 @@ pub(crate) use look::of_graph;
 pub use pci::cc as cc_of_pci_device;
 
 use crate::finding::{Finding, Values, Words};
-use crate::host::{self, CudartFound, CudnnFound, DriverFound, Host, Inner, Jit};
+use crate::host::{self, CudartFound, DriverFound, Host, Inner, Jit, LibraryFound};
 use crate::json::{Value, array, object};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::tables;
@@ -195,12 +195,12 @@ fn agreed(
 impl Machine {
     /// The machine as the judge of this component wants it. `place` names it where a library has no path.
     pub fn host(&self, manifest: &Manifest, place: &str) -> Host {
-        Host { cudart: self.cudart(manifest), ..self.host_with(self.cudnn(manifest, place)) }
+        Host { cudart: self.cudart(manifest), ..self.host_with(self.guarded(manifest, place)) }
     }
 
     /// The same for a component whose cuDNN is known already, and without a cudart.
-    pub(crate) fn host_with(&self, cudnn: CudnnFound) -> Host {
-        Host { cudnn, driver: self.driver(), gpus: self.gpus(), jit: self.jit(), cudart: CudartFound::Unknown }
+    pub(crate) fn host_with(&self, library: LibraryFound) -> Host {
+        Host { library, driver: self.driver(), gpus: self.gpus(), jit: self.jit(), cudart: CudartFound::Unknown }
     }
 
     /// The libcudart that the loader finds under the name that this component needs.
@@ -265,13 +265,13 @@ impl Machine {
     }
 
     /// The cuDNN that this component would get: by the name that it asks for.
-    fn cudnn(&self, manifest: &Manifest, place: &str) -> CudnnFound {
+    fn guarded(&self, manifest: &Manifest, place: &str) -> LibraryFound {
         let row = manifest.requires.iter().find_map(|requirement| match requirement {
-            Requirement::Cudnn { built, linkage, .. } => Some((built.major, *linkage)),
+            Requirement::Library { built, linkage, .. } => Some((built.major, *linkage)),
             _ => None,
         });
         let (Some((wanted, linkage)), Some(libraries)) = (row, self.libraries(GUARDED)) else {
-            return CudnnFound::Unknown;
+            return LibraryFound::Unknown;
         };
         let taken = || libraries.iter().filter(|library| library.taken);
         let own = taken().find(|library| library.major() == Some(wanted));
@@ -280,14 +280,14 @@ impl Machine {
             // The loader finds nothing under the name that the file asks for; what it finds under others is the reason.
             (None, Linkage::Linked) => match taken().next_back() {
                 Some(other) => other,
-                None => return CudnnFound::Absent,
+                None => return LibraryFound::Absent,
             },
-            (None, Linkage::Dlopened) => return CudnnFound::Absent,
-            (None, _) => return CudnnFound::Unknown,
+            (None, Linkage::Dlopened) => return LibraryFound::Absent,
+            (None, _) => return LibraryFound::Unknown,
         };
         let mut inner = Vec::new();
         for requirement in manifest.requires.iter().filter(|_| found.parts.is_some()) {
-            let Requirement::CudnnInner { file, .. } = requirement else { continue };
+            let Requirement::Part { file, .. } = requirement else { continue };
             let part = found.parts.iter().flatten().find(|part| part.file == *file);
             inner.push(Inner {
                 file: file.clone(),
@@ -296,7 +296,7 @@ impl Machine {
                 path: None,
             });
         }
-        CudnnFound::Found {
+        LibraryFound::Found {
             path: PathBuf::from(found.path.as_deref().unwrap_or(place)),
             major: found.major().unwrap_or_default(),
             version: found.version,

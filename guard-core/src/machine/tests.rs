@@ -197,15 +197,15 @@ fn which_gpus_a_process_sees() {
 
 #[test]
 fn the_cudnn_that_a_component_gets() {
-    use crate::manifest::{Component, Cudnn};
+    use crate::manifest::{BuiltWith, Component};
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
     let asking = |linkage| {
         let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
         let mut manifest = Manifest::of(component, "t", "release", &Policy::default(), &Toolchain::default());
-        manifest.cudnn = Some(Cudnn { version: Version::new(9, 15, 1), linkage });
+        manifest.library = Some(BuiltWith { version: Version::new(9, 15, 1), linkage });
         manifest.requires = vec![
-            Requirement::Cudnn {
+            Requirement::Library {
                 min: Version::new(9, 15, 0),
                 below: Version::new(10, 0, 0),
                 built: Version::new(9, 15, 1),
@@ -214,7 +214,7 @@ fn the_cudnn_that_a_component_gets() {
                 patch_refuse: false,
                 required: false,
             },
-            Requirement::CudnnInner { file: "libcudnn_graph.so.9".to_owned(), symbol: String::new(), needed: true },
+            Requirement::Part { file: "libcudnn_graph.so.9".to_owned(), symbol: String::new(), needed: true },
         ];
         manifest
     };

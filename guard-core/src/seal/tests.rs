@@ -1,6 +1,6 @@
 use super::*;
 use crate::arch::{Arch, Suffix};
-use crate::manifest::{Component, Cudnn};
+use crate::manifest::{BuiltWith, Component};
 use crate::policy::Runtime;
 use crate::version::Version;
 
@@ -12,7 +12,7 @@ fn manifest(linkage: Linkage) -> Manifest {
         target: "x86_64-unknown-linux-gnu".to_owned(),
         profile: "release".to_owned(),
         toolkit: None,
-        cudnn: Some(Cudnn { version, linkage }),
+        library: Some(BuiltWith { version, linkage }),
         cudart: None,
         declared: Vec::new(),
         observed: None,
@@ -23,7 +23,7 @@ fn manifest(linkage: Linkage) -> Manifest {
         opens: Vec::new(),
         sealed: false,
         requires: vec![
-            Requirement::Cudnn {
+            Requirement::Library {
                 min: Version::new(9, 15, 0),
                 below: Version::new(10, 0, 0),
                 built: version,
@@ -32,7 +32,7 @@ fn manifest(linkage: Linkage) -> Manifest {
                 patch_refuse: false,
                 required: false,
             },
-            Requirement::CudnnInner { file: "libcudnn_graph.so.9".to_owned(), symbol: String::new(), needed: true },
+            Requirement::Part { file: "libcudnn_graph.so.9".to_owned(), symbol: String::new(), needed: true },
         ],
     }
 }
@@ -51,15 +51,15 @@ fn what_is_seen_goes_before_what_was_declared() {
         (Linked, Static, Static),
         (Linked, None, None),
     ] {
-        let observed = Observed { cudnn: seen, ..Observed::default() };
+        let observed = Observed { library: seen, ..Observed::default() };
         let truth = truth(manifest(declared), &observed);
         assert!(truth.sealed);
-        assert_eq!(truth.cudnn.as_ref().unwrap().linkage, sealed, "{declared:?} {seen:?}");
+        assert_eq!(truth.library.as_ref().unwrap().linkage, sealed, "{declared:?} {seen:?}");
         let rows: Vec<_> = truth
             .requires
             .iter()
             .filter_map(|row| match row {
-                Requirement::Cudnn { linkage, .. } => Some(*linkage),
+                Requirement::Library { linkage, .. } => Some(*linkage),
                 _ => Option::None,
             })
             .collect();
@@ -70,7 +70,7 @@ fn what_is_seen_goes_before_what_was_declared() {
 
 #[test]
 fn a_cudnn_of_another_major_is_not_what_the_headers_say() {
-    let seen = |major: u32| Observed { cudnn: Linkage::Linked, cudnn_named: Some(major), ..Observed::default() };
+    let seen = |major: u32| Observed { library: Linkage::Linked, library_named: Some(major), ..Observed::default() };
     assert_eq!(truth(manifest(Linkage::Unknown), &seen(9)).requires.len(), 2);
     assert_eq!(truth(manifest(Linkage::Unknown), &seen(8)).requires, []);
 }
@@ -82,14 +82,14 @@ fn archs_are_written_where_somebody_looked() {
     assert_eq!(truth(manifest(Linkage::Unknown), &observed).observed, Some(vec![arch]));
     assert_eq!(truth(manifest(Linkage::Unknown), &Observed::default()).observed, None);
     let mut plain = manifest(Linkage::Unknown);
-    (plain.cudnn, plain.requires) = (None, Vec::new());
+    (plain.library, plain.requires) = (None, Vec::new());
     assert_eq!(truth(plain.clone(), &Observed::default()), Manifest { sealed: true, ..plain });
 }
 
 #[test]
 fn cudart_asks_for_a_driver() {
     let plain = Manifest {
-        cudnn: None,
+        library: None,
         requires: Vec::new(),
         toolkit: Some(Version::new(13, 0, 88)),
         ..manifest(Linkage::Unknown)
@@ -163,7 +163,7 @@ fn what_every_arch_asks_for_fits() {
     let kernels = crate::kernels::tests::plain(&[crate::kernels::tests::writer::fatbin(&entries)]);
     let seen = Observed {
         cudart: Linkage::Static,
-        cudnn: Linkage::Linked,
+        library: Linkage::Linked,
         archs: Some(kernels.targets()),
         gpus: Some(kernels.requirements()),
         ..Observed::default()
@@ -215,7 +215,7 @@ mod hosts {
     use super::manifest;
     use crate::arch::{Arch, Suffix};
     use crate::finding::Severity;
-    use crate::host::{CudnnFound, Driver, DriverFound, Gpu, Host, Inner};
+    use crate::host::{Driver, DriverFound, Gpu, Host, Inner, LibraryFound};
     use crate::kernels::tests::{plain, writer};
     use crate::kernels::{By, Kernels};
     use crate::tables::{Answer, branches, can_make, driver_supports, ptx_isa, toolkit_floor, toolkits};
@@ -281,16 +281,16 @@ mod hosts {
         )
     }
 
-    fn sealed(kernels: &Kernels, toolkit: Version, cudart: Linkage, cudnn: Linkage) -> Manifest {
+    fn sealed(kernels: &Kernels, toolkit: Version, cudart: Linkage, library: Linkage) -> Manifest {
         let observed = Observed {
-            cudnn,
+            library,
             cudart,
             cudart_named: (cudart == Linkage::Linked).then(|| CudaVersion::new(toolkit.major, 0)),
             archs: Some(kernels.targets()),
             gpus: Some(kernels.requirements()),
             ..Observed::default()
         };
-        truth(Manifest { toolkit: Some(toolkit), ..manifest(cudnn) }, &observed)
+        truth(Manifest { toolkit: Some(toolkit), ..manifest(library) }, &observed)
     }
 
     fn refused(manifest: &Manifest, host: &Host) -> Vec<String> {
@@ -304,11 +304,11 @@ mod hosts {
     }
 
     /// cuDNN as it stood there when the program was built.
-    fn built_with() -> CudnnFound {
+    fn built_with() -> LibraryFound {
         let version = Version::new(9, 15, 1);
         let file = "libcudnn_graph.so.9".to_owned();
         let inner = vec![Inner { file, present: true, version: Some(version), path: None }];
-        CudnnFound::Found { path: "/usr/lib/libcudnn.so.9".into(), major: 9, version: Some(version), inner }
+        LibraryFound::Found { path: "/usr/lib/libcudnn.so.9".into(), major: 9, version: Some(version), inner }
     }
 
     fn any_linkage() -> impl Strategy<Value = Linkage> {
@@ -320,14 +320,14 @@ mod hosts {
         /// toolkit, by the version that it supports and by its release alone.
         #[test]
         fn a_host_of_the_builds_own_facts_is_never_refused(
-            file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(), cudnn in any_linkage(),
+            file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(), library in any_linkage(),
         ) {
             let kernels = compiled(&file, toolkit);
             let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, By::Cubin | By::Ptx));
             // No cuDNN 9.15 was made for CUDA 11, and those that there are leave old GPUs to older ones.
-            let cudnn = if toolkit.major < 12 { Linkage::None } else { cudnn };
-            let manifest = sealed(&kernels, toolkit, cudart, cudnn);
-            let oldest = GUARDED.table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| cudnn != Linkage::None);
+            let library = if toolkit.major < 12 { Linkage::None } else { library };
+            let manifest = sealed(&kernels, toolkit, cudart, library);
+            let oldest = GUARDED.table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| library != Linkage::None);
             let served = served.filter(|cover| oldest.is_none_or(|oldest| cover.cc >= oldest));
             let mut gpus: Vec<Vec<Gpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
             if !kernels.any() {
@@ -342,7 +342,7 @@ mod hosts {
             for gpus in gpus {
                 for driver in &drivers {
                     let host = Host {
-                        cudnn: built_with(),
+                        library: built_with(),
                         driver: DriverFound::Found(driver.clone()),
                         gpus: Some(gpus.clone()),
                         ..Host::default()

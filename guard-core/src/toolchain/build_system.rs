@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Candidate, Choice, Fact, Family, Folder, Headers, HostCompiler, Looking, Place, Reach, Toolkit, below, cudart_in,
-    cudnn, headers_in, limits_of,
+    headers_in, installs, limits_of,
 };
 
 /// What a build system has settled; the source of each fact is its name there: `CMAKE_CUDA_COMPILER`.
@@ -38,7 +38,7 @@ pub struct Given {
     /// What `native` was when it configured, as CMake spells it: `90-real`.
     pub native: Option<Fact<String>>,
     /// cuDNN's headers, where the project names them.
-    pub cudnn_include: Option<Fact<PathBuf>>,
+    pub library_include: Option<Fact<PathBuf>>,
 }
 
 impl Given {
@@ -125,8 +125,8 @@ impl Looking<'_> {
 
     /// Where cuDNN may stand. A folder that holds `cuda.h` as well is a toolkit's or a whole system's: that a cuDNN stands
     /// there too says nothing of what is being built.
-    pub(super) fn given_cudnn(&self, given: &Given) -> cudnn::Search {
-        let mut search = cudnn::Search::default();
+    pub(super) fn given_library(&self, given: &Given) -> installs::Search {
+        let mut search = installs::Search::default();
         let mut add = |folders: Vec<PathBuf>, headers: bool, source: &str, reach: Reach| {
             let folders = folders.into_iter().map(|path| Folder { path, source: source.to_owned(), reach });
             if headers { search.includes.extend(folders) } else { search.libraries.extend(folders) }
@@ -135,8 +135,8 @@ impl Looking<'_> {
             add(vec![folder.path], false, &folder.source, Reach::Named);
         }
         // The compiler takes the first; what stands beside these headers came with them.
-        let mut includes = given.cudnn_include.iter().chain(&given.includes);
-        if let Some(first) = includes.find(|folder| cudnn::headers_in(&folder.value).is_some()) {
+        let mut includes = given.library_include.iter().chain(&given.includes);
+        if let Some(first) = includes.find(|folder| installs::headers_in(&folder.value).is_some()) {
             let whole = first.value.join("cuda.h").is_file();
             let reach = if whole { Reach::Usual } else { Reach::Named };
             add(vec![first.value.clone()], true, &first.source, reach);

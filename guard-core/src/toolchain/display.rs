@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Cudart, Cudnn, CudnnLibrary, Family, HostCompiler, Toolchain, Toolkit};
+use super::{Cudart, Family, HostCompiler, Install, LibraryFile, Toolchain, Toolkit};
 
 impl Toolchain {
     /// The release of the toolkit in use as it is known: `13.0.88`, and `13.0` where only `cuda.h` speaks.
@@ -58,7 +58,7 @@ impl Toolkit {
     }
 }
 
-impl CudnnLibrary {
+impl LibraryFile {
     /// `9.15.1`, with the CUDA major where it is known; or the major.
     pub fn in_words(&self) -> String {
         let version = self.version.as_ref().map_or(self.major.to_string(), |version| version.value.to_string());
@@ -69,11 +69,11 @@ impl CudnnLibrary {
     }
 }
 
-impl Cudnn {
+impl Install {
     /// `cuDNN 9.15.1`, by its headers or its library.
     pub fn in_words(&self) -> String {
         let headers = self.headers.as_ref().and_then(|headers| headers.version).map(|version| version.to_string());
-        let library = self.library.as_ref().map(CudnnLibrary::in_words);
+        let library = self.library.as_ref().map(LibraryFile::in_words);
         format!("cuDNN {}", headers.or(library).unwrap_or_else(|| "of an unknown version".to_owned()))
     }
 

@@ -25,9 +25,9 @@ use crate::version::{CudaVersion, Version};
 
 mod archs;
 mod build_system;
-mod cudnn;
 mod display;
 mod host_compiler;
+mod installs;
 mod library;
 mod nvcc;
 mod places;
@@ -37,8 +37,8 @@ mod report;
 use archs::NvccFlags;
 pub use archs::{Archs, Declared, Native};
 pub use build_system::Given;
-pub use cudnn::{Cudnn, Headers as CudnnHeaders, Library as CudnnLibrary, Part as CudnnPart};
 pub use host_compiler::{Family, HostCompiler, Limits};
+pub use installs::{Headers as LibraryHeaders, Install, Library as LibraryFile, Part as LibraryPart};
 pub use nvcc::Nvcc;
 use places::{Layout, Place, ROOTS, Reach, below};
 
@@ -177,11 +177,11 @@ pub struct Toolchain {
     /// The libcudart that the linker would most probably take.
     pub cudart: Option<Cudart>,
     /// Every cuDNN found, those in use first.
-    pub cudnns: Vec<Cudnn>,
+    pub installs: Vec<Install>,
     /// Whose headers are included.
-    pub cudnn_headers: Option<Choice>,
+    pub library_headers: Option<Choice>,
     /// Whose library the linker would most probably take.
-    pub cudnn_library: Option<Choice>,
+    pub library_file: Option<Choice>,
     /// The host compiler that nvcc would call.
     pub host: Option<HostCompiler>,
     /// The one that the `cc` crate has nvcc call, where that is another: `CXX`, else `c++`. It passes it with `-ccbin`,
@@ -229,18 +229,18 @@ impl Toolchain {
     }
 
     /// cuDNN's headers in use.
-    pub fn cudnn_headers_used(&self) -> Option<&CudnnHeaders> {
-        self.cudnns.get(self.cudnn_headers.as_ref()?.index)?.headers.as_ref()
+    pub fn library_headers_used(&self) -> Option<&LibraryHeaders> {
+        self.installs.get(self.library_headers.as_ref()?.index)?.headers.as_ref()
     }
 
     /// cuDNN's library in use.
-    pub fn cudnn_library_used(&self) -> Option<&CudnnLibrary> {
-        self.cudnns.get(self.cudnn_library.as_ref()?.index)?.library.as_ref()
+    pub fn library_used(&self) -> Option<&LibraryFile> {
+        self.installs.get(self.library_file.as_ref()?.index)?.library.as_ref()
     }
 
     /// The version of the cuDNN headers in use.
-    pub fn cudnn_version(&self) -> Option<Version> {
-        self.cudnn_headers_used()?.version
+    pub fn library_version(&self) -> Option<Version> {
+        self.library_headers_used()?.version
     }
 
     /// The declared archs in force.
@@ -291,8 +291,8 @@ impl Toolchain {
     }
 
     /// The version that a header of cuDNN defines.
-    pub(crate) fn cudnn_of(header: &Path) -> Option<Version> {
-        cudnn::parse_header(&read(header)?)
+    pub(crate) fn version_of_header(header: &Path) -> Option<Version> {
+        installs::parse_header(&read(header)?)
     }
 
     /// The GPUs of this machine, as `nvidia-smi` names them.
@@ -456,7 +456,7 @@ fn look(request: &Request) -> Toolchain {
     let mut looking = Looking { request, layout, out, reach: Vec::new(), compiler: None };
     looking.toolkits();
     looking.cudart();
-    looking.cudnn();
+    looking.guarded();
     looking.stubs();
     looking.read_files();
     looking.out
@@ -830,7 +830,7 @@ impl Looking<'_> {
     }
 
     /// Every cuDNN, and which is in use.
-    fn cudnn(&mut self) {
+    fn guarded(&mut self) {
         let used: Vec<usize> =
             [&self.out.headers, &self.out.compiler].into_iter().flatten().map(|choice| choice.index).collect();
         let mut toolkits: Vec<usize> = (0..self.out.toolkits.len()).collect();
@@ -847,15 +847,19 @@ impl Looking<'_> {
             .filter(|place| place.root != below(&self.request.system_root, "/usr"))
             .collect();
         let search = match &self.request.given {
-            Some(given) => self.given_cudnn(given),
-            None => {
-                cudnn::search(&self.request.env, &self.request.system_root, &self.layout, &toolkits, &self.link_first())
-            }
+            Some(given) => self.given_library(given),
+            None => installs::search(
+                &self.request.env,
+                &self.request.system_root,
+                &self.layout,
+                &toolkits,
+                &self.link_first(),
+            ),
         };
-        let found = cudnn::found(&search, &self.layout);
-        self.out.cudnn_headers = found.headers;
-        self.out.cudnn_library = found.library;
-        self.out.cudnns = found.all;
+        let found = installs::found(&search, &self.layout);
+        self.out.library_headers = found.headers;
+        self.out.library_file = found.library;
+        self.out.installs = found.all;
     }
 
     /// Folders of stubs where the loader of a running program would look.
@@ -891,8 +895,8 @@ impl Looking<'_> {
             files.extend(toolkit.headers.as_ref().map(|headers| headers.path.clone()));
         }
         files.extend(out.cudart.as_ref().map(|cudart| cudart.path.clone()));
-        files.extend(out.cudnn_headers_used().map(|headers| headers.path.clone()));
-        files.extend(out.cudnn_library_used().map(|library| library.path.clone()));
+        files.extend(out.library_headers_used().map(|headers| headers.path.clone()));
+        files.extend(out.library_used().map(|library| library.path.clone()));
         files.extend([&out.host, &out.host_of_cc].into_iter().flatten().map(|host| host.path.clone()));
         self.out.files = files;
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{Cudart, CudnnHeaders, CudnnLibrary, Fact, HostCompiler, Native, Toolchain};
+use super::{Cudart, Fact, HostCompiler, LibraryFile, LibraryHeaders, Native, Toolchain};
 use crate::json::{Value, array, object};
 
 fn path(path: &Path) -> Value {
@@ -31,9 +31,9 @@ impl Toolchain {
         let toolkits: Vec<Value> = (0..self.toolkits.len()).map(|index| self.toolkit_json(index)).collect();
         all.put("toolkits", Some(toolkits));
         all.put("cudart", self.cudart.as_ref().map(cudart_json));
-        all.put("cudnn", self.cudnn_headers_used().and_then(|headers| headers_json(headers).1));
-        let cudnns: Vec<Value> = (0..self.cudnns.len()).map(|index| self.cudnn_json(index)).collect();
-        all.put("cudnns", Some(cudnns));
+        all.put("cudnn", self.library_headers_used().and_then(|headers| headers_json(headers).1));
+        let installs: Vec<Value> = (0..self.installs.len()).map(|index| self.install_json(index)).collect();
+        all.put("cudnns", Some(installs));
         all.put("host_compiler", self.host.as_ref().map(host_json));
         all.put("host_compiler_of_cc", self.host_of_cc.as_ref().map(host_json));
         all.put("archs", Some(self.archs_json()));
@@ -78,13 +78,13 @@ impl Toolchain {
         value
     }
 
-    fn cudnn_json(&self, index: usize) -> Value {
-        let cudnn = &self.cudnns[index];
-        let mut value = object([("found", texts(&cudnn.found))]);
-        value.put("headers", cudnn.headers.as_ref().map(|headers| headers_json(headers).0));
-        value.put("library", cudnn.library.as_ref().map(library_json));
-        value.put("included", reason(self.cudnn_headers.as_ref(), index));
-        value.put("linked", reason(self.cudnn_library.as_ref(), index));
+    fn install_json(&self, index: usize) -> Value {
+        let install = &self.installs[index];
+        let mut value = object([("found", texts(&install.found))]);
+        value.put("headers", install.headers.as_ref().map(|headers| headers_json(headers).0));
+        value.put("library", install.library.as_ref().map(library_json));
+        value.put("included", reason(self.library_headers.as_ref(), index));
+        value.put("linked", reason(self.library_file.as_ref(), index));
         value
     }
 
@@ -137,12 +137,12 @@ impl Toolchain {
                 &format!("{} ({})", cudart.path.display(), cudart.source),
             );
         }
-        if let Some((headers, choice)) = self.cudnn_headers_used().zip(self.cudnn_headers.as_ref()) {
+        if let Some((headers, choice)) = self.library_headers_used().zip(self.library_headers.as_ref()) {
             let version = headers.version.map_or("not readable".to_owned(), |version| version.to_string());
             line(&mut text, "cuDNN", &version, &format!("{} ({})", headers.path.display(), choice.reason));
         }
-        if let Some((library, choice)) = self.cudnn_library_used().zip(self.cudnn_library.as_ref()) {
-            let name = if self.cudnn_headers.is_some() { "" } else { "cuDNN" };
+        if let Some((library, choice)) = self.library_used().zip(self.library_file.as_ref()) {
+            let name = if self.library_headers.is_some() { "" } else { "cuDNN" };
             let shown = format!("{} ({})", library.path.display(), choice.reason);
             line(&mut text, name, &format!("library {}", library.in_words()), &shown);
         }
@@ -164,10 +164,10 @@ impl Toolchain {
                 line(&mut text, "also", &toolkit.in_words(), &toolkit.place());
             }
         }
-        for (index, cudnn) in self.cudnns.iter().enumerate() {
-            let used = [&self.cudnn_headers, &self.cudnn_library].into_iter().flatten().any(|c| c.index == index);
+        for (index, install) in self.installs.iter().enumerate() {
+            let used = [&self.library_headers, &self.library_file].into_iter().flatten().any(|c| c.index == index);
             if !used {
-                line(&mut text, "also", &cudnn.in_words(), &cudnn.place());
+                line(&mut text, "also", &install.in_words(), &install.place());
             }
         }
         for dangling in &self.dangling {
@@ -201,7 +201,7 @@ fn cudart_json(cudart: &Cudart) -> Value {
     value
 }
 
-fn headers_json(headers: &CudnnHeaders) -> (Value, Option<Value>) {
+fn headers_json(headers: &LibraryHeaders) -> (Value, Option<Value>) {
     let mut value = object([("path", path(&headers.path))]);
     value.put("version", headers.version.map(|version| version.to_string()));
     let in_use = headers.version.map(|version| {
@@ -210,7 +210,7 @@ fn headers_json(headers: &CudnnHeaders) -> (Value, Option<Value>) {
     (value, in_use)
 }
 
-fn library_json(library: &CudnnLibrary) -> Value {
+fn library_json(library: &LibraryFile) -> Value {
     let mut value = object([("path", path(&library.path)), ("major", library.major.into())]);
     value.put("version", library.version.as_ref().map(|version| version.value.to_string()));
     value.put("source", library.version.as_ref().map(|version| version.source.as_str()));

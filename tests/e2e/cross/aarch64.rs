@@ -88,7 +88,7 @@ fn cudnn_is_judged(project: &Project) {
     assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"), 1, "{outcome}");
     let program = built(project, AARCH64, "app");
     let note = sealed(&program, machine::AARCH64, AARCH64);
-    let cudnn = note.manifest.cudnn.expect("it is built with one");
+    let cudnn = note.manifest.library.expect("it is built with one");
     assert_eq!((cudnn.version.to_string().as_str(), cudnn.linkage), ("9.15.1", Linkage::Linked));
 
     for (version, number) in [((9, 15, 1), 91501), ((9, 15, 0), 91500), ((9, 28, 0), 92800)] {
@@ -127,7 +127,7 @@ fn cudnn_of_this_machine_is_not() {
     let outcome = build(AARCH64).success();
     assert_eq!(said(&outcome, "CG"), 0, "{outcome}");
     let note = sealed(&project.built(&format!("{AARCH64}/release/app")), machine::AARCH64, AARCH64);
-    assert_eq!(note.manifest.cudnn, None);
+    assert_eq!(note.manifest.library, None);
 }
 
 /// cargo's runner for the target: `run` says of it what it would say of a program of this machine.

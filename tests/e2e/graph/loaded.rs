@@ -74,7 +74,7 @@ fn recorded(manifest: &Manifest) {
         ]
     );
     assert_eq!(manifest.opens[1].names("cudnn")[..3], ["libcudnn.so", "libcudnn.so.12", "libcudnn.so.11"]);
-    let cudnn = manifest.cudnn.as_ref().expect("its headers were in use");
+    let cudnn = manifest.library.as_ref().expect("its headers were in use");
     assert_eq!(cudnn.linkage, Linkage::Dlopened, "seen in the file");
     let floors: Vec<_> = manifest
         .requires

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::crates::table::{CudnnRule, Mode, Row, Symbols, table};
+use cudaguard::crates::table::{LibraryRule, Mode, Row, Symbols, table};
 use cudaguard_tests::{Trial, places, scratch, trials};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -228,12 +228,12 @@ fn describe(page: &mut String, row: &Row) {
             ),
         );
     }
-    match &row.cudnn {
-        Some(CudnnRule::Fixed { feature, major, has, lacks, symbol }) => line(
+    match &row.library {
+        Some(LibraryRule::Fixed { feature, major, has, lacks, symbol }) => line(
             "cuDNN level",
             format!("`{feature}`: bindings of cuDNN {major}; {has} has all their functions, {lacks} lacks {symbol}"),
         ),
-        Some(CudnnRule::Named { features, headers, places, newest }) => line(
+        Some(LibraryRule::Named { features, headers, places, newest }) => line(
             "cuDNN level",
             format!(
                 "a feature `{features}09021`, else by `{headers}` cudnn_version.h in {}; what it does not know, by `{newest}`, is taken \

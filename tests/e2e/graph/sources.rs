@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::binary::Contents;
-use cudaguard::crates::table::{CudnnRule, Row, table};
+use cudaguard::crates::table::{LibraryRule, Row, table};
 use cudaguard::elf::Elf;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Trial, parts, trials};
@@ -79,13 +79,13 @@ fn check(row: &Row, folder: &Path) {
         let levels: Vec<CudaVersion> = manifest.lines().filter_map(level).collect();
         assert!(levels.contains(&CudaVersion::new(12, 8)), "{} {}: {levels:?}", row.name, row.read);
     }
-    match &row.cudnn {
-        Some(CudnnRule::Fixed { feature: name, symbol, .. }) => {
+    match &row.library {
+        Some(LibraryRule::Fixed { feature: name, symbol, .. }) => {
             feature(name);
             let bindings = read("src/cudnn/sys/mod.rs");
             assert!(bindings.contains(&format!("b\"{symbol}\\0\"")), "{symbol} is looked up");
         }
-        Some(CudnnRule::Named { headers, newest, .. }) => [headers, newest].iter().for_each(|name| feature(name)),
+        Some(LibraryRule::Named { headers, newest, .. }) => [headers, newest].iter().for_each(|name| feature(name)),
         None => {}
     }
     if !library.is_empty() && row.level.is_some() {

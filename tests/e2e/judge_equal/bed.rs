@@ -229,7 +229,7 @@ fn write_executable(to: &Path, bytes: &[u8]) {
 
 /// The manifest of a package built with this cuDNN.
 pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest {
-    let mut requires = vec![Requirement::Cudnn {
+    let mut requires = vec![Requirement::Library {
         min: Version::new(built.major, built.minor, 0),
         below: Version::new(built.major + 1, 0, 0),
         built,
@@ -245,7 +245,7 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         target: "x86_64-unknown-linux-gnu".to_owned(),
         profile: "release".to_owned(),
         toolkit: None,
-        cudnn: None,
+        library: None,
         cudart: None,
         declared: Vec::new(),
         observed: None,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{CudartFound, CudnnFound, Driver, DriverFound, Gpu, Host, Jit};
+use cudaguard::host::{CudartFound, Driver, DriverFound, Gpu, Host, Jit, LibraryFound};
 use cudaguard::judge::run::{judge, together};
 use cudaguard::manifest::{Cudart, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::policy::GpuNeed;
@@ -233,7 +233,7 @@ impl Machine {
             // A libcuda whose name says no release is of a machine where it alone knows where its parts are.
             compiler: self.lib.as_ref().filter(|lib| lib.release != "1.1").map(|_| self.compiler),
         };
-        let cudnn = self.cudnn.map_or(CudnnFound::Absent, |found| CudnnFound::Found {
+        let cudnn = self.cudnn.map_or(LibraryFound::Absent, |found| LibraryFound::Found {
             path: "libcudnn.so".into(),
             major: version(found).major,
             version: Some(version(found)),
@@ -242,7 +242,7 @@ impl Machine {
         let cudart = self.cudart.map_or(CudartFound::Unknown, |file| CudartFound::Found {
             version: file.contains('.').then(|| version(file)),
         });
-        let host = Host { jit, cudnn, cudart, ..Host::default() };
+        let host = Host { jit, library: cudnn, cudart, ..Host::default() };
         let Some(lib) = &self.lib else { return Host { driver: DriverFound::Absent, ..host } };
         if matches!(lib.manner, Manner::Crashes | Manner::Hangs) {
             return host;

@@ -375,7 +375,7 @@ int main(int argc, char **argv) {
     let program = scene.scratch.join("children");
     let mut manifest = built();
     manifest.requires.truncate(1);
-    if let Some(cudaguard::manifest::Requirement::Cudnn { linkage, .. }) = manifest.requires.first_mut() {
+    if let Some(cudaguard::manifest::Requirement::Library { linkage, .. }) = manifest.requires.first_mut() {
         *linkage = Linkage::Dlopened;
     }
     NATIVE.guarded("children", &program, &[descriptor(&manifest)], source, &[]);

@@ -76,7 +76,7 @@ impl Scene {
         let mut template = format!("asking-{name}");
         if matches!(
             manifest.requires.first(),
-            Some(cudaguard::manifest::Requirement::Cudnn { linkage: Linkage::Linked, .. })
+            Some(cudaguard::manifest::Requirement::Library { linkage: Linkage::Linked, .. })
         ) {
             let link = NATIVE.place("link-9");
             fs::create_dir_all(&link).expect("a folder can be made");

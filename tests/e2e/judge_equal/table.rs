@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::finding::{Values, Verdict, Words};
-use cudaguard::host::{CudnnFound, Host, Inner};
+use cudaguard::host::{Host, Inner, LibraryFound};
 use cudaguard::judge::run::judge;
 use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::vendor::GUARDED;
@@ -153,23 +153,28 @@ impl Machine {
     /// The same machine as facts, by the rules of MANIFEST.md and the order of evidence: the inner library's word, the
     /// file's name, the answer of a child.
     fn host(&self, manifest: &Manifest, linked: bool) -> Host {
-        let Some(Requirement::Cudnn { built, linkage, .. }) = manifest.requires.first() else { return Host::default() };
+        let Some(Requirement::Library { built, linkage, .. }) = manifest.requires.first() else {
+            return Host::default();
+        };
         if self.broken_loader {
             return Host::default();
         }
         let named = || self.loader.as_ref().filter(|loader| linked || loader.major == built.major);
-        let first = manifest.cudnn_names().filter(|_| !linked).and(match &self.plain {
+        let first = manifest.library_names().filter(|_| !linked).and(match &self.plain {
             Plain::Is(loader) => Some(loader),
             Plain::Nothing | Plain::Broken => None,
         });
         let reached = first.or_else(named);
         let Some(loader) = reached.filter(|_| linked || *linkage == Linkage::Dlopened) else {
             let unknown = *linkage != Linkage::Dlopened;
-            return Host { cudnn: if unknown { CudnnFound::Unknown } else { CudnnFound::Absent }, ..Host::default() };
+            return Host {
+                library: if unknown { LibraryFound::Unknown } else { LibraryFound::Absent },
+                ..Host::default()
+            };
         };
         let mut inner = Vec::new();
         for requirement in &manifest.requires {
-            let Requirement::CudnnInner { file, needed, .. } = requirement else { continue };
+            let Requirement::Part { file, needed, .. } = requirement else { continue };
             if !file.ends_with(&format!(".so.{}", loader.major)) {
                 continue;
             }
@@ -194,8 +199,8 @@ impl Machine {
         if let (Some(name), Some(_)) = (loader.name, version) {
             inner.push(Inner { file: format!("libcudnn.so.{name}"), present: true, version: Some(name), path: None });
         }
-        let cudnn = CudnnFound::Found { path: "libcudnn.so".into(), major: loader.major, version, inner };
-        Host { cudnn, ..Host::default() }
+        let cudnn = LibraryFound::Found { path: "libcudnn.so".into(), major: loader.major, version, inner };
+        Host { library: cudnn, ..Host::default() }
     }
 }
 
@@ -207,7 +212,7 @@ fn symbol_of(file: &str) -> &'static str {
 }
 
 fn case(name: &str, manifest: Manifest, machine: Machine, codes: &'static str) -> Case {
-    let linked = matches!(manifest.requires.first(), Some(Requirement::Cudnn { linkage: Linkage::Linked, .. }));
+    let linked = matches!(manifest.requires.first(), Some(Requirement::Library { linkage: Linkage::Linked, .. }));
     Case { name: name.to_owned(), manifests: vec![manifest], revision: 1, linked, machine, codes: Some(codes) }
 }
 
@@ -220,7 +225,7 @@ fn by(linkage: Linkage, built: &str) -> Manifest {
 }
 
 fn change(mut manifest: Manifest, f: impl FnOnce(&mut bool, &mut bool)) -> Manifest {
-    if let Some(Requirement::Cudnn { patch_refuse, required, .. }) = manifest.requires.first_mut() {
+    if let Some(Requirement::Library { patch_refuse, required, .. }) = manifest.requires.first_mut() {
         f(patch_refuse, required);
     }
     manifest

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use cudaguard::env::Env;
 use cudaguard::guard::{self, Guarded};
-use cudaguard::manifest::{Component, Cudnn, Linkage, Manifest, Requirement};
+use cudaguard::manifest::{BuiltWith, Component, Linkage, Manifest, Requirement};
 use cudaguard::note;
 use cudaguard::policy::Runtime;
 use cudaguard::vendor::GUARDED;
@@ -18,7 +18,7 @@ fn target() -> String {
 
 /// A manifest of this component, built with this cuDNN.
 pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Manifest {
-    let mut requires = vec![Requirement::Cudnn {
+    let mut requires = vec![Requirement::Library {
         min: Version::new(built.major, built.minor, 0),
         below: Version::new(built.major + 1, 0, 0),
         built,
@@ -34,7 +34,7 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         target: target(),
         profile: "release".to_owned(),
         toolkit: Some(Version::new(13, 0, 0)),
-        cudnn: Some(Cudnn { version: built, linkage }),
+        library: Some(BuiltWith { version: built, linkage }),
         cudart: None,
         declared: Vec::new(),
         observed: None,

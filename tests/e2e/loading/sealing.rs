@@ -97,7 +97,7 @@ fn every_linker() {
             assert!(before[..at] == after[..at] && before[at + 4096..] == after[at + 4096..], "{linker} {name}");
             let [sealed] = &manifests(&file)[..] else { panic!("{linker} {name}") };
             assert!(sealed.sealed && sealed.observed == Some(vec![arch]));
-            assert_eq!(sealed.cudnn.as_ref().unwrap().linkage, Linkage::Linked);
+            assert_eq!(sealed.library.as_ref().unwrap().linkage, Linkage::Linked);
             if name != "libx.so" {
                 let ran = run(Command::new(&file).env("LD_LIBRARY_PATH", stand_in.join("lib")));
                 assert!(ran.status.success() && ran.stderr.is_empty(), "{linker} {name}: {ran:?}");
@@ -162,7 +162,7 @@ fn the_notes_of_one_component() {
     let folder = Scratch::new("seal components");
     let names = ["one", "two", "three"].map(|name| guarded::manifest(name, BUILT, Linkage::Unknown));
     let file = program(&folder, QUIET, &names);
-    let observed = Observed { component: Some("two".to_owned()), cudnn: Linkage::Static, ..Observed::default() };
+    let observed = Observed { component: Some("two".to_owned()), library: Linkage::Static, ..Observed::default() };
     assert_eq!(seal(&file, &observed).unwrap(), written());
     for manifest in manifests(&file) {
         assert_eq!(manifest.sealed, manifest.component.name == "two", "{}", manifest.component);
@@ -206,7 +206,7 @@ fn files_without_a_seal() {
 /// In a child of this suite: seals a file again and again, back and forth, until it is killed.
 pub(crate) fn forever(file: &Path) -> ! {
     for cudnn in [Linkage::Static, Linkage::Linked].into_iter().cycle() {
-        seal(file, &Observed { cudnn, ..Observed::default() }).unwrap();
+        seal(file, &Observed { library: cudnn, ..Observed::default() }).unwrap();
     }
     unreachable!("a cycle has no end")
 }
@@ -230,7 +230,7 @@ fn killed_in_the_middle() {
         let now = fs::read(&file).unwrap();
         assert_eq!(now.len(), whole.len());
         assert!(now[..at] == whole[..at] && now[at + 4096..] == whole[at + 4096..], "round {round}");
-        let linkage = manifests(&file)[0].cudnn.as_ref().unwrap().linkage;
+        let linkage = manifests(&file)[0].library.as_ref().unwrap().linkage;
         assert!(matches!(linkage, Linkage::Unknown | Linkage::Static | Linkage::Linked));
     }
     // Whoever seals next clears away what the killed ones left; a number that a living process has got since is kept.
@@ -239,7 +239,7 @@ fn killed_in_the_middle() {
         Path::new("/proc").join(process).exists()
     };
     let dead: Vec<_> = hidden(&folder).into_iter().filter(|name| !alive(name)).collect();
-    let observed = Observed { cudnn: Linkage::Dlopened, ..Observed::default() };
+    let observed = Observed { library: Linkage::Dlopened, ..Observed::default() };
     assert_eq!(seal(&file, &observed).unwrap(), written());
     assert!(hidden(&folder).iter().all(|name| !dead.contains(name)), "{dead:?}");
 }

@@ -170,7 +170,7 @@ fn cudnn_loaded_by_name() {
 fn needs(scratch: &Scratch, folder: &Path) -> (String, String) {
     let mut manifest = guarded::manifest("demo", BUILT, Linkage::Dlopened);
     for requirement in &mut manifest.requires {
-        if let Requirement::Cudnn { required, .. } = requirement {
+        if let Requirement::Library { required, .. } = requirement {
             *required = true;
         }
     }

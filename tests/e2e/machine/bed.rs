@@ -66,8 +66,8 @@ pub(crate) fn demo() -> &'static Path {
 /// Asks driver and GPU alone.
 pub(crate) fn asks_driver() -> Manifest {
     let mut manifest = manifest(Linkage::Linked);
-    manifest.cudnn = None;
-    manifest.requires.retain(|row| !matches!(row, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. }));
+    manifest.library = None;
+    manifest.requires.retain(|row| !matches!(row, Requirement::Library { .. } | Requirement::Part { .. }));
     manifest
 }
 

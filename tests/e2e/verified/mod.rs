@@ -220,7 +220,7 @@ fn unnamed_cudnn() {
     bed.set("CUDA_HOME", &environment);
     bed.check("not-linked", &bed.build(&["--release"]).success());
     let about_cudnn = |profile: &str| {
-        let of_cudnn = |row: &&Requirement| matches!(row, Requirement::Cudnn { .. } | Requirement::CudnnInner { .. });
+        let of_cudnn = |row: &&Requirement| matches!(row, Requirement::Library { .. } | Requirement::Part { .. });
         bed.manifest(profile).requires.iter().filter(of_cudnn).count()
     };
     assert_eq!(about_cudnn("release"), 0);

@@ -72,7 +72,7 @@ fn hexyl_without_cuda() {
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
     let program = root.join("bin/hexyl");
     let note = sealed(&program, "hexyl");
-    assert!(note.manifest.toolkit.is_none() && note.manifest.cudnn.is_none() && note.manifest.requires.is_empty());
+    assert!(note.manifest.toolkit.is_none() && note.manifest.library.is_none() && note.manifest.requires.is_empty());
     let said = Call::new(&program).args(["--color=never", "--border=none", "-n", "4"]).arg(&program).run().success();
     assert!(said.stdout.contains("7f 45 4c 46"), "{said}");
     assert!(said.stderr.is_empty(), "{said}");

@@ -7,20 +7,20 @@ use crate::toolchain::{Choice, Nvcc, Toolkit};
 use crate::version::Version;
 
 /// A toolchain whose nvcc is of this release, with a cuDNN.
-fn toolchain(release: &str, cudnn: Option<Version>) -> Toolchain {
+fn toolchain(release: &str, library: Option<Version>) -> Toolchain {
     let root = PathBuf::from("/cuda");
     let nvcc = Nvcc { path: root.join("bin/nvcc"), version: Some(release.parse().unwrap()), ..Nvcc::default() };
     let toolkit = Toolkit { root, nvcc: Some(nvcc), ..Toolkit::default() };
     let choice = |reason: &str| Some(Choice { index: 0, reason: reason.to_owned() });
-    let headers = cudnn.map(|version| crate::toolchain::CudnnHeaders {
+    let headers = library.map(|version| crate::toolchain::LibraryHeaders {
         path: "/cudnn/include/cudnn_version.h".into(),
         version: Some(version),
     });
     let mut toolchain = Toolchain::default();
     toolchain.toolkits = vec![toolkit];
     toolchain.compiler = choice("first nvcc in PATH");
-    toolchain.cudnns = vec![crate::toolchain::Cudnn { headers, ..crate::toolchain::Cudnn::default() }];
-    toolchain.cudnn_headers = cudnn.and_then(|_| choice("CUDNN_PATH names it"));
+    toolchain.installs = vec![crate::toolchain::Install { headers, ..crate::toolchain::Install::default() }];
+    toolchain.library_headers = library.and_then(|_| choice("CUDNN_PATH names it"));
     toolchain
 }
 
@@ -39,7 +39,7 @@ fn cudarc(version: &str, features: &[&str], level: Option<(&str, &str, Chosen)>)
         ..Crate::default()
     };
     let level = level.map(|(value, by, chosen)| Told { value: value.parse().unwrap(), by: by.to_owned(), chosen });
-    Use { of, level, cudnn: None, compiler: None, headers: None, arch: None, stopped: None }
+    Use { of, level, library: None, compiler: None, headers: None, arch: None, stopped: None }
 }
 
 fn fixed(level: &'static str) -> Option<(&'static str, &'static str, Chosen)> {
@@ -121,10 +121,10 @@ fn how_to_change_a_level() {
 fn cudnn_against_the_one_in_use() {
     let bindings = |version: &str, how: &str, value| {
         let mut one = cudarc(version, &["driver", "cudnn", how], fixed("13.0"));
-        one.cudnn = Some(Told { value, by: "feature cudnn".to_owned(), chosen: Chosen::Fixed });
+        one.library = Some(Told { value, by: "feature cudnn".to_owned(), chosen: Chosen::Fixed });
         one
     };
-    for (version, how, value, cudnn, expected) in [
+    for (version, how, value, library, expected) in [
         // Bindings of 9.21 run on 9.15: each function is looked up when it is called.
         ("0.19.10", "dynamic-linking", (9, Some(21)), (9, 15, 1), None),
         ("0.19.10", "dynamic-loading", (9, Some(21)), (9, 1, 0), None),
@@ -137,11 +137,11 @@ fn cudnn_against_the_one_in_use() {
         ("0.17.8", "dynamic-linking", (9, None), (9, 1, 0), None),
         ("0.17.8", "dynamic-linking", (9, None), (8, 9, 7), Some("CG151 error")),
     ] {
-        let (major, minor, patch) = cudnn;
+        let (major, minor, patch) = library;
         let toolchain = toolchain("13.0.88", Some(Version::new(major, minor, patch)));
         let found = codes(&Policy::default(), &toolchain, &[bindings(version, how, value)]);
         let expected: Vec<&str> = expected.into_iter().collect();
-        assert_eq!(found, expected, "{version} {how} {value:?} {cudnn:?}");
+        assert_eq!(found, expected, "{version} {how} {value:?} {library:?}");
     }
     let none = toolchain("13.0.88", None);
     assert!(codes(&Policy::default(), &none, &[bindings("0.17.8", "dynamic-loading", (9, None))]).is_empty());
@@ -158,13 +158,13 @@ fn two_crates_of_one_program() {
     // Minors of one major run together, and the driver's functions are of no major.
     assert!(both(cudarc("0.17.8", LOADED, fixed("12.2")), cudarc("0.19.10", LINKED, fixed("12.8"))).is_empty());
     assert!(both(cudarc("0.17.8", DRIVER, fixed("12.8")), cudarc("0.19.10", LOADED, fixed("13.0"))).is_empty());
-    let cudnn = |version: &str, major| {
+    let library = |version: &str, major| {
         let mut one = cudarc(version, &["driver", "cudnn", "dynamic-linking"], None);
-        one.cudnn = Some(Told { value: (major, None), by: "feature".to_owned(), chosen: Chosen::Fixed });
+        one.library = Some(Told { value: (major, None), by: "feature".to_owned(), chosen: Chosen::Fixed });
         one
     };
-    assert_eq!(both(cudnn("0.19.10", 8), cudnn("0.17.8", 9)), ["CG152 error"]);
-    assert!(both(cudnn("0.19.10", 9), cudnn("0.17.8", 9)).is_empty());
+    assert_eq!(both(library("0.19.10", 8), library("0.17.8", 9)), ["CG152 error"]);
+    assert!(both(library("0.19.10", 9), library("0.17.8", 9)).is_empty());
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn a_script_that_would_stop_is_a_warning() {
     assert!(text.contains("no bindings for CUDA 13.5") && text.contains("CUDARC_CUDA_VERSION=13040"), "{text}");
     assert!(stops(Stopped::NoCompiler).contains("add /cuda/bin to PATH"));
     assert!(stops(Stopped::NoLibraries { places: vec!["/opt/cuda".to_owned()] }).contains("CUDA_LIBRARY_PATH=/cuda"));
-    let text = stops(Stopped::UnknownCudnn {
+    let text = stops(Stopped::UnknownLibrary {
         asked: Version::new(9, 1, 0),
         header: "/c/cudnn_version.h".into(),
         known: vec![(8, 9), (9, 21)],
@@ -354,7 +354,7 @@ fn what_cargo_has_kept() {
     });
     assert_eq!(stale(std::slice::from_ref(&one), &[ran("13", "0", "")], false).len(), 1);
     one.stopped = None;
-    one.cudnn = Some(Told { value: (9, Some(10)), by: "h".to_owned(), chosen: Chosen::Found });
+    one.library = Some(Told { value: (9, Some(10)), by: "h".to_owned(), chosen: Chosen::Found });
     assert_eq!(stale(std::slice::from_ref(&one), &[ran("13", "0", "feature=\"cudnn-08009\"")], false).len(), 1);
     assert!(stale(&[one], &[ran("13", "0", "feature=\"cudnn-09010\"")], false).is_empty());
 }

@@ -4,14 +4,14 @@ use std::path::Path;
 use super::*;
 use crate::env::Env;
 use crate::finding::Severity;
-use crate::toolchain::{Choice, Cudnn, CudnnHeaders, CudnnLibrary, Fact, Headers, Request, Toolkit};
+use crate::toolchain::{Choice, Fact, Headers, Install, LibraryFile, LibraryHeaders, Request, Toolkit};
 
 fn policy(text: &str) -> Policy {
     Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "demo").unwrap()
 }
 
 /// A toolchain by its facts: a toolkit's release, what `CUDAARCHS` says, cuDNN's version and CUDA major. Empty: none.
-fn toolchain(policy: &Policy, toolkit: &str, archs: &str, cudnn: &str) -> Toolchain {
+fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Toolchain {
     let request = Request {
         system_root: "/nowhere".into(),
         policy_archs: policy.arch_requests(),
@@ -23,12 +23,12 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, cudnn: &str) -> Toolch
         toolchain.toolkits.push(Toolkit { headers: Some(headers), ..Toolkit::default() });
         toolchain.headers = Some(Choice { index: toolchain.toolkits.len() - 1, reason: "CUDA_HOME names it".into() });
     }
-    if let Some((version, cuda)) = cudnn.split_once(" for ") {
+    if let Some((version, cuda)) = library.split_once(" for ") {
         let version = version.parse::<Version>().unwrap();
-        toolchain.cudnns.push(Cudnn {
+        toolchain.installs.push(Install {
             found: Vec::new(),
-            headers: Some(CudnnHeaders { path: "/cudnn/include/cudnn_version.h".into(), version: Some(version) }),
-            library: Some(CudnnLibrary {
+            headers: Some(LibraryHeaders { path: "/cudnn/include/cudnn_version.h".into(), version: Some(version) }),
+            library: Some(LibraryFile {
                 path: "/cudnn/lib/libcudnn.so".into(),
                 major: version.major,
                 version: Some(Fact::new(version, "its name")),
@@ -37,9 +37,9 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, cudnn: &str) -> Toolch
                 missing: Vec::new(),
             }),
         });
-        let choice = Choice { index: toolchain.cudnns.len() - 1, reason: "CUDNN_PATH names it".into() };
-        toolchain.cudnn_headers = Some(choice.clone());
-        toolchain.cudnn_library = Some(choice);
+        let choice = Choice { index: toolchain.installs.len() - 1, reason: "CUDNN_PATH names it".into() };
+        toolchain.library_headers = Some(choice.clone());
+        toolchain.library_file = Some(choice);
     }
     toolchain
 }
@@ -58,10 +58,10 @@ fn what_crates_make_of_one_arch() {
 }
 
 /// What is said: code, severity and first sentence of each finding.
-fn said(policy_text: &str, toolkit: &str, archs: &str, cudnn: &str) -> Vec<String> {
+fn said(policy_text: &str, toolkit: &str, archs: &str, library: &str) -> Vec<String> {
     let policy = policy(policy_text);
-    let toolchain = toolchain(&policy, toolkit, archs, cudnn);
-    let findings = declared(&policy, &toolchain).into_iter().chain(super::cudnn(&policy, &toolchain));
+    let toolchain = toolchain(&policy, toolkit, archs, library);
+    let findings = declared(&policy, &toolchain).into_iter().chain(super::guarded(&policy, &toolchain));
     findings
         .map(|finding| {
             assert!(!finding.hint.is_empty(), "{finding:?}");
@@ -242,7 +242,7 @@ fn cudnn_against_the_oldest_of_the_fleet() {
 fn cudnn_against_the_gpus() {
     let judged = |gpu: &str, built: &str| {
         let policy = policy(&format!("[gpu]\nfleet = [\"{gpu}\"]\n"));
-        super::cudnn(&policy, &toolchain(&policy, "", "", built)).into_iter().next()
+        super::guarded(&policy, &toolchain(&policy, "", "", built)).into_iter().next()
     };
     let (left, before) = (Some(Code::CudnnLeftGpu), Some(Code::CudnnBeforeGpu));
     for (gpu, built, expected) in [

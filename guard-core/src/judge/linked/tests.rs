@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::kernels::tests::{compute, plain, sm, writer::fatbin};
-use crate::manifest::{Component as Package, Cudnn};
+use crate::manifest::{BuiltWith, Component as Package};
 use crate::policy::Policy;
 use crate::tables;
 use crate::toolchain::{Choice, Headers, Toolchain, Toolkit};
@@ -29,7 +29,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         own,
         needed: &[],
         cudart: Linkage::Static,
-        cudnn: Linkage::None,
+        library: Linkage::None,
         rpath: None,
         runpath: None,
         folders: &[],
@@ -181,9 +181,9 @@ fn folders_of_the_building_machine() {
 fn libraries_of_another_release() {
     let (none, kernels) = (Kernels::default(), plain(&[fatbin(&[sm(90)])]));
     let needed = ["libcudart.so.12".to_owned(), "libcudnn.so.8".to_owned()];
-    let file = Linked { needed: &needed, cudart: Linkage::Linked, cudnn: Linkage::Linked, ..linked(&kernels, &[]) };
+    let file = Linked { needed: &needed, cudart: Linkage::Linked, library: Linkage::Linked, ..linked(&kernels, &[]) };
     let mut recorded = manifest();
-    recorded.cudnn = Some(Cudnn { version: Version::new(9, 15, 1), linkage: Linkage::Unknown });
+    recorded.library = Some(BuiltWith { version: Version::new(9, 15, 1), linkage: Linkage::Unknown });
     assert_eq!(
         said(&judge(&Policy::default(), &recorded, &file)),
         [
@@ -202,9 +202,9 @@ fn the_linkage_that_the_policy_declares() {
     use Linkage::{Dlopened, Linked as Needed, None, Static, Unknown};
 
     let kernels = Kernels::default();
-    let severity = |declared: &str, cudnn: Linkage| {
+    let severity = |declared: &str, library: Linkage| {
         let policy = policy(&format!("[cudnn]\nlinkage = \"{declared}\"\n"));
-        let found = judge(&policy, &manifest(), &Linked { cudnn, ..linked(&kernels, &[]) });
+        let found = judge(&policy, &manifest(), &Linked { library, ..linked(&kernels, &[]) });
         found.first().map(|finding| finding.severity.name()).unwrap_or_default()
     };
     for (declared, seen, expected) in [
@@ -251,7 +251,7 @@ proptest! {
         let kernels = containers_of(&archs);
         let folders = [(PathBuf::from(folder), "x")];
         let file = Linked {
-            release, needed: &needed, cudart: Linkage::Linked, cudnn: Linkage::Linked, rpath: Some(&path),
+            release, needed: &needed, cudart: Linkage::Linked, library: Linkage::Linked, rpath: Some(&path),
             runpath: Some(&path), folders: &folders, ..linked(&kernels, &own)
         };
         for finding in judge(&policy(text), &manifest(), &file) {

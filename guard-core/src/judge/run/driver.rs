@@ -1,7 +1,7 @@
 //! Driver and GPU: the rows that say which driver is needed, and which code serves which GPU.
 
 use crate::finding::{Finding, Severity, Values, Words};
-use crate::host::{Compat, CudnnFound, Driver, DriverFound, Gpu, Host};
+use crate::host::{Compat, Driver, DriverFound, Gpu, Host, LibraryFound};
 use crate::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use crate::policy::GpuNeed;
 use crate::vendor::GUARDED;
@@ -209,9 +209,9 @@ impl<'a> Judge<'a> {
 
     /// The visible GPUs that the cuDNN found is too new for, and the release that dropped them.
     fn left_behind(&self) -> Option<LeftBehind> {
-        let CudnnFound::Found { version: Some(version), .. } = self.host.cudnn else { return None };
+        let LibraryFound::Found { version: Some(version), .. } = self.host.library else { return None };
         let (built, min) = self.manifest.requires.iter().find_map(|requirement| match requirement {
-            Requirement::Cudnn { built, min, linkage, .. } if *linkage != Linkage::Static => Some((*built, *min)),
+            Requirement::Library { built, min, linkage, .. } if *linkage != Linkage::Static => Some((*built, *min)),
             _ => None,
         })?;
         let (dropped_in, floor) = GUARDED.table().gpu_floor(built.major).filter(|(from, _)| version >= *from)?;
@@ -584,8 +584,8 @@ mod tests {
         }
     }
 
-    fn with_cudnn(built: Version) -> Requirement {
-        Requirement::Cudnn {
+    fn with_library(built: Version) -> Requirement {
+        Requirement::Library {
             min: Version::new(built.major, built.minor, 0),
             below: Version::new(built.major + 1, 0, 0),
             built,
@@ -599,13 +599,13 @@ mod tests {
     #[test]
     fn a_cudnn_that_left_the_gpu_behind() {
         let judged = |found: Version, ccs: &[(u8, u8)], kernels: bool| {
-            let mut manifest = manifest(vec![with_cudnn(Version::new(9, 5, 0))]);
+            let mut manifest = manifest(vec![with_library(Version::new(9, 5, 0))]);
             if kernels {
                 manifest.requires.extend(sm_80());
             }
-            let cudnn = CudnnFound::Found { path: "c".into(), major: 9, version: Some(found), inner: Vec::new() };
+            let guarded = LibraryFound::Found { path: "c".into(), major: 9, version: Some(found), inner: Vec::new() };
             let driver = releases(Some(590), Some(590));
-            let host = Host { cudnn, driver, gpus: Some(gpus(ccs)), ..Host::default() };
+            let host = Host { library: guarded, driver, gpus: Some(gpus(ccs)), ..Host::default() };
             let findings = crate::judge::run::judge(&manifest, &host);
             findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
         };

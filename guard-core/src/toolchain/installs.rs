@@ -13,7 +13,7 @@ use crate::version::Version;
 
 /// One place where cuDNN stands: headers, a library, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cudnn {
+pub struct Install {
     /// What led to it: `CUDNN_PATH`, `beside the toolkit`, `/usr/include`, …
     pub found: Vec<String>,
     /// Its headers.
@@ -99,12 +99,12 @@ fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
 }
 
 /// The library of a folder. One of `known` is not read again.
-fn library_in(folder: &Path, layout: &Layout, known: &[Cudnn]) -> Option<Library> {
+fn library_in(folder: &Path, layout: &Layout, known: &[Install]) -> Option<Library> {
     let path = file_in(folder, layout)?;
     let real = path.canonicalize().ok()?;
     let known = known
         .iter()
-        .filter_map(|cudnn| cudnn.library.as_ref())
+        .filter_map(|install| install.library.as_ref())
         .find(|known| known.path.canonicalize().ok().as_ref() == Some(&real));
     known.cloned().or_else(|| library(&path))
 }
@@ -182,7 +182,7 @@ fn library(path: &Path) -> Option<Library> {
 
 /// The CUDA major that an inner library tells: by the libraries it needs (up to 8.7), the folders it looks for them in
 /// (from 9.17 on), the names it loads (8), or the PTX of its kernels (all).
-fn cuda_major_of(image: &mut Image, file: &Path, cudnn: u32) -> Option<Fact<u32>> {
+fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Fact<u32>> {
     for text in image.dynamic_texts() {
         if let Some(major) = text.strip_prefix("libcublas.so.").and_then(|rest| rest.parse().ok()) {
             return Some(Fact { value: major, source: format!("{} needs {text}", file.display()) });
@@ -193,7 +193,7 @@ fn cuda_major_of(image: &mut Image, file: &Path, cudnn: u32) -> Option<Fact<u32>
         }
     }
     // From 9 on none of the libraries read here names it.
-    if let Some(major) = (cudnn < 9).then(|| image.number_after("libcublas.so.")).flatten() {
+    if let Some(major) = (own_major < 9).then(|| image.number_after("libcublas.so.")).flatten() {
         return Some(Fact { value: major, source: format!("{} loads libcublas.so.{major}", file.display()) });
     }
     // CUDA 11 writes PTX ISA 7.x, 12 8.x, 13 9.x (facts: toolkits, `ptx_isa_max`); what comes after is not known.
@@ -358,7 +358,7 @@ pub(super) fn search(
 /// Every cuDNN of a search, and which is in use.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    pub(super) all: Vec<Cudnn>,
+    pub(super) all: Vec<Install>,
     pub(super) headers: Option<Choice>,
     pub(super) library: Option<Choice>,
 }
@@ -398,7 +398,7 @@ pub(super) fn found(search: &Search, layout: &Layout) -> Found {
             *known_reach = (*known_reach).min(reach);
             continue;
         }
-        found.all.push(Cudnn { found: vec![source.to_owned()], headers, library });
+        found.all.push(Install { found: vec![source.to_owned()], headers, library });
         reaches.push(reach);
     }
     let reached = |index: &usize| reaches[*index] < Reach::Listed;
