@@ -144,7 +144,7 @@ pub enum Requirement {
         /// The release where that is all that is known.
         release: Option<DriverRelease>,
         /// From which driver on it is sure that its machine code loads; what an older one makes of it, no document says
-        /// (facts: decision 24).
+        /// (docs/decisions.md, decision 24).
         sure_from: Option<(CudaVersion, DriverRelease)>,
         /// No PTX stands beside the machine code: where a variable has that passed over, nothing is left.
         no_ptx: bool,

@@ -6,6 +6,8 @@
 #![allow(clippy::missing_panics_doc)]
 
 pub mod command;
+#[cfg(test)]
+mod documents;
 pub mod face;
 pub mod layout;
 pub mod modules;

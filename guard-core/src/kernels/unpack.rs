@@ -20,7 +20,7 @@ pub(super) fn unpack(packed: &[u8], compression: Compression, length: usize) -> 
     (image.len() == length).then_some(image)
 }
 
-/// A raw LZ4 block. Source: the block format's description, lz4 1.9, `doc/lz4_Block_format.md`.
+/// A raw LZ4 block. Source: lz4 1.9's description of its block format.
 fn lz4(packed: &[u8], length: usize) -> Option<Vec<u8>> {
     let mut image = Vec::with_capacity(length);
     let mut input = packed.iter();

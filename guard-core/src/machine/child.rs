@@ -115,7 +115,7 @@ impl Driver {
             )
         };
         let mut number = 0;
-        // SAFETY: a place for one int, alive through the call. It needs no cuInit (facts: drivers).
+        // SAFETY: a place for one int, alive through the call. It needs no cuInit.
         if unsafe { version(&raw mut number) } == 0 {
             say(&format!("version {number}"))?;
         }

@@ -1,5 +1,5 @@
-//! Looking at this machine: files first, then the real libcuda in a child. Sources of the rules: facts on drivers, forward
-//! compatibility and discovery; where a file says nothing the fact stays unknown.
+//! Looking at this machine: files first, then the real libcuda in a child. The rules: docs/decisions.md, *Drivers* and
+//! *GPUs*. Where a file says nothing the fact stays unknown.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -172,7 +172,7 @@ impl Driver {
     }
 
     /// The CUDA version, by libcuda's own answer, else by its release where the table knows that branch. The number of a
-    /// release on WSL is that of Windows' driver, which counts in another way (facts: drivers, branch rule).
+    /// release on WSL is that of Windows' driver, which counts in another way.
     fn supports(&self, kind: Option<Kind>) -> Option<CudaVersion> {
         let by_release = || tables::driver_supports(self.user.filter(|_| kind.is_none())?).exactly();
         self.cuda.or_else(by_release)

@@ -196,7 +196,7 @@ fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Fact<
     if let Some(major) = (own_major < 9).then(|| image.number_after("libcublas.so.")).flatten() {
         return Some(Fact { value: major, source: format!("{} loads libcublas.so.{major}", file.display()) });
     }
-    // CUDA 11 writes PTX ISA 7.x, 12 8.x, 13 9.x (facts: toolkits, `ptx_isa_max`); what comes after is not known.
+    // CUDA 11 writes PTX ISA 7.x, 12 8.x, 13 9.x (data/toolkits.toml); what comes after is not known.
     let (major, minor) = image.ptx_isa()?;
     (7..=9).contains(&major).then(|| Fact {
         value: u32::from(major) + 4,

@@ -340,7 +340,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Forward compatibility is not for these (facts: forward compatibility; the brands that cuda-compat's note leaves out).
+/// Forward compatibility is not for these (NVIDIA's "CUDA Compatibility"; the brands that cuda-compat's note leaves out).
 fn is_consumer(name: &str) -> bool {
     ["GeForce", "TITAN", "NVS", "GRID"].iter().any(|brand| name.contains(brand))
 }

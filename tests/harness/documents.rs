@@ -1,0 +1,112 @@
+//! What comments and documents name is there: no comment cites a page that this repository lacks, and the pages' own paths
+//! are right.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::places;
+
+/// Every file of the repository with one of these endings, generated and recorded ones left out.
+fn files(endings: &[&str]) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![places::workspace().to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder").flatten() {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            let is_ours = !matches!(name.as_str(), ".git" | "target" | "snapshots" | "recorded" | "transcripts");
+            if path.is_dir() && !path.is_symlink() && is_ours {
+                open.push(path);
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The part of a line that is a comment.
+fn comment(line: &str) -> &str {
+    let line = line.trim_start();
+    if line.starts_with(['#', '*']) {
+        return line;
+    }
+    let stands_alone = |sign: &str| line.strip_prefix(sign).or_else(|| Some(line.split_once(&format!(" {sign}"))?.1));
+    stands_alone("//").or_else(|| stands_alone("/*")).unwrap_or_default()
+}
+
+/// Words of a text that look like a path to a file with this ending.
+fn paths<'a>(text: &'a str, ending: &'a str) -> impl Iterator<Item = &'a str> {
+    let is_of_a_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    text.split(move |c| !is_of_a_path(c)).map(|word| word.trim_end_matches('.')).filter(move |word| {
+        word.strip_suffix(ending).is_some_and(|before| before.chars().any(|c| c.is_ascii_alphanumeric()))
+    })
+}
+
+fn is_there(name: &str, from: &Path) -> bool {
+    let top = places::workspace();
+    let crates = ["guard-core", "cargo-cudaguard", "tests"].map(|folder| top.join(folder));
+    let mut folders = from
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(top))
+        .chain(crates.iter().map(PathBuf::as_path));
+    folders.any(|folder| folder.join(name).exists())
+}
+
+#[test]
+fn comments_name_no_document_that_is_not_there() {
+    let decisions = fs::read_to_string(places::workspace().join("docs/decisions.md")).expect("the decisions");
+    let mut wrong = BTreeSet::new();
+    for file in files(&[".rs", ".c", ".h", ".py", ".cmake", ".toml", ".sh"]) {
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        for (number, line) in text.lines().enumerate() {
+            let comment = comment(line);
+            let mut say = |what: &str| {
+                wrong.insert(format!("{}:{}: {what}: {}", file.display(), number + 1, comment.trim()));
+            };
+            for name in paths(comment, ".md").filter(|name| !is_there(name, &file)) {
+                say(&format!("{name} is not there"));
+            }
+            if comment.contains(concat!("(facts", ":")) {
+                say("facts of which page?");
+            }
+            for (_, behind) in comment.match_indices("decision ").map(|(at, word)| comment.split_at(at + word.len())) {
+                let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
+                if !digits.is_empty() && !decisions.contains(&format!("**{digits}. ")) {
+                    say(&format!("docs/decisions.md has no decision {digits}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", Vec::from_iter(wrong).join("\n"));
+}
+
+#[test]
+fn the_decisions_name_files_that_are_there() {
+    let page = places::workspace().join("docs/decisions.md");
+    let text = fs::read_to_string(&page).expect("the decisions");
+    let named: Vec<&str> = [".rs", ".c", ".toml", ".txt"]
+        .iter()
+        .flat_map(|ending| paths(&text, ending))
+        .filter(|name| name.contains('/'))
+        .collect();
+    assert!(named.len() > 45, "{named:?}");
+    let absent: Vec<_> = named.iter().filter(|name| !places::workspace().join(name).is_file()).collect();
+    assert!(absent.is_empty(), "{absent:?}");
+    for number in 1..=45 {
+        assert!(text.contains(&format!("\n**{number}. ")), "decision {number} is not told");
+    }
+}
+
+#[test]
+fn what_looks_like_a_document() {
+    assert_eq!(
+        paths("see `docs/policy.md`, README.md. and x.mdx", ".md").collect::<Vec<_>>(),
+        ["docs/policy.md", "README.md"]
+    );
+    assert_eq!(
+        (comment("    let x = 1; // see README.md"), comment("\"a.md/*\""), comment("# README.md")),
+        (" see README.md", "", "# README.md")
+    );
+}
