@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use cudaguard::env::Env;
 use cudaguard::finding::{Code, Verdict};
 use cudaguard::machine::fleet::{Fleet, Outcome};
 
@@ -20,8 +21,8 @@ const NAMED: usize = 3;
 /// So many lines that cannot be read are told of, each; the others are counted.
 const TOLD: usize = 10;
 
-pub(crate) fn run(files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, Stop> {
-    let read = files.iter().map(|file| components(file)).collect::<Result<Vec<_>, _>>()?;
+pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, Stop> {
+    let read = files.iter().map(|file| components(env, file)).collect::<Result<Vec<_>, _>>()?;
     let mut fleet = Fleet::new(read);
     let stdin = list == Path::new("-");
     let name = if stdin { "stdin".to_owned() } else { list.display().to_string() };

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Verb::Lock(arguments) => lock::run(&env, &arguments),
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Verify(question) => verify::run(&env, &question),
-        Verb::Fleet { files, list, json } => fleet::run(&files, &list, json),
+        Verb::Fleet { files, list, json } => fleet::run(&env, &files, &list, json),
         Verb::Probe { json } => probe::run(&env, json),
         Verb::Doctor { program, json } => doctor::run(&env, program.as_deref(), json),
         Verb::Exec { program, arguments } => exec::run(&env, &program, &arguments),

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
-use cudaguard::finding::{Finding, Severity, annotated_error};
+use cudaguard::finding::{Finding, Severity, Verdict, annotated_error};
 
 /// Findings that refuse.
 pub(crate) const REFUSED: u8 = 1;
@@ -97,7 +97,7 @@ pub(crate) fn unique(findings: &[Finding]) -> Vec<&Finding> {
 
 /// Whether any of them refuses.
 pub(crate) fn refuses(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| finding.severity == Severity::Error)
+    Verdict::of(findings) == Verdict::Refused
 }
 
 fn paint(severity: Severity, text: &str) -> String {

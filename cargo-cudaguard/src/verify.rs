@@ -7,10 +7,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use cudaguard::binary::Binary;
 use cudaguard::dry_run::{self, Loaded};
 use cudaguard::env::Env;
-use cudaguard::finding::{Code, Finding, Severity, Verdict};
+use cudaguard::finding::{self, Code, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
 use cudaguard::machine::{self, Asker, Components, Driver, Gpu, Library, Machine, Mistake, REVISION};
 use cudaguard::manifest::Manifest;
@@ -35,7 +34,7 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
     for file in &question.files {
         let (findings, judged) = match &machine {
             None => here(env, file)?,
-            Some((machine, place)) => on(file, machine, place)?,
+            Some((machine, place)) => on(env, file, machine, place)?,
         };
         let verdict = Verdict::of(&findings);
         refused |= verdict == Verdict::Refused;
@@ -54,10 +53,10 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
     Ok(if refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
 
-/// The file, read for judging; an error where it holds nothing that could be judged.
-pub(crate) fn components(file: &Path) -> Result<Components, Stop> {
-    let binary = Binary::read(file).map_err(Stop::no_look)?;
-    let components = Components::of(file, &binary);
+/// The file and the guarded libraries that it takes along, read for judging; an error where they hold nothing that could be
+/// judged.
+pub(crate) fn components(env: &Env, file: &Path) -> Result<Components, Stop> {
+    let components = dry_run::components_of(file, env).map_err(Stop::no_look)?;
     if components.manifests.is_empty() && components.findings.is_empty() {
         return Err(nothing_to_judge(file));
     }
@@ -81,7 +80,7 @@ struct Judged {
 
 fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
     let foretold = dry_run::verify(file, env, Some(&Asker::own())).map_err(Stop::no_look)?;
-    let findings: Vec<Finding> = foretold.findings().cloned().collect();
+    let findings = foretold.findings();
     if foretold.manifests.is_empty() && findings.is_empty() {
         return Err(nothing_to_judge(file));
     }
@@ -89,10 +88,11 @@ fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
     Ok((findings, judged))
 }
 
-fn on(file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), Stop> {
-    let components = components(file)?;
+fn on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), Stop> {
+    let components = components(env, file)?;
     let mut findings = components.on(machine, place);
     findings.extend(machine.doubt());
+    finding::sort(&mut findings);
     Ok((findings, Judged { components: described(&components.manifests), libraries: None }))
 }
 

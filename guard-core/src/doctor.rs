@@ -89,7 +89,7 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &Asker) -> Result<Check
         Some(program) => {
             let foretold = dry_run::verify(program, env, Some(asker))?;
             let names = asked_for(&foretold.graph, &foretold.manifests);
-            (foretold.findings().cloned().collect(), Some(foretold.graph), names)
+            (foretold.findings(), Some(foretold.graph), names)
         }
     };
     let verdict = program.map(|_| Verdict::of(&findings));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::Binary;
 use crate::elf::machine;
 use crate::env::Env;
-use crate::finding::{Code, Finding, Severity, Values, Words};
+use crate::finding::{self, Code, Finding, Severity, Values, Verdict, Words};
 use crate::host::{CudartFound, Host, Inner, LibraryFound};
 use crate::json::{Value, object};
 use crate::judge;
@@ -19,6 +19,7 @@ use crate::library_version::{in_name, inner_file, of_file, word};
 use crate::loader::{self, Answer, Candidate, Graph, Look, Object, Place, Request};
 use crate::machine::{Asker, Components, Machine, of_graph};
 use crate::manifest::{Linkage, Manifest, Requirement};
+use crate::policy::{GpuNeed, Runtime};
 use crate::vendor::{self, CUDART, GUARDED};
 use crate::version::Version;
 
@@ -32,12 +33,33 @@ pub struct DryRun {
     pub graph: Graph,
     /// What the loader would die of.
     pub by_loader: Vec<Finding>,
-    /// What the shim would find where the loader lives, each with whether its manifest says `mismatch = "warn"`.
-    pub by_shim: Vec<(bool, Finding)>,
+    /// What the shim would find where the loader lives, each with what an error of it does to the start.
+    pub by_shim: Vec<(AtStart, Finding)>,
     /// What was seen of this machine's driver and GPUs; `None` where nothing asks for them.
     pub machine: Option<Machine>,
     /// What was judged: the program's own components first.
     pub manifests: Vec<Manifest>,
+}
+
+/// What an error does to the start of a program, as `[runtime]` in its manifest says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtStart {
+    /// It ends it.
+    Ends,
+    /// It ends it under `CUDAGUARD=enforce` alone: `mismatch = "warn"`.
+    Warns,
+    /// Never: it is about GPU or driver, and `gpu = "optional"` leaves those to `check()`.
+    LeftToCheck,
+}
+
+impl AtStart {
+    fn of(manifest: &Manifest, finding: &Finding) -> Self {
+        match manifest.runtime {
+            Runtime { gpu: GpuNeed::Optional, .. } if finding.code.is_of_driver_or_gpu() => Self::LeftToCheck,
+            Runtime { mismatch_warns: true, .. } => Self::Warns,
+            Runtime { .. } => Self::Ends,
+        }
+    }
 }
 
 impl DryRun {
@@ -55,9 +77,13 @@ impl DryRun {
         self.graph.objects.iter().skip(1).filter_map(loaded).collect()
     }
 
-    /// The findings of both. The verdict goes by their weight, whatever `[runtime]` makes of it at the start.
-    pub fn findings(&self) -> impl Iterator<Item = &Finding> + '_ {
-        self.by_loader.iter().chain(self.by_shim.iter().map(|(_, finding)| finding))
+    /// The findings of both, in the order in which they are told. The verdict goes by their weight, whatever `[runtime]` makes
+    /// of it at the start.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings = self.by_loader.clone();
+        findings.extend(self.by_shim.iter().map(|(_, finding)| finding.clone()));
+        finding::sort(&mut findings);
+        findings
     }
 }
 
@@ -98,9 +124,12 @@ pub fn start(program: &Path, env: &Env) -> Vec<Finding> {
 /// What of it ends the start.
 fn ends(env: &Env, foretold: DryRun) -> Vec<Finding> {
     let enforced = env.var("CUDAGUARD").as_deref() == Some("enforce");
-    let by_shim = foretold.by_shim.into_iter().filter(|(warns, _)| enforced || !warns).map(|(_, finding)| finding);
-    let ends = |finding: &Finding| finding.severity == Severity::Error;
-    foretold.by_loader.into_iter().chain(by_shim).filter(ends).collect()
+    let ends = |at_start: AtStart| at_start == AtStart::Ends || (enforced && at_start == AtStart::Warns);
+    let by_shim = foretold.by_shim.into_iter().filter(|(at_start, _)| ends(*at_start)).map(|(_, finding)| finding);
+    let mut findings: Vec<Finding> = foretold.by_loader.into_iter().chain(by_shim).collect();
+    findings.retain(|finding| Verdict::of([finding]) == Verdict::Refused);
+    finding::sort(&mut findings);
+    findings
 }
 
 /// The same with what this machine's driver and GPUs make of it. The real driver is asked where its files alone would
@@ -108,8 +137,10 @@ fn ends(env: &Env, foretold: DryRun) -> Vec<Finding> {
 pub fn start_here(program: &Path, env: &Env, asker: &Asker) -> Vec<Finding> {
     let of_files = |graph: &mut Graph| Some(of_graph(env, graph, None));
     let Ok(mut foretold) = rehearse(program, env, Who::Shim, of_files) else { return Vec::new() };
-    let refuses = |finding: &Finding| finding.severity == Severity::Error && finding.code.is_of_driver_or_gpu();
-    if foretold.by_shim.iter().any(|(_, finding)| refuses(finding)) {
+    let refuses = |finding: &Finding| Verdict::of([finding]) == Verdict::Refused && finding.code.is_of_driver_or_gpu();
+    // Nobody waits for a driver that no refusal would rest on.
+    let asks = |(at_start, finding): &(AtStart, Finding)| *at_start != AtStart::LeftToCheck && refuses(finding);
+    if foretold.by_shim.iter().any(asks) {
         let of_driver = |graph: &mut Graph| Some(of_graph(env, graph, Some(asker)));
         let Ok(asked) = rehearse(program, env, Who::Shim, of_driver) else { return Vec::new() };
         foretold = asked;
@@ -202,12 +233,12 @@ fn rehearse(
     for ((_, manifest), (guarded, cudart)) in notes.iter().zip(libraries) {
         let host = Host { cudart, ..seen.host_with(guarded) };
         let found = judge::run::judge(manifest, &host);
-        foretold.by_shim.extend(found.into_iter().map(|finding| (manifest.runtime.mismatch_warns, finding)));
+        foretold.by_shim.extend(found.into_iter().map(|finding| (AtStart::of(manifest, &finding), finding)));
         hosts.push(host);
     }
     if let (Who::Everyone, Some(host)) = (who, hosts.first()) {
         let together = judge::run::together(notes.iter().map(|(_, manifest)| manifest), host);
-        foretold.by_shim.extend(together.map(|finding| (false, finding)));
+        foretold.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
     }
     if who == Who::Everyone && foretold.machine.as_ref().is_some_and(Machine::is_silent) {
         // A refusal of this kind rests on the driver's own answer, and there is none.
@@ -217,7 +248,7 @@ fn rehearse(
         }
     }
     let doubt = foretold.machine.as_ref().filter(|_| who == Who::Everyone).and_then(Machine::doubt);
-    foretold.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (false, finding)));
+    foretold.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (AtStart::Ends, finding)));
     foretold.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
     Ok(foretold)
 }
@@ -237,6 +268,22 @@ fn notes(graph: &Graph) -> Vec<(usize, Manifest)> {
     let guarded = found.iter().any(|(index, _)| *index == 0);
     found.retain(|(_, manifest)| guarded || manifest.runtime.library_enforces);
     found
+}
+
+/// What this file asks of a machine, and what the libraries ask that carry notes of their own and that the loader would take
+/// for it: those beside a program go with it to the other machine.
+pub fn components_of(file: &Path, env: &Env) -> Result<Components, String> {
+    let mut all = Components::of(file, &Binary::read(file)?);
+    // A file that no loader loads, an archive say, is judged by itself.
+    let Ok(graph) = loader::resolve(file, env) else { return Ok(all) };
+    let guarded = |path: &Path| Binary::notes_of(path).is_ok_and(|notes| !notes.is_empty());
+    for library in graph.objects.iter().skip(1).filter(|library| guarded(&library.path)) {
+        let Ok(binary) = Binary::read(&library.path) else { continue };
+        let own = Components::of(&library.path, &binary);
+        all.manifests.extend(own.manifests);
+        all.findings.extend(own.findings);
+    }
+    Ok(all)
 }
 
 /// Every component of every object, with the number of the object, and what about their files cannot be told.

@@ -117,6 +117,8 @@ fn device(text: &str) -> Device {
     let mut words = text.splitn(5, ' ');
     let mut word = || words.next().filter(|word| !matches!(*word, "" | "-"));
     let cc = word().zip(word()).and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    // None has that: the driver does not say.
+    let cc = cc.filter(|cc| *cc != (0, 0));
     let mut text = || word().map(str::to_owned);
     Device { cc, pci: text(), uuid: text(), name: text() }
 }

@@ -129,9 +129,9 @@ fn bare(name: &str) -> Manifest {
 /// What of a note a later cudaguard wrote is not judged.
 fn newer(note: &Note) -> Option<Finding> {
     let values = Values::default().with("component", &note.manifest.component);
-    if !note.unknown_rows.is_empty() {
-        let kinds: Vec<String> = note.unknown_rows.iter().map(u16::to_string).collect();
-        return Some(Words::NoteNewerRows.finding(&values.with("kinds", kinds.join(", "))));
+    if u32::from(note.revision) > REVISION {
+        return Some(Words::NoteNewer.finding(&values));
     }
-    (u32::from(note.revision) > REVISION).then(|| Words::NoteNewer.finding(&values))
+    let kinds: Vec<String> = note.unknown_rows.iter().map(u16::to_string).collect();
+    (!kinds.is_empty()).then(|| Words::NoteNewerRows.finding(&values.with("kinds", kinds.join(", "))))
 }

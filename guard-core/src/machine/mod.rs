@@ -260,7 +260,9 @@ impl Machine {
 
     fn jit(&self) -> Jit {
         let on = |name: &str| self.variables.iter().any(|(variable, value)| variable == name && value == "1");
-        let compiler = self.driver.as_ref().and_then(|driver| driver.ptx_compiler);
+        let driver = self.driver.as_ref();
+        // A libcuda whose file names no release (WSL, Jetson) knows by itself where its parts are.
+        let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || driver.user.is_some()));
         Jit { forced: on("CUDA_FORCE_PTX_JIT"), disabled: on("CUDA_DISABLE_PTX_JIT"), compiler }
     }
 

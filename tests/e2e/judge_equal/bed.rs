@@ -116,7 +116,7 @@ impl Arch {
 
     /// The same without the compiled shim.
     pub(crate) fn bare(&self, name: &str, to: &Path, descriptors: &[Vec<u8>], source: &str, options: &[String]) {
-        let mut bytes = self.made(&format!("{name}-{}", descriptors.len()), |call, work| {
+        let bytes = self.made(&format!("{name}-{}", descriptors.len()), |call, work| {
             fs::write(work.join("main.c"), source).expect("a file can be written");
             fs::write(work.join("notes.s"), Self::notes(descriptors.len())).expect("a file can be written");
             call.arg("-I")
@@ -125,8 +125,13 @@ impl Arch {
                 .args(options)
                 .arg("-ldl")
         });
+        Self::patched(to, bytes, descriptors);
+    }
+
+    /// A program with these notes in the places of its templates.
+    pub(crate) fn patched(to: &Path, mut bytes: Vec<u8>, descriptors: &[Vec<u8>]) {
         for descriptor in descriptors {
-            assert!(patch(&mut bytes, DESCRIPTOR, descriptor), "a descriptor to patch in {name}");
+            assert!(patch(&mut bytes, DESCRIPTOR, descriptor), "a descriptor to patch in {}", to.display());
         }
         write_executable(to, &bytes);
     }

@@ -45,10 +45,10 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 const V100: (u8, u8, &str) = (7, 0, "0x1db4");
-const T4: (u8, u8, &str) = (7, 5, "0x1eb8");
+pub(crate) const T4: (u8, u8, &str) = (7, 5, "0x1eb8");
 const A100: (u8, u8, &str) = (8, 0, "0x20b5");
 const A10: (u8, u8, &str) = (8, 6, "0x2236");
-const H100: (u8, u8, &str) = (9, 0, "0x2330");
+pub(crate) const H100: (u8, u8, &str) = (9, 0, "0x2330");
 /// Of a generation that no table knows.
 const NEWS: (u8, u8, &str) = (13, 0, "0x3f00");
 
@@ -70,20 +70,20 @@ struct Lib {
 }
 
 #[derive(Clone, Debug)]
-struct Machine {
+pub(crate) struct Machine {
     /// `None`: `/proc/driver/nvidia` is not to be seen.
     kernel: Option<&'static str>,
     lib: Option<Lib>,
     gpus: Vec<(u8, u8, &'static str)>,
     /// Whether `/dev/nvidia<minor>` is there.
     nodes: bool,
-    variables: Vec<(&'static str, &'static str)>,
+    pub(crate) variables: Vec<(&'static str, &'static str)>,
     /// Whether the library that compiles PTX is there.
     compiler: bool,
     /// A cuDNN, by its file's name.
     cudnn: Option<&'static str>,
     /// A shared libcudart 12 that the program is linked to, by its file's name; "12" as pip's packages have it.
-    cudart: Option<&'static str>,
+    pub(crate) cudart: Option<&'static str>,
 }
 
 fn machine(release: &'static str, cuda: u32, gpus: &[(u8, u8, &'static str)]) -> Machine {
@@ -97,7 +97,7 @@ fn machine(release: &'static str, cuda: u32, gpus: &[(u8, u8, &'static str)]) ->
     }
 }
 
-fn r535(gpus: &[(u8, u8, &'static str)]) -> Machine {
+pub(crate) fn r535(gpus: &[(u8, u8, &'static str)]) -> Machine {
     machine("535.261.03", 12020, gpus)
 }
 
@@ -140,7 +140,7 @@ impl Machine {
         self
     }
 
-    fn init(self, init: u32) -> Self {
+    pub(crate) fn init(self, init: u32) -> Self {
         self.lib(|lib| lib.init = init)
     }
 
@@ -225,8 +225,13 @@ impl Machine {
         }
     }
 
+    /// Whether its driver answers nobody.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.lib.as_ref().is_some_and(|lib| matches!(lib.manner, Manner::Hangs | Manner::Crashes))
+    }
+
     /// The same machine as facts.
-    fn host(&self) -> Host {
+    pub(crate) fn host(&self) -> Host {
         let jit = Jit {
             forced: self.value("CUDA_FORCE_PTX_JIT") == Some("1"),
             disabled: self.value("CUDA_DISABLE_PTX_JIT") == Some("1"),
@@ -282,12 +287,12 @@ fn fake(arch: &Arch) -> Vec<u8> {
 const WORLD: &str = "set -e; w=$1; shift; mount --bind /dev/null \"$w/dev/null\"; mount --rbind \"$w/dev\" /dev; \
                      mount --bind \"$w/driver\" /proc/driver; mount --bind \"$w/pci\" /sys/bus/pci; exec \"$@\"";
 
-fn in_world(root: &Path) -> Call {
+pub(crate) fn in_world(root: &Path) -> Call {
     Call::new("unshare").args(["-rm", "sh", "-c", WORLD, "sh"]).arg(root)
 }
 
 /// Skips, by name, where this user may make no mount namespace.
-fn need_worlds() {
+pub(crate) fn need_worlds() {
     static WORKS: OnceLock<bool> = OnceLock::new();
     tools::need("unshare");
     let works = *WORKS.get_or_init(|| {
@@ -302,17 +307,17 @@ fn need_worlds() {
 
 const CUDART: &str = "libcudart.so.12";
 
-struct Case {
-    name: String,
-    manifests: Vec<Manifest>,
-    machine: Machine,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) manifests: Vec<Manifest>,
+    pub(crate) machine: Machine,
     /// By hand: `None` where the case is generated.
     codes: Option<&'static str>,
     /// By hand, likewise: how far the shim had to go.
     level: Option<u32>,
 }
 
-fn plain() -> Manifest {
+pub(crate) fn plain() -> Manifest {
     let mut manifest = manifest("demo", version("9.15.1"), Linkage::None);
     manifest.requires.clear();
     manifest
@@ -323,7 +328,7 @@ fn release(text: &str) -> DriverRelease {
 }
 
 /// Linked to a cudart of this major.
-fn cudart(mut manifest: Manifest, major: u32) -> Manifest {
+pub(crate) fn cudart(mut manifest: Manifest, major: u32) -> Manifest {
     let floor = if major == 13 { "580.65.06" } else { "525.60.13" };
     manifest.requires.push(Requirement::Driver {
         cuda: CudaVersion::new(major, 0),
@@ -334,7 +339,7 @@ fn cudart(mut manifest: Manifest, major: u32) -> Manifest {
 }
 
 /// Rows for every cc: below 8 nothing, 8.x by cubin, 9.0 by `nine`, from there on PTX of CUDA 12.4.
-fn kernels(nine: ServedBy) -> Manifest {
+pub(crate) fn kernels(nine: ServedBy) -> Manifest {
     let mut manifest = plain();
     let ptx = (Some(CudaVersion::new(12, 4)), Some(release("550.54.14")));
     let mut row = |from, to, by: ServedBy, code: &str, floor: (Option<CudaVersion>, Option<DriverRelease>)| {
@@ -404,7 +409,7 @@ fn bare_code(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
-fn named(mut manifest: Manifest, name: &str) -> Manifest {
+pub(crate) fn named(mut manifest: Manifest, name: &str) -> Manifest {
     name.clone_into(&mut manifest.component.name);
     manifest
 }
@@ -422,7 +427,7 @@ fn only(major: u8) -> Manifest {
     manifest
 }
 
-fn needing(mut manifest: Manifest, gpu: GpuNeed) -> Manifest {
+pub(crate) fn needing(mut manifest: Manifest, gpu: GpuNeed) -> Manifest {
     manifest.runtime.gpu = gpu;
     manifest
 }
@@ -440,7 +445,7 @@ fn forced(machine: Machine) -> Machine {
     machine.variable("CUDA_FORCE_PTX_JIT", "1")
 }
 
-fn written() -> Vec<Case> {
+pub(crate) fn written() -> Vec<Case> {
     use ServedBy::{Cubin, Nothing, Partial, PartialPtx, Ptx};
     let cvd = "CUDA_VISIBLE_DEVICES";
     let rows = vec![
@@ -848,17 +853,17 @@ fn judged(manifests: &[Manifest], machine: &Machine) -> (Vec<String>, &'static s
     (codes, verdict)
 }
 
-struct Scene {
-    scratch: Scratch,
-    program: PathBuf,
+pub(crate) struct Scene {
+    pub(crate) scratch: Scratch,
+    pub(crate) program: PathBuf,
 }
 
 impl Scene {
-    fn new(arch: &Arch, manifest: &Manifest, machine: &Machine) -> Self {
+    pub(crate) fn new(arch: &Arch, manifest: &Manifest, machine: &Machine) -> Self {
         Self::of(arch, std::slice::from_ref(manifest), machine)
     }
 
-    fn of(arch: &Arch, manifests: &[Manifest], machine: &Machine) -> Self {
+    pub(crate) fn of(arch: &Arch, manifests: &[Manifest], machine: &Machine) -> Self {
         let scratch = Scratch::new("driver-scene");
         machine.build(arch, scratch.path());
         let program = scratch.join("program");
@@ -870,7 +875,7 @@ impl Scene {
         Self { scratch, program }
     }
 
-    fn start(&self, arch: &Arch, machine: &Machine, arguments: &[&str]) -> Outcome {
+    pub(crate) fn start(&self, arch: &Arch, machine: &Machine, arguments: &[&str]) -> Outcome {
         let mut call = in_world(self.scratch.path())
             .args(arch.runner())
             .arg(&self.program)
@@ -883,11 +888,11 @@ impl Scene {
         call.run()
     }
 
-    fn report_path(&self) -> PathBuf {
+    pub(crate) fn report_path(&self) -> PathBuf {
         self.scratch.join("report.json")
     }
 
-    fn report(&self) -> serde_json::Value {
+    pub(crate) fn report(&self) -> serde_json::Value {
         let text = fs::read_to_string(self.report_path()).expect("a report");
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }

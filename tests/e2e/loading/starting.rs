@@ -230,7 +230,7 @@ fn a_manifest_that_only_warns() {
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&output.stderr).contains("9.1.0"), "{output:?}");
     let foretold = dry_run::look(&program, &environment(Some(&old)).0).unwrap();
-    let weights: Vec<_> = foretold.findings().map(|finding| (finding.code, finding.severity)).collect();
+    let weights: Vec<_> = foretold.findings().iter().map(|finding| (finding.code, finding.severity)).collect();
     assert_eq!(weights, [(Code::CudnnOlder, Severity::Error)]);
 }
 
@@ -340,7 +340,7 @@ fn no_alarm_for_this_systems_programs() {
     let mut seen = 0;
     for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {
         let Ok(foretold) = dry_run::look(&file, &environment) else { continue };
-        let findings: Vec<_> = foretold.findings().map(Finding::render).collect();
+        let findings: Vec<_> = foretold.findings().iter().map(Finding::render).collect();
         if !findings.is_empty() && std::fs::metadata(&file).unwrap().mode() & 0o6000 == 0 {
             // A machine may have programs that do not start: the loader then says the same.
             let trace = Command::new(&file).env_clear().env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();

@@ -1,0 +1,307 @@
+//! The same table by every door: what `verify` and `exec` say of a program before it starts, what the started program
+//! reports and prints, and what `cudaguard_check()` (C) and `cudaguard::check()` (Rust) answer in it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use cudaguard::finding::{self, Finding, Severity, Values, Verdict, Words};
+use cudaguard::host::DriverFound;
+use cudaguard::judge::run::{judge, together};
+use cudaguard::manifest::{Manifest, ServedBy};
+use cudaguard::policy::GpuNeed;
+use cudaguard_tests::{Call, Scratch, Trial, command, places, trial};
+use serde_json::Value;
+
+use crate::judge_equal::bed::{Arch, NATIVE, descriptor};
+use crate::judge_equal::driver::{
+    Case, H100, Scene, T4, cudart, in_world, kernels, named, need_worlds, needing, plain, r535, written,
+};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("doors::one_table_drives_every_door", one_table_drives_every_door),
+        trial("doors::notes_that_are_not_as_this_one_writes_them", notes_that_are_not_as_this_one_writes_them),
+        trial(
+            "doors::programs_that_can_do_without_a_gpu_start_by_every_door",
+            programs_that_can_do_without_a_gpu_start_by_every_door,
+        ),
+        trial(
+            "doors::a_guarded_library_beside_the_program_is_judged_for_other_machines",
+            a_guarded_library_beside_the_program_is_judged_for_other_machines,
+        ),
+    ]
+}
+
+/// What is held equal of a finding: facts below the first line differ where a door cannot know them.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
+struct Told {
+    code: String,
+    severity: String,
+    says: String,
+    hint: String,
+}
+
+impl Told {
+    fn of(finding: &Finding) -> Self {
+        Self::new(&finding.code.to_string(), finding.severity.name(), &finding.message, &finding.hint)
+    }
+
+    fn new(code: &str, severity: &str, message: &str, hint: &str) -> Self {
+        let says = message.lines().next().unwrap_or_default().to_owned();
+        Self { code: code.to_owned(), severity: severity.to_owned(), says, hint: hint.to_owned() }
+    }
+
+    fn list(findings: &Value) -> Vec<Self> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let one = |one: &Value| {
+            Self::new(&text(&one["code"]), &text(&one["severity"]), &text(&one["message"]), &text(&one["hint"]))
+        };
+        findings.as_array().expect("findings").iter().map(one).collect()
+    }
+}
+
+/// A guarded program in Rust that says what `cudaguard::check()` answers.
+fn rust_program() -> Vec<u8> {
+    const MAIN: &str = "fn main() {\n    match cudaguard::check() {\n        cudaguard::Verdict::Right => println!(\"check 0 \"),\n        \
+        cudaguard::Verdict::Wrong(words) => println!(\"check 1 {words}\"),\n        \
+        cudaguard::Verdict::CannotTell(words) => println!(\"check 2 {words}\"),\n    }\n}\n";
+    NATIVE.made("program-rust", |_, work| {
+        let write = |name: &str, text: String| {
+            let path = work.join(name);
+            std::fs::write(&path, text).expect("a file can be written");
+            path
+        };
+        let check = places::workspace().join("guard-core/src/check.rs");
+        // The door alone, as rustc sees it in the crate `cudaguard`.
+        let library = format!("#[path = \"{}\"]\nmod check;\npub use check::{{Verdict, check}};\n", check.display());
+        let library = write("cudaguard.rs", library);
+        let rustc = || Call::new("rustc").args(["--edition", "2024"]).dir(work);
+        let _ = rustc().args(["--crate-type", "rlib", "--crate-name", "cudaguard"]).arg(library).run().success();
+        let notes = write("notes.s", Arch::notes(1));
+        let note = work.join("notes.o");
+        let _ = Call::new(NATIVE.cc).arg("-c").arg(notes).arg("-o").arg(&note).run().success();
+        let objects = [NATIVE.shim(), note].map(|object| format!("-Clink-arg={}", object.display()));
+        rustc()
+            .args(["--extern", "cudaguard", "-L", "."])
+            .args(objects)
+            .arg("-o")
+            .arg("made")
+            .arg(write("main.rs", MAIN.to_owned()))
+    })
+}
+
+fn sorted(told: &[Told]) -> Vec<Told> {
+    let mut told = told.to_vec();
+    told.sort();
+    told
+}
+
+/// A program in its world, and what every door must say of it.
+struct Rehearsal<'a> {
+    name: &'a str,
+    scene: Scene,
+    variables: Vec<(&'static str, &'static str)>,
+    /// Its note, where a program in Rust can stand in for it.
+    rust: Option<Vec<u8>>,
+    /// Whether its start refuses, where it would by the verdict.
+    refuses: bool,
+    expected: Vec<Finding>,
+}
+
+impl Rehearsal<'_> {
+    fn call(&self, program: &Path, arguments: &[&str]) -> Call {
+        let call = in_world(self.scene.scratch.path()).arg(program).args(arguments);
+        let call = call.env("LD_LIBRARY_PATH", self.scene.scratch.join("lib"));
+        let call = call.env("CUDAGUARD_REPORT", self.scene.report_path());
+        self.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
+    }
+
+    /// What differs, by door.
+    fn differences(&self) -> String {
+        let mut differences = String::new();
+        let verdict = Verdict::of(&self.expected);
+        let told: Vec<Told> = self.expected.iter().map(Told::of).collect();
+        let mut differ = |door: &str, heard: &dyn std::fmt::Debug| {
+            let _ = writeln!(differences, "{}: the judge says {verdict:?} {told:#?}\n  {door}: {heard:#?}", self.name);
+        };
+        let program = self.scene.program.display().to_string();
+
+        let started = self.call(&self.scene.program, &[]).run();
+        let report = self.scene.report();
+        let heard = Told::list(&report["findings"]);
+        if report["verdict"] != verdict.name() || sorted(&heard) != sorted(&told) {
+            differ("the report of the start", &(&report["verdict"], heard));
+        }
+        let refusals: Vec<&Told> =
+            told.iter().filter(|told| self.refuses && told.severity == Severity::Error.name()).collect();
+        // All of them, in their order.
+        let said = |text: &str| {
+            let places: Vec<_> = refusals.iter().map(|told| text.find(&told.says)).collect();
+            places.iter().all(Option::is_some)
+                && places.is_sorted()
+                && refusals.iter().all(|told| text.contains(&told.hint))
+        };
+        let status = if refusals.is_empty() { 0 } else { 78 };
+        if started.status() != Some(status) || !said(&started.stderr) {
+            differ("the start", &(started.status(), started.stderr));
+        }
+
+        let outcome = self.call(command::path(), &["verify", "--json", &program]).run();
+        let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        let heard = Told::list(&answer["findings"]);
+        if answer["verdict"] != verdict.name() || sorted(&heard) != sorted(&told) {
+            differ("verify", &(&answer["verdict"], heard));
+        }
+
+        let outcome = self.call(command::path(), &["exec", "--", &program]).run();
+        if outcome.status() != Some(status) || !said(&outcome.stderr) {
+            differ("exec", &(outcome.status(), outcome.stderr));
+        }
+
+        // In the program, which a warning lets start: C, and Rust where one note is all.
+        let number = match verdict {
+            Verdict::Runs => 0,
+            Verdict::Refused => 1,
+            Verdict::Unknown => 2,
+        };
+        let worst = self.expected.iter().find(|finding| Verdict::of([*finding]) == verdict && number != 0);
+        let words = worst.map_or_else(String::new, |finding| format!("[{}] {}", finding.code, Told::of(finding).says));
+        let answer = format!("check {number} {words}");
+        let mut ask = |door: &str, program: &Path| {
+            let outcome = self.call(program, &["check"]).env("CUDAGUARD", "warn").run();
+            if outcome.stdout.lines().next() != Some(&*answer) {
+                differ(door, &outcome.stdout);
+            }
+        };
+        ask("cudaguard_check()", &self.scene.program);
+        if let Some(note) = &self.rust {
+            let program = self.scene.scratch.join("program-rust");
+            Arch::patched(&program, rust_program(), std::slice::from_ref(note));
+            ask("cudaguard::check()", &program);
+        }
+        differences
+    }
+}
+
+/// The machines of the other table, but those whose driver does not answer: `verify` and `exec` then say so of the machine,
+/// where the judge has no finding to tell.
+fn one_table_drives_every_door() {
+    need_worlds();
+    let mut cases: Vec<Case> = written().into_iter().filter(|case| !case.machine.is_silent()).collect();
+    let differences: String = cases
+        .iter_mut()
+        .map(|case| {
+            // What the file's own code asks is not looked for where a note is sealed.
+            case.manifests.iter_mut().for_each(|manifest| manifest.sealed = true);
+            let scene = Scene::of(&NATIVE, &case.manifests, &case.machine);
+            let mut host = case.machine.host();
+            if let DriverFound::Found(driver) = &mut host.driver {
+                driver.library = Some(scene.scratch.join("lib/libcuda.so.1").display().to_string());
+            }
+            let mut expected: Vec<Finding> =
+                case.manifests.iter().flat_map(|manifest| judge(manifest, &host)).collect();
+            expected.extend(together(&case.manifests, &host));
+            finding::sort(&mut expected);
+            let rust = match (&case.manifests[..], case.machine.cudart) {
+                ([manifest], None) => Some(descriptor(manifest)),
+                _ => None,
+            };
+            let variables = case.machine.variables.clone();
+            Rehearsal { name: &case.name, scene, variables, rust, refuses: true, expected }.differences()
+        })
+        .collect();
+    assert!(differences.is_empty(), "of {} cases:\n{differences}", cases.len());
+}
+
+/// What is done to a note.
+type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
+
+/// Notes that one door once took for another thing than the next: of a later cudaguard, damaged, and with rows that only a
+/// later one knows.
+fn notes_that_are_not_as_this_one_writes_them() {
+    need_worlds();
+    let mut manifest = plain();
+    manifest.sealed = true;
+    let of = Values::default().with("component", &manifest.component);
+    let mut with_row = cudart(manifest.clone(), 12);
+    with_row.sealed = true;
+    let newer = |bytes: &mut Vec<u8>| bytes[8] = 2;
+    let damaged = |bytes: &mut Vec<u8>| bytes[0] ^= 1;
+    // Rows begin at byte 44, each with its kind.
+    let unknown = |bytes: &mut Vec<u8>| bytes[44] = 99;
+    let file = Values::default().with("file", "program");
+    let cases: [(&str, &Manifest, Change<'_>, Finding); 4] = [
+        ("a newer note", &manifest, &newer, Words::NoteNewer.finding(&of)),
+        ("a damaged note", &manifest, &damaged, Words::NoteDamaged.finding(&file)),
+        (
+            "rows of unknown kinds only",
+            &with_row,
+            &unknown,
+            Words::NoteNewerRows.finding(&of.clone().with("kinds", 99)),
+        ),
+        (
+            "rows of unknown kinds in a newer note",
+            &with_row,
+            &|bytes| (bytes[8], bytes[44]) = (2, 99),
+            Words::NoteNewer.finding(&of),
+        ),
+    ];
+    let mut differences = String::new();
+    for (name, manifest, change, expected) in cases {
+        let machine = r535(&[T4]);
+        let scene = Scene::new(&NATIVE, manifest, &machine);
+        let mut note = descriptor(manifest);
+        change(&mut note);
+        NATIVE.program(&scene.program, std::slice::from_ref(&note), None);
+        let rust = (!name.contains("damaged")).then_some(note);
+        let rehearsal = Rehearsal { name, scene, variables: Vec::new(), rust, refuses: true, expected: vec![expected] };
+        differences += &rehearsal.differences();
+    }
+    assert!(differences.is_empty(), "{differences}");
+}
+
+/// `gpu = "optional"`: neither the start nor `exec` refuses for the GPU; the verdict stays what it is.
+fn programs_that_can_do_without_a_gpu_start_by_every_door() {
+    need_worlds();
+    let mut differences = String::new();
+    for (name, machine) in
+        [("no code for the GPU", r535(&[T4])), ("libcuda of another release", r535(&[H100]).init(803))]
+    {
+        let mut manifest = needing(kernels(ServedBy::Cubin), GpuNeed::Optional);
+        manifest.sealed = true;
+        let expected = judge(&manifest, &machine.host());
+        let scene = Scene::new(&NATIVE, &manifest, &machine);
+        let program = scene.program.display().to_string();
+        let rehearsal = Rehearsal { name, scene, variables: Vec::new(), rust: None, refuses: false, expected };
+        let outcome = rehearsal.call(command::path(), &["exec", "--", &program]).run();
+        if outcome.status() != Some(0) || outcome.stdout != "main ran\n" || !outcome.stderr.is_empty() {
+            let _ = writeln!(differences, "{name}: {outcome}");
+        }
+        let outcome = rehearsal.call(command::path(), &["verify", &program]).run();
+        if outcome.status() != Some(1) {
+            let _ = writeln!(differences, "{name}: {outcome}");
+        }
+    }
+    assert!(differences.is_empty(), "{differences}");
+}
+
+/// A library beside the program goes with it to the machine that flags describe, and its note with it.
+fn a_guarded_library_beside_the_program_is_judged_for_other_machines() {
+    let scratch = Scratch::new("guarded-library");
+    let sealed = |manifest: Manifest| Manifest { sealed: true, ..manifest };
+    let (program, library) = (scratch.join("program"), scratch.join("lib/libguarded.so"));
+    NATIVE.program_with(&program, &[descriptor(&sealed(plain()))], "libguarded.so");
+    let options = ["-shared", "-fPIC", "-Wl,-soname,libguarded.so"].map(str::to_owned);
+    let manifest = sealed(named(kernels(ServedBy::Cubin), "inside"));
+    NATIVE.bare("libguarded", &library, &[descriptor(&manifest)], "int guarded;", &options);
+    for (gpu, verdict) in [("7.5", "refused"), ("9.0", "runs")] {
+        let call = command::call(["verify", "--json", "--driver", "535", "--gpu", gpu, "--"]).arg(&program);
+        let outcome = call.env("LD_LIBRARY_PATH", scratch.join("lib")).run();
+        let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        assert_eq!(answer["verdict"], verdict, "{outcome}");
+        let fleet = scratch.file("fleet.jsonl", format!("{{\"driver\": {{\"user\": \"535.261.03\", \"kernel\": \"535.261.03\"}}, \"gpus\": [{{\"cc\": \"{gpu}\"}}]}}\n"));
+        let call = command::call(["verify", "--json", "--fleet"]).arg(fleet).arg(&program);
+        let outcome = call.env("LD_LIBRARY_PATH", scratch.join("lib")).run();
+        assert!(outcome.stdout.contains(&format!("\"verdict\":\"{verdict}\"")), "{outcome}");
+    }
+}
