@@ -319,8 +319,8 @@ impl Compiler {
         command.args(&self.flags);
         command.args(["-Os", "-g0", "-w", "-fPIC", "-c"]);
         if self.is_clang {
-            // What the shim asks of gcc function by function. Nothing is called so often that a table of its own would help.
-            command.args(["-Oz", "-fno-plt"]);
+            // Its -Os inlines and widens far more than gcc's: ten KiB.
+            command.args(["-Oz", "-fno-plt", "-fno-slp-vectorize"]);
         }
         // Nothing unwinds through the shim; the tables are a fifth of its size.
         command.args(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
@@ -394,6 +394,9 @@ fn announce(env: &Env, target: &str) {
         }
     }
 }
+
+#[cfg(all(test, feature = "command"))]
+mod written;
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,18 @@
 //! The manifest as the bytes of MANIFEST.md, and back.
 
+pub(crate) mod layout;
+
 use crate::json::Value;
 use crate::manifest::{Linkage, Manifest, REVISION, Requirement, ServedBy};
 use crate::policy::GpuNeed;
 use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
+
+use layout::{
+    BY_CUBIN, BY_NONE, BY_PTX, BY_SOME, BY_UNKNOWN, GPU_AUTO, GPU_OPTIONAL, GPU_REQUIRED, LIBRARY_DLOPENED,
+    LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED, LIBRARY_STATIC, NO_PTX, ROW_DRIVER, ROW_GPU, ROW_LIBRARY,
+    ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
+};
 
 /// Size of a note's descriptor.
 pub const SIZE: usize = 4096;
@@ -19,17 +27,6 @@ pub const TYPE: u32 = 1;
 pub const SECTION: &str = ".note.cudaguard";
 
 const MAGIC: &[u8; 8] = b"cudagrd\0";
-const HEADER: usize = 44;
-const ROW: usize = 40;
-
-const LIBRARY_LINKED: u16 = 1;
-const LIBRARY_DLOPENED: u16 = 2;
-const LIBRARY_STATIC: u16 = 4;
-const LIBRARY_PATCH: u16 = 8;
-const LIBRARY_REQUIRED: u16 = 16;
-
-const GPU_NO_PTX: u16 = 32;
-
 const NO_END: u32 = 0xffff;
 
 /// What the shim keeps of a text.
@@ -72,7 +69,7 @@ fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
             "the list of archs for which there are kernels".to_owned(),
             manifest.observed.as_ref().map_or(0, Vec::len) * "\"compute_90\",".len(),
         ),
-        ("the requirements (fewer archs make fewer)".to_owned(), manifest.requires.len() * ROW),
+        ("the requirements (fewer archs make fewer)".to_owned(), manifest.requires.len() * ROW_SIZE),
     ];
     entries.extend(manifest.allow.iter().map(|(code, reason)| (format!("the reason of [allow] {code}"), reason.len())));
     let (entry, size) = entries.into_iter().max_by_key(|(_, size)| *size).unwrap_or_default();
@@ -84,38 +81,38 @@ fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
 
 /// The bytes, as many as there are. An error is a number or a text that no field holds.
 fn assemble(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
-    let rows_end = HEADER + ROW * manifest.requires.len();
+    let rows_end = head::SIZE + ROW_SIZE * manifest.requires.len();
     let mut out = Writer { bytes: vec![0; rows_end], manifest };
     out.bytes[..8].copy_from_slice(MAGIC);
-    out.u16(8, REVISION as usize)?;
-    out.u16(10, manifest.requires.len())?;
-    out.u16(12, HEADER)?;
-    out.u16(14, ROW)?;
-    out.bytes[20] = u8::from(!manifest.runtime.mismatch_warns);
-    out.bytes[21] = match manifest.runtime.gpu {
-        GpuNeed::Auto => 0,
-        GpuNeed::Required => 1,
-        GpuNeed::Optional => 2,
+    out.u16(head::REVISION, REVISION as usize)?;
+    out.u16(head::ROWS, manifest.requires.len())?;
+    out.u16(head::ROWS_AT, head::SIZE)?;
+    out.u16(head::ROW_SIZE, ROW_SIZE)?;
+    out.bytes[head::MISMATCH] = u8::from(!manifest.runtime.mismatch_warns);
+    out.bytes[head::GPU] = match manifest.runtime.gpu {
+        GpuNeed::Auto => GPU_AUTO,
+        GpuNeed::Required => GPU_REQUIRED,
+        GpuNeed::Optional => GPU_OPTIONAL,
     };
-    out.bytes[22] = u8::from(manifest.runtime.library_enforces);
-    out.bytes[23] = match (&manifest.observed, manifest.declared.is_empty()) {
+    out.bytes[head::LIBRARY] = u8::from(manifest.runtime.library_enforces);
+    out.bytes[head::ARCHS_KNOWN] = match (&manifest.observed, manifest.declared.is_empty()) {
         (Some(_), _) => 2,
         (None, false) => 1,
         (None, true) => 0,
     };
-    out.bytes[24] = u8::from(manifest.sealed);
-    out.bytes[25] = u8::from(manifest.partial_refuse);
-    out.text(28, &manifest.component.name)?;
-    out.text(32, &manifest.component.version)?;
-    out.text(36, &manifest.cudaguard)?;
-    out.text(40, &manifest.toolkit.map(|version| version.to_string()).unwrap_or_default())?;
+    out.bytes[head::SEALED] = u8::from(manifest.sealed);
+    out.bytes[head::PARTIAL] = u8::from(manifest.partial_refuse);
+    out.text(head::NAME, &manifest.component.name)?;
+    out.text(head::VERSION, &manifest.component.version)?;
+    out.text(head::CUDAGUARD, &manifest.cudaguard)?;
+    out.text(head::TOOLKIT, &manifest.toolkit.map(|version| version.to_string()).unwrap_or_default())?;
     for (index, row) in manifest.requires.iter().enumerate() {
-        out.row(HEADER + ROW * index, row)?;
+        out.row(head::SIZE + ROW_SIZE * index, row)?;
     }
     let start = out.bytes.len();
     out.bytes.extend_from_slice(json.as_bytes());
-    out.u16(16, start)?;
-    out.u16(18, json.len())?;
+    out.u16(head::JSON_AT, start)?;
+    out.u16(head::JSON_SIZE, json.len())?;
     Ok(out.bytes)
 }
 
@@ -140,7 +137,7 @@ impl Writer<'_> {
         if text.is_empty() {
             return Ok(());
         }
-        let texts = HEADER + ROW * self.manifest.requires.len();
+        let texts = head::SIZE + ROW_SIZE * self.manifest.requires.len();
         let known = self.bytes[texts..].windows(text.len()).position(|window| window == text.as_bytes());
         let start = known.map_or(self.bytes.len(), |position| texts + position);
         if known.is_none() {
@@ -169,57 +166,60 @@ impl Writer<'_> {
                 };
                 flags |= if *patch_refuse { LIBRARY_PATCH } else { 0 };
                 flags |= if *required { LIBRARY_REQUIRED } else { 0 };
-                self.u16(at, 1)?;
-                self.u16(at + 2, flags.into())?;
-                self.packed(at + 4, &format!("cuDNN {min}"), min.packed())?;
-                self.packed(at + 8, &format!("cuDNN {below}"), below.packed())?;
-                self.packed(at + 12, &format!("cuDNN {built}"), built.packed())?;
+                self.u16(at, ROW_LIBRARY.into())?;
+                self.u16(at + library_row::FLAGS, flags.into())?;
+                self.packed(at + library_row::MIN, &format!("cuDNN {min}"), min.packed())?;
+                self.packed(at + library_row::BELOW, &format!("cuDNN {below}"), below.packed())?;
+                self.packed(at + library_row::BUILT, &format!("cuDNN {built}"), built.packed())?;
                 if let Some((from, (major, minor))) = GUARDED.table().gpu_floor(built.major) {
-                    self.packed(at + 16, &format!("cuDNN {from}"), from.packed())?;
-                    self.u32(at + 20, u32::from(major) << 8 | u32::from(minor));
+                    self.packed(at + library_row::DROPS_GPUS_FROM, &format!("cuDNN {from}"), from.packed())?;
+                    self.u32(at + library_row::OLDEST_GPU, u32::from(major) << 8 | u32::from(minor));
                 }
-                self.text(at + 24, soname)?;
-                self.text(at + 28, "cuDNN")?;
+                self.text(at + library_row::SONAME, soname)?;
+                self.text(at + library_row::LIBRARY, "cuDNN")?;
                 let names = self.manifest.library_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
-                self.text(at + 32, &short(&names, "\n", ""))
+                self.text(at + library_row::NAMES, &short(&names, "\n", ""))
             }
             Requirement::Part { file, symbol, needed } => {
-                self.u16(at, 2)?;
-                self.u16(at + 2, usize::from(*needed))?;
-                self.text(at + 24, file)?;
-                self.text(at + 28, symbol)
+                self.u16(at, ROW_PART.into())?;
+                self.u16(at + part_row::NEEDED, usize::from(*needed))?;
+                self.text(at + part_row::FILE, file)?;
+                self.text(at + part_row::SYMBOL, symbol)
             }
             Requirement::Driver { cuda, release, because } => {
-                self.u16(at, 3)?;
-                self.u32(at + 16, cuda.to_int());
-                self.packed(at + 20, &format!("driver {release}"), release.packed())?;
-                self.text(at + 24, because)?;
+                self.u16(at, ROW_DRIVER.into())?;
+                self.u32(at + driver_row::CUDA, cuda.to_int());
+                self.packed(at + driver_row::RELEASE, &format!("driver {release}"), release.packed())?;
+                self.text(at + driver_row::BECAUSE, because)?;
                 let Some((soname, built)) = self.manifest.shared_cudart() else { return Ok(()) };
                 let packed = Version::new(built.major, built.minor, 0).packed();
-                self.packed(at + 12, &format!("libcudart {built}"), packed)?;
-                self.text(at + 28, &soname)
+                self.packed(at + driver_row::CUDART_BUILT, &format!("libcudart {built}"), packed)?;
+                self.text(at + driver_row::CUDART, &soname)
             }
             Requirement::Gpu { from, to, by, code, cuda, release, sure_from, no_ptx } => {
                 let cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
-                self.u16(at, 4)?;
-                self.u16(at + 2, (served_flag(*by) | if *no_ptx { GPU_NO_PTX } else { 0 }).into())?;
-                self.u32(at + 4, cc(*from));
-                self.u32(at + 8, to.map_or(NO_END, cc));
-                self.u32(at + 12, arch_number(code));
-                self.u32(at + 16, cuda.map_or(0, CudaVersion::to_int));
+                self.u16(at, ROW_GPU.into())?;
+                self.u16(at + gpu_row::SERVED_BY, (served_flag(*by) | if *no_ptx { NO_PTX } else { 0 }).into())?;
+                self.u32(at + gpu_row::LOWEST, cc(*from));
+                self.u32(at + gpu_row::HIGHEST, to.map_or(NO_END, cc));
+                self.u32(at + gpu_row::ARCH, arch_number(code));
+                self.u32(at + gpu_row::CUDA, cuda.map_or(0, CudaVersion::to_int));
                 if let Some(release) = release {
-                    self.packed(at + 20, &format!("driver {release}"), release.packed())?;
+                    self.packed(at + gpu_row::RELEASE, &format!("driver {release}"), release.packed())?;
                 }
                 if let Some((cuda, release)) = sure_from {
-                    self.u32(at + 32, cuda.to_int());
-                    self.packed(at + 36, &format!("driver {release}"), release.packed())?;
+                    self.u32(at + gpu_row::SURE_CUDA, cuda.to_int());
+                    self.packed(at + gpu_row::SURE_RELEASE, &format!("driver {release}"), release.packed())?;
                 }
-                self.text(at + 24, code)?;
+                self.text(at + gpu_row::CODE, code)?;
                 if *by != ServedBy::Nothing {
                     return Ok(());
                 }
                 let built_for = self.manifest.built_for();
-                self.text(at + 28, &short(&built_for.split(", ").map(str::to_owned).collect::<Vec<_>>(), ", ", "..."))
+                self.text(
+                    at + gpu_row::BUILT_FOR,
+                    &short(&built_for.split(", ").map(str::to_owned).collect::<Vec<_>>(), ", ", "..."),
+                )
             }
         }
     }
@@ -238,12 +238,12 @@ fn short(list: &[String], separator: &str, rest: &str) -> String {
 
 const fn served_flag(by: ServedBy) -> u16 {
     match by {
-        ServedBy::Cubin => 1,
-        ServedBy::Ptx => 2,
-        ServedBy::Partial => 4,
-        ServedBy::PartialPtx => 4 | 2,
-        ServedBy::Nothing => 8,
-        ServedBy::Unknown => 16,
+        ServedBy::Cubin => BY_CUBIN,
+        ServedBy::Ptx => BY_PTX,
+        ServedBy::Partial => BY_SOME,
+        ServedBy::PartialPtx => BY_SOME | BY_PTX,
+        ServedBy::Nothing => BY_NONE,
+        ServedBy::Unknown => BY_UNKNOWN,
     }
 }
 
@@ -279,9 +279,12 @@ mod read {
 
     use serde_json::Value;
 
+    use super::layout::{
+        LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED, LIBRARY_STATIC, NO_PTX, ROW_DRIVER, ROW_GPU,
+        ROW_LIBRARY, ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
+    };
     use super::{
-        CudaVersion, GPU_NO_PTX, GpuNeed, LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED,
-        LIBRARY_STATIC, Linkage, MAGIC, Manifest, NO_END, Note, REVISION, ROW, Requirement, ServedBy, served_flag,
+        CudaVersion, GpuNeed, Linkage, MAGIC, Manifest, NO_END, Note, REVISION, Requirement, ServedBy, served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
     use crate::manifest::{BuiltWith, Component, Cudart, Opens};
@@ -293,11 +296,11 @@ mod read {
         if bytes.get(..8) != Some(MAGIC) {
             return Err("this is no manifest: it does not begin with `cudagrd`".to_owned());
         }
-        let revision = note.u16(8)?;
+        let revision = note.u16(head::REVISION)?;
         if revision == 0 {
             return Err("the manifest is damaged: its revision (at byte 8) is 0".to_owned());
         }
-        let json = note.text(16, "the JSON text")?;
+        let json = note.text(head::JSON_AT, "the JSON text")?;
         let facts: Value =
             serde_json::from_str(json).map_err(|error| format!("the manifest's JSON text is damaged: {error}"))?;
         let (requires, unknown_rows) = rows(note)?;
@@ -306,18 +309,18 @@ mod read {
         // Only what stands before byte 20 keeps its place in later revisions.
         if u32::from(revision) == REVISION {
             manifest.runtime = Runtime {
-                mismatch_warns: note.choice(20, "[runtime] mismatch", &[true, false])?,
-                gpu: note.choice(21, "[runtime] gpu", &[GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional])?,
-                library_enforces: note.choice(22, "[runtime] library", &[false, true])?,
+                mismatch_warns: note.choice(head::MISMATCH, "[runtime] mismatch", &[true, false])?,
+                gpu: note.choice(head::GPU, "[runtime] gpu", &[GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional])?,
+                library_enforces: note.choice(head::LIBRARY, "[runtime] library", &[false, true])?,
             };
-            manifest.sealed = note.choice(24, "whether it is sealed", &[false, true])?;
-            manifest.partial_refuse = note.choice(25, "[gpu] partial", &[false, true])?;
+            manifest.sealed = note.choice(head::SEALED, "whether it is sealed", &[false, true])?;
+            manifest.partial_refuse = note.choice(head::PARTIAL, "[gpu] partial", &[false, true])?;
             manifest.component = Component {
-                name: note.text(28, "the component's name")?.to_owned(),
-                version: note.text(32, "the component's version")?.to_owned(),
+                name: note.text(head::NAME, "the component's name")?.to_owned(),
+                version: note.text(head::VERSION, "the component's version")?.to_owned(),
             };
-            note.text(36, "cudaguard's version")?.clone_into(&mut manifest.cudaguard);
-            manifest.toolkit = match note.text(40, "the toolkit's version")? {
+            note.text(head::CUDAGUARD, "cudaguard's version")?.clone_into(&mut manifest.cudaguard);
+            manifest.toolkit = match note.text(head::TOOLKIT, "the toolkit's version")? {
                 "" => None,
                 text => {
                     Some(text.parse().map_err(|error| format!("the manifest's toolkit version is damaged: {error}"))?)
@@ -365,9 +368,12 @@ mod read {
     }
 
     fn rows(note: Bytes<'_>) -> Result<(Vec<Requirement>, Vec<u16>), String> {
-        let (count, start, size) = (note.u16(10)?, usize::from(note.u16(12)?), usize::from(note.u16(14)?));
-        if count > 0 && size < ROW {
-            return Err(format!("the manifest is damaged: its rows (at byte 14) are {size} bytes, {ROW} at least"));
+        let (count, start, size) =
+            (note.u16(head::ROWS)?, usize::from(note.u16(head::ROWS_AT)?), usize::from(note.u16(head::ROW_SIZE)?));
+        if count > 0 && size < ROW_SIZE {
+            return Err(format!(
+                "the manifest is damaged: its rows (at byte 14) are {size} bytes, {ROW_SIZE} at least"
+            ));
         }
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
         for index in 0..usize::from(count) {
@@ -384,18 +390,19 @@ mod read {
     }
 
     fn row(note: Bytes<'_>, at: usize, kind: u16) -> Result<Option<Requirement>, String> {
-        let _whole: [u8; ROW] = note.array(at)?;
-        let flags = note.u16(at + 2)?;
+        let _whole: [u8; ROW_SIZE] = note.array(at)?;
+        // At one place in the rows of every kind that has any.
+        let flags = note.u16(at + library_row::FLAGS)?;
         let text = |offset: usize, what: &str| {
             note.text(at + offset, &format!("{what} of the row at byte {at}")).map(str::to_owned)
         };
         let version = |offset: usize| note.u32(at + offset).map(Version::from_packed);
         Ok(match kind {
-            1 => Some(Requirement::Library {
-                min: version(4)?,
-                below: version(8)?,
-                built: version(12)?,
-                soname: text(24, "the soname")?,
+            ROW_LIBRARY => Some(Requirement::Library {
+                min: version(library_row::MIN)?,
+                below: version(library_row::BELOW)?,
+                built: version(library_row::BUILT)?,
+                soname: text(library_row::SONAME, "the soname")?,
                 linkage: match flags & (LIBRARY_LINKED | LIBRARY_DLOPENED | LIBRARY_STATIC) {
                     LIBRARY_LINKED => Linkage::Linked,
                     LIBRARY_DLOPENED => Linkage::Dlopened,
@@ -405,17 +412,17 @@ mod read {
                 patch_refuse: flags & LIBRARY_PATCH != 0,
                 required: flags & LIBRARY_REQUIRED != 0,
             }),
-            2 => Some(Requirement::Part {
-                file: text(24, "the file")?,
-                symbol: text(28, "the symbol")?,
+            ROW_PART => Some(Requirement::Part {
+                file: text(part_row::FILE, "the file")?,
+                symbol: text(part_row::SYMBOL, "the symbol")?,
                 needed: flags & 1 != 0,
             }),
-            3 => Some(Requirement::Driver {
-                cuda: CudaVersion::from_int(note.u32(at + 16)?),
-                release: DriverRelease::from_packed(note.u32(at + 20)?),
-                because: text(24, "the reason")?,
+            ROW_DRIVER => Some(Requirement::Driver {
+                cuda: CudaVersion::from_int(note.u32(at + driver_row::CUDA)?),
+                release: DriverRelease::from_packed(note.u32(at + driver_row::RELEASE)?),
+                because: text(driver_row::BECAUSE, "the reason")?,
             }),
-            4 => {
+            ROW_GPU => {
                 let cc = |packed: u32| match packed.to_le_bytes() {
                     [minor, major, 0, 0] => Ok((major, minor)),
                     _ => Err(format!("the manifest is damaged: the row at byte {at} names no compute capability")),
@@ -429,11 +436,11 @@ mod read {
                     ServedBy::Unknown,
                 ];
                 let by = all.into_iter().find(|by| flags & served_flag(*by) == served_flag(*by));
-                let (from, to) = (cc(note.u32(at + 4)?)?, note.u32(at + 8)?);
+                let (from, to) = (cc(note.u32(at + gpu_row::LOWEST)?)?, note.u32(at + gpu_row::HIGHEST)?);
                 let to = if to == NO_END { None } else { Some(cc(to)?) };
-                let code = text(24, "the code")?;
-                let (cuda, release) = (note.u32(at + 16)?, note.u32(at + 20)?);
-                let (sure, sure_release) = (note.u32(at + 32)?, note.u32(at + 36)?);
+                let code = text(gpu_row::CODE, "the code")?;
+                let (cuda, release) = (note.u32(at + gpu_row::CUDA)?, note.u32(at + gpu_row::RELEASE)?);
+                let (sure, sure_release) = (note.u32(at + gpu_row::SURE_CUDA)?, note.u32(at + gpu_row::SURE_RELEASE)?);
                 by.map(|by| Requirement::Gpu {
                     from,
                     to,
@@ -443,7 +450,7 @@ mod read {
                     release: (release != 0).then(|| DriverRelease::from_packed(release)),
                     sure_from: (sure != 0)
                         .then(|| (CudaVersion::from_int(sure), DriverRelease::from_packed(sure_release))),
-                    no_ptx: flags & GPU_NO_PTX != 0,
+                    no_ptx: flags & NO_PTX != 0,
                 })
             }
             _ => None,

@@ -66,7 +66,7 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
     const union row row = note_row(n, i);
     struct part *p = &c->part[c->parts];
     const char *suffix;
-    if (row.kind != ROW_INNER || !note_text(n, row.inner.file, &p->file) || !note_text(n, row.inner.symbol, &p->symbol)) continue;
+    if (row.kind != ROW_PART || !note_text(n, row.inner.file, &p->file) || !note_text(n, row.inner.symbol, &p->symbol)) continue;
     suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
     if (suffix && find_text(c->soname, ".so.") && !same(suffix, find_text(c->soname, ".so"))) continue;
     p->needed = row.inner.needed & 1;
@@ -90,7 +90,7 @@ CODE void settle_version(struct cudnn *c) {
 }
 
 /* Level 0: which cuDNN this file has, or would get. */
-CODE void look(struct cudnn *c, const struct note *n, const struct cudnn_row *row, int late) {
+CODE void look(struct cudnn *c, const struct note *n, const struct library_row *row, int late) {
   uint32_t flags = row->flags;
   const char *needed = image_needs(&n->image, CUDNN_STEM), *names = c->names;
   int found = 0, is = 0, broken = 0;
@@ -101,7 +101,7 @@ CODE void look(struct cudnn *c, const struct note *n, const struct cudnn_row *ro
   c->path[0] = c->why[0] = 0;
   note_text(n, row->soname, &c->soname);
   if (!note_text(n, row->names, &c->names) || !c->names[0]) cut(c->names, NOTE_TEXT, c->soname);
-  if ((flags & CUDNN_STATIC) && !(flags & CUDNN_LINKED)) {
+  if ((flags & LIBRARY_STATIC) && !(flags & LIBRARY_LINKED)) {
     c->state = INSIDE;
     return;
   }
@@ -112,13 +112,13 @@ CODE void look(struct cudnn *c, const struct note *n, const struct cudnn_row *ro
     /* As dlopen would for each: what is loaded by that name, else what the search finds; where it cannot be opened, the next. */
     while (!found && is != 1 && (names = next_name(names, c->soname))) {
       found = is_loaded(c->soname, &c->path, 0);
-      if (!found && (flags & CUDNN_DLOPENED)) is = search(c->soname, &n->image, &c->path, &c->why), broken |= is < 0;
+      if (!found && (flags & LIBRARY_DLOPENED)) is = search(c->soname, &n->image, &c->path, &c->why), broken |= is < 0;
     }
   }
   if (found) {
     if (search(c->soname, &n->image, &g.scratch, &c->why) != 1 || !same(g.scratch, c->path))
       cut(c->why, WHY, "another library, LD_PRELOAD or its full path");
-  } else if (flags & CUDNN_DLOPENED) {
+  } else if (flags & LIBRARY_DLOPENED) {
     if (is == 1) found = 1;
     else if (broken) return;
     else if (!shut) c->state = ABSENT;
@@ -135,7 +135,7 @@ CODE void look(struct cudnn *c, const struct note *n, const struct cudnn_row *ro
 }
 
 /* Level 1 over what level 0 found: the files that the real cuDNN really takes, and its own answer. */
-CODE void ask_and_look(struct cudnn *c, const struct note *n, const struct cudnn_row *row) {
+CODE void ask_and_look(struct cudnn *c, const struct note *n, const struct library_row *row) {
   const char *said;
   char path[PATH_MAX], name[PATH_MAX];
   int k, outcome, loaded = is_loaded(c->soname, &path, 0);
@@ -147,7 +147,7 @@ CODE void ask_and_look(struct cudnn *c, const struct note *n, const struct cudnn
     if (!answer('N')) c->state = UNKNOWN;
     if (!said) return;
   }
-  if (answer('N') && !loaded && (row->flags & CUDNN_DLOPENED)) {
+  if (answer('N') && !loaded && (row->flags & LIBRARY_DLOPENED)) {
     c->state = ABSENT; /* it cannot be loaded, so the program will go without it */
     return;
   }

@@ -2,7 +2,7 @@
 
 /* ---- cuDNN ---- */
 
-CODE struct finding *find_cudnn(enum words words, int severity, const struct cudnn *c, const struct cudnn_row *row) {
+CODE struct finding *find_cudnn(enum words words, int severity, const struct cudnn *c, const struct library_row *row) {
   struct finding *f = find_weighing(words, severity);
   const char *by = c->by, *path = c->path;
   f->min = row->min, f->built = row->built, f->built_major = row->built >> 16, f->found = c->version;
@@ -17,7 +17,7 @@ CODE struct finding *find_cudnn(enum words words, int severity, const struct cud
 
 CODE int same_minor(uint32_t one, uint32_t other) { return one >> 8 == other >> 8; }
 
-CODE void judge_part(const struct part *p, const struct cudnn *c, const struct cudnn_row *row) {
+CODE void judge_part(const struct part *p, const struct cudnn *c, const struct library_row *row) {
   struct finding *f;
   if (!p->known) return;
   if (!p->present) {
@@ -32,13 +32,13 @@ CODE void judge_part(const struct part *p, const struct cudnn *c, const struct c
   show(f->library, sizeof f->library, p->file);
 }
 
-CODE void judge_cudnn(const struct cudnn *c, const struct cudnn_row *row) {
+CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
   uint32_t min = row->min, major = c->version ? c->version >> 16 : major_in_name(c->soname);
   int missing = 0, k;
-  if ((row->flags & CUDNN_PATCH) && row->built > min) min = row->built;
+  if ((row->flags & LIBRARY_PATCH) && row->built > min) min = row->built;
   if (c->state == INSIDE) return;
   if (c->state == ABSENT) {
-    if (row->flags & CUDNN_DLOPENED) find_cudnn(CUDNN_ABSENT, row->flags & CUDNN_REQUIRED ? ERROR : INFO, c, row);
+    if (row->flags & LIBRARY_DLOPENED) find_cudnn(CUDNN_ABSENT, row->flags & LIBRARY_REQUIRED ? ERROR : INFO, c, row);
     return;
   }
   if (c->state == UNKNOWN) {
@@ -69,7 +69,7 @@ CODE uint64_t gpus_of(const union row *row) {
   uint64_t gpus = 0;
   int k;
   if (row->kind == ROW_GPU) lowest = row->gpu.lowest, highest = row->gpu.highest;
-  if (row->kind == ROW_CUDNN && row->cudnn.oldest_gpu && cudnn >= row->cudnn.drops_gpus_from) highest = row->cudnn.oldest_gpu - 1;
+  if (row->kind == ROW_LIBRARY && row->cudnn.oldest_gpu && cudnn >= row->cudnn.drops_gpus_from) highest = row->cudnn.oldest_gpu - 1;
   for (k = 0; k < d->gpus; k++)
     if (d->cc[k] && d->cc[k] >= lowest && d->cc[k] <= highest) gpus |= (uint64_t)1 << k;
   return gpus;
@@ -120,7 +120,7 @@ CODE struct finding *find_row(enum words words, int severity, const union row *r
     return f;
   }
   name_gpus(f, gpus_of(row));
-  if (row->kind == ROW_CUDNN) {
+  if (row->kind == ROW_LIBRARY) {
     f->found = g.note[g.now].cudnn, f->min = row->cudnn.min, f->dropped_in = row->cudnn.drops_gpus_from;
     return f;
   }
@@ -241,7 +241,7 @@ CODE void judge_rows(struct note *n, int asks) {
         if (is.is == IS_WRONG && pass) find_row(is.words, ERROR, &row);
       }
       if (row.kind == ROW_GPU) kernels = all, is = judge_gpu(n, &row.gpu);
-      if (!here || (row.kind != ROW_GPU && row.kind != ROW_CUDNN)) continue;
+      if (!here || (row.kind != ROW_GPU && row.kind != ROW_LIBRARY)) continue;
       if (is.is == FITS) fit |= here;
       if (is.is == IS_WRONG) {
         unfit |= here;
@@ -285,37 +285,44 @@ CODE void judge_cudart(const struct note *n, const struct driver_row *row) {
 
 /* ---- notes ---- */
 
+/* The least kind of a row that is not known and above this one; -1 where there is none. */
+CODE int next_unknown_kind(const struct note *n, int above) {
+  int next = -1;
+  uint32_t i;
+  for (i = 0; i < n->head.rows; i++) {
+    const union row row = note_row(n, i);
+    if (!row_is_known(&row) && row.kind > above && (next < 0 || row.kind < next)) next = row.kind;
+  }
+  return next;
+}
+
+CODE void find_unknown_rows(const struct note *n) {
+  int kind = next_unknown_kind(n, -1);
+  struct finding *f;
+  struct text kinds;
+  if (kind < 0) return;
+  f = find(NOTE_NEWER_ROWS);
+  for (kinds = text_in(f->kinds, sizeof f->kinds); kind >= 0 && kinds.used + 8 < kinds.size; kind = next_unknown_kind(n, kind)) {
+    if (kinds.used) put(&kinds, ", ");
+    put_number(&kinds, (uint32_t)kind);
+  }
+}
+
 /* What cannot be read of a note is said, and leaves the verdict open. Whether there is anything in it to judge. */
 CODE int judge_bytes(const struct note *n) {
-  uint32_t i;
-  struct finding *f = 0;
-  struct text kinds = {0, 0, 0};
   if (n->state == NOTE_IS_DAMAGED) {
-    f = find(NOTE_DAMAGED);
+    struct finding *f = find(NOTE_DAMAGED);
     show(f->file, sizeof f->file, base_name(file_of(&n->image)));
     cut(f->why, sizeof f->why, n->damage);
     return 0;
   }
-  if (n->state == NOTE_IS_NEWER) {
-    find(NOTE_NEWER);
-    return 1;
-  }
-  for (i = 0; i < n->head.rows; i++) {
-    const union row row = note_row(n, i);
-    if (row_is_known(&row)) continue;
-    if (!f) {
-      f = find(NOTE_NEWER_ROWS);
-      kinds = text_in(f->kinds, sizeof f->kinds);
-    } else {
-      put(&kinds, ", ");
-    }
-    put_number(&kinds, row.kind);
-  }
+  if (n->state == NOTE_IS_NEWER) find(NOTE_NEWER);
+  else find_unknown_rows(n);
   return 1;
 }
 
 /* The cuDNN of a row, by files; where they do not say that it is right, by the real one. */
-CODE void judge_cudnn_row(struct note *n, struct cudnn *c, const struct cudnn_row *row, int level, int late) {
+CODE void judge_cudnn_row(struct note *n, struct cudnn *c, const struct library_row *row, int level, int late) {
   int k;
   begin_round();
   look(c, n, row, late);
@@ -327,7 +334,7 @@ CODE void judge_cudnn_row(struct note *n, struct cudnn *c, const struct cudnn_ro
   } else if (!level) { /* what the real one could contradict is not known */
     for (k = 0; k < c->parts; k++)
       if (c->part[k].needed && !c->part[k].present) c->part[k].known = 0;
-    if (c->state == ABSENT && (row->flags & CUDNN_REQUIRED)) c->state = UNKNOWN;
+    if (c->state == ABSENT && (row->flags & LIBRARY_REQUIRED)) c->state = UNKNOWN;
     forget_round();
     judge_cudnn(c, row);
   }
@@ -366,7 +373,7 @@ CODE void judge_note(struct note *n, int level, int late) {
     struct cudnn *c = &g.cudnn[g.seen];
     if (row.kind == ROW_DRIVER) judge_cudart(n, &row.driver);
     if (row.kind == ROW_DRIVER || row.kind == ROW_GPU) asks = 1;
-    if (row.kind != ROW_CUDNN) continue;
+    if (row.kind != ROW_LIBRARY) continue;
     judge_cudnn_row(n, c, &row.cudnn, level, late);
     leaves_gpus_behind |= row.cudnn.oldest_gpu && n->cudnn >= row.cudnn.drops_gpus_from;
     if (g.seen < MAX_SEEN - 1 && (c->state == FOUND || c->state == INSIDE)) g.seen++;

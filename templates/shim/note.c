@@ -16,8 +16,8 @@ struct note {
 /* A row; `kind` says which member it is. */
 union row {
   uint16_t kind;
-  struct cudnn_row cudnn;
-  struct inner_row inner;
+  struct library_row cudnn;
+  struct part_row inner;
   struct driver_row driver;
   struct gpu_row gpu;
 };
@@ -43,13 +43,13 @@ CODE union row note_row(const struct note *n, uint32_t i) {
   return row;
 }
 
-CODE int row_is_known(const union row *row) { return row->kind >= ROW_CUDNN && row->kind <= ROW_GPU; }
+CODE int row_is_known(const union row *row) { return row->kind >= ROW_LIBRARY && row->kind <= ROW_GPU; }
 
 /* What is wrong with the texts of a row, or null. */
 CODE const char *damaged_texts(const struct note *n, const union row *row) {
   char text[NOTE_TEXT];
   const struct text_ref *first = &row->cudnn.soname, *second = &row->cudnn.library;
-  if (row->kind == ROW_INNER) first = &row->inner.file, second = &row->inner.symbol;
+  if (row->kind == ROW_PART) first = &row->inner.file, second = &row->inner.symbol;
   if (row->kind == ROW_DRIVER) first = &row->driver.because, second = &row->driver.cudart;
   if (row->kind == ROW_GPU) first = &row->gpu.code, second = &row->gpu.built_for;
   if (!note_text(n, *first, &text) || !note_text(n, *second, &text)) return "a text of a row is not within it";

@@ -1,4 +1,5 @@
-/* Made from guard-core/src/note/layout.rs: how the descriptor of a note is laid out (MANIFEST.md). Do not edit. */
+/* Written from guard-core/src/note/layout.rs; a test keeps it so. How the descriptor of a note is laid out:
+ * MANIFEST.md says what each value means. */
 
 /* Where a text's bytes start, from the start of the descriptor, and how many there are. */
 struct text_ref {
@@ -26,7 +27,7 @@ struct note_head {
   struct text_ref toolkit;
 };
 
-struct cudnn_row {
+struct library_row {
   uint16_t kind;
   uint16_t flags;
   uint32_t min;
@@ -40,25 +41,32 @@ struct cudnn_row {
   uint32_t unused;
 };
 
-struct inner_row {
+struct part_row {
   uint16_t kind;
   uint16_t needed;
-  uint32_t unused[5];
+  uint32_t unused_4;
+  uint32_t unused_8;
+  uint32_t unused_12;
+  uint32_t unused_16;
+  uint32_t unused_20;
   struct text_ref file;
   struct text_ref symbol;
-  uint32_t unused_too[2];
+  uint32_t unused_32;
+  uint32_t unused_36;
 };
 
 struct driver_row {
   uint16_t kind;
-  uint16_t unused;
-  uint32_t unused_too[2];
+  uint16_t unused_2;
+  uint32_t unused_4;
+  uint32_t unused_8;
   uint32_t cudart_built;
   uint32_t cuda;
   uint32_t release;
   struct text_ref because;
   struct text_ref cudart;
-  uint32_t unused_last[2];
+  uint32_t unused_32;
+  uint32_t unused_36;
 };
 
 struct gpu_row {
@@ -75,11 +83,12 @@ struct gpu_row {
   uint32_t sure_release;
 };
 
-enum { REVISION = 1, HEAD_SIZE = 44, ROW_SIZE = 40 };
-enum { ROW_CUDNN = 1, ROW_INNER = 2, ROW_DRIVER = 3, ROW_GPU = 4 };
-enum { CUDNN_LINKED = 1, CUDNN_DLOPENED = 2, CUDNN_STATIC = 4, CUDNN_PATCH = 8, CUDNN_REQUIRED = 16 };
-enum { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, NO_PTX = 32 };
-enum { MISMATCH_REFUSES = 1 };
-enum { GPU_REQUIRED = 1, GPU_OPTIONAL = 2 };
-enum { LIBRARY_ENFORCES = 1 };
-enum { PARTIAL_REFUSES = 1 };
+enum { REVISION = 1 };
+enum { HEAD_SIZE = 44, ROW_SIZE = 40 };
+enum { ROW_LIBRARY = 1, ROW_PART = 2, ROW_DRIVER = 3, ROW_GPU = 4 };
+enum { LIBRARY_LINKED = 1, LIBRARY_DLOPENED = 2, LIBRARY_STATIC = 4, LIBRARY_PATCH = 8, LIBRARY_REQUIRED = 16 };
+enum { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, BY_UNKNOWN = 16, NO_PTX = 32 };
+enum { MISMATCH_WARNS = 0, MISMATCH_REFUSES = 1 };
+enum { GPU_AUTO = 0, GPU_REQUIRED = 1, GPU_OPTIONAL = 2 };
+enum { LIBRARY_REPORTS = 0, LIBRARY_ENFORCES = 1 };
+enum { PARTIAL_SILENT = 0, PARTIAL_REFUSES = 1 };

@@ -1,5 +1,5 @@
-/* Made from guard-core/data/pci.toml: PCI device ids of NVIDIA's GPUs, first and last, and the compute capability as the rows
- * have it. Do not edit. */
+/* Written from guard-core/data/pci.toml; a test keeps it so. PCI device ids of NVIDIA's GPUs, first and last,
+ * and the compute capability as the rows have it. */
 #define PCI_RANGES(X) \
   X(0x0fc0, 0x0fff, 3 << 8 | 0) \
   X(0x1000, 0x1024, 3 << 8 | 5) \

@@ -11,7 +11,7 @@ pub mod fleet;
 mod host_file;
 mod json_reader;
 pub(crate) mod look;
-mod pci;
+pub(crate) mod pci;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use toml::de::{DeTable, DeValue};
 
 /// One range of ids: first, last, compute capability.
-type Range = (u16, u16, (u8, u8));
+pub(crate) type Range = (u16, u16, (u8, u8));
 
-fn ranges() -> &'static [Range] {
+pub(crate) fn ranges() -> &'static [Range] {
     static TABLE: OnceLock<Vec<Range>> = OnceLock::new();
     // That the text can be read is proven by the tests, so a mistake in it is one in this crate.
     TABLE.get_or_init(|| read(include_str!("../../data/pci.toml")).unwrap_or_else(|| unreachable!("data/pci.toml")))

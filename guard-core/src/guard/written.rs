@@ -1,0 +1,75 @@
+//! The parts of the shim that are written from what stands elsewhere in this library.
+//! `CUDAGUARD_BLESS=1 cargo test -p cudaguard --all-features --lib written` writes them anew.
+
+use std::fmt::{Display, Write as _};
+use std::fs;
+use std::path::Path;
+
+use crate::machine::pci;
+use crate::manifest::REVISION;
+use crate::note::layout::{self, Field, Kind};
+
+fn structure(name: &str, fields: &[Field]) -> String {
+    let mut text = format!("\nstruct {name} {{\n");
+    for Field { name, kind } in fields {
+        let _ = match kind {
+            Kind::Magic => writeln!(text, "  char {name}[8];"),
+            Kind::U8 => writeln!(text, "  uint8_t {name};"),
+            Kind::U16 => writeln!(text, "  uint16_t {name};"),
+            Kind::U32 => writeln!(text, "  uint32_t {name};"),
+            Kind::Text => writeln!(text, "  struct text_ref {name};"),
+        };
+    }
+    text + "};\n"
+}
+
+fn numbers<T: Display>(list: &[(&str, T)]) -> String {
+    let all: Vec<String> = list.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    format!("enum {{ {} }};\n", all.join(", "))
+}
+
+fn note_layout() -> String {
+    let mut text = "/* Written from guard-core/src/note/layout.rs; a test keeps it so. How the descriptor of a note is laid out:\n \
+                    * MANIFEST.md says what each value means. */\n\n\
+                    /* Where a text's bytes start, from the start of the descriptor, and how many there are. */\n\
+                    struct text_ref {\n  uint16_t at, length;\n};\n"
+        .to_owned();
+    text += &structure("note_head", layout::head::FIELDS);
+    text += &structure("library_row", layout::library_row::FIELDS);
+    text += &structure("part_row", layout::part_row::FIELDS);
+    text += &structure("driver_row", layout::driver_row::FIELDS);
+    text += &structure("gpu_row", layout::gpu_row::FIELDS);
+    let sizes = [("HEAD_SIZE", layout::head::SIZE), ("ROW_SIZE", layout::ROW_SIZE)];
+    let _ = write!(text, "\nenum {{ REVISION = {REVISION} }};\n{}", numbers(&sizes));
+    text += &numbers(layout::ROW_KINDS);
+    text += &numbers(layout::LIBRARY_FLAGS);
+    text += &numbers(layout::GPU_FLAGS);
+    text += &numbers(layout::MISMATCHES);
+    text += &numbers(layout::GPU_NEEDS);
+    text += &numbers(layout::LIBRARIES);
+    text + &numbers(layout::PARTIALS)
+}
+
+fn pci_ranges() -> String {
+    let mut text = "/* Written from guard-core/data/pci.toml; a test keeps it so. PCI device ids of NVIDIA's GPUs, first and last,\n \
+                    * and the compute capability as the rows have it. */\n#define PCI_RANGES(X)"
+        .to_owned();
+    for (first, last, (major, minor)) in pci::ranges() {
+        let _ = write!(text, " \\\n  X({first:#06x}, {last:#06x}, {major} << 8 | {minor})");
+    }
+    text + "\n"
+}
+
+#[test]
+#[allow(clippy::disallowed_methods)] // A test's own variable, which no build reads.
+fn parts_of_the_shim_are_as_written() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
+    let bless = std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty());
+    for (name, text) in [("note_layout.h", note_layout()), ("pci.h", pci_ranges())] {
+        let path = folder.join(name);
+        if bless {
+            fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "{name} is stale: CUDAGUARD_BLESS=1 writes it");
+    }
+}

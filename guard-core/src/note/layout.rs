@@ -1,0 +1,161 @@
+//! Where each value stands in a descriptor (MANIFEST.md): the writer and the reader take their offsets from here, and the
+//! shim's structs are made of it.
+
+/// How a value is written; little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Magic,
+    U8,
+    U16,
+    U32,
+    /// Where its bytes start, and how many there are.
+    Text,
+}
+
+impl Kind {
+    const fn size(self) -> usize {
+        match self {
+            Self::Magic => 8,
+            Self::U8 => 1,
+            Self::U16 => 2,
+            Self::U32 | Self::Text => 4,
+        }
+    }
+}
+
+/// A value, by the name that the shim knows it by.
+pub(crate) struct Field {
+    #[cfg_attr(not(test), allow(dead_code))] // Only the shim's header says it.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+}
+
+const fn offset(fields: &[Field], of: usize) -> usize {
+    let (mut at, mut index) = (0, 0);
+    while index < of {
+        at += fields[index].kind.size();
+        index += 1;
+    }
+    at
+}
+
+/// One module for each structure: the offset of every value, and all of them in their order.
+macro_rules! layout {
+    ($($module:ident { $($name:ident $field:literal $kind:ident,)* })*) => {$(
+        #[allow(dead_code)]
+        pub(crate) mod $module {
+            use super::{Field, Kind, offset};
+
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+            enum Place { $($name,)* }
+
+            pub(crate) const FIELDS: &[Field] = &[$(Field { name: $field, kind: Kind::$kind },)*];
+            pub(crate) const SIZE: usize = offset(FIELDS, FIELDS.len());
+            $(pub(crate) const $name: usize = offset(FIELDS, Place::$name as usize);)*
+        }
+    )*};
+}
+
+// Values called `unused` are zero. What stands before `mismatch` keeps its place in every revision.
+layout! {
+    head {
+        MAGIC "magic" Magic,
+        REVISION "revision" U16,
+        ROWS "rows" U16,
+        ROWS_AT "rows_at" U16,
+        ROW_SIZE "row_size" U16,
+        JSON_AT "json_at" U16,
+        JSON_SIZE "json_size" U16,
+        MISMATCH "mismatch" U8,
+        GPU "gpu" U8,
+        LIBRARY "library" U8,
+        ARCHS_KNOWN "archs_known" U8,
+        SEALED "sealed" U8,
+        PARTIAL "partial" U8,
+        UNUSED "unused" U16,
+        NAME "name" Text,
+        VERSION "version" Text,
+        CUDAGUARD "cudaguard" Text,
+        TOOLKIT "toolkit" Text,
+    }
+    library_row {
+        KIND "kind" U16,
+        FLAGS "flags" U16,
+        MIN "min" U32,
+        BELOW "below" U32,
+        BUILT "built" U32,
+        DROPS_GPUS_FROM "drops_gpus_from" U32,
+        OLDEST_GPU "oldest_gpu" U32,
+        SONAME "soname" Text,
+        LIBRARY "library" Text,
+        NAMES "names" Text,
+        UNUSED "unused" U32,
+    }
+    part_row {
+        KIND "kind" U16,
+        NEEDED "needed" U16,
+        UNUSED_4 "unused_4" U32,
+        UNUSED_8 "unused_8" U32,
+        UNUSED_12 "unused_12" U32,
+        UNUSED_16 "unused_16" U32,
+        UNUSED_20 "unused_20" U32,
+        FILE "file" Text,
+        SYMBOL "symbol" Text,
+        UNUSED_32 "unused_32" U32,
+        UNUSED_36 "unused_36" U32,
+    }
+    driver_row {
+        KIND "kind" U16,
+        UNUSED_2 "unused_2" U16,
+        UNUSED_4 "unused_4" U32,
+        UNUSED_8 "unused_8" U32,
+        CUDART_BUILT "cudart_built" U32,
+        CUDA "cuda" U32,
+        RELEASE "release" U32,
+        BECAUSE "because" Text,
+        CUDART "cudart" Text,
+        UNUSED_32 "unused_32" U32,
+        UNUSED_36 "unused_36" U32,
+    }
+    gpu_row {
+        KIND "kind" U16,
+        SERVED_BY "served_by" U16,
+        LOWEST "lowest" U32,
+        HIGHEST "highest" U32,
+        ARCH "arch" U32,
+        CUDA "cuda" U32,
+        RELEASE "release" U32,
+        CODE "code" Text,
+        BUILT_FOR "built_for" Text,
+        SURE_CUDA "sure_cuda" U32,
+        SURE_RELEASE "sure_release" U32,
+    }
+}
+
+/// Numbers with a name, as constants and as a list.
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $list:ident: $type:ty { $($name:ident = $value:literal,)* })*) => {$(
+        $(#[$doc])*
+        #[cfg_attr(not(test), allow(dead_code))]
+        pub(crate) const $list: &[(&str, $type)] = &[$((stringify!($name), $value),)*];
+        $(#[allow(dead_code)] pub(crate) const $name: $type = $value;)*
+    )*};
+}
+
+numbers! {
+    ROW_KINDS: u16 { ROW_LIBRARY = 1, ROW_PART = 2, ROW_DRIVER = 3, ROW_GPU = 4, }
+    /// None of the first three: it is not known.
+    LIBRARY_FLAGS: u16 { LIBRARY_LINKED = 1, LIBRARY_DLOPENED = 2, LIBRARY_STATIC = 4, LIBRARY_PATCH = 8, LIBRARY_REQUIRED = 16, }
+    GPU_FLAGS: u16 { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, BY_UNKNOWN = 16, NO_PTX = 32, }
+    MISMATCHES: u8 { MISMATCH_WARNS = 0, MISMATCH_REFUSES = 1, }
+    GPU_NEEDS: u8 { GPU_AUTO = 0, GPU_REQUIRED = 1, GPU_OPTIONAL = 2, }
+    LIBRARIES: u8 { LIBRARY_REPORTS = 0, LIBRARY_ENFORCES = 1, }
+    PARTIALS: u8 { PARTIAL_SILENT = 0, PARTIAL_REFUSES = 1, }
+}
+
+/// Of every row.
+pub(crate) const ROW_SIZE: usize = gpu_row::SIZE;
+
+const _: () = assert!(
+    library_row::SIZE == ROW_SIZE && part_row::SIZE == ROW_SIZE && driver_row::SIZE == ROW_SIZE && head::SIZE == 44
+);
