@@ -8,6 +8,7 @@ use cudaguard::finding::{Code, Finding};
 use cudaguard::json::{Value, array, object};
 use cudaguard::policy::Policy;
 use cudaguard::spelling::nearest;
+use cudaguard::vendor::GUARDED;
 
 use crate::graph::Graph;
 use crate::guards::{Judged, Order};
@@ -145,10 +146,10 @@ fn describe(order: &Order<'_>, judged: &Judged) -> (String, Value) {
     }
     if let Some(version) = toolchain.library_version() {
         let source = toolchain.library_headers_used().map(|headers| headers.path.display().to_string());
-        parts.push(format!("cuDNN {version} ({})", source.as_deref().unwrap_or_default()));
+        parts.push(format!("{} {version} ({})", GUARDED.name, source.as_deref().unwrap_or_default()));
         let mut about = object([("version", Value::from(version.to_string()))]);
         about.put("source", source);
-        value.put("cudnn", Some(about));
+        value.put(GUARDED.key, Some(about));
     }
     let archs: Vec<String> = toolchain.declared().iter().map(ToString::to_string).collect();
     if !archs.is_empty() {

@@ -26,6 +26,7 @@ use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
 use cudaguard::finding::Finding;
 use cudaguard::policy::Policy;
+use cudaguard::vendor::GUARDED;
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
@@ -35,8 +36,22 @@ use crate::project::{self, Project};
 
 /// Where a name in `Cargo.lock` has one of these in it, cargo is asked; otherwise nothing there is about CUDA.
 const HINTS: [&str; 16] = [
-    "cuda", "cudnn", "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvrtc",
-    "nvml", "nccl", "nvjpeg", "nvtx", "npp",
+    "cuda",
+    GUARDED.key,
+    "cublas",
+    "cufft",
+    "cufile",
+    "cupti",
+    "curand",
+    "cusolver",
+    "cusparse",
+    "cutensor",
+    "nvrtc",
+    "nvml",
+    "nccl",
+    "nvjpeg",
+    "nvtx",
+    "npp",
 ];
 
 /// The crates of each package, for each target.

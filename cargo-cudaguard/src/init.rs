@@ -15,6 +15,7 @@ use cudaguard::json::Value;
 use cudaguard::lock::Pins;
 use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::Toolchain;
+use cudaguard::vendor::GUARDED;
 use cudaguard::version::Version;
 
 use crate::arguments::Call;
@@ -143,7 +144,7 @@ fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
         ),
     }
     if let Some(Version { major, minor, .. }) = version(&pins.library) {
-        let _ = write!(text, "\n[cudnn]\nrequire = \"^{major}.{minor}\"\n");
+        let _ = write!(text, "\n[{}]\nrequire = \"^{major}.{minor}\"\n", GUARDED.key);
     }
     let archs: Vec<String> = pins.archs.iter().map(|arch| format!("\"{arch}\"")).collect();
     if archs.is_empty() {

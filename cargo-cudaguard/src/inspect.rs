@@ -12,7 +12,7 @@ use cudaguard::json::{array, object};
 use cudaguard::kernels::{self, By, Kernels, Kind};
 use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note::Note;
-use cudaguard::vendor::{self, Library};
+use cudaguard::vendor::{self, GUARDED, Library};
 
 use crate::report::{self, NO_LOOK, Stop};
 use crate::signals;
@@ -138,7 +138,7 @@ fn component(page: &mut Page, note: &Note) {
     page.line("guarded by", &format!("cudaguard {}", manifest.cudaguard));
     page.line("target", &format!("{}, {}", manifest.target, manifest.profile));
     page.line("toolkit", &manifest.toolkit.map_or("none".to_owned(), |version| version.to_string()));
-    page.line("cuDNN", &guarded(manifest));
+    page.line(GUARDED.name, &guarded(manifest));
     if let Some(cudart) = manifest.cudart.filter(|cudart| cudart.linkage != Linkage::None) {
         let version = cudart.version.map(|version| format!("{version}, ")).unwrap_or_default();
         page.line("cudart", &format!("{version}{}", cudart.linkage.name().unwrap_or("not known")));
@@ -183,7 +183,7 @@ fn demand(requirement: &Requirement) -> String {
     };
     match requirement {
         Requirement::Library { min, below, built, soname, .. } => {
-            format!("cuDNN {min} or newer, below {below} ({soname}, built with {built})")
+            format!("{} {min} or newer, below {below} ({soname}, built with {built})", GUARDED.name)
         }
         Requirement::Part { file, needed, .. } => {
             format!("{file} beside it{}", if *needed { "" } else { ", where it is used" })
@@ -322,7 +322,7 @@ pub(crate) fn built_with(manifest: &Manifest) -> String {
         parts.push(format!("CUDA {}.{}", version.major, version.minor));
     }
     if let Some(guarded) = manifest.library.as_ref().filter(|guarded| guarded.linkage != Linkage::None) {
-        parts.push(format!("cuDNN {}", guarded.version));
+        parts.push(format!("{} {}", GUARDED.name, guarded.version));
     }
     if parts.is_empty() { "no CUDA".to_owned() } else { parts.join(", ") }
 }

@@ -11,6 +11,7 @@ use cudaguard::files::write_where_new;
 use cudaguard::lock::{FILE, Lock, Pins};
 use cudaguard::manifest::Component;
 use cudaguard::toolchain::Toolchain;
+use cudaguard::vendor::GUARDED;
 
 use crate::guards::Order;
 use crate::project::Project;
@@ -88,7 +89,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
     let _ = writeln!(said, "{target}");
     let sources: BTreeMap<&str, String> = [
         ("toolkit", toolchain.toolkit().map(|fact| fact.source)),
-        ("cudnn", toolchain.library_headers_used().map(|headers| headers.path.display().to_string())),
+        (GUARDED.key, toolchain.library_headers_used().map(|headers| headers.path.display().to_string())),
         ("host-compiler", toolchain.host.as_ref().map(|host| host.path.display().to_string())),
     ]
     .into_iter()
@@ -98,7 +99,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
         let archs = |archs: &[String]| (!archs.is_empty()).then(|| archs.join(" "));
         let mut facts = vec![
             ("toolkit".to_owned(), pins.toolkit.clone()),
-            ("cudnn".to_owned(), pins.library.clone()),
+            (GUARDED.key.to_owned(), pins.library.clone()),
             ("host-compiler".to_owned(), pins.host_compiler.clone()),
             ("archs".to_owned(), archs(&pins.archs)),
         ];
@@ -122,7 +123,8 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
         let means = if toolchain.by_cmake { "an include directory of a target" } else { "a variable" };
         let _ = writeln!(
             said,
-            "  cudnn: not locked: one stands on this machine, and neither {means} nor the policy names it"
+            "  {}: not locked: one stands on this machine, and neither {means} nor the policy names it",
+            GUARDED.key
         );
     }
 }

@@ -21,7 +21,7 @@ use crate::arguments::{Flags, Question, Where};
 use crate::inspect::built_with;
 use crate::report::{self, REFUSED, Stop};
 
-/// A host file is a few thousand bytes; one of a machine with very many GPUs and cuDNNs a few hundred thousand.
+/// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
 
 pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
@@ -173,9 +173,10 @@ fn described_by(flags: &Flags) -> Result<Machine, String> {
         None => {}
         Some("none") => drop(libraries.insert(GUARDED.key, Vec::new())),
         Some(text) => {
-            let version: Version =
-                text.parse().map_err(|_| format!("--cudnn {text}: expected a version such as 9.15.1, or `none`"))?;
-            let path = Some("what --cudnn says".to_owned());
+            let version: Version = text
+                .parse()
+                .map_err(|_| format!("--{} {text}: expected a version such as 9.15.1, or `none`", GUARDED.key))?;
+            let path = Some(format!("what --{} says", GUARDED.key));
             let library = Library { version: Some(version), path, taken: true, ..Library::default() };
             libraries.insert(GUARDED.key, vec![library]);
         }

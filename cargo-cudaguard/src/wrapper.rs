@@ -249,15 +249,15 @@ impl<'a> Job<'a> {
         Ok(judged.findings.into_iter().map(|one| one.of(&component)).collect())
     }
 
-    /// Whether the cuDNN in the file is the one that the toolchain was judged with: one that a build script names to the
+    /// Whether the guarded library in the file is the one that the toolchain was judged with: one that a build script names to the
     /// linker is its own affair.
     fn links_the_library_found(&self, binary: &Binary) -> bool {
         let Some(library) = self.judged.toolchain.library_used() else { return false };
-        let soname = format!("libcudnn.so.{}", library.major);
+        let soname = format!("{}.{}", GUARDED.link_name(), library.major);
         let real = |path: &Path| fs::canonicalize(path).ok();
         let found = real(&library.path);
         let other = |folder: &PathBuf| {
-            let named = real(&folder.join("libcudnn.so")).or_else(|| real(&folder.join(&soname)));
+            let named = real(&folder.join(GUARDED.link_name())).or_else(|| real(&folder.join(&soname)));
             named.is_some() && named != found
         };
         binary.linkage(GUARDED) == Linkage::Linked
@@ -282,8 +282,8 @@ fn seal(
         }
     }
     let of_file = Observed::of(binary);
-    // The file names functions of cuDNN's, and who looks them up is known from the graph.
-    let opened = binary.linkage(GUARDED) == Linkage::Unknown && uses.iter().any(|one| one.opens("cudnn"));
+    // The file names functions of the guarded library, and who looks them up is known from the graph.
+    let opened = binary.linkage(GUARDED) == Linkage::Unknown && uses.iter().any(|one| one.opens(GUARDED.key));
     let seen = Observed {
         looked_up,
         library: if opened { Linkage::Dlopened } else { of_file.library },

@@ -13,7 +13,7 @@ pub enum Verdict {
 
 /// Completes the shim's verdict about the file that this code was linked into, program or library, and returns it.
 ///
-/// Right after a program has loaded cuDNN by itself this is the moment to ask. May take as long as loading cuDNN does,
+/// Right after a program has loaded a library such as cuDNN by itself this is the moment to ask. May take as long as loading cuDNN does,
 /// once; safe from any thread; never ends the process. Without the guard, or where there is none to be had (no Linux, another
 /// processor than x86-64 and ARM's 64 bits): [`Verdict::CannotTell`].
 ///

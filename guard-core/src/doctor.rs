@@ -30,7 +30,7 @@ pub struct Checkup {
 /// A file that could stand for a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The library's name: `libcudnn.so.9`.
+    /// The library's name: its soname.
     pub name: String,
     /// The file.
     pub path: String,
@@ -283,7 +283,7 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     found
 }
 
-/// A cuDNN that is not whole harms whoever loads it; nobody may.
+/// A guarded library that is not whole harms whoever loads it; nobody may.
 fn of_guarded(library: &Library) -> Option<Finding> {
     let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
     let missing =

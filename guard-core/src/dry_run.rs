@@ -1,6 +1,6 @@
 //! What the loader, and then the shim, would say of starting a program: without running it.
 //!
-//! For programs that die before a shim can speak: a missing library, another major of cuDNN, a file for another machine.
+//! For programs that die before a shim can speak: a missing library, one of another major, a file for another machine.
 //! What cannot be told is no finding: a false alarm costs more than a death that the loader explains by itself.
 
 mod symbols;
@@ -22,9 +22,6 @@ use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::policy::{GpuNeed, Runtime};
 use crate::vendor::{self, CUDART, GUARDED};
 use crate::version::Version;
-
-/// Majors of cuDNN to look for where the one needed is not there: the oldest still met, and some that do not exist yet.
-const MAJORS: std::ops::RangeInclusive<u32> = 5..=19;
 
 /// What would happen.
 #[derive(Debug)]
@@ -350,7 +347,7 @@ fn unfulfilled(env: &Env, graph: &Graph, request: &Request) -> Finding {
         }
         Answer::Absent(looked) => {
             let facts = format!("{needed_by}\n{}", looked_in(looked));
-            if let Some(major) = guarded_major(name) {
+            if let Some(major) = GUARDED.major(name) {
                 return absent_library(env, graph, request, looked, major, &facts);
             }
             if let Some(foreign) = foreign(looked) {
@@ -411,19 +408,19 @@ const CUDA: [&str; 14] = [
     "libnvjpeg",
 ];
 
-/// A usual folder of CUDA or cuDNN that has a file of this name.
+/// A usual folder of NVIDIA's libraries that has a file of this name.
 fn elsewhere(env: &Env, name: &str) -> Option<PathBuf> {
     in_usual_folders(env, name).next().and_then(|file| file.parent().map(Path::to_owned))
 }
 
-/// The files of this name in usual folders of CUDA and cuDNN, whether the loader looks there or not.
+/// The files of this name in usual folders of NVIDIA's libraries, whether the loader looks there or not.
 pub(crate) fn in_usual_folders(env: &Env, name: &str) -> impl Iterator<Item = PathBuf> + use<> {
-    let mut roots: Vec<PathBuf> =
-        ["CUDNN_PATH", "CUDNN_HOME", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"]
-            .iter()
-            .filter_map(|variable| env.var_os(variable))
-            .map(PathBuf::from)
-            .collect();
+    let of_libraries = vendor::ALL.into_iter().flat_map(|library| library.names.roots);
+    let mut roots: Vec<PathBuf> = of_libraries
+        .chain(&["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_TOOLKIT_ROOT_DIR", "CONDA_PREFIX"])
+        .filter_map(|variable| env.var_os(variable))
+        .map(PathBuf::from)
+        .collect();
     roots.extend(["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr/lib/wsl"].map(PathBuf::from));
     // Never `stubs`: what lies there is for the linker only.
     let below = ["lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
@@ -479,11 +476,6 @@ fn looked_in(looked: &[Candidate]) -> String {
     text
 }
 
-/// `libcudnn.so.9` → 9.
-fn guarded_major(name: &str) -> Option<u32> {
-    name.strip_prefix("libcudnn.so.")?.split('.').next()?.parse().ok()
-}
-
 fn absent_library(
     env: &Env,
     graph: &Graph,
@@ -492,31 +484,33 @@ fn absent_library(
     major: u32,
     facts: &str,
 ) -> Finding {
-    let name = &request.name;
-    let others: Vec<_> = MAJORS
+    let (name, of) = (&request.name, GUARDED.name);
+    let others: Vec<_> = GUARDED
+        .majors
+        .clone()
         .filter(|other| *other != major)
-        .filter_map(|other| Some((other, graph.file(request.by, &format!("libcudnn.so.{other}"))?)))
+        .filter_map(|other| Some((other, graph.file(request.by, &format!("{}.{other}", GUARDED.link_name()))?)))
         .filter(|(_, candidate)| candidate.look == Look::Usable)
         .collect();
     let cure = elsewhere(env, name).map_or_else(
-        || format!("install cuDNN {major}, or name its folder in LD_LIBRARY_PATH"),
+        || format!("install {of} {major}, or name its folder in LD_LIBRARY_PATH"),
         |folder| format!("it is in {0}, where the loader does not look: add LD_LIBRARY_PATH={0}", folder.display()),
     );
     if let Some((other, candidate)) = others.last() {
         let version = of_file(GUARDED, &candidate.path);
         let message = format!(
-            "{name} is not found, and cuDNN {} is of another major: the loader would stop the program\n{facts}\nfound: {}",
+            "{name} is not found, and {of} {} is of another major: the loader would stop the program\n{facts}\nfound: {}",
             version.map_or_else(|| other.to_string(), |version| version.to_string()),
             candidate.path.display()
         );
-        let hint = format!("{cure}; or rebuild the program against cuDNN {other}");
-        return Finding::new(Code::CudnnOtherMajor, "cuDNN", message, hint);
+        let hint = format!("{cure}; or rebuild the program against {of} {other}");
+        return Finding::new(Code::CudnnOtherMajor, of, message, hint);
     }
     if let Some(foreign) = foreign(looked) {
-        return Finding::new(Code::WrongMachine, "cuDNN", elsewhere_only(name, foreign, facts), cure);
+        return Finding::new(Code::WrongMachine, of, elsewhere_only(name, foreign, facts), cure);
     }
     let message = format!("{name} is not found: the loader would stop the program\n{facts}");
-    Finding::new(Code::CudnnAbsent, "cuDNN", message, cure)
+    Finding::new(Code::CudnnAbsent, of, message, cure)
 }
 
 /// The shared libcudart that this component gets. No text or note in the file says its release (13.0 to 13.5): that stands in
@@ -527,7 +521,7 @@ fn cudart(graph: &Graph, manifest: &Manifest) -> CudartFound {
     loaded.map_or(CudartFound::Unknown, |loaded| CudartFound::Found { version: in_name(&CUDART, &loaded.path) })
 }
 
-/// The cuDNN that this object gets, or would get: as the shim looks for it, by the files alone.
+/// The guarded library that this object gets, or would get: as the shim looks for it, by the files alone.
 fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFound {
     let row = manifest.requires.iter().find_map(|requirement| match requirement {
         Requirement::Library { soname, linkage, .. } => Some((soname.clone(), *linkage)),
@@ -535,7 +529,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
     });
     let Some((soname, linkage)) = row else { return LibraryFound::Unknown };
     let linked = graph.requests.iter().find_map(|request| match &request.answer {
-        Answer::Object(index, _) if request.by == object && request.name.starts_with("libcudnn.so") => {
+        Answer::Object(index, _) if request.by == object && GUARDED.is_named(&request.name) => {
             Some((*index, request.name.clone()))
         }
         _ => None,
@@ -557,10 +551,10 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
     };
     let path = graph.objects[index].path.clone();
     let by_name = in_name(GUARDED, &path);
-    // `libcudnn.so`, or a link of another major's name, is of the major that the file behind it is.
-    let own = graph.objects[index].soname.clone().filter(|own| guarded_major(own).is_some());
+    // A name without a major, or a link of another major's name, is of the major that the file behind it is.
+    let own = graph.objects[index].soname.clone().filter(|own| GUARDED.major(own).is_some());
     let name = own.unwrap_or(name);
-    let suffix = name.strip_prefix("libcudnn").unwrap_or_default();
+    let suffix = name.strip_prefix(GUARDED.stem).unwrap_or_default();
     let mut inner = Vec::new();
     for requirement in &manifest.requires {
         let Requirement::Part { file, symbol, .. } = requirement else { continue };
@@ -575,5 +569,5 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
         }
     }
     let version = inner.iter().find_map(|inner| inner.version).or(by_name);
-    LibraryFound::Found { path, major: guarded_major(&name).unwrap_or_default(), version, inner }
+    LibraryFound::Found { path, major: GUARDED.major(&name).unwrap_or_default(), version, inner }
 }

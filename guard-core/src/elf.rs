@@ -783,7 +783,7 @@ impl<'data> Elf<'data> {
         self.dynamic_symbols().any(|symbol| symbol.exported() && symbol.is(name))
     }
 
-    /// The value of an exported 4-byte data object: how cuDNN's inner libraries tell their version. Relocations are
+    /// The value of an exported 4-byte data object: how some libraries tell their version. Relocations are
     /// not applied; a plain number has none.
     pub fn exported_u32(&self, name: &str) -> Option<u32> {
         const OBJECT: u8 = 1;

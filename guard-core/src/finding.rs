@@ -43,7 +43,7 @@ pub struct Finding {
     pub severity: Severity,
     /// The package whose manifest it concerns, `name version`; empty where it concerns none.
     pub component: String,
-    /// What it is about: "cuDNN", "toolkit", a file, an arch.
+    /// What it is about: a library, "toolkit", a file, an arch.
     pub subject: String,
     /// What happened, built with what, found what and where: one sentence on the first line, facts on the next.
     pub message: String,

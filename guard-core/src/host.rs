@@ -7,7 +7,7 @@ use crate::version::{CudaVersion, DriverRelease, Version};
 /// A machine, or a process on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// The cuDNN that the program gets, or would get.
+    /// The guarded library that the program gets, or would get.
     pub library: LibraryFound,
     /// The driver.
     pub driver: DriverFound,
@@ -99,7 +99,7 @@ pub struct Jit {
     pub compiler: Option<bool>,
 }
 
-/// What was found of cuDNN.
+/// What was found of the guarded library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LibraryFound {
     /// Nobody looked, or looking failed: cannot tell.
@@ -120,10 +120,10 @@ pub enum LibraryFound {
     },
 }
 
-/// One of cuDNN's inner libraries.
+/// One of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inner {
-    /// `libcudnn_graph.so.9`.
+    /// Its file's name.
     pub file: String,
     /// Whether it is there.
     pub present: bool,

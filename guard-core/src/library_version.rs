@@ -20,7 +20,7 @@ pub(crate) fn of_file(library: &Library, file: &Path) -> Option<Version> {
         .or_else(|| library.own_text.then(|| binary::version_inside(library, file))?)
 }
 
-/// `libcudnn.so.9.10.2` behind every link → its version.
+/// The version in the name of the file behind every link.
 pub(crate) fn in_name(library: &Library, file: &Path) -> Option<Version> {
     numbers_in_name(file, &format!("{}.so.", library.stem))
 }

@@ -20,7 +20,11 @@ use crate::manifest::Linkage;
 use crate::policy::{Policy, no_page};
 use crate::tables::{kind_of, not_toml};
 use crate::toolchain::Toolchain;
+use crate::vendor::GUARDED;
 use crate::version::Version;
+
+/// The key of the guarded library's pin.
+const LIBRARY: &str = GUARDED.key;
 
 /// The file's name.
 pub const FILE: &str = "cudaguard.lock";
@@ -52,7 +56,7 @@ pub struct Lock {
 pub struct Pins {
     /// The toolkit: `13.0.88`, or `13.0` where only its headers tell.
     pub toolkit: Option<String>,
-    /// cuDNN's headers: `9.15.1`.
+    /// The guarded library's headers: `9.15.1`.
     pub library: Option<String>,
     /// `gcc 12.2.0`.
     pub host_compiler: Option<String>,
@@ -182,7 +186,7 @@ impl Lock {
             if !pins.archs.is_empty() {
                 let _ = writeln!(text, "archs = {}", list(&pins.archs));
             }
-            let facts = [("cudnn", &pins.library), ("host-compiler", &pins.host_compiler), ("toolkit", &pins.toolkit)];
+            let facts = [(LIBRARY, &pins.library), ("host-compiler", &pins.host_compiler), ("toolkit", &pins.toolkit)];
             for (name, fact) in facts {
                 if let Some(fact) = fact {
                     let _ = writeln!(text, "{name} = {}", quoted(fact));
@@ -311,7 +315,7 @@ impl Reader<'_> {
             let key = format!("{prefix}.{}", name.get_ref());
             match &**name.get_ref() {
                 "toolkit" => pins.toolkit = self.version(&key, item),
-                "cudnn" => pins.library = self.version(&key, item),
+                LIBRARY => pins.library = self.version(&key, item),
                 "host-compiler" => match item.get_ref().as_str() {
                     Some(text) if !text.trim().is_empty() => pins.host_compiler = Some(text.to_owned()),
                     _ => self.expected(&key, item, "a compiler and its release such as \"gcc 12.2.0\""),
@@ -327,7 +331,7 @@ impl Reader<'_> {
                 }
                 _ => self.wrong(
                     name.span().start,
-                    format!("`{key}`: no such key; expected one of archs, cudnn, host-compiler, packages, toolkit"),
+                    format!("`{key}`: no such key; expected one of archs, {LIBRARY}, host-compiler, packages, toolkit"),
                 ),
             }
         }
@@ -367,7 +371,7 @@ fn whole(number: &toml::de::DeInteger<'_>) -> Option<i64> {
 pub struct BySource {
     /// The archs.
     pub archs: bool,
-    /// cuDNN's headers.
+    /// The guarded library's headers.
     pub library: bool,
 }
 
@@ -429,7 +433,7 @@ pub fn judge(
     if pins.library != is && !by_source.library && policy.library_linkage != Some(Linkage::None) {
         let headers = toolchain.library_headers_used();
         let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
-        drift("cuDNN", text(&pins.library), text(&is), by, Severity::Error);
+        drift(GUARDED.name, text(&pins.library), text(&is), by, Severity::Error);
     }
     // Where there is no toolkit now, that has been said; and a compiler that does not tell its release is no other one.
     if now.toolkit.is_some() && now.host_compiler != pins.host_compiler && pins.host_compiler.is_some() {
@@ -462,7 +466,7 @@ pub fn same_release(one: Option<&str>, other: Option<&str>) -> bool {
     }
 }
 
-/// Whether this build is about cuDNN at all, by the policy or by a variable. One that merely stands on the machine is not
+/// Whether this build is about the guarded library at all, by the policy or by a variable. One that merely stands on the machine is not
 /// locked: a machine without it builds the same.
 fn means_library(policy: &Policy, toolchain: &Toolchain) -> bool {
     let by_policy = match policy.library_linkage {

@@ -29,7 +29,7 @@ pub struct Manifest {
     pub profile: String,
     /// The toolkit's release, by nvcc, else by `cuda.h`.
     pub toolkit: Option<Version>,
-    /// cuDNN's headers.
+    /// The guarded library's headers.
     pub library: Option<BuiltWith>,
     /// cudart; `None` until it is sealed.
     pub cudart: Option<Cudart>,
@@ -67,13 +67,13 @@ pub struct Component {
 pub struct Opens {
     /// The crate: `cudarc 0.19.10`.
     pub by: String,
-    /// Their stems: `cudnn` for libcudnn.
+    /// Their stems, without `lib`.
     pub libraries: Vec<String>,
     /// What is put behind each, in this order: `.so`, `.so.13`.
     pub endings: Vec<String>,
 }
 
-/// cuDNN as built with.
+/// The guarded library as built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltWith {
     /// By the headers.
@@ -94,7 +94,7 @@ pub struct Cudart {
 /// One row: what a host must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirement {
-    /// cuDNN in [min, below).
+    /// The guarded library in [min, below).
     Library {
         /// Lowest version, inclusive.
         min: Version,
@@ -102,7 +102,7 @@ pub enum Requirement {
         below: Version,
         /// The headers' version.
         built: Version,
-        /// `libcudnn.so.9`.
+        /// Its soname.
         soname: String,
         /// How it is reached.
         linkage: Linkage,
@@ -111,13 +111,13 @@ pub enum Requirement {
         /// Refuse when absent although loaded at run time.
         required: bool,
     },
-    /// A library that cuDNN's loader opens by name.
+    /// A library that the guarded one opens by name.
     Part {
-        /// `libcudnn_graph.so.9`.
+        /// Its file's name.
         file: String,
         /// The exported data symbol with its packed version; empty where it has none.
         symbol: String,
-        /// cuDNN does not work without it.
+        /// The guarded one does not work without it.
         needed: bool,
     },
     /// What the driver must support whatever the GPU.
@@ -191,8 +191,8 @@ impl fmt::Display for Component {
 impl Manifest {
     /// The manifest of a component built by this toolchain under this policy: pure, nothing is looked up.
     ///
-    /// What only the linked file can tell (kernels, cudart, how cuDNN is reached) is left open until it is sealed.
-    /// A cuDNN linkage that the policy declares is taken at its word: `none` means that the headers on this machine
+    /// What only the linked file can tell (kernels, cudart, how the guarded library is reached) is left open until it is sealed.
+    /// A linkage that the policy declares is taken at its word: `none` means that the headers on this machine
     /// are no business of the program.
     pub fn of(component: Component, target: &str, profile: &str, policy: &Policy, toolchain: &Toolchain) -> Self {
         let linkage = policy.library_linkage.unwrap_or_default();
@@ -233,11 +233,11 @@ impl Manifest {
         Some((soname, version))
     }
 
-    /// The names by which the program opens cuDNN when it runs, in the order in which it tries them; `None` where no crate is
+    /// The names by which the program opens the guarded library when it runs, in the order in which it tries them; `None` where no crate is
     /// known to do so, and the soname alone counts.
     pub fn library_names(&self) -> Option<Vec<String>> {
-        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == "cudnn"));
-        by_crate.map(|opens| opens.names("cudnn"))
+        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == GUARDED.key));
+        by_crate.map(|opens| opens.names(GUARDED.key))
     }
 
     /// What its kernels are built for, in words: `sm_80, compute_90`. Empty where nobody has looked.
@@ -295,7 +295,7 @@ impl Manifest {
             ("profile", self.profile.as_str().into()),
         ]);
         value.put("toolkit", self.toolkit.map(|version| object([("version", version.to_string().into())])));
-        value.put("cudnn", library);
+        value.put(GUARDED.key, library);
         value.put("cudart", cudart);
         value.put("archs", Some(archs));
         value.put("host_compiler", self.host_compiler.as_deref());
@@ -364,7 +364,7 @@ impl Requirement {
         match self {
             Self::Library { min, below, built, soname, linkage, patch_refuse, required } => {
                 let mut value = object([
-                    ("kind", "cudnn".into()),
+                    ("kind", GUARDED.key.into()),
                     ("min", min.to_string().into()),
                     ("below", below.to_string().into()),
                     ("built", built.to_string().into()),
@@ -376,7 +376,8 @@ impl Requirement {
                 value
             }
             Self::Part { file, symbol, needed } => {
-                let mut value = object([("kind", "cudnn-inner".into()), ("file", file.as_str().into())]);
+                let mut value =
+                    object([("kind", format!("{}-inner", GUARDED.key).into()), ("file", file.as_str().into())]);
                 value.put("symbol", (!symbol.is_empty()).then_some(symbol.as_str()));
                 value.put("needed", Some(*needed));
                 value

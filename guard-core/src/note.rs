@@ -166,17 +166,18 @@ impl Writer<'_> {
                 };
                 flags |= if *patch_refuse { LIBRARY_PATCH } else { 0 };
                 flags |= if *required { LIBRARY_REQUIRED } else { 0 };
+                let of = GUARDED.name;
                 self.u16(at, ROW_LIBRARY.into())?;
                 self.u16(at + library_row::FLAGS, flags.into())?;
-                self.packed(at + library_row::MIN, &format!("cuDNN {min}"), min.packed())?;
-                self.packed(at + library_row::BELOW, &format!("cuDNN {below}"), below.packed())?;
-                self.packed(at + library_row::BUILT, &format!("cuDNN {built}"), built.packed())?;
+                self.packed(at + library_row::MIN, &format!("{of} {min}"), min.packed())?;
+                self.packed(at + library_row::BELOW, &format!("{of} {below}"), below.packed())?;
+                self.packed(at + library_row::BUILT, &format!("{of} {built}"), built.packed())?;
                 if let Some((from, (major, minor))) = GUARDED.table().gpu_floor(built.major) {
-                    self.packed(at + library_row::DROPS_GPUS_FROM, &format!("cuDNN {from}"), from.packed())?;
+                    self.packed(at + library_row::DROPS_GPUS_FROM, &format!("{of} {from}"), from.packed())?;
                     self.u32(at + library_row::OLDEST_GPU, u32::from(major) << 8 | u32::from(minor));
                 }
                 self.text(at + library_row::SONAME, soname)?;
-                self.text(at + library_row::LIBRARY, "cuDNN")?;
+                self.text(at + library_row::LIBRARY, of)?;
                 let names = self.manifest.library_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
                 self.text(at + library_row::NAMES, &short(&names, "\n", ""))
             }
@@ -289,6 +290,7 @@ mod read {
     use crate::arch::{Arch, Suffix, Target};
     use crate::manifest::{BuiltWith, Component, Cudart, Opens};
     use crate::policy::Runtime;
+    use crate::vendor::GUARDED;
     use crate::version::{DriverRelease, Version};
 
     pub(super) fn note(bytes: &[u8]) -> Result<Note, String> {
@@ -474,9 +476,9 @@ mod read {
             target: text(&facts["target"]),
             profile: text(&facts["profile"]),
             toolkit: version(&facts["toolkit"]["version"]),
-            library: version(&facts["cudnn"]["version"]).map(|version| BuiltWith {
+            library: version(&facts[GUARDED.key]["version"]).map(|version| BuiltWith {
                 version,
-                linkage: facts["cudnn"]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
+                linkage: facts[GUARDED.key]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
             }),
             cudart: facts["cudart"]["linkage"].as_str().map(|linkage| Cudart {
                 linkage: Linkage::by_name(linkage),

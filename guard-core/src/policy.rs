@@ -18,6 +18,7 @@ use crate::finding::{Code, Finding, Severity};
 use crate::linkage::Linkage;
 use crate::spelling::{distance, nearest};
 use crate::tables::{self, Cc};
+use crate::vendor::GUARDED;
 use crate::version::{DriverRelease, Version};
 
 /// The file's name.
@@ -36,15 +37,15 @@ pub struct Policy {
     pub path: Option<PathBuf>,
     /// `[toolkit] require`.
     pub toolkit: Option<Requirement>,
-    /// `[cudnn] require`.
+    /// `require` of the guarded library's table.
     pub library: Option<Requirement>,
-    /// `[cudnn] linkage`: what the project's cuDNN linkage must be.
+    /// `linkage`: how the project must reach that library.
     pub library_linkage: Option<Linkage>,
-    /// `[cudnn] patch = "refuse"`: older patches of the built minor are refused as well.
+    /// `patch = "refuse"`: older patches of the built minor are refused as well.
     pub library_patch_refuse: bool,
-    /// `[cudnn] required`: an absent cuDNN that is loaded at run time refuses.
+    /// `required`: its absence, where it is loaded at run time, refuses.
     pub library_required: bool,
-    /// `[cudnn] fleet`: the oldest cuDNN it must run on.
+    /// `fleet`: the oldest release of it that the program must run on.
     pub library_fleet: Option<String>,
     /// `[gpu] archs`: what the package's own kernels must be.
     pub archs: Vec<Target>,
@@ -263,7 +264,7 @@ impl Policy {
         self.driver_fleet.as_deref()?.parse().ok()
     }
 
-    /// `[cudnn] fleet` as a version.
+    /// The oldest release of the guarded library as a version.
     pub fn library_fleet_version(&self) -> Option<Version> {
         self.library_fleet.as_deref()?.parse().ok()
     }
@@ -335,10 +336,13 @@ fn count_lines(bytes: &[u8]) -> usize {
     bytes.split(|&b| b == b'\n').count() - 1
 }
 
+/// The guarded library's section.
+const LIBRARY: &str = GUARDED.key;
+
 /// Every section and its keys; `allow` and `package` have keys of their own.
 const SECTIONS: &[(&str, &[&str])] = &[
     ("toolkit", &["require"]),
-    ("cudnn", &["require", "linkage", "patch", "required", "fleet"]),
+    (LIBRARY, &["require", "linkage", "patch", "required", "fleet"]),
     ("gpu", &["archs", "fleet", "partial"]),
     ("driver", &["fleet"]),
     ("build", &["release", "dev"]),
@@ -460,7 +464,7 @@ impl Reader<'_> {
                     self.unknown_key(&full, name.span().start, keys.iter().copied());
                 }
             }
-            if section == "cudnn" {
+            if section == LIBRARY {
                 self.library(&key, table, policy);
             }
         }
@@ -469,8 +473,8 @@ impl Reader<'_> {
     fn key(&mut self, section: &str, key: &str, entry: Entry<'_>, policy: &mut Policy) {
         match (section, key) {
             ("toolkit", "require") => set(&mut policy.toolkit, self.requirement(entry, ">=12.4, <14")),
-            ("cudnn", "require") => set(&mut policy.library, self.requirement(entry, "^9.1")),
-            ("cudnn", "linkage") => {
+            (LIBRARY, "require") => set(&mut policy.library, self.requirement(entry, "^9.1")),
+            (LIBRARY, "linkage") => {
                 let linkages = [
                     ("linked", Linkage::Linked),
                     ("static", Linkage::Static),
@@ -479,18 +483,22 @@ impl Reader<'_> {
                 ];
                 set(&mut policy.library_linkage, self.choice(entry, &linkages));
             }
-            ("cudnn", "patch") => {
+            (LIBRARY, "patch") => {
                 policy.library_patch_refuse =
                     self.choice(entry, &[("accept", false), ("refuse", true)]).unwrap_or_default();
             }
-            ("cudnn", "required") => match entry.value.get_ref().as_bool() {
+            (LIBRARY, "required") => match entry.value.get_ref().as_bool() {
                 Some(required) => policy.library_required = required,
                 None => self.wrong(entry, "true or false"),
             },
-            ("cudnn", "fleet") => {
+            (LIBRARY, "fleet") => {
                 set(
                     &mut policy.library_fleet,
-                    self.parsed(entry, "the oldest cuDNN as a string such as \"9.1\"", |_: &Version| true),
+                    self.parsed(
+                        entry,
+                        &format!("the oldest {} as a string such as \"9.1\"", GUARDED.name),
+                        |_: &Version| true,
+                    ),
                 );
             }
             ("gpu", "archs") => self.archs(entry, policy),

@@ -23,9 +23,9 @@ pub struct Observed {
     /// The package whose notes to seal; `None`: every note in the file. Those of other packages stay as they are: what
     /// they say was true of their own files, and the shim judges them by what is loaded.
     pub component: Option<String>,
-    /// How the file reaches cuDNN. `Unknown` leaves what the note says.
+    /// How the file reaches the guarded library. `Unknown` leaves what the note says.
     pub library: Linkage,
-    /// The major in the name of the libcudnn that it needs: `libcudnn.so.9`.
+    /// The major in the name of that library, where it needs it.
     pub library_named: Option<u32>,
     /// How it reaches cudart.
     pub cudart: Linkage,
@@ -47,7 +47,7 @@ impl Observed {
         Self {
             component: None,
             library: binary.linkage(GUARDED),
-            library_named: binary.needed.iter().find_map(|name| library_named(name)),
+            library_named: binary.needed.iter().find_map(|name| GUARDED.major(name)),
             cudart: binary.linkage(&CUDART),
             cudart_named: binary.needed.iter().find_map(|name| cudart_named(name)),
             archs: None,
@@ -119,11 +119,6 @@ pub(crate) fn cudart_named(soname: &str) -> Option<CudaVersion> {
     let number = soname.strip_prefix("libcudart.so.")?;
     let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
     Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// The major in a soname, `libcudnn.so.9`.
-pub(crate) fn library_named(soname: &str) -> Option<u32> {
-    soname.strip_prefix("libcudnn.so.")?.split('.').next()?.parse().ok()
 }
 
 /// The manifest as the linked file shows it.

@@ -1,10 +1,10 @@
 //! Versions, each kind a type of its own, so that a driver's release cannot be compared with the CUDA version it
-//! supports, nor a toolkit with a cuDNN.
+//! supports, nor a toolkit with a library.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Three numbers: a toolkit's, nvcc's or cuDNN's release. A missing number is 0.
+/// Three numbers: a toolkit's, nvcc's or a library's release. A missing number is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// First number.

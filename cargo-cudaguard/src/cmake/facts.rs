@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::guard::Tool;
 use cudaguard::manifest::Component;
 use cudaguard::toolchain::{Fact, Given, HostCompiler};
+use cudaguard::vendor::GUARDED;
 
 /// The first line of a file of facts: what follows is written and read by one revision alone.
 const HEAD: &str = "cudaguard-facts 1";
@@ -145,7 +146,7 @@ impl Facts {
             archs: archs("named-architectures", "ARCHITECTURES")
                 .or_else(|| archs("architectures", "CUDA_ARCHITECTURES").filter(|_| compiles)),
             native: lines.one("native").map(|text| Fact::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
-            library_include: path("cudnn-include", "CUDNN_INCLUDE_DIR"),
+            library_include: path(&format!("{}-include", GUARDED.key), GUARDED.names.include),
         }
     }
 

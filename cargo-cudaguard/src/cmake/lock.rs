@@ -15,7 +15,7 @@ use crate::lock::{changes, write};
 use crate::report::Stop;
 
 /// Holds a target against the lock, in what it has: without kernels there are neither archs nor an nvcc that calls a host
-/// compiler, and a target that takes no cuDNN has none that could be another.
+/// compiler, and a target that takes no such library has none that could be another.
 pub(super) fn judge(job: &Job, toolchain: &Toolchain) -> Result<Vec<Finding>, String> {
     let Some(file) = Lock::place(&job.facts.top) else { return Ok(Vec::new()) };
     let Some(mut lock) = Lock::read(&file)? else { return Ok(Vec::new()) };

@@ -271,7 +271,7 @@ fn without_harmless_stubs(path: &str, installed: bool, needed: &[String]) -> Str
     path.split(':').filter(|entry| !harmless(entry)).collect::<Vec<_>>().join(":")
 }
 
-/// What was only worth a note before it was known that the file needs cuDNN, held against the library that it will load.
+/// What was only worth a note before it was known that the file needs the guarded library, held against the library that it will load.
 /// CMake puts the folder of every library that it links into the runtime path of what it builds.
 fn linked_library(job: &Job, binary: &Binary) -> Vec<Finding> {
     let entries = [&binary.rpath, &binary.runpath].into_iter().flatten().flat_map(|path| path.split(':'));
@@ -282,7 +282,7 @@ fn linked_library(job: &Job, binary: &Binary) -> Vec<Finding> {
     let toolchain = job.look(&folders);
     let Some(library) = toolchain.library_used() else { return Vec::new() };
     let folder = library.path.parent();
-    let is_the_one = binary.needed.contains(&format!("libcudnn.so.{}", library.major))
+    let is_the_one = binary.needed.contains(&format!("{}.{}", GUARDED.link_name(), library.major))
         && folders.iter().chain(&job.facts.given.libraries).any(|known| folder == Some(&known.value));
     if is_the_one { judge::build::linked_library_anew(&job.policy, &job.look(&[]), &toolchain) } else { Vec::new() }
 }

@@ -70,7 +70,7 @@ pub(super) fn run(env: &Env) -> Result<String, Stop> {
     Ok(said)
 }
 
-/// What CMake would most probably find too. cuDNN is not among it: there the target's include path tells which is in use.
+/// What CMake would most probably find too. The guarded library is not among it: there the target's include path tells which is in use.
 fn toolchain(env: &Env) -> Toolchain {
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut toolchain = Toolchain::look(&Request { release: true, ..Request::new(env, host) });

@@ -22,7 +22,7 @@ pub const SECTION: &str = ".note.dlopen";
 /// One library in such a note.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// What for: `cudnn`.
+    /// What for: the stem of a library without `lib`.
     pub feature: String,
     /// In words.
     pub description: String,

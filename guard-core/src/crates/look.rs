@@ -9,6 +9,7 @@ use crate::arch::{Arch, Suffix, Target};
 use crate::env::Env;
 use crate::tables::Cc;
 use crate::toolchain::{Native, Toolchain};
+use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
 
 /// A fact of a crate, and who told it.
@@ -36,7 +37,7 @@ pub enum Chosen {
 /// A crate's CUDA level.
 pub type Level = Told<CudaVersion>;
 
-/// A crate's cuDNN level: major, and minor where that is told.
+/// A crate's level of the guarded library: major, and minor where that is told.
 pub type LibraryLevel = Told<(u32, Option<u32>)>;
 
 /// The compiler that a crate would run.
@@ -107,7 +108,7 @@ pub enum Stopped {
         /// Where it looks.
         places: Vec<String>,
     },
-    /// The headers are of a cuDNN for which it has no bindings.
+    /// The headers are of a release for which it has no bindings.
     UnknownLibrary {
         /// The header's version.
         asked: Version,
@@ -125,7 +126,7 @@ pub struct Use {
     pub of: Crate,
     /// The CUDA release that its bindings are for.
     pub level: Option<Level>,
-    /// The cuDNN release that its bindings are for.
+    /// The release of the guarded library that its bindings are for.
     pub library: Option<LibraryLevel>,
     /// The compiler that it would run.
     pub compiler: Option<Compiler>,
@@ -247,7 +248,9 @@ impl Looking<'_> {
             return Ok(None);
         }
         let folders: Vec<PathBuf> = places.iter().filter_map(|place| self.place(place)).collect();
-        let header = ["cudnn_version.h", "cudnn.h"]
+        let header = GUARDED
+            .names
+            .headers
             .iter()
             .find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|file| file.exists()));
         let known: Vec<(u32, u32)> = of.known.iter().filter_map(|feature| rule.level_of(feature)).collect();

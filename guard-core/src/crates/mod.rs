@@ -17,6 +17,7 @@ pub mod table;
 pub use judge::{Ran, floors, judge, stale};
 pub use look::{ArchUse, Chosen, Compiler, Headers, Level, LibraryLevel, Stopped, Told, Use, look};
 
+use crate::vendor::{self, GUARDED};
 use table::{Mode, Row};
 
 /// A crate of a graph that is linked into what is built, or runs in the build script of one that is.
@@ -73,7 +74,7 @@ impl Crate {
         self.row().map_or(Mode::Unknown, |row| row.mode(&self.features))
     }
 
-    /// The stems of the libraries that it links or loads: `cudnn` for libcudnn.
+    /// The stems of the libraries that it links or loads: without `lib`.
     pub fn libraries(&self) -> Vec<&'static str> {
         self.row().map(|row| row.libraries(&self.features)).unwrap_or_default()
     }
@@ -90,36 +91,36 @@ impl Crate {
     }
 }
 
-/// Whether a `links` key is one of a library that comes with the toolkit, cuDNN or the driver: what no table knows yet
+/// Whether a `links` key is one of a library that comes with the toolkit or the driver, or by itself: what no table knows yet
 /// is told all the same.
 fn is_nvidias(links: &str) -> bool {
-    const WHOLE: [&str; 9] = ["cuda", "cudart", "cudnn", "nvrtc", "nvml", "nvidia-ml", "nccl", "nvjpeg", "nvjitlink"];
+    const WHOLE: [&str; 6] = ["cuda", "nvrtc", "nvml", "nvidia-ml", "nvjpeg", "nvjitlink"];
     const STARTS: [&str; 12] = [
         "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvtx", "npp", "cuda_",
         "cuda-",
     ];
     let stem = links.to_ascii_lowercase();
     let stem = stem.strip_prefix("lib").unwrap_or(&stem);
-    WHOLE.contains(&stem) || STARTS.iter().any(|start| stem.starts_with(start))
+    vendor::by_key(stem).is_some() || WHOLE.contains(&stem) || STARTS.iter().any(|start| stem.starts_with(start))
 }
 
-/// Whether a library is another one in each major of the toolkit. The driver, NVRTC and NVML are not; cuDNN, cuRAND,
+/// Whether a library is another one in each major of the toolkit. The driver, NVRTC and NVML are not; the guarded library, cuRAND,
 /// cuFile, cuTENSOR and NCCL count by themselves, and no toolkit's major changes what they offer.
 fn has_majors(stem: &str) -> bool {
-    !matches!(
-        stem,
-        "cuda"
-            | "nvrtc"
-            | "nvidia-ml"
-            | "nvToolsExt"
-            | "cudnn"
-            | "curand"
-            | "cufile"
-            | "cutensor"
-            | "nccl"
-            | "onnxruntime"
-            | "torch_cpu"
-    )
+    stem != GUARDED.key
+        && !matches!(
+            stem,
+            "cuda"
+                | "nvrtc"
+                | "nvidia-ml"
+                | "nvToolsExt"
+                | "curand"
+                | "cufile"
+                | "cutensor"
+                | "nccl"
+                | "onnxruntime"
+                | "torch_cpu"
+        )
 }
 
 #[cfg(test)]

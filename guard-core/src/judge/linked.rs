@@ -10,8 +10,9 @@ use crate::finding::{Code, Finding, Severity};
 use crate::kernels::{By, Container, Group, Kernels, Service};
 use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
-use crate::seal::{cudart_named, cudart_speaks_for, library_named};
+use crate::seal::{cudart_named, cudart_speaks_for};
 use crate::tables::Cc;
+use crate::vendor::GUARDED;
 use crate::version::CudaVersion;
 
 use super::fleet::{self, Named, OldestDriver, cure, cures, gpus, listed};
@@ -468,7 +469,7 @@ fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: 
         return;
     }
     let Some((soname, recorded)) = soname.zip(manifest.library.as_ref()) else { return };
-    if library_named(soname).is_some_and(|major| major != recorded.version.major) {
+    if GUARDED.major(soname).is_some_and(|major| major != recorded.version.major) {
         findings.push(Finding::new(
             Code::NotAsRecorded,
             linked.name,

@@ -138,7 +138,7 @@ pub struct Gpu {
 /// A library that was found, and what its files say of its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Library {
-    /// The name it was found under: `libcudnn.so.9`.
+    /// The name it was found under: its soname.
     pub soname: Option<String>,
     /// Its version.
     pub version: Option<Version>,
@@ -146,16 +146,16 @@ pub struct Library {
     pub path: Option<String>,
     /// Whether the loader takes this one for its name: what stands behind another, or where no loader looks, is not taken.
     pub taken: bool,
-    /// By what the loader finds it: `LD_LIBRARY_PATH: /opt/cudnn/lib`.
+    /// By what the loader finds it: `LD_LIBRARY_PATH: /opt/lib`.
     pub by: Option<String>,
     /// The libraries that it loads by itself and that are there; `None`: nobody looked.
     pub parts: Option<Vec<Part>>,
 }
 
-/// One of cuDNN's inner libraries.
+/// A library that another one opens by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// `libcudnn_graph.so.9`.
+    /// Its file's name.
     pub file: String,
     /// Its version, where it tells one.
     pub version: Option<Version>,
@@ -198,7 +198,7 @@ impl Machine {
         Host { cudart: self.cudart(manifest), ..self.host_with(self.guarded(manifest, place)) }
     }
 
-    /// The same for a component whose cuDNN is known already, and without a cudart.
+    /// The same for a component whose guarded library is known already, and without a cudart.
     pub(crate) fn host_with(&self, library: LibraryFound) -> Host {
         Host { library, driver: self.driver(), gpus: self.gpus(), jit: self.jit(), cudart: CudartFound::Unknown }
     }
@@ -266,7 +266,7 @@ impl Machine {
         Jit { forced: on("CUDA_FORCE_PTX_JIT"), disabled: on("CUDA_DISABLE_PTX_JIT"), compiler }
     }
 
-    /// The cuDNN that this component would get: by the name that it asks for.
+    /// The guarded library that this component would get: by the name that it asks for.
     fn guarded(&self, manifest: &Manifest, place: &str) -> LibraryFound {
         let row = manifest.requires.iter().find_map(|requirement| match requirement {
             Requirement::Library { built, linkage, .. } => Some((built.major, *linkage)),

@@ -1,7 +1,7 @@
 //! What a build system has settled before the toolchain is looked at.
 //!
 //! CMake finds its compiler, toolkit and folders once, when it configures, and keeps them: what the variables of cargo's
-//! world (`CUDA_HOME`, `CUDNN_PATH`, `CUDAARCHS` …) say later is nobody's business then, and neither are the usual folders.
+//! world (`CUDA_HOME`, `CUDAARCHS` …) say later is nobody's business then, and neither are the usual folders.
 //! What nvcc and the linker read by themselves (`NVCC_PREPEND_FLAGS`, `NVCC_CCBIN`, `LIBRARY_PATH`) still counts.
 
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub struct Given {
     pub archs: Option<Fact<String>>,
     /// What `native` was when it configured, as CMake spells it: `90-real`.
     pub native: Option<Fact<String>>,
-    /// cuDNN's headers, where the project names them.
+    /// The guarded library's headers, where the project names them.
     pub library_include: Option<Fact<PathBuf>>,
 }
 
@@ -123,7 +123,7 @@ impl Looking<'_> {
         })
     }
 
-    /// Where cuDNN may stand. A folder that holds `cuda.h` as well is a toolkit's or a whole system's: that a cuDNN stands
+    /// Where the guarded library may stand. A folder that holds `cuda.h` as well is a toolkit's or a whole system's: that it stands
     /// there too says nothing of what is being built.
     pub(super) fn given_library(&self, given: &Given) -> installs::Search {
         let mut search = installs::Search::default();

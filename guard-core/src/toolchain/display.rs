@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Cudart, Family, HostCompiler, Install, LibraryFile, Toolchain, Toolkit};
+use crate::vendor::GUARDED;
 
 impl Toolchain {
     /// The release of the toolkit in use as it is known: `13.0.88`, and `13.0` where only `cuda.h` speaks.
@@ -70,11 +71,11 @@ impl LibraryFile {
 }
 
 impl Install {
-    /// `cuDNN 9.15.1`, by its headers or its library.
+    /// Name and version, by its headers or its library.
     pub fn in_words(&self) -> String {
         let headers = self.headers.as_ref().and_then(|headers| headers.version).map(|version| version.to_string());
         let library = self.library.as_ref().map(LibraryFile::in_words);
-        format!("cuDNN {}", headers.or(library).unwrap_or_else(|| "of an unknown version".to_owned()))
+        format!("{} {}", GUARDED.name, headers.or(library).unwrap_or_else(|| "of an unknown version".to_owned()))
     }
 
     /// The folder and what led there.

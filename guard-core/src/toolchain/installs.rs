@@ -1,4 +1,4 @@
-//! cuDNN on the build side: headers, the library that the linker would take, its inner libraries, and the CUDA major
+//! The guarded library on the build side: headers, the library that the linker would take, its parts, and the CUDA major
 //! that it is built for. Everything is read from files; nothing of NVIDIA's is run.
 
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use crate::env::Env;
 use crate::vendor::GUARDED;
 use crate::version::Version;
 
-/// One place where cuDNN stands: headers, a library, or both.
+/// One place where it stands: headers, a library, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Install {
-    /// What led to it: `CUDNN_PATH`, `beside the toolkit`, `/usr/include`, …
+    /// What led to it: a variable, `beside the toolkit`, `/usr/include`, …
     pub found: Vec<String>,
     /// Its headers.
     pub headers: Option<Headers>,
@@ -25,13 +25,13 @@ pub struct Install {
 /// The header that tells a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// `cudnn_version.h`, `cudnn_version_v9.h`, or cuDNN 7's `cudnn.h`.
+    /// One of [`crate::vendor::Names::headers`].
     pub path: PathBuf,
     /// What it says; `None` where it says nothing readable.
     pub version: Option<Version>,
 }
 
-/// A loader library, `libcudnn.so.9`, and what stands beside it.
+/// The library that programs are linked to, and what stands beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
     /// As found.
@@ -52,13 +52,13 @@ pub struct Library {
 /// One of the inner libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// `libcudnn_graph.so.9`.
+    /// Its file's name.
     pub file: String,
     /// Its own version, where it exports one or its real file's name tells it.
     pub version: Option<Version>,
 }
 
-/// The version in a header's text: `#define CUDNN_MAJOR 9`, …
+/// The version in a header's text, by its macros: `#define …_MAJOR 9`.
 pub(super) fn parse_header(text: &str) -> Option<Version> {
     let number = |name: &str| {
         text.lines().find_map(|line| {
@@ -66,19 +66,20 @@ pub(super) fn parse_header(text: &str) -> Option<Version> {
             (words.next() == Some("define") && words.next() == Some(name)).then(|| words.next()?.parse().ok())?
         })
     };
-    Some(Version::new(number("CUDNN_MAJOR")?, number("CUDNN_MINOR")?, number("CUDNN_PATCHLEVEL")?))
+    let [major, minor, patch] = GUARDED.names.macros;
+    Some(Version::new(number(major)?, number(minor)?, number(patch)?))
 }
 
 pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
     let mut damaged = None;
-    for name in ["cudnn_version.h", "cudnn_version_v9.h", "cudnn_version_v8.h", "cudnn.h", "cudnn_v9.h", "cudnn_v8.h"] {
+    for name in GUARDED.names.headers {
         let path = folder.join(name);
         let Ok(text) = std::fs::read(&path) else { continue };
         let version = parse_header(&String::from_utf8_lossy(&text));
         if version.is_some() {
             return Some(Headers { path, version });
         }
-        // cuDNN 8's and 9's cudnn.h says no version by itself.
+        // One that says no version may lie beside one that does.
         damaged.get_or_insert(Headers { path, version: None });
     }
     damaged
@@ -86,12 +87,13 @@ pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
 
 /// The file in a folder that a linker would take, or a wheel's user would mean.
 fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
-    let named = folder.join("libcudnn.so");
+    let named = folder.join(GUARDED.link_name());
     let path = if named.is_file() {
         named
     } else {
         // Wheels have no link of this name. The newest major, and of one major the soname itself.
-        let mut found: Vec<_> = entries(folder, "libcudnn.so.").into_iter().filter(|file| file.is_file()).collect();
+        let mut found: Vec<_> =
+            entries(folder, &format!("{}.", GUARDED.link_name())).into_iter().filter(|file| file.is_file()).collect();
         found.sort_by_key(|file| (std::cmp::Reverse(numbers(file).first().copied()), numbers(file).len()));
         found.into_iter().next()?
     };
@@ -130,7 +132,7 @@ fn library(path: &Path) -> Option<Library> {
     let suffix = format!(".so.{major}");
     let needed: Vec<_> = GUARDED.needed_parts(major).map(|part| part.file).collect();
     let mut names: BTreeSet<String> = GUARDED.parts(major).map(|part| part.file.to_owned()).collect();
-    names.extend(entries(folder, "libcudnn_").iter().filter_map(|file| {
+    names.extend(entries(folder, &format!("{}_", GUARDED.stem)).iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
     }));
@@ -147,7 +149,7 @@ fn library(path: &Path) -> Option<Library> {
             missing.push(name);
             continue;
         };
-        // cuDNN 9 kept 8's names: libcudnn_ops.so.9 exports cudnn_ops_infer_version (measured in 9.1.0 to 9.28.0).
+        // Some majors kept the names of the one before.
         let stem = name.trim_start_matches("lib").trim_end_matches(&suffix);
         let symbols = [format!("{stem}_version"), format!("{stem}_infer_version")];
         // Engines and heuristics export none, and are the large ones.
@@ -204,38 +206,39 @@ fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Fact<
     })
 }
 
-/// What a wheel's metadata folder tells of the wheel that `nvidia/cudnn/lib` belongs to:
-/// `nvidia_cudnn_cu12-9.1.0.70.dist-info`.
+/// What a wheel's metadata folder tells of the wheel that `nvidia/<key>/lib` belongs to:
+/// `nvidia_<key>_cu12-9.1.0.70.dist-info`.
 fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
-    if !folder.ends_with("nvidia/cudnn/lib") {
+    let key = GUARDED.key;
+    if !folder.ends_with(format!("nvidia/{key}/lib")) {
         return None;
     }
     let site = folder.ancestors().nth(3)?;
-    entries(site, "nvidia_cudnn").into_iter().find_map(|entry| {
+    entries(site, &format!("nvidia_{key}")).into_iter().find_map(|entry| {
         let name = entry.file_name()?.to_str()?.strip_suffix(".dist-info")?;
         let (package, version) = name.rsplit_once('-')?;
-        let cuda = package.strip_prefix("nvidia_cudnn_cu").and_then(|number| number.parse().ok());
+        let cuda = package.strip_prefix(&format!("nvidia_{key}_cu")).and_then(|number| number.parse().ok());
         Some((version.parse().ok()?, cuda, format!("wheel {name}")))
     })
 }
 
-/// What the package that put it there says: NVIDIA's for Debian by its name, `libcudnn9-cuda-12`, as a container's
+/// What the package that put it there says: NVIDIA's for Debian by its name, stem and major, `-cuda-12`, as a container's
 /// `/var/lib/dpkg/info` lists it; conda's by what it depends on.
 fn package(folder: &Path, major: u32) -> Option<Fact<u32>> {
     let system_root = folder.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
     let triplet_folder = folder.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
     if let Some(root) = system_root.filter(|_| triplet_folder) {
-        let prefix = format!("libcudnn{major}-cuda-");
+        let prefix = format!("{}{major}-cuda-", GUARDED.stem);
         let lists = entries(&root.join("var/lib/dpkg/info"), &prefix);
         let mut majors: Vec<u32> = lists.iter().filter_map(|file| number_in(file, &prefix)).collect();
         majors.dedup();
         // Two packages cannot both own the files.
         if let [cuda] = majors[..] {
-            return Some(Fact { value: cuda, source: format!("package libcudnn{major}-cuda-{cuda}") });
+            return Some(Fact { value: cuda, source: format!("package {prefix}{cuda}") });
         }
     }
     let meta = folder.parent()?.join("conda-meta");
-    ["cudnn-", "libcudnn-"].iter().flat_map(|prefix| entries(&meta, prefix)).find_map(|file| {
+    [GUARDED.key, GUARDED.stem].iter().flat_map(|name| entries(&meta, &format!("{name}-"))).find_map(|file| {
         let text = std::fs::read_to_string(&file).ok()?;
         let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
         Some(Fact { value: conda_cuda(&text)?, source })
@@ -243,7 +246,7 @@ fn package(folder: &Path, major: u32) -> Option<Fact<u32>> {
 }
 
 /// The CUDA major that a package's record in `conda-meta` asks for: `cuda-version >=12,<13.0a0` (conda-forge),
-/// `cuda-version 12.*` (Anaconda, and conda-forge before cuDNN 9.2).
+/// `cuda-version 12.*` (Anaconda, and conda-forge in older packages).
 fn conda_cuda(record: &str) -> Option<u32> {
     let (_, rest) = record.split_once("\"cuda-version ")?;
     let rest = rest.trim_start_matches([' ', '>', '=', '~']);
@@ -256,10 +259,7 @@ fn number_in(file: &Path, prefix: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Variables that name cuDNN's root, in the order of most build scripts.
-const ROOTS: &[&str] = &["CUDNN_PATH", "CUDNN_HOME", "CUDNN_ROOT", "CUDNN_ROOT_DIR"];
-
-/// Every folder in which cuDNN's headers or libraries may stand, the surest first, each with what led there.
+/// Every folder in which its headers or libraries may stand, the surest first, each with what led there.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     pub(super) includes: Vec<Folder>,
@@ -284,12 +284,13 @@ pub(super) fn search(
     };
     let named = |name: &str| env.var_os(name).map(PathBuf::from);
 
-    if let Some(folder) = named("CUDNN_INCLUDE_DIR") {
-        include(folder, "CUDNN_INCLUDE_DIR", Reach::Named);
+    let names = &GUARDED.names;
+    if let Some(folder) = named(names.include) {
+        include(folder, names.include, Reach::Named);
     }
-    // A file or a folder; cudarc takes CUDNN_LIB for a root as well.
+    // A file or a folder, which some take for a root as well.
     let mut beside = Vec::new();
-    for name in ["CUDNN_LIBRARY", "CUDNN_LIB"] {
+    for name in names.files {
         let Some(folder) = named(name) else { continue };
         let folder = if folder.is_dir() { folder } else { folder.parent().map(Path::to_owned).unwrap_or(folder) };
         library(folder.clone(), name, Reach::Named);
@@ -300,7 +301,7 @@ pub(super) fn search(
     }
     // NVIDIA's archives for servers with ARM are laid out as those for PCs: what is in them tells whose they are.
     let of_target = |libraries: &Path| layout.cross && file_in(libraries, layout).is_some();
-    for name in ROOTS {
+    for name in names.roots {
         let Some(root) = named(name) else { continue };
         let plain = Some(root.join("lib")).filter(|folder| of_target(folder));
         let beside = plain.is_some().then(|| root.join("include"));
@@ -325,8 +326,9 @@ pub(super) fn search(
         for folder in layout.libraries(&place.root) {
             library(folder, &source, place.reach);
         }
-        // A cu13 wheel's root has cuDNN as its neighbour.
-        let wheel = place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join("cudnn"));
+        // A cu13 wheel's root has that of the library as its neighbour.
+        let wheel =
+            place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join(GUARDED.key));
         if let Some(wheel) = wheel.filter(|wheel| !layout.cross || of_target(&wheel.join("lib"))) {
             include(wheel.join("include"), &source, place.reach);
             library(wheel.join("lib"), &source, place.reach);
@@ -347,15 +349,16 @@ pub(super) fn search(
         library(conda.join("lib"), "CONDA_PREFIX", Reach::Listed);
     }
     for (variable, site) in site_packages(env) {
-        let source = format!("{variable} (wheel nvidia/cudnn)");
-        include(site.join("nvidia/cudnn/include"), &source, Reach::Listed);
-        library(site.join("nvidia/cudnn/lib"), &source, Reach::Listed);
+        let wheel = format!("nvidia/{}", GUARDED.key);
+        let source = format!("{variable} (wheel {wheel})");
+        include(site.join(&wheel).join("include"), &source, Reach::Listed);
+        library(site.join(&wheel).join("lib"), &source, Reach::Listed);
     }
     search.libraries = libraries;
     search
 }
 
-/// Every cuDNN of a search, and which is in use.
+/// Every place of a search, and which is in use.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) all: Vec<Install>,

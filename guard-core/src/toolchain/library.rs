@@ -1,4 +1,4 @@
-//! What a shared library's file tells of itself: read by position, since cuDNN's inner libraries have up to 600 MB of
+//! What a shared library's file tells of itself: read by position, since the parts of some have up to 600 MB of
 //! which a question needs some hundred KB.
 
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::elf::{Elf, tag};
 
-/// A larger `.rodata` is not searched: of the libraries asked here only cuDNN 9.28's graph (24 MB) exceeds it.
+/// A larger `.rodata` is not searched: of the libraries asked here only one (24 MB) exceeds it.
 const MOST_RODATA: u64 = 4 << 20;
 
 /// A library in memory with holes: as long as its file, but read only where somebody asked; the rest is zeros that the
@@ -107,7 +107,7 @@ impl Image {
         let section = self.elf()?.section_named(".nv_fatbin")?;
         let end = section.offset.checked_add(section.size)?;
         let mut at = section.offset;
-        // Of cuDNN's core libraries the eighth entry at the latest is PTX; a file that has none is not walked through.
+        // Of the core libraries met so far the eighth entry at the latest is PTX; a file that has none is not walked through.
         for _ in 0..64 {
             let container = self.header(at, end)?;
             if u32_of(&container, 0) != CONTAINER {

@@ -8,10 +8,10 @@
 //!   where CMake reads it;
 //! - **the headers**: those of the first of these roots that a variable names and that has a `cuda.h`, as cudarc,
 //!   `bindgen_cuda` and `PyTorch` look for them; else the compiler's own;
-//! - **cudart and cuDNN**: the first folder on the linker's way: `-L` of `RUSTFLAGS`, `LIBRARY_PATH`, the toolkit's own
-//!   folders, the system's; for cuDNN its own variables before all of them.
+//! - **cudart and the guarded library**: the first folder on the linker's way: `-L` of `RUSTFLAGS`, `LIBRARY_PATH`, the toolkit's own
+//!   folders, the system's; for the latter its own variables before all of them.
 //!
-//! A toolkit or cuDNN in a conda or virtual environment, the HPC SDK or a `.pc` file is listed, and in use only where one
+//! A toolkit or library in a conda or virtual environment, the HPC SDK or a `.pc` file is listed, and in use only where one
 //! of the above leads to it: no build script of cargo's world looks there by itself.
 
 use std::collections::BTreeSet;
@@ -176,7 +176,7 @@ pub struct Toolchain {
     pub also_named: Vec<(usize, String)>,
     /// The libcudart that the linker would most probably take.
     pub cudart: Option<Cudart>,
-    /// Every cuDNN found, those in use first.
+    /// Every place with the guarded library, those in use first.
     pub installs: Vec<Install>,
     /// Whose headers are included.
     pub library_headers: Option<Choice>,
@@ -228,17 +228,17 @@ impl Toolchain {
         self.toolkit().map(|fact| fact.value)
     }
 
-    /// cuDNN's headers in use.
+    /// The guarded library's headers in use.
     pub fn library_headers_used(&self) -> Option<&LibraryHeaders> {
         self.installs.get(self.library_headers.as_ref()?.index)?.headers.as_ref()
     }
 
-    /// cuDNN's library in use.
+    /// The guarded library in use.
     pub fn library_used(&self) -> Option<&LibraryFile> {
         self.installs.get(self.library_file.as_ref()?.index)?.library.as_ref()
     }
 
-    /// The version of the cuDNN headers in use.
+    /// The version of these headers.
     pub fn library_version(&self) -> Option<Version> {
         self.library_headers_used()?.version
     }
@@ -254,7 +254,7 @@ impl Toolchain {
         Some(format!("{} {}", host.family.name(), host.version?)).filter(|_| host.family != Family::Other)
     }
 
-    /// Files that were read, sorted: when one changes, look again. cuDNN's inner libraries (hundreds of MB) are left
+    /// Files that were read, sorted: when one changes, look again. The parts of the guarded library (hundreds of MB) are left
     /// out; the loader library and the headers change with them.
     pub fn files(&self) -> Vec<PathBuf> {
         self.files.iter().cloned().collect()
@@ -290,7 +290,7 @@ impl Toolchain {
         headers_in(&[folder.to_owned()])
     }
 
-    /// The version that a header of cuDNN defines.
+    /// The version that a header of the guarded library defines.
     pub(crate) fn version_of_header(header: &Path) -> Option<Version> {
         installs::parse_header(&read(header)?)
     }
@@ -829,7 +829,7 @@ impl Looking<'_> {
         self.out.cudart = on_the_way.or_else(own).or_else(system);
     }
 
-    /// Every cuDNN, and which is in use.
+    /// Every place with the guarded library, and which is in use.
     fn guarded(&mut self) {
         let used: Vec<usize> =
             [&self.out.headers, &self.out.compiler].into_iter().flatten().map(|choice| choice.index).collect();

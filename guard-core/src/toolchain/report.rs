@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{Cudart, Fact, HostCompiler, LibraryFile, LibraryHeaders, Native, Toolchain};
 use crate::json::{Value, array, object};
+use crate::vendor::GUARDED;
 
 fn path(path: &Path) -> Value {
     path.display().to_string().into()
@@ -31,9 +32,9 @@ impl Toolchain {
         let toolkits: Vec<Value> = (0..self.toolkits.len()).map(|index| self.toolkit_json(index)).collect();
         all.put("toolkits", Some(toolkits));
         all.put("cudart", self.cudart.as_ref().map(cudart_json));
-        all.put("cudnn", self.library_headers_used().and_then(|headers| headers_json(headers).1));
+        all.put(GUARDED.key, self.library_headers_used().and_then(|headers| headers_json(headers).1));
         let installs: Vec<Value> = (0..self.installs.len()).map(|index| self.install_json(index)).collect();
-        all.put("cudnns", Some(installs));
+        all.put(&format!("{}s", GUARDED.key), Some(installs));
         all.put("host_compiler", self.host.as_ref().map(host_json));
         all.put("host_compiler_of_cc", self.host_of_cc.as_ref().map(host_json));
         all.put("archs", Some(self.archs_json()));
@@ -139,10 +140,10 @@ impl Toolchain {
         }
         if let Some((headers, choice)) = self.library_headers_used().zip(self.library_headers.as_ref()) {
             let version = headers.version.map_or("not readable".to_owned(), |version| version.to_string());
-            line(&mut text, "cuDNN", &version, &format!("{} ({})", headers.path.display(), choice.reason));
+            line(&mut text, GUARDED.name, &version, &format!("{} ({})", headers.path.display(), choice.reason));
         }
         if let Some((library, choice)) = self.library_used().zip(self.library_file.as_ref()) {
-            let name = if self.library_headers.is_some() { "" } else { "cuDNN" };
+            let name = if self.library_headers.is_some() { "" } else { GUARDED.name };
             let shown = format!("{} ({})", library.path.display(), choice.reason);
             line(&mut text, name, &format!("library {}", library.in_words()), &shown);
         }

@@ -1,6 +1,6 @@
 //! cudart, the CUDA runtime: a part of the toolkit whose shared library comes with programs and drivers of other releases.
 
-use super::{Library, Mark, Traces};
+use super::{Library, Mark, Names, Traces};
 
 /// libcudart. No text or note in its file says its release (13.0 to 13.5): that stands in the code of
 /// `cudaRuntimeGetVersion` alone, so the file's name has to.
@@ -13,6 +13,7 @@ pub static CUDART: Library = Library {
     older_sonames: &["11.0", "10.2", "10.1", "10.0", "9.2", "9.1", "9.0", "8.0"],
     parts: &[],
     own_text: false,
+    names: Names::NONE,
     // Measured on 11.8, 13.0 and 13.5: the static cudart leaves symbols `libcudart_static_<hash>` where the file is not
     // stripped; stripped, two texts that stand in every cudart and only there: its table of error names and the name of its
     // shared memory. Bindings to cudart hold the first alone.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Asked, Library, Mark, Part, Table, Traces};
+use super::{Asked, Library, Mark, Names, Part, Table, Traces};
 
 /// libcudnn. Its parts tell the version (an exported word: measured, 8.5 to 9.28); cuDNN 7 is one library.
 ///
@@ -11,7 +11,7 @@ use super::{Asked, Library, Mark, Part, Table, Traces};
 /// library names no other among the libraries that it needs. A program that only asks, or only uses the graph API, works:
 /// refusing it would be a false alarm. One that does need it is told by cuDNN itself, which names the file
 /// (`Unable to load any of {libcudnn_ops.so.9.10.2, ...`), and the report has warned before.
-pub(super) static CUDNN: Library = Library {
+pub(super) const CUDNN: Library = Library {
     key: "cudnn",
     name: "cuDNN",
     stem: "libcudnn",
@@ -24,6 +24,22 @@ pub(super) static CUDNN: Library = Library {
         Part { major: 9, file: "libcudnn_ops.so.9", symbol: "cudnn_ops_infer_version", needed: false },
     ],
     own_text: false,
+    names: Names {
+        // The header of 8 and 9 that is called as the library says no version by itself; 7's does.
+        headers: &[
+            "cudnn_version.h",
+            "cudnn_version_v9.h",
+            "cudnn_version_v8.h",
+            "cudnn.h",
+            "cudnn_v9.h",
+            "cudnn_v8.h",
+        ],
+        macros: ["CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL"],
+        include: "CUDNN_INCLUDE_DIR",
+        // cudarc takes CUDNN_LIB for a root as well.
+        files: &["CUDNN_LIBRARY", "CUDNN_LIB"],
+        roots: &["CUDNN_PATH", "CUDNN_HOME", "CUDNN_ROOT", "CUDNN_ROOT_DIR"],
+    },
     // A static cuDNN brings a text `cudnn_version_<major>_…_` along (measured: 7.6 to 9.28); cuDNN's own libraries hold it
     // too.
     traces: Traces {

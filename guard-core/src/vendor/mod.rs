@@ -17,7 +17,7 @@ pub use table::Table;
 use crate::version::Version;
 
 /// The library for which a manifest has rows, a policy a table of its own and a lock a pin.
-pub static GUARDED: &Library = &cudnn::CUDNN;
+pub const GUARDED: &Library = &cudnn::CUDNN;
 
 /// How many there are.
 pub const COUNT: usize = 3;
@@ -48,6 +48,8 @@ pub struct Library {
     /// Whether the file of the library itself holds the text of [`Traces::inside`] that tells its version, and is asked for it
     /// where its name does not tell.
     pub own_text: bool,
+    /// Under which names a build finds it.
+    pub names: Names,
     /// What in a file shows that it uses this library.
     pub traces: Traces,
     /// The function that tells its version, and how it counts.
@@ -67,6 +69,25 @@ pub struct Part {
     pub symbol: &'static str,
     /// Without it the library does nothing but abort.
     pub needed: bool,
+}
+
+/// Under which names a build finds a library; none, where it comes with the toolkit or no build is judged by it.
+#[derive(Debug)]
+pub struct Names {
+    /// The headers that define its version, the surest first.
+    pub headers: &'static [&'static str],
+    /// The macros of these headers: major, minor and patch.
+    pub macros: [&'static str; 3],
+    /// The variable that names the folder of its headers.
+    pub include: &'static str,
+    /// Variables that name its file, or the folder of it.
+    pub files: &'static [&'static str],
+    /// Variables that name its root, in the order of most build scripts.
+    pub roots: &'static [&'static str],
+}
+
+impl Names {
+    const NONE: Self = Self { headers: &[], macros: ["", "", ""], include: "", files: &[], roots: &[] };
 }
 
 /// What in a file shows that it uses a library, stripped or not.

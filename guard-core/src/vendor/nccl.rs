@@ -1,6 +1,6 @@
 //! NCCL: one library with everything inside, whose file's name says its major alone in pip's packages.
 
-use super::{Asked, Library, Mark, Traces};
+use super::{Asked, Library, Mark, Names, Traces};
 
 /// libnccl. Its code holds the line that it prints where `NCCL_DEBUG` is set, `NCCL version 2.21.5+cuda12.4` (measured in
 /// pip's packages: 2.16.5, 2.18.1, 2.21.5 and 2.27.7 for CUDA 12; 2.27.7 and 2.32.3 for CUDA 13).
@@ -12,6 +12,7 @@ pub(super) static NCCL: Library = Library {
     older_sonames: &[],
     parts: &[],
     own_text: true,
+    names: Names::NONE,
     traces: Traces {
         functions: Some("nccl"),
         wanted: &[],

@@ -25,7 +25,7 @@ enum Outcome {
     Wrong(Words),
 }
 
-/// Says nothing of driver and GPU where the manifest asks nothing of them; a cuDNN that the GPU is too old for is told all
+/// Says nothing of driver and GPU where the manifest asks nothing of them; a library that the GPU is too old for is told all
 /// the same.
 pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findings: &mut Vec<Finding>) {
     let judge = Judge::new(manifest, host, component);
@@ -96,7 +96,7 @@ struct Row<'a> {
     unsure: Option<(CudaVersion, DriverRelease)>,
 }
 
-/// GPUs, by place, that the cuDNN found no longer works on.
+/// GPUs, by place, that the library found no longer works on.
 struct LeftBehind {
     version: Version,
     /// The oldest that the program accepts.
@@ -207,7 +207,7 @@ impl<'a> Judge<'a> {
         (0..self.visible().len()).filter(|at| is(self.visible()[*at])).collect()
     }
 
-    /// The visible GPUs that the cuDNN found is too new for, and the release that dropped them.
+    /// The visible GPUs that the library found is too new for, and the release that dropped them.
     fn left_behind(&self) -> Option<LeftBehind> {
         let LibraryFound::Found { version: Some(version), .. } = self.host.library else { return None };
         let (built, min) = self.manifest.requires.iter().find_map(|requirement| match requirement {
