@@ -10,7 +10,7 @@
 //! cudaguard::embed!();
 //! ```
 //!
-//! It finds the toolkit, cuDNN and host compiler that this build uses, holds them against `cudaguard.toml`, and links a note
+//! It finds the toolkit, libraries and host compiler that this build uses, holds them against `cudaguard.toml`, and links a note
 //! with these facts and a small guard into what the package makes. A release build whose parts do not belong together fails
 //! with the reasons. Any other build goes on: where there is no guard to be had (a target without ELF, no C compiler,
 //! docs.rs), a warning of cargo's says so.

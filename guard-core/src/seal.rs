@@ -116,7 +116,7 @@ pub fn seal(file: &Path, observed: &Observed) -> Result<Sealed, String> {
 
 /// The version in a soname, `libcudart.so.13` or `libcudart.so.11.0`.
 pub(crate) fn cudart_named(soname: &str) -> Option<CudaVersion> {
-    let number = soname.strip_prefix("libcudart.so.")?;
+    let number = CUDART.numbers(soname)?;
     let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
     Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
 }

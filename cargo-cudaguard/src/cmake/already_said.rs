@@ -5,10 +5,10 @@
 //! makes us say it again.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use cudaguard::digest::Digest;
 use cudaguard::finding::Finding;
 
 /// The folder of records, below the build folder.
@@ -23,9 +23,9 @@ pub(super) fn anew(findings: Vec<Finding>, build: &Path, configuration: &str, in
         .into_iter()
         .filter(|finding| {
             let text = Finding { component: String::new(), ..finding.clone() }.render();
-            let mut hasher = DefaultHasher::new();
-            (configuration, text).hash(&mut hasher);
-            let record = folder.join(format!("{}-{:016x}", finding.code, hasher.finish()));
+            let mut digest = Digest::new();
+            digest.text(configuration).text(&text);
+            let record = folder.join(format!("{}-{digest}", finding.code));
             if time(&record).is_some_and(|said| said < newest) {
                 let _ = fs::remove_file(&record);
             }

@@ -378,7 +378,7 @@ impl Gpu {
 impl Library {
     /// By its version, else by the name it was found under.
     pub fn major(&self) -> Option<u32> {
-        let by_name = || self.soname.as_deref()?.split(".so.").nth(1)?.split('.').next()?.parse().ok();
+        let by_name = || vendor::major_of(self.soname.as_deref()?);
         self.version.map(|version| version.major).or_else(by_name)
     }
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::library::{Image, numbers_of};
+use super::library::Image;
 use super::places::{Layout, Place, Reach, below, entries, site_packages};
 use super::{Choice, Fact, Folder};
 use crate::env::Env;
-use crate::vendor::GUARDED;
+use crate::vendor::{GUARDED, major_of, numbers_of};
 use crate::version::Version;
 
 /// One place where it stands: headers, a library, or both.
@@ -125,7 +125,7 @@ fn library(path: &Path) -> Option<Library> {
     };
     let soname = std::fs::read(&real).ok().filter(|data| data.len() < 1 << 24).and_then(|data| {
         let soname = crate::elf::Elf::parse(&data).ok()?.soname()?.to_owned();
-        numbers_of(&soname).first().copied()
+        major_of(&soname)
     });
     let major = soname.or_else(|| numbers(&real).first().copied()).or_else(|| numbers(path).first().copied())?;
 

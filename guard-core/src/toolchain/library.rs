@@ -155,22 +155,9 @@ fn read_at(file: &mut File, at: u64, into: &mut [u8]) -> std::io::Result<()> {
     file.read_exact(into)
 }
 
-/// The numbers behind `.so.` in a library's file name: `libcudart.so.13.0.96` → [13, 0, 96].
-pub(super) fn numbers_of(file: &str) -> Vec<u32> {
-    let Some((_, suffix)) = file.split_once(".so.") else { return Vec::new() };
-    suffix.split('.').map_while(|part| part.parse().ok()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_behind_so() {
-        assert_eq!(numbers_of("libcudart.so.13.0.96"), [13, 0, 96]);
-        assert_eq!(numbers_of("libcudnn.so"), Vec::<u32>::new());
-        assert_eq!(numbers_of("libx.so.1.x"), [1]);
-    }
 
     #[test]
     fn what_is_no_library() {

@@ -21,6 +21,7 @@ use std::time::Duration;
 use crate::arch::{ArchRequest, Target};
 use crate::env::Env;
 use crate::subprocess;
+use crate::vendor;
 use crate::version::{CudaVersion, Version};
 
 mod archs;
@@ -402,7 +403,7 @@ fn cudart_in(folder: &Path, source: &str) -> Option<Cudart> {
         found.or_else(|| Some(folder.join("libcudart_static.a")).filter(|file| file.is_file()))?
     };
     let real = path.canonicalize().ok()?;
-    let numbers = library::numbers_of(&real.file_name()?.to_string_lossy());
+    let numbers = vendor::numbers_of(&real.file_name()?.to_string_lossy());
     let version = match numbers[..] {
         [major, minor, patch, ..] => Some(Fact::new(Version::new(major, minor, patch), real.display().to_string())),
         // Up to 10.2 the soname has the whole release (libcudart.so.10.2), 11's is 11.0 in all of them.

@@ -181,7 +181,7 @@ impl Library {
 
     /// The major in its soname.
     pub fn major(&self, soname: &str) -> Option<u32> {
-        self.numbers(soname)?.split('.').next()?.parse().ok()
+        self.numbers(soname).and_then(|_| major_of(soname))
     }
 
     /// The version in a file's whole name, `libcudnn.so.9.10.2`; `None` where it has no three numbers.
@@ -209,6 +209,17 @@ impl Library {
         static NOTHING: Table = Table::empty();
         self.table.map_or(&NOTHING, |table| table())
     }
+}
+
+/// The numbers behind `.so.` in the name of any library's file: `libcudart.so.13.0.96` → [13, 0, 96].
+pub fn numbers_of(file: &str) -> Vec<u32> {
+    let Some((_, suffix)) = file.split_once(".so.") else { return Vec::new() };
+    suffix.split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+/// The first of them.
+pub fn major_of(soname: &str) -> Option<u32> {
+    numbers_of(soname).first().copied()
 }
 
 #[cfg(test)]

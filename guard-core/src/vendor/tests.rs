@@ -207,3 +207,10 @@ fn walk(folder: &Path, seen: &mut dyn FnMut(&Path)) {
         }
     }
 }
+
+#[test]
+fn numbers_behind_so() {
+    assert_eq!(numbers_of("libcudart.so.13.0.96"), [13, 0, 96]);
+    assert_eq!(numbers_of("libcudnn.so"), Vec::<u32>::new());
+    assert_eq!(numbers_of("libx.so.1.x"), [1]);
+}
