@@ -105,7 +105,7 @@ codes! {
         "cuDNN 9 for CUDA 12 and later serves GPUs that came after it. Older builds have code up to a generation, and no document says what they do on later ones; a newer cuDNN on the machine may know them.\nWhat to do: build with a newer cuDNN, or accept it with [allow].";
     139 FleetCannotTell Info Informs 255 ""
         "whether a build serves the whole fleet cannot be told"
-        "[gpu], [driver] and [cudnn] fleet are held against what a build declares (archs, toolkit, cuDNN headers) or, under `cargo cudaguard`, against the linked file. Where neither is known nothing is judged.\nWhat to do: declare the archs in [gpu] archs, or build with `cargo cudaguard build`, which looks into the file.";
+        "[gpu], [driver] and [cudnn] fleet are compared with what a build declares (archs, toolkit, cuDNN headers) or, under `cargo cudaguard`, with the linked file. Where neither is known nothing is judged.\nWhat to do: declare the archs in [gpu] archs, or build with `cargo cudaguard build`, which looks into the file.";
     140 Unguarded Warning Informs 255 ""
         "a target could not be guarded"
         "The guard needs ELF, a C compiler for the target and a program that starts through the C library. What was built here lacks one of them, so the file carries no manifest and will start anywhere.\nWhat to do: see the reason in the message; the build itself is not affected.";
@@ -181,7 +181,7 @@ codes! {
     213 LibraryTooOld Error Refuses 13 ""
         "a library lacks a version that the program was linked to"
         "The program was linked on a newer system: the loader would stop it with `version ... not found`, most often for GLIBC or GLIBCXX.\nWhat to do: run it on a system as new as the one it was built on, or build it on the older one.";
-    214 LibraryLacksSymbol Error Refuses 46 ""
+    214 LibraryLacksSymbol Error Refuses 14 ""
         "a library lacks a function that the program binds"
         "The loader looks up the functions that a program and its libraries use: all of them at the start where they were linked so (Rust, `-z now`) or where their addresses are stored, else each at its first call. One that no library has ends the program with `symbol lookup error`, status 127: most often a library is an older release than the one linked with. For the start of a program only what is bound at the start counts; `verify` and `doctor` also refuse for functions of NVIDIA's libraries that are bound at their first call.\nWhat to do: use a release of the library that has the function (the message names the first where it is known), or rebuild the program against the one that is there.";
     301 DriverTooOld Error Refuses 30 "driver"
@@ -261,13 +261,13 @@ codes! {
         "There is no driver here, or no GPU that this process may use. A program may have a way without one, so it starts, unless [runtime] gpu = \"required\".\nWhat to do: nothing.";
     505 DriverCannotTell Info Open 64 "driver"
         "cannot tell whether driver and GPU fit"
-        "Something about the driver or the GPUs is not known: nobody could be asked, the driver did not answer, or it answered what says nothing about versions. What cannot be told never refuses.\nWhat to do: nothing; `cargo cudaguard doctor` says what is missing.";
+        "Something about the driver or the GPUs is not known: nobody could be asked, the driver did not answer, or it answered what says nothing about versions. What cannot be told never refuses.\nWhat to do: see what `cargo cudaguard doctor` says is missing; the program runs all the same.";
     506 KernelModuleUnknown Info Informs 66 "driver"
         "the kernel module's release is not known"
-        "The driver was judged by libcuda alone. Where the kernel module under it is of another release that libcuda does not work with, cuInit answers 803 all the same.\nWhat to do: nothing; name the release of the kernel module (/proc/driver/nvidia/version) for a whole answer.";
+        "The driver was judged by libcuda alone. Where the kernel module under it is of another release that libcuda does not work with, cuInit answers 803 all the same.\nWhat to do: name the kernel module's release (/proc/driver/nvidia/version) with --kernel, for a whole answer.";
     507 CudartUnknown Info Informs 67 "cudart"
         "cannot tell whether the shared libcudart is as new as the toolkit built with"
-        "NVIDIA's installers and distributions name the file by its whole version (libcudart.so.12.4.127); pip's packages name it by the major alone, and nothing in the file says more. An older one of the same major is a warning (CG314), never a refusal, so the verdict stays what it is without.\nWhat to do: nothing; or use the libcudart of the toolkit built with, or link it statically.";
+        "NVIDIA's installers and distributions name the file by its whole version (libcudart.so.12.4.127); pip's packages name it by the major alone, and nothing in the file says more. An older one of the same major is a warning (CG314), never a refusal, so the verdict stays what it is without.\nWhat to do: to be sure, put the libcudart of the toolkit built with first, or link it statically.";
     508 NotAllKept Info Open 60 "manifest"
         "more findings or manifests than the guard keeps"
         "The guard in a program allocates nothing, so it has room for a fixed number of manifests and findings. Errors are kept first; what was left out may hold another one, so the verdict is never better than \"unknown\".\nWhat to do: run `cargo cudaguard verify` on the program, which has no such limit.";

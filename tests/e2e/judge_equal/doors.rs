@@ -29,6 +29,8 @@ pub(crate) fn trials() -> Vec<Trial> {
             "doors::a_guarded_library_beside_the_program_is_judged_for_other_machines",
             a_guarded_library_beside_the_program_is_judged_for_other_machines,
         ),
+        trial("doors::what_there_is_no_room_for_is_told", what_there_is_no_room_for_is_told),
+        trial("doors::an_object_is_not_linked_yet", an_object_is_not_linked_yet),
     ]
 }
 
@@ -304,4 +306,32 @@ fn a_guarded_library_beside_the_program_is_judged_for_other_machines() {
         let outcome = call.env("LD_LIBRARY_PATH", scratch.join("lib")).run();
         assert!(outcome.stdout.contains(&format!("\"verdict\":\"{verdict}\"")), "{outcome}");
     }
+}
+
+/// More components than the guard keeps: none is dropped without a word, and a refusal among them stands.
+fn what_there_is_no_room_for_is_told() {
+    need_worlds();
+    let machine = r535(&[T4]);
+    let one = |number: usize, manifest: Manifest| named(manifest, &format!("part{number}"));
+    let right: Vec<Manifest> = (0..260).map(|number| one(number, plain())).collect();
+    let wrong: Vec<Manifest> = (0..60).map(|number| one(number, kernels(ServedBy::Cubin))).collect();
+    for (manifests, status, verdict) in [(right, 0, "unknown"), (wrong, 78, "refused")] {
+        let scene = Scene::of(&NATIVE, &manifests, &machine);
+        let outcome = scene.start(&NATIVE, &machine, &[]);
+        let report = scene.report();
+        assert_eq!((outcome.status(), &report["verdict"]), (Some(status), &verdict.into()), "{report}");
+        assert!(Told::list(&report["findings"]).iter().any(|told| told.code == "CG508"), "{report}");
+    }
+}
+
+fn an_object_is_not_linked_yet() {
+    let scratch = Scratch::new("object");
+    let (notes, object) = (scratch.file("notes.s", Arch::notes(1)), scratch.join("app.o"));
+    let _ = Call::new(NATIVE.cc).arg("-c").arg(notes).arg("-o").arg(&object).run().success();
+    let bytes = std::fs::read(&object).expect("the compiler made it");
+    Arch::patched(&object, bytes, &[descriptor(&plain())]);
+    let outcome = command::call(["verify", "--json", "--driver", "535", "--"]).arg(&object).run();
+    let answer: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    assert_eq!(answer["verdict"], "unknown", "{outcome}");
+    assert!(Told::list(&answer["findings"]).iter().any(|told| told.code == "CG514"), "{outcome}");
 }

@@ -55,7 +55,7 @@ fn kinds_of_machines() {
 fn as_json() {
     for (name, verdict, status, expected) in [
         ("h100-580", "runs", 0, &[][..]),
-        ("a100-550", "refused", 1, &["CG202 error", "CG301 error"]),
+        ("a100-550", "refused", 1, &["CG301 error", "CG202 error"]),
         ("no-gpu", "unknown", 0, &["CG504 info"]),
         ("two-unlike", "runs", 0, &["CG303 info", "CG313 info"]),
         ("half-updated", "refused", 1, &["CG304 error"]),

@@ -91,6 +91,80 @@ fn findings_are_written_from_their_table() {
     }
 }
 
+/// What a row of the table says goes together, and every finding says what to do, or that nothing needs to be done.
+fn each_row_of_the_findings_holds_together() {
+    let findings = cudaguard_findings::read();
+    let mut wrong = Vec::new();
+    for row in &findings.rows {
+        let mut not = |holds: bool, what: &str| {
+            if !holds {
+                wrong.push(format!("CG{}: {what}", row.code));
+            }
+        };
+        let (severity, verdict) = (row.severity.as_str(), row.verdict.as_str());
+        not((severity == "error") == (verdict == "refuses"), "an error refuses, and nothing else");
+        not(verdict != "open" || severity == "info", "what leaves the verdict open is an info");
+        not(["refuses", "open", "informs"].contains(&verdict), "a verdict that nobody knows");
+        not(["error", "warning", "info"].contains(&severity), "a severity that nobody knows");
+        let at_run_time = row.code >= 200;
+        not(row.rank.is_some() == at_run_time, "a rank where findings are told in an order: from 200 on");
+        let twins = findings.rows.iter().filter(|other| other.rank == row.rank).count();
+        not(!at_run_time || twins == 1, "another finding has the same rank");
+        not(!row.shim || (!row.words.is_empty() && !row.subject.is_empty()), "the shim has no words for it");
+        not(!row.explanation.contains("What to do: nothing;"), "it says to do nothing, and then what to do");
+        for words in &row.words {
+            let hint = words.hint.as_str();
+            not(hint.is_empty() == row.no_action, "a hint, or no_action");
+            not(!hint.starts_with("nothing"), "a hint that says nothing");
+            for template in words.message.lines().chain([hint, row.subject.as_str()]) {
+                let depths: Vec<i32> = template
+                    .chars()
+                    .scan(0, |depth, letter| {
+                        *depth += i32::from(letter == '[') - i32::from(letter == ']');
+                        Some(*depth)
+                    })
+                    .collect();
+                not(depths.iter().all(|depth| (0..=1).contains(depth)), "[ ] are nested or left open");
+                not(depths.last().is_none_or(|depth| *depth == 0), "[ is left open");
+                for name in template.split('{').skip(1) {
+                    let name = name.split('}').next().unwrap_or_default();
+                    not(findings.fields.iter().any(|field| field.name == name), &format!("no field {name}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Findings that no test names are findings that nobody has seen.
+fn each_finding_has_a_trial() {
+    fn sources(folder: &Path, found: &mut String) {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|ending| ending == "rs" || ending == "txt" || ending == "json") {
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                let tests =
+                    |part: std::path::Component<'_>| part.as_os_str() == "e2e" || part.as_os_str() == "snapshots";
+                let own = path.components().any(tests) || path.ends_with("tests.rs");
+                let at = if own { 0 } else { text.find("#[cfg(test)]").unwrap_or(text.len()) };
+                found.push_str(&text[at..]);
+            }
+        }
+    }
+    let mut tests = String::new();
+    for folder in ["tests/e2e", "tests/snapshots", "guard-core/src", "cargo-cudaguard/src"] {
+        sources(&cudaguard_findings::workspace().join(folder), &mut tests);
+    }
+    let named = |row: &&cudaguard_findings::Row| {
+        tests.contains(&format!("CG{}", row.code)) || tests.contains(&format!("::{}", row.name))
+    };
+    let findings = cudaguard_findings::read();
+    let without: Vec<_> = findings.rows.iter().filter(|row| !named(row)).map(|row| row.code).collect();
+    assert!(without.is_empty(), "no test names {without:?}");
+}
+
 fn every_key_of_the_policy_has_its_place_in_the_docs() {
     held("docs/policy.md", &policy_page());
 }
@@ -163,6 +237,8 @@ fn manual_pages_of_every_verb() {
 pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
         findings_are_written_from_their_table,
+        each_row_of_the_findings_holds_together,
+        each_finding_has_a_trial,
         every_key_of_the_policy_has_its_place_in_the_docs,
         bash_completes_verbs_and_options,
         manual_pages_of_every_verb
