@@ -12,6 +12,7 @@ use memchr::memmem;
 use crate::elf::{self, Elf, tag};
 use crate::manifest::Linkage;
 use crate::note;
+use crate::symbols::{self, Bound};
 use crate::vendor::{self, Library, Mark};
 use crate::version::Version;
 
@@ -167,6 +168,8 @@ pub struct Binary {
     pub interpreter: Option<String>,
     /// How it reaches each of [`vendor::ALL`], in their order.
     reaches: [Linkage; vendor::COUNT],
+    /// The newest function of each of NVIDIA's libraries that it binds.
+    pub bound: Vec<Bound>,
     /// Members of an archive that are no ELF objects, or only named by a thin archive, with the reason.
     pub unread: Vec<(String, String)>,
     /// What in the file does not lie within it: cut off or damaged, and read as far as it goes.
@@ -194,6 +197,7 @@ impl Binary {
             runpath: None,
             interpreter: None,
             reaches: [Linkage::None; vendor::COUNT],
+            bound: Vec::new(),
             unread: Vec::new(),
             damage: None,
         };
@@ -220,6 +224,7 @@ impl Binary {
         binary.damage = elf.damage();
         binary.notes = found(&elf, 0, None);
         binary.reaches = reaches(&elf);
+        binary.bound = symbols::newest_bound(&elf);
         Ok(binary)
     }
 

@@ -517,7 +517,10 @@ fn absent_library(
 /// the code of `cudaRuntimeGetVersion` alone.
 fn cudart(graph: &Graph, manifest: &Manifest) -> CudartFound {
     let Some((soname, _)) = manifest.shared_cudart() else { return CudartFound::Unknown };
-    let loaded = graph.objects.iter().find(|object| object.is_named(&soname));
+    let is_it = |object: &&Object| {
+        object.is_named(&soname) || object.soname.as_deref().is_some_and(|own| vendor::plain_name(own) == soname)
+    };
+    let loaded = graph.objects.iter().find(is_it);
     loaded.map_or(CudartFound::Unknown, |loaded| CudartFound::Found { version: in_name(&CUDART, &loaded.path) })
 }
 
@@ -553,7 +556,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
     let by_name = in_name(GUARDED, &path);
     // A name without a major, or a link of another major's name, is of the major that the file behind it is.
     let own = graph.objects[index].soname.clone().filter(|own| GUARDED.major(own).is_some());
-    let name = own.unwrap_or(name);
+    let name = vendor::plain_name(&own.unwrap_or(name)).into_owned();
     let suffix = name.strip_prefix(GUARDED.stem).unwrap_or_default();
     let mut inner = Vec::new();
     for requirement in &manifest.requires {

@@ -189,6 +189,11 @@ impl fmt::Display for Component {
 }
 
 impl Manifest {
+    /// Asks for this release of the guarded library, which the file is linked to: what is known where nobody recorded a build.
+    pub(crate) fn needs(&mut self, version: Version) {
+        self.requires.extend(BuiltWith { version, linkage: Linkage::Linked }.requirements(&Policy::default()));
+    }
+
     /// The manifest of a component built by this toolchain under this policy: pure, nothing is looked up.
     ///
     /// What only the linked file can tell (kernels, cudart, how the guarded library is reached) is left open until it is sealed.

@@ -39,6 +39,8 @@ pub struct Observed {
     /// What the driver's functions that are looked up in it at once ask of a driver: the CUDA version that brought the
     /// newest, and who looks it up ([`crate::crates::floors`]).
     pub looked_up: Vec<(CudaVersion, String)>,
+    /// The newest of the driver's functions that the file binds, and the CUDA version that brought it.
+    pub bound: Option<(CudaVersion, String)>,
 }
 
 impl Observed {
@@ -53,6 +55,11 @@ impl Observed {
             archs: None,
             gpus: None,
             looked_up: Vec::new(),
+            bound: binary
+                .bound
+                .iter()
+                .find(|bound| bound.soname == "libcuda.so.1")
+                .map(|bound| (CudaVersion::from(bound.first), bound.name.clone())),
         }
     }
 }
@@ -215,7 +222,11 @@ fn looked_up(manifest: &mut Manifest, observed: &Observed) {
     let kept =
         |row: &Requirement| !matches!(row, Requirement::Driver { because, .. } if !because.starts_with("libcudart"));
     manifest.requires.retain(kept);
-    for (cuda, because) in &observed.looked_up {
+    // The loader, too, wants every function that is bound, now or at its first call.
+    let bound_cuda = observed.bound.as_ref().map(|(cuda, _)| cuda);
+    let floor = |row: &Requirement| matches!(row, Requirement::Driver { cuda, .. } if Some(cuda) >= bound_cuda);
+    let bound = observed.bound.as_ref().filter(|_| !manifest.requires.iter().any(floor));
+    for (cuda, because) in observed.looked_up.iter().chain(bound) {
         let release = tables::toolkit_floor(Version::new(cuda.major, cuda.minor, 0)).release;
         let row = Requirement::Driver {
             cuda: *cuda,

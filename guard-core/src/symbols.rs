@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use crate::elf::Elf;
+use crate::vendor::plain_name;
 use crate::version::Version;
 
 const TEXT: &str = include_str!("../data/symbols.txt");
@@ -59,7 +61,43 @@ fn read(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, String> 
 /// The releases of the library of this soname that have this function; `None` where all have it, or none, or nobody has
 /// looked.
 pub fn releases(soname: &str, name: &str) -> Option<Releases> {
-    table().get(soname)?.get(name).copied()
+    table().get(&*plain_name(soname))?.get(name).copied()
+}
+
+/// A function that a file binds, of a library whose first releases lack it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The library's soname.
+    pub soname: String,
+    /// The function.
+    pub name: String,
+    /// The first release that has it.
+    pub first: Version,
+}
+
+/// The newest function of each library that a linked file binds: neither weak nor looked up by name.
+pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
+    let needed: Vec<String> = elf.needed().into_iter().map(|name| plain_name(name).into_owned()).collect();
+    let mut newest: BTreeMap<&str, (Version, &str)> = BTreeMap::new();
+    let wishes = elf.links().map(|links| links.wishes(false)).unwrap_or_default();
+    for wish in wishes.iter().filter(|wish| !wish.weak) {
+        let Ok(name) = std::str::from_utf8(wish.name) else { continue };
+        // By the version that it asks for, a symbol says whose it is.
+        let of = wish.version.and_then(|version| std::str::from_utf8(version.of?).ok()).map(plain_name);
+        let fits = |soname: &&String| of.as_ref().is_none_or(|of| of == soname.as_str());
+        for soname in needed.iter().filter(fits) {
+            if let Some(Releases { first: Some(first), .. }) = releases(soname, name) {
+                let known = newest.entry(soname).or_insert((first, name));
+                *known = (*known).max((first, name));
+            }
+        }
+    }
+    let bound = |(soname, (first, name)): (&str, (Version, &str))| Bound {
+        soname: soname.to_owned(),
+        name: name.to_owned(),
+        first,
+    };
+    newest.into_iter().map(bound).collect()
 }
 
 #[cfg(test)]

@@ -271,15 +271,18 @@ codes! {
     508 NotAllKept Info Open 60 "manifest"
         "more findings or manifests than the guard keeps"
         "The guard in a program allocates nothing, so it has room for a fixed number of manifests and findings. Errors are kept first; what was left out may hold another one, so the verdict is never better than \"unknown\".\nWhat to do: run `cargo cudaguard verify` on the program, which has no such limit.";
-    513 NoManifest Info Open 68 "{file}"
+    513 NoManifest Info Informs 68 "{file}"
         "the file carries no manifest"
-        "It was built without cudaguard. Its GPU code and the CUDA libraries that it needs were read from the file and judged; what else it was built with, its cuDNN and a cudart inside it above all, nobody recorded, so that it runs cannot be said.\nWhat to do: build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs.";
+        "It was built without cudaguard. Its GPU code, the CUDA libraries that it needs and the functions that it binds were read from the file, and the verdict rests on them. Which releases it was built with nobody recorded: a library may lack more than the functions tell. What the file leaves open has a finding of its own.\nWhat to do: build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs.";
     514 KernelsCannotTell Info Open 69 "{file}"
         "what the kernels of a file ask of driver and GPU cannot be told"
         "The file is an object or an archive, which holds only a part of a program, or its GPU code cannot be read. All that is known without was judged.\nWhat to do: verify the linked program or library instead.";
     515 MachineUnreadable Info Open 70 "machine"
         "not all of the machine could be looked at"
         "The real libcuda was asked in a child process and crashed, hung or could not be loaded, or a file of the kernel's did not say what it should. Nothing is refused for it; what is not known stays unknown.\nWhat to do: see whether nvidia-smi works and what the kernel's log says (dmesg); name a machine by hand with --host or --driver.";
+    516 CudartInsideUnknown Info Open 67 "{file}"
+        "the release of the cudart inside a file is not known"
+        "Each CUDA runtime asks for a driver of its own major: 525.60.13 for CUDA 12, 580 for CUDA 13. A shared one tells its major by its name. One that was linked into the file tells it by the toolkit that built the file, and here no toolkit is known.\nWhat to do: build where the toolkit is found, with `cargo cudaguard build`; or link the shared libcudart.";
 }
 
 words! {
@@ -422,7 +425,7 @@ words! {
         "{left_out} manifests were not judged: the guard keeps {kept} at most"
         "`cargo cudaguard verify` tells all of them";
     NoManifest NoManifest
-        "{file} carries no manifest: what it was built with is not known, its GPU code is"
+        "{file} carries no manifest: it is judged by its GPU code, the libraries that it needs and their functions"
         "build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs";
     KernelsCannotTell KernelsCannotTell
         "the kernels in {file} cannot be read[: {why}]"
@@ -433,6 +436,9 @@ words! {
     MachineUnreadable MachineUnreadable
         "not all of this machine could be looked at: {why}"
         "see what the driver says: nvidia-smi";
+    CudartInsideUnknown CudartInsideUnknown
+        "{file} has a cudart inside, and nobody recorded its release: which driver it needs cannot be told"
+        "name the toolkit to the build (CUDA_HOME), or link the shared libcudart, whose name tells its major";
 }
 
 /// What may stand in words as a placeholder.

@@ -8,15 +8,17 @@ use std::path::Path;
 use super::Machine;
 use crate::binary::{Binary, Kind};
 use crate::elf::machine;
-use crate::finding::{self, Finding, Values, Words};
+use crate::finding::{self, Code, Finding, Values, Words};
 use crate::judge;
 use crate::kernels::{self, Kernels};
-use crate::manifest::{Component, Linkage, Manifest, REVISION};
+use crate::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
 use crate::note::Note;
 use crate::policy::Policy;
 use crate::seal::{self, Observed};
+use crate::symbols::Bound;
 use crate::toolchain::Toolchain;
-use crate::vendor::CUDART;
+use crate::vendor::{self, CUDART, GUARDED};
+use crate::version::Version;
 
 /// What a file asks of a machine.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +27,8 @@ pub struct Components {
     pub manifests: Vec<Manifest>,
     /// What about the file itself cannot be told, on any machine.
     pub findings: Vec<Finding>,
+    /// The newest function of each of NVIDIA's libraries that the file binds.
+    pub bound: Vec<Bound>,
     /// The file's name.
     pub file: String,
     /// The processor that the file is for, by name; empty where that is not known.
@@ -36,7 +40,7 @@ impl Components {
     pub fn of(path: &Path, binary: &Binary) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let processor = machine::name(binary.machine).into_owned();
-        let mut components = Self { file: name.clone(), processor, ..Self::default() };
+        let mut components = Self { file: name.clone(), processor, bound: binary.bound.clone(), ..Self::default() };
         for note in binary.manifests() {
             match note {
                 Ok(note) => {
@@ -49,11 +53,14 @@ impl Components {
                 }
             }
         }
-        if components.manifests.iter().any(|manifest| manifest.sealed) {
-            // What the kernels of this file ask stands in that note; others are of libraries that were linked into it.
-            return components;
+        // What the kernels of a sealed file ask stands in that note; others are of libraries that were linked into it.
+        if !components.manifests.iter().any(|manifest| manifest.sealed) {
+            components.complete(path, &name, binary);
         }
-        components.complete(path, &name, binary);
+        let itself = binary.soname.as_deref().is_some_and(|soname| CUDART.is_named(soname));
+        if !itself && components.manifests.iter().any(has_unknown_cudart) {
+            components.findings.push(Words::CudartInsideUnknown.finding(&Values::default().with("file", &name)));
+        }
         components
     }
 
@@ -75,9 +82,31 @@ impl Components {
             first.get_or_insert(host);
         }
         findings.extend(first.and_then(|host| judge::run::together(&self.manifests, &host)));
+        findings.extend(self.lacking(machine));
         findings.extend(self.findings.iter().cloned());
         finding::sort(&mut findings);
         findings
+    }
+
+    /// Functions that the file binds, and that a library of that machine is too old for. The guarded library and the driver
+    /// have rows of their own in the manifest.
+    fn lacking(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
+        let others = vendor::ALL.into_iter().filter(|library| library.key != GUARDED.key);
+        others.filter_map(|library| {
+            let bound = self.bound.iter().find(|bound| library.is_named(&bound.soname))?;
+            let taken = machine.libraries(library)?.iter().filter(|found| found.taken);
+            let found = taken.into_iter().find(|found| found.soname.as_ref().is_none_or(|own| *own == bound.soname))?;
+            let version = found.version.filter(|version| *version < bound.first)?;
+            let place = found.path.as_deref().map(|path| format!("\nfound: {path}")).unwrap_or_default();
+            let Bound { soname, name, first } = bound;
+            let message = format!(
+                "{soname} {version} lacks {name}, which {} binds: the loader would stop the program{place}\nfirst in: {soname} \
+                 {first}",
+                self.file
+            );
+            let hint = format!("use {soname} {first} or newer; or rebuild against the one that is there");
+            Some(Finding::new(Code::LibraryLacksSymbol, name.as_str(), message, hint))
+        })
     }
 
     fn complete(&mut self, path: &Path, name: &str, binary: &Binary) {
@@ -100,7 +129,7 @@ impl Components {
             if !asks(binary, kernels.as_ref()) {
                 return;
             }
-            self.manifests.push(bare(name));
+            self.manifests.push(bare(name, binary));
             self.findings.push(Words::NoManifest.finding(&file));
         }
         let observed = Observed {
@@ -115,15 +144,33 @@ impl Components {
     }
 }
 
-fn asks(binary: &Binary, kernels: Option<&Kernels>) -> bool {
-    let needs = |stem: &str| binary.needed.iter().any(|name| name.starts_with(stem));
-    kernels.is_some_and(Kernels::any) || binary.linkage(&CUDART) != Linkage::None || needs("libcuda.so")
+/// Whether a cudart is inside whose driver floor nobody knows.
+fn has_unknown_cudart(manifest: &Manifest) -> bool {
+    let is_floor =
+        |row: &Requirement| matches!(row, Requirement::Driver { because, .. } if because.starts_with(CUDART.stem));
+    manifest.cudart.as_ref().is_some_and(|cudart| cudart.linkage == Linkage::Static)
+        && !manifest.requires.iter().any(is_floor)
 }
 
-/// What a file without a manifest is judged by, before its own code has been looked at.
-fn bare(name: &str) -> Manifest {
+fn asks(binary: &Binary, kernels: Option<&Kernels>) -> bool {
+    kernels.is_some_and(Kernels::any)
+        || binary.linkage(&CUDART) != Linkage::None
+        || vendor::ALL.iter().any(|library| binary.linkage(library) == Linkage::Linked)
+        || binary.needed.iter().any(|name| name.starts_with("libcuda.so"))
+}
+
+/// What a file without a manifest is judged by, before its own code has been looked at. Of a library that it is linked to,
+/// its soname tells the major, and the newest function that it binds the oldest release.
+fn bare(name: &str, binary: &Binary) -> Manifest {
     let component = Component { name: name.to_owned(), version: "(no manifest)".to_owned() };
-    Manifest::of(component, "", "", &Policy::default(), &Toolchain::default())
+    let mut manifest = Manifest::of(component, "", "", &Policy::default(), &Toolchain::default());
+    let linked = binary.linkage(GUARDED) == Linkage::Linked;
+    if let Some(major) = binary.needed.iter().find_map(|name| GUARDED.major(name)).filter(|_| linked) {
+        let newest = binary.bound.iter().find(|bound| GUARDED.is_named(&bound.soname)).map(|bound| bound.first);
+        let version = newest.unwrap_or(Version::new(major, 0, 0));
+        manifest.needs(version);
+    }
+    manifest
 }
 
 /// What of a note a later cudaguard wrote is not judged.

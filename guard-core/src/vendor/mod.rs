@@ -9,6 +9,7 @@ mod cudnn;
 mod nccl;
 mod table;
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 pub use cudart::CUDART;
@@ -169,14 +170,15 @@ impl Library {
         format!("{}.so", self.stem)
     }
 
-    /// Whether a file of this name is this library, of whatever release: `libcudnn.so`, `libcudnn.so.9`.
+    /// Whether a file of this name is this library, of whatever release: `libcudnn.so`, `libcudnn.so.9`, and
+    /// `libcudnn-1a2b3c4d.so.9` as wheel repair calls it.
     pub fn is_named(&self, file: &str) -> bool {
-        file.strip_prefix(self.stem).is_some_and(|rest| rest.starts_with(".so"))
+        file.strip_prefix(self.stem).is_some_and(|rest| unmarked(rest).starts_with(".so"))
     }
 
     /// What stands behind `.so.` in the name of this library's file.
     pub fn numbers<'name>(&self, file: &'name str) -> Option<&'name str> {
-        file.strip_prefix(self.stem)?.strip_prefix(".so.")
+        unmarked(file.strip_prefix(self.stem)?).strip_prefix(".so.")
     }
 
     /// The major in its soname.
@@ -220,6 +222,25 @@ pub fn numbers_of(file: &str) -> Vec<u32> {
 /// The first of them.
 pub fn major_of(soname: &str) -> Option<u32> {
     numbers_of(soname).first().copied()
+}
+
+/// A library's name without the mark that wheel repair puts into it, so that two packages' copies do not meet:
+/// `libcudart-e409450e.so.11.0` is `libcudart.so.11.0`.
+pub fn plain_name(file: &str) -> Cow<'_, str> {
+    match file.find('-').map(|at| file.split_at(at)) {
+        Some((stem, rest)) if unmarked(rest) != rest => format!("{stem}{}", unmarked(rest)).into(),
+        _ => file.into(),
+    }
+}
+
+/// What stands behind a library's stem, without that mark: a dash and eight hexadecimal digits.
+fn unmarked(rest: &str) -> &str {
+    const MARK: usize = 9;
+    let is_mark = |mark: &str| mark.strip_prefix('-').is_some_and(|hash| hash.bytes().all(|b| b.is_ascii_hexdigit()));
+    match rest.split_at_checked(MARK) {
+        Some((mark, behind)) if is_mark(mark) && behind.starts_with(".so") => behind,
+        _ => rest,
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,29 @@ fn names_that_say_a_version() {
 }
 
 #[test]
+fn names_that_wheel_repair_changed() {
+    for (name, plain) in [
+        ("libcudart-e409450e.so.11.0", "libcudart.so.11.0"),
+        ("libcudnn-1A2b3c4d.so.9", "libcudnn.so.9"),
+        ("libcudart-d0da41ae.so", "libcudart.so"),
+        ("libcudart-e409450.so.11.0", "libcudart-e409450.so.11.0"),
+        ("libcudart-e409450x.so.11.0", "libcudart-e409450x.so.11.0"),
+        ("libx-1.2.so-e409450e.so.3", "libx-1.2.so-e409450e.so.3"),
+        ("libgomp-a34b3233.a", "libgomp-a34b3233.a"),
+        ("libcudart.so.12", "libcudart.so.12"),
+        ("-", "-"),
+        ("", ""),
+    ] {
+        assert_eq!(plain_name(name), plain, "{name}");
+    }
+    assert!(CUDART.is_named("libcudart-e409450e.so.11.0") && !CUDART.is_named("libcudart-static.so"));
+    assert_eq!(
+        (CUDART.numbers("libcudart-e409450e.so.11.0"), GUARDED.major("libcudnn-1a2b3c4d.so.9")),
+        (Some("11.0"), Some(9))
+    );
+}
+
+#[test]
 fn sonames() {
     for (library, version, soname) in [
         (GUARDED, "9.15.1", "libcudnn.so.9"),

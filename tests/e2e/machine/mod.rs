@@ -1,6 +1,7 @@
 //! The command's own look at machines: `probe`, `verify` here, on machines that files and flags describe, and on fleets;
 //! `exec` on a driver that does not fit. No GPU is needed: libcuda is the real one of driver 535, or the fake one.
 
+mod bare;
 mod bed;
 mod described;
 mod fleet;
@@ -13,7 +14,7 @@ use cudaguard_tests::Trial;
 use super::loading::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    [described::trials(), fleet::trials(), here::trials(), nccl::trials(), worlds::trials()]
+    [bare::trials(), described::trials(), fleet::trials(), here::trials(), nccl::trials(), worlds::trials()]
         .into_iter()
         .flatten()
         .collect()

@@ -1,0 +1,145 @@
+//! Files that carry no manifest: judged by the libraries that they need and the functions that they bind.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use cudaguard_tests::{Scratch, Trial, trials};
+
+use super::bed::{call, codes, json};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![on_described_machines, with_libraries_that_lack_a_function, names_that_wheel_repair_changed]
+}
+
+/// Libraries as NVIDIA names and versions them, and programs that use one function of one of them.
+struct Bed(Scratch);
+
+impl Bed {
+    fn new(name: &str) -> Self {
+        Self(Scratch::new(name))
+    }
+
+    fn gcc(&self, output: &str, source: &str, arguments: &[String]) -> PathBuf {
+        let (file, output) = (self.0.join("source.c"), self.0.join(output));
+        fs::create_dir_all(output.parent().unwrap()).unwrap();
+        fs::write(&file, source).unwrap();
+        let done = Command::new("gcc").arg("-w").arg(&file).arg("-o").arg(&output).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        output
+    }
+
+    fn library(&self, path: &str, functions: &[&str]) -> PathBuf {
+        let soname = path.rsplit('/').next().unwrap();
+        let source: String = functions.iter().map(|name| format!("int {name}(void) {{ return 0; }}\n")).collect();
+        let mut arguments: Vec<String> = ["-shared", "-fPIC", "-nostdlib"].map(str::to_owned).into();
+        arguments.push(format!("-Wl,-soname,{soname}"));
+        // libcuda and NCCL have no versions.
+        if !soname.starts_with("libcuda.") && !soname.starts_with("libnccl") {
+            // Wheel repair leaves their names as they are.
+            let node = cudaguard::vendor::plain_name(soname);
+            let map = self.0.file("versions.map", format!("{node} {{ global: *; }};"));
+            arguments.push(format!("-Wl,--version-script={}", map.display()));
+        }
+        self.gcc(path, &source, &arguments)
+    }
+
+    fn program(&self, name: &str, functions: &[&str], library: &PathBuf, bind: &str) -> PathBuf {
+        let calls: String = functions.iter().map(|name| format!("int {name}(void);\n")).collect();
+        let sum = functions.iter().map(|name| format!("{name}()")).collect::<Vec<_>>().join(" + ");
+        let source = format!("{calls}int main(int n, char **a) {{ return n > 9 ? {sum} : 0; }}");
+        self.gcc(name, &source, &[library.display().to_string(), format!("-Wl,-z,{bind}")])
+    }
+}
+
+fn on_described_machines() {
+    let bed = Bed::new("bare described");
+    let cudnn = bed
+        .library("all/libcudnn.so.9", &["cudnnCreate", "cudnnBackendPopulateCudaGraph", "cudnnBackendCreateCudaGraph"]);
+    let libcuda = bed.library("all/libcuda.so.1", &["cuInit", "cuMemAllocAsync", "cuGraphAddNode_v2"]);
+    for (function, library, flags, verdict, expected) in [
+        ("cudnnCreate", &cudnn, "--cudnn 9.0.0", "runs", &["CG513 info"][..]),
+        ("cudnnCreate", &cudnn, "--cudnn 9.28.0", "runs", &["CG513 info"]),
+        ("cudnnCreate", &cudnn, "--cudnn 8.9.7", "refused", &["CG201 error", "CG513 info"]),
+        ("cudnnCreate", &cudnn, "--cudnn none", "refused", &["CG205 error", "CG513 info"]),
+        ("cudnnBackendPopulateCudaGraph", &cudnn, "--cudnn 9.4.0", "refused", &["CG202 error", "CG513 info"]),
+        ("cudnnBackendPopulateCudaGraph", &cudnn, "--cudnn 9.5.0", "runs", &["CG513 info"]),
+        // No header declares it: it proves nothing.
+        ("cudnnBackendCreateCudaGraph", &cudnn, "--cudnn 9.1.0", "runs", &["CG513 info"]),
+        ("cuInit", &libcuda, "--driver 450.80.02", "runs", &["CG513 info"]),
+        ("cuMemAllocAsync", &libcuda, "--driver 450.80.02", "refused", &["CG301 error", "CG513 info"]),
+        ("cuMemAllocAsync", &libcuda, "--driver 470", "runs", &["CG513 info"]),
+        ("cuGraphAddNode_v2", &libcuda, "--driver 535", "refused", &["CG301 error", "CG513 info"]),
+        ("cuGraphAddNode_v2", &libcuda, "--driver 550", "runs", &["CG513 info"]),
+    ] {
+        let program = bed.program("prog", &[function], library, "lazy");
+        let value = json(&call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run());
+        let mut found: Vec<String> = codes(&value).into_iter().filter(|code| !code.starts_with("CG50")).collect();
+        found.sort();
+        assert_eq!(found, expected, "{function}, {flags}: {value}");
+        assert_eq!(value["verdict"] == "refused", verdict == "refused", "{function}, {flags}: {value}");
+    }
+    let cudart = bed.library("all/libcudart.so.12", &["cudaMalloc", "cudaGraphAddNode_v2"]);
+    let program = bed.program("prog", &["cudaGraphAddNode_v2"], &cudart, "now");
+    for (version, refused) in [("12.2.140", true), ("12.3.52", false), ("12.9.79", false)] {
+        let host = format!(
+            "{{\"revision\": 1, \"cudart\": [{{\"soname\": \"libcudart.so.12\", \"version\": \"{version}\", \"path\": \"/x\"}}]}}"
+        );
+        let host = bed.0.file("host.json", host);
+        let value = json(&call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run());
+        assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), refused, "{version}: {value}");
+        assert!(!refused || value.to_string().contains("libcudart.so.12 12.3.52"), "{value}");
+    }
+}
+
+/// The words of the loader and ours: bound at the start, `exec` says it; bound at the first call, `verify` does.
+fn with_libraries_that_lack_a_function() {
+    let bed = Bed::new("bare lacking");
+    for (name, old, new, first) in [
+        ("libcudnn.so.9", "cudnnCreate", "cudnnBackendPopulateCudaGraph", "9.5.0"),
+        ("libcudart.so.12", "cudaMalloc", "cudaGraphAddNode_v2", "12.3.52"),
+        ("libnccl.so.2", "ncclAllReduce", "ncclAllGatherConfig", "2.31.2"),
+        ("libcuda.so.1", "cuInit", "cuGraphAddNode_v2", "12.3"),
+    ] {
+        let whole = bed.library(&format!("new/{name}"), &[old, new]);
+        bed.library(&format!("old/{name}"), &[old]);
+        for bind in ["now", "lazy"] {
+            let program = bed.program("prog", &[old, new], &whole, bind);
+            for (folder, lacks) in [("new", false), ("old", true)] {
+                let scene = format!("{name}, {bind}, {folder}");
+                let folder = bed.0.join(folder);
+                let value = json(&call(["verify", "--json"]).arg(&program).env("LD_LIBRARY_PATH", &folder).run());
+                assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), lacks, "{scene}: {value}");
+                let text = value.to_string();
+                for part in [name, new, first, "prog", "LD_LIBRARY_PATH"].iter().filter(|_| lacks) {
+                    assert!(text.contains(part), "{part} is not in {scene}: {value}");
+                }
+                let variables = BTreeMap::from([("LD_LIBRARY_PATH", OsString::from(&folder))]);
+                let ran = Command::new(&program).env_clear().envs(&variables).output().unwrap();
+                let dies = lacks && bind == "now";
+                assert_eq!(ran.status.code(), Some(if dies { 127 } else { 0 }), "{scene}");
+                let exec = call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &folder).run();
+                assert_eq!(exec.status(), Some(if dies { 78 } else { 0 }), "{scene}: {}", exec.stderr);
+                assert_eq!(exec.stderr.contains("error[CG214]"), dies, "{scene}: {}", exec.stderr);
+            }
+        }
+    }
+}
+
+/// As in torch 1.13.1: `libcudart-e409450e.so.11.0`.
+fn names_that_wheel_repair_changed() {
+    let bed = Bed::new("bare renamed");
+    for (name, flags, code) in [
+        ("libcudart-e409450e.so.11.0", "--driver 440.33.01", "CG301 error"),
+        ("libcudart-1a2b3c4d.so.12", "--driver 450.80.02", "CG301 error"),
+        ("libcudnn-1a2b3c4d.so.9", "--cudnn 8.9.7", "CG201 error"),
+    ] {
+        let function = if name.starts_with("libcudnn") { "cudnnCreate" } else { "cudaMalloc" };
+        let library = bed.library(&format!("lib/{name}"), &[function]);
+        let program = bed.program("prog", &[function], &library, "lazy");
+        let value = json(&call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run());
+        assert!(codes(&value).contains(&code.to_owned()), "{name}, {flags}: {value}");
+    }
+}
