@@ -186,7 +186,6 @@ const STILL_NAMING_IT: &[&str] = &[
     "guard-core/src/judge/build.rs",
     "guard-core/src/judge/fleet.rs",
     "guard-core/src/judge/linked.rs",
-    "guard-core/src/lib.rs",
     "guard-core/src/policy/schema.rs",
 ];
 
