@@ -280,7 +280,7 @@ codes! {
     515 MachineUnreadable Info Open 70 "machine"
         "not all of the machine could be looked at"
         "The real libcuda was asked in a child process and crashed, hung or could not be loaded, or a file of the kernel's did not say what it should. Nothing is refused for it; what is not known stays unknown.\nWhat to do: see whether nvidia-smi works and what the kernel's log says (dmesg); name a machine by hand with --host or --driver.";
-    516 CudartInsideUnknown Info Open 67 "{file}"
+    516 CudartInsideUnknown Info Open 71 "{file}"
         "the release of the cudart inside a file is not known"
         "Each CUDA runtime asks for a driver of its own major: 525.60.13 for CUDA 12, 580 for CUDA 13. A shared one tells its major by its name. One that was linked into the file tells it by the toolkit that built the file, and here no toolkit is known.\nWhat to do: build where the toolkit is found, with `cargo cudaguard build`; or link the shared libcudart.";
 }

@@ -6,12 +6,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use cudaguard_tests::{Scratch, Trial, trials};
+use cudaguard_tests::{Scratch, Trial, parts, trials};
 
 use super::bed::{call, codes, json};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![on_described_machines, with_libraries_that_lack_a_function, names_that_wheel_repair_changed]
+    trials![
+        a_cudart_inside,
+        on_described_machines,
+        with_libraries_that_lack_a_function,
+        names_that_wheel_repair_changed
+    ]
 }
 
 /// Libraries as NVIDIA names and versions them, and programs that use one function of one of them.
@@ -92,6 +97,18 @@ fn on_described_machines() {
         assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), refused, "{version}: {value}");
         assert!(!refused || value.to_string().contains("libcudart.so.12 12.3.52"), "{value}");
     }
+}
+
+/// A static cudart has a driver floor, and nobody recorded which.
+fn a_cudart_inside() {
+    let bed = Bed::new("bare static");
+    let library = parts::cuda("13.0").join("lib64/libcudart_static.a").display().to_string();
+    let arguments = [library.as_str(), "-ldl", "-lpthread", "-lrt"].map(str::to_owned);
+    let source = "int cudaDriverGetVersion(int *); int main(void) { int v; return cudaDriverGetVersion(&v); }";
+    let program = bed.gcc("prog", source, &arguments);
+    let value = json(&call(["verify", "--json"]).arg(&program).args(["--driver", "390.157"]).run());
+    assert!(codes(&value).contains(&"CG516 info".to_owned()), "{value}");
+    assert_eq!(value["verdict"], "unknown", "{value}");
 }
 
 /// The words of the loader and ours: bound at the start, `exec` says it; bound at the first call, `verify` does.
