@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 use clap_complete::Shell;
 use cudaguard::guard::Tool;
+use cudaguard::tables::gpu_typed;
 
 mod cargo_call;
 
@@ -208,8 +209,29 @@ pub(crate) fn read() -> Verb {
             return verb(words.split_off(1));
         }
     }
+    if words.first().is_some_and(|word| word == "verify") {
+        words = apart(words);
+    }
     let matches = command(by_cargo).get_matches_from(named(&words));
     understood(&matches)
+}
+
+/// Several GPUs may follow one `--gpu`, and so may a file: what names no GPU is one.
+fn apart(words: Vec<OsString>) -> Vec<OsString> {
+    let gpu = |word: &OsString| word.to_str().is_some_and(|word| word.split(',').all(|one| gpu_typed(one).is_some()));
+    let mut told = Vec::new();
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        let option = word == "--gpu";
+        told.push(word);
+        if option {
+            told.extend(words.next());
+            while let Some(more) = words.next_if(gpu) {
+                told.extend(["--gpu".into(), more]);
+            }
+        }
+    }
+    told
 }
 
 fn named(words: &[OsString]) -> impl Iterator<Item = OsString> {
@@ -444,7 +466,7 @@ fn verify() -> Command {
                 .required(true)
                 .num_args(1..)
                 .value_parser(value_parser!(PathBuf))
-                .help("A program or a shared library"),
+                .help("A program, a library, an object, or GPU code by itself"),
         )
         .arg(file("host", "HOST.json").help("On the machine of this host file, which `probe --json` writes"))
         .arg(
@@ -456,7 +478,6 @@ fn verify() -> Command {
         .arg(machine("kernel", "RELEASE").help("With a kernel module of another release than libcuda"))
         .arg(
             machine("gpu", "GPU")
-                .num_args(1..)
                 .value_delimiter(',')
                 .action(ArgAction::Append)
                 .help("With these GPUs: 8.6, sm_86, A100, none"),

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::arch::Target;
-use cudaguard::binary::{self, Binary};
+use cudaguard::binary::{self, Binary, Kind};
 use cudaguard::elf::machine;
+use cudaguard::evidence::Evidence;
 use cudaguard::json::{array, object};
-use cudaguard::kernels::{self, By, Kernels, Kind};
+use cudaguard::kernels::{self, By, Kernels, Known};
 use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note::Note;
 use cudaguard::vendor::{self, GUARDED, Library};
@@ -19,14 +20,11 @@ use crate::signals;
 
 pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
     signals::reading(file);
-    let (binary, kernels) = match (Binary::read(file), kernels::read(file)) {
-        (Ok(binary), Ok(kernels)) => (Some(binary), kernels),
-        // A bare cubin, fatbin or PTX has kernels, and nothing else to tell.
-        (Err(_), Ok(kernels)) if !kernels.entries().is_empty() => (None, kernels),
-        (Err(error), Ok(_)) | (_, Err(error)) => return Err(Stop::no_look(error)),
-    };
+    let kernels = kernels::read(file).map_err(Stop::no_look)?;
+    let binary = Binary::read(file).map_err(Stop::no_look)?;
+    let evidence = Evidence::of(file, &kernels).map_err(Stop::no_look)?;
     let (mut notes, mut damaged) = (Vec::new(), Vec::new());
-    for note in binary.iter().flat_map(Binary::manifests) {
+    for note in binary.manifests() {
         match note {
             Ok(note) => notes.push(note),
             Err(error) => damaged.push(error),
@@ -35,54 +33,49 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
     for error in &damaged {
         report::line(&format!("warning: {}: a manifest cannot be read: {error}", file.display()));
     }
-    if let Some(damage) = binary.as_ref().and_then(|binary| binary.damage.as_ref()) {
-        report::line(&format!("warning: {}: {damage}", file.display()));
-    }
-    for doubt in kernels.doubts() {
+    // What is cut off is a reason to doubt the kernels, too.
+    for doubt in binary.damage.iter().filter(|damage| !kernels.doubts().contains(damage)).chain(kernels.doubts()) {
         report::line(&format!("warning: {}: {doubt}", file.display()));
     }
     if json {
-        report::result(&to_json(file, binary.as_ref(), &notes, &kernels))?;
+        report::result(&to_json(file, &binary, &notes, &kernels, &evidence))?;
     } else {
-        report::result(&to_text(file, binary.as_ref(), &notes, &kernels))?;
+        report::result(&to_text(file, &binary, &notes, &kernels, &evidence))?;
     }
-    if notes.is_empty() {
-        if damaged.is_empty() {
-            report::line(&format!("{}: no manifest: it was built without cudaguard", file.display()));
-        }
+    if !damaged.is_empty() && notes.is_empty() {
         return Ok(ExitCode::from(NO_LOOK));
+    }
+    if notes.is_empty() && binary.kind != Kind::GpuCode {
+        report::line(&format!("{}: no manifest: it was built without cudaguard", file.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn to_json(file: &Path, binary: Option<&Binary>, notes: &[Note], kernels: &Kernels) -> String {
+fn to_json(file: &Path, binary: &Binary, notes: &[Note], kernels: &Kernels, evidence: &Evidence) -> String {
     let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
-    value.put("kind", binary.map(|binary| binary.kind.to_string()));
-    value.put("machine", binary.map(|binary| machine::name(binary.machine).into_owned()));
+    value.put("kind", Some(binary.kind.to_string()));
+    value.put("machine", processor(binary));
     value.put("components", Some(array(notes.iter().map(|note| note.manifest.to_json()))));
     value.put("kernels", Some(kernels.to_json()));
-    let needed = binary.iter().flat_map(|binary| &binary.needed).map(String::as_str);
-    value.put("needed", Some(array(needed)));
+    value.put("evidence", evidence.to_json());
+    value.put("needed", Some(array(binary.needed.iter().map(String::as_str))));
     for library in vendor::ALL {
-        value.put(library.key, binary.and_then(|binary| binary.linkage(library).name()));
+        value.put(library.key, binary.linkage(library).name().filter(|_| binary.kind != Kind::GpuCode));
     }
-    let inside = |binary: &Binary| {
-        let told = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
-        let told: Vec<_> = vendor::ALL.iter().filter_map(told).collect();
-        (!told.is_empty()).then(|| object(told))
-    };
-    value.put("inside", binary.and_then(inside));
+    let told = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
+    let told: Vec<_> = vendor::ALL.iter().filter_map(told).collect();
+    value.put("inside", (!told.is_empty()).then(|| object(told)));
     format!("{}\n", value.pretty())
 }
 
-fn to_text(file: &Path, binary: Option<&Binary>, notes: &[Note], kernels: &Kernels) -> String {
+fn to_text(file: &Path, binary: &Binary, notes: &[Note], kernels: &Kernels, evidence: &Evidence) -> String {
     let mut page = Page::default();
-    match binary {
-        Some(binary) => {
-            page.title(&format!("{}: {}, {}", file.display(), binary.kind, machine::name(binary.machine)));
-        }
-        None => page.title(&format!("{}: kernels only", file.display())),
-    }
+    let what = match (binary.kind, processor(binary)) {
+        (Kind::GpuCode, _) => "kernels only".to_owned(),
+        (kind, Some(processor)) => format!("{kind}, {processor}"),
+        (kind, None) => format!("{kind} without any object"),
+    };
+    page.title(&format!("{}: {what}", file.display()));
     for note in notes {
         component(&mut page, note);
     }
@@ -92,7 +85,8 @@ fn to_text(file: &Path, binary: Option<&Binary>, notes: &[Note], kernels: &Kerne
     } else {
         images(&mut page, kernels);
     }
-    if let Some(binary) = binary {
+    made_by(&mut page, evidence);
+    if binary.kind != Kind::GpuCode {
         page.title("libraries");
         let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
         page.line("CUDA", &listed(&of_cuda, "none needed"));
@@ -112,6 +106,11 @@ fn to_text(file: &Path, binary: Option<&Binary>, notes: &[Note], kernels: &Kerne
 fn version_inside(binary: &Binary, library: &Library) -> Option<String> {
     let inside = binary.linkage(library) == Linkage::Static;
     inside.then(|| binary::version_inside(library, &binary.path))?.map(|version| version.to_string())
+}
+
+/// For which the file is, by name; not of GPU code alone, and not of an archive without any object.
+fn processor(binary: &Binary) -> Option<String> {
+    (binary.kind != Kind::GpuCode && binary.machine != 0).then(|| machine::name(binary.machine).into_owned())
 }
 
 /// Lines of a name and what is said of it.
@@ -235,7 +234,7 @@ fn images(page: &mut Page, kernels: &Kernels) {
         let isa = entry.isa().map_or(String::new(), |(major, minor)| format!(" (PTX ISA {major}.{minor})"));
         let kind = match entry.kind {
             // Its name is longer than the column.
-            Kind::RelocatablePtx => "reloc. ptx".to_owned(),
+            kernels::Kind::RelocatablePtx => "reloc. ptx".to_owned(),
             other => other.to_string(),
         };
         *count.entry((kind, format!("{}{isa}", entry.arch_name()))).or_default() += 1;
@@ -271,6 +270,29 @@ fn images(page: &mut Page, kernels: &Kernels) {
     }
 }
 
+/// What the file itself shows of the tools that made it.
+fn made_by(page: &mut Page, evidence: &Evidence) {
+    if *evidence == Evidence::default() {
+        return;
+    }
+    page.title("made by");
+    for (made, containers) in &evidence.kernels {
+        let (major, minor) = made.release;
+        let of = match containers {
+            1 => String::new(),
+            number => format!(", in {number} containers"),
+        };
+        let newer = if made.known == Known::Isa { " or newer" } else { "" };
+        page.line(&made.kind.to_string(), &format!("CUDA {major}.{minor}{newer} ({}{of})", made.known.words()));
+    }
+    for version in &evidence.cudart {
+        page.line("cudart", &format!("{version} (a constant in its code)"));
+    }
+    for compiler in &evidence.compilers {
+        page.line("compiler", compiler);
+    }
+}
+
 /// How many containers have nothing for this compute capability, and where some of them come from.
 fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
     const NAMED: usize = 3;
@@ -296,7 +318,7 @@ fn listed(names: &[&str], none: &str) -> String {
     if names.is_empty() { none.to_owned() } else { names.join(" ") }
 }
 
-fn is_cuda(name: &&str) -> bool {
+pub(crate) fn is_cuda(name: &&str) -> bool {
     [
         "libcuda.",
         "libcublas",

@@ -7,10 +7,12 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cudaguard::binary::{Binary, Kind};
 use cudaguard::dry_run::{self, Loaded};
 use cudaguard::env::Env;
 use cudaguard::finding::{self, Code, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
+use cudaguard::kernels;
 use cudaguard::machine::{self, Asker, Components, Driver, Gpu, Library, Machine, Mistake, REVISION};
 use cudaguard::manifest::Manifest;
 use cudaguard::tables;
@@ -18,7 +20,7 @@ use cudaguard::vendor::GUARDED;
 use cudaguard::version::{DriverRelease, Version};
 
 use crate::arguments::{Flags, Question, Where};
-use crate::inspect::built_with;
+use crate::inspect::{built_with, is_cuda};
 use crate::report::{self, REFUSED, Stop};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
@@ -58,16 +60,23 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
 pub(crate) fn components(env: &Env, file: &Path) -> Result<Components, Stop> {
     let components = dry_run::components_of(file, env).map_err(Stop::no_look)?;
     if components.manifests.is_empty() && components.findings.is_empty() {
-        return Err(nothing_to_judge(file));
+        return Err(nothing_to_judge(file, &Binary::read(file).map_err(Stop::no_look)?));
     }
     Ok(components)
 }
 
-fn nothing_to_judge(file: &Path) -> Stop {
-    Stop::no_look(format_args!(
-        "{}: nothing to judge: it carries no manifest, holds no GPU code and needs no CUDA library",
-        file.display()
-    ))
+fn nothing_to_judge(file: &Path, binary: &Binary) -> Stop {
+    if kernels::read(file).is_ok_and(|kernels| !kernels.entries().is_empty()) {
+        let why = "its GPU code holds no kernels: it is to be linked, by the driver or before";
+        return Stop::no_look(format_args!("{}: nothing to judge: {why}", file.display()));
+    }
+    let needed: Vec<&str> = binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
+    let rest = if needed.is_empty() {
+        "holds no GPU code and needs no CUDA library".to_owned()
+    } else {
+        format!("holds no GPU code, and what it asks of {} it does not say", needed.join(", "))
+    };
+    Stop::no_look(format_args!("{}: nothing to judge: it carries no manifest, {rest}", file.display()))
 }
 
 /// What was judged.
@@ -79,10 +88,16 @@ struct Judged {
 }
 
 fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
-    let foretold = dry_run::verify(file, env, Some(&Asker::own())).map_err(Stop::no_look)?;
+    let asker = Asker::own();
+    let binary = Binary::read(file).map_err(Stop::no_look)?;
+    if matches!(binary.kind, Kind::Object | Kind::Archive | Kind::GpuCode) {
+        // No loader takes these.
+        return on(env, file, &machine::look(env, Some(&asker)), "here");
+    }
+    let foretold = dry_run::verify(file, env, Some(&asker)).map_err(Stop::no_look)?;
     let findings = foretold.findings();
     if foretold.manifests.is_empty() && findings.is_empty() {
-        return Err(nothing_to_judge(file));
+        return Err(nothing_to_judge(file, &binary));
     }
     let judged = Judged { components: described(&foretold.manifests), libraries: Some(foretold.libraries()) };
     Ok((findings, judged))
@@ -187,14 +202,7 @@ fn described_by(flags: &Flags) -> Result<Machine, String> {
 
 /// `8.6`, `sm_86`, `A100`.
 fn gpu(text: &str) -> Result<Gpu, String> {
-    let number = |text: &str| text.parse::<u8>().ok();
-    let dotted = || text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
-    let arch = || {
-        let digits = text.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
-        let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
-        Some((number(major)?, number(minor)?))
-    };
-    let cc = dotted().or_else(arch).or_else(|| tables::gpu_cc(text)).ok_or_else(|| {
+    let cc = tables::gpu_typed(text).ok_or_else(|| {
         format!("--gpu {text}: expected a compute capability such as 8.6, sm_86, or a GPU's name such as A100")
     })?;
     let name = tables::gpu_cc(text).is_some().then(|| text.to_owned());

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use crate::elf::{self, Elf, tag};
+use crate::kernels;
 use crate::manifest::Linkage;
 use crate::note;
 use crate::symbols::{self, Bound};
@@ -112,6 +113,8 @@ pub enum Kind {
     Object,
     /// A static archive, a Rust library included.
     Archive,
+    /// A fatbin, a cubin, PTX or LTO-IR in a file by itself.
+    GpuCode,
 }
 
 impl fmt::Display for Kind {
@@ -121,6 +124,7 @@ impl fmt::Display for Kind {
             Self::SharedLibrary => "shared library",
             Self::Object => "object",
             Self::Archive => "static archive",
+            Self::GpuCode => "GPU code",
         })
     }
 }
@@ -150,7 +154,7 @@ pub struct Binary {
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,
-    /// For which processor: [`elf::machine`]; of an archive, its first object's.
+    /// For which processor: [`elf::machine`]; of an archive, its first object's; 0 where there is none.
     pub machine: u16,
     /// 64 bits.
     pub class64: bool,
@@ -203,6 +207,10 @@ impl Binary {
         };
         if elf::is_archive(data) {
             binary.read_archive(data)?;
+            return Ok(binary);
+        }
+        if kernels::are_bare(data) {
+            (binary.kind, binary.machine) = (Kind::GpuCode, elf::machine::CUDA);
             return Ok(binary);
         }
         let elf = Elf::parse(data)?;

@@ -87,6 +87,8 @@ mod inside {
     #[cfg(feature = "command")]
     pub mod dry_run;
     #[cfg(feature = "command")]
+    pub mod evidence;
+    #[cfg(feature = "command")]
     pub mod files;
     #[cfg(feature = "command")]
     pub mod host;

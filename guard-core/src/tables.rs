@@ -401,6 +401,18 @@ pub fn gpu_examples(cc: Cc) -> &'static [String] {
     gpu_table().products.iter().find(|(known, _)| *known == cc).map_or(&[], |(_, names)| names)
 }
 
+/// A GPU as people name it on a command line: `8.6`, `sm_86`, `A100`.
+pub fn gpu_typed(text: &str) -> Option<Cc> {
+    let number = |text: &str| text.parse::<u8>().ok();
+    let dotted = || text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+    let arch = || {
+        let digits = text.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
+        let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+        Some((number(major)?, number(minor)?))
+    };
+    dotted().or_else(arch).or_else(|| gpu_cc(text))
+}
+
 /// Every product and chip that [`gpu_cc`] knows by name.
 fn gpu_names() -> impl Iterator<Item = &'static str> {
     let table = gpu_table();

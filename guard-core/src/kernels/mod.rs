@@ -1,6 +1,6 @@
 //! GPU code in any file: what is there, and which GPUs it serves.
 //!
-//! Reads ELF programs, libraries, objects and archives, and bare `.fatbin`, `.cubin` and `.ptx` files, without any tool
+//! Reads ELF programs, libraries, objects and archives, and bare `.fatbin`, `.cubin`, `.ptx` and `.ltoir` files, without any tool
 //! of NVIDIA's. Headers are read in place; an image is unpacked only where it is small and nothing else tells whether
 //! it holds a kernel at all.
 //!
@@ -11,6 +11,8 @@
 mod cover;
 mod cubin;
 mod fatbin;
+mod lto;
+mod made;
 mod ptx;
 mod read;
 mod scan;
@@ -21,10 +23,12 @@ use std::path::Path;
 
 use crate::arch::{Arch, Target};
 use crate::binary::Contents;
+use crate::elf;
 use crate::json::{self, Value};
 
 pub use cover::{By, Cover, Group, Service};
 pub use fatbin::Compression;
+pub use made::{Known, Made};
 
 /// The GPU code of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +89,8 @@ pub enum Form {
     Cubin,
     /// A text in PTX.
     Ptx,
+    /// LTO-IR by itself.
+    LtoIr,
 }
 
 /// What a container is there for.
@@ -236,6 +242,14 @@ impl Role {
 pub fn read(path: &Path) -> Result<Kernels, String> {
     let data = Contents::open(path)?;
     read::read(&data, data.mapping()).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Whether these bytes begin as GPU code does that stands in a file by itself: a fatbin, a cubin, PTX or LTO-IR.
+pub fn are_bare(data: &[u8]) -> bool {
+    data.starts_with(&fatbin::MAGIC)
+        || data.starts_with(&lto::MAGIC)
+        || data.starts_with(b"\x7fELF") && data.get(18..20) == Some(&elf::machine::CUDA.to_le_bytes()[..])
+        || ptx::starts(data).is_some()
 }
 
 /// Reads the GPU code of a file's bytes. Reads nothing outside of them, and never panics on them.

@@ -8,7 +8,7 @@ use memchr::memmem;
 use memmap2::Mmap;
 
 use super::fatbin::{self, Compression};
-use super::{Container, Entry, Form, Kernels, Kind, Place, Role, cover, cubin, ptx, scan, unpack};
+use super::{Container, Entry, Form, Kernels, Kind, Place, Role, cover, cubin, lto, ptx, scan, unpack};
 use crate::arch::{Arch, Suffix};
 use crate::elf::{self, Elf};
 
@@ -124,6 +124,15 @@ impl<'data> Reader<'data> {
         if data.starts_with(&fatbin::MAGIC) {
             let piece = whole(self);
             self.walk(piece);
+            return match self.doubts.first() {
+                Some(doubt) if self.entries.is_empty() => Err(format!("is damaged or cut off: {doubt}")),
+                _ => Ok(()),
+            };
+        }
+        if data.starts_with(&lto::MAGIC) {
+            let arch = lto::read(data).ok_or("is damaged or cut off: LTO-IR for no arch that there is")?;
+            let piece = whole(self);
+            self.lto(piece, arch);
             return Ok(());
         }
         if Elf::is_elf(data) {
@@ -150,7 +159,7 @@ impl<'data> Reader<'data> {
         Err(if data.is_empty() {
             "is empty".to_owned()
         } else {
-            "is no ELF file, no archive of them, no fatbin, no cubin and no PTX".to_owned()
+            "is no ELF file, no archive of them, no fatbin, no cubin, no PTX and no LTO-IR".to_owned()
         })
     }
 
@@ -490,6 +499,25 @@ impl<'data> Reader<'data> {
             container: self.number(),
         };
         self.bare(piece, Form::Ptx, entry, text.kernels);
+    }
+
+    fn lto(&mut self, piece: Piece, arch: Arch) {
+        let size = piece.data.len() as u64;
+        let entry = Entry {
+            kind: Kind::LtoIr,
+            arch,
+            version: (0, 0),
+            debug: false,
+            compression: Compression::None,
+            size,
+            unpacked: size,
+            offset: piece.base,
+            container: self.number(),
+        };
+        self.bare(piece, Form::LtoIr, entry, 0);
+        if let Some(container) = self.containers.last_mut() {
+            container.role = Role::LinkTime;
+        }
     }
 
     /// Tells from which source each relocatable container comes: their objects carry one name each, in the same order.

@@ -8,7 +8,7 @@ use super::fatbin::Compression;
 pub(super) fn unpack(packed: &[u8], compression: Compression, length: usize) -> Option<Vec<u8>> {
     let image = match compression {
         Compression::None => packed.to_vec(),
-        Compression::Lz4 => lz4(packed, length)?,
+        Compression::Lz4 => lz4(packed, length, false)?,
         Compression::Zstd => {
             let decoder = ruzstd::decoding::StreamingDecoder::new(packed).ok()?;
             let mut image = Vec::with_capacity(length);
@@ -20,28 +20,41 @@ pub(super) fn unpack(packed: &[u8], compression: Compression, length: usize) -> 
     (image.len() == length).then_some(image)
 }
 
+/// So many bytes of the beginning of an image that has more.
+pub(super) fn beginning(packed: &[u8], compression: Compression, length: usize) -> Option<Vec<u8>> {
+    let image = match compression {
+        Compression::None => packed.get(..length)?.to_vec(),
+        Compression::Lz4 => lz4(packed, length, true)?,
+        Compression::Zstd => {
+            let decoder = ruzstd::decoding::StreamingDecoder::new(packed).ok()?;
+            let mut image = Vec::with_capacity(length);
+            decoder.take(length as u64).read_to_end(&mut image).ok()?;
+            image
+        }
+        Compression::Unknown => return None,
+    };
+    (image.len() == length).then_some(image)
+}
+
 /// A raw LZ4 block. Source: lz4 1.9's description of its block format.
-fn lz4(packed: &[u8], length: usize) -> Option<Vec<u8>> {
+/// `cut`: the image may go on behind `length`.
+fn lz4(packed: &[u8], length: usize, cut: bool) -> Option<Vec<u8>> {
     let mut image = Vec::with_capacity(length);
     let mut input = packed.iter();
     while image.len() < length {
         let token = *input.next()?;
-        let literals = long(token >> 4, &mut input)?;
+        let within =
+            |bytes: usize, room: usize| if cut { Some(bytes.min(room)) } else { (bytes <= room).then_some(bytes) };
+        let literals = within(long(token >> 4, &mut input)?, length - image.len())?;
         let rest = input.as_slice();
-        if image.len() + literals > length {
-            return None;
-        }
         image.extend_from_slice(rest.get(..literals)?);
         input = rest[literals..].iter();
         if image.len() == length {
             break;
         }
         let distance = usize::from(u16::from_le_bytes([*input.next()?, *input.next()?]));
-        let copied = long(token & 0xf, &mut input)? + 4;
+        let copied = within(long(token & 0xf, &mut input)?.checked_add(4)?, length - image.len())?;
         let from = image.len().checked_sub(distance).filter(|_| distance != 0)?;
-        if image.len() + copied > length {
-            return None;
-        }
         // Byte by byte: a copy may overlap what it writes.
         for at in from..from + copied {
             image.push(image[at]);

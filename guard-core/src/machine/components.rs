@@ -39,7 +39,11 @@ impl Components {
     /// Of a file that has been read. Where it holds neither a note nor anything of CUDA: nothing, and no finding.
     pub fn of(path: &Path, binary: &Binary) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let processor = machine::name(binary.machine).into_owned();
+        // What runs on a GPU alone, and an archive without any object, are for every processor.
+        let processor = match binary.machine {
+            0 | machine::CUDA => String::new(),
+            other => machine::name(other).into_owned(),
+        };
         let mut components = Self { file: name.clone(), processor, bound: binary.bound.clone(), ..Self::default() };
         for note in binary.manifests() {
             match note {
@@ -112,10 +116,8 @@ impl Components {
     fn complete(&mut self, path: &Path, name: &str, binary: &Binary) {
         let file = Values::default().with("file", name);
         let guarded = !self.manifests.is_empty();
-        if matches!(binary.kind, Kind::Object | Kind::Archive) {
-            if guarded {
-                self.findings.push(Words::KernelsCannotTellUnlinked.finding(&file));
-            }
+        if guarded && matches!(binary.kind, Kind::Object | Kind::Archive) {
+            self.findings.push(Words::KernelsCannotTellUnlinked.finding(&file));
             return;
         }
         let kernels = match kernels::read(path) {

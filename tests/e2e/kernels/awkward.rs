@@ -18,6 +18,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("what_cannot_be_inspected_is_named", named),
         trial("a_file_that_is_cut_off_meanwhile", cut_off),
         trial("a_large_file_is_not_held_in_memory", sparse),
+        trial("words_about_ptx_are_not_held_in_memory", flooded),
+        trial("every_kind_of_file", every_kind_of_file),
     ]
 }
 
@@ -106,22 +108,78 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, long offs
 /// A file of holes, all of which a section of constants lays claim to, looked through with memory for a quarter of it.
 fn sparse() {
     let folder = Scratch::new("sparse");
-    // A program by its headers: one section of constants, from byte 64 to the end.
+    let path = folder.file("sparse", sparse_head(SIZE));
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(SIZE).unwrap();
+    // Of what a process may write to itself, in KiB; mapped files are no part of it.
+    let script = format!("ulimit -d {} && exec \"$0\" inspect \"$1\"", SIZE / 4 / 1024);
+    let outcome = Call::new("sh").args(["-c", &script]).arg(command::path()).arg(&path).run().expect(0);
+    assert!(outcome.stdout.contains("no GPU code in this file"), "{outcome}");
+}
+
+/// A program by its headers: one section of constants, from byte 64 to the end.
+fn sparse_head(size: u64) -> Vec<u8> {
     let mut head = vec![0u8; 64 + 2 * 64];
     head[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
     for (at, value) in [(16, 3u64), (18, 62), (40, 64), (52, 64), (58, 64), (60, 2)] {
         let width = if at == 40 { 8 } else { 2 };
         head[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
     }
-    for (at, value) in [(4, 1), (8, 2), (24, 64), (32, SIZE - 64)] {
+    for (at, value) in [(4, 1), (8, 2), (24, 64), (32, size - 64)] {
         head[128 + at..128 + at + 8].copy_from_slice(&u64::to_le_bytes(value));
     }
-    let path = folder.file("sparse", head);
-    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(SIZE).unwrap();
-    // Of what a process may write to itself, in KiB; mapped files are no part of it.
-    let script = format!("ulimit -d {} && exec \"$0\" inspect \"$1\"", SIZE / 4 / 1024);
-    let outcome = Call::new("sh").args(["-c", &script]).arg(command::path()).arg(&path).run().expect(2);
-    assert!(outcome.stdout.contains("no GPU code in this file"), "{outcome}");
+    head
+}
+
+/// Words about PTX without end, looked through with memory for none of them.
+fn flooded() {
+    let folder = Scratch::new("flooded");
+    let words = b".version 8.0 .target sm_80 ".repeat(4 << 20);
+    let path = folder.file("flooded", [&sparse_head(64 + words.len() as u64 + 192), &words[..]].concat());
+    let script = format!("ulimit -d {} && exec \"$0\" inspect --json \"$1\"", SIZE / 4 / 1024);
+    let outcome = Call::new("sh").args(["-c", &script]).arg(command::path()).arg(&path).run().expect(0);
+    assert!(outcome.stdout.contains("\"entries\": []"), "{outcome}");
+}
+
+/// `inspect` and `verify` take the same files, in any order with their options.
+fn every_kind_of_file() {
+    let corpus = places::workspace().join("tests/fuzz/corpus/kernels_read_bytes");
+    for (name, kind, archs, verdict) in [
+        ("fatbin", "GPU code", "sm_75", "unknown"),
+        ("cubin-7", "GPU code", "sm_90", "refused"),
+        ("cubin-8", "GPU code", "sm_121", "refused"),
+        ("ptx", "GPU code", "compute_90a", "refused"),
+        ("object", "object", "sm_75", "unknown"),
+        ("archive", "static archive", "sm_75", "unknown"),
+    ] {
+        let file = corpus.join(name);
+        let outcome = command::call(["inspect", "--json"]).arg(&file).run().expect(0);
+        let told: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        assert_eq!((told["kind"].as_str(), &told["components"]), (Some(kind), &serde_json::json!([])), "{outcome}");
+        assert_eq!(told["kernels"]["entries"][0]["arch"], archs, "{outcome}");
+        for call in [
+            command::call(["verify", "--json", "--gpu", "T4", "--driver", "590"]).arg(&file),
+            command::call(["verify", "--json", "--driver", "590", "--gpu", "T4"]).arg(&file),
+            command::call(["verify", "--gpu", "7.5", "T4"]).arg(&file).args(["--driver", "590", "--json"]),
+            command::call(["verify"]).arg(&file).args(["--gpu", "sm_75", "--json", "--driver", "590"]),
+        ] {
+            let outcome = call.run();
+            let told: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{outcome}"));
+            assert_eq!(told["verdict"], verdict, "{name}: {outcome}");
+        }
+    }
+    let folder = Scratch::new("every-kind");
+    folder.file("empty.a", "!<arch>\n");
+    folder.file("cut.fatbin", &fs::read(corpus.join("fatbin")).unwrap()[..200]);
+    folder.file("cut.cubin", &fs::read(corpus.join("cubin-7")).unwrap()[..200]);
+    folder.file("only.ltoir", fs::read(corpus.join("ltoir")).unwrap());
+    let mut said = String::new();
+    for (file, status) in [("empty.a", 0), ("cut.fatbin", 2), ("cut.cubin", 2), ("only.ltoir", 0)] {
+        let outcome = command::call(["inspect", file]).dir(folder.path()).run().expect(status);
+        said.extend([outcome.stdout, outcome.stderr]);
+        let outcome = command::call(["verify", "--gpu", "A100", file]).dir(folder.path()).run();
+        said.extend([outcome.stdout, outcome.stderr]);
+    }
+    snapshot::check("kernels/every-kind", &said);
 }
 
 const SIZE: u64 = 128 << 20;

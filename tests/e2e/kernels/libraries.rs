@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use cudaguard::kernels::{By, Compression, Container, Form, Kernels, Role};
+use cudaguard::kernels::{By, Compression, Container, Entry, Form, Kernels, Kind, Role};
 use cudaguard_tests::Trial;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
@@ -89,8 +89,8 @@ fn cudart() {
 fn cublas() {
     let file = parts::part("cublas-13.0").join("lib/libcublas.so.13");
     everywhere(&file);
-    // Nobody guarded it: status 2, and all there is.
-    let outcome = command::call(["inspect"]).arg(&file).run().expect(2);
+    // Nobody guarded it: that is said, and all there is.
+    let outcome = command::call(["inspect"]).arg(&file).run().expect(0);
     snapshot::check("kernels/cublas", &snapshot::paths(&outcome.stdout, &[(&parts::folder(), "<parts>")]));
     assert!(outcome.stderr.contains("no manifest"), "{outcome}");
 }
@@ -136,8 +136,16 @@ fn cupti() {
     }
     // And no other is there: the marks of the ELF images that are for a GPU.
     let images = bytes.windows(20).filter(|start| start.starts_with(b"\x7fELF") && start[18..] == [190, 0]).count();
-    let stored = kernels.entries().iter().filter(|entry| entry.compression == Compression::None).count();
-    assert_eq!(images, stored);
+    let stored = |entry: &&Entry| (entry.compression, entry.kind) == (Compression::None, Kind::Cubin);
+    assert_eq!(images, kernels.entries().iter().filter(stored).count());
+    // Its two texts, `.version 3.2.target sm_35`, have no blank before the dots.
+    let texts: Vec<String> = kernels
+        .containers()
+        .iter()
+        .filter(|container| container.form == Form::Ptx)
+        .map(|container| kernels.entries_of(container)[0].arch_name())
+        .collect();
+    assert_eq!(texts, ["compute_35", "compute_20"]);
 }
 
 /// Every container of the file is found, wherever it stands, and read as cuobjdump reads it: those in nvcc's sections

@@ -115,6 +115,11 @@ fn kernels() -> Vec<(&'static str, Vec<u8>)> {
         ("cubin-7", cubin(90, 7, &["k"])),
         ("cubin-8", cubin(121, 8, &["k"])),
         ("ptx", text.clone()),
+        ("ptx-glued", b".version 8.0.target sm_80.address_size 64 .visible.entry k(){ret;}".to_vec()),
+        ("ltoir", [&[0xed, 0x43, 0x4e, 0x7f, 1, 0x41, 2, 0x62, 3, 2, 7, 0, 0x18, 0, 1, 0][..], &[0x2c, 0, 0, 0, 0x30], &[
+            0, 0, 0, 1, 0, 0x84, 3, 2, 0, 2, 0, 0x20, 0, 1, 0,
+        ]]
+        .concat()),
         ("ptx-twice", [text.clone(), text].concat()),
         ("program", program(&sections)),
         ("object", object.clone()),

@@ -1,0 +1,163 @@
+//! What a linked file itself shows of the tools that made it, whatever the environment of its build said: the release of the
+//! toolkit that compiled its kernels, of the cudart that stands in it, and the compilers of its host code.
+//!
+//! `docs/evidence.md` says what each fact rests on. What a file does not tell is absent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use memchr::memmem;
+
+use crate::binary::Contents;
+use crate::elf::{self, Elf};
+use crate::json::{Value, array, object};
+use crate::kernels::{Kernels, Known, Made};
+use crate::tables;
+use crate::version::CudaVersion;
+
+/// The facts of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// What made its kernels, and in how many containers.
+    pub kernels: Vec<(Made, usize)>,
+    /// The releases of the cudarts that stand in it: one, but for files that were linked from several.
+    pub cudart: Vec<CudaVersion>,
+    /// The compilers of its host code, in their own words.
+    pub compilers: Vec<String>,
+}
+
+impl Evidence {
+    /// Looks at a file whose kernels have been read.
+    pub fn of(path: &Path, kernels: &Kernels) -> Result<Self, String> {
+        let data = Contents::open(path)?;
+        Ok(Self::in_bytes(&data, kernels))
+    }
+
+    /// The same from bytes already at hand.
+    pub fn in_bytes(data: &[u8], kernels: &Kernels) -> Self {
+        let (mut cudart, mut compilers) = (BTreeMap::new(), BTreeSet::new());
+        if elf::is_archive(data) {
+            for member in elf::archive(data).into_iter().flatten().map_while(Result::ok) {
+                if let Some(elf) = member.data.and_then(|data| Elf::parse(data).ok()) {
+                    look(&elf, &mut cudart, &mut compilers);
+                }
+            }
+        } else if let Ok(elf) = Elf::parse(data) {
+            look(&elf, &mut cudart, &mut compilers);
+        }
+        Self { kernels: kernels.made(data), cudart: releases(&cudart), compilers: compilers.into_iter().collect() }
+    }
+
+    /// `inspect`'s `evidence`; `None` where the file tells nothing.
+    pub fn to_json(&self) -> Option<Value> {
+        let release = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+        let made = |(made, containers): &(Made, usize)| {
+            let key = if made.known == Known::Isa { "at_least" } else { "release" };
+            object([
+                ("kind", Value::from(made.kind.to_string())),
+                (key, release(made.release).into()),
+                ("known", made.known.name().into()),
+                ("containers", u64::try_from(*containers).unwrap_or(u64::MAX).into()),
+            ])
+        };
+        let cudart =
+            |version: &CudaVersion| object([("version", Value::from(version.to_string())), ("known", "code".into())]);
+        let mut value = Value::Object(Vec::new());
+        value.put("kernels", (!self.kernels.is_empty()).then(|| array(self.kernels.iter().map(made))));
+        value.put("cudart", (!self.cudart.is_empty()).then(|| array(self.cudart.iter().map(cudart))));
+        let compilers = self.compilers.iter().map(String::as_str);
+        value.put("compilers", (!self.compilers.is_empty()).then(|| array(compilers)));
+        (*self != Self::default()).then_some(value)
+    }
+}
+
+/// How often each constant stands in code where a cudart keeps its release.
+type Counts = BTreeMap<u32, usize>;
+
+/// More than a file has; the table of a damaged one must not fill the memory.
+const MOST_COMPILERS: usize = 16;
+const LONGEST_COMPILER: usize = 200;
+
+fn look(elf: &Elf<'_>, cudart: &mut Counts, compilers: &mut BTreeSet<String>) {
+    const PROGBITS: u32 = 1;
+    const EXECUTABLE: u64 = 4;
+    for section in elf.sections().filter(|section| section.name == ".comment") {
+        for text in
+            section.data.split(|byte| *byte == 0).filter(|text| !text.is_empty() && text.len() <= LONGEST_COMPILER)
+        {
+            if compilers.len() < MOST_COMPILERS {
+                compilers.insert(String::from_utf8_lossy(text).into_owned());
+            }
+        }
+    }
+    let count: fn(&[u8], &mut Counts) = match elf.machine() {
+        elf::machine::X86_64 => on_x86_64,
+        elf::machine::AARCH64 => on_aarch64,
+        _ => return,
+    };
+    let code = |section: &elf::Section<'_>| section.kind == PROGBITS && section.flags & EXECUTABLE != 0;
+    let sections: Vec<_> = elf.sections().filter(code).map(|section| (section.offset, section.data)).collect();
+    let segments = || {
+        let code = elf.segments().filter(|segment| segment.kind == 1 && segment.flags & 1 != 0);
+        code.map(|segment| (segment.offset, segment.data)).collect()
+    };
+    let parts: Vec<(u64, &[u8])> = if sections.is_empty() { segments() } else { sections };
+    let places: Vec<_> = parts.iter().map(|(offset, data)| (*offset, data.len())).collect();
+    for ((_, data), known) in parts.iter().zip(elf::read_before(&places)) {
+        // What overlaps is of no linker.
+        if known == 0 {
+            count(data, cudart);
+        }
+    }
+}
+
+/// `movl $13000, (%rdi)`: `cudaRuntimeGetVersion` stores its release, in two copies of the code.
+fn on_x86_64(code: &[u8], counts: &mut Counts) {
+    for at in memmem::find_iter(code, b"\xc7\x07") {
+        if let Some(value) = code.get(at + 2..at + 6).and_then(|bytes| bytes.try_into().ok()) {
+            let value = u32::from_le_bytes(value);
+            if plausible(value) {
+                *counts.entry(value).or_default() += 1;
+            }
+        }
+    }
+}
+
+/// `mov w19, #13000` beside `mov w25, #13003`: nothing but a cudart has the two. They count for two, as the two stores on the
+/// other processor do.
+fn on_aarch64(code: &[u8], counts: &mut Counts) {
+    const MOVE: u32 = 0x5280_0000 >> 21;
+    let constant = |word: &[u8]| {
+        let word = u32::from_le_bytes(word.try_into().ok()?);
+        (word >> 21 == MOVE).then_some(word >> 5 & 0xffff)
+    };
+    let mut before: Option<u32> = None;
+    for word in code.chunks_exact(4) {
+        let this = constant(word);
+        if let Some((one, other)) = before.zip(this) {
+            if one.abs_diff(other) == 3 && plausible(one.min(other)) {
+                *counts.entry(one.min(other)).or_default() += 2;
+            }
+        }
+        before = this;
+    }
+}
+
+/// Releases are written 13000, 13010, …
+const fn plausible(value: u32) -> bool {
+    value >= 7000 && value < 100_000 && value % 10 == 0 && value % 1000 < 100
+}
+
+/// Those that stand there as often as a cudart has them, and that there are: other code stores such a number once by chance.
+fn releases(counts: &Counts) -> Vec<CudaVersion> {
+    // Of what is older or newer than the tables, any that may be.
+    let known: Vec<_> = tables::toolkits().iter().map(|row| row.version).collect();
+    let exists = |version: &CudaVersion| {
+        known.contains(version) || known.iter().all(|row| row > version) || known.iter().all(|row| row < version)
+    };
+    let often = counts.iter().filter(|(_, count)| **count >= 2 && **count % 2 == 0);
+    often.map(|(value, _)| CudaVersion::from_int(*value)).filter(exists).collect()
+}
+
+#[cfg(test)]
+mod tests;

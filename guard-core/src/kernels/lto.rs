@@ -1,0 +1,24 @@
+//! LTO-IR by itself, as `nvcc -dlto -ltoir` writes it: only its head is read.
+//!
+//! Source of the layout: files that nvcc 13.0 and 13.5 wrote for archs 75 to 121.
+
+use super::fatbin;
+use crate::arch::{Arch, Suffix};
+
+/// How it begins.
+pub(super) const MAGIC: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
+/// The arch, times ten.
+const ARCH: usize = 26;
+/// An option and its value stand here for `lto_90a` only.
+const OPTION: usize = 32;
+const SPECIFIC: u32 = 0x0001_0020;
+
+/// For which arch it is; `None` where this is no LTO-IR.
+pub(super) fn read(data: &[u8]) -> Option<Arch> {
+    if !data.starts_with(&MAGIC) {
+        return None;
+    }
+    let number = Some(fatbin::u16_at(data, ARCH)? / 10).filter(|number| fatbin::possible(*number))?;
+    let specific = fatbin::u32_at(data, OPTION) == Some(SPECIFIC);
+    Some(Arch { number, suffix: if specific { Suffix::Specific } else { Suffix::None } })
+}

@@ -1,0 +1,176 @@
+//! Which release of the toolkit made the code of a file: what its images say of that themselves.
+//!
+//! Measured on images of nvcc 11.8 to 13.5 and on shipped libraries: up to ELF ABI 7 a cubin's `e_version` is the release
+//! times ten, since ABI 8 a note of the assembler's names it; PTX names it in a comment, where nobody removed that.
+
+use memchr::memmem;
+
+use super::fatbin::{self, Compression};
+use super::{Container, Form, Kernels, Kind, Role, unpack};
+use crate::elf::Elf;
+use crate::tables;
+
+/// How the release of an image is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Known {
+    /// It stands in the header of the cubin.
+    Header,
+    /// A note in the cubin says it.
+    Note,
+    /// A comment in the PTX says it.
+    Comment,
+    /// Older toolkits do not write this PTX ISA: it is of this release or a newer one.
+    Isa,
+}
+
+impl Known {
+    /// For people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Header => "its header",
+            Self::Note => "its assembler's note",
+            Self::Comment => "its comment",
+            Self::Isa => "its ISA",
+        }
+    }
+
+    /// In JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Header => "elf header",
+            Self::Note => "note",
+            Self::Comment => "comment",
+            Self::Isa => "isa",
+        }
+    }
+}
+
+/// Images that the same release made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Made {
+    /// Cubins or PTX.
+    pub kind: Kind,
+    /// (major, minor) of the toolkit.
+    pub release: (u32, u32),
+    /// How that is known.
+    pub known: Known,
+}
+
+/// Bytes that may be unpacked of one file to learn who made it: a large library says the same a thousand times.
+const MOST_UNPACKED: u64 = 32 << 20;
+/// More than stands before the comment in any PTX.
+const HEAD_OF_PTX: usize = 1024;
+/// An ELF header.
+const HEAD_OF_CUBIN: usize = 64;
+
+const RELEASE: &[u8] = b"Cuda compilation tools, release ";
+
+impl Kernels {
+    /// Which releases made the images of this file, whose bytes these are, and how many containers say so; of each container
+    /// one cubin and one PTX are asked, since one call of nvcc makes a container. What does not tell is not among them.
+    pub fn made(&self, data: &[u8]) -> Vec<(Made, usize)> {
+        let mut left = MOST_UNPACKED;
+        let mut counts = std::collections::BTreeMap::new();
+        for container in &self.containers {
+            if matches!(container.role, Role::Empty | Role::DeviceRuntime) {
+                continue;
+            }
+            for made in self.made_of(container, data, &mut left) {
+                *counts.entry(made).or_insert(0) += 1;
+            }
+        }
+        counts.into_iter().collect()
+    }
+
+    fn made_of(&self, container: &Container, data: &[u8], left: &mut u64) -> Vec<Made> {
+        let Some(bytes) = usize::try_from(container.offset).ok().and_then(|offset| data.get(offset..)) else {
+            return Vec::new();
+        };
+        let bytes = &bytes[..bytes.len().min(usize::try_from(container.size).unwrap_or(usize::MAX))];
+        match container.form {
+            Form::LtoIr => Vec::new(),
+            Form::Cubin => cubin(bytes).into_iter().collect(),
+            Form::Ptx => {
+                let isa = self.entries_of(container).first().map_or((0, 0), |entry| entry.version);
+                // It begins with its first directive; the compiler's comment stands before that.
+                let before = data.get(..usize::try_from(container.offset).unwrap_or_default()).unwrap_or_default();
+                let before = &before[before.len().saturating_sub(HEAD_OF_PTX)..];
+                let start = before.iter().rposition(|byte| matches!(byte, 0 | b'}' | b';')).map_or(0, |at| at + 1);
+                ptx(&before[start..], isa).into_iter().collect()
+            }
+            Form::Fatbin => {
+                let payload = fatbin::Header::read(bytes).and_then(|header| bytes.get(header.length..));
+                let entries = || fatbin::Entries::new(payload.unwrap_or_default()).filter_map(Result::ok);
+                let smallest = |kind: u16| {
+                    entries().filter(|entry| entry.kind == kind).min_by_key(|entry| (entry.unpacked, entry.at))
+                };
+                let cubin = smallest(fatbin::kind::CUBIN).and_then(|entry| {
+                    let head = image(&entry, Some(HEAD_OF_CUBIN), left)?;
+                    self::cubin(&head).or_else(|| self::cubin(&image(&entry, None, left)?))
+                });
+                let ptx = smallest(fatbin::kind::PTX).and_then(|entry| {
+                    let head = image(&entry, Some(HEAD_OF_PTX), left);
+                    self::ptx(head.as_deref().unwrap_or_default(), entry.code_version)
+                });
+                cubin.into_iter().chain(ptx).collect()
+            }
+        }
+    }
+}
+
+/// The image of an entry, or so many bytes of its beginning; `None` where it cannot be unpacked, or enough has been.
+fn image(entry: &fatbin::Entry, head: Option<usize>, left: &mut u64) -> Option<Vec<u8>> {
+    let packed = entry.payload.get(..usize::try_from(entry.size).ok()?)?;
+    let whole = usize::try_from(entry.unpacked).ok()?;
+    // Of Zstandard a block is unpacked for the first byte of it.
+    let cost = match (head, entry.compression()) {
+        (Some(head), Compression::None | Compression::Lz4) => head as u64,
+        (Some(_), _) => entry.unpacked.min(128 << 10),
+        (None, _) => entry.unpacked,
+    };
+    *left = left.checked_sub(cost)?;
+    match head.filter(|head| *head < whole) {
+        Some(head) => unpack::beginning(packed, entry.compression(), head),
+        None => unpack::unpack(packed, entry.compression(), whole),
+    }
+}
+
+/// Of a cubin, or of no more than its header.
+fn cubin(image: &[u8]) -> Option<Made> {
+    let made = |release, known| Made { kind: Kind::Cubin, release, known };
+    if !Elf::is_elf(image) {
+        return None;
+    }
+    if *image.get(8)? < 8 {
+        let version = fatbin::u32_at(image, 20)?;
+        return Some((version / 10, version % 10)).filter(exists).map(|release| made(release, Known::Header));
+    }
+    let elf = Elf::parse(image).ok()?;
+    let release = elf.notes().find_map(|note| release_in(note.desc))?;
+    Some(made(release, Known::Note))
+}
+
+/// Of the beginning of PTX, and the ISA that it is written in.
+fn ptx(text: &[u8], (major, minor): (u16, u16)) -> Option<Made> {
+    let made = |release, known| Made { kind: Kind::Ptx, release, known };
+    let head = &text[..text.len().min(HEAD_OF_PTX)];
+    if let Some(release) = release_in(head) {
+        return Some(made(release, Known::Comment));
+    }
+    let floor = tables::ptx_floor((major.into(), minor.into()));
+    Some(made((floor.cuda.major, floor.cuda.minor), Known::Isa)).filter(|made| made.release.0 > 0)
+}
+
+/// 13.2 in `Cuda compilation tools, release 13.2, V13.2.86`.
+fn release_in(text: &[u8]) -> Option<(u32, u32)> {
+    let rest = &text[memmem::find(text, RELEASE)? + RELEASE.len()..];
+    let end = rest.iter().position(|byte| *byte == b',')?;
+    let (major, minor) = std::str::from_utf8(&rest[..end]).ok()?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Whether a release of a toolkit may have this number: no closed list, since there will be more.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn exists(release: &(u32, u32)) -> bool {
+    (4..100).contains(&release.0)
+}
