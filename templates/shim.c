@@ -15,6 +15,7 @@
 #include "shim/system_calls.c"
 #include "shim/strings.c"
 #include "shim/text.c"
+#include "shim/vendors.h"
 #include "shim/versions.c"
 #include "shim/objects.c"
 #include "shim/note_layout.h"

@@ -114,7 +114,7 @@ CODE void ask_as_child(long to, const char *names, const struct cudnn *c) {
     path[0] = soname[0] = 0;
     if (is_loaded(base_name(g.real), &path, &soname) || (c && is_loaded(0, &path, &soname))) say_back(fd, 'L', path);
     if (!c) ask_driver(fd, handle, path);
-    else if ((cudnn_version = FUNCTION(size_t (*)(void), handle, "cudnnGetVersion"))) say_number(fd, 'V', (uint32_t)cudnn_version());
+    else if ((cudnn_version = FUNCTION(size_t (*)(void), handle, GUARDED_ASKS))) say_number(fd, 'V', (uint32_t)cudnn_version());
     for (k = 0; c && k < c->parts; k++)
       if (is_loaded(c->part[k].file, &path, &soname)) say_back(fd, '0' + k, path);
   }

@@ -92,7 +92,7 @@ CODE void settle_version(struct cudnn *c) {
 /* Level 0: which cuDNN this file has, or would get. */
 CODE void look(struct cudnn *c, const struct note *n, const struct library_row *row, int late) {
   uint32_t flags = row->flags;
-  const char *needed = image_needs(&n->image, CUDNN_STEM), *names = c->names;
+  const char *needed = image_needs(&n->image, GUARDED_FILE), *names = c->names;
   int found = 0, is = 0, broken = 0;
   shut = 0;
   c->state = UNKNOWN;

@@ -18,7 +18,7 @@ CODE int on_loaded(struct dl_phdr_info *info, size_t size, void *data) {
     if (same(base, l->name) || (im.soname && same(im.soname, l->name))) hit = l->name;
   } else if (im.soname && major_in_name(im.soname)) {
     hit = im.soname;
-  } else if (major_in_name(base) || same(base, CUDNN_STEM)) {
+  } else if (major_in_name(base) || same(base, GUARDED_FILE)) {
     hit = base;
   }
   if (!hit) return 0;

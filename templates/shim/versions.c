@@ -11,8 +11,6 @@ CODE long number(const char **s, long most) {
   return n;
 }
 
-#define CUDNN_STEM "libcudnn.so"
-
 /* The first numbers with dots between them, the first of them being `least` or more: how many, three at most. */
 CODE int numbers_in(const char *s, long least, uint32_t n[3]) {
   for (; *s; s++) {
@@ -40,15 +38,15 @@ CODE uint32_t version_in_name(const char *name) {
 /* libcudnn.so.9 -> 9; 0 where the name does not say. */
 CODE uint32_t major_in_name(const char *name) {
   long a;
-  if (!starts(name, CUDNN_STEM ".")) return 0;
-  name += sizeof CUDNN_STEM;
+  if (!starts(name, GUARDED_FILE ".")) return 0;
+  name += sizeof GUARDED_FILE;
   a = number(&name, 999);
   return a > 0 ? (uint32_t)a : 0;
 }
 
-/* What cudnnGetVersion() answers, in its two encodings. */
+/* What GUARDED_ASKS answers. */
 CODE uint32_t version_of_answer(uint64_t n) {
-  uint32_t v = (uint32_t)n, minors = v >= 90000 ? 100 : 10;
+  uint32_t v = (uint32_t)n, scale = GUARDED_SCALE(v);
   if (n < 1000 || n > 9999999) return 0;
-  return v / 100 / minors << 16 | v / 100 % minors << 8 | v % 100;
+  return v / scale << 16 | v % scale / 100 << 8 | v % 100;
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::machine::pci;
 use crate::manifest::REVISION;
 use crate::note::layout::{self, Field, Kind};
+use crate::vendor::GUARDED;
 
 fn structure(name: &str, fields: &[Field]) -> String {
     let mut text = format!("\nstruct {name} {{\n");
@@ -60,12 +61,31 @@ fn pci_ranges() -> String {
     text + "\n"
 }
 
+/// The library that a manifest has rows for, as the shim looks for it and asks it.
+fn guarded_library() -> String {
+    let asked = GUARDED.asked.as_ref().expect("it can be asked");
+    let scales = asked.scales.iter().map(|(from, scale)| match from {
+        0 => scale.to_string(),
+        _ => format!("(answer) >= {from} ? {scale} : "),
+    });
+    format!(
+        "/* Written from guard-core/src/vendor; a test keeps it so. The library that a manifest has rows for. */\n\
+         #define GUARDED_FILE \"{}\"\n#define GUARDED_ASKS \"{}\"\n\n\
+         /* By how much the major counts in what {} answers. */\n\
+         #define GUARDED_SCALE(answer) ({})\n",
+        GUARDED.link_name(),
+        asked.function,
+        asked.function,
+        scales.collect::<String>()
+    )
+}
+
 #[test]
 #[allow(clippy::disallowed_methods)] // A test's own variable, which no build reads.
 fn parts_of_the_shim_are_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
     let bless = std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty());
-    for (name, text) in [("note_layout.h", note_layout()), ("pci.h", pci_ranges())] {
+    for (name, text) in [("note_layout.h", note_layout()), ("pci.h", pci_ranges()), ("vendors.h", guarded_library())] {
         let path = folder.join(name);
         if bless {
             fs::write(&path, &text).unwrap();
