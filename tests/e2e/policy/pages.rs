@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Scratch, command, trials};
+use cudaguard_tests::{Call, Scratch, command, snapshot, trials};
 use serde_json::Value;
 
 const POLICY: &str = "\
@@ -89,6 +89,27 @@ fn findings_are_written_from_their_table() {
         let kept = fs::read_to_string(cudaguard_findings::workspace().join(name)).unwrap_or_default();
         assert!(kept == text, "{name} is not what the table of findings makes of it: `cargo findings` writes it");
     }
+}
+
+/// What people lean on, and read: no code, weight, effect or word changes unseen. The explanations stand in `docs/findings.md`.
+fn findings_are_as_they_were_read() {
+    let mut text = String::new();
+    for row in &cudaguard_findings::read().rows {
+        let cudaguard_findings::Row { code, name, severity, verdict, subject, title, .. } = row;
+        let rank = row.rank.map_or_else(String::new, |rank| format!(", told at {rank}"));
+        let shim = if row.shim { ", by the shim too" } else { "" };
+        let _ = writeln!(text, "CG{code} {name}: {severity}, {verdict}{rank}{shim}\n  {title}");
+        if !subject.is_empty() {
+            let _ = writeln!(text, "  about {subject}");
+        }
+        for words in &row.words {
+            let _ = writeln!(text, "  {}", words.name);
+            for line in words.message.lines().chain(words.hint.lines()) {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+    }
+    snapshot::check("policy/findings", &text);
 }
 
 /// What a row of the table says goes together, and every finding says what to do, or that nothing needs to be done.
@@ -237,6 +258,7 @@ fn manual_pages_of_every_verb() {
 pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
         findings_are_written_from_their_table,
+        findings_are_as_they_were_read,
         each_row_of_the_findings_holds_together,
         each_finding_has_a_trial,
         every_key_of_the_policy_has_its_place_in_the_docs,
