@@ -64,6 +64,11 @@ pub fn releases(soname: &str, name: &str) -> Option<Releases> {
     table().get(&*plain_name(soname))?.get(name).copied()
 }
 
+/// Every function of the library of this soname that is listed.
+pub fn of_library(soname: &str) -> impl Iterator<Item = (&'static str, Releases)> + use<> {
+    table().get(&*plain_name(soname)).into_iter().flatten().map(|(name, releases)| (*name, *releases))
+}
+
 /// A function that a file binds, of a library whose first releases lack it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {

@@ -9,6 +9,7 @@ use cudaguard::elf::Elf;
 use cudaguard::env::Env;
 use cudaguard::finding::Code;
 use cudaguard::manifest::Linkage;
+use cudaguard::symbols;
 use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::version::Version;
 use cudaguard_tests::{Scratch, Trial, parts, trials};
@@ -22,6 +23,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         cudnns_word_in_its_file,
         cudnn_linked_and_inside,
         real_pairs_of_cudnn,
+        the_table_of_functions,
+        a_function_that_an_older_cudnn_lacks,
     ]
 }
 
@@ -138,6 +141,63 @@ fn cudnn_linked_and_inside() {
     let guarded = folder.join("guarded");
     guarded::link("int main(void) { return 0; }", &guarded, &objects, &[]).unwrap();
     assert_eq!(linkage(&guarded).1, Linkage::None);
+}
+
+/// Held against real libraries: what came later is not in them, the rest is.
+fn the_table_of_functions() {
+    let cudart = |release: &str| parts::cuda(release).join("lib64");
+    let cudnn = |release: &str| parts::cudnn(release).join("lib");
+    let driver = parts::driver("535");
+    for (folder, soname, release) in [
+        (cudart("11.8"), "libcudart.so.11.0", (11, 8, 89)),
+        // The third number of these is not in their names.
+        (cudart("13.0"), "libcudart.so.13", (13, 0, 999)),
+        (cudart("13.2"), "libcudart.so.13", (13, 2, 999)),
+        (cudart("13.5"), "libcudart.so.13", (13, 5, 999)),
+        (cudnn("8.5.0"), "libcudnn.so.8", (8, 5, 0)),
+        (cudnn("8.9.7"), "libcudnn.so.8", (8, 9, 7)),
+        (cudnn("9.1.0"), "libcudnn.so.9", (9, 1, 0)),
+        (cudnn("9.15.1"), "libcudnn.so.9", (9, 15, 1)),
+        (cudnn("9.28.0"), "libcudnn.so.9", (9, 28, 0)),
+        (driver, "libcuda.so.1", (12, 2, 0)),
+    ] {
+        let release = Version::new(release.0, release.1, release.2);
+        let data = Contents::open(&folder.join(soname)).unwrap();
+        let elf = Elf::parse(&data).unwrap();
+        let mut compared = 0;
+        for (name, releases) in symbols::of_library(soname) {
+            // Functions of other systems' drivers are in the headers all the same.
+            let elsewhere = ["cuEventCreateFromEGLSync", "cuWGLGetDevice"].contains(&name);
+            assert_eq!(elf.exports(name), releases.include(release) && !elsewhere, "{name} of {soname} {release}");
+            compared += 1;
+        }
+        let least = if soname == "libcudnn.so.8" { 1 } else { 5 };
+        assert!(compared >= least, "{soname}: only {compared} names");
+    }
+}
+
+/// The loader's words and ours, of the function that 9.5 brought.
+fn a_function_that_an_older_cudnn_lacks() {
+    let folder = Scratch::new("older lacks");
+    let text = "int cudnnBackendPopulateCudaGraph(void); int (*held)(void) = cudnnBackendPopulateCudaGraph;\n\
+                int main(void) { return held == 0; }";
+    let program = folder.join("prog");
+    let library = parts::cudnn("9.15.1").join("lib/libcudnn.so.9").display().to_string();
+    guarded::link(text, &program, &[], &[library, "-Wl,--allow-shlib-undefined".to_owned()]).unwrap();
+    for (release, lacks) in [("9.1.0", true), ("9.15.1", false), ("9.28.0", false)] {
+        let lib = parts::cudnn(release).join("lib");
+        let env = Env::empty().with([("LD_LIBRARY_PATH".to_owned(), lib.clone().into_os_string())]);
+        let findings = dry_run::start(&program, &env);
+        let ran = Command::new(&program).env_clear().env("LD_LIBRARY_PATH", lib).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(if lacks { 127 } else { 0 }), "{release}: {said}");
+        assert_eq!(said.contains("undefined symbol: cudnnBackendPopulateCudaGraph"), lacks, "{said}");
+        let ours: Vec<String> = findings.iter().map(cudaguard::finding::Finding::render).collect();
+        assert_eq!(ours.len(), usize::from(lacks), "{release}: {ours:?}");
+        for part in ["CG214", "cudnnBackendPopulateCudaGraph", "9.5.0", "libcudnn.so.9"].iter().filter(|_| lacks) {
+            assert!(ours[0].contains(part), "{part} is not in {}", ours[0]);
+        }
+    }
 }
 
 fn real_pairs_of_cudnn() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cudaguard_tests::{Scratch, Trial, parts, trials};
@@ -38,7 +38,8 @@ impl Bed {
 
     fn library(&self, path: &str, functions: &[&str]) -> PathBuf {
         let soname = path.rsplit('/').next().unwrap();
-        let source: String = functions.iter().map(|name| format!("int {name}(void) {{ return 0; }}\n")).collect();
+        let define = |name: &&str| format!("int {name}(void) {{ return 0; }}");
+        let source = functions.iter().map(define).collect::<Vec<_>>().join("\n");
         let mut arguments: Vec<String> = ["-shared", "-fPIC", "-nostdlib"].map(str::to_owned).into();
         arguments.push(format!("-Wl,-soname,{soname}"));
         // libcuda and NCCL have no versions.
@@ -51,8 +52,9 @@ impl Bed {
         self.gcc(path, &source, &arguments)
     }
 
-    fn program(&self, name: &str, functions: &[&str], library: &PathBuf, bind: &str) -> PathBuf {
-        let calls: String = functions.iter().map(|name| format!("int {name}(void);\n")).collect();
+    fn program(&self, name: &str, functions: &[&str], library: &Path, bind: &str) -> PathBuf {
+        let declare = |name: &&str| format!("int {name}(void);\n");
+        let calls = functions.iter().map(declare).collect::<Vec<_>>().concat();
         let sum = functions.iter().map(|name| format!("{name}()")).collect::<Vec<_>>().join(" + ");
         let source = format!("{calls}int main(int n, char **a) {{ return n > 9 ? {sum} : 0; }}");
         self.gcc(name, &source, &[library.display().to_string(), format!("-Wl,-z,{bind}")])
