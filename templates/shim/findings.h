@@ -1,172 +1,160 @@
 /* Written by `cargo findings` from guard-core/data/findings.toml; a test keeps it so. What the shim speaks, and
  * the placeholders in it: that table says what each column means, and how the words are read. */
 
-/* name, code, severity, verdict, rank, subject, message, hint */
+/* name, code, severity, verdict, rank, subject, sentence, its three lines, hint */
 #define FINDINGS(X) \
   X(CUDNN_OTHER_MAJOR, 201, ERROR, REFUSES, 41, "cuDNN", \
-    "cuDNN[ {found}] is of another major than cuDNN {built}, which {component} was built with\n" \
-    "built with: cuDNN {built} ({component})\n" \
-    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
-    "picked by:  {picked_by}", \
+    "cuDNN[ {found}] is of another major than cuDNN {built}, which {component} was built with", \
+    built_with, found_cudnn, picked_by, \
     "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found") \
   X(CUDNN_OLDER, 202, ERROR, REFUSES, 44, "cuDNN", \
-    "cuDNN {found} is older than cuDNN {built}, which {component} was built with\n" \
-    "built with: cuDNN {built} ({component})\n" \
-    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
-    "picked by:  {picked_by}", \
+    "cuDNN {found} is older than cuDNN {built}, which {component} was built with", \
+    built_with, found_cudnn, picked_by, \
     "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}") \
   X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, "cuDNN", \
-    "cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with\n" \
-    "built with: cuDNN {built} ({component})\n" \
-    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
-    "picked by:  {picked_by}", \
+    "cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with", \
+    built_with, found_cudnn, picked_by, \
     "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}") \
   X(CUDNN_INNER_MISSING, 204, ERROR, REFUSES, 42, "cuDNN", \
-    "cuDNN's library {library} is missing\n" \
-    "built with: cuDNN {built} ({component})\n" \
-    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
-    "picked by:  {picked_by}", \
+    "cuDNN's library {library} is missing", \
+    built_with, found_cudnn, picked_by, \
     "reinstall cuDNN whole, so that all its libraries stand in one folder") \
   X(CUDNN_INNER_MISSING_NEEDED, 204, ERROR, REFUSES, 42, "cuDNN", \
-    "cuDNN's library {library} is missing: the first call would abort\n" \
-    "built with: cuDNN {built} ({component})\n" \
-    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
-    "picked by:  {picked_by}", \
+    "cuDNN's library {library} is missing: the first call would abort", \
+    built_with, found_cudnn, picked_by, \
     "reinstall cuDNN whole, so that all its libraries stand in one folder") \
   X(CUDNN_ABSENT, 205, ERROR, REFUSES, 40, "cuDNN", \
-    "no cuDNN was found: no folder that the loader looks into has {library}\n" \
-    "built with: cuDNN {built} ({component})", \
+    "no cuDNN was found: no folder that the loader looks into has {library}", \
+    built_with, none, none, \
     "install cuDNN {min} or newer, or name its folder in LD_LIBRARY_PATH") \
   X(CUDNN_INNER_MIXED, 206, ERROR, REFUSES, 43, "cuDNN", \
-    "cuDNN is mixed: {library} is {part}, the rest {found}\n" \
-    "built with: cuDNN {built} ({component})\n" \
-    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
-    "picked by:  {picked_by}", \
+    "cuDNN is mixed: {library} is {part}, the rest {found}", \
+    built_with, found_cudnn, picked_by, \
     "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one package") \
   X(DRIVER_TOO_OLD, 301, ERROR, REFUSES, 30, "driver", \
-    "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\n" \
-    "needed by:  {component}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
-    "GPUs:       compute capability {gpus}", \
+    "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]", \
+    needed_by, found_driver, gpus, \
     "update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit") \
   X(DRIVER_TOO_OLD_FOR_CODE, 302, ERROR, REFUSES, 32, "driver", \
-    "the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}]\n" \
-    "needed by:  {component}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}]", \
+    needed_by, found_driver, none, \
     "update the driver[ to {needs_release} or newer]; or rebuild with {archs} added") \
   X(NO_CODE_FOR_GPU, 303, ERROR, REFUSES, 31, "driver", \
-    "{component} has no code for compute capability {gpus}\n" \
-    "built for:  {built_for}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "{component} has no code for compute capability {gpus}", \
+    built_for, found_driver, none, \
     "rebuild it with {archs} added") \
   X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, "driver", \
-    "libcuda and the kernel module do not belong together (803)\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
-    "GPUs:       compute capability {gpus}", \
+    "libcuda and the kernel module do not belong together (803)", \
+    found_driver, gpus, none, \
     "reboot after a driver update; in a container, remove the libcuda that it brought along[: {libcuda}]") \
   X(FORWARD_COMPAT_UNSUPPORTED, 305, ERROR, REFUSES, 24, "driver", \
-    "cuda-compat does not work with this GPU (804)\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
-    "GPUs:       compute capability {gpus}", \
+    "cuda-compat does not work with this GPU (804)", \
+    found_driver, gpus, none, \
     "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
   X(STUB_DRIVER, 306, ERROR, REFUSES, 25, "driver", \
-    "the libcuda found is the stub, which is for linking only (34)\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
-    "GPUs:       compute capability {gpus}", \
+    "the libcuda found is the stub, which is for linking only (34)", \
+    found_driver, gpus, none, \
     "take the stubs folder[, where {libcuda} lies,] out of LD_LIBRARY_PATH and of RPATH") \
   X(DRIVER_MISSING, 307, ERROR, REFUSES, 20, "driver", \
     "there is no libcuda.so.1, and {component} requires a GPU", \
+    none, none, none, \
     "install the NVIDIA driver; start a container with its GPUs (--gpus all)") \
   X(JIT_DISABLED, 308, ERROR, REFUSES, 34, "driver", \
-    "CUDA_DISABLE_PTX_JIT=1 forbids what compute capability {gpus} needs: {code}\n" \
-    "needed by:  {component}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "CUDA_DISABLE_PTX_JIT=1 forbids what compute capability {gpus} needs: {code}", \
+    needed_by, found_driver, none, \
     "unset CUDA_DISABLE_PTX_JIT; or rebuild with {archs} added") \
   X(JIT_MISSING, 309, ERROR, REFUSES, 35, "driver", \
-    "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221)\n" \
-    "needed by:  {component}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221)", \
+    needed_by, found_driver, none, \
     "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added") \
   X(JIT_MISSING_ANYBODY, 309, ERROR, REFUSES, 35, "driver", \
-    "libcuda would not find libnvidia-ptxjitcompiler.so.1: programs that need PTX fail\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "libcuda would not find libnvidia-ptxjitcompiler.so.1: programs that need PTX fail", \
+    found_driver, none, none, \
     "install the driver whole (on Debian, libnvidia-ptxjitcompiler1); start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility") \
   X(GPU_MISSING, 310, ERROR, REFUSES, 21, "driver", \
-    "there is no GPU, and {component} requires one\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "there is no GPU, and {component} requires one", \
+    found_driver, none, none, \
     "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with its GPUs (--gpus all)") \
   X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, "driver", \
-    "only a part of the code in {component} is for compute capability {gpus}\n" \
-    "built for:  {built_for}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "only a part of the code in {component} is for compute capability {gpus}", \
+    built_for, found_driver, none, \
     "rebuild all of it with {archs} added, or drop gpu.partial from cudaguard.toml") \
   X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, "driver", \
-    "no GPU is fit for both {component} and {other}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
-    "GPUs:       compute capability {gpus}", \
+    "no GPU is fit for both {component} and {other}", \
+    found_driver, gpus, none, \
     "rebuild both for one and the same of {archs}") \
   X(CUDNN_TOO_NEW_FOR_GPU, 313, ERROR, REFUSES, 46, "driver", \
-    "cuDNN {found} no longer works on compute capability {gpus}\n" \
-    "needed by:  {component}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "cuDNN {found} no longer works on compute capability {gpus}", \
+    needed_by, found_driver, none, \
     "put a cuDNN older than {dropped_in} first in LD_LIBRARY_PATH (the program takes {min} and newer); or run it on a newer GPU") \
   X(CUDART_OLDER, 314, WARNING, INFORMS, 51, "cudart", \
-    "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\n" \
-    "found:      {path}", \
+    "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with", \
+    found_file, none, none, \
     "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically") \
   X(JIT_FORCED, 315, ERROR, REFUSES, 33, "driver", \
-    "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 passes over all else\n" \
-    "built for:  {built_for}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 passes over all else", \
+    built_for, found_driver, none, \
     "unset CUDA_FORCE_PTX_JIT") \
   X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, "cuDNN", \
-    "cannot tell which cuDNN this is\n" \
-    "built with: cuDNN {built} ({component})\n" \
-    "found:      cuDNN[ {found}] in {path}[, with {beside}]\n" \
-    "picked by:  {picked_by}", \
+    "cannot tell which cuDNN this is", \
+    built_with, found_cudnn, picked_by, \
     "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every one that could be taken") \
   X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, "cuDNN", \
-    "cannot tell which cuDNN {component} would get\n" \
-    "built with: cuDNN {built} ({component})", \
+    "cannot tell which cuDNN {component} would get", \
+    built_with, none, none, \
     "see that cuDNN {min} or newer is installed and can be read: `cargo cudaguard doctor` lists every one that could be taken") \
   X(NOTE_NEWER, 502, INFO, OPEN, 61, "manifest", \
     "the manifest of {component} is of a newer revision than this cudaguard: judged as far as it is known", \
+    none, none, none, \
     "update cudaguard") \
   X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, "manifest", \
     "the manifest of {component} asks what this cudaguard does not know yet: rows of kind {kinds}", \
+    none, none, none, \
     "update cudaguard") \
   X(NOTE_DAMAGED, 503, INFO, OPEN, 62, "manifest", \
-    "a manifest in {file} is damaged: it was left out\n" \
-    "because:    {why}", \
+    "a manifest in {file} is damaged: it was left out", \
+    because, none, none, \
     "rebuild {file}: something wrote into it after it was linked") \
   X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, "driver", \
     "no GPU to be seen: nothing to judge", \
+    none, none, none, \
     "") \
   X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, "driver", \
-    "cannot tell whether driver and GPU fit: not all is known of them\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
-    "GPUs:       compute capability {gpus}", \
+    "cannot tell whether driver and GPU fit: not all is known of them", \
+    found_driver, gpus, none, \
     "`cargo cudaguard doctor` says what is missing") \
   X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, "driver", \
-    "cannot tell whether driver and GPU fit: cuInit answers {answer}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\n" \
-    "GPUs:       compute capability {gpus}", \
+    "cannot tell whether driver and GPU fit: cuInit answers {answer}", \
+    found_driver, gpus, none, \
     "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm") \
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, "driver", \
-    "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on\n" \
-    "needed by:  {component}\n" \
-    "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]", \
+    "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on", \
+    needed_by, found_driver, none, \
     "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA {cuda_major}]") \
   X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, "cudart", \
-    "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say\n" \
-    "found:      {path}", \
+    "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say", \
+    found_file, none, none, \
     "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH to be sure; or link it statically") \
   X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, "manifest", \
     "{left_out} findings are not told: the guard keeps {kept} at most", \
+    none, none, none, \
     "`cargo cudaguard verify` tells all of them") \
   X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, "manifest", \
     "{left_out} manifests were not judged: the guard keeps {kept} at most", \
+    none, none, none, \
     "`cargo cudaguard verify` tells all of them")
+
+/* name, line; `none` is no line */
+#define LINES(X) \
+  X(because, "because:    {why}") \
+  X(built_for, "built for:  {built_for}") \
+  X(built_with, "built with: cuDNN {built} ({component})") \
+  X(found_cudnn, "found:      cuDNN[ {found}] in {path}[, with {beside}]") \
+  X(found_driver, "found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]") \
+  X(found_file, "found:      {path}") \
+  X(gpus, "GPUs:       compute capability {gpus}") \
+  X(needed_by, "needed by:  {component}") \
+  X(picked_by, "picked by:  {picked_by}")
 
 /* name, kind */
 #define FIELDS(X) \

@@ -18,8 +18,8 @@ CODE void compose(const struct finding *f) {
   cut(v->component, sizeof v->component, f->component);
   put_where_known(v->built, sizeof v->built, driver ? put_cuda : put_version, driver ? f->needs_cuda : f->built);
   put_where_known(v->found, sizeof v->found, driver ? put_cuda : put_version, driver ? f->cuda : f->found);
-  put_words(&message, phrase(m->message), f);
-  put_words(&hint, phrase(m->hint), f);
+  put_message(&message, f);
+  put_filled(&hint, phrase(m->hint), f);
 }
 
 /* One write: never mixed with what other processes write, and no signal where nobody reads. */

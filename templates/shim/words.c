@@ -4,7 +4,7 @@
 enum { REFUSES, OPEN, INFORMS };
 
 enum words {
-#define NAME(name, code, severity, verdict, rank, subject, message, hint) name,
+#define NAME(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint) name,
   FINDINGS(NAME)
 #undef NAME
   ALL_WORDS
@@ -31,35 +31,38 @@ struct findings {
 /* All texts stand in one object, and the table says where each begins: addresses would have to be corrected by the loader at
  * every start. */
 struct phrases {
-#define PHRASES(name, code, severity, verdict, rank, subject, message, hint) \
-  char name##_subject[sizeof(subject)], name##_message[sizeof(message)], name##_hint[sizeof(hint)];
+#define PHRASES(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint) \
+  char name##_subject[sizeof(subject)], name##_sentence[sizeof(sentence)], name##_hint[sizeof(hint)];
   FINDINGS(PHRASES)
 #undef PHRASES
+#define PHRASE(name, line) char line_##name[sizeof(line)];
+  LINES(PHRASE)
+#undef PHRASE
+  char line_none[1];
 };
 
 static const struct phrases phrases = {
-#define PHRASES(name, code, severity, verdict, rank, subject, message, hint) subject, message, hint,
+#define PHRASES(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint) subject, sentence, hint,
     FINDINGS(PHRASES)
 #undef PHRASES
-};
+#define PHRASE(name, line) line,
+    LINES(PHRASE)
+#undef PHRASE
+    ""};
 
 struct meaning {
   uint16_t code;
   uint8_t severity, verdict, rank;
-  uint16_t subject, message, hint; /* where they begin */
+  uint16_t subject, sentence, lines[3], hint; /* where they begin */
 };
 
 static const struct meaning meanings[] = {
-#define MEANING(name, code, severity, verdict, rank, subject, message, hint)                                           \
-  {code,                                                                                                               \
-   severity,                                                                                                           \
-   verdict,                                                                                                            \
-   rank,                                                                                                               \
-   offsetof(struct phrases, name##_subject),                                                                           \
-   offsetof(struct phrases, name##_message),                                                                           \
-   offsetof(struct phrases, name##_hint)},
+#define AT(member) offsetof(struct phrases, member)
+#define MEANING(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint) \
+  {code, severity, verdict, rank, AT(name##_subject), AT(name##_sentence), {AT(line_##one), AT(line_##two), AT(line_##three)}, AT(name##_hint)},
     FINDINGS(MEANING)
 #undef MEANING
+#undef AT
 };
 
 CODE const struct meaning *meaning_of(const struct finding *f) { return &meanings[f->words]; }
@@ -97,12 +100,12 @@ CODE int put_value(struct text *t, const struct finding *f, const char *name, si
   return 1;
 }
 
-/* Words with their values: {name} is one; what stands between [ and ] is left out where a value in it is empty. So is a line
- * after the first in which none has a value, or one outside of [ ] has not. */
-CODE void put_words(struct text *t, const char *words, const struct finding *f) {
-  size_t line = t->used, optional = t->used;
-  int first = 1, inside = 0, lacks = 0, inside_lacks = 0, any = 0;
-  for (;; words++) {
+/* A text with its values: {name} is one; what stands between [ and ] is left out where a value in it is empty. Whether there
+ * is any value outside of those that were left out, and none outside of [ ] is empty. */
+CODE int put_filled(struct text *t, const char *words, const struct finding *f) {
+  size_t optional = t->used;
+  int inside = 0, lacks = 0, inside_lacks = 0, any = 0;
+  for (; *words; words++) {
     if (*words == '[') {
       inside = 1, inside_lacks = 0, optional = t->used;
     } else if (*words == ']') {
@@ -114,13 +117,21 @@ CODE void put_words(struct text *t, const char *words, const struct finding *f) 
       if (put_value(t, f, name, (size_t)(words - name))) any = 1;
       else if (inside) inside_lacks = 1;
       else lacks = 1;
-    } else if (*words == '\n' || !*words) {
-      if (!first && (lacks || !any)) cut_back(t, line);
-      if (!*words) return;
-      first = lacks = any = 0, line = t->used;
-      put_char(t, '\n');
     } else {
       put_char(t, *words);
     }
+  }
+  return any && !lacks;
+}
+
+/* The sentence, and each line that has something to say. */
+CODE void put_message(struct text *t, const struct finding *f) {
+  const struct meaning *m = meaning_of(f);
+  int k;
+  put_filled(t, phrase(m->sentence), f);
+  for (k = 0; k < 3; k++) {
+    size_t line = t->used;
+    put_char(t, '\n');
+    if (!put_filled(t, phrase(m->lines[k]), f)) cut_back(t, line);
   }
 }

@@ -58,6 +58,8 @@ pub struct Words {
     pub name: String,
     /// The sentence and its lines.
     pub message: String,
+    /// The names of those lines.
+    pub lines: Vec<String>,
     /// What to do.
     pub hint: String,
 }
@@ -78,6 +80,8 @@ pub struct Field {
 pub struct Findings {
     /// Its placeholders.
     pub fields: Vec<Field>,
+    /// The lines that stand behind sentences, by name.
+    pub lines: Vec<(String, String)>,
     /// Its codes.
     pub rows: Vec<Row>,
 }
@@ -135,6 +139,7 @@ impl Findings {
             let words = std::iter::once(first).chain(also).map(|(words, own)| Words {
                 name: format!("{name}{own}"),
                 message: message(words, lines),
+                lines: line_names(words).map(str::to_owned).collect(),
                 hint: text(words, "hint"),
             });
             Row {
@@ -151,7 +156,11 @@ impl Findings {
                 name,
             }
         };
-        Self { fields: fields.collect(), rows: rows(read.get("finding")).map(row).collect() }
+        Self {
+            fields: fields.collect(),
+            lines: lines.keys().map(|name| (name.clone(), text(lines, name))).collect(),
+            rows: rows(read.get("finding")).map(row).collect(),
+        }
     }
 
     /// Every file that is made from the table.
@@ -193,22 +202,32 @@ impl Findings {
         let mut out = format!(
             "/* Written by `cargo findings` from {TABLE}; a test keeps it so. What the shim speaks, and\n \
              * the placeholders in it: that table says what each column means, and how the words are read. */\n\n\
-             /* name, code, severity, verdict, rank, subject, message, hint */\n#define FINDINGS(X)"
+             /* name, code, severity, verdict, rank, subject, sentence, its three lines, hint */\n#define FINDINGS(X)"
         );
-        let mut all = String::new();
+        let (mut all, mut said) = (String::new(), Vec::new());
         for row in self.rows.iter().filter(|row| row.shim) {
             let Row { code, severity, verdict, subject, .. } = row;
             let (rank, severity, verdict) = (row.rank.unwrap_or(255), shout(severity), shout(verdict));
-            for Words { name, message, hint } in &row.words {
-                let lines: Vec<_> = message.split_inclusive('\n').map(|line| format!("{line:?}")).collect();
+            for Words { name, message, lines, hint } in &row.words {
+                let sentence = message.lines().next().unwrap_or_default();
+                let place = |at: usize| lines.get(at).map_or("none", String::as_str);
+                assert!(lines.len() <= 3, "{name}: the shim has room for three lines behind a sentence");
                 let _ = write!(
                     out,
-                    " \\\n  X({}, {code}, {severity}, {verdict}, {rank}, {subject:?}, \\\n    {}, \\\n    {hint:?})",
+                    " \\\n  X({}, {code}, {severity}, {verdict}, {rank}, {subject:?}, \\\n    {sentence:?}, \\\n    {}, {}, {}, \\\n    \
+                     {hint:?})",
                     shout(name),
-                    lines.join(" \\\n    "),
+                    place(0),
+                    place(1),
+                    place(2),
                 );
+                said.extend(lines);
                 all = all + message + hint;
             }
+        }
+        out.push_str("\n\n/* name, line; `none` is no line */\n#define LINES(X)");
+        for (name, line) in self.lines.iter().filter(|(name, _)| said.contains(&name)) {
+            let _ = write!(out, " \\\n  X({name}, {line:?})");
         }
         out.push_str("\n\n/* name, kind */\n#define FIELDS(X)");
         let spoken = |field: &&Field| all.contains(&format!("{{{}}}", field.name));
@@ -233,11 +252,15 @@ impl Findings {
     }
 }
 
+fn line_names(words: &Table) -> impl Iterator<Item = &str> {
+    let names = words.get("lines").and_then(Value::as_array).into_iter().flatten();
+    names.map(|name| name.as_str().expect("lines are named by texts"))
+}
+
 /// The sentence, and the lines after it.
 fn message(words: &Table, lines: &Table) -> String {
     let mut message = text(words, "message");
-    for name in words.get("lines").and_then(Value::as_array).into_iter().flatten() {
-        let name = name.as_str().expect("lines are named by texts");
+    for name in line_names(words) {
         let line =
             lines.get(name).and_then(Value::as_str).unwrap_or_else(|| panic!("{TABLE}: [lines] has no `{name}`"));
         message = message + "\n" + line;
