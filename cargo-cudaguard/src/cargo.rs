@@ -11,12 +11,13 @@ use std::process::{Command, ExitCode, Stdio};
 use cudaguard::env::Env;
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::policy;
+use cudaguard::walk::{self, Facts};
 use serde_json::Value;
 
 use crate::arguments::{Call, CargoVerb};
 use crate::config::{self, Config, Words};
 use crate::graph::{self, Graph};
-use crate::guards::{self, Order};
+use crate::guards;
 use crate::handover::{self, BUILD, Build, MARK, RUNNER, STARTED};
 use crate::ledger::{self, Ledger};
 use crate::project::{self, Project};
@@ -67,7 +68,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
         let said = graph::stale(&command, verb, arguments, &settled, build.release, &uses);
         report::findings(&said);
         report::annotations(&said);
-        refused = report::refuses(&said);
+        refused = walk::refuses(&said);
     }
     if let Some(scratch) = scratch {
         let _ = fs::remove_dir_all(scratch);
@@ -96,34 +97,34 @@ fn prepare(
     for target in &project.targets {
         for (package, artefacts) in project.made() {
             let crates = graph.of(target, &package.name);
-            let order = Order { crates, ..Order::of(&project, package, target) };
-            let judged = order.judge(&variables).map_err(Stop::no_look)?;
+            let facts = Facts { crates, ..guards::facts(&project, package, target) };
+            let judged = guards::judge(&config.env, &facts, &variables).map_err(Stop::no_look)?;
             // An info about a crate is for who asks: `check`.
             findings.extend(judged.of_crates.iter().filter(|one| one.severity > Severity::Info).cloned());
             if package.embeds {
                 // Its build script judges by itself, with what its author says there.
-                guards::stamp(&order, &judged, &own.join("stamps")).map_err(Stop::no_look)?;
+                guards::stamp(&facts, &judged, &own.join("stamps")).map_err(Stop::no_look)?;
             } else {
                 findings.extend(judged.findings.iter().cloned());
             }
             made.extend(artefacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
-            ready.push((order, judged, artefacts));
+            ready.push((facts, judged, artefacts));
         }
     }
     say(&findings, project.release)?;
-    for (order, judged, artefacts) in &ready {
-        guards::make(order, judged, &own, None).map_err(Stop::no_look)?;
-        let ledger = Ledger::of(&own, order.target, order.profile);
+    for (facts, judged, artefacts) in &ready {
+        guards::make(facts, judged, &own, None).map_err(Stop::no_look)?;
+        let ledger = Ledger::of(&own, facts.target, facts.profile);
         for artefact in artefacts {
-            let out = project.out(order.target);
-            ledger::drop_strangers(&ledger, &out, &order.component.name, artefact).map_err(Stop::no_look)?;
+            let out = project.out(facts.target);
+            ledger::drop_strangers(&ledger, &out, &facts.component.name, artefact).map_err(Stop::no_look)?;
         }
     }
     let uses = ready
         .into_iter()
-        .filter(|(order, ..)| !order.crates.is_empty())
-        .map(|(order, judged, _)| graph::Judged {
-            component: order.component.to_string(),
+        .filter(|(facts, ..)| !facts.crates.is_empty())
+        .map(|(facts, judged, _)| graph::Judged {
+            component: facts.component.to_string(),
             policy: judged.policy,
             uses: judged.uses,
         })

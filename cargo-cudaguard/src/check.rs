@@ -9,9 +9,10 @@ use cudaguard::json::{Value, array, object};
 use cudaguard::policy::Policy;
 use cudaguard::spelling::nearest;
 use cudaguard::vendor::GUARDED;
+use cudaguard::walk::{self, Facts, Judged};
 
 use crate::graph::Graph;
-use crate::guards::{Judged, Order};
+use crate::guards;
 use crate::project::{Project, repository};
 use crate::report::{self, REFUSED, Stop};
 use crate::sarif;
@@ -25,20 +26,20 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
         for target in &project.targets {
             let member = &project.members[*at];
             let crates = graph.of(target, &member.name);
-            let order = Order { only_declared: true, crates, ..Order::of(&project, member, target) };
-            let judged = order.judge(&variables).map_err(Stop::no_look)?;
-            let (line, mut value) = describe(&order, &judged);
+            let facts = Facts { sees_linked: false, crates, ..guards::facts(&project, member, target) };
+            let judged = guards::judge(env, &facts, &variables).map_err(Stop::no_look)?;
+            let (line, mut value) = describe(&facts, &judged);
             let mut listing = judged.toolchain.render();
             if let Some(why) = graph.untold {
                 listing = listing + "crates    not judged       " + why + "\n";
             }
             value.put("crates_not_judged", graph.untold);
             packages.push(Package { line, value, listing });
-            let manifest = order.dir.join("Cargo.toml");
+            let manifest = facts.folder.join("Cargo.toml");
             let uri =
                 manifest.strip_prefix(repository(&project.top)).unwrap_or(&manifest).to_string_lossy().into_owned();
             let of_policy: Vec<Finding> =
-                stale(&order, &judged).into_iter().chain(strangers(&project, &judged.policy)).collect();
+                stale(&facts, &judged).into_iter().chain(strangers(&project, &judged.policy)).collect();
             for finding in judged.findings.into_iter().chain(judged.of_crates).chain(of_policy) {
                 let allowed = judged.policy.allow.get(&finding.code).cloned();
                 results.push(sarif::Result { finding: finding.clone(), uri: uri.clone(), allowed });
@@ -46,7 +47,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
             }
         }
     }
-    let status = if report::refuses(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
+    let status = if walk::refuses(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
     let form = if call.json { "json" } else { call.format.as_deref().unwrap_or("text") };
     if form != "github" {
         report::annotations(&findings);
@@ -98,7 +99,7 @@ fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Allows that nothing was found for: an info, since another machine may need them.
-fn stale(order: &Order<'_>, judged: &Judged) -> Vec<Finding> {
+fn stale(facts: &Facts<'_>, judged: &Judged) -> Vec<Finding> {
     let ours = |code: &&Code| **code != Code::StaleAllow && !judged.policy.allow.contains_key(&Code::StaleAllow);
     let file = judged.policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let say = |code: &Code| {
@@ -106,7 +107,7 @@ fn stale(order: &Order<'_>, judged: &Judged) -> Vec<Finding> {
         let message = format!("{code} is allowed, and nothing of the kind was found.\nallow: {reason} ({file})");
         let hint =
             format!("remove {code} from [allow], unless a build on another machine or for another target needs it");
-        Finding::new(Code::StaleAllow, code.to_string(), message, hint).of(order.component.to_string())
+        Finding::new(Code::StaleAllow, code.to_string(), message, hint).of(facts.component.to_string())
     };
     judged.stale_allows.iter().filter(ours).map(say).collect()
 }
@@ -129,15 +130,15 @@ fn strangers(project: &Project, policy: &Policy) -> Vec<Finding> {
 }
 
 /// What a package is built with: in a line, and as JSON.
-fn describe(order: &Order<'_>, judged: &Judged) -> (String, Value) {
+fn describe(facts: &Facts<'_>, judged: &Judged) -> (String, Value) {
     let toolchain = &judged.toolchain;
     let mut value = object([
-        ("name", order.component.name.as_str().into()),
-        ("version", order.component.version.as_str().into()),
-        ("target", order.target.into()),
-        ("profile", order.profile.into()),
+        ("name", facts.component.name.as_str().into()),
+        ("version", facts.component.version.as_str().into()),
+        ("target", facts.target.into()),
+        ("profile", facts.profile.into()),
     ]);
-    let mut line = format!("{} for {}, {}: ", order.component, order.target, order.profile);
+    let mut line = format!("{} for {}, {}: ", facts.component, facts.target, facts.profile);
     let mut parts = Vec::new();
     if let Some(toolkit) = toolchain.toolkit() {
         parts.push(format!("CUDA {} ({})", toolkit.value, toolkit.source));

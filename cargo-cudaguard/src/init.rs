@@ -12,14 +12,14 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 use cudaguard::json::Value;
-use cudaguard::lock::Pins;
+use cudaguard::lock::{Pins, Scope};
 use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::Toolchain;
 use cudaguard::vendor::GUARDED;
 use cudaguard::version::Version;
 
 use crate::arguments::Call;
-use crate::guards::Order;
+use crate::guards;
 use crate::project::{Package, Project, repository};
 use crate::report::{self, Stop};
 
@@ -47,7 +47,8 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
         let _ = writeln!(said, "kept {}", found.display());
     } else {
         // Only where there is none: one that cannot be read is not ours to judge here.
-        let judged = Order::of(&project, first, target).judge(&variables).map_err(Stop::no_look)?;
+        let judged =
+            guards::judge(&config.env, &guards::facts(&project, first, target), &variables).map_err(Stop::no_look)?;
         new(&mut said, &project.top.join(FILE), &policy(&judged.policy, &judged.toolchain))?;
     }
     let held = Policy::of_package(&first.dir, &project.top, &first.name);
@@ -132,7 +133,7 @@ fn depending(text: &str, table: &toml::Table) -> Option<String> {
 
 /// A policy of what is seen here.
 fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
-    let pins = Pins::of(policy, toolchain);
+    let pins = Pins::of(policy, toolchain, Scope::WHOLE);
     let version = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Version>().ok());
     let mut text = "# What this project asks of its CUDA builds. `cargo cudaguard check` judges by it.\n".to_owned();
     match version(&pins.toolkit) {

@@ -12,8 +12,9 @@ use cudaguard::lock::{FILE, Lock, Pins};
 use cudaguard::manifest::Component;
 use cudaguard::toolchain::Toolchain;
 use cudaguard::vendor::GUARDED;
+use cudaguard::walk::Facts;
 
-use crate::guards::Order;
+use crate::guards;
 use crate::project::Project;
 use crate::report::{self, REFUSED, Stop};
 
@@ -31,17 +32,12 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let mut lock = old.clone().unwrap_or_default();
     let mut said = String::new();
     for target in &project.targets {
-        let workspace = Order {
-            component: Component { name: String::new(), version: String::new() },
-            dir: &project.top,
-            ..Order::of(
-                &project,
-                project.members.first().ok_or_else(|| Stop::no_look("the workspace is empty"))?,
-                target,
-            )
-        };
-        let base = workspace.judge(&variables).map_err(Stop::no_look)?;
-        let mut pins = Pins::of(&base.policy, &base.toolchain);
+        let first = project.members.first().ok_or_else(|| Stop::no_look("the workspace is empty"))?;
+        let nobody = Component { name: String::new(), version: String::new() };
+        let workspace =
+            Facts { component: nobody, package: "", folder: &project.top, ..guards::facts(&project, first, target) };
+        let base = guards::judge(env, &workspace, &variables).map_err(Stop::no_look)?;
+        let mut pins = Pins::of(&base.policy, &base.toolchain, workspace.scope());
         if pins.toolkit.is_none() {
             return Err(Stop::no_look(format_args!(
                 "no CUDA toolkit whose release can be told was found for {target}: there is nothing to lock; `cargo \
@@ -49,8 +45,9 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
             )));
         }
         for member in &project.members {
-            let judged = Order::of(&project, member, target).judge(&variables).map_err(Stop::no_look)?;
-            let own = Pins::of(&judged.policy, &judged.toolchain);
+            let judged =
+                guards::judge(env, &guards::facts(&project, member, target), &variables).map_err(Stop::no_look)?;
+            let own = Pins::of(&judged.policy, &judged.toolchain, workspace.scope());
             pins.library = pins.library.or(own.library);
             if own.archs != pins.archs {
                 let _ = pins.packages.insert(member.name.clone(), own.archs);

@@ -40,10 +40,10 @@ fn main() -> ExitCode {
     if let Some(status) = cudaguard::machine::asked() {
         return status;
     }
-    if let Some(call) = wrapper::called() {
-        return wrapper::run(&call);
-    }
     let env = Env::of_process();
+    if let Some(call) = wrapper::called(&env) {
+        return wrapper::run(&env, &call);
+    }
     let outcome = match arguments::read() {
         Verb::Cargo(verb, arguments) => cargo::run(&env, verb, &arguments),
         Verb::Check(arguments) => check::run(&env, &arguments),
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Verb::Probe { json } => probe::run(&env, json),
         Verb::Doctor { program, json } => doctor::run(&env, program.as_deref(), json),
         Verb::Exec { program, arguments } => exec::run(&env, &program, &arguments),
-        Verb::Cmake(step) => cmake::run(step),
+        Verb::Cmake(step) => cmake::run(&env, step),
         Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),
         Verb::Man(folder) => shells::man(arguments::for_people(false), &folder),
         Verb::Explain(code) => explain::run(code.as_deref()),

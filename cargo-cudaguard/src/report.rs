@@ -95,7 +95,7 @@ pub(crate) fn unique(findings: &[Finding]) -> Vec<&Finding> {
     sorted
 }
 
-/// Whether any of them refuses.
+/// Whether they refuse a start. Of a build [`cudaguard::walk::refuses`] says so, where a policy and the lock have their say.
 pub(crate) fn refuses(findings: &[Finding]) -> bool {
     Verdict::of(findings) == Verdict::Refused
 }

@@ -9,21 +9,20 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use cudaguard::binary::{Binary, Contents, holds_name};
-use cudaguard::crates::{self, Use};
+use cudaguard::binary::{Binary, Contents};
 use cudaguard::env::Env;
 use cudaguard::finding::Finding;
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
-use cudaguard::manifest::{Component, Linkage, Manifest};
+use cudaguard::manifest::{Component, Linkage};
 use cudaguard::policy;
-use cudaguard::seal::{self, Observed};
 use cudaguard::vendor::{CUDART, GUARDED};
+use cudaguard::walk::{self, Facts, Judged};
 
-use crate::guards::{self, Guard, Judged, Order};
+use crate::guards::{self, Guard};
 use crate::handover::{BUILD, Build, MARK, started};
-use crate::inspect::built_with;
+use crate::inspect;
 use crate::ledger::{Entry, Ledger, Mark};
 use crate::own_kernels;
 use crate::project::Kind;
@@ -40,30 +39,30 @@ pub(crate) struct Called {
 }
 
 /// Whether cargo calls this process as a wrapper, and for which build.
-pub(crate) fn called() -> Option<Called> {
-    Env::of_process().var_os(MARK)?;
+pub(crate) fn called(env: &Env) -> Option<Called> {
+    env.var_os(MARK)?;
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     // A verb is a bare word; cargo gives the compiler as it was found or named.
     let first = Path::new(words.first()?);
     let compiler = first.components().count() > 1 || first.to_str().is_some_and(|name| name.contains("rustc"));
-    let build = compiler.then(|| Build::read(Path::new(&Env::of_process().var_os(BUILD)?)))?;
+    let build = compiler.then(|| Build::read(Path::new(&env.var_os(BUILD)?)))?;
     // Without what the build says, all that can be done is to compile.
     let build = build.unwrap_or_default();
     // With a wrapper around us, cargo calls us in its place, and names us again where it means us.
-    let ours = Env::of_process().var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
+    let ours = env.var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
     let means_us = ours || build.outer.is_empty();
     let words = words.into_iter().skip(usize::from(ours)).collect();
     Some(Called { build, words, means_us })
 }
 
 /// Compiles, and guards what is to be guarded.
-pub(crate) fn run(call: &Called) -> ExitCode {
+pub(crate) fn run(env: &Env, call: &Called) -> ExitCode {
     let inner = call.build.inner.iter().filter(|_| call.means_us);
     let mut line = call.build.outer.iter().chain(inner).map(OsString::from).chain(call.words.iter().cloned());
     let mut command = Command::new(line.next().expect("the compiler"));
     command.args(line);
     let program = command.get_program().to_owned();
-    let job = match Job::of(call) {
+    let job = match Job::of(env, call) {
         Ok(Some(job)) => job,
         Ok(None) => return cannot_run(&program, &command.exec()),
         Err(error) => return fail(&error),
@@ -73,7 +72,7 @@ pub(crate) fn run(call: &Called) -> ExitCode {
             for object in [note, shim] {
                 command.arg("-C").arg(link_argument(object));
             }
-            if guard::is_static(&job.target, job.unit.crt_static, &call.words[0]) {
+            if guard::is_static(&job.of.target, job.unit.crt_static, &call.words[0]) {
                 command.arg("-C").arg(link_argument(Path::new(guard::LIBC_AGAIN)));
             }
         }
@@ -86,7 +85,7 @@ pub(crate) fn run(call: &Called) -> ExitCode {
     if !status.success() {
         return signals::end_as(status);
     }
-    match job.finish() {
+    match job.finish(env) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
@@ -109,62 +108,78 @@ fn fail(error: &str) -> ExitCode {
 
 /// A crate to guard.
 struct Job<'a> {
-    build: &'a Build,
+    of: Package<'a>,
     unit: Unit,
-    component: Component,
-    dir: PathBuf,
-    target: String,
     judged: Judged,
     guard: Guard,
 }
 
+/// The package that a crate is of, in this build.
+struct Package<'a> {
+    build: &'a Build,
+    component: Component,
+    folder: PathBuf,
+    target: String,
+}
+
+impl Package<'_> {
+    fn facts(&self) -> Facts<'_> {
+        let build = self.build;
+        Facts {
+            component: self.component.clone(),
+            package: &self.component.name,
+            folder: &self.folder,
+            top: if build.members.is_empty() { &self.folder } else { &build.top },
+            policy: None,
+            target: &self.target,
+            profile: &build.profile,
+            release: build.release,
+            locked: None,
+            sees_linked: true,
+            archs: None,
+            headers: None,
+            given: None,
+            tool: None,
+            crates: build.graph.of(&self.target, &self.component.name),
+        }
+    }
+}
+
 impl<'a> Job<'a> {
-    fn of(call: &'a Called) -> Result<Option<Self>, String> {
+    fn of(env: &Env, call: &'a Called) -> Result<Option<Self>, String> {
         if !call.means_us {
             return Ok(None);
         }
         let build = &call.build;
-        let Some(unit) = Unit::read(&Env::of_process(), &call.words[1..]) else { return Ok(None) };
-        let Some(dir) = Env::of_process().var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
+        let Some(unit) = Unit::read(env, &call.words[1..]) else { return Ok(None) };
+        let Some(folder) = env.var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
         let is_ours = if build.members.is_empty() {
-            Env::of_process().var_os("CARGO_PRIMARY_PACKAGE").is_some()
+            env.var_os("CARGO_PRIMARY_PACKAGE").is_some()
         } else {
-            build.members.contains(&dir)
+            build.members.contains(&folder)
         };
-        let (Some(name), Some(version)) =
-            (Env::of_process().var("CARGO_PKG_NAME"), Env::of_process().var("CARGO_PKG_VERSION"))
-        else {
+        let (Some(name), Some(version)) = (env.var("CARGO_PKG_NAME"), env.var("CARGO_PKG_VERSION")) else {
             return Ok(None);
         };
         if !is_ours || unit.kind.is_none() {
             return Ok(None);
         }
         let target = unit.target.clone().unwrap_or_else(|| build.host.clone());
-        let order = Order {
-            component: Component { name: name.clone(), version },
-            dir: &dir,
-            top: if build.members.is_empty() { &dir } else { &build.top },
-            target: &target,
-            profile: &build.profile,
-            release: build.release,
-            locked: false,
-            only_declared: false,
-            crates: build.graph.of(&target, &name),
-        };
+        let of = Package { build, component: Component { name, version }, folder, target };
+        let facts = of.facts();
         // Judged before cargo was started, and said then: here only the guard is wanted.
-        let judged = order.judge(&build.variables)?;
-        if build.members.is_empty() && report::refuses(&judged.findings) {
+        let judged = guards::judge(env, &facts, &build.variables)?;
+        if build.members.is_empty() && judged.refuses() {
             report::findings(&judged.findings);
             report::annotations(&judged.findings);
-            return Err(format!("{} is not built with this toolchain", order.component.name));
+            return Err(format!("{} is not built with this toolchain", of.component.name));
         }
-        let guard = guards::make(&order, &judged, &build.own, started(&Env::of_process()))?;
-        let component = order.component;
-        Ok(Some(Self { build, unit, component, dir, target, judged, guard }))
+        let guard = guards::make(&facts, &judged, &build.own, started(env))?;
+        Ok(Some(Self { of, unit, judged, guard }))
     }
 
     /// Seals the file, lets cargo know what it depends on, and writes it down.
-    fn finish(&self) -> Result<(), String> {
+    fn finish(&self, env: &Env) -> Result<(), String> {
         let kind = self.unit.kind.expect("of a kind that can be guarded");
         let shared = self.unit.extra.is_empty();
         self.unit.depend_on(&self.guard.key, shared)?;
@@ -180,23 +195,23 @@ impl<'a> Job<'a> {
         if unguarded.is_none() {
             let binary = Binary::read(&file)?;
             let kernels = kernels::read(&file)?;
-            findings = self.verify(&binary, &kernels)?;
-            if report::refuses(&findings) {
+            findings = self.verify(env, &binary, &kernels)?;
+            if walk::refuses(&findings) {
                 report::findings(&findings);
                 report::annotations(&findings);
                 // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted.
                 let _ = fs::remove_file(&file);
-                return Err(policy::not_built(&self.component, self.build.release));
+                return Err(policy::not_built(&self.of.component, self.of.build.release));
             }
-            match seal(&file, &self.component.name, &binary, &kernels, &self.judged.uses)? {
-                Ok(components) => built_with = components,
+            match self.of.facts().seal(&file, &binary, &kernels, &self.judged.uses)? {
+                Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
                 Err(why) => unguarded = Some(why),
             }
         }
         let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
-        let ledger = Ledger::of(&self.build.own, &self.target, &self.build.profile);
+        let ledger = Ledger::of(&self.of.build.own, &self.of.target, &self.of.build.profile);
         ledger.put(&Entry {
-            package: self.component.name.clone(),
+            package: self.of.component.name.clone(),
             kind: kind.name().to_owned(),
             name: self.unit.name.clone(),
             file,
@@ -208,29 +223,28 @@ impl<'a> Job<'a> {
     }
 
     /// Holds the linked file against the policy and what was recorded of it.
-    fn verify(&self, binary: &Binary, kernels: &Kernels) -> Result<Vec<Finding>, String> {
+    fn verify(&self, env: &Env, binary: &Binary, kernels: &Kernels) -> Result<Vec<Finding>, String> {
         let Judged { policy, toolchain, .. } = &self.judged;
         let noted = binary.manifests().flatten().map(|note| note.manifest);
-        let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.component.name);
-        let manifest = manifest.unwrap_or_else(|| {
-            Manifest::of(self.component.clone(), &self.target, &self.build.profile, policy, toolchain)
-        });
-        let target_dir = self.build.own.parent().unwrap_or(&self.build.own);
+        let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.of.component.name);
+        let facts = self.of.facts();
+        let manifest = manifest.unwrap_or_else(|| self.judged.manifest(&facts));
+        let target_dir = self.of.build.own.parent().unwrap_or(&self.of.build.own);
         let mut own = Vec::new();
         if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
             let places = own_kernels::Places {
-                package: &self.dir,
-                out_dir: Env::of_process().var_os("OUT_DIR").map(PathBuf::from),
+                package: &self.of.folder,
+                out_dir: env.var_os("OUT_DIR").map(PathBuf::from),
                 objects: &self.unit.objects,
                 target_dir,
             };
             own = own_kernels::own(&Contents::open(&binary.path)?, kernels, &places);
         }
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
-        folders.extend(Env::of_process().var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
+        folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
         let linked = Linked {
             name: &self.unit.name,
-            release: self.build.release,
+            release: self.of.build.release,
             kernels,
             own: &own,
             needed: &binary.needed,
@@ -240,13 +254,12 @@ impl<'a> Job<'a> {
             runpath: binary.runpath.as_deref(),
             folders: &folders,
         };
-        let mut findings = judge::linked::judge(policy, &manifest, &linked);
-        if self.links_the_library_found(binary) {
-            findings.extend(judge::build::linked_library(policy, toolchain));
-        }
-        let component = self.component.to_string();
-        let judged = policy.apply(findings, self.build.release);
-        Ok(judged.findings.into_iter().map(|one| one.of(&component)).collect())
+        let library = if self.links_the_library_found(binary) {
+            judge::build::linked_library(policy, toolchain)
+        } else {
+            Vec::new()
+        };
+        Ok(facts.judge_linked(policy, &manifest, &linked, library))
     }
 
     /// Whether the guarded library in the file is the one that the toolchain was judged with: one that a build script names to the
@@ -264,43 +277,6 @@ impl<'a> Job<'a> {
             && binary.needed.contains(&soname)
             && !self.unit.searched.iter().any(other)
     }
-}
-
-/// Seals the package's note in the file; says what each component in it was built with. The inner error is why the file
-/// carries no guard although one was linked.
-fn seal(
-    file: &Path,
-    package: &str,
-    binary: &Binary,
-    kernels: &Kernels,
-    uses: &[Use],
-) -> Result<Result<Vec<String>, String>, String> {
-    let mut looked_up = Vec::new();
-    for (symbol, cuda, by) in crates::floors(uses) {
-        if holds_name(file, symbol)? {
-            looked_up.push((cuda, by));
-        }
-    }
-    let of_file = Observed::of(binary);
-    // The file names functions of the guarded library, and who looks them up is known from the graph.
-    let opened = binary.linkage(GUARDED) == Linkage::Unknown && uses.iter().any(|one| one.opens(GUARDED.key));
-    let seen = Observed {
-        looked_up,
-        library: if opened { Linkage::Dlopened } else { of_file.library },
-        component: Some(package.to_owned()),
-        archs: Some(kernels.targets()),
-        gpus: Some(kernels.requirements()),
-        ..of_file
-    };
-    let sealed = seal::seal(file, &seen)?;
-    if let Some(why) = sealed.left.into_iter().next() {
-        return Ok(Err(why));
-    }
-    if sealed.written + sealed.same == 0 {
-        return Ok(Err("the linker left the note out".to_owned()));
-    }
-    let notes = Binary::read(file)?;
-    Ok(Ok(notes.manifests().filter_map(|note| Some(built_with(&note.ok()?.manifest))).collect()))
 }
 
 /// What the compiler is asked to make, as far as the guard is concerned.

@@ -10,15 +10,13 @@ use std::path::{self, Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use crate::env::Env;
-use crate::finding::{Severity, annotated_error};
+use crate::finding::{Finding, Severity, annotated_error};
 use crate::guard::{self, Guarded};
-use crate::judge;
-use crate::lock::{self, BySource, Lock};
-use crate::manifest::{Component, Manifest};
-use crate::note;
-use crate::policy::{self, Judged, Policy};
+use crate::lock;
+use crate::manifest::Component;
+use crate::policy;
 use crate::stamp;
-use crate::toolchain::{Request, Toolchain};
+use crate::walk::{Facts, Judged};
 
 /// What [`embed!`](crate::embed!) does, with options.
 ///
@@ -107,30 +105,10 @@ impl Embed {
         if is_proc_macro(&package.folder) {
             return Ok(unguarded(&component, "a procedural macro runs inside the compiler, which a guard would end"));
         }
-        let policy = self.read_policy(env, &package)?;
-        let toolchain = self.look(env, &package, &policy);
-        let lock = Lock::place(&workspace(&package.folder));
-        let mut findings = judge::build::judge(&policy, &toolchain);
-        // The command looks into the linked file, which tells more than what is declared.
-        if env.var_os(stamp::VARIABLE).is_none() {
-            findings.extend(judge::fleet::declared(&policy, &toolchain));
-        }
-        let mut locked = false;
-        if let Some(file) = &lock {
-            if let Some(lock) = Lock::read(file).map_err(|error| cannot(env, &error))? {
-                locked = lock::is_locked(env);
-                let by_source = BySource { archs: !self.archs.is_empty(), library: self.cudnn_include.is_some() };
-                let name = &package.component.name;
-                findings.extend(lock::judge(&lock, file, name, &policy, &toolchain, by_source));
-            }
-        }
-        let findings = findings.into_iter().map(|finding| finding.of(component.to_string())).collect();
-        let mut judged = policy.apply(findings, package.release);
-        if locked {
-            lock::insist(&mut judged.findings, &policy);
-        }
-        if judged.fails() {
-            return Err(refusal(env, &judged, &component, package.release));
+        let facts = self.facts(env, &package, &component);
+        let judged = facts.judge(env).map_err(|error| cannot(env, &error))?;
+        if judged.refuses() {
+            return Err(refusal(env, &judged.findings, &component, package.release));
         }
         let mut said = String::new();
         for finding in judged.findings.iter().filter(|finding| finding.severity > Severity::Info) {
@@ -138,46 +116,35 @@ impl Embed {
                 warn(&mut said, line);
             }
         }
-        let mut manifest = Manifest::of(component.clone(), &package.target, &package.profile, &policy, &toolchain);
-        // An allow whose reason has gone is no fact of this build.
-        manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
-        let descriptor = note::encode(&manifest).map_err(|error| cannot(env, &error))?;
-        let guarded = guard::compile(env, &descriptor, &component, &package.target, &package.out_dir);
+        let guarded = judged.note(&facts).and_then(|note| facts.guard(env, &note, &package.out_dir));
         match guarded.map_err(|error| cannot(env, &error))? {
             Guarded::Objects { note, shim } => link(env, &mut said, &component, &package, &note, &shim)?,
             Guarded::Unguarded(why) => said.push_str(&unguarded(&component, &why)),
         }
-        announce(env, &mut said, &package, &policy, lock, &toolchain)?;
+        announce(env, &mut said, &package, &judged)?;
         Ok(said)
     }
 
-    fn read_policy(&self, env: &Env, package: &Package) -> Result<Policy, String> {
-        let name = &package.component.name;
-        let read = match &self.policy {
-            Some(file) => {
-                let path = package.folder.join(file);
-                let bytes = fs::read(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
-                Policy::parse(&path, &bytes, name)
-            }
-            None => Policy::of_package(&package.folder, &workspace(&package.folder), name),
-        };
-        read.map_err(|error| cannot(env, &error.to_string()))
-    }
-
-    fn look(&self, env: &Env, package: &Package, policy: &Policy) -> Toolchain {
-        // Named by the build script, it goes before whatever the machine names.
-        let include = self.cudnn_include.as_ref().map(|include| package.folder.join(include));
-        let env = match include {
-            Some(include) => env.with([("CUDNN_INCLUDE_DIR".to_owned(), include.into())]),
-            None => env.clone(),
-        };
-        let request = Request {
+    fn facts<'a>(&self, env: &Env, package: &'a Package, component: &Component) -> Facts<'a> {
+        Facts {
+            component: component.clone(),
+            package: &package.component.name,
+            folder: &package.folder,
+            top: &package.workspace,
+            policy: self.policy.as_ref().map(|file| package.folder.join(file)),
+            target: &package.target,
+            profile: &package.profile,
             release: package.release,
+            locked: None,
+            // The command looks into the linked file, and names the folder of stamps.
+            sees_linked: env.var_os(stamp::VARIABLE).is_some(),
             archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
-            policy_archs: policy.arch_requests(),
-            ..Request::new(&env, package.target.as_str())
-        };
-        Toolchain::look(&request)
+            headers: self.cudnn_include.as_ref().map(|folder| package.folder.join(folder)),
+            given: None,
+            tool: None,
+            #[cfg(feature = "command")]
+            crates: &[],
+        }
     }
 }
 
@@ -188,9 +155,9 @@ fn cannot(env: &Env, why: &str) -> String {
 }
 
 /// The findings of a build that may not go on, as people read them, and what else they can do.
-fn refusal(env: &Env, judged: &Judged, component: &Component, release: bool) -> String {
+fn refusal(env: &Env, findings: &[Finding], component: &Component, release: bool) -> String {
     let mut text = String::new();
-    let weighing = || judged.findings.iter().filter(|finding| finding.severity > Severity::Info);
+    let weighing = || findings.iter().filter(|finding| finding.severity > Severity::Info);
     for finding in weighing() {
         let _ = writeln!(text, "{}", finding.render());
     }
@@ -206,6 +173,7 @@ fn refusal(env: &Env, judged: &Judged, component: &Component, release: bool) -> 
 /// The package being built, as cargo tells its build script.
 struct Package {
     folder: PathBuf,
+    workspace: PathBuf,
     out_dir: PathBuf,
     component: Component,
     target: String,
@@ -223,8 +191,10 @@ impl Package {
         let out_dir = PathBuf::from(given("OUT_DIR")?);
         // cargo calls whatever inherits `release` so.
         let release = text("PROFILE")? == "release";
+        let folder = PathBuf::from(given("CARGO_MANIFEST_DIR")?);
         Ok(Self {
-            folder: given("CARGO_MANIFEST_DIR")?.into(),
+            workspace: workspace(&folder),
+            folder,
             component: Component { name: text("CARGO_PKG_NAME")?, version: text("CARGO_PKG_VERSION")? },
             target: text("TARGET")?,
             profile: profile(&out_dir, release),
@@ -337,18 +307,11 @@ fn link(
 }
 
 /// Whatever can make this build untrue: the package's own files, what was looked at, what was asked for.
-fn announce(
-    env: &Env,
-    said: &mut String,
-    package: &Package,
-    policy: &Policy,
-    lock: Option<PathBuf>,
-    toolchain: &Toolchain,
-) -> Result<(), String> {
+fn announce(env: &Env, said: &mut String, package: &Package, judged: &Judged) -> Result<(), String> {
     let mut files = package::files(&package.folder, &package.out_dir);
-    files.extend(policy.path.clone());
-    files.extend(lock);
-    files.extend(toolchain.files());
+    files.extend(judged.policy.path.clone());
+    files.extend(judged.lock.clone());
+    files.extend(judged.toolchain.files());
     if let Some(folder) = env.var_os(stamp::VARIABLE) {
         // By the package, also where the builder names the component: the command knows no more.
         files.push(stamp::file(Path::new(&folder), &package.component));

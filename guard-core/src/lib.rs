@@ -75,6 +75,7 @@ mod inside {
     pub mod toolchain;
     pub mod vendor;
     pub mod version;
+    pub mod walk;
 
     #[cfg(feature = "command")]
     pub mod binary;

@@ -67,15 +67,15 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// What this toolchain would be locked as, for a package or workspace of this policy.
-    pub fn of(policy: &Policy, toolchain: &Toolchain) -> Self {
+    /// What this toolchain would be locked as, for a package or workspace of this policy, as far as it is concerned.
+    pub fn of(policy: &Policy, toolchain: &Toolchain, scope: Scope) -> Self {
         let library = toolchain.library_version().filter(|_| means_library(policy, toolchain));
         Self {
             toolkit: toolchain.toolkit().map(|fact| short(fact.value)),
             library: library.map(|version| version.to_string()),
             // Without a toolkit no host compiler is called by nvcc.
-            host_compiler: toolchain.toolkit().and(toolchain.host_compiler()),
-            archs: names(&declared(toolchain)),
+            host_compiler: toolchain.toolkit().and(toolchain.host_compiler()).filter(|_| scope.host_compiler),
+            archs: if scope.archs { names(&declared(toolchain)) } else { Vec::new() },
             packages: BTreeMap::new(),
         }
     }
@@ -366,13 +366,23 @@ fn whole(number: &toml::de::DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
-/// What a build script says by itself, and so is kept with the source: no lock speaks of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BySource {
-    /// The archs.
+/// What of a lock concerns a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct Scope {
+    /// The declared archs.
     pub archs: bool,
+    /// The compiler that nvcc calls.
+    pub host_compiler: bool,
     /// The guarded library's headers.
     pub library: bool,
+    /// One target of many: what it has not is none of its affairs, and no drift.
+    pub only_what_it_has: bool,
+}
+
+impl Scope {
+    /// Everything, for a project as a whole.
+    pub const WHOLE: Self = Self { archs: true, host_compiler: true, library: true, only_what_it_has: false };
 }
 
 /// Where this toolchain is another than the locked one. `path` is the lock's, for messages.
@@ -384,10 +394,16 @@ pub fn judge(
     package: &str,
     policy: &Policy,
     toolchain: &Toolchain,
-    by_source: BySource,
+    scope: Scope,
 ) -> Vec<Finding> {
     let file = path.display();
     let target = &toolchain.target;
+    let now = Pins::of(policy, toolchain, scope);
+    let has_toolkit = toolchain.toolkit().is_some() || toolchain.compiler.is_some() || toolchain.headers.is_some();
+    let concerns = |has: bool| has || !scope.only_what_it_has;
+    if !concerns(has_toolkit || now.library.is_some()) {
+        return Vec::new();
+    }
     let Some(pins) = lock.targets.get(target) else {
         return vec![Finding::new(
             Code::LockLacksTarget,
@@ -400,7 +416,6 @@ pub fn judge(
             },
         )];
     };
-    let now = Pins::of(policy, toolchain);
     let mut findings = Vec::new();
     let mut drift = |what: &str, was: String, is: String, by: String, severity: Severity| {
         let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
@@ -416,7 +431,7 @@ pub fn judge(
         findings.push(Finding::new(Code::LockDrift, what, message, hint).weighing(severity));
     };
     let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
-    if !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
+    if concerns(has_toolkit) && !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
         let by = toolchain.toolkit().map(|fact| fact.source).unwrap_or_default();
         if now.toolkit.is_none() && (toolchain.compiler.is_some() || toolchain.headers.is_some()) {
             drift("the toolkit", text(&pins.toolkit), "not known".to_owned(), by, Severity::Warning);
@@ -424,19 +439,21 @@ pub fn judge(
             drift("the toolkit", text(&pins.toolkit), text(&now.toolkit), by, Severity::Error);
         }
     }
+    let has_library = now.library.is_some();
     // One that was locked is compared with whatever stands there now; one that was not must be meant to count.
     let is = if pins.library.is_some() {
         toolchain.library_version().map(|version| version.to_string())
     } else {
         now.library
     };
-    if pins.library != is && !by_source.library && policy.library_linkage != Some(Linkage::None) {
+    if pins.library != is && scope.library && concerns(has_library) && policy.library_linkage != Some(Linkage::None) {
         let headers = toolchain.library_headers_used();
         let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
         drift(GUARDED.name, text(&pins.library), text(&is), by, Severity::Error);
     }
     // Where there is no toolkit now, that has been said; and a compiler that does not tell its release is no other one.
-    if now.toolkit.is_some() && now.host_compiler != pins.host_compiler && pins.host_compiler.is_some() {
+    let concerned = scope.host_compiler && now.toolkit.is_some() && pins.host_compiler.is_some();
+    if concerned && now.host_compiler != pins.host_compiler {
         let host = toolchain.host.as_ref();
         let by = host.map(|host| format!("{}: {}", host.path.display(), host.source)).unwrap_or_default();
         let (is, severity) = match &now.host_compiler {
@@ -446,7 +463,7 @@ pub fn judge(
         drift("the host compiler", text(&pins.host_compiler), is, by, severity);
     }
     let locked = pins.archs_of(package);
-    if locked != now.archs && !by_source.archs {
+    if locked != now.archs && scope.archs {
         let words = |archs: &[String]| if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
         let ours = toolchain.archs.declared.iter().filter(|one| !one.is_of_torch());
         let by: Vec<&str> = ours.map(|one| one.source.as_str()).collect();
@@ -588,13 +605,13 @@ plain = []
     }
 
     fn judged(lock: &Lock, toolchain: &Toolchain) -> Vec<Finding> {
-        judge(lock, Path::new("cudaguard.lock"), "p", &Policy::default(), toolchain, BySource::default())
+        judge(lock, Path::new("cudaguard.lock"), "p", &Policy::default(), toolchain, Scope::WHOLE)
     }
 
     #[test]
     fn a_toolchain_does_not_drift_from_itself() {
         let toolchain = toolchain(Version::new(13, 0, 88));
-        let pins = Pins::of(&Policy::default(), &toolchain);
+        let pins = Pins::of(&Policy::default(), &toolchain, Scope::WHOLE);
         let lock = Lock { targets: [(HOST.to_owned(), pins)].into() };
         assert_eq!(judged(&lock, &toolchain), []);
         assert_eq!(judged(&read(&lock.text()).unwrap(), &toolchain), []);
@@ -603,7 +620,7 @@ plain = []
     #[test]
     fn drift_says_from_what_to_what_by_what() {
         let mut lock = Lock::default();
-        let pins = Pins::of(&Policy::default(), &toolchain(Version::new(12, 4, 131)));
+        let pins = Pins::of(&Policy::default(), &toolchain(Version::new(12, 4, 131)), Scope::WHOLE);
         let _ = lock.targets.insert(HOST.to_owned(), pins);
         let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
         assert_eq!(
@@ -621,9 +638,9 @@ plain = []
         let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
         let subjects: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
         assert_eq!(subjects, ["the host compiler", "the list of declared archs"]);
-        let by_source = BySource { archs: true, library: true };
+        let scope = Scope { archs: false, library: false, ..Scope::WHOLE };
         let path = Path::new("l");
-        let rest = judge(&lock, path, "p", &Policy::default(), &toolchain(Version::new(13, 0, 88)), by_source);
+        let rest = judge(&lock, path, "p", &Policy::default(), &toolchain(Version::new(13, 0, 88)), scope);
         assert_eq!(rest.len(), 1, "archs that the build script names are kept with it: {rest:?}");
     }
 

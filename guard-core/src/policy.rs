@@ -185,16 +185,20 @@ impl Policy {
             match fs::metadata(&path) {
                 Err(error) if absent(&path, &error) => {}
                 Err(error) => return Err(unreadable(&path, &error)),
-                Ok(metadata) => {
-                    if let Some(why) = no_page(&metadata, "policy") {
-                        return Err(PolicyError(format!("{}: {why}", path.display())));
-                    }
-                    let bytes = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
-                    return Self::parse(&path, &bytes, package);
-                }
+                Ok(_) => return Self::of_file(&path, package),
             }
         }
         Ok(Self::default())
+    }
+
+    /// The policy in this file, for a package.
+    pub fn of_file(path: &Path, package: &str) -> Result<Self, PolicyError> {
+        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        if let Some(why) = no_page(&metadata, "policy") {
+            return Err(PolicyError(format!("{}: {why}", path.display())));
+        }
+        let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+        Self::parse(path, &bytes, package)
     }
 
     /// The files that [`Policy::of_package`] looks for, in this order: the first that exists is the policy.

@@ -1,14 +1,12 @@
 //! A target of CMake's: what is known of it, and its policy.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use cudaguard::env::Env;
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::guard::Tool;
-use cudaguard::policy::{self, Policy};
-use cudaguard::toolchain::{Fact, Request, Toolchain};
+use cudaguard::policy;
+use cudaguard::walk;
 
 use super::facts::Facts;
 use crate::report::{self, REFUSED, Stop};
@@ -41,46 +39,39 @@ fn normal(machine: &str) -> String {
     }
 }
 
-/// A target judged: everything that `embed` and `seal` have in common.
+/// A target, as the walk takes it.
 pub(super) struct Job {
     pub(super) facts: Facts,
-    pub(super) triple: String,
-    pub(super) policy: Policy,
+    triple: String,
+    profile: String,
 }
 
 impl Job {
     pub(super) fn read(folder: &Path) -> Result<Self, String> {
         let facts = Facts::read(folder)?;
-        let triple = triple(&facts.tool)?;
-        let name = &facts.component.name;
-        let policy = match &facts.policy {
-            Some(file) => {
-                let bytes = fs::read(file).map_err(|error| format!("{}: cannot be read: {error}", file.display()))?;
-                Policy::parse(file, &bytes, name)
-            }
-            None => Policy::of_package(&facts.source, &facts.top, name),
-        };
-        let policy = policy.map_err(|error| error.to_string())?;
-        Ok(Self { facts, triple, policy })
+        let (triple, profile) = (triple(&facts.tool)?, facts.profile());
+        Ok(Self { facts, triple, profile })
     }
 
-    pub(super) fn look(&self, libraries: &[Fact<PathBuf>]) -> Toolchain {
-        let mut given = self.facts.given.clone();
-        given.libraries.splice(0..0, libraries.iter().cloned());
-        Toolchain::look(&Request {
-            release: self.facts.release,
-            policy_archs: self.policy.arch_requests(),
-            given: Some(given),
-            ..Request::new(&Env::of_process(), self.triple.as_str())
-        })
-    }
-
-    /// The findings as the policy weighs them, about this component.
-    pub(super) fn weigh(&self, findings: Vec<Finding>) -> cudaguard::policy::Judged {
-        let mut judged = self.policy.apply(findings, self.facts.release);
-        let component = self.facts.component.to_string();
-        judged.findings = judged.findings.into_iter().map(|one| one.of(&component)).collect();
-        judged
+    pub(super) fn facts(&self) -> walk::Facts<'_> {
+        let Facts { component, source, top, policy, release, locked, given, tool, .. } = &self.facts;
+        walk::Facts {
+            component: component.clone(),
+            package: &component.name,
+            folder: source,
+            top,
+            policy: policy.clone(),
+            target: &self.triple,
+            profile: &self.profile,
+            release: *release,
+            locked: Some(*locked),
+            sees_linked: true,
+            archs: None,
+            headers: None,
+            given: Some(given.clone()),
+            tool: Some(tool),
+            crates: &[],
+        }
     }
 
     /// Says them, and whether the build may go on.
@@ -89,7 +80,7 @@ impl Job {
             findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
         report::annotations(&heavy);
         report::findings(&heavy);
-        if !report::refuses(&heavy) {
+        if !walk::refuses(&heavy) {
             return Ok(());
         }
         report::line(&format!("cudaguard: {}", policy::not_built(&self.facts.component, self.facts.release)));

@@ -6,56 +6,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cudaguard::finding::Finding;
-use cudaguard::lock::{self, BySource, FILE, Lock, Pins, same_release};
+use cudaguard::env::Env;
+use cudaguard::finding::{Code, Finding};
+use cudaguard::lock::{FILE, Lock, Pins, same_release};
 use cudaguard::toolchain::Toolchain;
 
 use super::job::Job;
 use crate::lock::{changes, write};
 use crate::report::Stop;
 
-/// Holds a target against the lock, in what it has: without kernels there are neither archs nor an nvcc that calls a host
-/// compiler, and a target that takes no such library has none that could be another.
-pub(super) fn judge(job: &Job, toolchain: &Toolchain) -> Result<Vec<Finding>, String> {
-    let Some(file) = Lock::place(&job.facts.top) else { return Ok(Vec::new()) };
-    let Some(mut lock) = Lock::read(&file)? else { return Ok(Vec::new()) };
-    let own = pins(job, toolchain);
-    let has_toolkit = own.toolkit.is_some() || toolchain.compiler.is_some() || toolchain.headers.is_some();
-    if !has_toolkit && own.library.is_none() {
-        return Ok(Vec::new());
-    }
-    let compiles = job.facts.given.compiles;
-    if let Some(pins) = lock.targets.get_mut(&job.triple) {
-        pins.toolkit = pins.toolkit.take().filter(|_| has_toolkit);
-        pins.library = pins.library.take().filter(|_| own.library.is_some());
-        pins.host_compiler = pins.host_compiler.take().filter(|_| compiles);
-    }
-    let by_source = BySource { archs: !has_kernels(job), library: false };
-    let mut found = lock::judge(&lock, &file, &job.facts.component.name, &job.policy, toolchain, by_source);
+/// Hints that say how the lock is written, with the build folder by its name.
+pub(super) fn name_build_folder(findings: &mut [Finding], job: &Job) {
     let build = job.facts.binary.display().to_string();
     let build = if build.contains(char::is_whitespace) { format!("\"{build}\"") } else { build };
     let configuration = &job.facts.configuration;
     let config = if configuration.is_empty() { String::new() } else { format!(" --config {configuration}") };
-    for finding in &mut found {
+    for finding in findings.iter_mut().filter(|one| matches!(one.code, Code::LockDrift | Code::LockLacksTarget)) {
         finding.hint = finding.hint.replace("BUILD", &format!("{build}{config}"));
     }
-    Ok(found)
-}
-
-fn pins(job: &Job, toolchain: &Toolchain) -> Pins {
-    let mut pins = Pins::of(&job.policy, toolchain);
-    if !job.facts.given.compiles {
-        pins.host_compiler = None;
-    }
-    if !has_kernels(job) {
-        pins.archs.clear();
-    }
-    pins
-}
-
-/// Compiled by nvcc, or by another tool for archs that are named.
-fn has_kernels(job: &Job) -> bool {
-    job.facts.given.compiles || job.facts.given.archs.is_some()
 }
 
 /// What the targets of one triple have in common.
@@ -72,9 +40,11 @@ struct Common {
 }
 
 impl Common {
-    fn add(&mut self, job: &Job) -> Result<(), String> {
-        let toolchain = job.look(&[]);
-        let (own, target) = (pins(job, &toolchain), &job.facts.target);
+    fn add(&mut self, env: &Env, job: &Job) -> Result<(), String> {
+        let facts = job.facts();
+        let policy = facts.read_policy()?;
+        let toolchain = facts.look(env, &policy, &[]);
+        let (own, target) = (Pins::of(&policy, &toolchain, facts.scope()), &job.facts.target);
         let all = [
             ("toolkits", &mut self.pins.toolkit, own.toolkit),
             ("cuDNNs", &mut self.pins.library, own.library),
@@ -101,7 +71,7 @@ impl Common {
                 (None, its) => (*ours, *by) = (its, target.clone()),
             }
         }
-        if has_kernels(job) {
+        if facts.scope().archs {
             let name = &job.facts.component.name;
             match self.archs.get(name) {
                 Some((other, archs)) if *archs != own.archs => {
@@ -136,14 +106,14 @@ impl Common {
 }
 
 /// Writes the lock of a project. `list` has a line for each guarded target: the folder of its facts.
-pub(super) fn run(list: &Path) -> Result<ExitCode, Stop> {
+pub(super) fn run(env: &Env, list: &Path) -> Result<ExitCode, Stop> {
     let text = fs::read_to_string(list)
         .map_err(|error| Stop::no_look(format_args!("{}: cannot be read: {error}; run cmake again", list.display())))?;
     let mut all: BTreeMap<String, Common> = BTreeMap::new();
     let mut top = None;
     for folder in text.lines() {
         let job = Job::read(Path::new(folder)).map_err(Stop::no_look)?;
-        all.entry(job.triple.clone()).or_default().add(&job).map_err(Stop::no_look)?;
+        all.entry(job.facts().target.to_owned()).or_default().add(env, &job).map_err(Stop::no_look)?;
         top.get_or_insert(job.facts.top);
     }
     let top: PathBuf = top.ok_or_else(|| Stop::no_look("no target of this project is guarded"))?;

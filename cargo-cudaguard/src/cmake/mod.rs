@@ -21,21 +21,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use cudaguard::binary::{Binary, Contents, Kind};
+use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding};
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
-use cudaguard::lock::insist;
 use cudaguard::manifest::{Linkage, Manifest};
-use cudaguard::note;
-use cudaguard::seal::{self, Observed};
+use cudaguard::policy::Policy;
 use cudaguard::toolchain::Fact;
 use cudaguard::vendor::{CUDART, GUARDED};
 
 use crate::arguments::CmakeStep;
 use crate::own_kernels;
 use crate::report::{self, REFUSED, Stop};
-use facts::Facts;
 use job::{Job, triple};
 
 /// The objects, as the module names them too.
@@ -44,12 +42,12 @@ const SHIM: &str = "cudaguard-shim.o";
 /// Beside the objects where they are empty, with the reason.
 const UNGUARDED: &str = "unguarded";
 
-pub(crate) fn run(step: CmakeStep) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, step: CmakeStep) -> Result<ExitCode, Stop> {
     match step {
         CmakeStep::Begin { module, tool } => begin(&module, &tool),
-        CmakeStep::Embed { facts, out, depfile } => embed(&facts, &out, depfile.as_deref()),
-        CmakeStep::Seal { facts, file } => seal(&facts, &file),
-        CmakeStep::Lock { targets } => lock::run(&targets),
+        CmakeStep::Embed { facts, out, depfile } => embed(env, &facts, &out, depfile.as_deref()),
+        CmakeStep::Seal { facts, file } => seal(env, &facts, &file),
+        CmakeStep::Lock { targets } => lock::run(env, &targets),
         CmakeStep::Install { prefix } => match package::install(&prefix) {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(Stop::no_look(error)),
@@ -74,52 +72,36 @@ fn begin(module: &str, tool: &Tool) -> Result<ExitCode, Stop> {
     }
 }
 
-fn embed(facts: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, Stop> {
-    let job = Job::read(facts).map_err(Stop::no_look)?;
-    let toolchain = job.look(&[]);
-    if let Some(named) = &job.facts.given.library_include {
-        let used = toolchain.library_headers_used();
-        if !used.is_some_and(|headers| headers.path.starts_with(&named.value)) {
-            return Err(Stop::no_look(format_args!(
-                "CUDNN_INCLUDE_DIR of {} names {}, where there is no cudnn_version.h or cudnn.h",
-                job.facts.target,
-                named.value.display()
-            )));
-        }
-    }
-    let mut findings = judge::build::judge(&job.policy, &toolchain);
-    findings.extend(lock::judge(&job, &toolchain).map_err(Stop::no_look)?);
-    let mut judged = job.weigh(findings);
-    if job.facts.locked {
-        insist(&mut judged.findings, &job.policy);
-    }
-    let mut files = toolchain.files();
+fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, Stop> {
+    let job = Job::read(known).map_err(Stop::no_look)?;
+    let facts = job.facts();
+    let mut judged = facts.judge(env).map_err(Stop::no_look)?;
+    lock::name_build_folder(&mut judged.findings, &job);
+    let mut files = judged.toolchain.files();
     files.extend(std::env::current_exe().ok());
     files.retain(|file| file.exists());
-    if report::refuses(&judged.findings) {
+    if judged.refuses() {
         job.say(&judged.findings)?;
     } else {
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
-        job.say(&already_said::anew(judged.findings, &job.facts.binary, &job.facts.configuration, &inputs))?;
+        let findings = std::mem::take(&mut judged.findings);
+        job.say(&already_said::anew(findings, &job.facts.binary, &job.facts.configuration, &inputs))?;
     }
-    let Job { facts: Facts { component, tool, .. }, triple, policy } = &job;
-    let mut manifest = Manifest::of(component.clone(), triple, &job.facts.profile(), policy, &toolchain);
-    // An allow whose reason has gone is no fact of this build.
-    manifest.allow.retain(|(code, _)| !judged.stale_allows.contains(code));
-    let descriptor = note::encode(&manifest).map_err(Stop::no_look)?;
+    let descriptor = judged.note(&facts).map_err(Stop::no_look)?;
     let cannot = |what: &str, path: &Path, error: std::io::Error| {
         Stop::no_look(format_args!("cannot {what} {}: {error}", path.display()))
     };
     fs::create_dir_all(out).map_err(|error| cannot("make", out, error))?;
     let marker = out.join(UNGUARDED);
-    match guard::compile_with(tool, &descriptor, component, triple, out).map_err(Stop::no_look)? {
+    match facts.guard(env, &descriptor, out).map_err(Stop::no_look)? {
         Guarded::Objects { note, shim } => {
             debug_assert_eq!((note, shim), (out.join(NOTE), out.join(SHIM)));
             let _ = fs::remove_file(marker);
         }
         Guarded::Unguarded(why) => {
+            let component = &facts.component;
             report::line(&format!("warning[{}]: {component} is built without the guard: {why}", Code::Unguarded));
-            empty(tool, out).map_err(Stop::no_look)?;
+            empty(&job.facts.tool, out).map_err(Stop::no_look)?;
             fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
         }
     }
@@ -171,8 +153,8 @@ fn rule(file: &Path, files: &[PathBuf]) -> String {
     text
 }
 
-fn seal(facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
-    match sealed(facts, file) {
+fn seal(env: &Env, facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
+    match sealed(env, facts, file) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(stop) => {
             // Neither make nor ninja shall take it for one that was accepted.
@@ -182,34 +164,25 @@ fn seal(facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
     }
 }
 
-fn sealed(facts: &Path, file: &Path) -> Result<(), Stop> {
-    if facts.join(UNGUARDED).exists() {
+fn sealed(env: &Env, known: &Path, file: &Path) -> Result<(), Stop> {
+    if known.join(UNGUARDED).exists() {
         return Ok(());
     }
-    let job = Job::read(facts).map_err(Stop::no_look)?;
+    let job = Job::read(known).map_err(Stop::no_look)?;
     let binary = Binary::read(file).map_err(Stop::no_look)?;
     if matches!(binary.kind, Kind::Object | Kind::Archive) {
         return Err(Stop::no_look(format_args!("{}: is {}, not a linked file", file.display(), binary.kind)));
     }
     let kernels = kernels::read(file).map_err(Stop::no_look)?;
-    let component = &job.facts.component;
-    let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == *component);
-    let Some(manifest) = manifest else {
-        let finding = not_linked(&job, file, "it is not in the file");
-        return job.say(&job.weigh(vec![finding]).findings);
-    };
-    let findings = verify(&job, &manifest, &binary, &kernels).map_err(Stop::no_look)?;
-    job.say(&job.weigh(findings).findings)?;
-    let seen = Observed {
-        component: Some(component.name.clone()),
-        archs: Some(kernels.targets()),
-        gpus: Some(kernels.requirements()),
-        ..Observed::of(&binary)
-    };
-    let sealed = seal::seal(file, &seen).map_err(Stop::no_look)?;
-    match sealed.left.into_iter().next() {
-        Some(why) => job.say(&job.weigh(vec![not_linked(&job, file, &why)]).findings),
-        None => Ok(()),
+    let facts = job.facts();
+    let policy = facts.read_policy().map_err(Stop::no_look)?;
+    let refuse = |why: &str| job.say(&facts.weigh(&policy, vec![not_linked(&job, file, why)]).findings);
+    let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
+    let Some(manifest) = manifest else { return refuse("it is not in the file") };
+    job.say(&verify(env, &job, &policy, &manifest, &binary, &kernels).map_err(Stop::no_look)?)?;
+    match facts.seal(file, &binary, &kernels, &[]).map_err(Stop::no_look)? {
+        Err(why) => refuse(&why),
+        Ok(_) => Ok(()),
     }
 }
 
@@ -226,8 +199,15 @@ fn not_linked(job: &Job, file: &Path, why: &str) -> Finding {
 }
 
 /// Holds the linked file against the policy and what was recorded of it.
-fn verify(job: &Job, manifest: &Manifest, binary: &Binary, kernels: &Kernels) -> Result<Vec<Finding>, String> {
-    let Job { facts, policy, .. } = job;
+fn verify(
+    env: &Env,
+    job: &Job,
+    policy: &Policy,
+    manifest: &Manifest,
+    binary: &Binary,
+    kernels: &Kernels,
+) -> Result<Vec<Finding>, String> {
+    let facts = &job.facts;
     let mut own = Vec::new();
     if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
         let mut objects = facts.objects.clone();
@@ -253,11 +233,9 @@ fn verify(job: &Job, manifest: &Manifest, binary: &Binary, kernels: &Kernels) ->
         runpath: runpath.as_deref(),
         folders: &folders,
     };
-    let mut findings = judge::linked::judge(policy, manifest, &linked);
-    if binary.linkage(GUARDED) == Linkage::Linked {
-        findings.extend(linked_library(job, binary));
-    }
-    Ok(findings)
+    let linked_to = binary.linkage(GUARDED) == Linkage::Linked;
+    let library = if linked_to { linked_library(env, job, policy, binary) } else { Vec::new() };
+    Ok(job.facts().judge_linked(policy, manifest, &linked, library))
 }
 
 /// A runtime path without the toolkit's stub folders that nothing is loaded from. `CUDA::cuda_driver` is a file in one, so
@@ -273,18 +251,19 @@ fn without_harmless_stubs(path: &str, installed: bool, needed: &[String]) -> Str
 
 /// What was only worth a note before it was known that the file needs the guarded library, held against the library that it will load.
 /// CMake puts the folder of every library that it links into the runtime path of what it builds.
-fn linked_library(job: &Job, binary: &Binary) -> Vec<Finding> {
+fn linked_library(env: &Env, job: &Job, policy: &Policy, binary: &Binary) -> Vec<Finding> {
     let entries = [&binary.rpath, &binary.runpath].into_iter().flatten().flat_map(|path| path.split(':'));
     let folders: Vec<Fact<PathBuf>> = entries
         .filter(|entry| Path::new(entry).is_absolute())
         .map(|entry| Fact::new(PathBuf::from(entry), format!("the runtime path of {}", job.facts.target)))
         .collect();
-    let toolchain = job.look(&folders);
+    let look = |folders: &[Fact<PathBuf>]| job.facts().look(env, policy, folders);
+    let toolchain = look(&folders);
     let Some(library) = toolchain.library_used() else { return Vec::new() };
     let folder = library.path.parent();
     let is_the_one = binary.needed.contains(&format!("{}.{}", GUARDED.link_name(), library.major))
         && folders.iter().chain(&job.facts.given.libraries).any(|known| folder == Some(&known.value));
-    if is_the_one { judge::build::linked_library_anew(&job.policy, &job.look(&[]), &toolchain) } else { Vec::new() }
+    if is_the_one { judge::build::linked_library_anew(policy, &look(&[]), &toolchain) } else { Vec::new() }
 }
 
 /// Device code that was linked on its own (`CUDA_SEPARABLE_COMPILATION`): CMake keeps it in the folder of the target's

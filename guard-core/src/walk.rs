@@ -1,0 +1,306 @@
+//! The walk of a build: look → judge → lock → weigh → record → note.
+//!
+//! Every door (a build.rs, the command, CMake) hands over its [`Facts`] and prints what comes back in its own manner. What
+//! is looked at, in which order it is judged and how much each finding weighs is settled here, for all of them. After
+//! linking the walk goes on: the file is held against the policy, and the note sealed.
+
+use std::path::{Path, PathBuf};
+
+#[cfg(feature = "command")]
+use crate::binary::Binary;
+#[cfg(feature = "command")]
+use crate::crates::{self, Crate, Use};
+use crate::env::Env;
+use crate::finding::{Code, Finding, Severity};
+use crate::guard::{self, Guarded, Tool};
+use crate::judge;
+#[cfg(feature = "command")]
+use crate::judge::linked::Linked;
+#[cfg(feature = "command")]
+use crate::kernels::Kernels;
+use crate::lock::{self, Lock, Scope};
+use crate::manifest::{Component, Manifest};
+use crate::note::{self, SIZE};
+use crate::policy::{self, Policy};
+#[cfg(feature = "command")]
+use crate::seal::{self, Observed};
+use crate::toolchain::{Fact, Given, Request, Toolchain};
+use crate::vendor::GUARDED;
+
+/// What a door knows of a build.
+#[derive(Clone, Debug)]
+pub struct Facts<'a> {
+    /// What findings and note are about.
+    pub component: Component,
+    /// The package's name: policy and lock may say something of it alone.
+    pub package: &'a str,
+    /// Its folder.
+    pub folder: &'a Path,
+    /// The project's top: no policy is looked for above it, and the lock stands there.
+    pub top: &'a Path,
+    /// The policy file, where one is named.
+    pub policy: Option<PathBuf>,
+    /// The target triple.
+    pub target: &'a str,
+    /// The profile or configuration, as the manifest has it.
+    pub profile: &'a str,
+    /// Whether it is built for others.
+    pub release: bool,
+    /// Whether any drift from the lock is an error; `None`: as [`lock::LOCKED`] says.
+    pub locked: Option<bool>,
+    /// The linked file will be looked at, which tells more than what is declared.
+    pub sees_linked: bool,
+    /// Archs that a build script names.
+    pub archs: Option<String>,
+    /// The folder of the guarded library's headers that a build script names.
+    pub headers: Option<PathBuf>,
+    /// What a build system has settled.
+    pub given: Option<Given>,
+    /// The C compiler that a build system has chosen.
+    pub tool: Option<&'a Tool>,
+    /// The crates in it that reach CUDA.
+    #[cfg(feature = "command")]
+    pub crates: &'a [Crate],
+}
+
+/// A build judged: what it is made with, and what is wrong with that, as it weighs in this build.
+#[derive(Debug)]
+pub struct Judged {
+    /// The policy that holds for it.
+    pub policy: Policy,
+    /// What it is made with.
+    pub toolchain: Toolchain,
+    /// What is wrong with that.
+    pub findings: Vec<Finding>,
+    /// Allows that nothing was found for.
+    pub stale_allows: Vec<Code>,
+    /// The environment that was looked at, with the log of what was read.
+    pub env: Env,
+    /// Where the project's lock stands, or would stand; `None` where nobody builds by one.
+    pub lock: Option<PathBuf>,
+    /// What its crates would do.
+    #[cfg(feature = "command")]
+    pub uses: Vec<Use>,
+    /// What is wrong with those.
+    #[cfg(feature = "command")]
+    pub of_crates: Vec<Finding>,
+}
+
+impl Facts<'_> {
+    /// The first half of the walk: look, judge, lock, weigh.
+    ///
+    /// # Errors
+    /// Why it cannot be judged: a policy or lock that cannot be read, a folder without what it is named for.
+    pub fn judge(&self, env: &Env) -> Result<Judged, String> {
+        let policy = self.read_policy()?;
+        let toolchain = self.look(env, &policy, &[]);
+        self.named_headers_are_used(&toolchain)?;
+        let mut findings = judge::build::judge(&policy, &toolchain);
+        if !self.sees_linked {
+            findings.extend(judge::fleet::declared(&policy, &toolchain));
+        }
+        let place = Lock::place(self.top);
+        let mut insist = false;
+        if let Some(file) = &place {
+            if let Some(lock) = Lock::read(file)? {
+                // A build.rs announces the variable: where there is no lock, it does not matter.
+                insist = self.locked.unwrap_or_else(|| lock::is_locked(env));
+                findings.extend(lock::judge(&lock, file, self.package, &policy, &toolchain, self.scope()));
+            }
+        }
+        let mut weighed = self.weigh(&policy, findings);
+        if insist {
+            lock::insist(&mut weighed.findings, &policy);
+        }
+        #[cfg(feature = "command")]
+        let uses = crates::look(env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
+        Ok(Judged {
+            #[cfg(feature = "command")]
+            of_crates: self.weigh(&policy, crates::judge(&policy, &toolchain, &uses)).findings,
+            #[cfg(feature = "command")]
+            uses,
+            findings: weighed.findings,
+            stale_allows: weighed.stale_allows,
+            lock: place,
+            env: env.clone(),
+            policy,
+            toolchain,
+        })
+    }
+
+    /// The policy: the named file, or the nearest from the package's folder up to the project's top.
+    ///
+    /// # Errors
+    /// With file and line, where it cannot be read.
+    pub fn read_policy(&self) -> Result<Policy, String> {
+        let read = match &self.policy {
+            Some(file) => Policy::of_file(file, self.package),
+            None => Policy::of_package(self.folder, self.top, self.package),
+        };
+        read.map_err(|error| error.to_string())
+    }
+
+    /// What it is made with. `libraries` are folders that the linker has searched before all others.
+    pub fn look(&self, env: &Env, policy: &Policy, libraries: &[Fact<PathBuf>]) -> Toolchain {
+        // Named by a build script, it goes before whatever the machine names.
+        let variable = format!("{}_INCLUDE_DIR", GUARDED.key.to_uppercase());
+        let include = self.headers.iter().map(|folder| (variable.clone(), folder.into()));
+        let env = if self.headers.is_some() { env.with(include) } else { env.clone() };
+        let mut given = self.given.clone();
+        if let Some(given) = &mut given {
+            given.libraries.splice(0..0, libraries.iter().cloned());
+        }
+        Toolchain::look(&Request {
+            release: self.release,
+            archs: self.archs.clone(),
+            policy_archs: policy.arch_requests(),
+            given,
+            ..Request::new(&env, self.target)
+        })
+    }
+
+    fn named_headers_are_used(&self, toolchain: &Toolchain) -> Result<(), String> {
+        let by_system = self.given.as_ref().and_then(|given| given.library_include.as_ref());
+        let by_system = by_system.map(|named| (format!("{} of {}", named.source, self.component.name), &named.value));
+        let by_script =
+            self.headers.as_ref().map(|folder| (format!("{}_include of the build script", GUARDED.key), folder));
+        let Some((by, folder)) = by_system.or(by_script) else { return Ok(()) };
+        if toolchain.library_headers_used().is_some_and(|headers| headers.path.starts_with(folder)) {
+            return Ok(());
+        }
+        let key = GUARDED.key;
+        Err(format!("{by} names {}, where there is no {key}_version.h or {key}.h", folder.display()))
+    }
+
+    /// What of the lock concerns this build.
+    pub fn scope(&self) -> Scope {
+        match &self.given {
+            // A target is held against the lock in what it has: without kernels there are neither archs nor an nvcc that
+            // calls a host compiler, and one that takes no such library has none that could be another.
+            Some(given) => Scope {
+                archs: given.compiles || given.archs.is_some(),
+                host_compiler: given.compiles,
+                library: true,
+                only_what_it_has: true,
+            },
+            // What a build script says by itself is kept with the source.
+            None => Scope {
+                archs: self.archs.is_none(),
+                host_compiler: true,
+                library: self.headers.is_none(),
+                only_what_it_has: false,
+            },
+        }
+    }
+
+    /// Findings as they weigh in this build, about this component: the one place where that is settled.
+    pub fn weigh(&self, policy: &Policy, findings: Vec<Finding>) -> policy::Judged {
+        let component = self.component.to_string();
+        let findings = findings.into_iter().map(|finding| finding.of(&component)).collect();
+        policy.apply(findings, self.release)
+    }
+
+    /// Its guard as objects in this folder, which must exist.
+    ///
+    /// # Errors
+    /// Where the folder cannot be written to.
+    pub fn guard(&self, env: &Env, descriptor: &[u8; SIZE], folder: &Path) -> Result<Guarded, String> {
+        match self.tool {
+            Some(tool) => guard::compile_with(tool, descriptor, &self.component, self.target, folder),
+            None => guard::compile(env, descriptor, &self.component, self.target, folder),
+        }
+    }
+}
+
+impl Judged {
+    /// Whether the build may not go on.
+    pub fn refuses(&self) -> bool {
+        refuses(&self.findings)
+    }
+
+    /// Records: what the note says of this build.
+    pub fn manifest(&self, facts: &Facts<'_>) -> Manifest {
+        let mut manifest =
+            Manifest::of(facts.component.clone(), facts.target, facts.profile, &self.policy, &self.toolchain);
+        // An allow whose reason has gone is no fact of this build.
+        manifest.allow.retain(|(code, _)| !self.stale_allows.contains(code));
+        #[cfg(feature = "command")]
+        {
+            manifest.opens = crates::dlopen::opens(&self.uses);
+        }
+        manifest
+    }
+
+    /// The note's payload.
+    ///
+    /// # Errors
+    /// Which entry is too long.
+    pub fn note(&self, facts: &Facts<'_>) -> Result<Box<[u8; SIZE]>, String> {
+        note::encode(&self.manifest(facts))
+    }
+}
+
+/// Whether any of them fails the build: what it weighs decides, which policy and lock have settled.
+pub fn refuses(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.severity == Severity::Error)
+}
+
+/// What was linked, as the doors come to know it.
+#[cfg(feature = "command")]
+impl Facts<'_> {
+    /// Holds the linked file against the policy and what was recorded before, and weighs. `library` is what is
+    /// wrong with the guarded library that it turned out to need.
+    pub fn judge_linked(
+        &self,
+        policy: &Policy,
+        manifest: &Manifest,
+        linked: &Linked<'_>,
+        library: Vec<Finding>,
+    ) -> Vec<Finding> {
+        let mut findings = judge::linked::judge(policy, manifest, linked);
+        findings.extend(library);
+        self.weigh(policy, findings).findings
+    }
+
+    /// Seals its notes in the file: the manifests that stand in it then. The inner error is why it carries no guard
+    /// although one was linked.
+    ///
+    /// # Errors
+    /// Why the file cannot be read or written.
+    pub fn seal(
+        &self,
+        file: &Path,
+        binary: &Binary,
+        kernels: &Kernels,
+        uses: &[Use],
+    ) -> Result<Result<Vec<Manifest>, String>, String> {
+        use crate::binary::holds_name;
+        use crate::manifest::Linkage;
+
+        let mut looked_up = Vec::new();
+        for (symbol, cuda, by) in crates::floors(uses) {
+            if holds_name(file, symbol)? {
+                looked_up.push((cuda, by));
+            }
+        }
+        let of_file = Observed::of(binary);
+        // The file names functions of the library's, and who looks them up is known from the graph.
+        let opened = binary.linkage(GUARDED) == Linkage::Unknown && uses.iter().any(|one| one.opens(GUARDED.key));
+        let seen = Observed {
+            looked_up,
+            library: if opened { Linkage::Dlopened } else { of_file.library },
+            component: Some(self.package.to_owned()),
+            archs: Some(kernels.targets()),
+            gpus: Some(kernels.requirements()),
+            ..of_file
+        };
+        let sealed = seal::seal(file, &seen)?;
+        if let Some(why) = sealed.left.into_iter().next() {
+            return Ok(Err(why));
+        }
+        if sealed.written + sealed.same == 0 {
+            return Ok(Err("the linker left the note out".to_owned()));
+        }
+        Ok(Ok(Binary::read(file)?.manifests().flatten().map(|note| note.manifest).collect()))
+    }
+}
