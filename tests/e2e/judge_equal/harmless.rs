@@ -22,6 +22,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         the_program_notices_no_child,
         no_core_file,
         damaged_notes_never_refuse,
+        more_than_there_is_room_for,
+        notes_of_nowhere_are_not_read,
         nothing_is_exported,
         it_is_small,
         several_copies_in_one_link,
@@ -427,8 +429,46 @@ fn damaged_notes_never_refuse() {
         NATIVE.program(&scene.program, &[bytes], Some(9));
         let outcome = scene.call(&scene.program).arg("check").env("CUDAGUARD_REPORT", "report.json").run().success();
         assert_eq!(outcome.stderr, "", "byte {at}");
+        assert!(outcome.stdout.starts_with("check 2 [CG503]"), "byte {at}: {outcome}");
         assert_eq!(scene.report()["findings"][0]["code"], "CG503", "byte {at}");
+        assert_eq!(scene.report()["verdict"], "unknown", "byte {at}");
     }
+}
+
+/// What is left out is a finding, and never a refusal that could have been told.
+fn more_than_there_is_room_for() {
+    for (scene, notes, status, verdict, says) in [
+        (Scene::right(), 260, 0, "unknown", "4 manifests were not judged"),
+        (Scene::older(), 60, 78, "refused", "12 findings are not told"),
+    ] {
+        NATIVE.program(&scene.program, &vec![descriptor(&built()); notes], Some(9));
+        let outcome = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().expect(status);
+        let report = scene.report();
+        assert_eq!(report["verdict"], verdict, "{notes}: {report}");
+        let findings = report["findings"].as_array().expect("findings");
+        let left_out = findings.iter().find(|finding| finding["code"] == "CG508").expect("CG508");
+        assert!(left_out["message"].as_str().is_some_and(|message| message.starts_with(says)), "{left_out}");
+        assert_eq!(outcome.stderr.matches("error[CG202]").count(), if status == 0 { 0 } else { 8 }, "{outcome}");
+    }
+}
+
+/// A header may say anything of a place that the loader never reads.
+fn notes_of_nowhere_are_not_read() {
+    let scene = Scene::right();
+    let library = scene.lib().join("libodd.so");
+    NATIVE.library_of("libodd.so", &library);
+    let mut bytes = fs::read(&library).expect("it was made");
+    let u64_at = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let start = usize::try_from(u64_at(&bytes, 32)).expect("small");
+    let stack = (start..).step_by(56).find(|at| bytes[*at..at + 4] == 0x6474_e551_u32.to_le_bytes());
+    let at = stack.expect("PT_GNU_STACK");
+    bytes[at..at + 4].copy_from_slice(&4_u32.to_le_bytes()); // PT_NOTE, mapped nowhere
+    for (field, value) in [(8, 0_u64), (16, 0x7000_0000), (24, 0x7000_0000), (32, 4096), (40, 4096), (48, 4)] {
+        bytes[at + field..at + field + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    fs::write(&library, bytes).expect("a file can be written");
+    let outcome = scene.call(&scene.program).env("LD_PRELOAD", &library).arg("check").run().success();
+    assert!(outcome.stdout.starts_with("check 0 "), "{outcome}");
 }
 
 fn nothing_is_exported() {
