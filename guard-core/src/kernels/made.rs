@@ -71,10 +71,15 @@ impl Kernels {
     pub fn made(&self, data: &[u8]) -> Vec<(Made, usize)> {
         let mut left = MOST_UNPACKED;
         let mut counts = std::collections::BTreeMap::new();
-        for container in &self.containers {
-            if matches!(container.role, Role::Empty | Role::DeviceRuntime) {
-                continue;
-            }
+        let mut containers: Vec<&Container> = self
+            .containers
+            .iter()
+            .filter(|container| !matches!(container.role, Role::Empty | Role::DeviceRuntime))
+            .collect();
+        // The cheapest first, so that as many as may be are asked.
+        let cost = |container: &Container| self.entries_of(container).iter().map(|entry| entry.unpacked).min();
+        containers.sort_by_key(|container| cost(container));
+        for container in containers {
             for made in self.made_of(container, data, &mut left) {
                 *counts.entry(made).or_insert(0) += 1;
             }
