@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::binary::Contents;
+use cudaguard::contents::Contents;
 use cudaguard::kernels::{self, Container, Form, Kernels};
 
 /// Enough for any package's own kernels; a folder of data sets is not walked to its end.

@@ -9,7 +9,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use cudaguard::binary::{Binary, Contents};
+use cudaguard::binary::Binary;
+use cudaguard::contents::Contents;
 use cudaguard::env::Env;
 use cudaguard::finding::Finding;
 use cudaguard::guard::{self, Guarded};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use memchr::memmem;
 
-use crate::binary::Contents;
+use crate::contents::Contents;
 use crate::elf::{self, Elf};
 use crate::json::{Value, array, object};
 use crate::kernels::{Kernels, Known, Made};

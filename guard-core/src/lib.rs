@@ -80,6 +80,8 @@ mod inside {
     #[cfg(feature = "command")]
     pub mod binary;
     #[cfg(feature = "command")]
+    pub mod contents;
+    #[cfg(feature = "command")]
     pub mod crates;
     #[cfg(feature = "command")]
     pub mod digest;

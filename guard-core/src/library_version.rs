@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::binary::{self, Contents};
+use crate::binary;
+use crate::contents::Contents;
 use crate::elf::Elf;
 use crate::loader::{Graph, Look};
 use crate::vendor::Library;

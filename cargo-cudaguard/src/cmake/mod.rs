@@ -20,7 +20,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use cudaguard::binary::{Binary, Contents, Kind};
+use cudaguard::binary::{Binary, Kind};
+use cudaguard::contents::Contents;
 use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding};
 use cudaguard::guard::{self, Guarded, Tool};

@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::arch::{Arch, Target};
-use crate::binary::Contents;
+use crate::contents::Contents;
 use crate::elf;
 use crate::json::{self, Value};
 

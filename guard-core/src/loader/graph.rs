@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::system::{self, System};
 use super::{Candidate, Environment, Look, Place, bytes_of, cache, path_of};
-use crate::binary::Contents;
+use crate::contents::Contents;
 use crate::elf::{self, Elf, machine, tag};
 
 const PT_LOAD: u32 = 1;

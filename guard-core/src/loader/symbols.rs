@@ -3,7 +3,7 @@
 //! Rules: glibc, `_dl_lookup_symbol_x` and `do_lookup_x` in `elf/dl-lookup.c`; musl, `find_sym` in `ldso/dynlink.c`.
 
 use super::graph::Graph;
-use crate::binary::Contents;
+use crate::contents::Contents;
 use crate::elf::{Elf, Links, Use, Wish};
 
 /// A symbol that a file binds and that none has.

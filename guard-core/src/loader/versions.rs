@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::graph::Graph;
-use crate::binary::Contents;
+use crate::contents::Contents;
 use crate::elf::Elf;
 
 /// A version that a library lacks.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::asker::{Asker, Said};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
-use crate::binary::Contents;
+use crate::contents::Contents;
 use crate::elf::Elf;
 use crate::env::Env;
 use crate::library_version::{in_name, inner_file, of_file, word};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::binary::Contents;
+use cudaguard::contents::Contents;
 use cudaguard::crates::table::{LibraryRule, Row, table};
 use cudaguard::elf::Elf;
 use cudaguard::version::CudaVersion;

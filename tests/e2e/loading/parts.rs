@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cudaguard::binary::{Binary, Contents, Kind};
+use cudaguard::binary::{Binary, Kind};
+use cudaguard::contents::Contents;
 use cudaguard::dry_run;
 use cudaguard::elf::Elf;
 use cudaguard::env::Env;
