@@ -50,6 +50,18 @@ pub fn part(name: &str) -> PathBuf {
     }
 }
 
+/// A program of a part that holds programs.
+pub fn program(part: &str, name: &str) -> PathBuf {
+    self::part(part).join("bin").join(name)
+}
+
+/// `PATH` with the programs of these parts before all others.
+pub fn path(parts: &[&str]) -> OsString {
+    let theirs = parts.iter().map(|name| part(name).join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(theirs.chain(std::env::split_paths(&path))).expect("parts lie in a folder without a colon")
+}
+
 /// Where parts are kept: `CUDAGUARD_PARTS`, else `parts` in cargo's target folder.
 pub fn folder() -> PathBuf {
     let given = std::env::var_os("CUDAGUARD_PARTS").filter(|value| !value.is_empty());

@@ -96,10 +96,10 @@ mod tests {
     fn the_table_counts_and_says_what_brings_back() {
         let mut summary = Summary::default();
         let second = Duration::from_secs(1);
-        summary.add("cmake", "cmake::b".to_owned(), second, End::Skipped(vec![tools::lack("make")]));
+        summary.add("cmake", "cmake::b".to_owned(), second, End::Skipped(vec![tools::lack("strace")]));
         summary.add("cmake", "cmake::a".to_owned(), second, End::Passed);
         summary.add("scenes", "scenes::x".to_owned(), 2 * second, End::Failed("why".to_owned()));
-        let two = vec![tools::lack("make"), tools::lack("ld.mold")];
+        let two = vec![tools::lack("strace"), tools::lack("ld.mold")];
         summary.add("scenes", "scenes::y".to_owned(), second, End::Skipped(two));
         let namespaces = Lack { what: "namespaces".to_owned(), cure: Cure::Words("another kernel".to_owned()) };
         summary.add("scenes", "scenes::z".to_owned(), second, End::Skipped(vec![namespaces]));
@@ -116,16 +116,16 @@ skipped for want of ld.mold:
     scenes::y
   to bring back: apt install mold
 
-skipped for want of make:
-    cmake::b
-    scenes::y
-  to bring back: apt install make
-
 skipped for want of namespaces:
     scenes::z
   to bring back: another kernel
 
-All that packages bring back: apt install make mold
+skipped for want of strace:
+    cmake::b
+    scenes::y
+  to bring back: apt install strace
+
+All that packages bring back: apt install mold strace
 
 ";
         assert_eq!(summary.table(3 * second), expected);

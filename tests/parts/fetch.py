@@ -15,6 +15,7 @@ of pip, Debian packages by way of apt, as they are configured on this machine.
 status: 0 every part is there, 1 something received is wrong, 3 something could not be had (no network)"""
 BY_HAND = {
     "cmake": "a CMake %s, as its archive has it: bin/cmake, bin/ctest, share/cmake-*",
+    "program": "a program of this name, version %s or near it, in bin/",
     "headers": "the headers of pybind11 %s as include/pybind11, and its CMake package as share/cmake/pybind11",
     "project": "the sources of cuvec %s, as their archive has them: cuvec/CMakeLists.txt and the rest",
     "toolkit_of_wheels": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",

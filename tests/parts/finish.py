@@ -67,6 +67,12 @@ def cmake(root, version):
         os.chmod(os.path.join(root, "bin", name), 0o755)
 
 
+def program(root, version):
+    """The same for each program in bin/."""
+    for name in os.listdir(os.path.join(root, "bin")):
+        os.chmod(os.path.join(root, "bin", name), 0o755)
+
+
 def headers(root, version):
     """Complete as it comes."""
 

@@ -33,8 +33,8 @@ pub(crate) fn python() -> PathBuf {
 /// Which CMake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cmake {
-    /// The machine's: Debian 12 has 3.25.
-    OfTheMachine,
+    /// The oldest that the package promises to work with.
+    Oldest,
     /// The newest that is known.
     Newest,
 }
@@ -42,8 +42,8 @@ pub(crate) enum Cmake {
 impl Cmake {
     pub(crate) fn program(self) -> PathBuf {
         match self {
-            Self::OfTheMachine => program("cmake"),
-            Self::Newest => parts::part("cmake-4.4").join("bin/cmake"),
+            Self::Oldest => parts::program("cmake-3.24", "cmake"),
+            Self::Newest => parts::program("cmake-4.4", "cmake"),
         }
     }
 
@@ -65,9 +65,6 @@ impl Tree {
     /// `name` is the scratch folder's, and may hold blanks and non-ASCII.
     pub(crate) fn new(name: &str, cmake: Cmake, generator: &'static str, files: &[(&str, &str)]) -> Self {
         let scratch = Scratch::new(name);
-        if generator != MAKE {
-            let _ = program("ninja");
-        }
         let tree = Self { scratch, cmake: cmake.program(), generator, machine: None };
         for (file, text) in files {
             tree.write(file, text);
@@ -97,10 +94,11 @@ impl Tree {
         scratch::write(&self.source().join(file), text);
     }
 
-    /// A call of cmake in the source folder.
+    /// A call of cmake in the source folder, with make and ninja in `PATH`.
     pub(crate) fn cmake(&self, words: &[&str]) -> Call {
         let call = self.machine.as_ref().map(|machine| machine.call(&self.cmake, &[]));
-        call.unwrap_or_else(|| Call::new(&self.cmake)).args(words).dir(self.source())
+        let path = parts::path(&["make", "ninja"]);
+        call.unwrap_or_else(|| Call::new(&self.cmake)).args(words).env("PATH", path).dir(self.source())
     }
 
     /// Configures, with these words besides the generator and the command.

@@ -98,7 +98,7 @@ fn every_kind_of_target() {
     let fill = format!("{KERNEL}int main() {{ if (!getenv(\"HOME\")) fill<<<1, 1>>>(nullptr); return 0; }}\n");
     let tree = Tree::new(
         "kinds größer",
-        Cmake::OfTheMachine,
+        Cmake::Oldest,
         MULTI,
         &[
             ("CMakeLists.txt", &(head + KINDS)),
@@ -187,7 +187,7 @@ fn every_kind_of_target() {
     cudaguard_tests::snapshot::check("cmake/lacking", &tree.plain(&super::bed::said(&lacking)));
 
     // One test for each machine that is described: the kernels of `app` are for sm_80 alone.
-    let tested = Call::new(Cmake::OfTheMachine.ctest()).args(["-C", "Release", "--output-on-failure"]).dir(tree.out());
+    let tested = Call::new(Cmake::Oldest.ctest()).args(["-C", "Release", "--output-on-failure"]).dir(tree.out());
     let tested = tested.run().expect(8);
     for (line, verdict) in
         [("cudaguard.app.a100", "Passed"), ("cudaguard.app.t4", "***Failed"), ("plain on a T4", "Passed")]
@@ -284,7 +284,7 @@ fn architectures_in_every_spelling() {
              add_executable(other main.cpp)\ncudaguard_embed(other ARCHITECTURES 90a-real)\n";
     let tree = Tree::new(
         "archs",
-        Cmake::OfTheMachine,
+        Cmake::Oldest,
         NINJA,
         &[("CMakeLists.txt", &text), ("app.cu", KERNEL), ("main.cpp", "int main() { return 0; }\n")],
     );
@@ -319,9 +319,9 @@ fn architectures_in_every_spelling() {
 fn languages() {
     for (language, file, cmake, generator) in [
         ("C", "main.c", Cmake::Newest, NINJA),
-        ("CXX", "main.cpp", Cmake::OfTheMachine, MAKE),
+        ("CXX", "main.cpp", Cmake::Oldest, MAKE),
         // What writes an editor's project as well.
-        ("C", "main.c", Cmake::OfTheMachine, "CodeBlocks - Ninja"),
+        ("C", "main.c", Cmake::Oldest, "CodeBlocks - Ninja"),
     ] {
         let text = format!(
             "cmake_minimum_required(VERSION 3.24)\nproject(lone VERSION 2.0 LANGUAGES {language})\n{}\
@@ -349,7 +349,7 @@ fn a_guard_crosses_folders() {
     );
     let tree = Tree::new(
         "folders",
-        Cmake::OfTheMachine,
+        Cmake::Oldest,
         MAKE,
         &[
             ("CMakeLists.txt", &top),
@@ -383,7 +383,7 @@ fn other_systems() {
          add_executable(app main.c)\ncudaguard_embed(app)\nadd_executable(second main.c)\ncudaguard_embed(second)\n",
         include()
     );
-    let tree = |name: &str| Tree::new(name, Cmake::OfTheMachine, NINJA, &[("CMakeLists.txt", &text), ("main.c", MAIN)]);
+    let tree = |name: &str| Tree::new(name, Cmake::Oldest, NINJA, &[("CMakeLists.txt", &text), ("main.c", MAIN)]);
     let arm = tree("aarch64");
     let compiler = format!("-DCMAKE_C_COMPILER={}", program("aarch64-linux-gnu-gcc").display());
     let system = ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", "-DCMAKE_BUILD_TYPE=Release"];
@@ -422,7 +422,7 @@ fn links_of_every_kind() {
          foreach(name IN ITEMS small static named)\n  cudaguard_embed(${{name}})\nendforeach()\n",
         include()
     );
-    for (cmake, cross) in [(Cmake::OfTheMachine, true), (Cmake::Newest, false)] {
+    for (cmake, cross) in [(Cmake::Oldest, true), (Cmake::Newest, false)] {
         let tree = Tree::new("links", cmake, MULTI, &[("CMakeLists.txt", &text), ("main.c", MAIN)]);
         let configurations: &[&str] = if cross { &["Release", "Debug"] } else { &["Release"] };
         let more: &[&str] = if cross { &["-DCMAKE_CROSS_CONFIGS=all", "-DCMAKE_DEFAULT_CONFIGS=all"] } else { &[] };

@@ -24,7 +24,7 @@ fn a_mismatch_in_every_generator() {
     );
     let main = "#include <cuda_runtime.h>\nint main() { int v; return cudaRuntimeGetVersion(&v); }\n";
     let toolkit = format!("-DCUDAToolkit_ROOT={}", parts::cuda("13.0").display());
-    for (generator, cmake) in [(MAKE, Cmake::OfTheMachine), (NINJA, Cmake::Newest), (MULTI, Cmake::OfTheMachine)] {
+    for (generator, cmake) in [(MAKE, Cmake::Oldest), (NINJA, Cmake::Newest), (MULTI, Cmake::Oldest)] {
         let tree = Tree::new(
             "strict project",
             cmake,
@@ -61,7 +61,7 @@ fn compiler_and_headers_of_two_toolkits() {
     );
     let tree = Tree::new(
         "mixed toolkits",
-        Cmake::OfTheMachine,
+        Cmake::Oldest,
         NINJA,
         &[("CMakeLists.txt", &text), ("app.cu", "int main() { return 0; }\n")],
     );
@@ -113,7 +113,7 @@ fn the_stub_that_cmake_links() {
     let cuda = parts::cuda("13.0");
     let tree = Tree::new(
         "driver",
-        Cmake::OfTheMachine,
+        Cmake::Oldest,
         MAKE,
         &[("CMakeLists.txt", &text), ("main.c", "int cuInit(unsigned);\nint main(void) { return cuInit(0); }\n")],
     );

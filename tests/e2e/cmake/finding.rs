@@ -34,7 +34,7 @@ cudaguard_embed(app)
 "#;
 
 fn every_way_in() {
-    let tree = Tree::new("ways in", Cmake::OfTheMachine, NINJA, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
+    let tree = Tree::new("ways in", Cmake::Oldest, NINJA, &[("CMakeLists.txt", WAYS), ("main.c", MAIN)]);
     let checkout = places::workspace();
     // An installed package has its command beside it.
     let prefix = tree.beside().join("a prefix");
@@ -151,7 +151,7 @@ fn wrong_uses() {
     }
     let tree = Tree::new(
         "wrong uses",
-        Cmake::OfTheMachine,
+        Cmake::Oldest,
         NINJA,
         &[("CMakeLists.txt", &text), ("main.c", MAIN), ("below/CMakeLists.txt", "cudaguard_embed(app)\n")],
     );

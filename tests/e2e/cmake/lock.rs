@@ -43,7 +43,7 @@ fn toolkit(tree: &Tree, folder: &str, version: u32) {
 }
 
 fn drift_is_refused_and_accepted() {
-    for (generator, cmake) in [(MAKE, Cmake::OfTheMachine), (NINJA, Cmake::Newest), (MULTI, Cmake::OfTheMachine)] {
+    for (generator, cmake) in [(MAKE, Cmake::Oldest), (NINJA, Cmake::Newest), (MULTI, Cmake::Oldest)] {
         let tree = tree("locked project", cmake, generator);
         let lock = tree.source().join("cudaguard.lock");
         let before = tree.sources();
@@ -115,7 +115,7 @@ fn drift_is_refused_and_accepted() {
 }
 
 fn locks_that_cannot_be_read() {
-    let tree = tree("locks", Cmake::OfTheMachine, NINJA);
+    let tree = tree("locks", Cmake::Oldest, NINJA);
     let mut all = String::new();
     for text in [
         "version = 1\n<<<<<<< HEAD\n[target.x86_64-unknown-linux-gnu]\n=======\n>>>>>>> other\n",
@@ -190,7 +190,7 @@ fn the_top_is_the_whole_project() {
         ("inner/cudaguard.lock", stray),
         ("main.c", "int main(void) { return 0; }\n"),
     ];
-    let tree = Tree::new("outer", Cmake::OfTheMachine, NINJA, &files);
+    let tree = Tree::new("outer", Cmake::Oldest, NINJA, &files);
     toolkit(&tree, "toolkit", 12040);
     scratch::write(&tree.beside().join("elsewhere/CMakeLists.txt"), part("other"));
     let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();

@@ -1,4 +1,4 @@
-//! The CMake package, on real CMake (Debian's and the newest), real nvcc (13.0 and 11.8), Make, Ninja and Ninja Multi-Config.
+//! The CMake package, on real CMake (the oldest that it promises and the newest), real nvcc (13.0 and 11.8), Make, Ninja and Ninja Multi-Config.
 //!
 //! A project is configured once and then asked about much: each costs seconds.
 

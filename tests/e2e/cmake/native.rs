@@ -47,7 +47,7 @@ fn where_there_is_no_gpu() {
     assert_eq!(observed, ["sm_75", "compute_75"], "the note says what nvcc has made");
 
     // Before CMake 4 it is CMake that refuses.
-    let older = self::tree(Cmake::OfTheMachine, MAKE, &World::bare(), "");
+    let older = self::tree(Cmake::Oldest, MAKE, &World::bare(), "");
     let configured = native(&older, &[]).run().expect(1);
     assert!(configured.stderr.contains("no GPU was detected"), "{configured}");
 }
@@ -75,7 +75,7 @@ fn where_there_is_one() {
     // As a property of the target. CMake 3.25 finds the GPU by a program of cudart's, which asks a driver for more than a fake
     // one has; so it is told.
     let property = "set_property(TARGET app PROPERTY CUDA_ARCHITECTURES native)\n";
-    let older = self::tree(Cmake::OfTheMachine, MAKE, &world, property);
+    let older = self::tree(Cmake::Oldest, MAKE, &world, property);
     let told = ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DCMAKE_CUDA_ARCHITECTURES_NATIVE=90-real", release];
     let _ = older.configure(&words(&toolkit("13.0"))).args(told).run().success();
     let built = older.build(&[]).run().success();

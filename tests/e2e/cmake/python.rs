@@ -80,7 +80,7 @@ endforeach()
     );
     let tree = Tree::new(
         "extensions",
-        Cmake::OfTheMachine,
+        Cmake::Oldest,
         NINJA,
         &[("CMakeLists.txt", &text), ("plain.c", PLAIN), ("bound.cpp", BOUND)],
     );

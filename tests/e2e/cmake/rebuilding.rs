@@ -17,7 +17,7 @@ fn touched_and_untouched() {
          cudaguard_embed(app)\n",
         include()
     );
-    for (generator, cmake) in [(MAKE, Cmake::OfTheMachine), (NINJA, Cmake::OfTheMachine), (MAKE, Cmake::Newest)] {
+    for (generator, cmake) in [(MAKE, Cmake::Oldest), (NINJA, Cmake::Oldest), (MAKE, Cmake::Newest)] {
         let tree = Tree::new(
             "touched",
             cmake,
@@ -102,7 +102,7 @@ fn a_language_that_is_gone() {
         include()
     );
     let files = [("CMakeLists.txt", &*text), ("main.c", "int main(void) { return 0; }\n")];
-    let tree = Tree::new("languages", Cmake::OfTheMachine, NINJA, &files);
+    let tree = Tree::new("languages", Cmake::Oldest, NINJA, &files);
     scratch::write(&tree.beside().join("toolkit/include/cuda.h"), "#define CUDA_VERSION 12040\n");
     let _ = tree.configure(&[]).run().success();
     let _ = tree.build(&[]).run().success();

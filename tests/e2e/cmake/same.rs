@@ -29,7 +29,7 @@ fn cargo_and_cmake() {
     let main = "extern \"C\" int launch();\nint main() { return launch(); }\n";
     let tree = Tree::new(
         "same",
-        Cmake::OfTheMachine,
+        Cmake::Oldest,
         NINJA,
         &[("CMakeLists.txt", &text), ("main.cpp", main), ("kernel.cu", KERNEL), ("cudaguard.toml", POLICY)],
     );

@@ -15,7 +15,7 @@ const MODULE: &str = "src/example_cpython/example_cpython";
 
 /// Sources with two lines more where a target is made.
 fn tree() -> Tree {
-    let tree = Tree::new("cuvec", Cmake::OfTheMachine, NINJA, &[]);
+    let tree = Tree::new("cuvec", Cmake::Oldest, NINJA, &[]);
     let theirs = parts::part("cuvec").join("cuvec");
     let _ = Call::new("cp").args(["-r"]).arg(theirs).arg(tree.source()).run().success();
     for (file, target) in

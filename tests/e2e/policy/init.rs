@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Project, command, places, project, trials};
+use cudaguard_tests::{Call, Project, command, parts, places, project, trials};
 
 use super::bed::{Tree, equipped, with};
 
@@ -182,7 +182,9 @@ fn init_of_a_cmake_project() {
     assert_eq!(files.map(|file| tree.read(file)), made, "nothing changes");
 
     let build = |arguments: &[&str]| {
-        let call = Call::new("cmake").args(arguments).dir(tree.beside().join("tree"));
+        let cmake = parts::program("cmake-3.24", "cmake");
+        let path = parts::path(&["make"]);
+        let call = Call::new(cmake).args(arguments).env("PATH", path).dir(tree.beside().join("tree"));
         let _ = with(call, tree.beside(), "12.4").run().success();
     };
     let package = format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display());

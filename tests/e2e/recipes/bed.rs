@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use cudaguard::toolchain::SYSROOT;
-use cudaguard_tests::{Call, Outcome, Project, command, layout, parts, scratch, snapshot};
+use cudaguard_tests::{Call, Outcome, Project, command, layout, parts, scratch, snapshot, tools};
 use serde_json::Value;
 
 /// One way of getting it wrong.
@@ -98,6 +98,7 @@ impl Machine {
     /// nvcc 11.8 with a host compiler that it takes.
     pub(crate) fn cuda_11_8_in_use(&mut self) {
         self.cuda_in_use("11.8");
+        tools::need("g++-11");
         self.set("NVCC_CCBIN", "g++-11");
     }
 
@@ -135,6 +136,9 @@ impl Machine {
     pub(crate) fn kernel(&mut self, version: &str, flags: &str) {
         self.file("kernel.cu", "__global__ void first(int *p) { p[threadIdx.x] = 1; }\n");
         let (object, cuda) = (self.at("kernel.o"), parts::cuda(version));
+        if version == "11.8" {
+            tools::need("g++-11");
+        }
         let call = Call::new(cuda.join("bin/nvcc")).args(flags.split_whitespace()).arg("-c").arg(self.at("kernel.cu"));
         let call = if version == "11.8" { call.args(["-ccbin", "g++-11"]) } else { call };
         let _ = call.arg("-o").arg(&object).run().success();
