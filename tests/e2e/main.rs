@@ -1,6 +1,6 @@
 //! Every suite end to end, in one program: a suite that fails keeps none of the others from running.
 //!
-//! `cargo test --test e2e cmake::` runs one of them, and with `-- --quick` a first look at them all.
+//! `cargo test --test e2e cmake::` runs one of them, and `cargo quick` a first look at them all.
 
 mod cmake;
 mod cross;

@@ -1,4 +1,36 @@
-//! A first look: of each suite what tells most in a few seconds, on no other parts than those that `cargo demo` fetches.
+//! A first look: of most suites what tells much in a few seconds, on no other parts than those that `cargo demo` fetches.
 
 /// The trials that `--quick` runs.
-pub(crate) const TRIALS: &[&str] = &[];
+pub(crate) const TRIALS: &[&str] = &[
+    "embedding::dev_builds_and_tests_run",
+    "embedding::the_manifest_tells_the_build",
+    "embedding::what_cannot_be_guarded_is_built_all_the_same",
+    "graph::pages::the_page_says_what_the_table_says",
+    "judge_equal::a_host_made_from_the_manifest_is_right",
+    "judge_equal::harmless::closed_files",
+    "judge_equal::harmless::damaged_notes_never_refuse",
+    "judge_equal::harmless::the_words_of_a_refusal",
+    "judge_equal::one_table_drives_both_judges",
+    "kernels::compression_of_13.0",
+    "kernels::letters_of_13.0",
+    "loading::sealing::the_notes_of_one_component",
+    "loading::starting::cudnn_by_minor_and_patch",
+    "loading::starting::cudnn_without_its_inner_library",
+    "machine::described::flags",
+    "machine::described::kinds_of_machines",
+    "machine::fleet::a_list",
+    "machine::here::a_driver_that_is_too_old",
+    "policy::forms::of_check",
+    "policy::lock::is_written_kept_and_accepted_anew",
+    "rebuilds::a_new_kernel_rebuilds",
+    "scenes::forum::built_with_9_15_1_started_with_9_1_0",
+    "scenes::forum::newer_minors_run",
+    "scenes::inside::every_code_is_explained",
+    "scenes::packages::a_package_without_embed_is_guarded_by_the_command",
+    "tables::flags_mean_what_nvcc_makes_of_them",
+    "tables::tables_agree_with_cuda-13.0",
+    "toolchains::nothing_at_all",
+    "toolchains::usr_local_cuda",
+    "verified::an_arch_is_missing",
+    "wrapper::verbs::explain",
+];

@@ -102,9 +102,9 @@ pub(crate) fn driver(folder: &Path, release: &str, says: &str) -> PathBuf {
     folder
 }
 
-/// `cargo-cudaguard` with these arguments.
+/// `cargo-cudaguard` with these arguments, of a user whose home holds nothing of this: paths below it would begin with `~`.
 pub(crate) fn call<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Call {
-    command::call(arguments).env("CARGO_TERM_COLOR", "never")
+    command::call(arguments).env("CARGO_TERM_COLOR", "never").env("HOME", "/home/nobody at all")
 }
 
 /// A host file of this suite.
