@@ -42,12 +42,15 @@ pub fn rustc_for_others() -> PathBuf {
 pub fn part(name: &str) -> PathBuf {
     match fetch(name) {
         Ok(folder) => folder,
-        Err(Lack::NoNetwork(why)) => {
-            eprintln!("{why}");
-            skip(format!("the part {name}"), format!("a network, and: python3 tests/parts/fetch.py {name}"))
-        }
+        Err(Lack::NoNetwork(why)) => skip_without(name, &why),
         Err(Lack::Broken(why)) => panic!("{why}"),
     }
+}
+
+/// Skips the trial for want of this part, which could not be had because.
+pub fn skip_without(name: &str, why: &str) -> ! {
+    let why: Vec<&str> = why.lines().map(str::trim).collect();
+    skip(format!("the part {name}"), why.join(" "))
 }
 
 /// A program of a part that holds programs.

@@ -28,6 +28,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("strace", "strace"),
     ("unshare", "util-linux"),
     ("valgrind", "valgrind"),
+    ("wasm-ld", "lld"),
     ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32"),
 ];
 

@@ -82,6 +82,9 @@ def tree_digest(digests):
 
 def assemble(name, part, downloads, into, recording):
     progress = Progress(name)
+    why = finish.lacking(part["finish"])
+    if why:
+        raise wheels.Unreachable(why)
     for source in part["from"]:
         what = source.get("wheel") or source.get("sources") or " ".join(source["packages"])
         progress.say("fetching from " + what)
@@ -168,7 +171,7 @@ def main():
             print(provide(name, part, parts, call.record), flush=True)
         except wheels.Unreachable as error:
             status = max(status, 3)
-            print("error: %s, version %s, could not be had.\n  %s\n  hint: with a network, run this again; without, put "
+            print("error: %s, version %s, could not be had.\n  %s\n  hint: with what was lacking, run this again; without, put "
                   "%s\n  into the folder %s" % (name, part["version"], str(error).replace("\n", "\n  "),
                                                 BY_HAND[part["finish"]] % part["version"], os.path.join(parts, name)),
                   file=sys.stderr, flush=True)

@@ -4,6 +4,18 @@ import glob, os, re, shutil, subprocess, tempfile
 CC = os.environ.get("CC", "cc")
 
 
+# What a machine must have for a part to be finished, and the packages of Debian's that have it.
+NEEDS = {"rust_cross": (["/usr/bin/x86_64-w64-mingw32-dlltool", "/usr/lib/x86_64-linux-musl/libc.a"],
+                        "musl-tools gcc-mingw-w64-x86-64-win32")}
+
+
+def lacking(part):
+    """Why this machine cannot finish a part, or nothing."""
+    files, packages = NEEDS.get(part, ([], ""))
+    absent = [file for file in files if not os.path.exists(file)]
+    return "this machine has no %s (apt install %s)" % (" and no ".join(absent), packages) if absent else ""
+
+
 def link(target, path):
     if not os.path.lexists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)

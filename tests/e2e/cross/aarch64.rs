@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cudaguard::elf::machine;
 use cudaguard::manifest::Linkage;
-use cudaguard_tests::{Project, Trial, stand_in, trials};
+use cudaguard_tests::{Project, Trial, stand_in, tools, trials};
 
 use super::bed::{
     AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed, start,
@@ -23,7 +23,14 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 const CC: &str = "aarch64-linux-gnu-gcc";
 
+/// A compiler for it, and what starts its programs here.
+fn need() {
+    tools::need(CC);
+    tools::need("qemu-aarch64");
+}
+
 fn an_unchanged_package() {
+    need();
     let project = plain("arm-plain");
     let words = ["build", "--bins", "--examples", "--target", AARCH64];
     let outcome = guard(&project, words).run().success();
@@ -38,6 +45,7 @@ fn an_unchanged_package() {
 }
 
 fn a_package_that_embeds() {
+    need();
     let project = embedding("arm-embeds");
     let outcome = guard(&project, ["build", "--bins", "--examples", "--target", AARCH64]).run().success();
     assert_eq!(said(&outcome, "cudaguard: 2 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
@@ -50,9 +58,17 @@ fn a_package_that_embeds() {
 }
 
 fn every_linker() {
+    need();
     let project = plain("arm-linkers");
+    let mut missing = Vec::new();
     // gcc's cross compiler finds lld and mold under names of its own only; clang knows gcc's folders.
     for (driver, linker) in [(CC, "bfd"), (CC, "gold"), ("clang", "lld"), ("clang", "mold")] {
+        let lacking = if driver == "clang" { vec!["clang".to_owned(), format!("ld.{linker}")] } else { Vec::new() };
+        let lacking: Vec<_> = lacking.into_iter().filter(|program| tools::find(program).is_none()).collect();
+        if !lacking.is_empty() {
+            missing.extend(lacking);
+            continue;
+        }
         let kind = if driver == "clang" { "-Clink-arg=--target=aarch64-linux-gnu" } else { "" };
         let _ = guard(&project, ["build", "--target", AARCH64])
             .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", driver)
@@ -63,6 +79,7 @@ fn every_linker() {
         let _ = sealed(&program, machine::AARCH64, AARCH64);
         assert_eq!(start(&program, Path::new("/nowhere")).success().stdout, "ran\n", "{linker}");
     }
+    tools::done_without(&missing);
 }
 
 /// A stand-in of a release for ARM servers, laid out as NVIDIA's archive is.
@@ -73,6 +90,7 @@ fn release(project: &Project, version: (u32, u32, u32)) -> std::path::PathBuf {
 }
 
 fn cudnn_of_the_target_is_judged() {
+    need();
     cudnn_is_judged(&plain("arm-cudnn"));
 }
 
@@ -114,6 +132,7 @@ fn cudnn_is_judged(project: &Project) {
 
 /// A developer's machine has a cuDNN of its own, which says nothing about what the program will meet.
 fn cudnn_of_this_machine_is_not() {
+    need();
     let project = plain("arm-own-cudnn");
     let own = project.beside().join("own");
     stand_in::cudnn(&own, (9, 1, 0));
@@ -132,6 +151,7 @@ fn cudnn_of_this_machine_is_not() {
 
 /// cargo's runner for the target: `run` says of it what it would say of a program of this machine.
 fn a_runner_runs_it() {
+    need();
     let project = plain("arm-runner");
     let runner = format!("qemu-aarch64 -L {SYSROOT}");
     let run = |words: &[&str]| {

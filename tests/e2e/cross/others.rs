@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard::binary::Binary;
 use cudaguard::elf::machine;
-use cudaguard_tests::{Project, Trial, trials};
+use cudaguard_tests::{Project, Trial, tools, trials};
 
 use super::bed::{
     AARCH64, C_LIBRARY, MUSL, WASM, WINDOWS, built, embedding, guard, nothing_to_do, plain, said, sealed, with_linkers,
@@ -23,7 +23,14 @@ fn why(target: &str) -> String {
     format!("the guard lives in ELF files that start through Linux's C library; {target} has none")
 }
 
+/// Those of the targets without ELF.
+fn need_linkers() {
+    tools::need("wasm-ld");
+    tools::need("x86_64-w64-mingw32-gcc");
+}
+
 fn without_elf() {
+    need_linkers();
     let project = plain("no-elf");
     for (target, program, library, magic) in WITHOUT_ELF {
         let words = ["build", "--bins", "--examples", "--target", target];
@@ -46,6 +53,8 @@ fn without_elf() {
 
 /// One build script for all targets: it has a guard for musl, and none where there is no ELF.
 fn one_package_that_embeds() {
+    need_linkers();
+    tools::need("musl-gcc");
     let project = with_cudnn(embedding("embeds-for-all"));
     let outcome = guard(&project, ["build", "--target", MUSL]).env("CUDNN_PATH", release(&project, 15)).run().success();
     assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.0)"), 1, "{outcome}");
@@ -64,6 +73,8 @@ fn one_package_that_embeds() {
 }
 
 fn beside_one_that_has_a_guard() {
+    tools::need("wasm-ld");
+    tools::need("aarch64-linux-gnu-gcc");
     let project = plain("mixed-targets");
     let outcome = guard(&project, ["build", "--target", WASM, "--target", AARCH64]).run().success();
     assert_eq!(said(&outcome, "cudaguard: 1 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
@@ -73,6 +84,8 @@ fn beside_one_that_has_a_guard() {
 
 /// ELF, and Linux, but no CUDA. A C library that needs no C library, for there is none here for these.
 fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
+    tools::need("clang");
+    tools::need("ld.lld");
     project.write("examples/plugin.rs", BARE.to_owned() + C_LIBRARY);
     let variable = target.to_uppercase().replace('-', "_");
     let outcome = guard(project, ["build", "--example", "plugin", "--target", target])

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::binary::Binary;
 use cudaguard::elf::machine;
-use cudaguard_tests::{Call, Outcome, Project, Trial, stand_in, trials};
+use cudaguard_tests::{Call, Outcome, Project, Trial, stand_in, tools, trials};
 
 use super::bed::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed};
 
@@ -43,13 +43,21 @@ pub(crate) fn is_static_and_guarded(project: &Project, program: &Path, target: &
     assert!(outcome.stderr.contains("cuDNN 9.1.0 is older than cuDNN 9.15.0"), "{outcome}");
 }
 
+/// Those that are here, and the programs of those that are not.
+fn linkers() -> (Vec<&'static str>, Vec<String>) {
+    let (there, not): (Vec<_>, Vec<_>) =
+        LINKERS.into_iter().partition(|linker| tools::find(&format!("ld.{linker}")).is_some());
+    (there, not.into_iter().map(|linker| format!("ld.{linker}")).collect())
+}
+
 fn with_all_linkers(project: &Project) {
     project.write(
         "Cargo.toml",
         fs::read_to_string(project.path().join("Cargo.toml")).expect("it is there")
             + "\n[profile.release]\nlto = true\npanic = \"abort\"\nstrip = true\n",
     );
-    for linker in LINKERS {
+    let (there, missing) = linkers();
+    for linker in there {
         for (profile, folder) in [("dev", "debug"), ("release", "release")] {
             // The machine's own compiler.
             let outcome = project
@@ -62,6 +70,7 @@ fn with_all_linkers(project: &Project) {
             is_static_and_guarded(project, &project.built(&format!("{HOST}/{folder}/app")), HOST);
         }
     }
+    tools::done_without(&missing);
 }
 
 fn static_pie() {
@@ -80,8 +89,10 @@ fn build(project: &Project, flags: &str) -> Outcome {
 /// Linked as the target is by itself: with `cc`, and with what lies in the compiler's folder. The guard is compiled by
 /// `musl-gcc`.
 fn musl() {
+    tools::need("musl-gcc");
     let project = with_cudnn(plain("musl"));
-    for linker in LINKERS {
+    let (there, missing) = linkers();
+    for linker in there {
         let flags = format!("-Clink-arg=-fuse-ld={linker}");
         let outcome = build(&project, &flags);
         assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.0)"), 1, "{outcome}");
@@ -89,9 +100,11 @@ fn musl() {
         nothing_to_do(&build(&project, &flags));
     }
     objects_are_of(&project, MUSL, machine::X86_64);
+    tools::done_without(&missing);
 }
 
 fn musl_by_its_own_compiler() {
+    tools::need("musl-gcc");
     let project = with_cudnn(plain("musl-gcc"));
     // musl-gcc of Debian cannot link static programs that are position independent.
     let _ = guard(&project, ["build", "--target", MUSL])
@@ -105,6 +118,7 @@ fn musl_by_its_own_compiler() {
 
 /// rustc needs none for musl; the guard does.
 fn musl_without_a_compiler() {
+    tools::need("musl-gcc");
     let project = plain("musl-bare");
     let build = |compiler: &str| {
         guard(&project, ["build", "--target", MUSL]).env("CC_x86_64_unknown_linux_musl", compiler).run().success()

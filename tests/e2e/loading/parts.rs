@@ -13,7 +13,7 @@ use cudaguard::manifest::Linkage;
 use cudaguard::symbols;
 use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::version::Version;
-use cudaguard_tests::{Scratch, Trial, parts, trials};
+use cudaguard_tests::{Scratch, Trial, parts, tools, trials};
 
 use super::guarded;
 
@@ -42,7 +42,8 @@ fn cudart_of_each_release() {
         let (include, lib) =
             (format!("-I{}", root.join("include").display()), format!("-L{}", root.join("lib64").display()));
         for (library, expected) in [("-lcudart_static", Linkage::Static), ("-lcudart", Linkage::Linked)] {
-            for strip in [&[][..], &["-s"], &["-s", "-fuse-ld=lld"]] {
+            let lld: &[&[&str]] = if tools::find("ld.lld").is_some() { &[&["-s", "-fuse-ld=lld"]] } else { &[] };
+            for strip in [&[][..], &["-s"]].iter().chain(lld) {
                 let file = folder.join("prog");
                 let mut arguments = vec![include.clone(), lib.clone(), library.to_owned()];
                 arguments.extend(strip.iter().map(|argument| (*argument).to_owned()));
@@ -58,6 +59,7 @@ fn cudart_of_each_release() {
         assert_eq!(archive.kind, Kind::Archive);
         assert!(archive.damage.is_none() && archive.notes.is_empty());
     }
+    tools::need("ld.lld");
 }
 
 fn cudart_of_a_program_by_nvcc() {
