@@ -19,6 +19,7 @@ mod scenes;
 mod tables;
 mod toolchains;
 mod verified;
+mod worlds;
 mod wrapper;
 
 fn main() {
@@ -40,6 +41,7 @@ fn main() {
         ("tables", tables::trials()),
         ("toolchains", toolchains::trials()),
         ("verified", verified::trials()),
+        ("worlds", worlds::trials()),
         ("wrapper", wrapper::trials()),
     ];
     cudaguard_tests::run(suites, quick::TRIALS)

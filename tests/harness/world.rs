@@ -488,6 +488,12 @@ impl Machine {
             .arg(program.as_ref())
     }
 
+    /// The same as on a kernel that lets users mount no overlays.
+    #[must_use]
+    pub fn without_overlays(self) -> Self {
+        Self { overlays: false, ..self }
+    }
+
     /// The folder that it is laid out in.
     pub fn root(&self) -> &Path {
         &self.root
@@ -515,103 +521,5 @@ pub fn need() {
     if let Err(why) = answer {
         eprintln!("no mount namespaces here: {why}");
         skip("mount namespaces", NAMESPACES);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a shell sees in it.
-    fn seen(world: &World, script: &str) -> String {
-        let scratch = Scratch::new("seen");
-        let machine = world.make(&scratch);
-        let outcome = machine.under(&["sh", "-c", script], "true", &[]).run().success();
-        snapshot_free(&outcome.stdout)
-    }
-
-    fn snapshot_free(text: &str) -> String {
-        text.trim_end().replace(&format!("{ARCH}-linux-gnu"), "<triplet>")
-    }
-
-    fn possible() -> bool {
-        std::panic::catch_unwind(need).is_ok()
-    }
-
-    #[test]
-    fn a_machine_shows_what_it_is_told_and_nothing_stays() {
-        if !possible() {
-            return;
-        }
-        let world = World::new("535.261.03", 12020, &[T4, H100]);
-        let script = "cat /proc/driver/nvidia/version; ls /proc/driver/nvidia/gpus /sys/bus/pci/devices; ls /dev; cat \
-                      /sys/bus/pci/devices/0000:02:00.0/device; ls -d /usr/lib/*/libcuda.so.*";
-        let text = seen(&world, script);
-        for word in [
-            "535.261.03  Release Build",
-            "0000:01:00.0",
-            "nvidia1",
-            "nvidiactl",
-            "0x2330",
-            "/usr/lib/<triplet>/libcuda.so.535.261.03",
-        ] {
-            assert!(text.contains(word), "{word}: {text}");
-        }
-        assert!(!Path::new(&format!("/usr/lib/{ARCH}-linux-gnu/fake-driver")).exists());
-        assert_eq!(seen(&World { proc: false, ..World::bare() }, "echo /proc/* /dev/nvidia*"), "/proc/* /dev/nvidia*");
-    }
-
-    #[test]
-    fn both_libraries_know_the_same_gpus() {
-        if !possible() {
-            return;
-        }
-        let world = World { fastest: vec![1, 0], ..World::new("535.261.03", 12020, &[T4, H100]) };
-        let ask = "from ctypes import *\n\
-                   ml, cuda, n, major, minor = CDLL('libnvidia-ml.so.1'), CDLL('libcuda.so.1'), c_int(), c_int(), c_int()\n\
-                   ml.nvmlDeviceGetName.argtypes = ml.nvmlDeviceGetUUID.argtypes = [c_void_p, c_char_p, c_uint]\n\
-                   ml.nvmlDeviceGetCudaComputeCapability.argtypes = [c_void_p, c_void_p, c_void_p]\n\
-                   text, handle, uuid = create_string_buffer(96), c_void_p(), create_string_buffer(16)\n\
-                   before = ml.nvmlDeviceGetCount_v2(byref(n)); ml.nvmlInit_v2()\n\
-                   ml.nvmlSystemGetDriverVersion(text, 96); version = text.value.decode()\n\
-                   ml.nvmlSystemGetCudaDriverVersion_v2(byref(n)); print(before, version, n.value)\n\
-                   ml.nvmlDeviceGetCount_v2(byref(n))\n\
-                   for k in range(n.value):\n \
-                   ml.nvmlDeviceGetHandleByIndex_v2(k, byref(handle)); ml.nvmlDeviceGetName(handle, text, 96); name = text.value\n \
-                   ml.nvmlDeviceGetUUID(handle, text, 96); ml.nvmlDeviceGetCudaComputeCapability(handle, byref(major), byref(minor))\n \
-                   print(name.decode(), text.value.decode()[:12], major.value, minor.value)\n\
-                   cuda.cuInit(0); cuda.cuDeviceGetCount(byref(n))\n\
-                   for k in range(n.value):\n \
-                   cuda.cuDeviceGetName(text, 96, k); cuda.cuDeviceGetUuid(uuid, k); print(text.value.decode(), uuid.raw[:4].hex())\n";
-        let scratch = Scratch::new("asked");
-        let outcome = world.make(&scratch).call("python3", &[]).args(["-c", ask]).run().success();
-        assert_eq!(
-            outcome.stdout,
-            "1 535.261.03 12020\nTesla T4 GPU-00000001 7 5\nNVIDIA H100 80GB HBM3 GPU-00000002 9 0\n\
-             NVIDIA H100 80GB HBM3 00000002\nTesla T4 00000001\n"
-        );
-    }
-
-    #[test]
-    fn every_layout_is_found_by_the_loader() {
-        if !possible() {
-            return;
-        }
-        let find = "import ctypes; ctypes.CDLL('libcuda.so.1'); print([l.split()[-1] for l in open('/proc/self/maps') if \
-                    'libcuda' in l][0])";
-        for (layout, place) in [
-            (Layout::System, "/usr/lib/<triplet>/libcuda.so.535.261.03"),
-            (Layout::Debian, "/usr/lib/<triplet>/nvidia/current/libcuda.so.535.261.03"),
-            (Layout::Wsl, "/usr/lib/wsl/lib/libcuda.so.535.261.03"),
-            (Layout::Jetson, "/usr/lib/<triplet>/nvidia/libcuda.so.535.261.03"),
-        ] {
-            let world = World { layout, ..World::new("535.261.03", 12020, &[T4]) };
-            for overlays in [true, false] {
-                let scratch = Scratch::new("layout");
-                let machine = Machine { overlays, ..world.make(&scratch) };
-                let outcome = machine.call("python3", &[]).args(["-c", find]).run().success();
-                assert_eq!(snapshot_free(&outcome.stdout), place, "{layout:?}, {overlays}: {outcome}");
-            }
-        }
     }
 }
