@@ -104,7 +104,11 @@ impl Tree {
     /// Configures, with these words besides the generator and the command.
     pub(crate) fn configure(&self, words: &[&str]) -> Call {
         let call = self.cmake(&["-G", self.generator, "-S"]).arg(self.source()).arg("-B").arg(self.out());
-        call.arg(format!("-DCUDAGUARD_COMMAND={}", command::path().display())).args(words)
+        // By its place: some trials have a `PATH` of their own.
+        let tool = if self.generator == MAKE { "make" } else { "ninja" };
+        call.arg(format!("-DCMAKE_MAKE_PROGRAM={}", parts::program(tool, tool).display()))
+            .arg(format!("-DCUDAGUARD_COMMAND={}", command::path().display()))
+            .args(words)
     }
 
     /// Builds, with these words: `["--config", "Release"]`. One job, so that what is said has an order.

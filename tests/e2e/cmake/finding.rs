@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use cudaguard_tests::{Call, Trial, command, places, snapshot, trials};
+use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
 
 use super::bed::{Cmake, MAKE, NINJA, Tree, components};
 
@@ -99,6 +99,7 @@ fn without_the_command() {
             .env("HOME", &nowhere)
             .env("CARGO_HOME", &nowhere)
             .env("PATH", "/usr/bin:/bin")
+            .arg(format!("-DCMAKE_MAKE_PROGRAM={}", parts::program("make", "make").display()))
             .run()
             .expect(1);
         snapshot::check(snapshot, &tree.plain(&errors(&outcome.stderr)));

@@ -183,13 +183,13 @@ fn init_of_a_cmake_project() {
 
     let build = |arguments: &[&str]| {
         let cmake = parts::program("cmake-3.24", "cmake");
-        let path = parts::path(&["make"]);
-        let call = Call::new(cmake).args(arguments).env("PATH", path).dir(tree.beside().join("tree"));
+        let call = Call::new(cmake).args(arguments).dir(tree.beside().join("tree"));
         let _ = with(call, tree.beside(), "12.4").run().success();
     };
     let package = format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display());
     let command = format!("-DCUDAGUARD_COMMAND={}", command::path().display());
-    build(&["-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release", &package, &command]);
+    let make = format!("-DCMAKE_MAKE_PROGRAM={}", parts::program("make", "make").display());
+    build(&["-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release", &make, &package, &command]);
     build(&["--build", "build"]);
     let program = tree.beside().join("tree/build/demo");
     let notes = cudaguard::binary::Binary::read(&program).expect("it was built");
