@@ -134,6 +134,8 @@ impl Tree {
                 (checkout, "<checkout>"),
             ],
         );
+        // In a command it is quoted where its path has a blank, as below some people's homes.
+        let text = text.replace("\"<build>\"", "<build>");
         let word = |word: &'_ str| if word.starts_with("0x") { "<offset>".to_owned() } else { word.to_owned() };
         let line = |line: &str| line.trim_end().split(' ').map(word).collect::<Vec<_>>().join(" ") + "\n";
         text.lines().map(line).collect()
