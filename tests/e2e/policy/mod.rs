@@ -1,6 +1,7 @@
 //! What a project asks of its builds: the lock, and how findings reach editors and CI.
 
 mod bed;
+mod doors;
 mod forms;
 mod init;
 mod lock;
@@ -10,6 +11,7 @@ use cudaguard_tests::Trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = lock::trials();
+    trials.extend(doors::trials());
     trials.extend(forms::trials());
     trials.extend(init::trials());
     trials.extend(pages::trials());

@@ -1,0 +1,216 @@
+//! One walk, three doors: a build.rs, `cargo cudaguard build` and CMake's step say the same of the same facts, and leave the
+//! same note, byte for byte.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use cudaguard::elf::Elf;
+use cudaguard_tests::{Call, Outcome, Project, Scratch, Trial, command, project, scratch, trials};
+
+use super::bed::{toolkit, with};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![three_doors_say_the_same]
+}
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The policies, by name.
+const POLICIES: &[(&str, &str)] = &[
+    ("none", ""),
+    (
+        "another toolkit, only warned of in release",
+        "[toolkit]\nrequire = \"^12\"\n[build]\nrelease = \"warn\"\ndev = \"deny\"\n",
+    ),
+    ("archs that 13.0 does not make", "[gpu]\narchs = [\"sm_60\", \"sm_90\"]\n"),
+    (
+        "drift and mixed parts allowed",
+        "[allow]\nCG101 = \"the headers are patched\"\nCG107 = \"trying another\"\nCG120 = \"nothing of the kind is found\"\n",
+    ),
+];
+
+/// nvcc's release, and that of the headers.
+const TOOLCHAINS: &[(&str, &str)] = &[("13.0", "13.0"), ("13.0", "12.4")];
+
+/// What the lock says of the toolkit, and whether it is insisted on. A lock of another target says nothing of this one.
+const LOCKS: &[(&str, bool)] = &[
+    ("", false),
+    ("[target.x86_64-unknown-linux-gnu]\ntoolkit = \"13.0.131\"\n", false),
+    ("[target.x86_64-unknown-linux-gnu]\ntoolkit = \"11.8.89\"\nhost-compiler = \"gcc 1.0.0\"\n", false),
+    ("[target.x86_64-unknown-linux-gnu]\ntoolkit = \"11.8.89\"\n", true),
+    ("[target.riscv64gc-unknown-linux-gnu]\ntoolkit = \"11.8.89\"\n", true),
+];
+
+/// What a door says and leaves behind.
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
+    /// `error[CG107]`, whatever words stand behind it: they name what was searched, and each door searches elsewhere.
+    findings: BTreeSet<String>,
+    built: bool,
+    note: Option<Vec<u8>>,
+}
+
+fn said(outcome: &Outcome, built: bool, note: &Path) -> Said {
+    let text = format!("{}\n{}", outcome.stdout, outcome.clean_stderr());
+    let lines = text.lines().map(|line| line.trim_start_matches("cargo:warning="));
+    let heads = lines.filter_map(|line| line.split_once(']').map(|(head, _)| format!("{head}]")));
+    let findings = heads.filter(|head| head.starts_with("error[CG") || head.starts_with("warning[CG")).collect();
+    Said { findings, built, note: built.then(|| descriptor(note)) }
+}
+
+fn descriptor(note: &Path) -> Vec<u8> {
+    let bytes = fs::read(note).unwrap_or_else(|error| panic!("{}: {error}", note.display()));
+    let elf = Elf::parse(&bytes).expect("an object is ELF");
+    elf.notes().find(|found| found.owner == "cudaguard").expect("a note").desc.to_vec()
+}
+
+struct Bed {
+    scratch: Scratch,
+    /// A build script that has been compiled.
+    script: std::path::PathBuf,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    policy: &'static str,
+    /// nvcc and headers.
+    toolchain: (&'static str, &'static str),
+    release: bool,
+    lock: &'static str,
+    locked: bool,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let scripted = Project::bare("scripted")
+            .file("Cargo.toml", project::package("app") + &project::build_dependency())
+            .file("build.rs", "fn main() { cudaguard::embed!(); }\n")
+            .file("src/main.rs", "fn main() {}\n");
+        let _ = scripted.cargo(["build"]).run().success();
+        let scratch = Scratch::new("doors");
+        let folder = scripted.built("debug/build");
+        let compiled = fs::read_dir(&folder).expect("cargo has built").filter_map(|entry| {
+            let entry = entry.ok()?;
+            let program = entry.path().join("build-script-build");
+            (entry.file_name().to_string_lossy().starts_with("app-") && program.is_file()).then_some(program)
+        });
+        let script = scratch.join("build-script");
+        fs::copy(compiled.last().expect("a build script"), &script).expect("a file can be copied");
+        for (nvcc, headers) in TOOLCHAINS {
+            let beside = scratch.join(format!("{nvcc}-{headers}"));
+            toolkit(&beside, nvcc);
+            let (major, minor) = headers.split_once('.').expect("two numbers");
+            scratch::write(
+                &beside.join(format!("cuda-{nvcc}/include/cuda.h")),
+                format!("#define CUDA_VERSION {major}0{minor}0\n"),
+            );
+        }
+        scratch::write(&scratch.join("tree/Cargo.toml"), project::package("app"));
+        scratch::write(
+            &scratch.join("tree/Cargo.lock"),
+            "version = 3\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\n",
+        );
+        scratch::write(&scratch.join("tree/src/main.rs"), "fn main() {}\n");
+        Self { scratch, script }
+    }
+
+    fn prepare(&self, case: &Case) {
+        scratch::write(&self.scratch.join("tree/cudaguard.toml"), case.policy);
+        let lock = self.scratch.join("tree/cudaguard.lock");
+        if case.lock.is_empty() {
+            let _ = fs::remove_file(lock);
+        } else {
+            scratch::write(&lock, format!("version = 1\n\n{}", case.lock));
+        }
+    }
+
+    fn call(&self, case: &Case, call: Call) -> Call {
+        let (nvcc, headers) = case.toolchain;
+        with(call.dir(self.scratch.join("tree")), &self.scratch.join(format!("{nvcc}-{headers}")), nvcc)
+    }
+
+    fn by_build_script(&self, case: &Case) -> Said {
+        let (folder, profile) = if case.release { ("release", "release") } else { ("debug", "debug") };
+        let out = self.scratch.join(format!("script/{folder}/build/app-0/out"));
+        let _ = fs::remove_dir_all(&out);
+        fs::create_dir_all(&out).expect("a folder can be made");
+        let call = self.call(case, Call::new(&self.script)).env("OUT_DIR", &out).env("PROFILE", profile);
+        let call = call.env("CARGO_MANIFEST_DIR", self.scratch.join("tree")).env("CARGO_PKG_NAME", "app");
+        let call = call.env("CARGO_PKG_VERSION", "0.1.0").env("TARGET", TARGET).env("HOST", TARGET);
+        // As under `cargo cudaguard`, where the linked file will be looked at.
+        let call = call.env("CUDAGUARD_STAMPS", self.scratch.join("stamps"));
+        let outcome = if case.locked { call.env("CUDAGUARD_LOCKED", "1") } else { call }.run();
+        let built = outcome.status() == Some(0);
+        said(&outcome, built, &out.join("cudaguard-note.o"))
+    }
+
+    fn by_command(&self, case: &Case) -> Said {
+        let mut words = vec!["build", "--offline"];
+        words.extend(case.release.then_some("--release"));
+        words.extend(case.locked.then_some("--locked"));
+        let call = self.call(case, command::call(&words));
+        let call = match std::env::var_os("CARGO") {
+            Some(cargo) => call.env("CARGO", cargo),
+            None => call,
+        };
+        let outcome = call.run();
+        let profile = if case.release { "release" } else { "dev" };
+        let note = format!("tree/target/cudaguard/guards/{TARGET}/{profile}/app-0.1.0/cudaguard-note.o");
+        said(&outcome, outcome.status() == Some(0), &self.scratch.join(note))
+    }
+
+    fn by_cmake(&self, case: &Case) -> Said {
+        let tree = self.scratch.join("tree");
+        let build = self.scratch.join("build");
+        let _ = fs::remove_dir_all(&build);
+        let (nvcc, headers) = case.toolchain;
+        let root = self.scratch.join(format!("{nvcc}-{headers}/cuda-{nvcc}"));
+        // CMake calls no configuration `dev`; a project may.
+        let configuration = if case.release { "Release" } else { "dev" };
+        let facts = format!(
+            "cudaguard-facts 1\ntarget app\ntype EXECUTABLE\ncomponent app\nversion 0.1.0\nsource {tree}\ntop {tree}\n\
+             binary {build}\ncompiler /usr/bin/cc\nconfiguration {configuration}\ndebug-configuration dev\n\
+             cuda-compiler {root}/bin/nvcc\ncuda-compiler-id NVIDIA\ncuda-host-compiler /usr/bin/g++\nsource-file a.cu\n\
+             include {root}/include\nlocked {}\n",
+            if case.locked { "ON" } else { "OFF" },
+            tree = tree.display(),
+            build = build.display(),
+            root = root.display(),
+        );
+        scratch::write(&build.join("facts/facts.CUDA"), facts);
+        let (facts, out) = (build.join("facts"), build.join("out"));
+        let words = ["cmake", "embed", "--facts", &facts.to_string_lossy(), "--out", &out.to_string_lossy()];
+        let outcome = self.call(case, command::call(&words)).run();
+        said(&outcome, outcome.status() == Some(0), &out.join("cudaguard-note.o"))
+    }
+}
+
+fn three_doors_say_the_same() {
+    let bed = Bed::new();
+    let (mut refused, mut warned, mut silent) = (0, 0, 0);
+    for (name, policy) in POLICIES {
+        for toolchain in TOOLCHAINS {
+            for release in [true, false] {
+                for (lock, locked) in LOCKS {
+                    let case = Case { policy, toolchain: *toolchain, release, lock, locked: *locked };
+                    bed.prepare(&case);
+                    let by_command = bed.by_command(&case);
+                    for (door, said) in [("a build.rs", bed.by_build_script(&case)), ("CMake", bed.by_cmake(&case))] {
+                        assert_eq!(said.findings, by_command.findings, "{door}, {name}: {case:?}");
+                        assert_eq!(said.built, by_command.built, "{door}, {name}: {case:?}");
+                        assert!(said.note == by_command.note, "{door}, {name}: another note: {case:?}");
+                    }
+                    let count = match (by_command.built, by_command.findings.is_empty()) {
+                        (false, _) => &mut refused,
+                        (true, false) => &mut warned,
+                        (true, true) => &mut silent,
+                    };
+                    *count += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 10 && warned > 10 && silent > 3, "{refused} refused, {warned} warned, {silent} silent");
+}
