@@ -22,7 +22,7 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
     signals::reading(file);
     let kernels = kernels::read(file).map_err(Stop::no_look)?;
     let binary = Binary::read(file).map_err(Stop::no_look)?;
-    let evidence = Evidence::of(file, &kernels).map_err(Stop::no_look)?;
+    let evidence = Evidence::of(&binary, &kernels).map_err(Stop::no_look)?;
     let (mut notes, mut damaged) = (Vec::new(), Vec::new());
     for note in binary.manifests() {
         match note {

@@ -4,15 +4,17 @@
 //! `docs/evidence.md` says what each fact rests on. What a file does not tell is absent.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use memchr::memmem;
 
+use crate::binary::{Binary, Kind};
 use crate::contents::Contents;
 use crate::elf::{self, Elf};
 use crate::json::{Value, array, object};
 use crate::kernels::{Kernels, Known, Made};
+use crate::linkage::Linkage;
 use crate::tables;
+use crate::vendor::CUDART;
 use crate::version::CudaVersion;
 
 /// The facts of one file.
@@ -27,23 +29,29 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Looks at a file whose kernels have been read.
-    pub fn of(path: &Path, kernels: &Kernels) -> Result<Self, String> {
-        let data = Contents::open(path)?;
-        Ok(Self::in_bytes(&data, kernels))
+    /// Looks at a file that has been read, and whose kernels have.
+    pub fn of(binary: &Binary, kernels: &Kernels) -> Result<Self, String> {
+        let data = Contents::open(&binary.path)?;
+        // The code of a large library is looked through only where a cudart stands in it.
+        let linked = matches!(binary.kind, Kind::Executable | Kind::SharedLibrary);
+        Ok(Self::looked(&data, kernels, !linked || binary.linkage(&CUDART) == Linkage::Static))
     }
 
     /// The same from bytes already at hand.
     pub fn in_bytes(data: &[u8], kernels: &Kernels) -> Self {
+        Self::looked(data, kernels, true)
+    }
+
+    fn looked(data: &[u8], kernels: &Kernels, code: bool) -> Self {
         let (mut cudart, mut compilers) = (BTreeMap::new(), BTreeSet::new());
         if elf::is_archive(data) {
             for member in elf::archive(data).into_iter().flatten().map_while(Result::ok) {
                 if let Some(elf) = member.data.and_then(|data| Elf::parse(data).ok()) {
-                    look(&elf, &mut cudart, &mut compilers);
+                    look(&elf, code, &mut cudart, &mut compilers);
                 }
             }
         } else if let Ok(elf) = Elf::parse(data) {
-            look(&elf, &mut cudart, &mut compilers);
+            look(&elf, code, &mut cudart, &mut compilers);
         }
         Self { kernels: kernels.made(data), cudart: releases(&cudart), compilers: compilers.into_iter().collect() }
     }
@@ -78,7 +86,7 @@ type Counts = BTreeMap<u32, usize>;
 const MOST_COMPILERS: usize = 16;
 const LONGEST_COMPILER: usize = 200;
 
-fn look(elf: &Elf<'_>, cudart: &mut Counts, compilers: &mut BTreeSet<String>) {
+fn look(elf: &Elf<'_>, code: bool, cudart: &mut Counts, compilers: &mut BTreeSet<String>) {
     const PROGBITS: u32 = 1;
     const EXECUTABLE: u64 = 4;
     for section in elf.sections().filter(|section| section.name == ".comment") {
@@ -91,8 +99,8 @@ fn look(elf: &Elf<'_>, cudart: &mut Counts, compilers: &mut BTreeSet<String>) {
         }
     }
     let count: fn(&[u8], &mut Counts) = match elf.machine() {
-        elf::machine::X86_64 => on_x86_64,
-        elf::machine::AARCH64 => on_aarch64,
+        elf::machine::X86_64 if code => on_x86_64,
+        elf::machine::AARCH64 if code => on_aarch64,
         _ => return,
     };
     let code = |section: &elf::Section<'_>| section.kind == PROGBITS && section.flags & EXECUTABLE != 0;

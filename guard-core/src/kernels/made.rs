@@ -57,7 +57,7 @@ pub struct Made {
 }
 
 /// Bytes that may be unpacked of one file to learn who made it: a large library says the same a thousand times.
-const MOST_UNPACKED: u64 = 32 << 20;
+const MOST_UNPACKED: u64 = 8 << 20;
 /// More than stands before the comment in any PTX.
 const HEAD_OF_PTX: usize = 1024;
 /// An ELF header.
