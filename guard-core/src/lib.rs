@@ -112,7 +112,9 @@ mod inside {
 #[cfg(feature = "command")]
 #[doc(hidden)]
 pub use inside::*;
+// As above, so that `crate::name` means the same with and without the command.
 #[cfg(all(feature = "build", not(feature = "command")))]
+#[allow(clippy::wildcard_imports)]
 use inside::*;
 
 /// In a build.rs: records what this package is built with, and guards every executable, example and `cdylib` of it and
