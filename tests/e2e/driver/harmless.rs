@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Call, Outcome, Trial, skip, trials};
+use cudaguard_tests::{Call, Outcome, Trial, layout, skip, trials};
 
 use super::bed;
 use super::refused::{r535, r580};
@@ -90,8 +90,8 @@ fn another_driver_is_preloaded() {
     let (new, old) = (Stage::new(&r580(&[A100])), Stage::new(&r535(&[A100])));
     let folder = format!("usr-lib/{}-linux-gnu", std::env::consts::ARCH);
     for (stage, other, status) in [(&old, &new, 0), (&new, &old, 78)] {
-        let library = other.machine.root().join(&folder).join("libcuda.so.1");
-        let preload = [("LD_PRELOAD", library.to_str().expect("UTF-8"))];
+        layout::link(&other.machine.root().join(&folder), &stage.scratch.join("other"));
+        let preload = [("LD_PRELOAD", "./other/libcuda.so.1")];
         let outcome = stage.call(&[], &bed::program("runtime"), &preload).run().expect(status);
         if status == 0 {
             ran(outcome);
@@ -145,8 +145,8 @@ __attribute__((constructor)) static void loaded(void) {
 
 /// A start in this sandbox. Skips where there are none.
 fn sandboxed(stage: &Stage, program: &str, what: &str) -> Outcome {
-    let library = stage.library("libsandbox.so", SANDBOX);
-    let variables = [("LD_PRELOAD", library.to_str().expect("UTF-8")), ("SANDBOX", what)];
+    stage.library("libsandbox.so", SANDBOX);
+    let variables = [("LD_PRELOAD", "./libsandbox.so"), ("SANDBOX", what)];
     let outcome = stage.call(&[], &bed::program(program), &variables).run();
     if outcome.status() == Some(99) {
         skip("seccomp filters", "a kernel that has them");
@@ -284,8 +284,8 @@ fn cuda_was_called_before() {
                  \"cuInit\"), init(0);\n}\n";
     for (world, told) in [(asked(), "CG505 info"), (r580(&[T4]), "CG505 info"), (r580(&[A100]), "")] {
         let stage = Stage::new(&world);
-        let library = stage.library("libeager.so", eager);
-        let preload = [("LD_PRELOAD", library.to_str().expect("UTF-8"))];
+        stage.library("libeager.so", eager);
+        let preload = [("LD_PRELOAD", "./libeager.so")];
         let outcome = ran(stage.call(&[], &bed::program("model"), &preload).arg("use").run());
         assert!(outcome.stdout.contains("cuInit 0\n"), "{outcome}");
         assert_eq!(codes(&stage.report()), told, "{world:?}");
@@ -299,8 +299,8 @@ fn threads_were_started_before() {
                 loaded(void) {\n  pthread_t thread;\n  for (int k = 0; k < 24; k++) pthread_create(&thread, 0, work, 0);\n}\n";
     for (world, answered, status) in [(asked(), "", 0), (r580(&[T4]), "CG303 error", 78)] {
         let stage = Stage::new(&world);
-        let library = stage.library("libbusy.so", busy);
-        let preload = [("LD_PRELOAD", library.to_str().expect("UTF-8"))];
+        stage.library("libbusy.so", busy);
+        let preload = [("LD_PRELOAD", "./libbusy.so")];
         let outcome = stage.call(&[], &bed::program("model"), &preload).run();
         let told = codes(&stage.report());
         assert!(

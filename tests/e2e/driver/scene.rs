@@ -130,9 +130,11 @@ impl Stage {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
     }
 
-    /// A shared library from this C text, beside the machine.
-    pub(crate) fn library(&self, name: &str, source: &str) -> PathBuf {
-        stand_in::shared_library(name).source(source).option("-ldl").option("-pthread").make(&self.scratch.join(name))
+    /// A shared library from this C text, in the folder that programs are started in. `LD_PRELOAD` takes it as `./name`: a
+    /// blank in a path would end the path there.
+    pub(crate) fn library(&self, name: &str, source: &str) {
+        let library = stand_in::shared_library(name).source(source).option("-ldl").option("-pthread");
+        library.make(&self.scratch.join(name));
     }
 }
 
