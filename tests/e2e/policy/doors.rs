@@ -182,7 +182,7 @@ impl Bed {
         scratch::write(&build.join("facts/facts.CUDA"), facts);
         let (facts, out) = (build.join("facts"), build.join("out"));
         let words = ["cmake", "embed", "--facts", &facts.to_string_lossy(), "--out", &out.to_string_lossy()];
-        let outcome = self.call(case, command::call(&words)).run();
+        let outcome = self.call(case, command::call(words)).run();
         said(&outcome, outcome.status() == Some(0), &out.join("cudaguard-note.o"))
     }
 }
