@@ -144,12 +144,12 @@ fn flooded() {
 fn every_kind_of_file() {
     let corpus = places::workspace().join("tests/fuzz/corpus/kernels_read_bytes");
     for (name, kind, archs, verdict) in [
-        ("fatbin", "GPU code", "sm_75", "unknown"),
+        ("fatbin", "GPU code", "sm_75", "runs"),
         ("cubin-7", "GPU code", "sm_90", "refused"),
         ("cubin-8", "GPU code", "sm_121", "refused"),
         ("ptx", "GPU code", "compute_90a", "refused"),
-        ("object", "object", "sm_75", "unknown"),
-        ("archive", "static archive", "sm_75", "unknown"),
+        ("object", "object", "sm_75", "runs"),
+        ("archive", "static archive", "sm_75", "runs"),
     ] {
         let file = corpus.join(name);
         let outcome = command::call(["inspect", "--json"]).arg(&file).run().expect(0);
