@@ -321,6 +321,8 @@ impl<'data> Text<'data> {
                     && section.flags & SHF_EXECINSTR == 0
                     && !section.name.starts_with(".nv")
                     && !section.name.starts_with("__nv")
+                    // Of a large library half of what is loaded.
+                    && !elf::TABLES.contains(&section.name)
             })
             .collect();
         if !sections.is_empty() {

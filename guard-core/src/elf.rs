@@ -116,6 +116,21 @@ pub mod tag {
     pub const AUXILIARY: u64 = 0x7fff_fffd;
 }
 
+/// Sections of every program that hold tables of the compiler's and the loader's, never anything embedded.
+#[cfg(feature = "command")]
+pub(crate) const TABLES: [&str; 10] = [
+    ".eh_frame",
+    ".eh_frame_hdr",
+    ".gcc_except_table",
+    ".got",
+    ".got.plt",
+    ".interp",
+    ".nvFatBinSegment",
+    ".plt",
+    ".plt.got",
+    "__nv_module_id",
+];
+
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;

@@ -32,20 +32,6 @@ const WHOLE: &str = ".nv_fatbin";
 /// Where nvcc puts relocatable code.
 const RELOCATABLE: &str = "__nv_relfatbin";
 
-/// Sections of every program that hold tables of the compiler's and the loader's, never anything embedded.
-const TABLES: [&str; 10] = [
-    ".eh_frame",
-    ".eh_frame_hdr",
-    ".gcc_except_table",
-    ".got",
-    ".got.plt",
-    ".interp",
-    ".nvFatBinSegment",
-    ".plt",
-    ".plt.got",
-    "__nv_module_id",
-];
-
 /// Unpacked bytes up to which it is worth looking inside for a kernel. Measured with nvcc 11.8 to 13.5: cubins without
 /// any have 660 to 1736 bytes, those of an empty kernel 2408 and more; PTX 56 bytes to a few hundred against 94 and more.
 const SMALL_CUBIN: u64 = 2560;
@@ -702,7 +688,7 @@ fn tasks<'data>(elf: &Elf<'data>, base: u64) -> Vec<Task<'data>> {
     for section in elf.sections() {
         sections |= section.index != 0;
         let data = section.kind == PROGBITS && section.flags & (ALLOCATED | EXECUTABLE) == ALLOCATED;
-        if !data || section.data.is_empty() || TABLES.contains(&section.name) {
+        if !data || section.data.is_empty() || elf::TABLES.contains(&section.name) {
             continue;
         }
         let whole = section.name == WHOLE || section.name == RELOCATABLE;
