@@ -27,6 +27,7 @@ pub(crate) fn kernels_read_bytes(data: &[u8]) {
     for cc in [(7, 5), (9, 0), (10, 3), (200, 1)] {
         let _ = kernels.service(cc);
     }
+    let _ = cudaguard::evidence::Evidence::in_bytes(data, &kernels).to_json();
     // The rows for every GPU there may ever be cost twenty times what reading does, and their code knows no bytes: one
     // input in sixteen, chosen by its own bytes, so that the same input always does the same.
     if data.iter().fold(0u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(*byte)) < 16 {
