@@ -64,7 +64,7 @@ fn libraries_archives_and_objects() {
     let _ = Call::new("ar").arg("x").arg(&archive).dir(&scratch).run().success();
     let guarded = std::fs::read_dir(&*scratch).expect("a folder").filter(|entry| {
         let path = entry.as_ref().expect("an entry").path();
-        command::call(["inspect", "--json"]).arg(path).run().status() == Some(0)
+        !components(&path).is_empty()
     });
     assert_eq!(guarded.count(), 1, "one member of the archive is the object with the note");
 }
