@@ -7,7 +7,7 @@ use std::process;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::places;
+use crate::{places, skip};
 
 /// A folder of one trial's own, `target/scenes/<name>-<process>-<number>`; removed on drop, on a panic too.
 #[derive(Debug)]
@@ -20,8 +20,26 @@ impl Scratch {
         static SWEPT: Once = Once::new();
         let scenes = places::target().join("scenes");
         SWEPT.call_once(|| sweep(&scenes));
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = scenes.join(format!("{name}-{}-{number}", process::id()));
+        Self::below(&scenes, name, NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// One whose path has no blank, for what is told in lists that blanks divide (`RUSTFLAGS`, `LD_PRELOAD`): among the
+    /// temporary files, where cargo's target folder has a blank in its path.
+    pub fn without_blanks(name: &str) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let blank = |path: &Path| path.to_string_lossy().contains(char::is_whitespace);
+        if !blank(places::target()) {
+            return Self::new(name);
+        }
+        let temporary = std::env::temp_dir();
+        if blank(&temporary) {
+            skip("a folder whose path has no blank", "TMPDIR=FOLDER");
+        }
+        Self::below(&temporary, &format!("cudaguard-{name}"), NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn below(folder: &Path, name: &str, number: usize) -> Self {
+        let folder = folder.join(format!("{name}-{}-{number}", process::id()));
         fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("cannot make {}: {error}", folder.display()));
         Self(folder)
     }

@@ -1,5 +1,6 @@
 //! Programs that trials call and that a machine may be without.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::skip::{Cure, Lack, skip_all};
@@ -53,8 +54,9 @@ pub fn need(program: &str) -> PathBuf {
 
 /// At the end of a trial that did without some of these: skips it for want of them. It passes where there are none.
 pub fn done_without(missing: &[impl AsRef<str>]) {
-    if !missing.is_empty() {
-        skip_all(missing.iter().map(|name| lack(name.as_ref())).collect());
+    let lacks: BTreeSet<_> = missing.iter().map(|name| lack(name.as_ref())).collect();
+    if !lacks.is_empty() {
+        skip_all(lacks.into_iter().collect());
     }
 }
 

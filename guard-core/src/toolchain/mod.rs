@@ -923,7 +923,9 @@ fn rust_flags(env: &Env, target: &str) -> Vec<(String, Vec<String>)> {
 /// Folders behind `-rpath` in a linker's or rustc's flags: `-Wl,-rpath,DIR`, `-Wl,-rpath=DIR`, `link-arg=-Wl,-rpath,DIR`.
 fn rpaths(flags: &[String]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let words: Vec<&str> = flags.iter().flat_map(|flag| flag.split([',', '=', ' '])).collect();
+    // One `link-args` holds many, divided by blanks; elsewhere a blank is part of a path.
+    let divides = |flag: &str| if flag.contains("link-args") { &[',', '=', ' '][..] } else { &[',', '='] };
+    let words: Vec<&str> = flags.iter().flat_map(|flag| flag.split(divides(flag))).collect();
     for pair in words.windows(2) {
         if matches!(pair[0], "-rpath" | "--rpath" | "-R") {
             found.extend(pair[1].split(':').filter(|path| !path.is_empty()).map(PathBuf::from));

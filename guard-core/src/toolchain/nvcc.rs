@@ -81,9 +81,16 @@ pub(super) fn parse_dryrun(text: &str) -> Dryrun {
 /// What a wrapper script calls: the last absolute path of an `nvcc` in its text. Only for where nvcc itself says nothing:
 /// without a host compiler that it takes, `--dryrun` fails before it tells its root.
 pub(super) fn parse_wrapper(script: &str) -> Option<PathBuf> {
-    let inside = |c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '=' | '`' | '(' | ')');
+    let around = |c: char| matches!(c, '\'' | '"' | ';' | '=' | '`' | '(' | ')');
     let wanted = |word: &&str| word.starts_with('/') && word.ends_with("/nvcc");
-    script.starts_with("#!").then(|| script.split(inside).rfind(wanted).map(PathBuf::from))?
+    let in_word = |word: &str| {
+        // A path in quotes may have blanks; a command in quotes has them around the path.
+        let whole = word.split(around).rfind(wanted);
+        whole.or_else(|| word.split(|c| around(c) || c.is_whitespace()).rfind(wanted)).map(PathBuf::from)
+    };
+    script
+        .starts_with("#!")
+        .then(|| script.lines().rev().find_map(|line| words(line).iter().rev().find_map(|word| in_word(word))))?
 }
 
 /// `compiler-bindir` of an `nvcc.profile` (Debian's names a folder with an older gcc there).
@@ -119,12 +126,16 @@ pub(crate) fn words(line: &str) -> Vec<String> {
 }
 
 /// The program and its flags in a variable such as `CUDACXX="ccache /opt/cuda/bin/nvcc -ccbin g++-11"`. A value that is
-/// one file's name, blanks and all, is that file.
+/// one file's name, blanks and all, is that file; so is a path of which no part is a file, unless flags follow.
 pub(super) fn command(value: &str, is_file: impl Fn(&Path) -> bool) -> Option<(PathBuf, Vec<String>)> {
-    if is_file(Path::new(value)) {
+    let words = words(value);
+    let gone = value.starts_with('/')
+        && words.get(1).is_some_and(|word| !word.starts_with('-'))
+        && !is_file(Path::new(&words[0]));
+    if gone || is_file(Path::new(value)) {
         return Some((PathBuf::from(value), Vec::new()));
     }
-    let mut words = words(value).into_iter();
+    let mut words = words.into_iter();
     let mut program = PathBuf::from(words.next()?);
     let launcher = program.file_name().is_some_and(|name| name == "ccache" || name == "sccache");
     if launcher {
@@ -205,6 +216,15 @@ mod tests {
     fn wrappers() {
         let script = "#!/bin/sh\n# not /usr/bin/nvcc\nexec \"/opt/cuda/bin/nvcc\" \"$@\"\n";
         assert_eq!(parse_wrapper(script), Some("/opt/cuda/bin/nvcc".into()));
+        for (line, called) in [
+            ("exec '/o p/cuda/bin/nvcc' \"$@\"", "/o p/cuda/bin/nvcc"),
+            ("exec /o\\ p/bin/nvcc \"$@\" # it's here", "/o p/bin/nvcc"),
+            ("NVCC=\"/o p/nvcc\"; exec \"$NVCC\" \"$@\"", "/o p/nvcc"),
+            ("sh -c \"ccache /opt/nvcc -O2\"", "/opt/nvcc"),
+            ("out=$(/opt/nvcc --version)", "/opt/nvcc"),
+        ] {
+            assert_eq!(parse_wrapper(&format!("#!/bin/sh\n{line}\n")), Some(called.into()), "{line}");
+        }
         assert_eq!(parse_wrapper("#!/bin/sh\nexec $HERE/nvcc"), None);
         assert_eq!(parse_wrapper("\u{7f}ELF /opt/cuda/bin/nvcc"), None);
     }
@@ -223,6 +243,10 @@ mod tests {
         let (program, flags) = command("ccache '/o p/nvcc' -O2 -ccbin=g++-11", plain).unwrap();
         assert_eq!((program, ccbin(&flags)), (PathBuf::from("/o p/nvcc"), Some("g++-11".to_owned())));
         assert_eq!(command("/o p/nvcc", |_| true), Some(("/o p/nvcc".into(), Vec::new())));
+        assert_eq!(command("/o p/gone/nvcc", plain), Some(("/o p/gone/nvcc".into(), Vec::new())));
+        assert_eq!(command("/gone/nvcc -w", plain), Some(("/gone/nvcc".into(), vec!["-w".to_owned()])));
+        let launched = command("/usr/bin/ccache /opt/nvcc", |path| path.ends_with("ccache"));
+        assert_eq!(launched, Some(("/opt/nvcc".into(), Vec::new())));
         assert_eq!(command("  ", plain), None);
         assert_eq!(ccbin(&words("-ccbin a --compiler-bindir b")), Some("b".to_owned()));
         assert_eq!(ccbin(&words("-ccbinary -ccbin")), None);

@@ -213,7 +213,7 @@ const MOVE_IN: &str = r#"set -e
 root=$1 program=$2; shift 2
 for file in "$(command -v env)" "$program" /usr/lib/*/libcuda.so.1 /usr/lib/*/libnvidia-ptxjitcompiler.so.1 /usr/lib/*/fake-driver; do
     if [ ! -e "$file" ]; then continue; fi
-    for needed in "$file" $(ldd "$file" 2>/dev/null | grep -o '/[^ ]*' || true); do
+    { echo "$file"; ldd "$file" 2>/dev/null | sed -n 's/^[^/]*\(\/.*\) (0x.*/\1/p'; } | while IFS= read -r needed; do
         mkdir -p "$root${needed%/*}"
         cp -L "$needed" "$root$needed"
     done
@@ -221,6 +221,7 @@ done
 mkdir -p "$root/dev" "$root$PWD"
 mount --rbind /dev "$root/dev"
 mount --bind "$PWD" "$root$PWD"
+PATH=$PATH:/usr/sbin:/sbin
 exec chroot "$root" "$@"
 "#;
 

@@ -209,11 +209,6 @@ impl Arch {
     }
 }
 
-/// Whether a program of this name can be run.
-pub(crate) fn on_path(tool: &str) -> bool {
-    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(tool).is_file())
-}
-
 /// The shim's folder.
 pub(crate) fn templates() -> PathBuf {
     places::workspace().join("templates")

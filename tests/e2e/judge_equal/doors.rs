@@ -114,7 +114,8 @@ impl Rehearsal<'_> {
     fn call(&self, program: &Path, arguments: &[&str]) -> Call {
         let call = in_world(self.scene.scratch.path()).arg(program).args(arguments);
         let call = call.env("LD_LIBRARY_PATH", self.scene.scratch.join("lib"));
-        let call = call.env("CUDAGUARD_REPORT", self.scene.report_path());
+        // The command writes the home as `~`, and this clone may lie in it.
+        let call = call.env("CUDAGUARD_REPORT", self.scene.report_path()).env("HOME", "/nowhere");
         self.variables.iter().fold(call, |call, (name, value)| call.env(name, value))
     }
 

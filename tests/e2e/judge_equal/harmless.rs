@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, skip, tools, trials};
 
-use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, on_path, templates, version};
+use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -512,13 +512,16 @@ fn added(arch: &Arch, scratch: &Scratch, options: &[&str]) -> i64 {
 
 fn it_is_small() {
     let scratch = Scratch::new("small");
+    let mut missing = Vec::new();
     for options in [&["-Wl,--gc-sections"][..], &[], &["-fuse-ld=lld"], &["-Wl,--gc-sections", "-fPIE", "-pie"]] {
-        if options.contains(&"-fuse-ld=lld") && !on_path("ld.lld") {
+        if options.contains(&"-fuse-ld=lld") && tools::find("ld.lld").is_none() {
+            missing.push("ld.lld");
             continue;
         }
         let added = added(&NATIVE, &scratch, options);
         assert!((1000..=40 * 1024).contains(&added), "{options:?}: {added} bytes");
     }
+    tools::done_without(&missing);
 }
 
 fn several_copies_in_one_link() {
@@ -535,18 +538,18 @@ fn several_copies_in_one_link() {
     let notes = scene.scratch.file("notes.s", Arch::notes(1));
     let mut missing = Vec::new();
     for linker in ["bfd", "gold", "lld", "mold"] {
-        let program = format!("ld.{linker}");
-        if tools::find(&program).is_none() {
-            missing.push(program);
+        // lld has no plugin for what gcc's -flto leaves.
+        let compiler = if linker == "lld" { "clang" } else { "gcc" };
+        let lacking = [&format!("ld.{linker}"), compiler].map(str::to_owned);
+        let lacking: Vec<_> = lacking.into_iter().filter(|program| tools::find(program).is_none()).collect();
+        if !lacking.is_empty() {
+            missing.extend(lacking);
             continue;
         }
         for options in [&[][..], &["-Wl,--gc-sections", "-s"], &["-flto", "-Wl,--gc-sections", "-s"]] {
             let make = |name: &str, copies: &[PathBuf]| {
                 let program = scene.scratch.join(name);
-                // lld has no plugin for what gcc's -flto leaves.
-                let call = Call::new(if linker == "lld" && on_path("clang") { "clang" } else { "gcc" })
-                    .args(["-O2", &format!("-fuse-ld={linker}"), "-o"])
-                    .arg(&program);
+                let call = Call::new(compiler).args(["-O2", &format!("-fuse-ld={linker}"), "-o"]).arg(&program);
                 let call = call.arg("-I").arg(templates()).args([&source, &notes]).args(copies).args(options);
                 let made = call.arg("-Wl,--no-as-needed").arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run();
                 assert!(made.status() == Some(0), "{linker} {options:?}: {made}");
@@ -591,7 +594,7 @@ fn it_compiles_everywhere() {
         ("aarch64-linux-gnu-gcc", "-std=c11 -x c"),
         ("musl-gcc", "-std=c11 -x c"),
     ] {
-        if !on_path(compiler) {
+        if tools::find(compiler).is_none() {
             missing.push(compiler);
             continue;
         }
@@ -681,7 +684,7 @@ fn static_programs() {
     let scratch = Scratch::new("static");
     let mut missing = Vec::new();
     for compiler in ["gcc", "musl-gcc"] {
-        if !on_path(compiler) {
+        if tools::find(compiler).is_none() {
             missing.push(compiler);
             continue;
         }
@@ -710,20 +713,18 @@ fn static_programs() {
 fn the_header_without_the_guard() {
     let scratch = Scratch::new("header");
     let source = scratch.file("main.c", MAIN);
-    for compiler in
-        ["gcc", "clang", "g++ -x c++"].iter().filter(|compiler| on_path(compiler.split(' ').next().expect("a name")))
-    {
-        let linkers = ["bfd", "gold", "lld", "mold"].into_iter().filter(|linker| on_path(&format!("ld.{linker}")));
+    let lacking = ["gcc", "clang", "g++", "ld.bfd", "ld.gold", "ld.lld", "ld.mold"];
+    let missing: Vec<_> = lacking.into_iter().filter(|program| tools::find(program).is_none()).collect();
+    for (compiler, language) in [("gcc", "c"), ("clang", "c"), ("g++", "c++")] {
+        let linkers = ["bfd", "gold", "lld", "mold"];
         let modes = ["-O0 -fPIE -pie", "-O2 -fPIE -pie", "-O2 -fno-pie -no-pie", "-O2 -fPIC"];
-        for (linker, mode) in linkers.flat_map(|linker| modes.map(|mode| (linker, mode))) {
+        for (linker, mode) in linkers.into_iter().flat_map(|linker| modes.map(|mode| (linker, mode))) {
+            if missing.contains(&compiler) || missing.contains(&&*format!("ld.{linker}")) {
+                continue;
+            }
             let options = &format!("{mode} -fuse-ld={linker}");
             let program = scratch.join("program");
-            let mut words = compiler.split(' ');
-            let call = Call::new(words.next().expect("a name"))
-                .args(words)
-                .args(options.split(' '))
-                .arg("-I")
-                .arg(templates());
+            let call = Call::new(compiler).args(["-x", language]).args(options.split(' ')).arg("-I").arg(templates());
             let _ = call.arg("-o").arg(&program).arg(&source).args(["-x", "none", "-ldl"]).run().success();
             let outcome = Call::new(&program).arg("check").run().success();
             assert_eq!(
@@ -732,4 +733,5 @@ fn the_header_without_the_guard() {
             );
         }
     }
+    tools::done_without(&missing);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard_tests::{Call, Scratch, Trial, places, tools, trials};
 
-use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, on_path, version};
+use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -115,15 +115,13 @@ fn a_library_keeps_still_and_answers() {
         let outcome = scene.call(&scene.host).arg(&library).run().success();
         assert_eq!((&*outcome.stdout, &*outcome.stderr), (answer, ""));
         assert_eq!(scene.report()["role"], "library");
-        if on_path("python3") {
-            let script = format!(
-                "import ctypes\ntext = ctypes.create_string_buffer(2048)\n\
-                 print(ctypes.CDLL(\"{}\").ask(text, 2048), text.value.decode()[:7])",
-                library.display()
-            );
-            let outcome = scene.call(Path::new("python3")).args(["-c", &script]).run().success();
-            assert_eq!((&*outcome.stdout, &*outcome.stderr), (answer, ""), "Python goes on");
-        }
+        let script = format!(
+            "import ctypes\ntext = ctypes.create_string_buffer(2048)\n\
+             print(ctypes.CDLL(\"{}\").ask(text, 2048), text.value.decode()[:7])",
+            library.display()
+        );
+        let outcome = scene.call(Path::new("python3")).args(["-c", &script]).run().success();
+        assert_eq!((&*outcome.stdout, &*outcome.stderr), (answer, ""), "Python goes on");
     }
     let scene = Scene::new("9.1.0");
     let library = scene.library("one", &built("one", Linkage::Linked));

@@ -10,7 +10,7 @@ use cudaguard::dry_run;
 use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding};
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Scratch, Trial, trials};
+use cudaguard_tests::{Scratch, Trial, tools, trials};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -123,7 +123,7 @@ struct Bed {
 impl Bed {
     /// `other`: the libraries that lack something take it from a second one, of these versions.
     fn new(linker: &'static str) -> Self {
-        let bed = Self { folder: Scratch::new(&format!("binding {linker}")), linker };
+        let bed = Self { folder: Scratch::without_blanks(&format!("binding-{linker}")), linker };
         for (name, source, versions, arguments) in HAVE {
             bed.library(&format!("{name}/libx.so.1"), source, versions, arguments);
             bed.library(&format!("plain {name}/libx.so.1"), &source.replace("__asm__", "// "), "", &[]);
@@ -282,15 +282,17 @@ fn without_versions() {
 fn by_other_linkers() {
     let places =
         [("all", "", ""), ("lacks it", "", ""), ("lacks the version", "", ""), ("no versions and lacks it", "", "1")];
+    let mut missing = Vec::new();
     for linker in ["gold", "lld", "mold"] {
-        let there = Command::new("gcc").arg(format!("-fuse-ld={linker}")).arg("-Wl,--version").output();
-        if !there.is_ok_and(|output| output.status.success()) {
-            println!("no {linker} here");
+        let program = format!("ld.{linker}");
+        if tools::find(&program).is_none() {
+            missing.push(program);
             continue;
         }
         let count = matrix(linker, "all", &places);
         assert!(count.died > 50, "{linker}: {count:?}");
     }
+    tools::done_without(&missing);
 }
 
 fn without_section_headers() {

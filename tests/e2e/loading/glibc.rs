@@ -315,7 +315,7 @@ fn absent() {
 }
 
 fn preloaded() {
-    let scene = Scene::new("preloaded");
+    let scene = Scene::preloaded("preloaded");
     scene.library("a/libx.so", &[]).library("b/libx.so", &[]).library("p/libp.so", &["@/a/libx.so"]);
     scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so"]).file("broken.so", b"text");
     for value in [

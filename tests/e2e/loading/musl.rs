@@ -15,10 +15,14 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn scene(name: &str) -> Scene {
+fn need() {
     tools::need("/lib/ld-musl-x86_64.so.1");
     tools::need("musl-gcc");
-    Scene::by(name, "musl-gcc")
+}
+
+fn scene(name: &str) -> Scene {
+    need();
+    Scene::new(name).by("musl-gcc")
 }
 
 const NEW: &str = "-Wl,--enable-new-dtags";
@@ -73,7 +77,8 @@ fn musl_misses() {
 }
 
 fn musl_preloads() {
-    let scene = scene("musl preloads");
+    need();
+    let scene = Scene::preloaded("musl preloads").by("musl-gcc");
     scene.library("a/libx.so", &[]).library("b/libx.so", &[]);
     scene.program(&["-Wl,-rpath,@/a", "@/a/libx.so"]);
     for value in ["@/b/libx.so", "@/gone.so:@/b/libx.so", "libx.so"] {

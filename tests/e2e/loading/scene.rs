@@ -21,15 +21,23 @@ pub(crate) struct Scene {
 impl Scene {
     /// An empty one.
     pub(crate) fn new(name: &str) -> Self {
-        let folder = Scratch::new(name);
+        Self::in_folder(Scratch::new(name))
+    }
+
+    /// One whose files `LD_PRELOAD` can name: blanks divide its list.
+    pub(crate) fn preloaded(name: &str) -> Self {
+        Self::in_folder(Scratch::without_blanks(name))
+    }
+
+    fn in_folder(folder: Scratch) -> Self {
         folder.file("nothing.c", "int nothing(void) { return 0; }\n");
         folder.file("main.c", "int main(void) { return 0; }\n");
         Self { folder, variables: RefCell::default(), compiler: "gcc" }
     }
 
-    /// One whose program is linked by another compiler.
-    pub(crate) fn by(name: &str, compiler: &'static str) -> Self {
-        Self { compiler, ..Self::new(name) }
+    /// The same, its program linked by another compiler.
+    pub(crate) fn by(self, compiler: &'static str) -> Self {
+        Self { compiler, ..self }
     }
 
     /// A path in it.

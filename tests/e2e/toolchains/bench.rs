@@ -108,7 +108,15 @@ pub(crate) fn recorded() -> Vec<Value> {
 impl Bench {
     /// A bare machine: gcc 12.2.0 in `/usr/bin`, which is its `PATH`, a package to build, and nothing else.
     pub(crate) fn new(name: &'static str) -> Self {
-        let root = Scratch::new(name);
+        Self::in_folder(name, Scratch::new(name))
+    }
+
+    /// The same where a variable names paths of it in a list that blanks divide.
+    pub(crate) fn without_blanks(name: &'static str) -> Self {
+        Self::in_folder(name, Scratch::without_blanks(name))
+    }
+
+    fn in_folder(name: &'static str, root: Scratch) -> Self {
         let mut bench = Self { name, root, variables: BTreeMap::new(), target: None };
         bench.file("home/app/Cargo.toml", project::package("app"));
         bench.file("home/app/src/main.rs", "fn main() {}\n");
