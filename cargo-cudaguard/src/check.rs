@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
-use cudaguard::finding::{Code, Finding};
+use cudaguard::finding::{Code, Finding, Values, Words};
 use cudaguard::json::{Value, array, object};
 use cudaguard::policy::Policy;
 use cudaguard::spelling::nearest;
@@ -101,13 +101,11 @@ fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
 /// Allows that nothing was found for: an info, since another machine may need them.
 fn stale(facts: &Facts<'_>, judged: &Judged) -> Vec<Finding> {
     let ours = |code: &&Code| **code != Code::StaleAllow && !judged.policy.allow.contains_key(&Code::StaleAllow);
-    let file = judged.policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let policy = judged.policy.path.as_ref().map(|path| path.display());
     let say = |code: &Code| {
-        let reason = judged.policy.allow.get(code).map(String::as_str).unwrap_or_default();
-        let message = format!("{code} is allowed, and nothing of the kind was found.\nallow: {reason} ({file})");
-        let hint =
-            format!("remove {code} from [allow], unless a build on another machine or for another target needs it");
-        Finding::new(Code::StaleAllow, code.to_string(), message, hint).of(facts.component.to_string())
+        let values = Values::default().with("component", &facts.component).with("finding", code);
+        let values = values.known("why", judged.policy.allow.get(code)).known("policy", policy.as_ref());
+        Words::StaleAllow.finding(&values)
     };
     judged.stale_allows.iter().filter(ours).map(say).collect()
 }
@@ -118,13 +116,10 @@ fn strangers(project: &Project, policy: &Policy) -> Vec<Finding> {
     let file = policy.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let unknown = policy.packages.iter().filter(|(name, _)| members().all(|member| member != name.as_str()));
     let say = |(name, line): (&String, &usize)| {
-        let message =
-            format!("the policy speaks of a package {name}, which this workspace does not have.\nfile: {file}:{line}");
-        let hint = match nearest(name, members()) {
-            Some(meant) => format!("did you mean [package.{meant}]? Else remove the table"),
-            None => format!("remove [package.{name}], or correct its name"),
-        };
-        Finding::new(Code::NoSuchPackage, name, message, hint)
+        let values = Values::default().with("package", name).with("policy", &file).with("line", line);
+        let meant = nearest(name, members());
+        let words = if meant.is_some() { Words::NoSuchPackageMeant } else { Words::NoSuchPackage };
+        words.finding(&values.known("meant", meant))
     };
     unknown.filter(|_| !policy.allow.contains_key(&Code::NoSuchPackage)).map(say).collect()
 }

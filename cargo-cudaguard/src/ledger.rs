@@ -134,16 +134,10 @@ fn written(finding: &Finding) -> Value {
 fn finding(value: &Value) -> Option<Finding> {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     let severity = text("severity")?;
-    Some(Finding {
-        code: text("code")?.parse().ok()?,
-        severity: [Severity::Info, Severity::Warning, Severity::Error]
-            .into_iter()
-            .find(|one| one.name() == severity)?,
-        component: text("component")?,
-        subject: text("subject")?,
-        message: text("message")?,
-        hint: text("hint")?,
-    })
+    let severity =
+        [Severity::Info, Severity::Warning, Severity::Error].into_iter().find(|one| one.name() == severity)?;
+    let texts = [text("component")?, text("subject")?, text("message")?, text("hint")?];
+    Some(Finding::said_before(text("code")?.parse().ok()?, severity, texts))
 }
 
 /// Takes away what cargo would take for fresh although the wrapper did not make it. A file whose name holds no hash
@@ -191,7 +185,9 @@ mod tests {
             mark: Mark::of(&file).unwrap(),
             unguarded: None,
             built_with: vec!["CUDA 13.0".into()],
-            findings: vec![Finding::new(cudaguard::finding::Code::NoPtx, "x", "one\ntwo", "three").of("p 1.0.0")],
+            findings: vec![cudaguard::finding::Words::NoPtx.finding(
+                &cudaguard::finding::Values::default().with("built_for", "sm_80").with("component", "p 1.0.0"),
+            )],
         };
         ledger.put(&entry).unwrap();
         assert_eq!(ledger.valid("p", &artefact), Some(entry.clone()));

@@ -83,10 +83,7 @@ pub(crate) fn annotations(findings: &[Finding]) {
 pub(crate) fn unique(findings: &[Finding]) -> Vec<&Finding> {
     let mut sorted: Vec<&Finding> = Vec::new();
     for finding in findings {
-        let same = |other: &&Finding| {
-            Finding { component: String::new(), ..(*other).clone() }
-                == Finding { component: String::new(), ..finding.clone() }
-        };
+        let same = |other: &&Finding| (*other).clone().of("") == finding.clone().of("");
         if !sorted.iter().any(same) {
             sorted.push(finding);
         }

@@ -182,7 +182,11 @@ mod tests {
             .iter()
             .enumerate()
             .map(|(number, code)| Result {
-                finding: Finding::new(*code, "subject", "message\nfact: \"a\"", "hint").of("app 0.1.0"),
+                finding: Finding::said_before(
+                    *code,
+                    code.severity(),
+                    ["app 0.1.0", "subject", "message\nfact: \"a\"", "hint"].map(str::to_owned),
+                ),
                 uri: ["Cargo.toml", "a b/ü/Cargo.toml"][number % 2].to_owned(),
                 allowed: (number % 3 == 0).then(|| "a reason".to_owned()),
             })

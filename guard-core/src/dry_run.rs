@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::Binary;
 use crate::elf::machine;
 use crate::env::Env;
-use crate::finding::{self, Code, Finding, Severity, Values, Verdict, Words};
+use crate::finding::{self, Finding, Phrase, Severity, Values, Verdict, Words};
 use crate::host::{CudartFound, Host, Inner, LibraryFound};
 use crate::json::{Value, object};
 use crate::judge;
@@ -198,14 +198,8 @@ fn rehearse(
         }
         if findings.is_empty() {
             findings.extend(graph.missing_versions().iter().map(|missing| {
-                let library = missing.library.display();
-                let message = format!(
-                    "version `{}` is not in {library}: the loader would stop the program\nneeded by: {}",
-                    missing.version,
-                    missing.by.display()
-                );
-                let hint = "run it on a system as new as the one it was built on, or build it on the older one";
-                Finding::new(Code::LibraryTooOld, library.to_string(), message, hint)
+                let values = Values::default().with("path", missing.library.display()).with("value", &missing.version);
+                Words::LibraryTooOld.finding(&values.with("needed_by", missing.by.display()))
             }));
         }
     }
@@ -321,48 +315,34 @@ fn other_machine(graph: &Graph) -> Option<Finding> {
 
 fn no_interpreter(graph: &Graph) -> Option<Finding> {
     let (why, interpreter) = (graph.interpreter_problem.as_ref()?, graph.interpreter.as_ref()?);
-    let interpreter = interpreter.display();
-    let message = format!("the loader that {} names cannot start it\n{why}", graph.objects[0].path.display());
-    let hint = if interpreter.to_string().contains("musl") {
-        "it is built for musl: install musl, or use the build for glibc"
-    } else {
-        "the program is built for another kind of system (glibc where there is musl, or for other folders, as on NixOS)"
-    };
-    Some(Finding::new(Code::LibraryAbsent, interpreter.to_string(), message, hint))
+    let musl = interpreter.to_string_lossy().contains("musl");
+    let words = if musl { Words::LibraryAbsentMusl } else { Words::LibraryAbsentInterpreter };
+    let values = Values::default().with("library", interpreter.display()).with("why", why);
+    Some(words.finding(&values.with("file", graph.objects[0].path.display())))
 }
 
 fn unfulfilled(env: &Env, graph: &Graph, request: &Request) -> Finding {
     let name = &request.name;
-    let needed_by = format!("needed by: {}", graph.objects[request.by].path.display());
+    let by = graph.objects[request.by].path.display();
+    let values = Values::default().with("library", name).with("needed_by", by);
     match &request.answer {
         Answer::Broken(candidate) => {
-            let message = format!(
-                "the loader would take {} and die of it: {}\n{needed_by}\npicked by: {}",
-                candidate.path.display(),
-                candidate.problem(),
-                candidate.place
-            );
-            let hint = "reinstall the package that the file belongs to, or remove the file";
-            Finding::new(Code::LibraryDamaged, name.clone(), message, hint)
+            let values = values.with("path", candidate.path.display()).with("why", candidate.problem());
+            Words::LibraryDamaged.finding(&values.with("picked_by", &candidate.place))
         }
         Answer::Absent(looked) => {
-            let facts = format!("{needed_by}\n{}", looked_in(looked));
+            let values = values.with("looked_in", looked_in(looked));
             if let Some(major) = GUARDED.major(name) {
-                return absent_library(env, graph, request, looked, major, &facts);
+                return absent_library(env, graph, request, looked, major, values);
             }
-            if let Some(foreign) = foreign(looked) {
-                return Finding::new(
-                    Code::WrongMachine,
-                    name.clone(),
-                    elsewhere_only(name, foreign, &facts),
-                    hint(env, name),
-                );
-            }
-            let message = format!("{name} is not found: the loader would stop the program\n{facts}");
-            Finding::new(Code::LibraryAbsent, name.clone(), message, hint(env, name))
+            let values = values.with("cure", cure(env, name));
+            foreign(looked).map_or_else(
+                || Words::LibraryAbsent.finding(&values),
+                |foreign| elsewhere_only(foreign, values.clone()),
+            )
         }
         // It is fulfilled: nobody asks.
-        Answer::Object(..) => Finding::new(Code::LibraryAbsent, name.clone(), needed_by, hint(env, name)),
+        Answer::Object(..) => Words::LibraryAbsent.finding(&values.with("cure", cure(env, name))),
     }
 }
 
@@ -370,25 +350,22 @@ fn foreign(looked: &[Candidate]) -> Option<&Candidate> {
     looked.iter().find(|candidate| matches!(candidate.look, Look::Foreign(_)))
 }
 
-fn elsewhere_only(name: &str, foreign: &Candidate, facts: &str) -> String {
-    let path = foreign.path.display();
-    format!("{name} is there for another machine only\n{facts}\nfound: {path}, which {}", foreign.problem())
+fn elsewhere_only(foreign: &Candidate, values: Values) -> Finding {
+    let values = values.with("path", foreign.path.display()).with("why", foreign.problem());
+    Words::WrongMachineElsewhere.finding(&values)
 }
 
 /// What to do about a missing library: where it lies on this machine although the loader does not look there, first.
-fn hint(env: &Env, name: &str) -> String {
+fn cure(env: &Env, name: &str) -> String {
     if let Some(folder) = elsewhere(env, name) {
-        return format!("it is in {0}, where the loader does not look: add LD_LIBRARY_PATH={0}", folder.display());
+        return Phrase::LiesElsewhere.of(&Values::default().with("folder", folder.display()));
     }
-    match name.split('.').next().unwrap_or_default() {
-        "libcuda" | "libnvidia-ml" => "it is a part of the NVIDIA driver: install the driver".to_owned(),
-        stem if CUDA.contains(&stem) => {
-            "it is a part of the CUDA toolkit: install the release that the program was built with, or name its folder in \
-             LD_LIBRARY_PATH"
-                .to_owned()
-        }
-        _ => "install the package that holds it, or name its folder in LD_LIBRARY_PATH".to_owned(),
-    }
+    let phrase = match name.split('.').next().unwrap_or_default() {
+        "libcuda" | "libnvidia-ml" => Phrase::InstallDriver,
+        stem if CUDA.contains(&stem) => Phrase::InstallToolkit,
+        _ => Phrase::InstallPackage,
+    };
+    phrase.of(&Values::default())
 }
 
 const CUDA: [&str; 14] = [
@@ -456,7 +433,7 @@ fn looked_in(looked: &[Candidate]) -> String {
             None => places.push((place, vec![entry])),
         }
     }
-    let mut text = "looked in: ".to_owned();
+    let mut text = String::new();
     for (index, (place, entries)) in places.iter().enumerate() {
         let mut entries: Vec<_> = entries.iter().filter(|entry| !entry.is_empty()).map(String::as_str).collect();
         // cargo puts its own folders before the user's: the last ones are those that people know.
@@ -482,9 +459,9 @@ fn absent_library(
     request: &Request,
     looked: &[Candidate],
     major: u32,
-    facts: &str,
+    values: Values,
 ) -> Finding {
-    let (name, of) = (&request.name, GUARDED.name);
+    let name = &request.name;
     let others: Vec<_> = GUARDED
         .majors
         .clone()
@@ -492,25 +469,19 @@ fn absent_library(
         .filter_map(|other| Some((other, graph.file(request.by, &format!("{}.{other}", GUARDED.link_name()))?)))
         .filter(|(_, candidate)| candidate.look == Look::Usable)
         .collect();
-    let cure = elsewhere(env, name).map_or_else(
-        || format!("install {of} {major}, or name its folder in LD_LIBRARY_PATH"),
-        |folder| format!("it is in {0}, where the loader does not look: add LD_LIBRARY_PATH={0}", folder.display()),
-    );
+    let cure = match elsewhere(env, name) {
+        Some(folder) => Phrase::LiesElsewhere.of(&Values::default().with("folder", folder.display())),
+        None => Phrase::InstallGuarded.of(&Values::default().with("major", major)),
+    };
+    let values = values.with("cure", cure);
     if let Some((other, candidate)) = others.last() {
         let version = of_file(GUARDED, &candidate.path);
-        let message = format!(
-            "{name} is not found, and {of} {} is of another major: the loader would stop the program\n{facts}\nfound: {}",
-            version.map_or_else(|| other.to_string(), |version| version.to_string()),
-            candidate.path.display()
-        );
-        let hint = format!("{cure}; or rebuild the program against {of} {other}");
-        return Finding::new(Code::CudnnOtherMajor, of, message, hint);
+        let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
+        let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
+        return Words::CudnnOtherMajorLinked.finding(&values);
     }
-    if let Some(foreign) = foreign(looked) {
-        return Finding::new(Code::WrongMachine, of, elsewhere_only(name, foreign, facts), cure);
-    }
-    let message = format!("{name} is not found: the loader would stop the program\n{facts}");
-    Finding::new(Code::CudnnAbsent, of, message, cure)
+    foreign(looked)
+        .map_or_else(|| Words::CudnnAbsentLinked.finding(&values), |foreign| elsewhere_only(foreign, values.clone()))
 }
 
 /// The shared libcudart that this component gets. No text or note in the file says its release (13.0 to 13.5): that stands in

@@ -10,7 +10,7 @@ use std::path::{self, Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use crate::env::Env;
-use crate::finding::{Finding, Severity, annotated_error};
+use crate::finding::{Finding, Severity, Values, Words, annotated_error};
 use crate::guard::{self, Guarded};
 use crate::lock;
 use crate::manifest::Component;
@@ -112,9 +112,7 @@ impl Embed {
         }
         let mut said = String::new();
         for finding in judged.findings.iter().filter(|finding| finding.severity > Severity::Info) {
-            for line in finding.render().lines() {
-                warn(&mut said, line);
-            }
+            warn_of(&mut said, finding);
         }
         let guarded = judged.note(&facts).and_then(|note| facts.guard(env, &note, &package.out_dir));
         match guarded.map_err(|error| cannot(env, &error))? {
@@ -344,10 +342,16 @@ fn warn(said: &mut String, line: &str) {
     tell(said, "warning", line);
 }
 
+fn warn_of(said: &mut String, finding: &Finding) {
+    for line in finding.render().lines() {
+        warn(said, line);
+    }
+}
+
 fn unguarded(component: &Component, why: &str) -> String {
     let mut said = String::new();
-    let code = crate::finding::Code::Unguarded;
-    warn(&mut said, &format!("{code}: {component} is built without the guard: {why}"));
+    let values = Values::default().with("component", component).with("why", why);
+    warn_of(&mut said, &Words::Unguarded.finding(&values));
     said
 }
 

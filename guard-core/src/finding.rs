@@ -36,6 +36,8 @@ impl fmt::Display for Severity {
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
+// `non_exhaustive` would let this crate's own judges compose one.
+#[allow(clippy::manual_non_exhaustive)]
 pub struct Finding {
     /// Which, stable.
     pub code: Code,
@@ -49,19 +51,14 @@ pub struct Finding {
     pub message: String,
     /// What to do.
     pub hint: String,
+    /// Nobody else makes one: every word of a finding stands in the table.
+    by_the_table: (),
 }
 
 impl Finding {
-    /// A finding of the code's own severity.
-    pub fn new(code: Code, subject: impl Into<String>, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self {
-            code,
-            severity: code.severity(),
-            component: String::new(),
-            subject: subject.into(),
-            message: message.into(),
-            hint: hint.into(),
-        }
+    /// One that was said before, as [`Self::to_json`] wrote it down.
+    pub fn said_before(code: Code, severity: Severity, [component, subject, message, hint]: [String; 4]) -> Self {
+        Self { code, severity, component, subject, message, hint, by_the_table: () }
     }
 
     /// The same, about this component.
@@ -144,8 +141,7 @@ pub enum Effect {
 }
 
 macro_rules! codes {
-    ($($number:literal $name:ident $severity:ident $effect:ident $rank:literal $subject:literal $title:literal
-       $text:literal;)*) => {
+    ($($number:literal $name:ident $severity:ident $effect:ident $rank:literal $title:literal $text:literal;)*) => {
         /// A finding's code: `CG` and three digits. 1xx the build, 2xx the start of a program, 3xx GPU and driver,
         /// 4xx kernels, 5xx cannot tell.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -172,11 +168,6 @@ macro_rules! codes {
                 match self { $(Self::$name => $rank,)* }
             }
 
-            /// What it is about; empty where the judge says that.
-            pub const fn subject(self) -> &'static str {
-                match self { $(Self::$name => $subject,)* }
-            }
-
             /// What it says, in a few words.
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
@@ -191,7 +182,7 @@ macro_rules! codes {
 }
 
 macro_rules! words {
-    ($($name:ident $code:ident $message:literal $hint:literal;)*) => {
+    ($($name:ident $code:ident $subject:literal $message:literal $hint:literal;)*) => {
         /// The words of a finding, of which a code may have several.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
@@ -206,6 +197,11 @@ macro_rules! words {
                 match self { $(Self::$name => Code::$code,)* }
             }
 
+            /// What it is about, to be filled in.
+            pub const fn subject(self) -> &'static str {
+                match self { $(Self::$name => $subject,)* }
+            }
+
             /// The sentence and its lines, to be filled in.
             pub const fn message(self) -> &'static str {
                 match self { $(Self::$name => $message,)* }
@@ -214,6 +210,22 @@ macro_rules! words {
             /// What to do, to be filled in.
             pub const fn hint(self) -> &'static str {
                 match self { $(Self::$name => $hint,)* }
+            }
+        }
+    };
+}
+
+macro_rules! phrases {
+    ($($name:ident $text:literal;)*) => {
+        /// Words that stand for a value of several findings.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum Phrase { $($name,)* }
+
+        impl Phrase {
+            /// To be filled in.
+            const fn template(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
             }
         }
     };
@@ -302,16 +314,18 @@ mod tests {
 
     #[test]
     fn annotations_hold_on_one_line_whatever_is_in_them() {
-        let finding = Finding::new(Code::ToolkitMixed, "s", "100%\r\nof: a, b", "");
+        let said = |code, severity, message: &str, hint: &str| {
+            Finding::said_before(code, severity, ["", "s", message, hint].map(str::to_owned)).annotation()
+        };
         assert_eq!(
-            finding.annotation(),
+            said(Code::ToolkitMixed, Severity::Error, "100%\r\nof: a, b", ""),
             "::error title=CG101%3A nvcc and cuda.h are of different releases::100%25%0D%0Aof: a, b"
         );
-        let finding = Finding::new(Code::ToolkitMixed, "s", "m", "h").weighing(Severity::Info).annotation();
-        assert!(finding.starts_with("::notice ") && finding.ends_with("::m%0Ahint: h"), "{finding}");
+        let info = said(Code::ToolkitMixed, Severity::Info, "m", "h");
+        assert!(info.starts_with("::notice ") && info.ends_with("::m%0Ahint: h"), "{info}");
         // A title with what ends a property.
         let code = Code::ALL.iter().find(|code| code.title().contains(',')).expect("some title has a comma");
-        assert!(Finding::new(*code, "", "m", "").annotation().split("::").nth(1).unwrap().contains("%2C"));
+        assert!(said(*code, Severity::Error, "m", "").split("::").nth(1).unwrap().contains("%2C"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::arch::Target;
 use crate::env::Env;
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding, Severity, Values, Words};
 use crate::manifest::Linkage;
 use crate::policy::{Policy, no_page};
 use crate::tables::{kind_of, not_toml};
@@ -40,8 +40,6 @@ const FORMAT: i64 = 1;
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
 /// What writes it in a project of CMake's.
-const BY_CMAKE: &str = "`cmake --build BUILD --target cudaguard-lock`";
-
 const HEAD: &str = "# What this project is built with. `cargo cudaguard lock`, or CMake's target cudaguard-lock, writes it; commit it.\n";
 
 /// A lock.
@@ -396,7 +394,6 @@ pub fn judge(
     toolchain: &Toolchain,
     scope: Scope,
 ) -> Vec<Finding> {
-    let file = path.display();
     let target = &toolchain.target;
     let now = Pins::of(policy, toolchain, scope);
     let has_toolkit = toolchain.toolkit().is_some() || toolchain.compiler.is_some() || toolchain.headers.is_some();
@@ -404,31 +401,17 @@ pub fn judge(
     if !concerns(has_toolkit || now.library.is_some()) {
         return Vec::new();
     }
+    let values = Values::default().with("lock", path.display()).with("target", target);
     let Some(pins) = lock.targets.get(target) else {
-        return vec![Finding::new(
-            Code::LockLacksTarget,
-            FILE,
-            format!("{FILE} says nothing about {target}.\nlock: {file}"),
-            if toolchain.by_cmake {
-                format!("{BY_CMAKE} adds it; commit the file")
-            } else {
-                format!("`cargo cudaguard lock --target {target}` adds it; commit the file")
-            },
-        )];
+        let words = if toolchain.by_cmake { Words::LockLacksTargetCMake } else { Words::LockLacksTarget };
+        return vec![words.finding(&values)];
     };
     let mut findings = Vec::new();
     let mut drift = |what: &str, was: String, is: String, by: String, severity: Severity| {
-        let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
-        let message = format!(
-            "{what} is another than the one locked: {was} → {is}.\nlocked:    {was} ({file}, {target})\nin use:    {is}{by}"
-        );
-        let accept = match target.as_str() {
-            _ if toolchain.by_cmake => BY_CMAKE.to_owned(),
-            HOST => "`cargo cudaguard lock`".to_owned(),
-            other => format!("`cargo cudaguard lock --target {other}`"),
-        };
-        let hint = format!("put back what was locked, or accept the new one: {accept}, and commit {FILE}");
-        findings.push(Finding::new(Code::LockDrift, what, message, hint).weighing(severity));
+        let values = values.clone().with("what", what).with("was", was).with("now", is).with("source", by);
+        let values = values.known("lock_target", Some(target).filter(|target| *target != HOST));
+        let words = if toolchain.by_cmake { Words::LockDriftCMake } else { Words::LockDrift };
+        findings.push(words.finding(&values).weighing(severity));
     };
     let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
     if concerns(has_toolkit) && !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
@@ -626,8 +609,8 @@ plain = []
         assert_eq!(
             found.iter().map(Finding::render).collect::<Vec<_>>(),
             ["error[CG107]: the toolkit is another than the one locked: 12.4.131 → 13.0.88.\n  \
-              locked:    12.4.131 (cudaguard.lock, x86_64-unknown-linux-gnu)\n  \
-              in use:    13.0.88 (/cuda/bin/nvcc --version)\n  \
+              locked: 12.4.131 (cudaguard.lock, x86_64-unknown-linux-gnu)\n  \
+              in use: 13.0.88 (/cuda/bin/nvcc --version)\n  \
               hint: put back what was locked, or accept the new one: `cargo cudaguard lock`, and commit cudaguard.lock"]
         );
         // Only cuda.h told, on one side: no difference can be seen.

@@ -1043,7 +1043,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     fn finding(code: Code) -> Finding {
-        Finding::new(code, "subject", "message", "hint")
+        Finding::said_before(code, code.severity(), ["", "subject", "message", "hint"].map(str::to_owned))
     }
 
     #[test]

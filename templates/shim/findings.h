@@ -67,10 +67,6 @@
     "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221)", \
     needed_by, found_driver, none, \
     "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added") \
-  X(JIT_MISSING_ANYBODY, 309, ERROR, REFUSES, 35, "driver", \
-    "libcuda would not find libnvidia-ptxjitcompiler.so.1: programs that need PTX fail", \
-    found_driver, none, none, \
-    "install the driver whole (on Debian, libnvidia-ptxjitcompiler1); start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility") \
   X(GPU_MISSING, 310, ERROR, REFUSES, 21, "driver", \
     "there is no GPU, and {component} requires one", \
     found_driver, none, none, \

@@ -22,7 +22,7 @@ pub(super) fn anew(findings: Vec<Finding>, build: &Path, configuration: &str, in
     findings
         .into_iter()
         .filter(|finding| {
-            let text = Finding { component: String::new(), ..finding.clone() }.render();
+            let text = finding.clone().of("").render();
             let mut digest = Digest::new();
             digest.text(configuration).text(&text);
             let record = folder.join(format!("{}-{digest}", finding.code));
@@ -41,7 +41,7 @@ pub(super) fn anew(findings: Vec<Finding>, build: &Path, configuration: &str, in
 mod tests {
     use std::time::Duration;
 
-    use cudaguard::finding::Code;
+    use cudaguard::finding::{Values, Words};
 
     use super::*;
 
@@ -51,7 +51,9 @@ mod tests {
         fs::create_dir_all(&build).unwrap();
         let input = build.join("cuda.h");
         fs::write(&input, "").unwrap();
-        let finding = |text: &str, component: &str| Finding::new(Code::ToolkitMixed, "x", text, "").of(component);
+        let finding = |text: &str, component: &str| {
+            Words::ToolkitMixed.finding(&Values::default().with("root", text).with("component", component))
+        };
         let said = |findings: Vec<Finding>| anew(findings, &build, "Debug", std::slice::from_ref(&input)).len();
         assert_eq!(said(vec![finding("a", "app 1.0"), finding("b", "app 1.0")]), 2);
         assert_eq!(said(vec![finding("a", "other 1.0"), finding("c", "other 1.0")]), 1, "of another target too");

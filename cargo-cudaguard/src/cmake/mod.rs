@@ -23,7 +23,7 @@ use std::process::{Command, ExitCode};
 use cudaguard::binary::{Binary, Kind};
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
-use cudaguard::finding::{Code, Finding};
+use cudaguard::finding::{Finding, Values, Words};
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
@@ -100,8 +100,8 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
             let _ = fs::remove_file(marker);
         }
         Guarded::Unguarded(why) => {
-            let component = &facts.component;
-            report::line(&format!("warning[{}]: {component} is built without the guard: {why}", Code::Unguarded));
+            let values = Values::default().with("component", &facts.component).with("why", &why);
+            report::line(&Words::Unguarded.finding(&values).render());
             empty(&job.facts.tool, out).map_err(Stop::no_look)?;
             fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
         }
@@ -188,15 +188,8 @@ fn sealed(env: &Env, known: &Path, file: &Path) -> Result<(), Stop> {
 }
 
 fn not_linked(job: &Job, file: &Path, why: &str) -> Finding {
-    let name = &job.facts.target;
-    let message = format!(
-        "{name} is linked without its guard: {why}.\nfile:  {}\nguard: of {}",
-        file.display(),
-        job.facts.component
-    );
-    let hint = "see whether a linker script or a step after linking discards .note.cudaguard (strip --remove-section, \
-                objcopy); cudaguard_embed is for the target that makes this file";
-    Finding::new(Code::GuardNotLinked, name.as_str(), message, hint)
+    let values = Values::default().with("file", &job.facts.target).with("path", file.display());
+    Words::GuardNotLinked.finding(&values.with("component", &job.facts.component).with("why", why))
 }
 
 /// Holds the linked file against the policy and what was recorded of it.

@@ -4,13 +4,14 @@
 //! machine. So the first is wrong with another major than the toolkit's, and of the second it is only said.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::look::{ArchUse, Chosen, Stopped, Told, Use};
 use super::table::{self, LevelRule, LibraryRule, Mode, Symbols};
 use super::{Crate, has_majors};
-use crate::finding::{Code, Finding, Severity};
-use crate::judge::wording::{facts, in_file};
+use crate::arch::Suffix;
+use crate::finding::{Finding, Phrase, Severity, Values, Words};
+use crate::judge::wording::policy_file;
 use crate::policy::Policy;
 use crate::serves::Serves;
 use crate::tables;
@@ -58,9 +59,15 @@ pub fn judge(policy: &Policy, toolchain: &Toolchain, uses: &[Use]) -> Vec<Findin
 }
 
 /// `13.0.88 (…/bin/nvcc --version)`.
-fn in_use(toolchain: &Toolchain) -> String {
-    let Some(toolkit) = toolchain.toolkit() else { return String::new() };
-    format!("{} ({})", toolchain.release_text().unwrap_or_default(), toolkit.source)
+fn in_use(toolchain: &Toolchain) -> Option<String> {
+    Some(format!("{} ({})", toolchain.release_text().unwrap_or_default(), toolchain.toolkit()?.source))
+}
+
+/// Values of a finding about this crate.
+fn about(one: &Use) -> Values {
+    let values = Values::default().with("crate", one.of.in_words()).with("way", one.of.way());
+    let values = values.with("package", &one.of.name).with("uses", libraries(&one.of));
+    values.known("named_in", one.of.named_in.first())
 }
 
 fn libraries(of: &Crate) -> String {
@@ -73,29 +80,20 @@ fn libraries(of: &Crate) -> String {
     format!("{} ({how})", names.join(", "))
 }
 
-/// How to tell a crate another level: where, and what to write.
-fn change(one: &Use, rule: &LevelRule, level: &Told<CudaVersion>, to: CudaVersion) -> String {
-    let number = LevelRule::number_of(to);
-    match level.chosen {
-        Chosen::Fixed if level.by.starts_with(&rule.variable) => {
-            format!("unset {}, or set it to {number}", rule.variable)
-        }
-        Chosen::Fixed => {
-            let feature = format!("{}{number}", rule.features);
-            let now = level.by.trim_start_matches("feature ");
-            match (one.of.known.contains(&feature), one.of.named_in.first()) {
-                (true, Some(line)) => {
-                    format!("{line}: take the feature {feature} instead of {now}; or set {}={number}", rule.variable)
-                }
-                (true, None) => format!("set {}={number}; {now} is asked for by {}", rule.variable, one.of.line()),
-                (false, _) => format!("{} knows no CUDA {to}: update it ({})", one.of.in_words(), one.of.line()),
-            }
-        }
-        Chosen::Found => "put the bin folder of the toolkit in use first in PATH".to_owned(),
-        Chosen::Assumed => {
-            format!("put the bin folder of the toolkit in use first in PATH, or set {}={number}", rule.variable)
-        }
-    }
+/// The finding that a crate has another level, with how to tell it the one of the toolkit.
+fn change(one: &Use, rule: &LevelRule, level: &Told<CudaVersion>, to: CudaVersion, values: Values) -> Finding {
+    let feature = format!("{}{}", rule.features, LevelRule::number_of(to));
+    let words = match level.chosen {
+        Chosen::Fixed if level.by.starts_with(&rule.variable) => Words::CrateForOtherCudaUnset,
+        Chosen::Fixed if !one.of.known.contains(&feature) => Words::CrateForOtherCuda,
+        Chosen::Fixed if one.of.named_in.is_empty() => Words::CrateForOtherCudaSet,
+        Chosen::Fixed => Words::CrateForOtherCudaFeature,
+        Chosen::Found => Words::CrateForOtherCudaPath,
+        Chosen::Assumed => Words::CrateForOtherCudaPathOrSet,
+    };
+    let values = values.with("feature", feature).with("variable", &rule.variable).with("named_in", one.of.line());
+    let values = values.with("now", level.by.trim_start_matches("feature "));
+    words.finding(&values.with("value", LevelRule::number_of(to)))
 }
 
 /// The bindings' CUDA level against the toolkit in use.
@@ -112,22 +110,8 @@ fn level(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     if !wrong {
         return;
     }
-    let message =
-        format!("{} has bindings for CUDA {}, and the toolkit in use is {toolkit}.", one.of.in_words(), told.value);
-    let finding = Finding::new(
-        Code::CrateForOtherCuda,
-        one.of.in_words(),
-        facts(
-            &message,
-            [
-                ("crate", one.of.way()),
-                ("level", format!("{} ({})", told.value, told.by)),
-                ("toolkit", in_use(toolchain)),
-                ("uses", libraries(&one.of)),
-            ],
-        ),
-        change(one, rule, told, toolkit),
-    );
+    let values = about(one).with("found_cuda", told.value).with("by", &told.by).with("toolkit_cuda", toolkit);
+    let finding = change(one, rule, told, toolkit, values.known("toolkit", in_use(toolchain)));
     findings.push(if other_major && built { finding } else { finding.weighing(Severity::Warning) });
 }
 
@@ -149,80 +133,47 @@ fn guarded(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     if major == found.major && lacks.is_none() {
         return;
     }
-    let message = match lacks.filter(|_| major == found.major) {
-        Some(symbol) => {
-            format!("{} looks up {symbol} when it opens cuDNN, and cuDNN {found} does not have it.", one.of.in_words())
-        }
-        None => format!("{} has bindings for cuDNN {level}, and the cuDNN in use is {found}.", one.of.in_words()),
-    };
-    let hint = if major == found.major {
-        "use a newer cuDNN (9.15 has it), or a cudarc from 0.19.5 on, which looks up what is called".to_owned()
-    } else {
-        let install = format!("install cuDNN {major} and set CUDNN_PATH to its root");
-        match one.of.named_in.first() {
-            Some(line) => format!("{install}, or take bindings for cuDNN {} in {line}", found.major),
-            // What the manifest of a published crate says nobody changes here.
-            None => install,
-        }
-    };
-    findings.push(Finding::new(
-        Code::CrateForOtherCudnn,
-        one.of.in_words(),
-        facts(
-            &message,
-            [
-                ("crate", one.of.way()),
-                ("level", format!("{level} ({})", told.by)),
-                ("cuDNN", format!("{found} ({})", path.display())),
-                ("uses", libraries(&one.of)),
-            ],
-        ),
-        hint,
-    ));
+    let values = about(one).with("level", level).with("by", &told.by).with("found", found).with("path", path.display());
+    let values = values.with("built_major", major).with("major", found.major);
+    let symbol = lacks.filter(|_| major == found.major);
+    let words = if symbol.is_some() { Words::CrateForOtherCudnnSymbol } else { Words::CrateForOtherCudnn };
+    findings.push(words.finding(&values.known("code", symbol)));
 }
 
 /// Two crates of different majors in one program.
 fn disagreement(uses: &[Use], findings: &mut Vec<Finding>) {
-    let cuda: Vec<(&Use, u32, String)> = uses
+    let cuda: Vec<(&Use, u32, Level<'_>)> = uses
         .iter()
         .filter(|one| !one.of.tool && one.of.libraries().into_iter().any(has_majors))
         .filter_map(|one| {
             let told = one.level.as_ref()?;
-            Some((one, told.value.major, format!("{} ({})", told.value, told.by)))
+            Some((one, told.value.major, (told.value.to_string(), told.by.as_str())))
         })
         .collect();
     differ("CUDA", &cuda, findings);
-    let library: Vec<(&Use, u32, String)> = uses
+    let library: Vec<(&Use, u32, Level<'_>)> = uses
         .iter()
         .filter(|one| !one.of.tool)
         .filter_map(|one| {
             let told = one.library.as_ref()?;
-            Some((one, told.value.0, format!("{} ({})", told.value.0, told.by)))
+            Some((one, told.value.0, (told.value.0.to_string(), told.by.as_str())))
         })
         .collect();
     differ("cuDNN", &library, findings);
 }
 
-fn differ(what: &str, uses: &[(&Use, u32, String)], findings: &mut Vec<Finding>) {
-    let Some((first, major, told)) = uses.iter().max_by_key(|(_, major, _)| *major) else { return };
-    let Some((other, other_major, other_told)) = uses.iter().find(|(_, one, _)| one != major) else { return };
-    let (one, two) = (first.of.in_words(), other.of.in_words());
-    findings.push(Finding::new(
-        Code::CratesDisagree,
-        what,
-        facts(
-            &format!("{one} is for {what} {major}, {two} for {what} {other_major}, and both are in one program."),
-            [
-                ("crate", first.of.way()),
-                ("level", told.clone()),
-                ("uses", libraries(&first.of)),
-                ("and", other.of.way()),
-                ("level", other_told.clone()),
-                ("uses", libraries(&other.of)),
-            ],
-        ),
-        format!("give both one level: {one} is named in {}, {two} in {}", first.of.line(), other.of.line()),
-    ));
+/// A level, and what says it.
+type Level<'a> = (String, &'a str);
+
+fn differ(what: &str, uses: &[(&Use, u32, Level<'_>)], findings: &mut Vec<Finding>) {
+    let Some((first, major, (level, by))) = uses.iter().max_by_key(|(_, major, _)| *major) else { return };
+    let other = uses.iter().find(|(_, one, _)| one != major);
+    let Some((other, other_major, (other_level, other_by))) = other else { return };
+    let values = about(first).with("library", what).with("major", major).with("level", level).with("by", by);
+    let values = values.with("other", other.of.in_words()).with("other_way", other.of.way());
+    let values = values.with("other_major", other_major).with("other_level", other_level).with("other_by", other_by);
+    let values = values.with("other_uses", libraries(&other.of)).with("other_named_in", other.of.line());
+    findings.push(Words::CratesDisagree.finding(&values.with("named_in", first.of.line())));
 }
 
 /// A level whose driver functions are all looked up at once, against the oldest driver of the fleet.
@@ -233,51 +184,23 @@ fn driver(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
     if supports.covers(floor.needs) != Some(false) {
         return;
     }
-    let most = supports.exactly().map(|most| format!(", which supports {most}")).unwrap_or_default();
     let rule = one.of.row().and_then(|row| row.level.as_ref());
     // The newest level that the driver of the fleet serves.
     let fit = table::table().driver.iter().rev().find(|row| {
         let feature = rule.map(|rule| format!("{}{}", rule.features, LevelRule::number_of(row.level)));
         supports.covers(row.needs) == Some(true) && feature.is_some_and(|feature| one.of.known.contains(&feature))
     });
-    let hint = match (rule, fit) {
+    let values = about(one).with("code", &floor.symbol).with("level", told.value).with("by", &told.by);
+    let values = values.with("needs_cuda", floor.needs).known("driver_fleet", policy.driver_fleet.as_ref());
+    let values = values.known("cuda", supports.exactly()).known("policy", policy_file(policy));
+    findings.push(match (rule, fit) {
         (Some(rule), Some(fit)) => {
             let number = LevelRule::number_of(fit.level);
-            let line = one.of.named_in.first();
-            let line = line.map(|line| format!(" ({line}: or take the feature {}{number})", rule.features));
-            format!(
-                "set {}={number}{}; cudarc from 0.19.5 on looks up only what is called",
-                rule.variable,
-                line.unwrap_or_default()
-            )
+            let values = values.with("variable", &rule.variable).with("feature", format!("{}{number}", rule.features));
+            Words::CrateRaisesDriverLevel.finding(&values.with("value", number))
         }
-        _ => "ask for a newer driver in [driver] fleet".to_owned(),
-    };
-    findings.push(Finding::new(
-        Code::CrateRaisesDriver,
-        one.of.in_words(),
-        facts(
-            &format!(
-                "{} would panic on the oldest driver of the fleet: it looks up {} when it opens libcuda.",
-                one.of.in_words(),
-                floor.symbol
-            ),
-            [
-                ("crate", one.of.way()),
-                ("level", format!("{} ({})", told.value, told.by)),
-                ("needs", format!("a driver that supports CUDA {}", floor.needs)),
-                (
-                    "fleet",
-                    format!(
-                        "{}{most} ([driver] fleet{})",
-                        policy.driver_fleet.as_deref().unwrap_or_default(),
-                        in_file(policy)
-                    ),
-                ),
-            ],
-        ),
-        hint,
-    ));
+        _ => Words::CrateRaisesDriver.finding(&values),
+    });
 }
 
 /// What a driver must support where a crate looks up all its functions at once.
@@ -310,6 +233,7 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let in_toolchain = toolchain.compiling().and_then(|toolkit| toolkit.nvcc.as_ref());
     let same_compiler = in_toolchain.is_some_and(|nvcc| nvcc.path == compiler.path);
     let line = format!("{release} in {} ({})", compiler.path.display(), compiler.by);
+    let values = about(one).with("nvcc", line).with("nvcc_cuda", release);
     if let Some((headers, version)) = one.headers.as_ref().and_then(|headers| Some((headers, headers.release?))) {
         let including = toolchain.including().and_then(|toolkit| toolkit.headers.as_ref());
         // Of the toolchain itself it is said already.
@@ -317,22 +241,13 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
         // gcc passes over an -I of a folder that it searches anyway, and nvcc's own headers come before that.
         let passed_over = headers.by == "/usr/include" || headers.path.starts_with("/usr/include");
         if version != release && !said && !passed_over {
-            let finding = Finding::new(
-                Code::CrateToolkitMixed,
-                one.of.in_words(),
-                facts(
-                    &format!(
-                        "{} runs the nvcc of CUDA {release} with the headers of CUDA {version}.",
-                        one.of.in_words()
-                    ),
-                    [
-                        ("crate", one.of.way()),
-                        ("nvcc", line.clone()),
-                        ("cuda.h", format!("{version} in {} ({})", headers.path.display(), headers.by)),
-                    ],
-                ),
-                own_root(&compiler.path, headers.by.starts_with('/')),
-            );
+            let in_use = format!("{version} in {} ({})", headers.path.display(), headers.by);
+            // A root that no variable names: there is nothing to unset.
+            let no_variable = headers.by.starts_with('/');
+            let words = if no_variable { Words::CrateToolkitMixedNoVariable } else { Words::CrateToolkitMixedHeaders };
+            let root = compiler.path.parent().and_then(Path::parent).unwrap_or(&compiler.path);
+            let values = values.with("headers", in_use).with("headers_cuda", version).with("root", root.display());
+            let finding = words.finding(&values);
             findings.push(if headers.named { finding } else { finding.weighing(Severity::Warning) });
             return;
         }
@@ -341,24 +256,8 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     if used == release {
         return;
     }
-    findings.push(Finding::new(
-        Code::CrateToolkitMixed,
-        one.of.in_words(),
-        facts(
-            &format!("{} compiles with CUDA {release}, and the toolkit in use is {used}.", one.of.in_words()),
-            [("crate", one.of.way()), ("nvcc", line), ("toolkit", in_use(toolchain))],
-        ),
-        format!("{} looks for nvcc in another order: let NVCC, PATH and CUDA_HOME name one toolkit", one.of.name),
-    ));
-}
-
-/// How to make a crate take the headers of the compiler it runs.
-fn own_root(nvcc: &std::path::Path, unset: bool) -> String {
-    match nvcc.parent().and_then(std::path::Path::parent) {
-        Some(root) if unset => format!("set CUDA_PATH={}: no variable that it reads names a toolkit", root.display()),
-        Some(root) => format!("set CUDA_PATH={}, or put the other toolkit's bin folder first in PATH", root.display()),
-        None => "let PATH and CUDA_PATH name one toolkit".to_owned(),
-    }
+    let values = values.with("toolkit_cuda", used).known("toolkit", in_use(toolchain));
+    findings.push(Words::CrateToolkitMixed.finding(&values));
 }
 
 /// One arch for all kernels of a crate, against the fleet.
@@ -376,129 +275,58 @@ fn arch(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
             if name == cc { cc } else { format!("{name} ({cc})") }
         })
         .collect();
-    let fleet = ("fleet", format!("{} ([gpu] fleet{})", policy.fleet.join(", "), in_file(policy)));
+    let values = about(one).with("targets", made).with("gpus", missing.join(", "));
+    let values = values.with("fleet", policy.fleet.join(", ")).known("policy", policy_file(policy));
     match used {
-        ArchUse::Named { variable, text, arch } if !missing.is_empty() => {
-            let alone = if arch.suffix == crate::arch::Suffix::None { "" } else { ", which runs on that GPU alone" };
-            findings.push(Finding::new(
-                Code::CrateArchOutsideFleet,
-                one.of.in_words(),
-                facts(
-                    &format!("{variable}={text} leaves {} of the fleet without kernels.", missing.join(", ")),
-                    [("crate", one.of.way()), ("makes", format!("{made}{alone} ({variable}={text})")), fleet],
-                ),
-                format!(
-                    "{} compiles for one arch: build once for each generation of the fleet, with its own {variable}",
-                    one.of.name
-                ),
-            ));
-        }
-        ArchUse::Named { variable, text, arch }
-            if arch.suffix != crate::arch::Suffix::None && !text.trim().ends_with(['a', 'f']) =>
-        {
-            findings.push(Finding::new(
-                Code::CrateArchSpecific,
-                one.of.in_words(),
-                facts(
-                    &format!("{} makes {made} of {variable}={text}.", one.of.in_words()),
-                    [("crate", one.of.way()), ("serves", serves_in_words(*arch))],
-                ),
-                format!(
-                    "nothing, where that is what the program runs on; otherwise build for an older {variable} as well"
-                ),
-            ));
+        ArchUse::Named { variable, text, arch } => {
+            let values = values.with("variable", variable).with("value", text);
+            let plain = arch.suffix == Suffix::None;
+            if !missing.is_empty() {
+                let alone = Words::CrateArchOutsideFleetSpecific;
+                findings.push(if plain { Words::CrateArchOutsideFleet } else { alone }.finding(&values));
+            } else if !plain && !text.trim().ends_with(['a', 'f']) {
+                let (major, minor) = arch.cc();
+                let family = arch.suffix == Suffix::Family;
+                let words = if family { Words::CrateArchSpecificFamily } else { Words::CrateArchSpecific };
+                findings.push(words.finding(&values.with("gpu", format!("{major}.{minor}"))));
+            }
         }
         ArchUse::Builder { variable, gpus: Some(gpus), .. } if !missing.is_empty() => {
             let here: Vec<String> = gpus.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
-            findings.push(Finding::new(
-                Code::BuilderGpuDecides,
-                one.of.in_words(),
-                facts(
-                    &format!(
-                        "{} compiles for the GPU of this machine, which leaves {} of the fleet without kernels.",
-                        one.of.in_words(),
-                        missing.join(", ")
-                    ),
-                    [
-                        ("crate", one.of.way()),
-                        ("here", format!("{}, hence {made} (nvidia-smi)", here.join(", "))),
-                        fleet,
-                    ],
-                ),
-                format!("set {variable}, and build once for each generation of the fleet"),
-            ));
+            let values = values.with("variable", variable).with("here", here.join(", "));
+            findings.push(Words::BuilderGpuDecides.finding(&values));
         }
-        _ => {}
-    }
-}
-
-fn serves_in_words(arch: crate::arch::Arch) -> String {
-    let (major, minor) = arch.cc();
-    match arch.suffix {
-        crate::arch::Suffix::Specific => format!("GPUs of compute capability {major}.{minor} and no others"),
-        crate::arch::Suffix::Family => format!("the family of compute capability {major}.{minor} and no others"),
-        crate::arch::Suffix::None => format!("GPUs from compute capability {major}.{minor} on"),
+        ArchUse::Builder { .. } => {}
     }
 }
 
 /// A build script that would stop: said before it does, with what to do.
 fn stopped(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let Some(stopped) = &one.stopped else { return };
-    let (message, line, hint) = match stopped {
-        Stopped::UnknownRelease { asked, by, newest, variable } => (
-            format!("{} has no bindings for CUDA {asked}, and its build script stops.", one.of.in_words()),
-            vec![("asked", format!("{asked} ({by})")), ("newest", format!("CUDA {newest}"))],
-            format!(
-                "`cargo update -p {}`, or set {variable}={}: bindings for an older release of one major work",
-                one.of.name,
-                LevelRule::number_of(*newest)
-            ),
-        ),
-        Stopped::NoCompiler => (
-            format!("{} asks nvcc for the release, and there is none in PATH.", one.of.in_words()),
-            vec![("toolkit", in_use(toolchain))],
-            match toolchain.toolkits.first() {
-                Some(toolkit) => {
-                    format!("add {}/bin to PATH, or set CUDARC_CUDA_VERSION", toolkit.root.display())
-                }
-                None => "install a toolkit, or set CUDARC_CUDA_VERSION".to_owned(),
-            },
-        ),
-        Stopped::NoLibraries { places } => (
-            format!("{} finds no CUDA where it looks, and its build script stops.", one.of.in_words()),
-            vec![("looks in", places.join(", ")), ("toolkit", in_use(toolchain))],
-            match toolchain.toolkits.first() {
-                Some(toolkit) => format!("set CUDA_LIBRARY_PATH={}", toolkit.root.display()),
-                None => "install a toolkit, and name its root in CUDA_LIBRARY_PATH".to_owned(),
-            },
-        ),
+    let root = toolchain.toolkits.first().map(|toolkit| toolkit.root.display());
+    let values = about(one).known("root", root.as_ref()).known("toolkit", in_use(toolchain));
+    let (words, values) = match stopped {
+        Stopped::UnknownRelease { asked, by, newest, variable } => {
+            let values = values.with("found_cuda", asked).with("by", by).with("newest", newest);
+            let values = values.with("variable", variable).with("value", LevelRule::number_of(*newest));
+            (Words::CrateStops, values)
+        }
+        Stopped::NoCompiler if root.is_some() => (Words::CrateStopsNoCompiler, values),
+        Stopped::NoCompiler => (Words::CrateStopsNoCompilerAtAll, values),
+        Stopped::NoLibraries { places } => {
+            let none = Words::CrateStopsNoLibrariesAtAll;
+            let words = if root.is_some() { Words::CrateStopsNoLibraries } else { none };
+            (words, values.with("places", places.join(", ")))
+        }
         Stopped::UnknownLibrary { asked, header, known } => {
             let known: Vec<String> = known.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
-            (
-                format!(
-                    "{} has no bindings for cuDNN {}.{}, and its build script stops.",
-                    one.of.in_words(),
-                    asked.major,
-                    asked.minor
-                ),
-                vec![("header", header.display().to_string()), ("has", known.join(", "))],
-                format!(
-                    "in {} name the bindings (feature cudnn-…) instead of asking the headers; those of one major fit",
-                    one.of.line()
-                ),
-            )
+            let values = values.with("found", format!("{}.{}", asked.major, asked.minor));
+            let values = values.with("path", header.display()).with("levels", known.join(", "));
+            (Words::CrateStopsUnknownCudnn, values.with("named_in", one.of.line()))
         }
     };
     // The script says so itself, and then nothing is built; what it made before may still be used.
-    findings.push(
-        Finding::new(
-            Code::CrateStops,
-            one.of.in_words(),
-            facts(&message, std::iter::once(("crate", one.of.way())).chain(line)),
-            hint,
-        )
-        .weighing(Severity::Warning),
-    );
+    findings.push(words.finding(&values).weighing(Severity::Warning));
 }
 
 /// Crates that cargo took from an earlier run of their build script, when something else was in use. `ran` is what cargo
@@ -512,16 +340,9 @@ pub fn stale(uses: &[Use], ran: &[Ran], release: bool) -> Vec<Finding> {
         let said: Vec<Option<(String, String)>> = runs.iter().map(|ran| kept(uses, one, ran)).collect();
         let Some(Some((took, now))) = said.first().filter(|_| said.iter().all(Option::is_some)) else { continue };
         let rerun = one.of.row().map(|row| row.reruns.join(", ")).unwrap_or_default();
-        let profile = if release { " --release" } else { "" };
-        findings.push(Finding::new(
-            Code::CrateStale,
-            one.of.in_words(),
-            facts(
-                &format!("{} was built for {took}, and cargo has kept that.", one.of.in_words()),
-                [("crate", one.of.way()), ("now", now.clone()), ("reruns on", rerun)],
-            ),
-            format!("cargo clean -p {}@{}{profile}, then build again", one.of.name, one.of.version),
-        ));
+        let values = about(one).with("was", took).with("now", now).with("variable", rerun);
+        let values = values.with("value", &one.of.version).known("profile", release.then_some("release"));
+        findings.push(Words::CrateStale.finding(&values));
     }
     findings
 }
@@ -539,8 +360,8 @@ fn kept(uses: &[Use], one: &Use, ran: &Ran) -> Option<(String, String)> {
     }
     if let Some(Stopped::UnknownRelease { asked, by, newest, .. }) = &one.stopped {
         if let (Some(major), Some(minor)) = (number("CUDA_MAJOR_VERSION"), number("CUDA_MINOR_VERSION")) {
-            let now = format!("CUDA {asked} ({by}), for which it has no bindings; the newest are for {newest}");
-            return Some((format!("CUDA {}", CudaVersion::new(major, minor)), now));
+            let values = Values::default().with("found_cuda", asked).with("by", by).with("newest", newest);
+            return Some((format!("CUDA {}", CudaVersion::new(major, minor)), Phrase::NoBindings.of(&values)));
         }
     }
     let rule = one.of.row().and_then(|row| row.library.as_ref());
@@ -559,8 +380,8 @@ fn kept(uses: &[Use], one: &Use, ran: &Ran) -> Option<(String, String)> {
                 return Some((took, format!("cuDNN {now} ({})", told.by)));
             }
             (None, Some(Stopped::UnknownLibrary { asked, header, .. })) => {
-                let now = format!("cuDNN {asked} ({}), for which it has no bindings", header.display());
-                return Some((took, now));
+                let values = Values::default().with("found", asked).with("path", header.display());
+                return Some((took, Phrase::NoBindingsCudnn.of(&values)));
             }
             _ => {}
         }

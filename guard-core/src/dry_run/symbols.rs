@@ -1,8 +1,6 @@
 //! What is said of functions that a program binds and no library has.
 
-use std::fmt::Write as _;
-
-use crate::finding::{Code, Finding};
+use crate::finding::{Finding, Values, Words};
 use crate::loader::{Graph, MissingSymbol};
 use crate::symbols::{self, Releases};
 
@@ -42,50 +40,30 @@ fn owner(graph: &Graph, missing: &MissingSymbol) -> Option<usize> {
 }
 
 fn finding(graph: &Graph, owner: Option<usize>, missing: &[MissingSymbol]) -> Finding {
-    let by = graph.objects[missing[0].by].path.display();
-    let when = if missing[0].lazy { " when it first calls it" } else { "" };
+    let one = &missing[0];
     let mut names: Vec<String> = missing.iter().take(SHOWN).map(|symbol| symbol.name.clone()).collect();
     if missing.len() > SHOWN {
         names.push(format!("{} more", missing.len() - SHOWN));
     }
-    let subject = missing[0].name.clone();
-    let names = names.join(", ");
+    let values = Values::default().with("symbol", &one.name).with("symbols", names.join(", "));
+    let values = values.with("needed_by", graph.objects[one.by].path.display());
+    let values = values.known("later", one.lazy.then_some(&one.name));
     let Some(object) = owner.map(|owner| &graph.objects[owner]) else {
-        let message = format!("no library has {names}: the loader would stop the program{when}\nneeded by: {by}");
-        let hint =
-            "one of the libraries is of another release than the program was linked with: use that one, or build anew";
-        return Finding::new(Code::LibraryLacksSymbol, subject, message, hint);
+        return Words::LibraryLacksSymbolNowhere.finding(&values);
     };
     let soname = object.soname.as_deref().unwrap_or(&object.name);
-    let found = format!("found: {}, picked by: {}", object.path.display(), object.place);
-    if let (true, Some(version)) = (missing[0].unversioned, &missing[0].version) {
-        let message = format!(
-            "{soname} has no versions, and {names} is asked of it in version {version}: the loader would stop the program\n\
-             needed by: {by}\n{found}"
-        );
-        let hint = format!("use the {soname} that the program was linked with");
-        return Finding::new(Code::LibraryLacksSymbol, subject, message, hint);
+    let values = values.with("library", soname).with("path", object.path.display()).with("picked_by", &object.place);
+    if let (true, Some(version)) = (one.unversioned, &one.version) {
+        return Words::LibraryLacksSymbolUnversioned.finding(&values.with("value", version));
     }
     let known = missing.iter().filter_map(|symbol| symbols::releases(soname, &symbol.name));
     let newest = known.max_by_key(|releases| releases.first);
-    let mut message =
-        format!("{soname} lacks {names}: the loader would stop the program{when}\nneeded by: {by}\n{found}");
     let words = match newest {
-        Some(Releases { first: Some(first), last }) => {
-            let last = last.map(|last| format!(" up to {last}")).unwrap_or_default();
-            let _ = write!(message, "\nfirst in: {soname} {first}{last}");
-            format!("use {soname} {first}{}", if last.is_empty() { " or newer".to_owned() } else { last })
-        }
-        Some(Releases { last: Some(last), .. }) => {
-            let _ = write!(message, "\nlast in: {soname} {last}");
-            format!("use {soname} {last} or older")
-        }
-        _ => format!("use the {soname} that the program was linked with, or a newer one"),
+        Some(Releases { first: Some(_), last: Some(_) }) => Words::LibraryLacksSymbolOutside,
+        Some(Releases { first: Some(_), last: None }) => Words::LibraryLacksSymbolBefore,
+        Some(Releases { first: None, last: Some(_) }) => Words::LibraryLacksSymbolAfter,
+        _ => Words::LibraryLacksSymbol,
     };
-    Finding::new(
-        Code::LibraryLacksSymbol,
-        subject,
-        message,
-        format!("{words}; or rebuild against the one that is there"),
-    )
+    let values = values.known("first", newest.and_then(|newest| newest.first));
+    words.finding(&values.known("last", newest.and_then(|newest| newest.last)))
 }

@@ -1,6 +1,6 @@
 //! Words filled in with what was found: the template language of `data/findings.toml`, as the shim reads it, too.
 
-use super::{FIELDS, Finding, Words};
+use super::{FIELDS, Finding, Phrase, Words};
 
 /// Values for the placeholders of words. What is not known is not put in, and left out of the words.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,8 @@ impl Values {
         }
     }
 
-    fn get(&self, name: &str) -> &str {
+    /// This value; empty where it is not known.
+    pub(crate) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 }
@@ -34,18 +35,38 @@ impl Values {
 impl Words {
     /// The finding in these words, of its code's own weight.
     pub fn finding(self, values: &Values) -> Finding {
-        let mut lines = self.message().split('\n');
-        let mut message = fill(lines.next().unwrap_or_default(), values).text;
-        for line in lines {
-            let filled = fill(line, values);
-            if filled.any && !filled.lacks {
-                message = message + "\n" + &filled.text;
-            }
-        }
         let text = |template| fill(template, values).text;
-        let component = values.get("component");
-        Finding::new(self.code(), text(self.code().subject()), message, text(self.hint())).of(component)
+        let (sentence, lines) = self.message().split_once('\n').unwrap_or((self.message(), ""));
+        let lines = lines.split('\n').map(|line| fill(line, values)).filter(|line| line.any && !line.lacks);
+        let message = lines.fold(text(sentence), |message, line| message + "\n" + &line.text);
+        Finding {
+            code: self.code(),
+            severity: self.code().severity(),
+            component: values.get("component").to_owned(),
+            subject: text(self.subject()),
+            message: in_columns(&message),
+            hint: text(self.hint()),
+            by_the_table: (),
+        }
     }
+}
+
+impl Phrase {
+    /// The phrase with these values.
+    pub fn of(self, values: &Values) -> String {
+        fill(self.template(), values).text
+    }
+}
+
+/// What stands behind a tab, in one column.
+fn in_columns(text: &str) -> String {
+    let names = text.lines().filter_map(|line| Some(line.split_once('\t')?.0.chars().count()));
+    let width = names.max().unwrap_or_default();
+    let line = |line: &str| match line.split_once('\t') {
+        Some((name, value)) => format!("{name:<width$} {value}"),
+        None => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// A template with its values.
@@ -63,8 +84,11 @@ fn fill(template: &str, values: &Values) -> Filled {
     for (at, piece) in template.split('[').enumerate() {
         // The first piece stands before any `[`.
         let (inside, outside) = if at == 0 { ("", piece) } else { piece.split_once(']').unwrap_or((piece, "")) };
+        if at > 0 && !inside.contains('{') {
+            filled.text = filled.text + "[" + inside + "]";
+        }
         let inside = place(inside, values);
-        if !inside.lacks {
+        if !inside.lacks && inside.any {
             filled.text += &inside.text;
         }
         let outside = place(outside, values);
@@ -100,6 +124,7 @@ mod tests {
         assert_eq!(text("cuDNN {found}, not {built}"), "cuDNN 9.1.0, not 9.15.1");
         assert_eq!(text("cuDNN[ {min}] or[ {found} and {min}][ {found}]."), "cuDNN or 9.1.0.");
         assert_eq!(text("{min}"), "");
+        assert_eq!(text("[cudnn] require[ in {min}][ {found}]"), "[cudnn] require 9.1.0");
         let told = |template| (fill(template, &values).any, fill(template, &values).lacks);
         assert_eq!(told("found: {found}[ {min}]"), (true, false));
         assert_eq!(told("found: {min}[ {found}]"), (true, true));
@@ -114,5 +139,16 @@ mod tests {
         assert_eq!((&*finding.hint, &*finding.component), ("rebuild it with sm_75 added", "demo 0.1.0"));
         let finding = Words::NoCodeForGpu.finding(&values.with("built_for", "sm_80"));
         assert_eq!(finding.message.lines().nth(1), Some("built for:  sm_80"));
+    }
+
+    #[test]
+    fn values_stand_in_one_column() {
+        let values = Values::default().with("require", "13").with("found", "12.4").with("others", "11.8 in /b\n\tc");
+        let finding = Words::ToolkitNotAllowed.finding(&values.with("source", "PATH"));
+        assert_eq!(
+            finding.message,
+            "the policy asks for CUDA 13, and 12.4 is in use.\nrequired:  13 ([toolkit] require)\nin use:    12.4 (PATH)\n\
+             also here: 11.8 in /b\n           c"
+        );
     }
 }

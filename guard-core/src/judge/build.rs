@@ -5,21 +5,22 @@
 //! linking.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use semver::VersionReq;
 
 use crate::arch::{Arch, ArchRequest, Target};
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Finding, Phrase, Severity, Values, Words};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::serves::Serves;
 use crate::tables::{self, Answer};
-use crate::toolchain::{Declared, Family, HostCompiler, LibraryFile, Native, Toolchain, Toolkit};
+use crate::toolchain::{Declared, Fact, Family, HostCompiler, LibraryFile, Native, Nvcc, Toolchain, Toolkit};
 use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
 
 use super::fleet;
-use super::wording::{facts, in_file, names};
+use super::wording::{in_words, names, of_policy, policy_file};
 
 /// What is wrong with building by this toolchain under this policy. Severities are the codes' own, or less where the
 /// build need not be touched by it; the policy's `[build]` and `[allow]` are applied by [`crate::policy::Policy`]'s
@@ -71,27 +72,20 @@ fn takes(require: &VersionReq, version: Version, patch_known: bool) -> bool {
 }
 
 fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
-    let dangling: Vec<(&str, String)> = toolchain
-        .dangling
-        .iter()
-        .map(|fact| (fact.source.as_str(), format!("{}, which is not there", fact.value.display())))
-        .collect();
-    for (variable, what) in dangling.iter().filter(|(variable, _)| matches!(*variable, "NVCC" | "CUDACXX")) {
-        findings.push(Finding::new(
-            Code::ToolkitUnreadable,
-            *variable,
-            facts(&format!("{variable} names a compiler that cannot be found."), [(*variable, what.clone())]),
-            format!("correct {variable}, or unset it to use the nvcc in PATH"),
-        ));
-    }
+    let dangling = |fact: &Fact<PathBuf>| {
+        let values = Values::default().with("variable", &fact.source).with("path", fact.value.display());
+        values.clone().with("dangling", Phrase::NotThere.of(&values))
+    };
+    let compilers = toolchain.dangling.iter().filter(|fact| matches!(fact.source.as_str(), "NVCC" | "CUDACXX"));
+    findings.extend(compilers.map(|fact| Words::ToolkitUnreadableNotThere.finding(&dangling(fact))));
     let Some(release) = toolchain.toolkit() else {
-        unknown_toolkit(policy, toolchain, findings, dangling);
+        let dangling: Vec<_> =
+            toolchain.dangling.iter().map(|fact| dangling(fact).get("dangling").to_owned()).collect();
+        unknown_toolkit(policy, toolchain, findings, &dangling.join("\n"));
         return;
     };
     if let Some(Toolkit { nvcc: Some(nvcc), .. }) = toolchain.compiling() {
-        if let Some(trouble) = &nvcc.trouble {
-            unreadable(findings, &nvcc.path.display().to_string(), "nvcc does not tell its release.", trouble);
-        }
+        findings.extend(nvcc.trouble.as_ref().map(|trouble| unreadable(nvcc, trouble)));
     }
     let mixed = mixed(toolchain, findings);
     cudart(toolchain, mixed, findings);
@@ -99,25 +93,10 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
         let patch_known = toolchain.compiling().and_then(|toolkit| toolkit.nvcc.as_ref()?.version).is_some();
         if !takes(&require.parsed, release.value, patch_known) {
             let in_use = toolchain.release_text().unwrap_or_default();
-            findings.push(Finding::new(
-                Code::ToolkitNotAllowed,
-                "toolkit",
-                facts(
-                    &format!("the policy asks for CUDA {}, and {in_use} is in use.", require.text),
-                    [
-                        ("required", format!("{} ([toolkit] require{})", require.text, in_file(policy))),
-                        ("in use", format!("{in_use} ({})", release.source)),
-                        ("also here", others(toolchain)),
-                    ],
-                ),
-                if toolchain.by_cmake {
-                    "configure an empty build folder with an allowed toolkit: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and \
-                     -DCUDAToolkit_ROOT=ROOT; or change [toolkit] require"
-                } else {
-                    "put an allowed toolkit's bin folder first in PATH and set CUDA_HOME to its root, or change \
-                     [toolkit] require"
-                },
-            ));
+            let values = of_policy(policy).with("require", &require.text).with("found", in_use);
+            let values = values.with("source", release.source).with("others", others(toolchain));
+            let cmake = Words::ToolkitNotAllowedCMake;
+            findings.push(if toolchain.by_cmake { cmake } else { Words::ToolkitNotAllowed }.finding(&values));
         }
     }
 }
@@ -131,58 +110,35 @@ fn others(toolchain: &Toolchain) -> String {
     others.map(|(_, toolkit)| format!("{} in {}", toolkit.in_words(), toolkit.place())).collect::<Vec<_>>().join("; ")
 }
 
-fn unreadable(findings: &mut Vec<Finding>, subject: &str, message: &str, trouble: &str) {
-    findings.push(Finding::new(
-        Code::ToolkitUnreadable,
-        subject,
-        format!("{message}\n{subject} {trouble}"),
-        "run it by hand with --version; reinstall the toolkit where that fails",
-    ));
+fn unreadable(nvcc: &Nvcc, trouble: &str) -> Finding {
+    Words::ToolkitUnreadable.finding(&Values::default().with("path", nvcc.path.display()).with("why", trouble))
 }
 
 /// Nothing tells a release: there is no toolkit in use, or it is silent.
-fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, dangling: Vec<(&str, String)>) {
+fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, dangling: &str) {
     let mut silent = false;
     if let Some(nvcc) = toolchain.compiling().and_then(|toolkit| toolkit.nvcc.as_ref()) {
-        let trouble = nvcc.trouble.as_deref().unwrap_or("does not tell its release");
-        unreadable(findings, &nvcc.path.display().to_string(), "nvcc does not tell its release.", trouble);
+        findings.push(unreadable(nvcc, nvcc.trouble.as_deref().unwrap_or("does not tell its release")));
         silent = true;
     }
     if let Some(headers) = toolchain.including().and_then(|toolkit| toolkit.headers.as_ref()) {
         if headers.version.is_none() {
-            findings.push(Finding::new(
-                Code::ToolkitUnreadable,
-                "cuda.h",
-                facts("cuda.h does not tell its release.", [("file", headers.path.display().to_string())]),
-                "it should hold a line `#define CUDA_VERSION 13000`; reinstall the toolkit's headers",
-            ));
+            let values = Values::default().with("path", headers.path.display());
+            findings.push(Words::ToolkitUnreadableHeaders.finding(&values));
             silent = true;
         }
     }
     let Some(require) = policy.toolkit.as_ref().filter(|_| !silent) else { return };
-    let found = others(toolchain);
     // A root without a compiler is no toolkit to build with: the wheels before CUDA 13, a container for running.
-    let hint = match toolchain.toolkits.iter().find(|toolkit| toolkit.nvcc.is_some()) {
-        _ if toolchain.by_cmake => {
-            "enable the language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed; drop [toolkit] require \
-             where none is needed"
-                .into()
-        }
-        Some(toolkit) => format!("set CUDA_HOME={}, or install the toolkit", toolkit.root.display()),
-        None => {
-            "install a toolkit, or set CUDA_HOME to the root of one; drop [toolkit] require where none is needed".into()
-        }
+    let unused = toolchain.toolkits.iter().find(|toolkit| toolkit.nvcc.is_some());
+    let values = of_policy(policy).with("require", &require.text).with("dangling", dangling);
+    let values = values.with("others", others(toolchain)).known("root", unused.map(|unused| unused.root.display()));
+    let words = match unused {
+        _ if toolchain.by_cmake => Words::ToolkitMissingCMake,
+        Some(_) => Words::ToolkitMissingUnused,
+        None => Words::ToolkitMissing,
     };
-    let required = ("required", format!("{} ([toolkit] require{})", require.text, in_file(policy)));
-    findings.push(Finding::new(
-        Code::ToolkitMissing,
-        "toolkit",
-        facts(
-            "the policy asks for a CUDA toolkit, and builds would find none.",
-            [required].into_iter().chain(dangling).chain([("not in use", found)]),
-        ),
-        hint,
-    ));
+    findings.push(words.finding(&values));
 }
 
 /// nvcc against headers. Whether they are of different releases.
@@ -192,28 +148,17 @@ fn mixed(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bool {
     else {
         return false;
     };
-    let header_line = format!("{version} in {} ({})", headers.path.display(), chosen.reason);
+    let headers = format!("{version} in {} ({})", headers.path.display(), chosen.reason);
+    let values = Values::default().with("headers", headers).with("headers_cuda", version);
     for (index, variable) in &toolchain.also_named {
         let other = toolchain.toolkits[*index].headers.as_ref();
         let Some((other, other_version)) = other.and_then(|headers| Some((headers, headers.version?))) else {
             continue;
         };
         if other_version != version {
-            findings.push(
-                Finding::new(
-                    Code::ToolkitMixed,
-                    variable.as_str(),
-                    facts(
-                        &format!("{variable} names CUDA {other_version}, but the headers in use are of CUDA {version}."),
-                        [
-                            (variable.as_str(), format!("{other_version} in {}", other.path.display())),
-                            ("in use", header_line.clone()),
-                        ],
-                    ),
-                    format!("build scripts differ in which variable they follow: unset {variable}, or let both name one root"),
-                )
-                .weighing(Severity::Warning),
-            );
+            let values = values.clone().with("variable", variable).with("found_cuda", other_version);
+            let values = values.with("path", other.path.display());
+            findings.push(Words::ToolkitMixedAlsoNamed.finding(&values).weighing(Severity::Warning));
         }
     }
     let compiling = toolchain.compiling().zip(toolchain.compiler.as_ref());
@@ -223,27 +168,15 @@ fn mixed(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bool {
     let bin = including.nvcc.as_ref().and_then(|nvcc| Some(nvcc.path.parent()?.display().to_string()));
     let one_root = compiler.root == including.root;
     let variable = chosen.reason.strip_suffix(" names it").filter(|_| !one_root);
-    let hint = match (variable, bin) {
-        _ if toolchain.by_cmake => format!(
-            "let compiler and headers come from one toolkit: configure an empty build folder with -DCUDAToolkit_ROOT={}, \
-             or with the other's -DCMAKE_CUDA_COMPILER",
-            compiler.root.display()
-        ),
-        (Some(variable), Some(bin)) => {
-            format!("for {version}, put {bin} first in PATH; for the other, set {variable}={}", compiler.root.display())
-        }
-        (Some(variable), None) => format!("set {variable}={}, or unset it", compiler.root.display()),
-        (None, _) => "reinstall the toolkit: parts of two releases stand in one root".to_owned(),
+    let values = values.with("nvcc", format!("{} in {path} ({})", nvcc.value, choice.reason));
+    let values = values.with("nvcc_cuda", CudaVersion::from(nvcc.value)).with("root", compiler.root.display());
+    let words = match (variable, &bin) {
+        _ if toolchain.by_cmake => Words::ToolkitMixedCMake,
+        (Some(_), Some(_)) => Words::ToolkitMixed,
+        (Some(_), None) => Words::ToolkitMixedByVariable,
+        (None, _) => Words::ToolkitMixedOneRoot,
     };
-    findings.push(Finding::new(
-        Code::ToolkitMixed,
-        "toolkit",
-        facts(
-            &format!("nvcc is of CUDA {}, the headers are of CUDA {version}.", CudaVersion::from(nvcc.value)),
-            [("nvcc", format!("{} in {path} ({})", nvcc.value, choice.reason)), ("cuda.h", header_line)],
-        ),
-        hint,
-    ));
+    findings.push(words.finding(&values.known("variable", variable).known("bin", bin)));
     true
 }
 
@@ -260,28 +193,14 @@ fn cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
     if !differs(toolkit.value.into()) || mixed && headers.is_some_and(|headers| !differs(headers)) {
         return;
     }
-    let mut finding = Finding::new(
-        Code::CudartMixed,
-        "libcudart",
-        facts(
-            &format!(
-                "the linker would take libcudart {} by itself, but nvcc is of CUDA {}.",
-                cudart.version_text(),
-                CudaVersion::from(toolkit.value)
-            ),
-            [
-                ("cudart", format!("{} ({})", cudart.path.display(), cudart.source)),
-                ("toolkit", format!("{} ({})", toolkit.value, toolkit.source)),
-            ],
-        ),
-        match cudart.source.as_str() {
-            "the toolkit's own folder" => "reinstall the toolkit: parts of two releases stand in one root".to_owned(),
-            "the system's folder" => {
-                "the toolkit in use has no libcudart of its own: install its cudart package".to_owned()
-            }
-            source => format!("take that folder out of {source}, or put the toolkit's own library folder before it"),
-        },
-    );
+    let words = match cudart.source.as_str() {
+        "the toolkit's own folder" => Words::CudartMixedOneRoot,
+        "the system's folder" => Words::CudartMixedOfSystem,
+        _ => Words::CudartMixed,
+    };
+    let values = Values::default().with("found", cudart.version_text()).with("path", cudart.path.display());
+    let values = values.with("source", &cudart.source).with("nvcc_cuda", CudaVersion::from(toolkit.value));
+    let mut finding = words.finding(&values.with("toolkit", in_words(&toolkit)));
     if ["the system's folder", "LIBRARY_PATH", "CUDA_LIBRARY_PATH"].contains(&cudart.source.as_str()) {
         // The folders that a build script names go before these. What was linked is judged once it is.
         finding.severity = Severity::Warning;
@@ -313,39 +232,18 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         return;
     };
     let accepted = hosts.into_iter().flatten().find(|(_, refused)| refused.is_none()).map(|(host, _)| host);
-    let maker = host.family.name();
-    let cxx = if host.family == Family::Gcc { "g++" } else { "clang++" };
     let named = |host: &HostCompiler| {
-        let by = if Some(host) == toolchain.host_of_cc.as_ref() { "by the cc crate: " } else { "" };
-        format!("{} in {} ({by}{})", host.in_words(), host.path.display(), host.source)
+        let values = Values::default().with("compiler", host.in_words()).with("path", host.path.display());
+        let by_cc = Some(host) == toolchain.host_of_cc.as_ref();
+        if by_cc { Phrase::OfCc } else { Phrase::OfNvcc }.of(&values.with("source", &host.source))
     };
-    let mut finding = Finding::new(
-        Code::HostCompilerRejected,
-        host.in_words(),
-        facts(
-            &format!(
-                "nvcc of CUDA {} does not accept {maker} {major}: {newest} is the newest it takes.",
-                CudaVersion::from(release.value)
-            ),
-            [
-                ("compiler", named(host)),
-                ("another", accepted.map(named).unwrap_or_default()),
-                ("nvcc", format!("{} ({})", release.value, release.source)),
-                ("limit", own.map(|own| own.source.clone()).unwrap_or_default()),
-            ],
-        ),
-        if toolchain.by_cmake {
-            format!(
-                "install {cxx}-{newest} and configure with -DCMAKE_CUDA_HOST_COMPILER={cxx}-{newest}, or build with a \
-                 newer toolkit"
-            )
-        } else {
-            format!(
-                "install {cxx}-{newest} and set CXX={cxx}-{newest} where the cc crate calls nvcc, NVCC_CCBIN={cxx}-{newest} \
-                 where anything else does, or build with a newer toolkit"
-            )
-        },
-    );
+    let values = Values::default().with("compiler", host.in_words()).with("maker", host.family.name());
+    let values = values.with("cxx", if host.family == Family::Gcc { "g++" } else { "clang++" });
+    let values = values.with("nvcc", in_words(&release)).with("nvcc_cuda", CudaVersion::from(release.value));
+    let values = values.with("major", major).with("newest", newest).with("refused", named(host));
+    let values = values.known("accepted", accepted.map(named)).known("limit", own.map(|own| &own.source));
+    let words = if toolchain.by_cmake { Words::HostCompilerRejectedCMake } else { Words::HostCompilerRejected };
+    let mut finding = words.finding(&values);
     if accepted.is_some() {
         // Which of both this build uses its build script knows; nvcc itself refuses the other.
         finding.severity = Severity::Info;
@@ -358,15 +256,8 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
 
 fn stubs(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     for stub in &toolchain.stubs {
-        let mut finding = Finding::new(
-            Code::StubInRuntimePath,
-            stub.source.as_str(),
-            facts(
-                &format!("{} makes programs load the toolkit's empty stub libraries.", stub.source),
-                [("folder", stub.value.display().to_string())],
-            ),
-            format!("take the stubs folder out of {}; the linker needs it in -L or LIBRARY_PATH only", stub.source),
-        );
+        let values = Values::default().with("variable", &stub.source).with("folder", stub.value.display());
+        let mut finding = Words::StubInRuntimePath.finding(&values);
         if stub.source == "LD_LIBRARY_PATH" {
             // It is this shell's, not the program's.
             finding.severity = Severity::Warning;
@@ -387,33 +278,26 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
     if let Some(require) = &policy.library {
         let found = version.or(library_version.map(|version| version.value));
         if !found.is_some_and(|found| takes(&require.parsed, found, true)) && (found.is_some() || headers.is_none()) {
-            let required = ("required", format!("{} ([cudnn] require{})", require.text, in_file(policy)));
-            let message = match found {
-                Some(found) => format!("the policy asks for cuDNN {}, and {found} is in use.", require.text),
-                None => "the policy asks for cuDNN, and builds would find none.".to_owned(),
-            };
-            let in_use = match (headers, library) {
-                (Some(headers), _) => format!("{} ({why_headers})", headers.path.display()),
-                (None, Some(library)) => format!("{} ({why_library})", library.path.display()),
-                (None, None) => String::new(),
-            };
             let listed: Vec<_> = toolchain
                 .installs
                 .iter()
                 .filter(|_| found.is_none())
                 .map(|c| format!("{} in {}", c.in_words(), c.place()))
                 .collect();
-            findings.push(Finding::new(
-                Code::CudnnNotAllowed,
-                "cuDNN",
-                facts(&message, [required, ("in use", in_use), ("not in use", listed.join("; "))]),
-                if toolchain.by_cmake {
-                    "let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name an allowed \
-                     cuDNN, or change [cudnn] require"
-                } else {
-                    "set CUDNN_PATH to the root of an allowed cuDNN, or change [cudnn] require"
-                },
-            ));
+            let values = of_policy(policy).with("require", &require.text).known("found", found);
+            let values = match (headers, library) {
+                (Some(headers), _) => values.with("path", headers.path.display()).with("source", &why_headers),
+                (None, Some(library)) => values.with("path", library.path.display()).with("source", &why_library),
+                (None, None) => values,
+            };
+            let values = values.with("others", listed.join("; "));
+            let words = match (found, toolchain.by_cmake) {
+                (Some(_), false) => Words::CudnnNotAllowed,
+                (Some(_), true) => Words::CudnnNotAllowedCMake,
+                (None, false) => Words::CudnnNotAllowedAbsent,
+                (None, true) => Words::CudnnNotAllowedAbsentCMake,
+            };
+            findings.push(words.finding(&values));
         }
     }
 
@@ -426,12 +310,8 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
     let weigh = |finding: Finding| if meant { finding } else { finding.weighing(Severity::Info) };
 
     if let Some(headers) = headers.filter(|headers| headers.version.is_none()) {
-        findings.push(weigh(Finding::new(
-            Code::CudnnUnreadable,
-            "cuDNN",
-            facts("cuDNN's headers do not tell their version.", [("file", headers.path.display().to_string())]),
-            "cudnn_version.h should define CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL; reinstall cuDNN's headers",
-        )));
+        let values = Values::default().with("path", headers.path.display());
+        findings.push(weigh(Words::CudnnUnreadable.finding(&values)));
     }
     if let (Some(headers), Some(version), Some(library)) = (headers, version, library) {
         let library_text = library_version.map_or(library.major.to_string(), |version| version.value.to_string());
@@ -440,24 +320,12 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
             None => library.major != version.major,
         };
         if differs {
-            let finding = Finding::new(
-                Code::CudnnMixed,
-                "cuDNN",
-                facts(
-                    &format!("cuDNN's headers are {version}, its library is {library_text}."),
-                    [
-                        ("headers", format!("{version} in {} ({why_headers})", headers.path.display())),
-                        ("library", format!("{library_text} in {} ({why_library})", library.path.display())),
-                        ("told by", library_version.map(|version| version.source.clone()).unwrap_or_default()),
-                    ],
-                ),
-                if toolchain.by_cmake {
-                    "make both come from one package: the include directories of the target and the library it links \
-                     are of two"
-                } else {
-                    "make both come from one package: set CUDNN_PATH to its root and unset the other CUDNN_ variables"
-                },
-            );
+            let in_use = format!("{version} in {} ({why_headers})", headers.path.display());
+            let values = Values::default().with("built", version).with("found", library_text).with("headers", in_use);
+            let values = values.with("path", library.path.display()).with("source", &why_library);
+            let values = values.known("told_by", library_version.map(|version| &version.source));
+            let words = if toolchain.by_cmake { Words::CudnnMixedCMake } else { Words::CudnnMixed };
+            let finding = words.finding(&values);
             let patch_only = library_version
                 .is_some_and(|found| (found.value.major, found.value.minor) == (version.major, version.minor));
             findings.push(weigh(if patch_only && !policy.library_patch_refuse {
@@ -482,33 +350,18 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
         let Some((version, headers)) = version.zip(headers).filter(|(version, _)| *version != other_version) else {
             continue;
         };
-        findings.push(
-            Finding::new(
-                Code::CudnnMixed,
-                variable,
-                facts(
-                    &format!("{variable} names cuDNN {other_version}, but the headers in use are {version}."),
-                    [
-                        (variable, format!("{other_version} in {}", other.path.display())),
-                        ("in use", format!("{version} in {} ({why_headers})", headers.path.display())),
-                    ],
-                ),
-                format!(
-                    "build scripts differ in which variable they follow: unset {variable}, or let all name one root"
-                ),
-            )
-            .weighing(Severity::Warning),
-        );
+        let in_use = format!("{version} in {} ({why_headers})", headers.path.display());
+        let values = Values::default().with("variable", variable).with("found", other_version).with("built", version);
+        let values = values.with("path", other.path.display()).with("headers", in_use);
+        findings.push(Words::CudnnMixedAlsoNamed.finding(&values).weighing(Severity::Warning));
     }
     if let Some(library) = library {
         findings.extend(parts(library).map(weigh));
     }
     findings.extend(fleet::guarded(policy, toolchain).into_iter().map(weigh));
     if let Some(toolkit) = toolchain.toolkit() {
-        findings.extend(
-            other_cuda(toolkit.value, version, headers.map(|h| h.path.display().to_string()), library, &toolkit.source)
-                .map(weigh),
-        );
+        findings
+            .extend(other_cuda(&toolkit, version, headers.map(|h| h.path.display().to_string()), library).map(weigh));
     }
 }
 
@@ -516,18 +369,10 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
 fn parts(library: &LibraryFile) -> Option<Finding> {
     let folder = library.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
     if !library.missing.is_empty() {
-        let missing = library.missing.join(", ");
-        let are = if library.missing.len() == 1 { "is" } else { "are" };
         let needed = |name: &String| GUARDED.needed_parts(library.major).any(|needed| needed.file == *name);
-        let finding = Finding::new(
-            Code::CudnnIncomplete,
-            "cuDNN",
-            facts(
-                &format!("cuDNN {} is incomplete: {missing} {are} not there.", library.in_words()),
-                [("library", library.path.display().to_string()), ("folder", folder)],
-            ),
-            "reinstall cuDNN whole: a call that needs the missing part aborts the program",
-        );
+        let values = Values::default().with("found", library.in_words()).with("missing", library.missing.join(", "));
+        let values = values.with("path", library.path.display()).with("folder", folder);
+        let finding = Words::CudnnIncomplete.finding(&values);
         let works = !library.missing.iter().any(needed);
         return Some(if works { finding.weighing(Severity::Warning) } else { finding });
     }
@@ -540,70 +385,39 @@ fn parts(library: &LibraryFile) -> Option<Finding> {
     let named = |part: &crate::toolchain::LibraryPart| {
         part.version.map(|own| format!("{} {own}", part.file)).unwrap_or_default()
     };
-    let finding = Finding::new(
-        Code::CudnnIncomplete,
-        "cuDNN",
-        facts(
-            &format!("cuDNN's libraries are mixed: {} among those of {version}.", named(first)),
-            [
-                ("folder", folder),
-                ("mixed in", other.iter().map(|part| named(part)).collect::<Vec<_>>().join(", ")),
-                ("told by", library.version.as_ref().map(|version| version.source.clone()).unwrap_or_default()),
-            ],
-        ),
-        "remove what an older cuDNN left in that folder, and reinstall cuDNN whole",
-    );
+    let parts = other.iter().map(|part| named(part)).collect::<Vec<_>>().join(", ");
+    let values = Values::default().with("found", version).with("part", named(first)).with("parts", parts);
+    let values =
+        values.with("folder", folder).known("told_by", library.version.as_ref().map(|version| &version.source));
+    let finding = Words::CudnnIncompleteMixed.finding(&values);
     Some(if worst { finding } else { finding.weighing(Severity::Warning) })
 }
 
 /// cuDNN for another CUDA major than the toolkit's.
 fn other_cuda(
-    toolkit: Version,
+    toolkit: &Fact<Version>,
     headers: Option<Version>,
     headers_path: Option<String>,
     library: Option<&LibraryFile>,
-    toolkit_source: &str,
 ) -> Option<Finding> {
-    let toolkit_line = ("toolkit", format!("{toolkit} ({toolkit_source})"));
-    let hint = |major: u32| {
-        format!(
-            "install the cuDNN package for CUDA {}: for example cudnn{major}-cuda-{}, or the wheel nvidia-cudnn-cu{}",
-            toolkit.major, toolkit.major, toolkit.major
-        )
-    };
+    let values = Values::default().with("toolkit", in_words(toolkit)).with("toolkit_major", toolkit.value.major);
+    let values = values.with("toolkit_cuda", CudaVersion::from(toolkit.value));
     if let Some((library, built)) = library.and_then(|library| Some((library, library.cuda_major.as_ref()?))) {
         let known = library.version.as_ref().map_or(library.major.to_string(), |version| version.value.to_string());
-        return (built.value != toolkit.major).then(|| {
-            Finding::new(
-                Code::CudnnForOtherCuda,
-                "cuDNN",
-                facts(
-                    &format!(
-                        "cuDNN {known} is built for CUDA {}, the toolkit is CUDA {}.",
-                        built.value,
-                        CudaVersion::from(toolkit)
-                    ),
-                    [("cuDNN", library.path.display().to_string()), ("told by", built.source.clone()), toolkit_line],
-                ),
-                hint(library.major.max(9)),
-            )
+        return (built.value != toolkit.value.major).then(|| {
+            let values = values.with("found", known).with("path", library.path.display());
+            let values = values.with("cuda_major", built.value).with("told_by", &built.source);
+            Words::CudnnForOtherCuda.finding(&values.with("built_major", library.major.max(9)))
         });
     }
     // No file tells: but some releases were never made for some majors.
     let by_library =
         library.and_then(|library| Some((library.version.as_ref()?.value, library.path.display().to_string())));
     let (version, path) = by_library.or(headers.zip(headers_path))?;
-    let never = GUARDED.table().cuda_majors(version).is_some_and(|majors| !majors.contains(&toolkit.major));
+    let never = GUARDED.table().cuda_majors(version).is_some_and(|majors| !majors.contains(&toolkit.value.major));
     never.then(|| {
-        Finding::new(
-            Code::CudnnForOtherCuda,
-            "cuDNN",
-            facts(
-                &format!("cuDNN {version} was never made for CUDA {}.", toolkit.major),
-                [("cuDNN", path), toolkit_line],
-            ),
-            hint(version.major.max(9)),
-        )
+        let values = values.with("found", version).with("path", path).with("built_major", version.major.max(9));
+        Words::CudnnForOtherCudaNever.finding(&values)
     })
 }
 
@@ -611,16 +425,8 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let archs = &toolchain.archs;
     for declared in &archs.declared {
         if let Err(error) = &declared.requests {
-            let finding = Finding::new(
-                Code::ArchUnreadable,
-                declared.source.as_str(),
-                facts(
-                    &format!("{} names an architecture that cannot be read: {error}.", declared.source),
-                    [(declared.source.as_str(), declared.text.clone())],
-                ),
-                format!("correct {}, for example to `80;90`", declared.source),
-            );
-            findings.push(unless_torch(finding, [declared]));
+            let values = Values::default().with("variable", &declared.source).with("value", &declared.text);
+            findings.push(unless_torch(Words::ArchUnreadable.finding(&values.with("why", error)), [declared]));
         }
     }
     contradictions(toolchain, findings);
@@ -630,7 +436,7 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let declaring = |wanted: &[Target]| -> Vec<&Declared> {
         archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect()
     };
-    let nvcc = format!("{} ({})", toolkit.value, toolkit.source);
+    let values = Values::default().with("nvcc", in_words(&toolkit)).with("toolkit_cuda", release);
     let mut refused: Vec<(Answer, Vec<Target>)> = Vec::new();
     for target in &archs.in_force {
         let answer = tables::can_make(toolkit.value, *target);
@@ -645,41 +451,24 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         let list = names(&targets);
         let declaring = declaring(&targets);
         let sources: Vec<_> = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect();
-        let common = [("declared", sources.join("; ")), ("nvcc", nvcc.clone())];
-        if let Answer::Dropped { last } = answer {
-            let last = last.map_or("an older one".to_owned(), |last| format!("{last} was the last"));
-            let finding = Finding::new(
-                Code::ArchDropped,
-                list.as_str(),
-                facts(&format!("CUDA {release} no longer makes {list}: {last}."), common),
-                "drop it together with the GPUs that need it, or build with the older toolkit",
-            );
-            findings.push(unless_torch(finding, declaring));
-        } else if let Answer::TooNew { first } = answer {
-            let first = first
-                .map_or("no release that is known does".to_owned(), |first| format!("{first} is the first that does"));
-            let ptx = targets
-                .iter()
-                .map(|target| target.arch().cc())
-                .min()
-                .and_then(|cc| tables::only_ptx(toolkit.value, cc));
-            let instead = ptx
-                .map(|arch| format!(", or declare compute_{arch}, whose PTX newer GPUs compile at start"))
-                .unwrap_or_default();
-            let finding = Finding::new(
-                Code::ArchTooNew,
-                list.as_str(),
-                facts(&format!("CUDA {release} cannot make {list}: {first}."), common),
-                format!("build with a newer toolkit{instead}"),
-            );
-            findings.push(unless_torch(finding, declaring));
-        }
+        let values = values.clone().with("targets", list).with("declared", sources.join("; "));
+        let finding = match answer {
+            Answer::Dropped { last } => Words::ArchDropped.finding(&values.known("last", last)),
+            Answer::TooNew { first } => {
+                let oldest = targets.iter().map(|target| target.arch().cc()).min();
+                let ptx = oldest.and_then(|cc| tables::only_ptx(toolkit.value, cc));
+                let words = if first.is_some() { Words::ArchTooNew } else { Words::ArchTooNewUnknown };
+                words.finding(&values.known("first", first).known("ptx", ptx))
+            }
+            _ => continue,
+        };
+        findings.push(unless_torch(finding, declaring));
     }
-    only_by_ptx(policy, toolkit.value, &archs.in_force, &nvcc, findings);
+    only_by_ptx(policy, toolkit.value, &archs.in_force, &values, findings);
 }
 
 /// GPUs of the fleet for which this toolkit makes no machine code.
-fn only_by_ptx(policy: &Policy, toolkit: Version, in_force: &[Target], nvcc: &str, findings: &mut Vec<Finding>) {
+fn only_by_ptx(policy: &Policy, toolkit: Version, in_force: &[Target], values: &Values, findings: &mut Vec<Finding>) {
     for gpu in &policy.fleet {
         let Some(cc) = tables::gpu_cc(gpu) else { continue };
         let Some(own) = Arch::of_cc(cc) else { continue };
@@ -697,23 +486,10 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, in_force: &[Target], nvcc: &st
             in_force.iter().any(|target| matches!(target, Target::Ptx(_)) && target.serves(cc) == Serves::Yes);
         let cc = format!("{}.{}", cc.0, cc.1);
         let shown = if cc == *gpu { cc } else { format!("{gpu} ({cc})") };
-        findings.push(Finding::new(
-            Code::ArchOnlyByPtx,
-            gpu.as_str(),
-            facts(
-                &format!("CUDA {} makes no machine code for {shown}, only PTX serves it.", CudaVersion::from(toolkit)),
-                [
-                    ("fleet", format!("{gpu} ([gpu] fleet{})", in_file(policy))),
-                    ("nvcc", nvcc.to_owned()),
-                    ("declared", if in_force.is_empty() { String::new() } else { names(in_force) }),
-                ],
-            ),
-            if declared {
-                "the driver compiles it at the first start; a newer toolkit makes machine code".to_owned()
-            } else {
-                format!("build with a newer toolkit, or declare compute_{ptx} as well")
-            },
-        ));
+        let values = values.clone().with("gpu", gpu).with("fleet", gpu).with("gpus", shown).with("ptx", ptx);
+        let values = values.known("policy", policy_file(policy)).with("declared", names(in_force));
+        let words = if declared { Words::ArchOnlyByPtxDeclared } else { Words::ArchOnlyByPtx };
+        findings.push(words.finding(&values));
     }
 }
 
@@ -735,29 +511,16 @@ fn contradictions(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     if against.is_empty() {
         return;
     }
-    let line = |declared: &'_ Declared| {
-        format!(
-            "{}{}",
-            names(&declared.targets),
-            if declared.text == names(&declared.targets) { String::new() } else { format!(" (`{}`)", declared.text) }
-        )
+    let line = |declared: &Declared| {
+        let (names, text) = (names(&declared.targets), &declared.text);
+        let spelt = if *text == names { String::new() } else { format!(" (`{text}`)") };
+        format!("{}:\t{names}{spelt}", declared.source)
     };
-    let lines = [strongest]
-        .into_iter()
-        .chain(against.iter().copied())
-        .map(|declared| (declared.source.as_str(), line(declared)));
-    let other = against.iter().map(|declared| declared.source.as_str()).collect::<Vec<_>>().join(" and ");
-    let finding = Finding::new(
-        Code::ArchsContradict,
-        "archs",
-        facts(&format!("{} and {other} name different architectures.", strongest.source), lines),
-        if toolchain.by_cmake {
-            "let both name the same: [gpu] archs in cudaguard.toml and the target's CUDA_ARCHITECTURES"
-        } else {
-            "keep one of them, best [gpu] archs in cudaguard.toml, and unset the others"
-        },
-    );
-    findings.push(unless_torch(finding, against));
+    let lines: Vec<_> = [strongest].into_iter().chain(against.iter().copied()).map(line).collect();
+    let others = against.iter().map(|declared| declared.source.as_str()).collect::<Vec<_>>().join(" and ");
+    let values = Values::default().with("variable", &strongest.source).with("others", others);
+    let words = if toolchain.by_cmake { Words::ArchsContradictCMake } else { Words::ArchsContradict };
+    findings.push(unless_torch(words.finding(&values.with("sources", lines.join("\n"))), against));
 }
 
 /// The finding, an info where nothing but PyTorch's list is wrong.
@@ -771,7 +534,7 @@ fn native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let Some(first) = asking.next() else { return };
     let strongest = archs.declared.iter().find(|declared| !declared.adds);
     let in_force = first.adds || strongest.is_some_and(|strongest| strongest == first);
-    let said = (first.source.as_str(), first.text.clone());
+    let values = of_policy(policy).with("variable", &first.source).with("value", &first.text);
     match &archs.native {
         Some(Native::Gpus(gpus)) => {
             let missing: Vec<_> = policy
@@ -785,36 +548,14 @@ fn native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
                 .collect();
             if in_force && !missing.is_empty() {
                 let here: Vec<_> = gpus.value.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
-                findings.push(Finding::new(
-                    Code::NativeOutsideFleet,
-                    "native",
-                    facts(
-                        &format!(
-                            "`native` builds for this machine's GPU ({}), which does not serve the fleet's {}.",
-                            here.join(", "),
-                            missing.join(", ")
-                        ),
-                        [
-                            said,
-                            ("this machine", format!("{} ({})", here.join(", "), gpus.source)),
-                            ("fleet", format!("{} ([gpu] fleet{})", policy.fleet.join(", "), in_file(policy))),
-                        ],
-                    ),
-                    "name the archs of the fleet instead of `native`",
-                ));
+                let values = values.with("here", here.join(", ")).with("source", &gpus.source);
+                let values = values.with("gpus", missing.join(", ")).with("fleet", policy.fleet.join(", "));
+                findings.push(Words::NativeOutsideFleet.finding(&values));
             }
         }
         Some(Native::Unknown(why)) => {
-            let finding = Finding::new(
-                Code::NativeUnknown,
-                "native",
-                facts("`native` was asked for, and there is no GPU to ask.", [said, ("driver", why.clone())]),
-                if toolchain.by_cmake {
-                    "name the archs, for example CMAKE_CUDA_ARCHITECTURES=\"80;90\""
-                } else {
-                    "name the archs, for example CUDAARCHS=\"80;90\""
-                },
-            );
+            let words = if toolchain.by_cmake { Words::NativeUnknownCMake } else { Words::NativeUnknown };
+            let finding = words.finding(&values.with("why", why));
             findings.push(if in_force { finding } else { finding.weighing(Severity::Warning) });
         }
         None => {}
@@ -843,11 +584,5 @@ mod tests {
         assert!(!takes(">=12.4.127", "12.4.0", true));
         assert!(!takes(">=12.5", "12.4.0", false));
         assert!(!takes("<12.4", "12.4.0", false));
-    }
-
-    #[test]
-    fn facts_stand_in_columns_and_empty_ones_are_left_out() {
-        let text = facts("it is wrong.", [("a", "1".to_owned()), ("none", String::new()), ("long", "2".to_owned())]);
-        assert_eq!(text, "it is wrong.\na:    1\nlong: 2");
     }
 }

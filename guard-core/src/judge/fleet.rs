@@ -4,7 +4,7 @@
 //! under plain cargo, and for `check`. Where the file is seen, [`super::linked`] asks the same questions of it.
 
 use crate::arch::{Arch, ArchRequest, Target};
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Finding, Phrase, Severity, Values, Words};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::serves::Serves;
@@ -13,7 +13,7 @@ use crate::toolchain::Toolchain;
 use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
 
-use super::wording::{facts, in_file, names};
+use super::wording::{in_words, names, of_policy};
 
 /// Whether what is declared serves the fleets; what cannot be told is one info. `[cudnn] fleet` is not among it: that the
 /// headers tell, in every build.
@@ -25,15 +25,10 @@ pub fn declared(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
         && policy.library_linkage != Some(Linkage::None)
         && used_library(toolchain).is_none()
     {
-        open.push(("[cudnn] fleet", "no cuDNN is in use whose version can be told".to_owned()));
+        open.push(Phrase::OpenCudnn.of(&Values::default()));
     }
     if !open.is_empty() {
-        findings.push(Finding::new(
-            Code::FleetCannotTell,
-            "fleet",
-            facts("whether this build serves the whole fleet cannot be told here.", open),
-            "`cargo cudaguard build` reads the linked file, and holds that against the fleet",
-        ));
+        findings.push(Words::FleetCannotTell.finding(&Values::default().with("open", open.join("\n"))));
     }
     findings
 }
@@ -74,40 +69,30 @@ pub(super) fn cures(gpus: &[(&str, Cc)]) -> String {
 /// What to do about GPUs that nothing serves: an arch that the toolkit in use has dropped, or does not know yet, is not to
 /// be had from it.
 /// `to` says where archs are added; `None`: the flags that nvcc is given.
-pub(super) fn cure(unserved: &[(&str, Cc)], toolkit: Option<Version>, text: &str, to: Option<&str>) -> String {
+pub(super) fn cure(unserved: &[(&str, Cc)], toolkit: Option<Version>, to: Option<&str>) -> String {
     let not_made = unserved.iter().find_map(|(_, cc)| {
         let arch = Arch::of_cc(*cc)?;
         let answer = tables::can_make(toolkit?, Target::Cubin(arch));
         (answer != Answer::Made).then_some((arch, answer))
     });
+    let values = Values::default().with("archs", cures(unserved)).known("variable", to);
+    let values = values.known("targets", not_made.as_ref().map(|(arch, _)| format!("sm_{arch}")));
     match not_made {
-        Some((arch, Answer::Dropped { last: Some(last) })) => format!(
-            "the toolkit in use no longer makes sm_{arch}: build with CUDA {last} or older, or take {text} out of [gpu] fleet"
-        ),
-        Some((arch, Answer::Dropped { last: None })) => {
-            format!("the toolkit in use no longer makes sm_{arch}: take {text} out of [gpu] fleet")
-        }
-        Some((arch, Answer::TooNew { first: Some(first) })) => format!(
-            "the toolkit in use does not make sm_{arch} yet: build with CUDA {first} or newer, or let nvcc add PTX of its \
-             newest arch, or take {text} out of [gpu] fleet"
-        ),
-        _ => {
-            let add = match to {
-                Some(source) => format!("add {} to {source}", cures(unserved)),
-                None => format!("let nvcc make {}", cures(unserved)),
-            };
-            format!("{add}, or take {text} out of [gpu] fleet")
-        }
+        Some((_, Answer::Dropped { last: Some(last) })) => Phrase::BuildWithOlder.of(&values.with("last", last)),
+        Some((_, Answer::Dropped { last: None })) => Phrase::BuildWithAnOlder.of(&values),
+        Some((_, Answer::TooNew { first: Some(first) })) => Phrase::BuildWithNewer.of(&values.with("first", first)),
+        _ if to.is_some() => Phrase::AddToList.of(&values),
+        _ => Phrase::AddToFlags.of(&values),
     }
 }
 
-/// `[gpu] fleet` in a line of facts.
-pub(super) fn asked(policy: &Policy, named: &[(&str, Cc)]) -> (&'static str, String) {
-    ("fleet", format!("{} ([gpu] fleet{})", gpus(named), in_file(policy)))
+/// Values of a finding that speaks of `[gpu] fleet`.
+pub(super) fn of_fleet(policy: &Policy, named: &[(&str, Cc)]) -> Values {
+    of_policy(policy).with("fleet", gpus(named))
 }
 
-/// What cannot be told: of which key, and why.
-type Open = Vec<(&'static str, String)>;
+/// What cannot be told, and why.
+type Open = Vec<String>;
 
 fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, open: &mut Open) {
     let (named, archs) = (policy.fleet_ccs(), &toolchain.archs);
@@ -118,7 +103,7 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     if archs.in_force.is_empty() {
         // One that cannot be read, or `native` without a GPU, is told as such.
         if strongest.is_none() {
-            open.push(("[gpu] fleet", "no source declares the archs".to_owned()));
+            open.push(Phrase::OpenArchs.of(&Values::default()));
         }
         return;
     }
@@ -133,8 +118,9 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     let (unclear, unserved): (Named<'_>, Named<'_>) =
         named.iter().copied().filter(|(_, cc)| !served(*cc)).partition(|(_, cc)| unknown(*cc));
     let list = names(&archs.in_force);
+    let about = |named: &[(&str, Cc)]| Values::default().with("targets", &list).with("gpus", gpus(named));
     if !unclear.is_empty() {
-        open.push(("[gpu] fleet", format!("no document says whether {list} serves {}", gpus(&unclear))));
+        open.push(Phrase::OpenGpus.of(&about(&unclear)));
     }
     // One crate leaves PTX beside the machine code for it, another does not: the graph knows which crates there are.
     let beside = |cc: Cc| {
@@ -143,29 +129,17 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     };
     let (by_crates, unserved): (Named<'_>, Named<'_>) = unserved.into_iter().partition(|(_, cc)| beside(*cc));
     if !by_crates.is_empty() {
-        let text = gpus(&by_crates);
-        open.push((
-            "[gpu] fleet",
-            format!("whether PTX stands beside {list} for {text} is up to the crate that compiles"),
-        ));
+        open.push(Phrase::OpenPtx.of(&about(&by_crates)));
     }
     if unserved.is_empty() {
         return;
     }
-    let text = gpus(&unserved);
     let source = strongest.or(archs.declared.first()).map(|declared| declared.source.as_str()).unwrap_or_default();
     let lists = ["[gpu] archs", "CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES"];
     let to = lists.contains(&source).then_some(source);
-    let toolkit = toolchain.toolkit_version();
-    let finding = Finding::new(
-        Code::FleetUndeclared,
-        "fleet",
-        facts(
-            &format!("this build will not run on {text}: no declared architecture serves it."),
-            [("declared", format!("{list} ({source})")), asked(policy, &named)],
-        ),
-        cure(&unserved, toolkit, &text, to),
-    );
+    let values = of_fleet(policy, &named).with("gpus", gpus(&unserved)).with("declared", list).with("source", source);
+    let finding =
+        Words::FleetUndeclared.finding(&values.with("cure", cure(&unserved, toolchain.toolkit_version(), to)));
     findings.push(unless_declared(finding, toolchain));
 }
 
@@ -200,107 +174,64 @@ impl<'a> OldestDriver<'a> {
         self.supports.covers(floor.cuda).filter(|serves| floor.exact || !serves)
     }
 
-    fn line(self, policy: &Policy) -> (&'static str, String) {
-        let supports = match (self.supports.exactly(), self.supports.most) {
-            (Some(cuda), _) => format!(", which supports CUDA {cuda}"),
-            (None, Some(most)) => format!(", which supports CUDA {most} at most"),
-            (None, None) => String::new(),
+    /// Values of a finding about what it cannot serve.
+    fn against(self, policy: &Policy, floor: Floor) -> Values {
+        let values = of_fleet(policy, &policy.fleet_ccs()).with("driver_fleet", self.text);
+        let values = match self.supports.exactly() {
+            Some(cuda) => values.with("cuda", cuda),
+            None => values.known("most", self.supports.most),
         };
-        ("fleet", format!("{}{supports} ([driver] fleet{})", self.text, in_file(policy)))
+        // To which branch `[driver] fleet` would have to be raised.
+        let branch = tables::branches().iter().find(|row| row.exact && row.least >= floor.cuda).map(|row| row.branch);
+        let branch = branch.or(floor.release.map(|release| release.branch));
+        values.with("needs_cuda", floor.cuda).known("needs_release", floor.release).known("branch", branch)
     }
 }
 
-/// The driver that a floor asks for, in words: `driver 580.65.06 or newer (CUDA 13.0)`.
-fn needs(floor: Floor) -> String {
-    match floor.release {
-        Some(release) => format!("driver {} or newer, which supports CUDA {}", release, floor.cuda),
-        None => format!("a driver that supports CUDA {}", floor.cuda),
-    }
-}
-
-/// To which branch `[driver] fleet` would have to be raised.
-fn raised(floor: Floor) -> String {
-    let branch = tables::branches().iter().find(|row| row.exact && row.least >= floor.cuda).map(|row| row.branch);
-    match branch.or(floor.release.map(|release| release.branch)) {
-        Some(branch) => format!("raise [driver] fleet to \"{branch}\" once those machines are updated"),
-        None => "raise [driver] fleet once those machines are updated".to_owned(),
-    }
-}
-
-/// A program with this cudart, on the oldest driver of the fleet. `built` names it, and is a line of facts; `who` is the
-/// subject as the sentence calls it.
+/// A program with this cudart, on the oldest driver of the fleet. `built` has what names it.
 pub(super) fn cudart(
     policy: &Policy,
     fleet: OldestDriver<'_>,
     cudart: CudaVersion,
-    (subject, who): (&str, &str),
-    built: (&str, String),
+    words: Words,
+    (name, built): (&'static str, &str),
 ) -> Option<Finding> {
     let floor = tables::cudart_floor(cudart);
     (fleet.serves(floor) == Some(false)).then(|| {
         let older = fleet.supports.most.filter(|most| most.major < cudart.major);
-        let instead = older.map(|most| format!("build with CUDA {}, or ", most.major)).unwrap_or_default();
-        Finding::new(
-            Code::DriverFleetOlder,
-            subject,
-            facts(
-                &format!(
-                    "{who} will not run on driver {}, the oldest of the fleet: CUDA {} needs a newer one.",
-                    fleet.text, cudart.major
-                ),
-                [built, ("needs", needs(floor)), fleet.line(policy)],
-            ),
-            format!(
-                "{instead}{}: on older drivers every call answers 35, cudaErrorInsufficientDriver; without cudart, or with \
-                 cuda-compat on those machines, allow it with a reason",
-                raised(floor)
-            ),
-        )
+        let values = fleet.against(policy, floor).known("instead", older.map(|most| most.major));
+        words.finding(&values.with("cuda_major", cudart.major).with(name, built).with("found_cuda", cudart))
     })
 }
 
-/// Code that the oldest driver of the fleet cannot take, for these GPUs. `what` is that code in words: `PTX of CUDA
-/// 12.9`.
+/// Code that the oldest driver of the fleet cannot take, for these GPUs.
 pub(super) fn code(
     policy: &Policy,
     fleet: OldestDriver<'_>,
     floor: Floor,
     gpus_of_it: &[(&str, Cc)],
-    subject: &str,
-    (what, from, instead): (&str, (&str, String), &str),
-) -> Finding {
-    Finding::new(
-        Code::DriverFleetCode,
-        subject,
-        facts(
-            &format!(
-                "driver {}, the oldest of the fleet, cannot {what} that {subject} has for {}.",
-                fleet.text,
-                gpus(gpus_of_it)
-            ),
-            [from, ("needs", needs(floor)), fleet.line(policy), ("GPUs", asked(policy, &policy.fleet_ccs()).1)],
-        ),
-        format!("{instead}, or {}", raised(floor)),
-    )
+    toolkit: Option<Version>,
+) -> Values {
+    let values = fleet.against(policy, floor).with("gpus", gpus(gpus_of_it));
+    values.with("cure", machine_code(gpus_of_it, toolkit))
 }
 
 fn driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, open: &mut Open) {
     let Some(fleet) = OldestDriver::of(policy) else { return };
     let Some(toolkit) = toolchain.toolkit() else {
-        open.push(("[driver] fleet", "no CUDA toolkit is in use whose release can be told".to_owned()));
+        open.push(Phrase::OpenToolkit.of(&Values::default()));
         return;
     };
     let release = CudaVersion::from(toolkit.value);
-    let line = ("toolkit", format!("{} ({})", toolkit.value, toolkit.source));
-    let subject = "this build";
+    let line = in_words(&toolkit);
     match fleet.serves(tables::cudart_floor(release)) {
         Some(true) => {}
         // Only the linked file tells whether cudart is in it: a program of the driver API has no such floor.
         Some(false) => findings.extend(
-            cudart(policy, fleet, release, (subject, "this build, if cudart is in it,"), line.clone())
+            cudart(policy, fleet, release, Words::DriverFleetOlderDeclared, ("toolkit", &line))
                 .map(|finding| finding.weighing(Severity::Warning)),
         ),
-        None => open.push(("[driver] fleet", format!("what driver {} supports is in no document", fleet.text))),
+        None => open.push(Phrase::OpenDriver.of(&Values::default().with("driver_fleet", fleet.text))),
     }
     let serves = |target: &&Target, cc: Cc| target.serves(cc) == Serves::Yes;
     let by_ptx: Named<'_> = policy
@@ -315,20 +246,20 @@ fn driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, o
     if by_ptx.is_empty() || fleet.serves(floor) != Some(false) {
         return;
     }
-    let what = format!("compile the PTX of CUDA {release}");
-    let instead = machine_code(&by_ptx, Some(toolkit.value));
-    let finding = code(policy, fleet, floor, &by_ptx, subject, (&what, line, &instead));
+    let values = code(policy, fleet, floor, &by_ptx, Some(toolkit.value)).with("toolkit", line);
+    let finding = Words::DriverFleetCodeDeclared.finding(&values.with("toolkit_cuda", release));
     findings.push(unless_declared(finding, toolchain));
 }
 
 /// What to do where PTX does not serve: machine code, from this toolkit or a newer one.
-pub(super) fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
+fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
     let made = |cc: Cc| {
         let arch = Arch::of_cc(cc).zip(toolkit);
         arch.is_some_and(|(arch, toolkit)| tables::can_make(toolkit, Target::Cubin(arch)) == Answer::Made)
     };
-    let from = if gpus.iter().all(|(_, cc)| made(*cc)) { "" } else { ", by a toolkit that makes it" };
-    format!("add machine code of {}{from}", cures(gpus))
+    let made = gpus.iter().all(|(_, cc)| made(*cc));
+    let phrase = if made { Phrase::AddMachineCode } else { Phrase::AddMachineCodeElsewhere };
+    phrase.of(&Values::default().with("archs", cures(gpus)))
 }
 
 /// The cuDNN in use: its version, where that stands, and the CUDA major that it is built for.
@@ -342,14 +273,12 @@ fn used_library(toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)>
     Some((version, path.display().to_string(), built.or(toolchain.toolkit_version().map(|toolkit| toolkit.major))))
 }
 
-/// What ends the hint where a variable alone makes a package one of cuDNN's.
-const WITHOUT_IT: &str = "; for a package that uses no cuDNN: [cudnn] linkage = \"none\"";
-
 /// cuDNN against `[cudnn] fleet` and `[gpu] fleet`.
 pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Some((version, path, cuda)) = used_library(toolchain) else { return findings };
-    let line = || ("cuDNN", format!("{version} in {path}"));
+    let named = policy.fleet_ccs();
+    let values = of_fleet(policy, &named).with("found", version).with("path", path);
     // One that is linked in needs none on the machine.
     let fleet = policy.library_fleet.as_deref().filter(|_| policy.library_linkage != Some(Linkage::Static));
     if let Some((text, oldest)) = fleet.zip(policy.library_fleet_version()) {
@@ -357,55 +286,25 @@ pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
         let (built, older) = ((version.major, version.minor), (oldest.major, oldest.minor));
         let older_patch = built == older && policy.library_patch_refuse && patch_named && oldest.patch < version.patch;
         if oldest.major != version.major || older < built || older_patch {
-            let (major, minor) = built;
-            findings.push(Finding::new(
-                Code::CudnnFleetOlder,
-                "cuDNN",
-                facts(
-                    &format!("this build will not start with cuDNN {text}, the oldest of the fleet."),
-                    [line(), ("fleet", format!("{text} ([cudnn] fleet{})", in_file(policy)))],
-                ),
-                format!(
-                    "build with cuDNN {}.{} or older: set CUDNN_PATH to its root; or raise [cudnn] fleet to \"{major}.{minor}\" \
-                     once those machines are updated",
-                    oldest.major, oldest.minor
-                ),
-            ));
+            let values = values.clone().with("cudnn_fleet", text).with("min", format!("{}.{}", built.0, built.1));
+            let values = values.with("instead", format!("{}.{}", oldest.major, oldest.minor));
+            findings.push(Words::CudnnFleetOlder.finding(&values));
         }
     }
     let Some(cuda) = cuda else { return findings };
-    let named = policy.fleet_ccs();
+    let values = values.with("cuda_major", cuda);
     let discrete = || named.iter().copied().filter(|(_, cc)| !tables::is_tegra(*cc));
     let oldest = GUARDED.table().min_cc(version, cuda);
     let left: Named<'_> = discrete().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect();
     if let Some(newest_of) = left.first().map(|_| &left) {
-        let text = gpus(newest_of);
         let serving = GUARDED.table().releases(cuda).iter().rev().find(|release| {
             let least = GUARDED.table().min_cc(**release, cuda);
             least.is_some_and(|least| newest_of.iter().all(|(_, cc)| *cc >= least))
         });
         let (major, minor) = oldest.unwrap_or_default();
-        findings.push(Finding::new(
-            Code::CudnnLeftGpu,
-            "cuDNN",
-            facts(
-                &format!("cuDNN {version} no longer serves {text}."),
-                [
-                    line(),
-                    ("serves", format!("compute capability {major}.{minor} and newer, in its build for CUDA {cuda}")),
-                    asked(policy, &named),
-                ],
-            ),
-            match serving {
-                Some(last) => format!(
-                    "build with cuDNN {last} or older, the last that serves it, or take {text} out of [gpu] fleet{WITHOUT_IT}"
-                ),
-                None => format!(
-                    "no cuDNN for CUDA {cuda} serves it: build for an older CUDA, or take {text} out of [gpu] \
-                     fleet{WITHOUT_IT}"
-                ),
-            },
-        ));
+        let values = values.clone().with("gpus", gpus(newest_of)).with("oldest", format!("{major}.{minor}"));
+        let words = if serving.is_some() { Words::CudnnLeftGpu } else { Words::CudnnLeftGpuNone };
+        findings.push(words.finding(&values.known("last", serving)));
     }
     // From cuDNN 9 for CUDA 12 on newer GPUs are served by what it was built with (hardware forward compatibility).
     if version.major >= 9 && cuda >= 12 {
@@ -414,19 +313,8 @@ pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let newest = GUARDED.table().newest_cc(version, cuda);
     let newer: Named<'_> = discrete().filter(|(_, cc)| newest.is_some_and(|newest| *cc > newest)).collect();
     if let Some((major, minor)) = newest.filter(|_| !newer.is_empty()) {
-        findings.push(Finding::new(
-            Code::CudnnBeforeGpu,
-            "cuDNN",
-            facts(
-                &format!("cuDNN {version} is older than {}.", gpus(&newer)),
-                [
-                    line(),
-                    ("has code", format!("up to compute capability {major}.{minor}, in its build for CUDA {cuda}")),
-                    asked(policy, &named),
-                ],
-            ),
-            "build with a cuDNN that knows that GPU; whether this one works there is in no document",
-        ));
+        let values = values.with("gpus", gpus(&newer)).with("newest", format!("{major}.{minor}"));
+        findings.push(Words::CudnnBeforeGpu.finding(&values));
     }
     findings
 }

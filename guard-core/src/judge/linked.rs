@@ -6,7 +6,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::arch::Target;
-use crate::finding::{Code, Finding, Severity};
+use crate::finding::{Code, Finding, Phrase, Severity, Values, Words};
 use crate::kernels::{By, Container, Group, Kernels, Service};
 use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
@@ -16,7 +16,7 @@ use crate::vendor::GUARDED;
 use crate::version::CudaVersion;
 
 use super::fleet::{self, Named, OldestDriver, cure, cures, gpus, listed};
-use super::wording::{facts, in_file, names};
+use super::wording::{names, of_policy};
 
 /// What was seen in a linked file.
 #[derive(Clone, Copy, Debug)]
@@ -72,10 +72,6 @@ fn called(kernels: &Kernels, container: &Container) -> String {
     }
 }
 
-fn containers(number: usize) -> String {
-    format!("{number} container{} of kernels", if number == 1 { "" } else { "s" })
-}
-
 /// A group's containers that are the package's own.
 fn own<'a>(linked: &'a Linked<'_>, group: &'a Group) -> impl Iterator<Item = &'a Container> {
     let is_own = |at: &&usize| linked.own.get(**at).copied().unwrap_or(false);
@@ -114,47 +110,21 @@ fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Gr
         return;
     }
     nobodys(policy, &demanded, linked, groups, findings);
-    let required = || ("declared", format!("{} ([gpu] archs{})", names(&demanded), in_file(policy)));
+    let values = of_policy(policy).with("file", linked.name).with("declared", names(&demanded));
     for group in groups {
         let mine: Vec<String> = own(linked, group).map(|container| called(linked.kernels, container)).collect();
         if mine.is_empty() {
             continue;
         }
-        let found = || ("found", if group.targets.is_empty() { "nothing".to_owned() } else { names(&group.targets) });
-        let subject = listed(mine);
+        let found = if group.targets.is_empty() { "nothing".to_owned() } else { names(&group.targets) };
+        let values = values.clone().with("kernels", listed(mine)).with("built_for", found);
         let missing = missing(group, &demanded);
         if !missing.is_empty() {
-            findings.push(Finding::new(
-                Code::ArchMissing,
-                linked.name,
-                facts(
-                    &format!(
-                        "kernels of this package in {} are not built for {}, which the policy asks for.",
-                        linked.name,
-                        names(missing)
-                    ),
-                    [("kernels", subject.clone()), found(), required()],
-                ),
-                "compile them for every arch in [gpu] archs and delete objects of earlier builds; where fewer are meant, \
-                 allow it with a reason",
-            ));
+            findings.push(Words::ArchMissing.finding(&values.clone().with("targets", names(missing))));
         }
         let surplus = surplus(group, &demanded);
         if !surplus.is_empty() {
-            findings.push(Finding::new(
-                Code::ArchSurplus,
-                linked.name,
-                facts(
-                    &format!(
-                        "kernels of this package in {} are built for {}, which the policy does not ask for.",
-                        linked.name,
-                        names(surplus)
-                    ),
-                    [("kernels", subject), found(), required()],
-                ),
-                "see what adds it: nvcc's flags in the build script, NVCC_APPEND_FLAGS, NVCC_PREPEND_FLAGS, or an object \
-                 of an earlier build; or add it to [gpu] archs",
-            ));
+            findings.push(Words::ArchSurplus.finding(&values.with("targets", names(surplus))));
         }
     }
 }
@@ -167,41 +137,22 @@ fn nobodys(policy: &Policy, demanded: &[Target], linked: &Linked<'_>, groups: &[
     }
     let all = groups.iter().flat_map(|group| &group.containers);
     let all = all.filter_map(|at| linked.kernels.containers().get(*at));
-    findings.push(Finding::new(
-        Code::OwnKernelsUnknown,
-        linked.name,
-        facts(
-            &format!("cannot tell which kernels in {} are this package's: [gpu] archs was held against none.", linked.name),
-            [
-                ("kernels", listed(all.map(|container| called(linked.kernels, container)).collect())),
-                ("built for", names(&linked.kernels.targets())),
-                ("declared", format!("{} ([gpu] archs{})", names(demanded), in_file(policy))),
-            ],
-        ),
-        "let the build script leave in OUT_DIR what nvcc made; where the package has no kernels of its own, [gpu] fleet says \
-         what the whole file must run on",
-    ));
+    let kernels = listed(all.map(|container| called(linked.kernels, container)).collect());
+    let values = of_policy(policy).with("file", linked.name).with("kernels", kernels);
+    let values = values.with("built_for", names(&linked.kernels.targets())).with("declared", names(demanded));
+    findings.push(Words::OwnKernelsUnknown.finding(&values));
 }
 
 fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let kernels = linked.kernels;
-    let built = || names(&kernels.targets());
     let named = policy.fleet_ccs();
+    let values = fleet::of_fleet(policy, &named).with("file", linked.name).with("built_for", names(&kernels.targets()));
     let by =
         |by: By| -> Vec<(&str, Cc)> { named.iter().copied().filter(|(_, cc)| kernels.service(*cc).by == by).collect() };
-    let asked = || fleet::asked(policy, &named);
     let unserved = by(By::Nothing);
     if !unserved.is_empty() {
-        let text = gpus(&unserved);
-        findings.push(Finding::new(
-            Code::FleetUnserved,
-            linked.name,
-            facts(
-                &format!("{} has no code for {text}, on which it must run.", linked.name),
-                [("built for", built()), asked()],
-            ),
-            cure(&unserved, manifest.toolkit, &text, None),
-        ));
+        let values = values.clone().with("gpus", gpus(&unserved));
+        findings.push(Words::FleetUnserved.finding(&values.with("cure", cure(&unserved, manifest.toolkit, None))));
     }
     if named.is_empty() {
         // Of own kernels with other archs than they should have it is but a consequence.
@@ -222,23 +173,10 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
     }
     for (lacking, partial) in told {
         let Some((_, cc)) = partial.first() else { continue };
-        let mut finding = Finding::new(
-            Code::FleetPartial,
-            linked.name,
-            facts(
-                &format!(
-                    "{} runs on {} only in part: {} nothing for it.",
-                    linked.name,
-                    gpus(&partial),
-                    have(lacking.len())
-                ),
-                [("without", without(kernels, *cc)), ("built for", built()), asked()],
-            ),
-            format!(
-                "compile them for {} as well; where the program chooses such kernels at run time, allow it with a reason",
-                cures(&partial)
-            ),
-        );
+        let words = if lacking.len() == 1 { Words::FleetPartialOne } else { Words::FleetPartial };
+        let values = values.clone().with("gpus", gpus(&partial)).with("left_out", lacking.len());
+        let values = values.with("without", without(kernels, *cc)).with("archs", cures(&partial));
+        let mut finding = words.finding(&values);
         if policy.partial_refuse {
             // It would refuse to start there.
             finding.severity = Severity::Error;
@@ -252,9 +190,9 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
     let Some(oldest) = OldestDriver::of(policy) else { return };
     let named = linked.needed.iter().find_map(|name| cudart_named(name));
     if let Some(cudart) = cudart_speaks_for(manifest, linked.cudart, named) {
-        let how = if linked.cudart == Linkage::Static { "inside" } else { "linked" };
-        let built = ("cudart", format!("CUDA {cudart}, {how}"));
-        findings.extend(fleet::cudart(policy, oldest, cudart, (linked.name, linked.name), built));
+        let inside = linked.cudart == Linkage::Static;
+        let words = if inside { Words::DriverFleetOlderInside } else { Words::DriverFleetOlder };
+        findings.extend(fleet::cudart(policy, oldest, cudart, words, ("file", linked.name)));
     }
     // Those that the same code keeps out are told together.
     let mut told: Vec<(Service, Named<'_>)> = Vec::new();
@@ -270,22 +208,12 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
     }
     for (service, of) in told {
         let Some((floor, code)) = service.floor.zip(service.code) else { continue };
-        let (what, from, instead) = match service.isa {
-            Some((major, minor)) => {
-                ("compile the PTX", format!("{code}, PTX {major}.{minor}"), fleet::machine_code(&of, manifest.toolkit))
-            }
-            None => (
-                "unpack the code",
-                format!("{code}, compressed with Zstandard"),
-                "let nvcc leave it uncompressed (-compress-mode=none)".to_owned(),
-            ),
-        };
-        findings.push(fleet::code(policy, oldest, floor, &of, linked.name, (what, ("code", from), &instead)));
+        let values = fleet::code(policy, oldest, floor, &of, manifest.toolkit).with("file", linked.name);
+        let values =
+            values.with("code", code).known("isa", service.isa.map(|(major, minor)| format!("{major}.{minor}")));
+        let words = if service.isa.is_some() { Words::DriverFleetCode } else { Words::DriverFleetCodePacked };
+        findings.push(words.finding(&values));
     }
-}
-
-fn have(number: usize) -> String {
-    format!("{} {}", containers(number), if number == 1 { "has" } else { "have" })
 }
 
 fn without(kernels: &Kernels, cc: Cc) -> String {
@@ -306,18 +234,9 @@ fn partial_without_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'
     ccs.retain(|cc| kernels.service(*cc).by == By::Partial);
     let Some(first) = ccs.first() else { return };
     let list = listed(ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect());
-    let finding = Finding::new(
-        Code::FleetPartial,
-        linked.name,
-        facts(
-            &format!("{} runs on GPUs of {list} only in part.", linked.name),
-            [
-                ("without", format!("{} (for {}.{})", without(kernels, *first), first.0, first.1)),
-                ("built for", names(&kernels.targets())),
-            ],
-        ),
-        "`inspect` shows all of it; name in [gpu] fleet what it must run on, and it is held against that",
-    );
+    let values = Values::default().with("file", linked.name).with("gpus", list);
+    let values = values.with("without", without(kernels, *first)).with("gpu", format!("{}.{}", first.0, first.1));
+    let finding = Words::FleetPartialNoFleet.finding(&values.with("built_for", names(&kernels.targets())));
     findings.push(if policy.partial_refuse {
         finding.weighing(Severity::Warning)
     } else {
@@ -342,15 +261,8 @@ fn ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Grou
     if judged.any(|group| serves(&group)) {
         return;
     }
-    findings.push(Finding::new(
-        Code::NoPtx,
-        linked.name,
-        facts(
-            &format!("{} holds no PTX that GPUs newer than those it is built for could run.", linked.name),
-            [("built for", names(&linked.kernels.targets())), ("declared", names(&declared))],
-        ),
-        format!("add compute_{} to the archs; where that is not wanted, allow it with a reason", newest.number),
-    ));
+    let values = Values::default().with("file", linked.name).with("built_for", names(&linked.kernels.targets()));
+    findings.push(Words::NoPtx.finding(&values.with("declared", names(&declared)).with("ptx", newest.number)));
 }
 
 /// Folders of a runtime path; an empty one means the folder in which the program is started.
@@ -367,26 +279,11 @@ fn entries<'a>(linked: &Linked<'a>) -> impl Iterator<Item = (&'static str, &'a s
 fn runtime_paths(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     for (kind, entry) in entries(linked) {
         let path = Path::new(entry);
+        let values = Values::default().with("variable", kind).with("file", linked.name).with("folder", entry);
         if path.is_absolute() && path.components().any(|part| part == Component::Normal("stubs".as_ref())) {
-            findings.push(Finding::new(
-                Code::StubInRuntimePath,
-                linked.name,
-                facts(
-                    &format!("the {kind} of {} makes it load the toolkit's empty stub libraries.", linked.name),
-                    [("folder", entry.to_owned())],
-                ),
-                "take the stubs folder out of -rpath: the linker needs it in -L only",
-            ));
+            findings.push(Words::StubInRuntimePathInFile.finding(&values));
         } else if let Some(what) = building(linked, path).filter(|_| linked.release) {
-            findings.push(Finding::new(
-                Code::BuildMachinePath,
-                linked.name,
-                facts(
-                    &format!("the {kind} of {} leads into {what}.", linked.name),
-                    [("folder", entry.to_owned())],
-                ),
-                "take that -rpath out of the build script or RUSTFLAGS, or name the folder from the program's own by $ORIGIN",
-            ));
+            findings.push(Words::BuildMachinePath.finding(&values.with("what", what)));
         }
     }
 }
@@ -413,26 +310,22 @@ fn cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>)
     if needs.major == toolkit.major {
         return;
     }
-    let finding = Finding::new(
-        Code::NotAsRecorded,
-        linked.name,
-        facts(
-            &format!("{} is built with CUDA {toolkit}, and linked to {soname}.", linked.name),
-            [("needs", soname.clone()), ("built with", format!("CUDA {toolkit}"))],
-        ),
-        format!("link the libcudart of CUDA {}: see -L in the build script, and LIBRARY_PATH", toolkit.major),
-    );
+    let values = Values::default().with("file", linked.name).with("library", soname).with("built_cuda", toolkit);
+    let finding = Words::NotAsRecorded.finding(&values.with("built_major", toolkit.major));
     // Without a kernel nothing of the toolkit's need be in it.
     findings.push(if linked.kernels.any() { finding } else { finding.weighing(Severity::Warning) });
 }
 
 fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
-    let in_words = |linkage: Linkage| match linkage {
-        Linkage::Linked => "linked to libcudnn",
-        Linkage::Static => "with cuDNN inside",
-        Linkage::Dlopened => "loads cuDNN by name at run time",
-        Linkage::None => "without any use of cuDNN",
-        Linkage::Unknown => "",
+    let in_words = |linkage: Linkage| {
+        let phrase = match linkage {
+            Linkage::Linked => Phrase::Linked,
+            Linkage::Static => Phrase::Inside,
+            Linkage::Dlopened => Phrase::ByName,
+            Linkage::None => Phrase::Unused,
+            Linkage::Unknown => return String::new(),
+        };
+        phrase.of(&Values::default())
     };
     let declared = policy.library_linkage.unwrap_or_default();
     // Opened by name it leaves no trace that must be found, and the names of functions alone do not open it.
@@ -441,47 +334,17 @@ fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: 
     let told = declared != Linkage::Unknown && linked.library != Linkage::Unknown;
     let contradicts = told && !no_trace && declared != linked.library;
     let soname = linked.needed.iter().find(|name| name.starts_with("libcudnn.so"));
-    let needs = || ("needs", soname.cloned().unwrap_or_default());
+    let values = of_policy(policy).with("file", linked.name).known("library", soname);
     if contradicts {
-        let finding = Finding::new(
-            Code::NotAsRecorded,
-            linked.name,
-            facts(
-                &format!("the policy declares another cuDNN linkage than {} has.", linked.name),
-                [
-                    (
-                        "declared",
-                        format!(
-                            "{} ([cudnn] linkage = \"{}\"{})",
-                            in_words(declared),
-                            declared.name().unwrap_or_default(),
-                            in_file(policy)
-                        ),
-                    ),
-                    ("found", in_words(linked.library).to_owned()),
-                    needs(),
-                ],
-            ),
-            "correct [cudnn] linkage, or what the build script links",
-        );
+        let values = values.with("declared", in_words(declared)).known("value", declared.name());
+        let finding = Words::NotAsRecordedLinkage.finding(&values.with("linkage", in_words(linked.library)));
         // One that is not used asks for nothing.
         findings.push(if linked.library == Linkage::None { finding.weighing(Severity::Warning) } else { finding });
         return;
     }
     let Some((soname, recorded)) = soname.zip(manifest.library.as_ref()) else { return };
     if GUARDED.major(soname).is_some_and(|major| major != recorded.version.major) {
-        findings.push(Finding::new(
-            Code::NotAsRecorded,
-            linked.name,
-            facts(
-                &format!(
-                    "the headers found are of cuDNN {}, and {} is linked to {soname}.",
-                    recorded.version, linked.name
-                ),
-                [needs(), ("recorded", format!("cuDNN {}, by its headers", recorded.version))],
-            ),
-            "make headers and library come from one package: set CUDNN_PATH to its root",
-        ));
+        findings.push(Words::NotAsRecordedHeaders.finding(&values.with("built", recorded.version)));
     }
 }
 

@@ -1,19 +1,26 @@
 //! Pieces of messages that the judges share.
 
-use crate::arch::Target;
-use crate::policy::Policy;
+use std::fmt::Display;
 
-/// Facts below a message: one a line, names in one column.
-pub(crate) fn facts<'a>(message: &str, facts: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    let facts: Vec<_> = facts.into_iter().filter(|(_, fact)| !fact.is_empty()).collect();
-    let width = facts.iter().map(|(name, _)| name.chars().count() + 1).max().unwrap_or_default();
-    facts.iter().fold(message.to_owned(), |text, (name, fact)| format!("{text}\n{:<width$} {fact}", format!("{name}:")))
+use crate::arch::Target;
+use crate::finding::Values;
+use crate::policy::Policy;
+use crate::toolchain::Fact;
+
+/// Values of a finding that speaks of the policy: its file is among them.
+pub(crate) fn of_policy(policy: &Policy) -> Values {
+    Values::default().known("policy", policy_file(policy))
 }
 
-/// Where the policy says so: ` in cudaguard.toml`; empty where there is no file.
-pub(crate) fn in_file(policy: &Policy) -> String {
+/// The policy's file, and the table of a package's own that is laid over it.
+pub(crate) fn policy_file(policy: &Policy) -> Option<String> {
     let over = policy.over.as_ref().map(|package| format!(", [package.{package}] laid over it")).unwrap_or_default();
-    policy.path.as_ref().map(|path| format!(" in {}{over}", path.display())).unwrap_or_default()
+    policy.path.as_ref().map(|path| format!("{}{over}", path.display()))
+}
+
+/// A fact and what told it.
+pub(crate) fn in_words(fact: &Fact<impl Display>) -> String {
+    format!("{} ({})", fact.value, fact.source)
 }
 
 /// `sm_80, compute_90`.

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::Machine;
 use crate::binary::{Binary, Kind};
 use crate::elf::machine;
-use crate::finding::{self, Code, Finding, Values, Words};
+use crate::finding::{self, Finding, Values, Words};
 use crate::judge;
 use crate::kernels::{self, Kernels};
 use crate::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
@@ -101,15 +101,10 @@ impl Components {
             let taken = machine.libraries(library)?.iter().filter(|found| found.taken);
             let found = taken.into_iter().find(|found| found.soname.as_ref().is_none_or(|own| *own == bound.soname))?;
             let version = found.version.filter(|version| *version < bound.first)?;
-            let place = found.path.as_deref().map(|path| format!("\nfound: {path}")).unwrap_or_default();
             let Bound { soname, name, first } = bound;
-            let message = format!(
-                "{soname} {version} lacks {name}, which {} binds: the loader would stop the program{place}\nfirst in: {soname} \
-                 {first}",
-                self.file
-            );
-            let hint = format!("use {soname} {first} or newer; or rebuild against the one that is there");
-            Some(Finding::new(Code::LibraryLacksSymbol, name.as_str(), message, hint))
+            let values = Values::default().with("library", soname).with("found", version).with("first", first);
+            let values = values.with("symbol", name).with("symbols", name).with("file", &self.file);
+            Some(Words::LibraryLacksSymbolOnMachine.finding(&values.known("path", found.path.as_deref())))
         })
     }
 

@@ -251,7 +251,7 @@ fn the_cudnn_that_a_component_gets() {
 
 #[test]
 fn verdicts() {
-    let finding = |code| Finding::new(code, "", "", "");
+    let finding = |code: Code| Finding::said_before(code, code.severity(), Default::default());
     assert_eq!(Verdict::of(&[]), Verdict::Runs);
     assert_eq!(Verdict::of(&[finding(Code::NoCodeForGpu).weighing(Severity::Info)]), Verdict::Runs);
     assert_eq!(Verdict::of(&[finding(Code::DriverCannotTell)]), Verdict::Unknown);

@@ -95,15 +95,12 @@ fn findings_are_written_from_their_table() {
 fn findings_are_as_they_were_read() {
     let mut text = String::new();
     for row in &cudaguard_findings::read().rows {
-        let cudaguard_findings::Row { code, name, severity, verdict, subject, title, .. } = row;
+        let cudaguard_findings::Row { code, name, severity, verdict, title, .. } = row;
         let rank = row.rank.map_or_else(String::new, |rank| format!(", told at {rank}"));
         let shim = if row.shim { ", by the shim too" } else { "" };
         let _ = writeln!(text, "CG{code} {name}: {severity}, {verdict}{rank}{shim}\n  {title}");
-        if !subject.is_empty() {
-            let _ = writeln!(text, "  about {subject}");
-        }
         for words in &row.words {
-            let _ = writeln!(text, "  {}", words.name);
+            let _ = writeln!(text, "  {} (about {})", words.name, words.subject);
             for line in words.message.lines().chain(words.hint.lines()) {
                 let _ = writeln!(text, "    {line}");
             }
@@ -131,13 +128,13 @@ fn each_row_of_the_findings_holds_together() {
         not(row.rank.is_some() == at_run_time, "a rank where findings are told in an order: from 200 on");
         let twins = findings.rows.iter().filter(|other| other.rank == row.rank).count();
         not(!at_run_time || twins == 1, "another finding has the same rank");
-        not(!row.shim || (!row.words.is_empty() && !row.subject.is_empty()), "the shim has no words for it");
         not(!row.explanation.contains("What to do: nothing;"), "it says to do nothing, and then what to do");
         for words in &row.words {
             let hint = words.hint.as_str();
+            not(!words.message.is_empty() && !words.subject.is_empty(), "no words for it");
             not(hint.is_empty() == row.no_action, "a hint, or no_action");
             not(!hint.starts_with("nothing"), "a hint that says nothing");
-            for template in words.message.lines().chain([hint, row.subject.as_str()]) {
+            for template in words.message.lines().chain([hint, words.subject.as_str()]) {
                 let depths: Vec<i32> = template
                     .chars()
                     .scan(0, |depth, letter| {

@@ -41,8 +41,6 @@ pub struct Row {
     pub shim: bool,
     /// Whether there is nothing to do.
     pub no_action: bool,
-    /// What it is about.
-    pub subject: String,
     /// In a few words.
     pub title: String,
     /// At length.
@@ -56,12 +54,16 @@ pub struct Row {
 pub struct Words {
     /// `CudnnInnerMissingNeeded`.
     pub name: String,
+    /// What it is about.
+    pub subject: String,
     /// The sentence and its lines.
     pub message: String,
-    /// The names of those lines.
+    /// The names of those lines; a line that stands here alone is its own name.
     pub lines: Vec<String>,
     /// What to do.
     pub hint: String,
+    /// Whether the shim speaks them.
+    pub shim: bool,
 }
 
 /// A placeholder.
@@ -82,6 +84,8 @@ pub struct Findings {
     pub fields: Vec<Field>,
     /// The lines that stand behind sentences, by name.
     pub lines: Vec<(String, String)>,
+    /// Words that stand for a value of several findings, by name.
+    pub phrases: Vec<(String, String)>,
     /// Its codes.
     pub rows: Vec<Row>,
 }
@@ -121,7 +125,7 @@ impl Findings {
     /// What this text says.
     pub fn of(source: &str) -> Self {
         let read: Table = source.parse().unwrap_or_else(|error| panic!("{TABLE}: {error}"));
-        let lines = table(read.get("lines"), "lines");
+        let (lines, phrases) = (table(read.get("lines"), "lines"), table(read.get("phrases"), "phrases"));
         let fields = table(read.get("fields"), "fields").iter().map(|(name, about)| Field {
             name: name.clone(),
             kind: text(table(Some(about), name), "kind"),
@@ -136,11 +140,17 @@ impl Findings {
             }
             let first = (row, String::new());
             let also = rows(row.get("also")).map(|also| (also, text(also, "name")));
-            let words = std::iter::once(first).chain(also).map(|(words, own)| Words {
-                name: format!("{name}{own}"),
-                message: message(words, lines),
-                lines: line_names(words).map(str::to_owned).collect(),
-                hint: text(words, "hint"),
+            let words = std::iter::once(first).chain(also).map(|(words, own)| {
+                let of = |key: &str| if words.contains_key(key) { words } else { row };
+                let names: Vec<&str> = line_names(of("lines")).collect();
+                Words {
+                    name: format!("{name}{own}"),
+                    subject: text(of("subject"), "subject"),
+                    message: message(&text(of("message"), "message"), &names, lines),
+                    lines: names.into_iter().map(str::to_owned).collect(),
+                    hint: text(of("hint"), "hint"),
+                    shim: if words.contains_key("shim") { flag(words, "shim") } else { flag(row, "shim") },
+                }
             });
             Row {
                 code,
@@ -149,16 +159,16 @@ impl Findings {
                 rank: row.get("rank").and_then(Value::as_integer),
                 shim: flag(row, "shim"),
                 no_action: flag(row, "no_action"),
-                subject: text(row, "subject"),
                 title: text(row, "title"),
                 explanation: text(row, "explanation"),
-                words: words.filter(|words| !words.message.is_empty()).collect(),
+                words: words.collect(),
                 name,
             }
         };
         Self {
             fields: fields.collect(),
             lines: lines.keys().map(|name| (name.clone(), text(lines, name))).collect(),
+            phrases: phrases.keys().map(|name| (name.clone(), text(phrases, name))).collect(),
             rows: rows(read.get("finding")).map(row).collect(),
         }
     }
@@ -176,20 +186,25 @@ impl Findings {
     pub fn rust(&self) -> String {
         let mut out = format!("// Written by `cargo findings` from {TABLE}; a test keeps it so.\n\ncodes! {{\n");
         for row in &self.rows {
-            let Row { code, name, severity, verdict, subject, title, explanation, .. } = row;
+            let Row { code, name, severity, verdict, title, explanation, .. } = row;
             let rank = row.rank.unwrap_or(255);
             let (severity, verdict) = (title_case(severity), title_case(verdict));
             let _ = write!(
                 out,
-                "    {code} {name} {severity} {verdict} {rank} {subject:?}\n        {title:?}\n        {explanation:?};\n"
+                "    {code} {name} {severity} {verdict} {rank}\n        {title:?}\n        {explanation:?};\n"
             );
         }
         out.push_str("}\n\nwords! {\n");
         for row in &self.rows {
             for words in &row.words {
-                let Words { name, message, hint, .. } = words;
-                let _ = write!(out, "    {name} {}\n        {message:?}\n        {hint:?};\n", row.name);
+                let Words { name, subject, message, hint, .. } = words;
+                let _ = write!(out, "    {name} {} {subject:?}\n        {message:?}\n        {hint:?};\n", row.name);
             }
+        }
+        out.push_str("}\n\nphrases! {\n");
+        for (name, text) in &self.phrases {
+            let name: String = name.split('_').map(title_case).collect();
+            let _ = write!(out, "    {name}\n        {text:?};\n");
         }
         let names: Vec<_> = self.fields.iter().map(|field| &field.name).collect();
         let _ =
@@ -206,11 +221,12 @@ impl Findings {
         );
         let (mut all, mut said) = (String::new(), Vec::new());
         for row in self.rows.iter().filter(|row| row.shim) {
-            let Row { code, severity, verdict, subject, .. } = row;
+            let Row { code, severity, verdict, .. } = row;
             let (rank, severity, verdict) = (row.rank.unwrap_or(255), shout(severity), shout(verdict));
-            for Words { name, message, lines, hint } in &row.words {
+            for Words { name, subject, message, lines, hint, .. } in row.words.iter().filter(|words| words.shim) {
                 let sentence = message.lines().next().unwrap_or_default();
                 let place = |at: usize| lines.get(at).map_or("none", String::as_str);
+                assert!(!message.contains('\t'), "{name}: the shim knows no columns");
                 assert!(lines.len() <= 3, "{name}: the shim has room for three lines behind a sentence");
                 let _ = write!(
                     out,
@@ -258,14 +274,12 @@ fn line_names(words: &Table) -> impl Iterator<Item = &str> {
 }
 
 /// The sentence, and the lines after it.
-fn message(words: &Table, lines: &Table) -> String {
-    let mut message = text(words, "message");
-    for name in line_names(words) {
-        let line =
-            lines.get(name).and_then(Value::as_str).unwrap_or_else(|| panic!("{TABLE}: [lines] has no `{name}`"));
-        message = message + "\n" + line;
-    }
-    message
+fn message(sentence: &str, names: &[&str], lines: &Table) -> String {
+    names.iter().fold(sentence.to_owned(), |message, name| {
+        let own = name.contains('{').then_some(*name);
+        let line = own.or_else(|| lines.get(*name)?.as_str());
+        message + "\n" + line.unwrap_or_else(|| panic!("{TABLE}: [lines] has no `{name}`"))
+    })
 }
 
 /// `NotLoaded` → `NOT_LOADED`.

@@ -1,8 +1,9 @@
 use std::path::Path;
 
 use super::*;
-use crate::arch::{Arch, Suffix};
+use crate::arch::Arch;
 use crate::crates::look::{Compiler, Headers};
+use crate::finding::Code;
 use crate::toolchain::{Choice, Nvcc, Toolkit};
 use crate::version::Version;
 

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::env::Env;
-use crate::finding::Severity;
+use crate::finding::{Code, Severity};
 use crate::toolchain::{Choice, Fact, Headers, Install, LibraryFile, LibraryHeaders, Request, Toolkit};
 
 fn policy(text: &str) -> Policy {
