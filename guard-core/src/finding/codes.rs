@@ -492,7 +492,7 @@ words! {
         "`cargo cudaguard build` reads the linked file, and judges that";
     Unguarded Unguarded "{component}"
         "{component} is built without the guard: {why}"
-        "build it for a target with the GNU C library and a C compiler (CC names one), or start it without the guard";
+        "where the target lacks a C compiler, install one or name it in CC; targets without ELF or a C library cannot be guarded";
     NoSuchPackage NoSuchPackage "{package}"
         "the policy speaks of a package {package}, which this workspace does not have.\nfile:\t{policy}:{line}"
         "correct the name in package.{package}, or remove the table";

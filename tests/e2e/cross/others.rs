@@ -63,7 +63,7 @@ fn one_package_that_embeds() {
         let words = ["build", "--target", target];
         let outcome = with_linkers(project.cargo(words)).run().success();
         assert_eq!(said(&outcome, "CG140"), 1, "{outcome}");
-        let warning = format!("CG140: app 0.1.0 is built without the guard: {}", why(target));
+        let warning = format!("warning[CG140]: app 0.1.0 is built without the guard: {}", why(target));
         assert_eq!(said(&outcome, &warning), 1, "{outcome}");
         let outcome = guard(&project, words).run().success();
         assert_eq!(said(&outcome, "cudaguard: 0 of 1 target guarded"), 1, "{outcome}");
