@@ -9,7 +9,7 @@ use cudaguard::json::{Value, array, object};
 use cudaguard::policy::Policy;
 use cudaguard::spelling::nearest;
 use cudaguard::vendor::GUARDED;
-use cudaguard::walk::{self, Facts, Judged};
+use cudaguard::walk::{self, Facts, Judged, Meant};
 
 use crate::graph::Graph;
 use crate::guards;
@@ -26,7 +26,8 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
         for target in &project.targets {
             let member = &project.members[*at];
             let crates = graph.of(target, &member.name);
-            let facts = Facts { sees_linked: false, crates, ..guards::facts(&project, member, target) };
+            let meant = Meant::Build;
+            let facts = Facts { sees_linked: false, meant, crates, ..guards::facts(&project, member, target) };
             let judged = guards::judge(env, &facts, &variables).map_err(Stop::no_look)?;
             let (line, mut value) = describe(&facts, &judged);
             let mut listing = judged.toolchain.render();

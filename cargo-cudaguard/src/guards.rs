@@ -8,11 +8,12 @@ use std::time::SystemTime;
 
 use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
+use cudaguard::finding::Severity;
 use cudaguard::guard::{self, Guarded};
 use cudaguard::manifest::Component;
 use cudaguard::policy::Policy;
 use cudaguard::stamp;
-use cudaguard::walk::{Facts, Judged};
+use cudaguard::walk::{Facts, Judged, Meant};
 
 use crate::project::{Package, Project};
 
@@ -29,6 +30,7 @@ pub(crate) fn facts<'a>(project: &'a Project, package: &'a Package, target: &'a 
         release: project.release,
         locked: Some(project.locked),
         sees_linked: true,
+        meant: if package.embeds { Meant::Owner } else { Meant::Nobody },
         archs: None,
         headers: None,
         given: None,
@@ -67,6 +69,9 @@ pub(crate) fn make(facts: &Facts<'_>, judged: &Judged, own: &Path, since: Option
     let mut content = descriptor.to_vec();
     content.extend_from_slice(guard::source().as_bytes());
     content.extend_from_slice(held_against(&judged.policy).as_bytes());
+    for finding in judged.deferred.iter().filter(|finding| finding.severity > Severity::Info) {
+        content.extend_from_slice(finding.render().as_bytes());
+    }
     let key = folder.join("guard");
     let unchanged = fs::read(&key).is_ok_and(|old| old == content);
     if let Some(guarded) = ready(&folder).filter(|_| unchanged) {

@@ -19,7 +19,7 @@ use cudaguard::kernels::{self, Kernels};
 use cudaguard::manifest::{Component, Linkage};
 use cudaguard::policy;
 use cudaguard::vendor::{CUDART, GUARDED};
-use cudaguard::walk::{self, Facts, Judged};
+use cudaguard::walk::{self, Facts, Judged, Meant};
 
 use crate::guards::{self, Guard};
 use crate::handover::{BUILD, Build, MARK, started};
@@ -68,8 +68,8 @@ pub(crate) fn run(env: &Env, call: &Called) -> ExitCode {
         Ok(None) => return cannot_run(&program, &command.exec()),
         Err(error) => return fail(&error),
     };
-    match &job.guard.guarded {
-        Guarded::Objects { note, shim } if !job.unit.embeds => {
+    match job.guard.as_ref().map(|guard| &guard.guarded) {
+        Some(Guarded::Objects { note, shim }) if !job.unit.embeds => {
             for object in [note, shim] {
                 command.arg("-C").arg(link_argument(object));
             }
@@ -107,12 +107,13 @@ fn fail(error: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A crate to guard.
+/// A crate to guard, or to look at once it is linked.
 struct Job<'a> {
     of: Package<'a>,
     unit: Unit,
     judged: Judged,
-    guard: Guard,
+    /// A test's program has none.
+    guard: Option<Guard>,
 }
 
 /// The package that a crate is of, in this build.
@@ -121,6 +122,8 @@ struct Package<'a> {
     component: Component,
     folder: PathBuf,
     target: String,
+    /// Its build script judges.
+    embeds: bool,
 }
 
 impl Package<'_> {
@@ -137,6 +140,7 @@ impl Package<'_> {
             release: build.release,
             locked: None,
             sees_linked: true,
+            meant: if self.embeds { Meant::Owner } else { Meant::Nobody },
             archs: None,
             headers: None,
             given: None,
@@ -162,11 +166,12 @@ impl<'a> Job<'a> {
         let (Some(name), Some(version)) = (env.var("CARGO_PKG_NAME"), env.var("CARGO_PKG_VERSION")) else {
             return Ok(None);
         };
-        if !is_ours || unit.kind.is_none() {
+        if !is_ours || !(unit.kind.is_some() || unit.is_test) {
             return Ok(None);
         }
         let target = unit.target.clone().unwrap_or_else(|| build.host.clone());
-        let of = Package { build, component: Component { name, version }, folder, target };
+        let embeds = unit.embeds;
+        let of = Package { build, component: Component { name, version }, folder, target, embeds };
         let facts = of.facts();
         // Judged before cargo was started, and said then: here only the guard is wanted.
         let judged = guards::judge(env, &facts, &build.variables)?;
@@ -175,20 +180,25 @@ impl<'a> Job<'a> {
             report::annotations(&judged.findings);
             return Err(format!("{} is not built with this toolchain", of.component.name));
         }
-        let guard = guards::make(&facts, &judged, &build.own, started(env))?;
+        if unit.kind.is_none() && !walk::refuses(&judged.deferred) {
+            return Ok(None);
+        }
+        let guard = unit.kind.map(|_| guards::make(&facts, &judged, &build.own, started(env))).transpose()?;
         Ok(Some(Self { of, unit, judged, guard }))
     }
 
     /// Seals the file, lets cargo know what it depends on, and writes it down.
     fn finish(&self, env: &Env) -> Result<(), String> {
-        let kind = self.unit.kind.expect("of a kind that can be guarded");
+        let (Some(kind), Some(guard)) = (self.unit.kind, &self.guard) else {
+            return self.unit.made(Kind::Bin).map_or(Ok(()), |file| self.look_at(&file));
+        };
         let shared = self.unit.extra.is_empty();
-        self.unit.depend_on(&self.guard.key, shared)?;
+        self.unit.depend_on(&guard.key, shared)?;
         let Some(file) = self.unit.made(kind) else {
             // Of a form that only its target knows.
             return Ok(());
         };
-        let mut unguarded = match (&self.guard.guarded, self.unit.embeds) {
+        let mut unguarded = match (&guard.guarded, self.unit.embeds) {
             (Guarded::Unguarded(why), false) => Some(why.clone()),
             _ => None,
         };
@@ -196,18 +206,19 @@ impl<'a> Job<'a> {
         if unguarded.is_none() {
             let binary = Binary::read(&file)?;
             let kernels = kernels::read(&file)?;
-            findings = self.verify(env, &binary, &kernels)?;
-            if walk::refuses(&findings) {
-                report::findings(&findings);
-                report::annotations(&findings);
-                // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted.
-                let _ = fs::remove_file(&file);
-                return Err(policy::not_built(&self.of.component, self.of.build.release));
+            let facts = self.of.facts();
+            let nothing = facts.has_nothing(&self.judged.policy, &binary, &kernels)?;
+            if !nothing {
+                findings.clone_from(&self.judged.deferred);
+                findings.extend(self.verify(env, &binary, &kernels)?);
             }
-            match self.of.facts().seal(&file, &binary, &kernels, &self.judged.uses)? {
+            self.accept(&file, &findings)?;
+            match facts.seal(&file, &binary, &kernels, &self.judged.uses, nothing)? {
                 Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
                 Err(why) => unguarded = Some(why),
             }
+        } else {
+            self.look_at(&file)?;
         }
         let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
         let ledger = Ledger::of(&self.of.build.own, &self.of.target, &self.of.build.profile);
@@ -221,6 +232,28 @@ impl<'a> Job<'a> {
             built_with,
             findings,
         })
+    }
+
+    /// Whether a file may stay, by these findings.
+    fn accept(&self, file: &Path, findings: &[Finding]) -> Result<(), String> {
+        if !walk::refuses(findings) {
+            return Ok(());
+        }
+        report::findings(findings);
+        report::annotations(findings);
+        // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted.
+        let _ = fs::remove_file(file);
+        Err(policy::not_built(&self.of.component, self.of.build.release))
+    }
+
+    /// What carries no guard is refused as any other file where it turns out to be about CUDA.
+    fn look_at(&self, file: &Path) -> Result<(), String> {
+        // Of a form that cannot be read it holds nothing for a GPU of NVIDIA's.
+        let (Ok(binary), Ok(kernels)) = (Binary::read(file), kernels::read(file)) else { return Ok(()) };
+        if self.of.facts().has_nothing(&self.judged.policy, &binary, &kernels)? {
+            return Ok(());
+        }
+        self.accept(file, &self.judged.deferred)
     }
 
     /// Holds the linked file against the policy and what was recorded of it.
@@ -286,6 +319,8 @@ struct Unit {
     name: String,
     /// `None`: nothing that can be guarded.
     kind: Option<Kind>,
+    /// A program for `cargo test` or `cargo bench`.
+    is_test: bool,
     out: PathBuf,
     /// What cargo puts behind the name; empty where the file's name is shared by all that make it.
     extra: String,
@@ -375,6 +410,7 @@ impl Unit {
             (_, true) => Some(Kind::Cdylib),
             _ => None,
         };
+        unit.is_test = links && (test || is("bin") && !program) && !unit.name.starts_with("build_script_");
         Some(unit)
     }
 

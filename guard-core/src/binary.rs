@@ -12,7 +12,7 @@ use crate::kernels;
 use crate::manifest::Linkage;
 use crate::note;
 use crate::symbols::{self, Bound};
-use crate::vendor::{self, Library, Mark};
+use crate::vendor::{self, Library, Mark, NVML, is_nvidias};
 use crate::version::Version;
 
 /// The owner of cudaguard's notes, and their type (MANIFEST.md).
@@ -24,6 +24,8 @@ const MOST_NOTES: usize = 4096;
 const LONGEST_NOTE: usize = 2 * note::SIZE;
 /// Position-independent executable: an entry of `DT_FLAGS_1`.
 const DF_1_PIE: u64 = 0x0800_0000;
+/// Functions without which nothing is done on a GPU, by the driver or NVRTC. The shim names none of them.
+const CALLED: [&str; 4] = ["cuLaunchKernel", "cuModuleLoad", "cuLibraryLoad", "nvrtcCompileProgram"];
 const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 const SHT_PROGBITS: u32 = 1;
@@ -208,6 +210,27 @@ impl Binary {
     pub fn linkage(&self, library: &Library) -> Linkage {
         let at = vendor::ALL.iter().position(|known| known.key == library.key);
         at.map_or(Linkage::None, |at| self.reaches[at])
+    }
+
+    /// Whether anything but GPU code in it shows that it uses CUDA: a library of NVIDIA's that it needs, holds or opens, or
+    /// functions that are looked up by name.
+    ///
+    /// # Errors
+    /// Why the file cannot be read.
+    pub fn reaches_cuda(&self) -> Result<bool, String> {
+        let named = |name: &str| {
+            let stem = name.split(".so").next().and_then(|stem| stem.strip_prefix("lib")).unwrap_or(name);
+            stem != NVML && is_nvidias(stem)
+        };
+        let bound = self.bound.iter().map(|bound| bound.soname.as_str());
+        let mut names = self.needed.iter().map(String::as_str).chain(bound);
+        if names.any(named) || self.reaches.iter().any(|linkage| *linkage != Linkage::None) {
+            return Ok(true);
+        }
+        let data = Contents::open(&self.path)?;
+        let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", self.path.display()))?;
+        let text = Text::of(&elf);
+        Ok(CALLED.into_iter().any(|name| text.has(name.as_bytes())))
     }
 
     /// Its notes, each decoded, with what is wrong where it cannot be.

@@ -16,7 +16,7 @@ use crate::lock;
 use crate::manifest::Component;
 use crate::policy;
 use crate::stamp;
-use crate::walk::{Facts, Judged};
+use crate::walk::{Facts, Judged, Meant};
 
 /// What [`embed!`](crate::embed!) does, with options.
 ///
@@ -105,7 +105,8 @@ impl Embed {
         if is_proc_macro(&package.folder) {
             return Ok(unguarded(&component, "a procedural macro runs inside the compiler, which a guard would end"));
         }
-        let facts = self.facts(env, &package, &component);
+        let own = package::own(&package.folder, &package.out_dir);
+        let facts = self.facts(env, &package, &component, own.kernels);
         let judged = facts.judge(env).map_err(|error| cannot(env, &error))?;
         if judged.refuses() {
             return Err(refusal(env, &judged.findings, &component, package.release));
@@ -119,11 +120,11 @@ impl Embed {
             Guarded::Objects { note, shim } => link(env, &mut said, &component, &package, &note, &shim)?,
             Guarded::Unguarded(why) => said.push_str(&unguarded(&component, &why)),
         }
-        announce(env, &mut said, &package, &judged)?;
+        announce(env, &mut said, &package, own.announced, &judged)?;
         Ok(said)
     }
 
-    fn facts<'a>(&self, env: &Env, package: &'a Package, component: &Component) -> Facts<'a> {
+    fn facts<'a>(&self, env: &Env, package: &'a Package, component: &Component, kernels: bool) -> Facts<'a> {
         Facts {
             component: component.clone(),
             package: &package.component.name,
@@ -136,6 +137,7 @@ impl Embed {
             locked: None,
             // The command looks into the linked file, and names the folder of stamps.
             sees_linked: env.var_os(stamp::VARIABLE).is_some(),
+            meant: if kernels { Meant::Build } else { Meant::Owner },
             archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
             headers: self.cudnn_include.as_ref().map(|folder| package.folder.join(folder)),
             given: None,
@@ -305,8 +307,13 @@ fn link(
 }
 
 /// Whatever can make this build untrue: the package's own files, what was looked at, what was asked for.
-fn announce(env: &Env, said: &mut String, package: &Package, judged: &Judged) -> Result<(), String> {
-    let mut files = package::files(&package.folder, &package.out_dir);
+fn announce(
+    env: &Env,
+    said: &mut String,
+    package: &Package,
+    mut files: Vec<PathBuf>,
+    judged: &Judged,
+) -> Result<(), String> {
     files.extend(judged.policy.path.clone());
     files.extend(judged.lock.clone());
     files.extend(judged.toolchain.files());

@@ -178,6 +178,16 @@ impl Judged {
 }
 
 impl Policy {
+    /// Whether it asks anything of toolkit, libraries, kernels or drivers: who writes that means CUDA.
+    pub fn asks(&self) -> bool {
+        self.toolkit.is_some()
+            || self.library.is_some()
+            || !matches!(self.library_linkage, None | Some(Linkage::None))
+            || self.library_fleet.is_some()
+            || !(self.archs.is_empty() && self.arch_words.is_empty() && self.fleet.is_empty())
+            || self.driver_fleet.is_some()
+    }
+
     /// The policy of the package in `dir`: `cudaguard.toml` there, else in the folders above up to and with `top` (the
     /// workspace's root); `[package.NAME]` of `package` laid over it. No file: the default.
     pub fn of_package(dir: &Path, top: &Path, package: &str) -> Result<Self, PolicyError> {

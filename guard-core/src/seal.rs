@@ -41,6 +41,8 @@ pub struct Observed {
     pub looked_up: Vec<(CudaVersion, String)>,
     /// The newest of the driver's functions that the file binds, and the CUDA version that brought it.
     pub bound: Option<(CudaVersion, String)>,
+    /// It has nothing of CUDA, and nobody has said that it should: what the machine has was not used.
+    pub nothing: bool,
 }
 
 impl Observed {
@@ -48,6 +50,7 @@ impl Observed {
     pub fn of(binary: &Binary) -> Self {
         Self {
             component: None,
+            nothing: false,
             library: binary.linkage(GUARDED),
             library_named: binary.needed.iter().find_map(|name| GUARDED.major(name)),
             cudart: binary.linkage(&CUDART),
@@ -131,6 +134,11 @@ pub(crate) fn cudart_named(soname: &str) -> Option<CudaVersion> {
 /// The manifest as the linked file shows it.
 pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     manifest.sealed = true;
+    if observed.nothing {
+        (manifest.toolkit, manifest.library, manifest.host_compiler) = (None, None, None);
+        manifest.declared.clear();
+        manifest.requires.retain(|row| !matches!(row, Requirement::Library { .. } | Requirement::Part { .. }));
+    }
     if observed.archs.is_some() {
         manifest.observed.clone_from(&observed.archs);
     }

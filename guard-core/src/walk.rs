@@ -27,6 +27,18 @@ use crate::seal::{self, Observed};
 use crate::toolchain::{Fact, Given, Request, Toolchain};
 use crate::vendor::GUARDED;
 
+/// Who has said that a build is about CUDA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Meant {
+    /// Nobody: what the machine has is none of its business, unless the linked file shows otherwise.
+    #[default]
+    Nobody,
+    /// Its owner, who does not say whether anything is compiled for GPUs.
+    Owner,
+    /// What is built: kernels among its sources, a crate that reaches CUDA, a build system that knows.
+    Build,
+}
+
 /// What a door knows of a build.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
@@ -50,6 +62,8 @@ pub struct Facts<'a> {
     pub locked: Option<bool>,
     /// The linked file will be looked at, which tells more than what is declared.
     pub sees_linked: bool,
+    /// Who has said that it is about CUDA, as far as the door knows.
+    pub meant: Meant,
     /// Archs that a build script names.
     pub archs: Option<String>,
     /// The folder of the guarded library's headers that a build script names.
@@ -72,6 +86,8 @@ pub struct Judged {
     pub toolchain: Toolchain,
     /// What is wrong with that.
     pub findings: Vec<Finding>,
+    /// The same where nobody has said that the build is about CUDA: kept back until the linked file tells.
+    pub deferred: Vec<Finding>,
     /// Allows that nothing was found for.
     pub stale_allows: Vec<Code>,
     /// The environment that was looked at, with the log of what was read.
@@ -95,7 +111,11 @@ impl Facts<'_> {
         let policy = self.read_policy()?;
         let toolchain = self.look(env, &policy, &[]);
         self.named_headers_are_used(&toolchain)?;
+        let meant = self.meant(&policy);
         let mut findings = judge::build::judge(&policy, &toolchain);
+        if meant == Meant::Owner {
+            judge::build::spare_unused_variables(&toolchain, &mut findings);
+        }
         if !self.sees_linked {
             findings.extend(judge::fleet::declared(&policy, &toolchain));
         }
@@ -112,6 +132,8 @@ impl Facts<'_> {
         if insist {
             lock::insist(&mut weighed.findings, &policy);
         }
+        let findings = weighed.findings;
+        let (findings, deferred) = if meant == Meant::Nobody { (Vec::new(), findings) } else { (findings, Vec::new()) };
         #[cfg(feature = "command")]
         let uses = crates::look(env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
         Ok(Judged {
@@ -119,13 +141,26 @@ impl Facts<'_> {
             of_crates: self.weigh(&policy, crates::judge(&policy, &toolchain, &uses)).findings,
             #[cfg(feature = "command")]
             uses,
-            findings: weighed.findings,
+            findings,
+            deferred,
             stale_allows: weighed.stale_allows,
             lock: place,
             env: env.clone(),
             policy,
             toolchain,
         })
+    }
+
+    /// Who has said that this build is about CUDA: the door, a crate of the graph, or the package's own policy. One for a
+    /// whole workspace speaks of those members that reach CUDA.
+    fn meant(&self, policy: &Policy) -> Meant {
+        #[cfg(feature = "command")]
+        if self.crates.iter().any(Crate::reaches) {
+            return Meant::Build;
+        }
+        let file = policy.path.as_deref().and_then(Path::parent);
+        let own = file == Some(self.folder) || policy.packages.contains_key(self.package);
+        if self.meant == Meant::Nobody && own && policy.asks() { Meant::Owner } else { self.meant }
     }
 
     /// The policy: the named file, or the nearest from the package's folder up to the project's top.
@@ -248,6 +283,14 @@ pub fn refuses(findings: &[Finding]) -> bool {
 /// What was linked, as the doors come to know it.
 #[cfg(feature = "command")]
 impl Facts<'_> {
+    /// Whether a linked file, and everything that was said before it, has nothing of CUDA: it is not judged then.
+    ///
+    /// # Errors
+    /// Why the file cannot be read.
+    pub fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
+        Ok(self.meant(policy) == Meant::Nobody && !kernels.any() && !binary.reaches_cuda()?)
+    }
+
     /// Holds the linked file against the policy and what was recorded before, and weighs. `library` is what is
     /// wrong with the guarded library that it turned out to need.
     pub fn judge_linked(
@@ -273,6 +316,7 @@ impl Facts<'_> {
         binary: &Binary,
         kernels: &Kernels,
         uses: &[Use],
+        nothing: bool,
     ) -> Result<Result<Vec<Manifest>, String>, String> {
         use crate::binary::holds_name;
         use crate::manifest::Linkage;
@@ -289,6 +333,7 @@ impl Facts<'_> {
         let seen = Observed {
             looked_up,
             library: if opened { Linkage::Dlopened } else { of_file.library },
+            nothing,
             component: Some(self.package.to_owned()),
             archs: Some(kernels.targets()),
             gpus: Some(kernels.requirements()),

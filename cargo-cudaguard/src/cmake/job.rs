@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::guard::Tool;
 use cudaguard::policy;
-use cudaguard::walk;
+use cudaguard::walk::{self, Meant};
 
 use super::facts::Facts;
 use crate::report::{self, REFUSED, Stop};
@@ -66,6 +66,7 @@ impl Job {
             release: *release,
             locked: Some(*locked),
             sees_linked: true,
+            meant: Meant::Build,
             archs: None,
             headers: None,
             given: Some(given.clone()),

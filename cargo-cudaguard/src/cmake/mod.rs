@@ -181,7 +181,7 @@ fn sealed(env: &Env, known: &Path, file: &Path) -> Result<(), Stop> {
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
     let Some(manifest) = manifest else { return refuse("it is not in the file") };
     job.say(&verify(env, &job, &policy, &manifest, &binary, &kernels).map_err(Stop::no_look)?)?;
-    match facts.seal(file, &binary, &kernels, &[]).map_err(Stop::no_look)? {
+    match facts.seal(file, &binary, &kernels, &[], false).map_err(Stop::no_look)? {
         Err(why) => refuse(&why),
         Ok(_) => Ok(()),
     }

@@ -17,7 +17,7 @@ pub mod table;
 pub use judge::{Ran, floors, judge, stale};
 pub use look::{ArchUse, Chosen, Compiler, Headers, Level, LibraryLevel, Stopped, Told, Use, look};
 
-use crate::vendor::{self, GUARDED};
+use crate::vendor::{GUARDED, NVML, is_nvidias};
 use table::{Mode, Row};
 
 /// A crate of a graph that is linked into what is built, or runs in the build script of one that is.
@@ -69,6 +69,15 @@ impl Crate {
         table::knows(name) || links.is_some_and(is_nvidias)
     }
 
+    /// Whether it reaches CUDA by itself, with these features: a crate that many programs use without a GPU reaches it by
+    /// others, which are in the graph then. NVML comes with the driver and asks for no toolkit.
+    pub fn reaches(&self) -> bool {
+        let Some(row) = self.row() else { return true };
+        let linked =
+            self.mode() != Mode::None && self.libraries().into_iter().any(|stem| stem != NVML && is_nvidias(stem));
+        linked || !row.nvcc.is_empty() || self.features.iter().any(|feature| feature.starts_with("cuda"))
+    }
+
     /// How it reaches its libraries.
     pub fn mode(&self) -> Mode {
         self.row().map_or(Mode::Unknown, |row| row.mode(&self.features))
@@ -89,19 +98,6 @@ impl Crate {
             None => "Cargo.toml".to_owned(),
         }
     }
-}
-
-/// Whether a `links` key is one of a library that comes with the toolkit or the driver, or by itself: what no table knows yet
-/// is told all the same.
-fn is_nvidias(links: &str) -> bool {
-    const WHOLE: [&str; 6] = ["cuda", "nvrtc", "nvml", "nvidia-ml", "nvjpeg", "nvjitlink"];
-    const STARTS: [&str; 12] = [
-        "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvtx", "npp", "cuda_",
-        "cuda-",
-    ];
-    let stem = links.to_ascii_lowercase();
-    let stem = stem.strip_prefix("lib").unwrap_or(&stem);
-    vendor::by_key(stem).is_some() || WHOLE.contains(&stem) || STARTS.iter().any(|start| stem.starts_with(start))
 }
 
 /// Whether a library is another one in each major of the toolkit. The driver, NVRTC and NVML are not; the guarded library, cuRAND,

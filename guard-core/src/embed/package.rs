@@ -8,22 +8,29 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What to announce for the package in `root`, sorted. `out_dir` is where this build script writes.
-///
-/// A file that is added later is seen where its folder is announced as one.
-pub(super) fn files(root: &Path, out_dir: &Path) -> Vec<PathBuf> {
+/// The package's own files.
+pub(super) struct Own {
+    /// What to announce, sorted. A file that is added later is seen where its folder is announced as one.
+    pub(super) announced: Vec<PathBuf>,
+    /// Whether there are sources of kernels among them.
+    pub(super) kernels: bool,
+}
+
+/// Those of the package in `root`. `out_dir` is where this build script writes.
+pub(super) fn own(root: &Path, out_dir: &Path) -> Own {
     let mut walk = Walk {
         out_dir: out_dir.canonicalize().unwrap_or_else(|_| out_dir.to_owned()),
         ignores: Ignore::above(root),
         inside: BTreeSet::new(),
         root: root.to_owned(),
+        kernels: false,
     };
-    let mut found = match walk.folder(root) {
+    let mut announced = match walk.folder(root) {
         Folder::Whole => vec![root.to_owned()],
         Folder::Parts(parts) => parts,
     };
-    found.sort();
-    found
+    announced.sort();
+    Own { announced, kernels: walk.kernels }
 }
 
 enum Folder {
@@ -38,6 +45,7 @@ struct Walk {
     ignores: Option<Vec<Ignore>>,
     /// The real paths of the folders being read, so that a link back to one of them is not followed.
     inside: BTreeSet<PathBuf>,
+    kernels: bool,
 }
 
 impl Walk {
@@ -82,6 +90,8 @@ impl Walk {
             return None;
         }
         if facts.is_file() {
+            self.kernels |=
+                path.extension().is_some_and(|ending| ["cu", "cuh", "ptx"].iter().any(|one| ending == *one));
             return Some(Folder::Whole);
         }
         if !facts.is_dir() {
@@ -229,7 +239,7 @@ mod tests {
             let root = self.0.join(root);
             let out_dir = self.0.join("target/debug/build/x/out");
             let relative = |path: PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            files(&root, &out_dir).into_iter().map(relative).collect()
+            own(&root, &out_dir).announced.into_iter().map(relative).collect()
         }
     }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use semver::VersionReq;
 
 use crate::arch::{Arch, ArchRequest, Target};
-use crate::finding::{Finding, Phrase, Severity, Values, Words};
+use crate::finding::{Code, Finding, Phrase, Severity, Values, Words};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::serves::Serves;
@@ -53,6 +53,25 @@ pub fn linked_library_anew(policy: &Policy, before: &Toolchain, now: &Toolchain)
     }
     after.retain(|finding| !said.contains(finding));
     after
+}
+
+/// Archs that variables alone ask for fail no build in which nothing is known to be compiled for them: they are there for
+/// whatever is built on this machine.
+pub fn spare_unused_variables(toolchain: &Toolchain, findings: &mut [Finding]) {
+    let by_project = toolchain.archs.declared.iter().any(Declared::is_of_project);
+    for finding in findings.iter_mut().filter(|finding| finding.severity == Severity::Error) {
+        let by_variable = match finding.code {
+            Code::ArchUnreadable => {
+                let mut declared = toolchain.archs.declared.iter();
+                declared.any(|one| one.source == finding.subject && !one.is_of_project())
+            }
+            Code::ArchTooNew | Code::ArchDropped | Code::NativeUnknown => !by_project,
+            _ => false,
+        };
+        if by_variable {
+            finding.severity = Severity::Warning;
+        }
+    }
 }
 
 /// Whether a requirement takes a version. A third number that is not known takes every value: what cannot be told does

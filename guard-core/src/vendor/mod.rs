@@ -31,6 +31,22 @@ pub fn by_key(key: &str) -> Option<&'static Library> {
     ALL.into_iter().find(|library| library.key == key)
 }
 
+/// The driver's management library: it asks for no toolkit and runs nothing on a GPU.
+pub(crate) const NVML: &str = "nvidia-ml";
+
+/// Whether a name, in a `links` key or between `lib` and `.so`, is one of a library that comes with the toolkit or the driver, or
+/// by itself: what no table knows yet is told all the same.
+pub(crate) fn is_nvidias(name: &str) -> bool {
+    const WHOLE: [&str; 6] = ["cuda", "nvrtc", "nvml", NVML, "nvjpeg", "nvjitlink"];
+    const STARTS: [&str; 12] = [
+        "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvtx", "npp", "cuda_",
+        "cuda-",
+    ];
+    let stem = name.to_ascii_lowercase();
+    let stem = stem.strip_prefix("lib").unwrap_or(&stem);
+    by_key(stem).is_some() || WHOLE.contains(&stem) || STARTS.iter().any(|start| stem.starts_with(start))
+}
+
 /// A library of NVIDIA's.
 #[derive(Debug)]
 pub struct Library {

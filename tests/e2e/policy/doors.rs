@@ -107,10 +107,17 @@ impl Bed {
                 format!("#define CUDA_VERSION {major}0{minor}0\n"),
             );
         }
-        scratch::write(&scratch.join("tree/Cargo.toml"), project::package("app"));
+        // By a crate that says so, the package reaches CUDA for the command too.
+        let dependency = "[dependencies]\ncuda-lib = { path = \"cuda-lib\" }\n";
+        scratch::write(&scratch.join("tree/Cargo.toml"), project::package("app") + dependency);
+        let library = "[package]\nname = \"cuda-lib\"\nversion = \"0.1.0\"\nlinks = \"cuda\"\n";
+        scratch::write(&scratch.join("tree/cuda-lib/Cargo.toml"), library);
+        scratch::write(&scratch.join("tree/cuda-lib/build.rs"), "fn main() {}\n");
+        scratch::write(&scratch.join("tree/cuda-lib/src/lib.rs"), "");
         scratch::write(
             &scratch.join("tree/Cargo.lock"),
-            "version = 3\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\n",
+            "version = 3\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\ndependencies = [\n \"cuda-lib\",\n]\n\n\
+             [[package]]\nname = \"cuda-lib\"\nversion = \"0.1.0\"\n",
         );
         scratch::write(&scratch.join("tree/src/main.rs"), "fn main() {}\n");
         Self { scratch, script }

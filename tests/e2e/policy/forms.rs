@@ -132,7 +132,9 @@ fn annotations_of_build_scripts() {
 
 fn annotations_of_linked_files() {
     let script = |path: &str| format!("fn main() {{\n    println!(\"cargo:rustc-link-arg=-Wl,-rpath,{path}\");\n}}\n");
-    let project = equipped(Project::new("annotated").file("src/main.rs", "fn main() {}\n"));
+    let policy = "[toolkit]\nrequire = \">=12\"\n";
+    let project = Project::new("annotated").file("src/main.rs", "fn main() {}\n").file("cudaguard.toml", policy);
+    let project = equipped(project);
     let build = |path: &str| {
         project.change("build.rs", script(path));
         let call = with(project.cudaguard(["build", "--release"]), project.beside(), "12.4");

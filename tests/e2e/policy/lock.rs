@@ -134,7 +134,10 @@ fn that_is_no_file_is_not_opened() {
 }
 
 fn holds_for_guarded_builds() {
-    let project = equipped(Project::new("lock-wrapped").file("src/main.rs", "fn main() {}\n"));
+    // What the policy asks says that CUDA is meant; nothing else here would.
+    let policy = "[toolkit]\nrequire = \">=12\"\n";
+    let project = Project::new("lock-wrapped").file("src/main.rs", "fn main() {}\n").file("cudaguard.toml", policy);
+    let project = equipped(project);
     let call = |release: &str, arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), release);
     let _ = call("12.4", &["lock"]).run().success();
     let refused = call("13.0", &["build", "--locked"]).run().expect(1);

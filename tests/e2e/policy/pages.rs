@@ -28,6 +28,12 @@ goes by what its profile inherits, and by nothing else that it sets:
 | CMake: `Debug`, the other `DEBUG_CONFIGURATIONS`, no configuration at all | dev |
 | CMake: every other configuration | release |
 
+## What is judged
+
+Under `cargo cudaguard` a package is judged where it reaches CUDA: by a crate of its graph, by a policy of its own that asks
+anything of toolkit, libraries, GPUs or drivers, by `embed!()` in its build script, or by what the linked file shows. One that
+does not is built under any environment. A policy for a whole workspace is held against those members alone that reach CUDA.
+
 ## Fleets
 
 `[gpu] fleet`, `[driver] fleet` and `[cudnn] fleet` say what a build must run on. `cargo cudaguard` and CMake hold the linked

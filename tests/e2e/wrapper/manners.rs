@@ -196,6 +196,8 @@ fn variables_of_the_configuration() {
     let bed = program("config-env");
     let cudnn = bed.root.join("cudnn");
     cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
+    // What the policy asks says that CUDA is meant; nothing else here would.
+    bed.write("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
     bed.write(".cargo/config.toml", "[env]\nCUDNN_PATH = { value = \"cudnn\", relative = true }\nCUDAARCHS = \"90\"\n");
     let _ = bed.guard(["build"]).run().success();
     let note = sealed(&bed.built("debug/app"), "app");
@@ -268,7 +270,8 @@ fn release_errors_stop_before_cargo() {
             ("strict/src/main.rs", MAIN),
             ("lax/Cargo.toml", &package("lax", "")),
             ("lax/src/main.rs", MAIN),
-            ("lax/cudaguard.toml", "[build]\nrelease = \"warn\"\n"),
+            ("strict/cudaguard.toml", "[cudnn]\nrequire = \"9\"\n"),
+            ("lax/cudaguard.toml", "[cudnn]\nrequire = \"9\"\n[build]\nrelease = \"warn\"\n"),
         ],
     );
     let cudnn = mixed_cudnn(&bed);

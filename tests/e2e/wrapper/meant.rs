@@ -1,0 +1,182 @@
+//! Only what reaches CUDA is judged: by its graph, by what its build scripts have linked, by the linked file.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use cudaguard_tests::{Call, Trial, parts, trials};
+
+use super::bed::{Bed, package, sealed, summary};
+use super::cache::executable;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        plain_programs_build_anywhere,
+        what_links_cuda_is_judged_after_linking,
+        a_test_that_links_cuda_is_judged_after_linking,
+        an_owner_who_means_cuda_is_warned_of_variables,
+    ]
+}
+
+const MAIN: &str = "fn main() {\n    println!(\"{}\", used::seven!());\n}\n";
+const MACROS: &str = "use proc_macro::TokenStream;\n#[proc_macro]\npub fn seven(_: TokenStream) -> TokenStream {\n    \"7\".parse().unwrap()\n}\n";
+
+/// A program and a procedural macro that it uses.
+fn plain() -> Bed {
+    Bed::new(
+        "meant-plain",
+        &[
+            ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"tool\", \"used\"]\n"),
+            ("tool/Cargo.toml", &package("tool", "[dependencies]\nused = { path = \"../used\" }\n")),
+            ("tool/src/main.rs", MAIN),
+            ("used/Cargo.toml", &package("used", "[lib]\nproc-macro = true\n")),
+            ("used/src/lib.rs", MACROS),
+        ],
+    )
+}
+
+/// Twenty environments in which builds of CUDA programs go wrong.
+fn hostile(bed: &Bed) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
+    let [old, cuda, next] = ["11.8", "13.0", "13.2"].map(parts::cuda);
+    let cudnn = parts::cudnn("8.9.7");
+    let text = |path: &Path| path.as_os_str().to_owned();
+    let first = |folder: &Path| {
+        let mut path = folder.join("bin").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").expect("a PATH"));
+        ("PATH", path)
+    };
+    let word = |text: &str| OsString::from(text);
+    let silent = bed.beside("silent");
+    executable(&silent.join("bin/nvcc"), "#!/bin/sh\necho nonsense\nexit 3\n");
+    let stubs = text(&cuda.join("lib64/stubs"));
+    let mut rpath = word("-Clink-arg=-Wl,-rpath,");
+    rpath.push(&stubs);
+    let mixed = bed.beside("mixed");
+    cudaguard_tests::stand_in::cudnn(&mixed, (9, 1, 0));
+    let header = mixed.join("include/cudnn_version.h");
+    let said = fs::read_to_string(&header).expect("just written");
+    fs::write(&header, said.replace("MINOR 1", "MINOR 4").replace("90100", "90400")).expect("it can be written");
+    vec![
+        ("native without a GPU", vec![first(&cuda), ("CUDAARCHS", word("native"))]),
+        ("native for every nvcc", vec![first(&cuda), ("NVCC_PREPEND_FLAGS", word("-arch=native"))]),
+        ("flags that nvcc does not know", vec![first(&cuda), ("NVCC_APPEND_FLAGS", word("-gencode arch=foo"))]),
+        ("no compute capability", vec![first(&cuda), ("CUDA_COMPUTE_CAP", word("foo"))]),
+        ("no list of PyTorch's", vec![first(&cuda), ("TORCH_CUDA_ARCH_LIST", word("foo;bar"))]),
+        ("no list of CMake's", vec![first(&cuda), ("CMAKE_CUDA_ARCHITECTURES", word("all-major;foo"))]),
+        ("archs that it dropped", vec![first(&cuda), ("CUDAARCHS", word("35;60"))]),
+        ("archs that come later", vec![first(&old), ("CUDAARCHS", word("120"))]),
+        ("archs that contradict", vec![first(&cuda), ("CUDAARCHS", word("90")), ("CUDA_COMPUTE_CAP", word("80"))]),
+        ("toolkits of two majors", vec![first(&cuda), ("CUDA_HOME", text(&old))]),
+        ("toolkits of one major", vec![first(&cuda), ("CUDA_HOME", text(&next)), ("CUDA_PATH", text(&cuda))]),
+        ("cuDNN of another major", vec![first(&cuda), ("CUDNN_PATH", text(&cudnn))]),
+        ("cuDNN of two releases", vec![("CUDNN_PATH", text(&mixed))]),
+        ("gcc too new", vec![first(&old), ("NVCC_CCBIN", word("/usr/bin/g++")), ("CXX", word("/usr/bin/g++"))]),
+        ("no nvcc by NVCC", vec![("NVCC", word("/nowhere/nvcc"))]),
+        ("no nvcc by CUDACXX", vec![("CUDACXX", word("/nowhere/nvcc"))]),
+        ("no toolkit by CUDA_PATH", vec![("CUDA_PATH", word("/nowhere"))]),
+        ("an nvcc that fails", vec![first(&silent)]),
+        ("stubs to load from", vec![("LD_LIBRARY_PATH", stubs), ("LIBRARY_PATH", text(&old.join("lib64")))]),
+        ("stubs in the runtime path", vec![first(&cuda), ("RUSTFLAGS", rpath)]),
+        ("levels that no crate knows", vec![("CUDARC_CUDA_VERSION", word("99999")), ("CUDNN_LIB", word("/nowhere"))]),
+    ]
+}
+
+fn plain_programs_build_anywhere() {
+    let bed = plain();
+    for (name, variables) in hostile(&bed) {
+        for words in [&["build", "--release"][..], &["test", "--release"]] {
+            let call = bed.guard(words);
+            let outcome = variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run();
+            assert_eq!(outcome.status(), Some(0), "{name}: {outcome}");
+            for word in ["CG1", "warning", "error", "nvcc", "toolkit"] {
+                assert!(!outcome.stderr.contains(word), "{name}: {word}: {outcome}");
+            }
+            if words[0] == "build" {
+                assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)", "{name}");
+            }
+        }
+        let note = sealed(&bed.built("release/tool"), "tool").manifest;
+        assert!(note.toolkit.is_none() && note.library.is_none() && note.requires.is_empty(), "{name}: {note:?}");
+    }
+}
+
+/// A package whose build script, and nothing else, says that it links cudart.
+fn linking(name: &str) -> Bed {
+    let folder = parts::cuda("13.0").join("lib64");
+    let script = format!(
+        "fn main() {{\n    println!(\"cargo:rustc-link-search=native={}\");\n    println!(\"cargo:rustc-link-lib=cudart\");\n}}\n",
+        folder.display()
+    );
+    let main = "extern \"C\" {\n    fn cudaGetDeviceCount(count: *mut i32) -> i32;\n}\nfn main() {\n    let mut count = 0;\n    \
+                println!(\"{} {}\", unsafe { cudaGetDeviceCount(&mut count) }, count);\n}\n";
+    Bed::new(
+        name,
+        &[
+            ("Cargo.toml", &package("app", "build = \"script.rs\"\n[workspace]\n")),
+            ("script.rs", &script),
+            ("src/main.rs", main),
+        ],
+    )
+}
+
+/// nvcc 13.0 before all, and what `CUDA_HOME` names.
+fn with(call: Call, home: &str) -> Call {
+    let cuda = parts::cuda("13.0");
+    let path = format!("{}:{}", cuda.join("bin").display(), std::env::var("PATH").expect("a PATH"));
+    call.env("PATH", path).env("CUDA_HOME", parts::cuda(home))
+}
+
+fn what_links_cuda_is_judged_after_linking() {
+    let bed = linking("meant-linked");
+    let refused = with(bed.guard(["build", "--release"]), "11.8").run().expect(101);
+    assert!(refused.stderr.contains("error[CG101]: "), "{refused}");
+    assert!(refused.stderr.contains("Compiling app"), "nobody knew before: {refused}");
+    assert!(!refused.stderr.contains("guarded"), "{refused}");
+    assert!(!bed.built("release/app").exists());
+    // The same for whoever looks at it again.
+    let again = with(bed.guard(["build", "--release"]), "11.8").run().expect(101);
+    assert!(again.stderr.contains("error[CG101]: "), "{again}");
+    let right = with(bed.guard(["build", "--release"]), "13.0").run().success();
+    assert!(!right.stderr.contains("CG1"), "{right}");
+    assert_eq!(summary(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    // Fresh to cargo, and wrong all the same.
+    let _ = with(bed.guard(["build", "--release"]), "11.8").run().expect(101);
+    let warned = with(bed.guard(["build"]), "11.8").run().success();
+    assert!(warned.stderr.contains("warning[CG101]: "), "{warned}");
+}
+
+fn a_test_that_links_cuda_is_judged_after_linking() {
+    let bed = linking("meant-tested");
+    bed.write("src/main.rs", "fn main() {}\n");
+    let test = "extern \"C\" {\n    fn cudaGetDeviceCount(count: *mut i32) -> i32;\n}\n#[test]\nfn counts() {\n    let mut count = 0;\n    \
+                unsafe { cudaGetDeviceCount(&mut count) };\n}\n";
+    bed.write("tests/counts.rs", test);
+    let refused = with(bed.guard(["test", "--release", "--no-run"]), "11.8").run().expect(101);
+    assert!(refused.stderr.contains("error[CG101]: "), "{refused}");
+    let _ = with(bed.guard(["build", "--release"]), "11.8").run().success();
+    let _ = with(bed.guard(["test", "--release", "--no-run"]), "13.0").run().success();
+}
+
+fn an_owner_who_means_cuda_is_warned_of_variables() {
+    use cudaguard_tests::Project;
+
+    let project = Project::guarded("meant-owner").file("src/main.rs", "fn main() {}\n");
+    let variables = [("CUDAARCHS", "native"), ("CUDA_COMPUTE_CAP", "foo"), ("NVCC_PREPEND_FLAGS", "-arch=native")];
+    let call = |call: Call| {
+        let call = with(call, "13.0").env("CUDA_VISIBLE_DEVICES", "");
+        variables.iter().fold(call, |call, (name, value)| call.env(name, value))
+    };
+    for built in [call(project.cargo(["build", "--release"])), call(project.cudaguard(["build", "--release"]))] {
+        let built = built.run().success();
+        for code in ["CG124", "CG126"] {
+            assert!(built.stderr.contains(&format!("warning[{code}]: ")), "{code}: {built}");
+        }
+        assert!(!built.stderr.contains("error["), "{built}");
+    }
+    // With a source for nvcc they are meant for it.
+    project.change("kernels/one.cu", "__global__ void one() {}\n");
+    project.touch("build.rs");
+    let refused = call(project.cargo(["build", "--release"])).run().expect(101);
+    assert!(refused.stderr.contains("error[CG126]: "), "{refused}");
+}
