@@ -85,7 +85,11 @@ fn prepared(
         let end = ended(body);
         let answer = match &end {
             End::Passed => Ok(Completion::Completed),
-            End::Failed(why) => Err(Failed::from(why)),
+            End::Failed(why) => {
+                // At once: a run that is ended in its middle has told what it knew.
+                eprintln!("FAILED: {name}: {why}");
+                Err(Failed::from(why))
+            }
             End::Skipped(lacks) => {
                 let what: Vec<&str> = lacks.iter().map(|lack| lack.what.as_str()).collect();
                 eprintln!("skipped: {name}: {}", what.join(", "));

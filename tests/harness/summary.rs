@@ -59,7 +59,13 @@ impl Summary {
             match end {
                 End::Passed => {}
                 End::Failed(_) => failed.push(trial),
-                End::Skipped(lacks) => lacks.iter().for_each(|lack| wanting.entry(lack).or_default().push(trial)),
+                End::Skipped(lacks) => {
+                    // One that wants a thing twice is named once.
+                    let lacks: BTreeSet<&Lack> = lacks.iter().collect();
+                    for lack in lacks {
+                        wanting.entry(lack).or_default().push(trial);
+                    }
+                }
             }
         }
         if !failed.is_empty() {
@@ -99,7 +105,7 @@ mod tests {
         summary.add("cmake", "cmake::b".to_owned(), second, End::Skipped(vec![tools::lack("strace")]));
         summary.add("cmake", "cmake::a".to_owned(), second, End::Passed);
         summary.add("scenes", "scenes::x".to_owned(), 2 * second, End::Failed("why".to_owned()));
-        let two = vec![tools::lack("strace"), tools::lack("ld.mold")];
+        let two = vec![tools::lack("strace"), tools::lack("ld.mold"), tools::lack("strace")];
         summary.add("scenes", "scenes::y".to_owned(), second, End::Skipped(two));
         let namespaces = Lack { what: "namespaces".to_owned(), cure: Cure::Words("another kernel".to_owned()) };
         summary.add("scenes", "scenes::z".to_owned(), second, End::Skipped(vec![namespaces]));
