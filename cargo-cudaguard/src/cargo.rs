@@ -203,7 +203,7 @@ fn inner_wrapper(config: &Config) -> Vec<String> {
     if let Some(wrapper) = config.env.var("RUSTC_WORKSPACE_WRAPPER") {
         return vec![wrapper];
     }
-    config.program(&["build", "rustc-workspace-wrapper"]).map(|Words(words)| words).unwrap_or_default()
+    config.path(&["build", "rustc-workspace-wrapper"]).into_iter().collect()
 }
 
 /// The wrapper around every compiler: `RUSTC_WRAPPER`, where an empty one is none, else cargo's configuration.
@@ -216,7 +216,7 @@ fn outer_wrapper(config: &Config) -> Vec<String> {
     match config.env.even_empty("RUSTC_WRAPPER") {
         Some(wrapper) if wrapper.is_empty() => Vec::new(),
         Some(wrapper) => vec![wrapper.to_string_lossy().into_owned()],
-        None => config.program(&["build", "rustc-wrapper"]).map(|Words(words)| words).unwrap_or_default(),
+        None => config.path(&["build", "rustc-wrapper"]).into_iter().collect(),
     }
 }
 

@@ -97,6 +97,17 @@ impl Config {
         Some(Words(words))
     }
 
+    /// A program without arguments by its dotted key (a compiler, a wrapper), as cargo reads those: blanks are a part of its
+    /// name, and one with a slash counts from where it is written.
+    pub(crate) fn path(&self, key: &[&str]) -> Option<String> {
+        let (base, found) = self.find(key)?;
+        let name = match found {
+            Found::Variable(text) => text,
+            Found::Value(value) => value.as_str()?.to_owned(),
+        };
+        Some(if name.contains('/') { base.join(name).to_string_lossy().into_owned() } else { name })
+    }
+
     /// The texts of a key that holds one or a list (`build.target`).
     pub(crate) fn texts(&self, key: &[&str]) -> Vec<String> {
         match self.find(key) {
@@ -270,6 +281,14 @@ mod tests {
         let config = config(&["target.x.runner='qemu -L /usr'", "target.y.runner=['my runner', '-v']"]);
         assert_eq!(config.program(&["target", "x", "runner"]).unwrap().0, ["qemu", "-L", "/usr"]);
         assert_eq!(config.program(&["target", "y", "runner"]).unwrap().0, ["my runner", "-v"]);
+    }
+
+    #[test]
+    fn a_program_without_arguments_keeps_its_blanks() {
+        let config = config(&["build.rustc='my tools/rustc'", "build.rustc-wrapper='sc cache'"]);
+        assert_eq!(config.path(&["build", "rustc"]).as_deref(), Some("/nowhere/at/all/my tools/rustc"));
+        assert_eq!(config.path(&["build", "rustc-wrapper"]).as_deref(), Some("sc cache"));
+        assert_eq!(config.path(&["build", "rustdoc"]), None);
     }
 
     #[test]

@@ -337,8 +337,8 @@ pub(crate) fn rustc(config: &Config) -> OsString {
     if let Some(rustc) = config.env.var_os("RUSTC") {
         return rustc;
     }
-    if let Some(words) = config.program(&["build", "rustc"]) {
-        return words.0.into_iter().next().unwrap_or_default().into();
+    if let Some(rustc) = config.path(&["build", "rustc"]) {
+        return rustc.into();
     }
     // Beside the cargo that called: saves the way through rustup.
     let beside = Path::new(&cargo(&config.env)).with_file_name("rustc");
