@@ -29,6 +29,7 @@
 #include "shim/loaded.c"
 #include "shim/ask.c"
 #include "shim/cudnn.c"
+#include "shim/archs.h"
 #include "shim/pci.h"
 #include "shim/driver.c"
 #include "shim/judge.c"

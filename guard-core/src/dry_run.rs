@@ -492,7 +492,10 @@ fn cudart(graph: &Graph, manifest: &Manifest) -> CudartFound {
         object.is_named(&soname) || object.soname.as_deref().is_some_and(|own| vendor::plain_name(own) == soname)
     };
     let loaded = graph.objects.iter().find(is_it);
-    loaded.map_or(CudartFound::Unknown, |loaded| CudartFound::Found { version: in_name(&CUDART, &loaded.path) })
+    loaded.map_or(CudartFound::Unknown, |loaded| CudartFound::Found {
+        path: loaded.path.clone(),
+        version: in_name(&CUDART, &loaded.path),
+    })
 }
 
 /// The guarded library that this object gets, or would get: as the shim looks for it, by the files alone.
@@ -543,5 +546,6 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
         }
     }
     let version = inner.iter().find_map(|inner| inner.version).or(by_name);
-    LibraryFound::Found { path, major: GUARDED.major(&name).unwrap_or_default(), version, inner }
+    let picked_by = Some(graph.objects[index].place.in_short());
+    LibraryFound::Found { path, picked_by, major: GUARDED.major(&name).unwrap_or_default(), version, inner }
 }

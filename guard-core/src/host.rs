@@ -20,14 +20,16 @@ pub struct Host {
 }
 
 /// What was found of a shared libcudart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CudartFound {
     /// Nobody looked, or the program needs none.
     #[default]
     Unknown,
     /// There.
     Found {
-        /// By its file's name; `None`: that says the major alone, as in pip's packages.
+        /// Its file.
+        path: PathBuf,
+        /// By the file's name; `None`: that says the major alone, as in pip's packages.
         version: Option<Version>,
     },
 }
@@ -111,6 +113,8 @@ pub enum LibraryFound {
     Found {
         /// The loader library's file.
         path: PathBuf,
+        /// Why that file and no other, where it is known; in the shim's words.
+        picked_by: Option<String>,
         /// Its major, by soname.
         major: u32,
         /// By the inner library's exported word, the file name or a child's answer; `None`: cannot tell.

@@ -213,9 +213,6 @@ impl Writer<'_> {
                     self.packed(at + gpu_row::SURE_RELEASE, &format!("driver {release}"), release.packed())?;
                 }
                 self.text(at + gpu_row::CODE, code)?;
-                if *by != ServedBy::Nothing {
-                    return Ok(());
-                }
                 let built_for = self.manifest.built_for();
                 self.text(
                     at + gpu_row::BUILT_FOR,
@@ -296,7 +293,7 @@ mod read {
     pub(super) fn note(bytes: &[u8]) -> Result<Note, String> {
         let note = Bytes(bytes);
         if bytes.get(..8) != Some(MAGIC) {
-            return Err("this is no manifest: it does not begin with `cudagrd`".to_owned());
+            return Err("it does not begin with `cudagrd`".to_owned());
         }
         let revision = note.u16(head::REVISION)?;
         if revision == 0 {

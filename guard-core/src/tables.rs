@@ -226,6 +226,17 @@ pub fn can_make(toolkit: Version, target: Target) -> Answer {
     }
 }
 
+/// The toolkits that make code for GPUs of all these compute capabilities, first and last; `None`: no such end is known.
+pub fn makers(ccs: impl IntoIterator<Item = Cc>) -> (Option<CudaVersion>, Option<CudaVersion>) {
+    let (mut from, mut to) = (None, None);
+    for cc in ccs {
+        let Some(row) = archs().iter().find(|row| row.cc == cc && row.arch.suffix == Suffix::None) else { continue };
+        from = from.max(Some(row.first));
+        to = [to, row.last].into_iter().flatten().min();
+    }
+    (from, to)
+}
+
 /// The archs without suffix that the toolkit makes, oldest first.
 fn plain_archs(toolkit: Version) -> impl DoubleEndedIterator<Item = Arch> {
     archs()

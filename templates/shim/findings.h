@@ -43,6 +43,14 @@
     "{component} has no code for compute capability {gpus}", \
     built_for, found_driver, none, \
     "rebuild it with {archs} added") \
+  X(NO_CODE_FOR_GPU_NO_LONGER_MADE, 303, ERROR, REFUSES, 31, "driver", \
+    "{component} has no code for compute capability {gpus}", \
+    built_for, found_driver, none, \
+    "rebuild it with {archs} added, by CUDA {made_to} or older: CUDA {built_cuda} no longer makes that") \
+  X(NO_CODE_FOR_GPU_NOT_YET_MADE, 303, ERROR, REFUSES, 31, "driver", \
+    "{component} has no code for compute capability {gpus}", \
+    built_for, found_driver, none, \
+    "rebuild it with {archs} added, by CUDA {made_from} or newer; or with PTX of an older arch added") \
   X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, "driver", \
     "libcuda and the kernel module do not belong together (803)", \
     found_driver, gpus, none, \
@@ -177,6 +185,8 @@
   X(left_out, NUMBER) /* how many were left out */ \
   X(libcuda, TEXT) /* the file of libcuda */ \
   X(library, TEXT) /* a library by the name that is asked for */ \
+  X(made_from, CUDA) /* the first toolkit that makes code for those GPUs */ \
+  X(made_to, CUDA) /* the last toolkit that makes it */ \
   X(min, VERSION) /* the oldest that the program accepts */ \
   X(needs_cuda, CUDA) /* the CUDA version that the driver must support */ \
   X(needs_release, RELEASE) /* the oldest driver that will do */ \

@@ -111,9 +111,56 @@ CODE void show_text(char *to, size_t size, struct text_ref ref) {
   if (note_text(&g.note[g.now], ref, &text)) show(to, size, text);
 }
 
+/* The toolkits that make code for all of these GPUs, as the driver says CUDA versions; 0: no such end. */
+struct makers {
+  uint32_t from, to;
+};
+
+CODE struct makers makers_of(uint64_t gpus) {
+  static const struct {
+    uint16_t cc, from, to;
+  } archs[] = {
+#define ARCH(cc, from, to) {cc, from, to},
+      ARCH_MAKERS(ARCH)
+#undef ARCH
+  };
+  struct makers all;
+  size_t i;
+  int k;
+  all.from = all.to = 0;
+  for (k = 0; k < g.driver.gpus; k++)
+    for (i = 0; i < sizeof archs / sizeof *archs; i++) {
+      if (!(gpus >> k & 1) || g.driver.cc[k] != archs[i].cc) continue;
+      if (archs[i].from > all.from) all.from = archs[i].from;
+      if (archs[i].to && (!all.to || archs[i].to < all.to)) all.to = archs[i].to;
+    }
+  return all;
+}
+
+/* The toolkit that the note's package was built with; 0: none, or not known. */
+CODE uint32_t toolkit_of(const struct note *n) {
+  char version[NOTE_TEXT];
+  uint32_t part[3];
+  if (!note_text(n, n->head.toolkit, &version) || !numbers_in(version, 1, part)) return 0;
+  return part[0] * 1000 + part[1] * 10;
+}
+
+/* No code for these GPUs: the cure is another where the toolkit in use makes none for them. */
+CODE struct finding *find_no_code(int severity, uint64_t gpus) {
+  const uint32_t built = toolkit_of(&g.note[g.now]);
+  const struct makers makers = makers_of(gpus);
+  enum words words = NO_CODE_FOR_GPU;
+  struct finding *f;
+  if (built && makers.to && built > makers.to) words = NO_CODE_FOR_GPU_NO_LONGER_MADE;
+  else if (built && built < makers.from) words = NO_CODE_FOR_GPU_NOT_YET_MADE;
+  f = find_driver(words, severity);
+  f->built_cuda = built, f->made_from = makers.from, f->made_to = makers.to;
+  return f;
+}
+
 /* The same about the GPUs of a row, and what the row says. */
 CODE struct finding *find_row(enum words words, int severity, const union row *row) {
-  struct finding *f = find_driver(words, severity);
+  struct finding *f = words == NO_CODE_FOR_GPU ? find_no_code(severity, gpus_of(row)) : find_driver(words, severity);
   if (row->kind == ROW_DRIVER) {
     f->needs_cuda = row->driver.cuda, f->needs_release = widen(row->driver.release);
     show_text(f->code, sizeof f->code, row->driver.because);

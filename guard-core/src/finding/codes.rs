@@ -192,7 +192,7 @@ codes! {
         "PTX is compiled by the driver, and a driver reads only the PTX that it knows: newer PTX answers 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Compressed code may need a newer driver, too. Minor version compatibility does not cover this.\nWhat to do: update the driver, or build with machine code (sm_XY) for this GPU.";
     303 NoCodeForGpu Error Refuses 31
         "no code for any GPU that the program can see"
-        "Machine code runs on GPUs of its own major from its minor on, PTX on all newer ones. For these GPUs the program has neither: every launch answers 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one.";
+        "Machine code runs on GPUs of its own major from its minor on, PTX on all newer ones. For these GPUs the program has neither: every launch answers 209, no kernel image is available.\nWhat to do: rebuild with the architecture of the GPU, or with PTX of an older one. Where the toolkit that it was built with does not make that architecture, the hint names one that does.";
     304 DriverMismatch Error Refuses 23
         "libcuda and the kernel module do not belong together"
         "cuInit answers 803: the user-mode library is of another release than the loaded kernel module, and the pair is not one that forward compatibility allows. Most often the driver was updated and the machine not restarted, or an image brings its own libcuda.\nWhat to do: reboot, or reload the nvidia module; in a container, remove the library that it brought along.";
@@ -670,6 +670,12 @@ words! {
     NoCodeForGpu NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild it with {archs} added";
+    NoCodeForGpuNoLongerMade NoCodeForGpu "driver"
+        "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "rebuild it with {archs} added, by CUDA {made_to} or older: CUDA {built_cuda} no longer makes that";
+    NoCodeForGpuNotYetMade NoCodeForGpu "driver"
+        "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "rebuild it with {archs} added, by CUDA {made_from} or newer; or with PTX of an older arch added";
     DriverMismatch DriverMismatch "driver"
         "libcuda and the kernel module do not belong together (803)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "reboot after a driver update; in a container, remove the libcuda that it brought along[: {libcuda}]";
@@ -850,4 +856,4 @@ phrases! {
 }
 
 /// What may stand in words as a placeholder.
-const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "compiler", "component", "crate", "cuda", "cuda_major", "cudnn_fleet", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "left_out", "level", "levels", "libcuda", "library", "limit", "line", "linkage", "lock", "lock_target", "looked_in", "machine", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];
+const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "compiler", "component", "crate", "cuda", "cuda_major", "cudnn_fleet", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "left_out", "level", "levels", "libcuda", "library", "limit", "line", "linkage", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];

@@ -5,10 +5,13 @@ use std::fmt::{Display, Write as _};
 use std::fs;
 use std::path::Path;
 
+use crate::arch::Suffix;
 use crate::machine::pci;
 use crate::manifest::REVISION;
 use crate::note::layout::{self, Field, Kind};
+use crate::tables;
 use crate::vendor::GUARDED;
+use crate::version::CudaVersion;
 
 fn structure(name: &str, fields: &[Field]) -> String {
     let mut text = format!("\nstruct {name} {{\n");
@@ -61,6 +64,19 @@ fn pci_ranges() -> String {
     text + "\n"
 }
 
+fn arch_makers() -> String {
+    let mut text = "/* Written from guard-core/data/archs.toml; a test keeps it so. The toolkits that make code for the GPUs of a\n \
+                    * compute capability, first and last; 0: the newest still does. */\n#define ARCH_MAKERS(X)"
+        .to_owned();
+    let number = |cuda: CudaVersion| cuda.major * 1000 + cuda.minor * 10;
+    for row in tables::archs().iter().filter(|row| row.arch.suffix == Suffix::None) {
+        let (major, minor) = row.cc;
+        let (first, last) = (number(row.first), row.last.map_or(0, number));
+        let _ = write!(text, " \\\n  X({major} << 8 | {minor}, {first}, {last})");
+    }
+    text + "\n"
+}
+
 /// The library that a manifest has rows for, as the shim looks for it and asks it.
 fn guarded_library() -> String {
     let asked = GUARDED.asked.as_ref().expect("it can be asked");
@@ -85,7 +101,12 @@ fn guarded_library() -> String {
 fn parts_of_the_shim_are_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
     let bless = std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty());
-    for (name, text) in [("note_layout.h", note_layout()), ("pci.h", pci_ranges()), ("vendors.h", guarded_library())] {
+    for (name, text) in [
+        ("note_layout.h", note_layout()),
+        ("pci.h", pci_ranges()),
+        ("archs.h", arch_makers()),
+        ("vendors.h", guarded_library()),
+    ] {
         let path = folder.join(name);
         if bless {
             fs::write(&path, &text).unwrap();

@@ -48,11 +48,11 @@ pub fn together<'a>(manifests: impl IntoIterator<Item = &'a Manifest>, host: &Ho
 
 /// A shared libcudart may be of an older minor than built with, where the program calls nothing that is new in it.
 fn cudart(manifest: &Manifest, host: &Host, values: Values) -> Option<Finding> {
-    let (Some((soname, built)), CudartFound::Found { version }) = (manifest.shared_cudart(), host.cudart) else {
+    let (Some((soname, built)), CudartFound::Found { path, version }) = (manifest.shared_cudart(), &host.cudart) else {
         return None;
     };
-    let values = values.with("library", soname).with("built_cuda", built);
-    let Some(found) = version else { return Some(Words::CudartUnknown.finding(&values)) };
+    let values = values.with("library", soname).with("built_cuda", built).with("path", path.display());
+    let Some(found) = *version else { return Some(Words::CudartUnknown.finding(&values)) };
     let older = CudaVersion::from(found) < built && found.major == built.major;
     older.then(|| Words::CudartOlder.finding(&values.with("found_cuda", CudaVersion::from(found))))
 }
@@ -71,8 +71,9 @@ impl Rule {
     fn judge(&self, manifest: &Manifest, found: &LibraryFound, findings: &mut Vec<Finding>) {
         match (self.linkage, found) {
             (Linkage::Static | Linkage::None, _) => {}
-            (_, LibraryFound::Found { path, major, version, inner }) => {
-                self.judge_found(manifest, path, *major, *version, inner, findings);
+            (_, LibraryFound::Found { path, picked_by, major, version, inner }) => {
+                let this = Rule { values: self.values.clone().known("picked_by", picked_by.as_ref()), ..*self };
+                this.judge_found(manifest, path, *major, *version, inner, findings);
             }
             (Linkage::Linked | Linkage::Dlopened, LibraryFound::Absent) => {
                 let needed = self.linkage == Linkage::Linked || self.required;

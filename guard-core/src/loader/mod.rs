@@ -69,6 +69,20 @@ pub enum Place {
     PathFile(PathBuf),
 }
 
+impl Place {
+    /// Without the entry of a list, as the shim says it.
+    pub fn in_short(&self) -> String {
+        match self {
+            Self::Rpath(of, _) => format!("RPATH of {}", of.display()),
+            Self::LibraryPath(_) => "LD_LIBRARY_PATH".to_owned(),
+            Self::Runpath(of, _) => format!("RUNPATH of {}", of.display()),
+            Self::System => "the system's library folders".to_owned(),
+            Self::Loaded | Self::Path => "another library, LD_PRELOAD or its full path".to_owned(),
+            Self::Program | Self::Loader | Self::Cache(_) | Self::PathFile(_) => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

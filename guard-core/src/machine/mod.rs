@@ -211,7 +211,10 @@ impl Machine {
             None => library.version.is_some_and(|version| version.major == built.major),
         };
         let found = self.libraries(&CUDART).into_iter().flatten().filter(|library| library.taken).find(named);
-        found.map_or(CudartFound::Unknown, |library| CudartFound::Found { version: library.version })
+        found.map_or(CudartFound::Unknown, |library| CudartFound::Found {
+            path: library.path.as_deref().unwrap_or(&soname).into(),
+            version: library.version,
+        })
     }
 
     /// The files of a library, in the order in which the loader would find them; `None`: nobody looked.
@@ -300,6 +303,7 @@ impl Machine {
         }
         LibraryFound::Found {
             path: PathBuf::from(found.path.as_deref().unwrap_or(place)),
+            picked_by: None,
             major: found.major().unwrap_or_default(),
             version: found.version,
             inner,

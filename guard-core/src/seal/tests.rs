@@ -308,7 +308,13 @@ mod hosts {
         let version = Version::new(9, 15, 1);
         let file = "libcudnn_graph.so.9".to_owned();
         let inner = vec![Inner { file, present: true, version: Some(version), path: None }];
-        LibraryFound::Found { path: "/usr/lib/libcudnn.so.9".into(), major: 9, version: Some(version), inner }
+        LibraryFound::Found {
+            path: "/usr/lib/libcudnn.so.9".into(),
+            picked_by: None,
+            major: 9,
+            version: Some(version),
+            inner,
+        }
     }
 
     fn any_linkage() -> impl Strategy<Value = Linkage> {

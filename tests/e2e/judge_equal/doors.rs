@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use cudaguard::finding::{self, Finding, Severity, Values, Verdict, Words};
-use cudaguard::host::DriverFound;
+use cudaguard::host::{CudartFound, DriverFound, LibraryFound};
 use cudaguard::judge::run::{judge, together};
 use cudaguard::manifest::{Manifest, ServedBy};
 use cudaguard::policy::GpuNeed;
@@ -34,7 +34,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// What is held equal of a finding: facts below the first line differ where a door cannot know them.
+/// What is held equal of a finding.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
 struct Told {
     code: String,
@@ -49,8 +49,8 @@ impl Told {
     }
 
     fn new(code: &str, severity: &str, message: &str, hint: &str) -> Self {
-        let says = message.lines().next().unwrap_or_default().to_owned();
-        Self { code: code.to_owned(), severity: severity.to_owned(), says, hint: hint.to_owned() }
+        let [code, severity, says, hint] = [code, severity, message, hint].map(str::to_owned);
+        Self { code, severity, says, hint }
     }
 
     fn list(findings: &Value) -> Vec<Self> {
@@ -139,7 +139,12 @@ impl Rehearsal<'_> {
             told.iter().filter(|told| self.refuses && told.severity == Severity::Error.name()).collect();
         // All of them, in their order.
         let said = |text: &str| {
-            let places: Vec<_> = refusals.iter().map(|told| text.find(&told.says)).collect();
+            // Facts stand on lines of their own, indented; those of the first alone.
+            let printed = |(at, told): (usize, &&Told)| match told.says.split_once('\n') {
+                Some((sentence, _)) if at > 0 => sentence.to_owned(),
+                _ => told.says.replace('\n', "\n  "),
+            };
+            let places: Vec<_> = refusals.iter().enumerate().map(|told| text.find(&printed(told))).collect();
             places.iter().all(Option::is_some)
                 && places.is_sorted()
                 && refusals.iter().all(|told| text.contains(&told.hint))
@@ -172,7 +177,7 @@ impl Rehearsal<'_> {
         let answer = format!("check {number} {words}");
         let mut ask = |door: &str, program: &Path| {
             let outcome = self.call(program, &["check"]).env("CUDAGUARD", "warn").run();
-            if outcome.stdout.lines().next() != Some(&*answer) {
+            if !outcome.stdout.starts_with(&answer) {
                 differ(door, &outcome.stdout);
             }
         };
@@ -200,6 +205,13 @@ fn one_table_drives_every_door() {
             let mut host = case.machine.host();
             if let DriverFound::Found(driver) = &mut host.driver {
                 driver.library = Some(scene.scratch.join("lib/libcuda.so.1").display().to_string());
+            }
+            if let LibraryFound::Found { path, picked_by, .. } = &mut host.library {
+                *path = scene.scratch.join("lib/libcudnn.so.9");
+                *picked_by = Some("LD_LIBRARY_PATH".to_owned());
+            }
+            if let CudartFound::Found { path, .. } = &mut host.cudart {
+                *path = scene.scratch.join("lib/libcudart.so.12");
             }
             let mut expected: Vec<Finding> =
                 case.manifests.iter().flat_map(|manifest| judge(manifest, &host)).collect();
@@ -232,7 +244,7 @@ fn notes_that_are_not_as_this_one_writes_them() {
     let damaged = |bytes: &mut Vec<u8>| bytes[0] ^= 1;
     // Rows begin at byte 44, each with its kind.
     let unknown = |bytes: &mut Vec<u8>| bytes[44] = 99;
-    let file = Values::default().with("file", "program");
+    let file = Values::default().with("file", "program").with("why", "it does not begin with `cudagrd`");
     let cases: [(&str, &Manifest, Change<'_>, Finding); 4] = [
         ("a newer note", &manifest, &newer, Words::NoteNewer.finding(&of)),
         ("a damaged note", &manifest, &damaged, Words::NoteDamaged.finding(&file)),

@@ -240,11 +240,13 @@ impl Machine {
         };
         let cudnn = self.cudnn.map_or(LibraryFound::Absent, |found| LibraryFound::Found {
             path: "libcudnn.so".into(),
+            picked_by: None,
             major: version(found).major,
             version: Some(version(found)),
             inner: Vec::new(),
         });
         let cudart = self.cudart.map_or(CudartFound::Unknown, |file| CudartFound::Found {
+            path: file.into(),
             version: file.contains('.').then(|| version(file)),
         });
         let host = Host { jit, library: cudnn, cudart, ..Host::default() };
@@ -258,7 +260,8 @@ impl Machine {
         };
         let init = if lib.init == 0 && shown.is_empty() { 100 } else { lib.init };
         let driver = Driver {
-            user: lib.release.parse().ok(),
+            // What a stub is called is no release.
+            user: lib.release.parse().ok().filter(|_| lib.release != "1.1"),
             kernel: self.kernel.map(|kernel| kernel.parse().expect("a release")),
             cuda: (init != 34).then(|| CudaVersion::from_int(lib.cuda)),
             init: Some(init),
@@ -414,6 +417,12 @@ pub(crate) fn named(mut manifest: Manifest, name: &str) -> Manifest {
     manifest
 }
 
+/// Made by a toolkit of this release.
+fn by_toolkit(mut manifest: Manifest, release: &str) -> Manifest {
+    manifest.toolkit = Some(version(release));
+    manifest
+}
+
 /// Code for this generation alone.
 fn only(major: u8) -> Manifest {
     let mut manifest = kernels(ServedBy::Nothing);
@@ -486,6 +495,34 @@ pub(crate) fn written() -> Vec<Case> {
         ("no code", kernels(Cubin), r535(&[T4]), "CG303 error", 1),
         ("no code for nine", kernels(Nothing), r535(&[H100]), "CG303 error", 1),
         ("no code for either", kernels(Nothing), r535(&[T4, H100]), "CG303 error, CG303 error", 1),
+        (
+            "no code, though its toolkit makes some",
+            by_toolkit(kernels(Cubin), "12.9.86"),
+            r535(&[V100]),
+            "CG303 error",
+            1,
+        ),
+        (
+            "no code, and its toolkit makes none any more",
+            by_toolkit(kernels(Cubin), "13.0.88"),
+            r535(&[V100]),
+            "CG303 error",
+            1,
+        ),
+        (
+            "no code, and its toolkit makes none yet",
+            by_toolkit(kernels(Nothing), "11.7.99"),
+            r535(&[H100]),
+            "CG303 error",
+            1,
+        ),
+        (
+            "no code for two, and its toolkit makes it for one",
+            by_toolkit(kernels(Cubin), "13.0.88"),
+            r535(&[T4, V100]),
+            "CG303 error",
+            1,
+        ),
         ("no code and too old", kernels(Ptx), r535(&[T4, H100]), "CG302 error, CG303 error", 1),
         ("the unfit one of two", kernels(Cubin), r535(&[T4, H100]).variable(cvd, "0"), "CG303 error", 1),
         ("803", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "550.163.01").init(803), "CG304 error", 1),
@@ -518,7 +555,7 @@ pub(crate) fn written() -> Vec<Case> {
         (
             "required, a stub",
             required(plain()),
-            Machine { kernel: None, nodes: false, ..r535(&[]).init(34) },
+            Machine { kernel: None, nodes: false, ..r535(&[]).lib(|lib| lib.release = "1.1").init(34) },
             "CG306 error",
             1,
         ),

@@ -199,7 +199,8 @@ impl Machine {
         if let (Some(name), Some(_)) = (loader.name, version) {
             inner.push(Inner { file: format!("libcudnn.so.{name}"), present: true, version: Some(name), path: None });
         }
-        let cudnn = LibraryFound::Found { path: "libcudnn.so".into(), major: loader.major, version, inner };
+        let cudnn =
+            LibraryFound::Found { path: "libcudnn.so".into(), picked_by: None, major: loader.major, version, inner };
         Host { library: cudnn, ..Host::default() }
     }
 }

@@ -4,6 +4,7 @@ use crate::finding::{Finding, Severity, Values, Words};
 use crate::host::{Compat, Driver, DriverFound, Gpu, Host, LibraryFound};
 use crate::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use crate::policy::GpuNeed;
+use crate::tables;
 use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
@@ -314,8 +315,26 @@ impl<'a> Judge<'a> {
     }
 
     fn unserved(&self, wrong: Words, row: &Row<'_>) -> Finding {
-        let values = self.values(Some(&row.here)).with("code", row.code).with("built_for", self.manifest.built_for());
+        let mut values =
+            self.values(Some(&row.here)).with("code", row.code).with("built_for", self.manifest.built_for());
+        let mut wrong = wrong;
+        if wrong == Words::NoCodeForGpu {
+            (wrong, values) = self.no_code(&row.here, values);
+        }
         wrong.finding(&values.known("needs_cuda", row.cuda).known("needs_release", row.release))
+    }
+
+    /// No code for these GPUs: the cure is another where the toolkit in use makes none for them.
+    fn no_code(&self, here: &[usize], values: Values) -> (Words, Values) {
+        let ccs = here.iter().filter_map(|at| self.visible()[*at].cc);
+        let makers = tables::makers(ccs);
+        let built = self.manifest.toolkit.map(CudaVersion::from);
+        let words = match built {
+            Some(built) if makers.1.is_some_and(|last| built > last) => Words::NoCodeForGpuNoLongerMade,
+            Some(built) if makers.0.is_some_and(|first| built < first) => Words::NoCodeForGpuNotYetMade,
+            _ => Words::NoCodeForGpu,
+        };
+        (words, values.known("built_cuda", built).known("made_from", makers.0).known("made_to", makers.1))
     }
 
     /// What is known of component and driver, and these of the visible GPUs; all where none are given.
@@ -603,7 +622,13 @@ mod tests {
             if kernels {
                 manifest.requires.extend(sm_80());
             }
-            let guarded = LibraryFound::Found { path: "c".into(), major: 9, version: Some(found), inner: Vec::new() };
+            let guarded = LibraryFound::Found {
+                path: "c".into(),
+                picked_by: None,
+                major: 9,
+                version: Some(found),
+                inner: Vec::new(),
+            };
             let driver = releases(Some(590), Some(590));
             let host = Host { library: guarded, driver, gpus: Some(gpus(ccs)), ..Host::default() };
             let findings = crate::judge::run::judge(&manifest, &host);
@@ -680,7 +705,9 @@ mod tests {
             let findings = crate::judge::run::judge(manifest, &host);
             findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
         };
-        let judged = |manifest: &Manifest, version: Option<Version>| on(manifest, CudartFound::Found { version });
+        let judged = |manifest: &Manifest, version: Option<Version>| {
+            on(manifest, CudartFound::Found { path: "libcudart.so".into(), version })
+        };
         manifest.cudart = built(Some(CudaVersion::new(12, 6)));
         assert_eq!(judged(&manifest, Some(Version::new(12, 4, 127))), ["CG314 warning"]);
         assert_eq!(judged(&manifest, Some(Version::new(12, 6, 0))), [""; 0]);
