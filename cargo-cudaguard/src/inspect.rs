@@ -276,7 +276,7 @@ fn made_by(page: &mut Page, evidence: &Evidence) {
         return;
     }
     page.title("made by");
-    for (made, containers) in &evidence.kernels {
+    for (made, containers) in &evidence.makers() {
         let (major, minor) = made.release;
         let of = match containers {
             1 => String::new(),

@@ -14,10 +14,10 @@ const MOST_FILES: usize = 20_000;
 /// Where a package's own GPU code may lie.
 #[derive(Debug)]
 pub(crate) struct Places<'a> {
-    /// The package's folder.
-    pub(crate) package: &'a Path,
-    /// What its build script wrote.
-    pub(crate) out_dir: Option<PathBuf>,
+    /// The package's folder, where what lies there counts.
+    pub(crate) package: Option<&'a Path>,
+    /// Folders that build scripts wrote to.
+    pub(crate) out_dirs: Vec<PathBuf>,
     /// Files that the linker is given by name.
     pub(crate) objects: &'a [PathBuf],
     /// cargo's target folder, wherever it lies.
@@ -54,7 +54,7 @@ pub(crate) fn own(data: &[u8], found: &Kernels, places: &Places<'_>) -> Vec<bool
     }
     let mut left = MOST_FILES;
     let mut seen = BTreeSet::new();
-    let folders = places.out_dir.iter().map(PathBuf::as_path).chain([places.package]);
+    let folders = places.out_dirs.iter().map(PathBuf::as_path).chain(places.package);
     for folder in folders {
         walk(folder, folder, places, &mut left, &mut seen, &mut known);
     }
@@ -142,7 +142,7 @@ mod tests {
         fs::write(folder.join("member/theirs.ptx"), ptx("theirs")).unwrap();
         fs::write(out.join("built.ptx"), ptx("built")).unwrap();
         let target = folder.join("target");
-        let places = Places { package: &folder, out_dir: Some(out), target_dir: &target, objects: &[] };
+        let places = Places { package: Some(&folder), out_dirs: vec![out], target_dir: &target, objects: &[] };
         for (name, expected) in [("mine", true), ("theirs", false), ("built", true), ("elsewhere", false)] {
             let text = ptx(name);
             let found = kernels::read_bytes(text.as_bytes()).unwrap();

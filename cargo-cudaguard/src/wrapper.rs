@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode};
 use cudaguard::binary::Binary;
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
+use cudaguard::evidence::Seen;
 use cudaguard::finding::Finding;
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
@@ -207,13 +208,15 @@ impl<'a> Job<'a> {
             let binary = Binary::read(&file)?;
             let kernels = kernels::read(&file)?;
             let facts = self.of.facts();
-            let nothing = facts.has_nothing(&self.judged.policy, &binary, &kernels)?;
-            if !nothing {
+            let mut seen = None;
+            if !facts.has_nothing(&self.judged.policy, &binary, &kernels)? {
+                let shown = self.seen(env, &binary, &kernels)?;
                 findings.clone_from(&self.judged.deferred);
-                findings.extend(self.verify(env, &binary, &kernels)?);
+                findings.extend(self.verify(env, &binary, &kernels, &shown)?);
+                seen = Some(shown);
             }
             self.accept(&file, &findings)?;
-            match facts.seal(&file, &binary, &kernels, &self.judged.uses, nothing)? {
+            match facts.seal(&file, &binary, &kernels, &self.judged.uses, seen)? {
                 Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
                 Err(why) => unguarded = Some(why),
             }
@@ -256,19 +259,43 @@ impl<'a> Job<'a> {
         self.accept(file, &self.judged.deferred)
     }
 
+    fn target_dir(&self) -> &Path {
+        self.of.build.own.parent().unwrap_or(&self.of.build.own)
+    }
+
+    /// What the tools of the file tell of the toolkit.
+    fn seen(&self, env: &Env, binary: &Binary, kernels: &Kernels) -> Result<Seen, String> {
+        let in_use = self.judged.toolchain.toolkit_version().map(Into::into);
+        Seen::of(binary, kernels, in_use, |data| {
+            // What build scripts made, those of other packages among them; what lies in a package's folder may have come with
+            // its sources.
+            let of_script = |folder: &&PathBuf| folder.starts_with(self.target_dir()) && folder.ends_with("out");
+            let others = self.unit.searched.iter().filter(of_script).cloned();
+            let made = self.unit.objects.iter().filter(|object| object.starts_with(self.target_dir()));
+            let objects: Vec<PathBuf> = made.cloned().collect();
+            let places = own_kernels::Places {
+                package: None,
+                out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().chain(others).collect(),
+                objects: &objects,
+                target_dir: self.target_dir(),
+            };
+            own_kernels::own(data, kernels, &places)
+        })
+    }
+
     /// Holds the linked file against the policy and what was recorded of it.
-    fn verify(&self, env: &Env, binary: &Binary, kernels: &Kernels) -> Result<Vec<Finding>, String> {
+    fn verify(&self, env: &Env, binary: &Binary, kernels: &Kernels, seen: &Seen) -> Result<Vec<Finding>, String> {
         let Judged { policy, toolchain, .. } = &self.judged;
         let noted = binary.manifests().flatten().map(|note| note.manifest);
         let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.of.component.name);
         let facts = self.of.facts();
         let manifest = manifest.unwrap_or_else(|| self.judged.manifest(&facts));
-        let target_dir = self.of.build.own.parent().unwrap_or(&self.of.build.own);
+        let target_dir = self.target_dir();
         let mut own = Vec::new();
         if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
             let places = own_kernels::Places {
-                package: &self.of.folder,
-                out_dir: env.var_os("OUT_DIR").map(PathBuf::from),
+                package: Some(&self.of.folder),
+                out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().collect(),
                 objects: &self.unit.objects,
                 target_dir,
             };
@@ -276,11 +303,15 @@ impl<'a> Job<'a> {
         }
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
         folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
+        let in_use = toolchain.toolkit();
         let linked = Linked {
             name: &self.unit.name,
             release: self.of.build.release,
             kernels,
             own: &own,
+            seen,
+            in_use: in_use.as_ref(),
+            by_cmake: false,
             needed: &binary.needed,
             cudart: binary.linkage(&CUDART),
             library: binary.linkage(GUARDED),

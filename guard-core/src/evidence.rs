@@ -17,11 +17,15 @@ use crate::tables;
 use crate::vendor::CUDART;
 use crate::version::CudaVersion;
 
+mod seen;
+
+pub use seen::{Kernel, Seen};
+
 /// The facts of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// What made its kernels, and in how many containers.
-    pub kernels: Vec<(Made, usize)>,
+    /// What made its kernels, each with the number of its container.
+    pub kernels: Vec<(usize, Made)>,
     /// The releases of the cudarts that stand in it: one, but for files that were linked from several.
     pub cudart: Vec<CudaVersion>,
     /// The compilers of its host code, in their own words.
@@ -56,6 +60,15 @@ impl Evidence {
         Self { kernels: kernels.made(data), cudart: releases(&cudart), compilers: compilers.into_iter().collect() }
     }
 
+    /// What made its kernels, and in how many containers.
+    pub fn makers(&self) -> Vec<(Made, usize)> {
+        let mut counts = BTreeMap::new();
+        for (_, made) in &self.kernels {
+            *counts.entry(*made).or_insert(0) += 1;
+        }
+        counts.into_iter().collect()
+    }
+
     /// `inspect`'s `evidence`; `None` where the file tells nothing.
     pub fn to_json(&self) -> Option<Value> {
         let release = |(major, minor): (u32, u32)| format!("{major}.{minor}");
@@ -71,7 +84,7 @@ impl Evidence {
         let cudart =
             |version: &CudaVersion| object([("version", Value::from(version.to_string())), ("known", "code".into())]);
         let mut value = Value::Object(Vec::new());
-        value.put("kernels", (!self.kernels.is_empty()).then(|| array(self.kernels.iter().map(made))));
+        value.put("kernels", (!self.kernels.is_empty()).then(|| array(self.makers().iter().map(made))));
         value.put("cudart", (!self.cudart.is_empty()).then(|| array(self.cudart.iter().map(cudart))));
         let compilers = self.compilers.iter().map(String::as_str);
         value.put("compilers", (!self.compilers.is_empty()).then(|| array(compilers)));

@@ -27,8 +27,12 @@ pub struct Manifest {
     /// cargo's profile, as cargo names it: `release`, `dev`, or a custom one's name where that is known. Of CMake the
     /// configuration, in lower case (CMake makes no difference); `none` where there is none.
     pub profile: String,
-    /// The toolkit's release, by nvcc, else by `cuda.h`.
+    /// The toolkit's release: by the code in the linked file, where that shows it; else by nvcc, else by `cuda.h`.
     pub toolkit: Option<Version>,
+    /// How that is known; `None` where there is none, and in what older releases of cudaguard wrote.
+    pub toolkit_known: Option<KnownBy>,
+    /// Other toolkits whose code stands in the linked file, oldest first.
+    pub toolkits_besides: Vec<CudaVersion>,
     /// The guarded library's headers.
     pub library: Option<BuiltWith>,
     /// cudart; `None` until it is sealed.
@@ -51,6 +55,30 @@ pub struct Manifest {
     pub sealed: bool,
     /// What a host must have.
     pub requires: Vec<Requirement>,
+}
+
+/// How a fact of a manifest is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownBy {
+    /// Variables, files and compilers of the building machine say so.
+    Declared,
+    /// The linked file shows it.
+    Observed,
+}
+
+impl KnownBy {
+    /// In JSON, and to people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Declared => "declared",
+            Self::Observed => "observed",
+        }
+    }
+
+    /// The one with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        [Self::Declared, Self::Observed].into_iter().find(|known| known.name() == name)
+    }
 }
 
 /// A package.
@@ -211,6 +239,8 @@ impl Manifest {
             target: target.to_owned(),
             profile: profile.to_owned(),
             toolkit: toolchain.toolkit_version(),
+            toolkit_known: toolchain.toolkit_version().map(|_| KnownBy::Declared),
+            toolkits_besides: Vec::new(),
             requires: library.as_ref().map(|library| library.requirements(policy)).unwrap_or_default(),
             library,
             cudart: None,
@@ -299,7 +329,14 @@ impl Manifest {
             ("target", self.target.as_str().into()),
             ("profile", self.profile.as_str().into()),
         ]);
-        value.put("toolkit", self.toolkit.map(|version| object([("version", version.to_string().into())])));
+        let toolkit = self.toolkit.map(|version| {
+            let mut value = object([("version", version.to_string().into())]);
+            value.put("known", self.toolkit_known.map(KnownBy::name));
+            let besides = self.toolkits_besides.iter().map(ToString::to_string);
+            value.put("besides", (!self.toolkits_besides.is_empty()).then(|| array(besides)));
+            value
+        });
+        value.put("toolkit", toolkit);
         value.put(GUARDED.key, library);
         value.put("cudart", cudart);
         value.put("archs", Some(archs));

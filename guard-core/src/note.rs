@@ -285,7 +285,7 @@ mod read {
         CudaVersion, GpuNeed, Linkage, MAGIC, Manifest, NO_END, Note, REVISION, Requirement, ServedBy, served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
-    use crate::manifest::{BuiltWith, Component, Cudart, Opens};
+    use crate::manifest::{BuiltWith, Component, Cudart, KnownBy, Opens};
     use crate::policy::Runtime;
     use crate::vendor::GUARDED;
     use crate::version::{DriverRelease, Version};
@@ -473,6 +473,13 @@ mod read {
             target: text(&facts["target"]),
             profile: text(&facts["profile"]),
             toolkit: version(&facts["toolkit"]["version"]),
+            toolkit_known: facts["toolkit"]["known"].as_str().and_then(KnownBy::by_name),
+            toolkits_besides: facts["toolkit"]["besides"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|release| version(release).map(CudaVersion::from))
+                .collect(),
             library: version(&facts[GUARDED.key]["version"]).map(|version| BuiltWith {
                 version,
                 linkage: facts[GUARDED.key]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
@@ -543,7 +550,7 @@ mod tests {
     use super::*;
     use crate::arch::{Arch, Suffix, Target};
     use crate::finding::Code;
-    use crate::manifest::{BuiltWith, Component, Cudart, Opens};
+    use crate::manifest::{BuiltWith, Component, Cudart, KnownBy, Opens};
     use crate::policy::Runtime;
     use crate::version::{DriverRelease, Version};
 
@@ -555,6 +562,8 @@ mod tests {
             target: "x86_64-unknown-linux-gnu".to_owned(),
             profile: "release".to_owned(),
             toolkit: Some(Version::new(13, 0, 48)),
+            toolkit_known: Some(KnownBy::Observed),
+            toolkits_besides: vec![CudaVersion::new(11, 8), CudaVersion::new(12, 4)],
             library: Some(BuiltWith { version, linkage: Linkage::Linked }),
             cudart: Some(Cudart { linkage: Linkage::Static, version: Some(CudaVersion::new(13, 0)) }),
             declared: vec![
@@ -889,6 +898,8 @@ mod tests {
                     target,
                     profile,
                     toolkit,
+                    toolkit_known: toolkit.filter(|_| sealed).map(|_| KnownBy::Observed),
+                    toolkits_besides: toolkit.map(CudaVersion::from).into_iter().collect(),
                     library: library.map(|(version, linkage)| BuiltWith { version, linkage }),
                     cudart: cudart
                         .filter(|(linkage, _)| *linkage != Linkage::Unknown)

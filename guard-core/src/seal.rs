@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::arch::Target;
 use crate::binary::{Binary, Kind};
-use crate::manifest::{Cudart, Linkage, Manifest, Requirement};
+use crate::evidence::Seen;
+use crate::manifest::{Cudart, KnownBy, Linkage, Manifest, Requirement};
 use crate::note::{self, SIZE};
 use crate::tables;
-use crate::vendor::{CUDART, GUARDED};
+use crate::vendor::{CUDART, GUARDED, cudart_named};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// What was seen in a linked file.
@@ -39,6 +40,8 @@ pub struct Observed {
     /// What the driver's functions that are looked up in it at once ask of a driver: the CUDA version that brought the
     /// newest, and who looks it up ([`crate::crates::floors`]).
     pub looked_up: Vec<(CudaVersion, String)>,
+    /// What its tools tell of the toolkit.
+    pub seen: Seen,
     /// The newest of the driver's functions that the file binds, and the CUDA version that brought it.
     pub bound: Option<(CudaVersion, String)>,
     /// It has nothing of CUDA, and nobody has said that it should: what the machine has was not used.
@@ -58,6 +61,7 @@ impl Observed {
             archs: None,
             gpus: None,
             looked_up: Vec::new(),
+            seen: Seen::default(),
             bound: binary
                 .bound
                 .iter()
@@ -124,13 +128,6 @@ pub fn seal(file: &Path, observed: &Observed) -> Result<Sealed, String> {
     Ok(sealed)
 }
 
-/// The version in a soname, `libcudart.so.13` or `libcudart.so.11.0`.
-pub(crate) fn cudart_named(soname: &str) -> Option<CudaVersion> {
-    let number = CUDART.numbers(soname)?;
-    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
-    Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
-}
-
 /// The manifest as the linked file shows it.
 pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     manifest.sealed = true;
@@ -142,6 +139,7 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
     if observed.archs.is_some() {
         manifest.observed.clone_from(&observed.archs);
     }
+    toolkit(&mut manifest, &observed.seen);
     library(&mut manifest, observed);
     cudart(&mut manifest, observed);
     looked_up(&mut manifest, observed);
@@ -161,6 +159,20 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
         }
     }
     manifest
+}
+
+/// The toolkit that the file shows, in the place of the one that was looked up.
+pub(crate) fn toolkit(manifest: &mut Manifest, seen: &Seen) {
+    let recorded = manifest.toolkit.map(CudaVersion::from);
+    if let Some(shown) = seen.toolkit(recorded) {
+        if recorded != Some(shown) {
+            manifest.toolkit = Some(Version::new(shown.major, shown.minor, 0));
+        }
+        manifest.toolkit_known = Some(KnownBy::Observed);
+    }
+    if !seen.kernels.is_empty() {
+        manifest.toolkits_besides = seen.besides(manifest.toolkit.map(CudaVersion::from));
+    }
 }
 
 fn library(manifest: &mut Manifest, observed: &Observed) {
@@ -191,12 +203,13 @@ pub(crate) fn cudart_speaks_for(
     manifest: &Manifest,
     linkage: Linkage,
     named: Option<CudaVersion>,
+    inside: Option<CudaVersion>,
 ) -> Option<CudaVersion> {
     let toolkit = manifest.toolkit.map(CudaVersion::from);
     match (linkage, named) {
         (Linkage::Linked, Some(named)) => toolkit.filter(|toolkit| toolkit.major == named.major).or(Some(named)),
-        // What nvcc links without being told otherwise.
-        (Linkage::Static, _) => toolkit,
+        // Where its code does not tell: what nvcc links without being told otherwise.
+        (Linkage::Static, _) => inside.or(toolkit),
         _ => None,
     }
 }
@@ -205,8 +218,10 @@ fn cudart(manifest: &mut Manifest, observed: &Observed) {
     if observed.cudart == Linkage::Unknown {
         return;
     }
-    let speaks_for = cudart_speaks_for(manifest, observed.cudart, observed.cudart_named);
-    let version = speaks_for.filter(|version| manifest.toolkit.map(CudaVersion::from) == Some(*version));
+    let inside = observed.seen.cudart_inside();
+    let speaks_for = cudart_speaks_for(manifest, observed.cudart, observed.cudart_named, inside);
+    let version = inside.filter(|_| observed.cudart == Linkage::Static);
+    let version = version.or(speaks_for.filter(|version| manifest.toolkit.map(CudaVersion::from) == Some(*version)));
     manifest.cudart = Some(Cudart { linkage: observed.cudart, version });
     manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Driver { .. }));
     let Some(cudart) = speaks_for else { return };

@@ -11,6 +11,8 @@ use crate::binary::Binary;
 #[cfg(feature = "command")]
 use crate::crates::{self, Crate, Use};
 use crate::env::Env;
+#[cfg(feature = "command")]
+use crate::evidence::Seen;
 use crate::finding::{Code, Finding, Severity};
 use crate::guard::{self, Guarded, Tool};
 use crate::judge;
@@ -305,8 +307,9 @@ impl Facts<'_> {
         self.weigh(policy, findings).findings
     }
 
-    /// Seals its notes in the file: the manifests that stand in it then. The inner error is why it carries no guard
-    /// although one was linked.
+    /// Seals its notes in the file: the manifests that stand in it then. `seen` is what its tools tell; `None` where it has
+    /// nothing of CUDA. The inner error is why it carries no guard although
+    /// one was linked.
     ///
     /// # Errors
     /// Why the file cannot be read or written.
@@ -316,7 +319,7 @@ impl Facts<'_> {
         binary: &Binary,
         kernels: &Kernels,
         uses: &[Use],
-        nothing: bool,
+        seen: Option<Seen>,
     ) -> Result<Result<Vec<Manifest>, String>, String> {
         use crate::binary::holds_name;
         use crate::manifest::Linkage;
@@ -330,16 +333,17 @@ impl Facts<'_> {
         let of_file = Observed::of(binary);
         // The file names functions of the library's, and who looks them up is known from the graph.
         let opened = binary.linkage(GUARDED) == Linkage::Unknown && uses.iter().any(|one| one.opens(GUARDED.key));
-        let seen = Observed {
+        let observed = Observed {
             looked_up,
+            nothing: seen.is_none(),
+            seen: seen.unwrap_or_default(),
             library: if opened { Linkage::Dlopened } else { of_file.library },
-            nothing,
             component: Some(self.package.to_owned()),
             archs: Some(kernels.targets()),
             gpus: Some(kernels.requirements()),
             ..of_file
         };
-        let sealed = seal::seal(file, &seen)?;
+        let sealed = seal::seal(file, &observed)?;
         if let Some(why) = sealed.left.into_iter().next() {
             return Ok(Err(why));
         }

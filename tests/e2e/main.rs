@@ -15,6 +15,7 @@ mod policy;
 mod quick;
 mod rebuilds;
 mod recipes;
+mod record;
 mod scenes;
 mod tables;
 mod toolchains;
@@ -37,6 +38,7 @@ fn main() {
         ("policy", policy::trials()),
         ("rebuilds", rebuilds::trials()),
         ("recipes", recipes::trials()),
+        ("record", record::trials()),
         ("scenes", scenes::trials()),
         ("tables", tables::trials()),
         ("toolchains", toolchains::trials()),

@@ -23,11 +23,12 @@ use std::process::{Command, ExitCode};
 use cudaguard::binary::{Binary, Kind};
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
+use cudaguard::evidence::Seen;
 use cudaguard::finding::{Finding, Values, Words};
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
-use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard::manifest::{KnownBy, Linkage, Manifest};
 use cudaguard::policy::Policy;
 use cudaguard::toolchain::Fact;
 use cudaguard::vendor::{CUDART, GUARDED};
@@ -180,8 +181,10 @@ fn sealed(env: &Env, known: &Path, file: &Path) -> Result<(), Stop> {
     let refuse = |why: &str| job.say(&facts.weigh(&policy, vec![not_linked(&job, file, why)]).findings);
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
     let Some(manifest) = manifest else { return refuse("it is not in the file") };
-    job.say(&verify(env, &job, &policy, &manifest, &binary, &kernels).map_err(Stop::no_look)?)?;
-    match facts.seal(file, &binary, &kernels, &[], false).map_err(Stop::no_look)? {
+    let recorded = manifest.toolkit.map(Into::into);
+    let seen = Seen::of(&binary, &kernels, recorded, |data| own(&job, &kernels, data)).map_err(Stop::no_look)?;
+    job.say(&verify(env, &job, &policy, &manifest, &binary, &kernels, &seen).map_err(Stop::no_look)?)?;
+    match facts.seal(file, &binary, &kernels, &[], Some(seen)).map_err(Stop::no_look)? {
         Err(why) => refuse(&why),
         Ok(_) => Ok(()),
     }
@@ -200,16 +203,19 @@ fn verify(
     manifest: &Manifest,
     binary: &Binary,
     kernels: &Kernels,
+    seen: &Seen,
 ) -> Result<Vec<Finding>, String> {
     let facts = &job.facts;
-    let mut own = Vec::new();
+    let mut own_kernels = Vec::new();
     if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
-        let mut objects = facts.objects.clone();
-        objects.extend(device_link(&facts.objects));
-        let nowhere = facts.binary.join("cudaguard");
-        let places = own_kernels::Places { package: &nowhere, out_dir: None, objects: &objects, target_dir: &nowhere };
-        own = own_kernels::own(&Contents::open(&binary.path)?, kernels, &places);
+        own_kernels = own(job, kernels, &Contents::open(&binary.path)?);
     }
+    // Only where the file shows another is it asked for again, for the words.
+    let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(KnownBy::Observed));
+    let in_use = recorded.map(|release| {
+        let looked = (!seen.shows_only(release.into())).then(|| job.facts().look(env, policy, &[]).toolkit());
+        looked.flatten().unwrap_or_else(|| Fact::new(release, "CMake"))
+    });
     let folders = [(facts.binary.clone(), "the build folder"), (facts.top.clone(), "the project's own folder")];
     let path =
         |written: &Option<String>| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed));
@@ -219,7 +225,10 @@ fn verify(
         // What CMake links into the build folder finds its libraries there; installing takes those paths away.
         release: facts.release && facts.install_rpath,
         kernels,
-        own: &own,
+        own: &own_kernels,
+        seen,
+        in_use: in_use.as_ref(),
+        by_cmake: true,
         needed: &binary.needed,
         cudart: binary.linkage(&CUDART),
         library: binary.linkage(GUARDED),
@@ -230,6 +239,16 @@ fn verify(
     let linked_to = binary.linkage(GUARDED) == Linkage::Linked;
     let library = if linked_to { linked_library(env, job, policy, binary) } else { Vec::new() };
     Ok(job.facts().judge_linked(policy, manifest, &linked, library))
+}
+
+/// For each container of a target's file whether its objects hold it.
+fn own(job: &Job, kernels: &Kernels, data: &[u8]) -> Vec<bool> {
+    let facts = &job.facts;
+    let mut objects = facts.objects.clone();
+    objects.extend(device_link(&facts.objects));
+    let nowhere = facts.binary.join("cudaguard");
+    let places = own_kernels::Places { package: None, out_dirs: Vec::new(), objects: &objects, target_dir: &nowhere };
+    own_kernels::own(data, kernels, &places)
 }
 
 /// A runtime path without the toolkit's stub folders that nothing is loaded from. `CUDA::cuda_driver` is a file in one, so

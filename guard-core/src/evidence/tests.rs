@@ -31,7 +31,7 @@ fn made(bytes: &[u8]) -> Vec<String> {
     let one = |(made, count): &(Made, usize)| {
         format!("{} {}.{} {} {count}", made.kind, made.release.0, made.release.1, made.known.name())
     };
-    told.kernels.iter().map(one).collect()
+    told.makers().iter().map(one).collect()
 }
 
 #[test]

@@ -118,6 +118,12 @@ codes! {
     143 OwnKernelsUnknown Info Informs 255
         "nobody can tell which kernels in the linked file are the package's own"
         "[gpu] archs is about the package's own kernels. Those are told by their bytes: the same stand in an object, an archive, a cubin or a PTX file that the build script made or that lies in the package. Here none was found, and some kernels in the file have other archs than the policy asks for; they may be another package's, where that is no mistake, or this one's, compiled to files that were deleted since.\nWhat to do: let the build script leave in OUT_DIR what nvcc made; or, where the package has no kernels of its own, take [gpu] archs out of the policy: [gpu] fleet says what the whole file must run on.";
+    144 OtherToolkitUsed Error Refuses 255
+        "the linked file was made by another toolkit than the one in use"
+        "The kernels and the cudart in a linked file tell which release made them (docs/evidence.md), and here that is not the toolkit that variables and PATH name: the build script calls another nvcc by its path, or objects of an earlier toolkit were kept. The manifest records what is in the file; whatever else went by the toolkit in use may be wrong. A warning where only some kernels are of another release: a static library that was made elsewhere. An info where it is PTX or a cubin by itself, which may have come with the sources.\nWhat to do: let PATH, CUDA_HOME and the build script name one toolkit; or clean and build again.";
+    145 CudartOfOtherToolkit Error Refuses 255
+        "cudart and kernels in the linked file are of different releases"
+        "The code of cudart that was linked into the file and the kernels that it registers tell their releases (docs/evidence.md), and these differ. nvcc and cudart belong together: a cudart that is older than nvcc may not know what the kernels' host code asks of it, and across majors nothing is promised. A warning where kernels of an older release of the same major came from elsewhere: those are promised to work.\nWhat to do: link the cudart of the toolkit that compiles, or build the kernels with the toolkit whose cudart is linked.";
     150 CrateForOtherCuda Error Refuses 255
         "a crate has bindings for another CUDA than the toolkit in use"
         "A crate such as cudarc is told by a feature, a variable or the nvcc in PATH for which CUDA its bindings are. Linked with libraries of another major its structs and functions are not theirs: calls fail, or compute wrongly. What a crate opens by name only when the program runs is said as a warning, since other libraries may be there then.\nWhat to do: give the crate the toolkit's level (the line or variable is named), or build with the toolkit it is for.";
@@ -325,6 +331,9 @@ words! {
     ToolkitNotAllowedCMake ToolkitNotAllowed "toolkit"
         "the policy asks for CUDA {require}, and {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
         "configure an empty build folder with an allowed toolkit: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or change [toolkit] require";
+    ToolkitNotAllowedLinked ToolkitNotAllowed "{file}"
+        "the policy asks for CUDA {require}, and {file} holds code of CUDA {found}.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nkernels:\t{kernels}\ncudart:\t{code}"
+        "let the build script call the nvcc of an allowed toolkit, and link its cudart; or change [toolkit] require";
     ToolkitUnreadable ToolkitUnreadable "{path}"
         "nvcc does not tell its release.\n{path} {why}"
         "run it by hand with --version; reinstall the toolkit where that fails";
@@ -511,6 +520,21 @@ words! {
     OwnKernelsUnknown OwnKernelsUnknown "{file}"
         "cannot tell which kernels in {file} are this package's: none was compared with [gpu] archs.\nkernels:\t{kernels}\nbuilt for:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
         "let the build script leave in OUT_DIR what nvcc made; where the package has no kernels of its own, [gpu] fleet says what the whole file must run on";
+    OtherToolkitUsed OtherToolkitUsed "{file}"
+        "{file} holds code of CUDA {built}, and the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "let PATH and CUDA_HOME name the toolkit that the build script calls; where objects of an earlier build were kept, run cargo clean and build again";
+    OtherToolkitUsedCMake OtherToolkitUsed "{file}"
+        "{file} holds code of CUDA {built}, and the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "configure an empty build folder with the toolkit that made the kernels: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or build all objects again";
+    OtherToolkitUsedBesides OtherToolkitUsed "{file}"
+        "{file} also holds kernels of CUDA {built}, and the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "nothing, where a library was made with that toolkit on purpose; else build it with the toolkit in use";
+    CudartOfOtherToolkit CudartOfOtherToolkit "{file}"
+        "{file} holds kernels of CUDA {built} and cudart {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "link the libcudart_static.a of the toolkit that compiled the kernels: see -L in the build script, and LIBRARY_PATH";
+    CudartOfOtherToolkitCMake CudartOfOtherToolkit "{file}"
+        "{file} holds kernels of CUDA {built} and cudart {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "let nvcc and cudart come from one toolkit: configure an empty build folder with one -DCMAKE_CUDA_COMPILER and -DCUDAToolkit_ROOT, or build the library with the other kernels anew";
     CrateForOtherCuda CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "{crate} knows no CUDA {toolkit_cuda}: update it ({named_in})";

@@ -76,7 +76,7 @@ pub fn spare_unused_variables(toolchain: &Toolchain, findings: &mut [Finding]) {
 
 /// Whether a requirement takes a version. A third number that is not known takes every value: what cannot be told does
 /// not refuse.
-fn takes(require: &VersionReq, version: Version, patch_known: bool) -> bool {
+pub(super) fn takes(require: &VersionReq, version: Version, patch_known: bool) -> bool {
     let of = |patch: u64| semver::Version::new(version.major.into(), version.minor.into(), patch);
     require.matches(&of(version.patch.into()))
         || !patch_known

@@ -6,17 +6,21 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::arch::Target;
+use crate::evidence::Seen;
 use crate::finding::{Code, Finding, Phrase, Severity, Values, Words};
 use crate::kernels::{By, Container, Group, Kernels, Service};
 use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
-use crate::seal::{cudart_named, cudart_speaks_for};
+use crate::seal::cudart_speaks_for;
 use crate::tables::Cc;
-use crate::vendor::GUARDED;
-use crate::version::CudaVersion;
+use crate::toolchain::Fact;
+use crate::vendor::{GUARDED, cudart_named};
+use crate::version::{CudaVersion, Version};
 
 use super::fleet::{self, Named, OldestDriver, cure, cures, gpus, listed};
 use super::wording::{names, of_policy};
+
+mod seen;
 
 /// What was seen in a linked file.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +33,12 @@ pub struct Linked<'a> {
     pub kernels: &'a Kernels,
     /// For each container whether it is known to be of the package's own sources; empty where nobody has looked.
     pub own: &'a [bool],
+    /// What its tools tell of the toolkit.
+    pub seen: &'a Seen,
+    /// The release of the toolkit that was looked up, and what told it.
+    pub in_use: Option<&'a Fact<Version>>,
+    /// Whether CMake builds: what to do is said in its words.
+    pub by_cmake: bool,
     /// `DT_NEEDED`.
     pub needed: &'a [String],
     /// How it reaches cudart.
@@ -47,6 +57,10 @@ pub struct Linked<'a> {
 /// codes' own, or as said there; the policy's `[build]` and `[allow]` are applied after.
 pub fn judge(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let recorded = &mut manifest.clone();
+    crate::seal::toolkit(recorded, linked.seen);
+    let manifest = &*recorded;
+    seen::judge(policy, linked, &mut findings);
     runtime_paths(linked, &mut findings);
     if linked.kernels.any() {
         let groups = linked.kernels.groups();
@@ -189,7 +203,7 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
 fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let Some(oldest) = OldestDriver::of(policy) else { return };
     let named = linked.needed.iter().find_map(|name| cudart_named(name));
-    if let Some(cudart) = cudart_speaks_for(manifest, linked.cudart, named) {
+    if let Some(cudart) = cudart_speaks_for(manifest, linked.cudart, named, linked.seen.cudart_inside()) {
         let inside = linked.cudart == Linkage::Static;
         let words = if inside { Words::DriverFleetOlderInside } else { Words::DriverFleetOlder };
         findings.extend(fleet::cudart(policy, oldest, cudart, words, ("file", linked.name)));

@@ -66,25 +66,22 @@ const HEAD_OF_CUBIN: usize = 64;
 const RELEASE: &[u8] = b"Cuda compilation tools, release ";
 
 impl Kernels {
-    /// Which releases made the images of this file, whose bytes these are, and how many containers say so; of each container
-    /// one cubin and one PTX are asked, since one call of nvcc makes a container. What does not tell is not among them.
-    pub fn made(&self, data: &[u8]) -> Vec<(Made, usize)> {
+    /// Which releases made the images of this file, whose bytes these are, each with the number of its container; of each
+    /// container one cubin and one PTX are asked, since one call of nvcc makes a container. What does not tell is not among
+    /// them.
+    pub fn made(&self, data: &[u8]) -> Vec<(usize, Made)> {
         let mut left = MOST_UNPACKED;
-        let mut counts = std::collections::BTreeMap::new();
-        let mut containers: Vec<&Container> = self
-            .containers
-            .iter()
-            .filter(|container| !matches!(container.role, Role::Empty | Role::DeviceRuntime))
-            .collect();
+        let asked = |container: &Container| !matches!(container.role, Role::Empty | Role::DeviceRuntime);
+        let mut containers: Vec<(usize, &Container)> =
+            self.containers.iter().enumerate().filter(|(_, container)| asked(container)).collect();
         // The cheapest first, so that as many as may be are asked.
         let cost = |container: &Container| self.entries_of(container).iter().map(|entry| entry.unpacked).min();
-        containers.sort_by_key(|container| cost(container));
-        for container in containers {
-            for made in self.made_of(container, data, &mut left) {
-                *counts.entry(made).or_insert(0) += 1;
-            }
+        containers.sort_by_key(|(_, container)| cost(container));
+        let mut made = Vec::new();
+        for (at, container) in containers {
+            made.extend(self.made_of(container, data, &mut left).into_iter().map(|one| (at, one)));
         }
-        counts.into_iter().collect()
+        made
     }
 
     fn made_of(&self, container: &Container, data: &[u8], left: &mut u64) -> Vec<Made> {

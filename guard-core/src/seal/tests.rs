@@ -12,6 +12,8 @@ fn manifest(linkage: Linkage) -> Manifest {
         target: "x86_64-unknown-linux-gnu".to_owned(),
         profile: "release".to_owned(),
         toolkit: None,
+        toolkit_known: None,
+        toolkits_besides: Vec::new(),
         library: Some(BuiltWith { version, linkage }),
         cudart: None,
         declared: Vec::new(),
@@ -129,6 +131,70 @@ fn cudart_asks_for_a_driver() {
         let (fact, rows) = sealed(linkage, "", thirteen);
         assert_eq!((fact, rows.as_str()), (format!(r#"{{"linkage":"{}"}}"#, linkage.name().unwrap()), ""));
     }
+}
+
+/// What the code in the file tells goes before what was looked up, and asks for its own driver.
+#[test]
+fn the_toolkit_is_the_one_that_the_file_shows() {
+    use crate::evidence::Kernel;
+
+    let kernel = |release: (u32, u32), own: bool, bare: bool| Kernel {
+        container: 0,
+        release: CudaVersion::new(release.0, release.1),
+        known: crate::kernels::Known::Header,
+        own,
+        bare,
+    };
+    let (old, new, newer) = ((11, 8), (13, 0), (13, 2));
+    let foreign = |release| kernel(release, false, false);
+    let own = |release| kernel(release, true, false);
+    let recorded = Version::new(13, 0, 88);
+    // The kernels, the cudart inside, and what is recorded then.
+    for (kernels, inside, toolkit, besides) in [
+        (vec![], vec![], "13.0.88 declared", vec![]),
+        (vec![foreign(new)], vec![new], "13.0.88 observed", vec![]),
+        (vec![foreign(old)], vec![old], "11.8.0 observed", vec![]),
+        (vec![], vec![old], "11.8.0 observed", vec![]),
+        // Kernels of others, and the cudart of the toolkit in use.
+        (vec![foreign(old)], vec![new], "13.0.88 observed", vec!["11.8"]),
+        (vec![own(old)], vec![new], "11.8.0 observed", vec![]),
+        (vec![own(new), foreign(old), foreign(newer)], vec![], "13.0.88 observed", vec!["11.8", "13.2"]),
+        (vec![foreign(old), foreign(newer)], vec![], "13.2.0 observed", vec!["11.8"]),
+        (vec![kernel(old, false, true)], vec![], "11.8.0 observed", vec![]),
+        (vec![kernel(old, false, true), foreign(new)], vec![], "13.0.88 observed", vec!["11.8"]),
+    ] {
+        let cudart: Vec<_> = inside.iter().map(|(major, minor)| CudaVersion::new(*major, *minor)).collect();
+        let linkage = if cudart.is_empty() { Linkage::None } else { Linkage::Static };
+        let shown = format!("{kernels:?} {inside:?}");
+        let seen = Observed {
+            cudart: linkage,
+            seen: Seen { kernels, cudart: cudart.clone(), cudart_named: None },
+            ..Observed::default()
+        };
+        let before =
+            Manifest { toolkit: Some(recorded), toolkit_known: Some(KnownBy::Declared), ..manifest(Linkage::Unknown) };
+        let truth = truth(before, &seen);
+        assert_eq!(super::truth(truth.clone(), &seen), truth, "twice is once: {shown}");
+        let known = truth.toolkit_known.map(KnownBy::name).unwrap_or_default();
+        assert_eq!(format!("{} {known}", truth.toolkit.unwrap()), toolkit, "{shown}");
+        let others: Vec<_> = truth.toolkits_besides.iter().map(ToString::to_string).collect();
+        assert_eq!(others, besides, "{shown}");
+        assert_eq!(truth.cudart.and_then(|cudart| cudart.version), cudart.first().copied(), "{shown}");
+    }
+    // Without any toolkit in use, and with a shared cudart of which the name tells the major alone.
+    let seen = |kernels: Vec<Kernel>, named: u32| Observed {
+        cudart: Linkage::Linked,
+        cudart_named: Some(CudaVersion::new(named, 0)),
+        seen: Seen { kernels, cudart: Vec::new(), cudart_named: Some(CudaVersion::new(named, 0)) },
+        ..Observed::default()
+    };
+    let recorded = |toolkit: Option<Version>, seen: &Observed| {
+        truth(Manifest { toolkit, ..manifest(Linkage::Unknown) }, seen).toolkit.map(CudaVersion::from)
+    };
+    assert_eq!(recorded(None, &seen(vec![foreign(new)], 13)), Some(CudaVersion::new(13, 0)));
+    assert_eq!(recorded(None, &seen(vec![], 13)), None, "which release of 13 it was, nothing tells");
+    let other = seen(vec![foreign(old)], 13);
+    assert_eq!(recorded(Some(Version::new(13, 0, 88)), &other), Some(CudaVersion::new(13, 0)));
 }
 
 #[test]

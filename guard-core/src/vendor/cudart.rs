@@ -1,6 +1,7 @@
 //! cudart, the CUDA runtime: a part of the toolkit whose shared library comes with programs and drivers of other releases.
 
 use super::{Library, Mark, Names, Traces};
+use crate::version::CudaVersion;
 
 /// libcudart. No text or note in its file says its release (13.0 to 13.5): that stands in the code of
 /// `cudaRuntimeGetVersion` alone, so the file's name has to.
@@ -30,3 +31,10 @@ pub static CUDART: Library = Library {
     asked: None,
     table: None,
 };
+
+/// The version in a soname, `libcudart.so.13` or `libcudart.so.11.0`.
+pub(crate) fn cudart_named(soname: &str) -> Option<CudaVersion> {
+    let number = CUDART.numbers(soname)?;
+    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
+    Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
+}

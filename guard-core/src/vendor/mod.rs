@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 pub use cudart::CUDART;
+pub(crate) use cudart::cudart_named;
 pub use table::Table;
 
 use crate::version::Version;

@@ -245,6 +245,8 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         target: "x86_64-unknown-linux-gnu".to_owned(),
         profile: "release".to_owned(),
         toolkit: None,
+        toolkit_known: None,
+        toolkits_besides: Vec::new(),
         library: None,
         cudart: None,
         declared: Vec::new(),

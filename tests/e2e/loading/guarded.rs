@@ -34,6 +34,8 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         target: target(),
         profile: "release".to_owned(),
         toolkit: Some(Version::new(13, 0, 0)),
+        toolkit_known: None,
+        toolkits_besides: Vec::new(),
         library: Some(BuiltWith { version: built, linkage }),
         cudart: None,
         declared: Vec::new(),

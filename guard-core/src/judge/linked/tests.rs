@@ -27,6 +27,9 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         release: true,
         kernels,
         own,
+        seen: &NOTHING,
+        in_use: None,
+        by_cmake: false,
         needed: &[],
         cudart: Linkage::Static,
         library: Linkage::None,
@@ -35,6 +38,8 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         folders: &[],
     }
 }
+
+static NOTHING: Seen = Seen { kernels: Vec::new(), cudart: Vec::new(), cudart_named: None };
 
 fn said(findings: &[Finding]) -> Vec<String> {
     let line = |finding: &Finding| finding.render().lines().next().unwrap_or_default().to_owned();
@@ -324,4 +329,64 @@ proptest! {
         let found = judge(&rules, &recorded, &file);
         prop_assert!(found.iter().all(|finding| finding.code == Code::NoPtx), "{found:?}");
     }
+}
+
+/// What was looked up, the kernels and the cudart in a file, against each other.
+#[test]
+fn releases_that_do_not_belong_together() {
+    use crate::evidence::Kernel;
+    use crate::kernels::Known;
+
+    let kernels = plain(&[fatbin(&[sm(80), compute(80, (8, 0))]), fatbin(&[sm(80), compute(80, (8, 0))])]);
+    let release = |text: &str| CudaVersion::from(text.parse::<Version>().unwrap());
+    // Kernels: `own 11.8`, `bare 12.4`, `13.0`.
+    let judged = |in_use: &str, shown: &[&str], inside: &[&str], require: &str| {
+        let kernel = |(at, text): (usize, &&str)| Kernel {
+            container: at,
+            release: release(text.rsplit(' ').next().unwrap()),
+            known: Known::Note,
+            own: text.starts_with("own"),
+            bare: text.starts_with("bare"),
+        };
+        let seen = Seen {
+            kernels: shown.iter().enumerate().map(kernel).collect(),
+            cudart: inside.iter().map(|text| release(text)).collect(),
+            cudart_named: None,
+        };
+        let in_use = (!in_use.is_empty()).then(|| Fact::new(in_use.parse::<Version>().unwrap(), "PATH"));
+        let file = Linked { seen: &seen, in_use: in_use.as_ref(), ..linked(&kernels, &[]) };
+        let text = if require.is_empty() { String::new() } else { format!("[toolkit]\nrequire = \"{require}\"\n") };
+        let found = judge(&policy(&text), &manifest(), &file);
+        let line = |finding: &Finding| format!("{} {}", finding.severity.name(), finding.code);
+        found.iter().map(line).collect::<Vec<_>>().join(", ")
+    };
+    for (in_use, shown, inside, said) in [
+        ("13.0.88", &["own 13.0"][..], &["13.0"][..], ""),
+        ("13.0", &["13.0", "13.0"], &["13.0"], ""),
+        ("", &["13.0"], &["13.0"], ""),
+        ("13.0", &[], &[], ""),
+        ("13.0", &["own 11.8"], &["11.8"], "error CG144"),
+        ("13.0", &["11.8"], &["11.8"], "error CG144"),
+        ("13.0", &["own 13.2"], &["13.2"], "error CG144"),
+        ("13.0", &[], &["13.2"], "error CG144"),
+        ("13.0", &["own 11.8"], &["13.0"], "error CG144, error CG145"),
+        ("13.0", &["11.8"], &["13.0"], "error CG145"),
+        ("13.0", &["13.0"], &["13.2"], "error CG145"),
+        ("13.0", &["own 13.0"], &["11.8"], "error CG145"),
+        ("13.2", &["own 13.2", "13.0"], &["13.2"], "warning CG145"),
+        ("13.2", &["13.2", "13.0"], &["13.2"], "warning CG145"),
+        ("13.2", &["13.2", "11.8"], &["13.2"], "error CG145"),
+        ("13.0", &["13.0", "13.2"], &["13.0"], "error CG145"),
+        ("", &["13.0"], &["13.2"], "warning CG145"),
+        ("13.0", &["own 13.0", "11.8"], &[], "warning CG144"),
+        ("13.0", &["bare 12.4"], &[], "info CG144"),
+        ("13.0", &["own 13.0", "bare 12.4"], &["13.0"], "info CG144"),
+    ] {
+        assert_eq!(judged(in_use, shown, inside, ""), said, "{in_use}, {shown:?}, {inside:?}");
+    }
+    assert_eq!(judged("13.0", &["own 11.8"], &["11.8"], ">=13"), "error CG103, error CG144");
+    assert_eq!(judged("", &["11.8"], &["11.8"], ">=13"), "error CG103");
+    assert_eq!(judged("", &["13.0"], &["13.0"], "=13.0.88"), "", "which build of 13.0 it was, nothing tells");
+    // What was looked up has been judged before.
+    assert_eq!(judged("13.0", &["13.0"], &["13.0"], "<13"), "");
 }

@@ -1,0 +1,131 @@
+//! The releases that a linked file shows, against the toolkit that was looked up, and against each other.
+
+use std::collections::BTreeSet;
+
+use super::{Linked, called};
+use crate::finding::{Finding, Severity, Values, Words};
+use crate::judge::build::takes;
+use crate::judge::fleet::listed;
+use crate::judge::wording::{in_words, of_policy};
+use crate::manifest::Linkage;
+use crate::policy::Policy;
+use crate::version::{CudaVersion, Version};
+
+type Releases = BTreeSet<CudaVersion>;
+
+pub(super) fn judge(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    let before = findings.len();
+    cudart(linked, findings);
+    in_use(linked, findings.len() > before, findings);
+    required(policy, linked, findings);
+}
+
+fn lists(releases: &Releases) -> String {
+    releases.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+/// Values that name what the file shows: of these releases the kernels.
+fn values(linked: &Linked<'_>, releases: &Releases) -> Values {
+    let kernels = &linked.seen.kernels;
+    let line = |release: &CudaVersion| {
+        let of = kernels.iter().filter(|kernel| kernel.release == *release);
+        let known: BTreeSet<_> = of.clone().map(|kernel| kernel.known.words()).collect();
+        let containers = of.filter_map(|kernel| linked.kernels.containers().get(kernel.container));
+        let names = listed(containers.map(|container| called(linked.kernels, container)).collect());
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        (!names.is_empty()).then(|| format!("CUDA {release}, by {known}: {names}"))
+    };
+    let lines: Vec<_> = releases.iter().filter_map(line).collect();
+    let values = Values::default().with("file", linked.name).with("built", lists(releases));
+    let values = values.with("kernels", lines.join("\n\t"));
+    let values = values.known("toolkit", linked.in_use.map(in_words));
+    let values = values.known("toolkit_cuda", linked.in_use.map(|fact| CudaVersion::from(fact.value)));
+    values.known("code", cudart_in_words(linked))
+}
+
+fn cudart_in_words(linked: &Linked<'_>) -> Option<String> {
+    let inside: Releases = linked.seen.cudart.iter().copied().collect();
+    if linked.cudart == Linkage::Static && !inside.is_empty() {
+        return Some(format!("{} inside, by a constant in its code", lists(&inside)));
+    }
+    let needed = linked.needed.iter().find(|name| crate::vendor::cudart_named(name).is_some());
+    needed.filter(|_| linked.cudart == Linkage::Linked).cloned()
+}
+
+/// The cudart in the file against the kernels that it registers.
+fn cudart(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    let seen = linked.seen;
+    let (Linkage::Static, Some(newest)) = (linked.cudart, seen.cudart_inside()) else { return };
+    let kernels = seen.registered();
+    let others: Releases = kernels.iter().filter(|release| !seen.cudart.contains(release)).copied().collect();
+    if others.is_empty() {
+        return;
+    }
+    // Objects that an older toolkit of the same major made elsewhere are promised to work.
+    let promised = |release: &CudaVersion| release.major == newest.major && *release < newest;
+    let now = linked.in_use.map(|fact| CudaVersion::from(fact.value));
+    let of_this_build = seen.own().iter().chain(&now).any(|release| others.contains(release));
+    let values = values(linked, &others).with("found_cuda", newest);
+    let words = if linked.by_cmake { Words::CudartOfOtherToolkitCMake } else { Words::CudartOfOtherToolkit };
+    let finding = words.finding(&values);
+    let fine = others.iter().all(promised) && !of_this_build;
+    findings.push(if fine { finding.weighing(Severity::Warning) } else { finding });
+}
+
+/// What was looked up against what the file shows. `told` is whether the kernels of another release have been named.
+fn in_use(linked: &Linked<'_>, told: bool, findings: &mut Vec<Finding>) {
+    let Some(now) = linked.in_use.map(|fact| CudaVersion::from(fact.value)) else { return };
+    let seen = linked.seen;
+    let without_now = |releases: Releases| -> Releases { releases.into_iter().filter(|one| *one != now).collect() };
+    let words = if linked.by_cmake { Words::OtherToolkitUsedCMake } else { Words::OtherToolkitUsed };
+    let (own, registered) = (seen.own(), seen.registered());
+    if !own.is_empty() {
+        let strange = without_now(own);
+        if !strange.is_empty() {
+            findings.push(words.finding(&values(linked, &strange)));
+            return;
+        }
+    } else if registered.is_empty() {
+        let cudart: Releases = seen.cudart.iter().copied().collect();
+        if linked.cudart == Linkage::Static && !cudart.is_empty() && !cudart.contains(&now) {
+            findings.push(words.finding(&values(linked, &cudart)));
+            return;
+        }
+    } else if !registered.contains(&now) && !seen.may_take_cudart_of(now) {
+        findings.push(words.finding(&values(linked, &registered)));
+        return;
+    }
+    let strange = without_now(registered);
+    if !strange.is_empty() && !told {
+        let finding = Words::OtherToolkitUsedBesides.finding(&values(linked, &strange));
+        findings.push(finding.weighing(Severity::Warning));
+        return;
+    }
+    let bare = without_now(seen.bare());
+    if strange.is_empty() && !bare.is_empty() {
+        let finding = Words::OtherToolkitUsedBesides.finding(&values(linked, &bare));
+        findings.push(finding.weighing(Severity::Info));
+    }
+}
+
+/// `[toolkit] require` is about what was used, not only about what was looked up, which has been judged.
+fn required(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+    let Some(require) = &policy.toolkit else { return };
+    let seen = linked.seen;
+    let now = linked.in_use.map(|fact| CudaVersion::from(fact.value));
+    let own = seen.own();
+    let mut used = if own.is_empty() { seen.registered() } else { own };
+    if linked.cudart == Linkage::Static {
+        used.extend(&seen.cudart);
+    }
+    let refused = |release: &CudaVersion| {
+        let version = Version::new(release.major, release.minor, 0);
+        Some(*release) != now && !takes(&require.parsed, version, false)
+    };
+    let refused: Releases = used.into_iter().filter(refused).collect();
+    if !refused.is_empty() {
+        let mut all = values(linked, &refused).with("require", &require.text).with("found", lists(&refused));
+        all = all.known("policy", Some(of_policy(policy).get("policy")).filter(|file| !file.is_empty()));
+        findings.push(Words::ToolkitNotAllowedLinked.finding(&all));
+    }
+}

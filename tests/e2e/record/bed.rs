@@ -1,0 +1,130 @@
+//! A package whose build script calls the nvcc that a file names, and links the cudart that it names.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use cudaguard_tests::{Call, Outcome, command, parts, tools};
+use serde_json::Value;
+
+use crate::wrapper::bed::Bed;
+
+/// Reads `tools`: a toolkit's root for each kernel, those of `made elsewhere` among them, and what is linked. It runs again
+/// where that file changes, and for nothing else.
+const BUILD_RS: &str = r#"use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    println!("cargo:rerun-if-changed=tools");
+    let out = env::var("OUT_DIR").unwrap();
+    for (number, line) in fs::read_to_string("tools").unwrap().lines().enumerate() {
+        let (word, value) = line.split_once(' ').unwrap();
+        match word {
+            "nvcc" => {
+                let object = format!("{out}/kernel{number}.o");
+                let mut nvcc = Command::new(format!("{value}/bin/nvcc"));
+                if value.ends_with("11.8") {
+                    nvcc.args(["-ccbin", "g++-11"]);
+                }
+                let made = nvcc.args(["-arch=sm_80", "-c", "kernel.cu", "-o", &object]).status().unwrap();
+                assert!(made.success());
+                println!("cargo:rustc-link-arg={object}");
+            }
+            "link" => println!("cargo:rustc-link-arg={value}"),
+            _ => panic!("{line}"),
+        }
+    }
+    for library in ["-lstdc++", "-ldl", "-lrt", "-lpthread"] {
+        println!("cargo:rustc-link-arg={library}");
+    }
+}
+"#;
+
+const KERNEL: &str = "static __global__ void fill(int *p) { *p = 1; }\n\
+                      extern \"C\" __attribute__((weak)) int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
+
+/// The kernel of a library that somebody else has made.
+const OTHER: &str = "static __global__ void other(int *p) { *p = 2; }\n\
+                     extern \"C\" int other_launch() { other<<<1, 1>>>(nullptr); return 0; }\n";
+
+const MAIN: &str =
+    "unsafe extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
+
+/// A toolkit's static cudart, as a line of `tools`.
+pub(crate) fn cudart(version: &str) -> String {
+    format!("link {}\n", parts::cuda(version).join("lib64/libcudart_static.a").display())
+}
+
+/// A kernel by this toolkit, as a line of `tools`.
+pub(crate) fn nvcc(version: &str) -> String {
+    if version == "11.8" {
+        let _ = tools::need("g++-11");
+    }
+    format!("nvcc {}\n", parts::cuda(version).display())
+}
+
+/// A library with a kernel that this toolkit has compiled, outside of the package.
+pub(crate) fn made_elsewhere(bed: &Bed, version: &str) -> String {
+    let (source, object) = (bed.beside("elsewhere/other.cu"), bed.beside("elsewhere/other.o"));
+    cudaguard_tests::scratch::write(&source, OTHER);
+    let mut call = Call::new(parts::cuda(version).join("bin/nvcc"));
+    if version == "11.8" {
+        call = call.arg("-ccbin").arg(tools::need("g++-11"));
+    }
+    let _ = call.args(["-arch=sm_80", "-c"]).arg(source).arg("-o").arg(&object).run().success();
+    format!("link {}\n", object.display())
+}
+
+/// The package, with this policy.
+pub(crate) fn package(name: &str, policy: &str) -> Bed {
+    Bed::new(
+        name,
+        &[
+            ("Cargo.toml", &(crate::wrapper::bed::package("app", "") + "\n[workspace]\n")),
+            ("build.rs", BUILD_RS),
+            ("kernel.cu", KERNEL),
+            ("src/main.rs", MAIN),
+            ("cudaguard.toml", policy),
+        ],
+    )
+}
+
+/// A `PATH` in which this toolkit is the only one; `None`: no nvcc at all.
+fn path(toolkit: Option<&str>) -> OsString {
+    let mut folders: Vec<_> = toolkit.map(|version| parts::cuda(version).join("bin")).into_iter().collect();
+    let all = std::env::var_os("PATH").expect("a PATH");
+    folders.extend(std::env::split_paths(&all).filter(|folder| !folder.join("nvcc").exists()));
+    std::env::join_paths(folders).expect("no colons")
+}
+
+/// A build with this toolkit in `PATH`.
+pub(crate) fn build(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Outcome {
+    let call =
+        bed.guard(["build"]).args(words).env("PATH", path(toolkit)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
+    ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "NVCC"].into_iter().fold(call, Call::env_remove).run()
+}
+
+/// A release build that must not be.
+#[track_caller]
+pub(crate) fn refused(bed: &Bed, toolkit: Option<&str>) -> Outcome {
+    let outcome = build(bed, &["--release"], toolkit);
+    assert!(outcome.status() != Some(0) && outcome.stderr.contains("app 0.1.0 is not built"), "{outcome}");
+    assert!(!bed.built("release/app").exists(), "nothing is left: {outcome}");
+    outcome
+}
+
+/// The codes that were said, with their weight: `error[CG144]`.
+pub(crate) fn codes(outcome: &Outcome) -> Vec<String> {
+    let head = |line: &str| {
+        let (head, _) = line.split_once("]: ")?;
+        let known = ["error[CG", "warning[CG", "info[CG"].iter().any(|start| head.starts_with(start));
+        known.then(|| format!("{head}]"))
+    };
+    outcome.stderr.lines().filter_map(head).collect()
+}
+
+/// The manifest of the package in a file.
+pub(crate) fn manifest(file: &Path) -> Value {
+    let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
+    let all: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    all["components"][0].clone()
+}

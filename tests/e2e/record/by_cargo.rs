@@ -1,0 +1,135 @@
+//! By cargo.
+
+use cudaguard_tests::{Trial, trials};
+use serde_json::json;
+
+use super::bed::{build, codes, cudart, made_elsewhere, manifest, nvcc, package, refused};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        the_toolkit_in_path_alone,
+        another_major_than_in_path,
+        no_toolkit_in_path,
+        cudart_of_another_major,
+        cudart_of_another_release,
+        a_library_made_elsewhere,
+        objects_of_an_earlier_toolkit,
+        the_policy_is_about_what_was_used,
+    ]
+}
+
+fn the_toolkit_in_path_alone() {
+    let bed = package("alone", "");
+    bed.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let built = build(&bed, &["--release"], Some("13.0")).success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    let manifest = manifest(&bed.built("release/app"));
+    assert_eq!(manifest["toolkit"], json!({"version": "13.0.88", "known": "observed"}));
+    assert_eq!(manifest["cudart"], json!({"linkage": "static", "version": "13.0"}));
+}
+
+fn another_major_than_in_path() {
+    for (used, in_path, floor) in [("13.0", "11.8", "13.0"), ("11.8", "13.0", "11.0")] {
+        let bed = package("other", "");
+        bed.write("tools", nvcc(used) + &cudart(used));
+        let outcome = refused(&bed, Some(in_path));
+        assert_eq!(codes(&outcome), ["error[CG144]"], "{outcome}");
+        let said = outcome.clean_stderr();
+        for words in [
+            format!("app holds code of CUDA {used}, and the toolkit in use is CUDA {in_path}."),
+            format!("cuda-{in_path}/bin/nvcc --version"),
+            format!("{used} inside"),
+        ] {
+            assert!(said.contains(&words), "{words}: {outcome}");
+        }
+        let warned = build(&bed, &[], Some(in_path)).success();
+        assert_eq!(codes(&warned), ["warning[CG144]"], "{warned}");
+        let manifest = manifest(&bed.built("debug/app"));
+        assert_eq!(manifest["toolkit"], json!({"version": format!("{used}.0"), "known": "observed"}), "{manifest:#}");
+        assert_eq!(manifest["cudart"]["version"], used);
+        let drivers = manifest["requires"].as_array().expect("rows").iter().filter(|row| row["kind"] == "driver");
+        let drivers: Vec<_> = drivers.map(|row| row["cuda"].as_str().expect("a floor").to_owned()).collect();
+        assert_eq!(drivers, [floor], "{manifest:#}");
+    }
+}
+
+fn no_toolkit_in_path() {
+    let bed = package("nowhere", "");
+    bed.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let built = build(&bed, &["--release"], None).success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    assert!(built.stderr.contains("1 of 1 target guarded (CUDA 13.0)"), "{built}");
+    let manifest = manifest(&bed.built("release/app"));
+    bed.remove("target/release/app");
+    assert_eq!(manifest["toolkit"], json!({"version": "13.0.0", "known": "observed"}));
+    bed.change("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
+    let outcome = refused(&bed, None);
+    assert_eq!(codes(&outcome), ["error[CG133]"], "{outcome}");
+}
+
+fn cudart_of_another_major() {
+    for in_path in ["11.8", "13.0"] {
+        let bed = package("majors", "");
+        bed.write("tools", nvcc("11.8") + &cudart("13.0"));
+        let outcome = refused(&bed, Some(in_path));
+        let mut expected = vec!["error[CG145]"];
+        if in_path == "13.0" {
+            // Its nvcc is not the one that compiled, either.
+            expected.insert(0, "error[CG144]");
+        }
+        assert_eq!(codes(&outcome), expected, "{outcome}");
+        assert!(outcome.stderr.contains("app holds kernels of CUDA 11.8 and cudart 13.0."), "{outcome}");
+        let warned = build(&bed, &[], Some("11.8")).success();
+        assert_eq!(codes(&warned), ["warning[CG145]"], "{warned}");
+        let manifest = manifest(&bed.built("debug/app"));
+        assert_eq!(manifest["toolkit"], json!({"version": "11.8.89", "known": "observed"}));
+        assert_eq!(manifest["cudart"], json!({"linkage": "static", "version": "13.0"}));
+    }
+}
+
+fn cudart_of_another_release() {
+    let bed = package("releases", "");
+    bed.write("tools", nvcc("13.0") + &cudart("13.2"));
+    let outcome = refused(&bed, Some("13.0"));
+    assert_eq!(codes(&outcome), ["error[CG145]"], "{outcome}");
+    let _ = build(&bed, &[], Some("13.0")).success();
+    assert_eq!(manifest(&bed.built("debug/app"))["cudart"]["version"], "13.2");
+}
+
+fn a_library_made_elsewhere() {
+    // Of another major nothing is promised; of an older release of the same it works.
+    for (other, in_path, fine, said) in
+        [("11.8", "13.0", false, "error[CG145]"), ("13.0", "13.2", true, "warning[CG145]")]
+    {
+        let bed = package("elsewhere", "");
+        bed.write("tools", nvcc(in_path) + &made_elsewhere(&bed, other) + &cudart(in_path));
+        let built = build(&bed, &["--release"], Some(in_path));
+        assert_eq!(built.status() == Some(0), fine, "{built}");
+        assert_eq!(codes(&built), [said], "{built}");
+        let _ = build(&bed, &[], Some(in_path)).success();
+        let manifest = manifest(&bed.built("debug/app"));
+        assert_eq!(manifest["toolkit"]["besides"], json!([other]), "{manifest:#}");
+        assert!(manifest["toolkit"]["version"].as_str().expect("one").starts_with(in_path), "{manifest:#}");
+    }
+}
+
+fn objects_of_an_earlier_toolkit() {
+    let bed = package("kept", "");
+    bed.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let _ = build(&bed, &[], Some("13.0")).success();
+    bed.change(
+        "src/main.rs",
+        "fn main() { std::process::exit(unsafe { launch() }) }\nunsafe extern \"C\" { fn launch() -> i32; }\n",
+    );
+    let warned = build(&bed, &[], Some("13.2")).success();
+    assert_eq!(codes(&warned), ["warning[CG144]"], "{warned}");
+    assert_eq!(manifest(&bed.built("debug/app"))["toolkit"], json!({"version": "13.0.0", "known": "observed"}));
+}
+
+fn the_policy_is_about_what_was_used() {
+    let bed = package("policy", "[toolkit]\nrequire = \">=13\"\n");
+    bed.write("tools", nvcc("11.8") + &cudart("11.8"));
+    let outcome = refused(&bed, Some("13.0"));
+    assert_eq!(codes(&outcome), ["error[CG103]", "error[CG144]"], "{outcome}");
+    assert!(outcome.stderr.contains("the policy asks for CUDA >=13, and app holds code of CUDA 11.8."), "{outcome}");
+}

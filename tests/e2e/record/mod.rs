@@ -1,0 +1,12 @@
+//! What a manifest records is what was compiled and linked, whatever the environment promised: real toolkits of one major and
+//! of two, by cargo and by CMake. Wrong in a release build is refused and leaves nothing, wrong in a dev build is said, and
+//! right is silent.
+
+mod bed;
+mod by_cargo;
+
+use cudaguard_tests::Trial;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    by_cargo::trials()
+}
