@@ -17,7 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         closed_files,
         a_pipe_that_nobody_reads,
         a_report_that_cannot_be_written,
-        setuid_programs_listen_to_nobody,
+        programs_with_more_rights_listen_to_nobody,
         no_process_can_be_made,
         the_program_notices_no_child,
         no_core_file,
@@ -259,8 +259,10 @@ fn a_report_that_cannot_be_written() {
     assert_eq!(scene.report()["action"], "start", "what stood there before is gone");
 }
 
-fn setuid_programs_listen_to_nobody() {
-    tools::need("setpriv");
+fn programs_with_more_rights_listen_to_nobody() {
+    for tool in ["setpriv", "unshare"] {
+        tools::need(tool);
+    }
     let scene = Scene::older();
     // Away from folders that only this user may enter.
     let folder = std::env::temp_dir().join(format!("cudaguard-setuid-{}", std::process::id()));
@@ -278,35 +280,44 @@ fn setuid_programs_listen_to_nobody() {
         MAIN.replace("puts(\"main ran\")", "puts(getauxval(AT_SECURE) ? \"secure\" : \"not secure\")")
     );
     NATIVE.guarded(&format!("setuid-{}", std::process::id()), &program, &[descriptor(&built())], &source, &options);
-    let as_nobody = |mode: u32, guard: &str| {
-        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).expect("its mode can be set");
-        Call::new("setpriv")
-            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-            .arg(&program)
-            .env("CUDAGUARD", guard)
-            .env("CUDAGUARD_REPORT", folder.join("report.json"))
-            .dir("/")
-            .run()
+    let call = |words: &[&str], guard: &str| {
+        let call = Call::new(words[0]).args(&words[1..]).arg(&program);
+        call.env("CUDAGUARD", guard).env("CUDAGUARD_REPORT", folder.join("report.json")).dir("/").run()
     };
-    let plain = as_nobody(0o755, "off");
-    if plain.status() != Some(0) || plain.stdout != "not secure\n" {
-        skip("leave to start programs as another user", "root: sudo -E");
-    }
-    let probe = Call::new("cc").args(["-O1", "-x", "c", "-o"]).arg(folder.join("probe")).arg(
-        scene
-            .scratch
-            .file("probe.c", "#include <sys/auxv.h>\nint main(void) { return getauxval(AT_SECURE) ? 0 : 1; }\n"),
+    let more_rights = |mode: u32| fs::set_permissions(&program, fs::Permissions::from_mode(mode)).expect("a mode");
+    let is_secure = |words: &[&str]| {
+        // As it is before anything is judged.
+        let outcome = Call::new(words[0]).args(&words[1..]).arg(&program).env("CUDAGUARD", "off").dir("/").run();
+        outcome.status() == Some(78) || outcome.stdout == "secure\n"
+    };
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    // Root of a namespace may give a file a capability, and it counts in the namespaces below.
+    let capability = format!(
+        "python3 -c 'import os, struct, sys; os.setxattr(sys.argv[1], \"security.capability\", struct.pack(\"<5I\", \
+         0x02000001, 1 << 10, 0, 0, 0))' '{}' && exec unshare -U \"$@\"",
+        program.display()
     );
-    let _ = probe.run().success();
-    fs::set_permissions(folder.join("probe"), fs::Permissions::from_mode(0o4755)).expect("its mode can be set");
-    let probe =
-        Call::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(folder.join("probe")).run();
-    if probe.status() != Some(0) {
-        skip("a temporary folder where setuid counts", "TMPDIR=FOLDER, on a file system without nosuid");
+    let by_file = ["unshare", "-r", "sh", "-c", &capability, "sh"];
+    let mut tried = 0;
+    for (start, mode) in [(&nobody[..], 0o4755), (&by_file[..], 0o755)] {
+        more_rights(mode);
+        if !is_secure(start) {
+            continue;
+        }
+        tried += 1;
+        let outcome = call(start, "off").expect(78);
+        assert!(outcome.stderr.contains("CG202") && outcome.stdout.is_empty(), "{outcome}");
+        assert!(
+            !folder.join("report.json").exists(),
+            "a program with more rights than its user wrote where it was told"
+        );
     }
-    let outcome = as_nobody(0o4755, "off").expect(78);
-    assert!(outcome.stderr.contains("CG202") && outcome.stdout.is_empty(), "{outcome}");
-    assert!(!folder.join("report.json").exists(), "a setuid program wrote where it was told");
+    if tried == 0 {
+        skip(
+            "leave to start a program with more rights than one's own",
+            "root, or a kernel that allows user namespaces",
+        );
+    }
 }
 
 struct Remove(PathBuf);
