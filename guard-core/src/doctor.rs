@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use crate::dry_run;
 use crate::env::Env;
 use crate::finding::{Code, Finding, Severity, Values, Verdict, Words};
+use crate::host::Loader;
 use crate::json::{Value, object};
 use crate::library_version::{numbers_in_name, of_file};
 use crate::loader::{Graph, Look};
 use crate::machine::{Asker, Kind, Library, Machine, look};
 use crate::manifest::{Manifest, Requirement};
 use crate::vendor::{self, GUARDED};
+use crate::version::CudaVersion;
 
 /// What was seen, and what of it is wrong.
 #[derive(Debug)]
@@ -279,6 +281,18 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     }
     for library in machine.libraries(GUARDED).into_iter().flatten().filter(|library| library.taken) {
         found.extend(of_guarded(library));
+        let (Some(made), Some(cuda)) =
+            (library.cuda, machine.driver.as_ref().and_then(|own| own.supports(machine.kind)))
+        else {
+            continue;
+        };
+        if made.major > cuda.major && !driver.absent {
+            let values = values.clone().known("found", library.version).with("found_cuda", made).with("cuda", cuda);
+            let needs = CudaVersion::new(made.major, 0);
+            let finding =
+                Words::CudnnNeedsNewerDriver.finding(&values.with("needs_cuda", needs).with("cuda_major", cuda.major));
+            found.push(finding.weighing(Severity::Warning));
+        }
     }
     found
 }
@@ -294,6 +308,20 @@ fn of_guarded(library: &Library) -> Option<Finding> {
         return Some(finding.weighing(Severity::Warning));
     }
     let whole = library.version?;
+    let of_loader = match library.loader {
+        Loader::Unknown => None,
+        Loader::Version(own) => {
+            let soname = library.soname.clone().unwrap_or_else(|| GUARDED.soname(whole));
+            Some(Words::CudnnInnerMixed.finding(&values.clone().with("library", soname).with("part", own)))
+        }
+        Loader::Minor(major, minor) => {
+            let values = values.clone().with("loader", format!("{major}.{minor}"));
+            Some(Words::CudnnInnerMixedLoader.finding(&values))
+        }
+    };
+    if let Some(finding) = of_loader {
+        return Some(finding.weighing(Severity::Warning));
+    }
     let other = parts.iter().find(|part| part.version.is_some_and(|version| version != whole))?;
     let values = values.with("library", &other.file).known("part", other.version);
     Some(Words::CudnnInnerMixed.finding(&values).weighing(Severity::Warning))

@@ -15,7 +15,7 @@ use crate::finding::{self, Finding, Phrase, Severity, Values, Verdict, Words};
 use crate::host::{CudartFound, Host, Inner, LibraryFound};
 use crate::json::{Value, object};
 use crate::judge;
-use crate::library_version::{in_name, inner_file, of_file, word};
+use crate::library_version::{self, in_name, inner_file, made_with, of_file, word};
 use crate::loader::{self, Answer, Candidate, Graph, Look, Object, Place, Request};
 use crate::machine::{Asker, Components, Machine, of_graph};
 use crate::manifest::{Linkage, Manifest, Requirement};
@@ -547,5 +547,13 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
     }
     let version = inner.iter().find_map(|inner| inner.version).or(by_name);
     let picked_by = Some(graph.objects[index].place.in_short());
-    LibraryFound::Found { path, picked_by, major: GUARDED.major(&name).unwrap_or_default(), version, inner }
+    LibraryFound::Found {
+        picked_by,
+        major: GUARDED.major(&name).unwrap_or_default(),
+        version,
+        loader: library_version::loader(GUARDED, &path),
+        made_with: inner.iter().find_map(|inner| made_with(GUARDED, inner.path.as_deref()?)),
+        inner,
+        path,
+    }
 }

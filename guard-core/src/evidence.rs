@@ -137,7 +137,7 @@ fn on_x86_64(code: &[u8], counts: &mut Counts) {
     for at in memmem::find_iter(code, b"\xc7\x07") {
         if let Some(value) = code.get(at + 2..at + 6).and_then(|bytes| bytes.try_into().ok()) {
             let value = u32::from_le_bytes(value);
-            if plausible(value) {
+            if CudaVersion::is_plausible(value) {
                 *counts.entry(value).or_default() += 1;
             }
         }
@@ -156,17 +156,12 @@ fn on_aarch64(code: &[u8], counts: &mut Counts) {
     for word in code.chunks_exact(4) {
         let this = constant(word);
         if let Some((one, other)) = before.zip(this) {
-            if one.abs_diff(other) == 3 && plausible(one.min(other)) {
+            if one.abs_diff(other) == 3 && CudaVersion::is_plausible(one.min(other)) {
                 *counts.entry(one.min(other)).or_default() += 2;
             }
         }
         before = this;
     }
-}
-
-/// Releases are written 13000, 13010, …
-const fn plausible(value: u32) -> bool {
-    value >= 7000 && value < 100_000 && value % 10 == 0 && value % 1000 < 100
 }
 
 /// Those that stand there as often as a cudart has them, and that there are: other code stores such a number once by chance.

@@ -121,7 +121,23 @@ pub enum LibraryFound {
         version: Option<Version>,
         /// Inner libraries of which the manifest's rows ask: file name → what was found.
         inner: Vec<Inner>,
+        /// What the loader library's own file says of its release.
+        loader: Loader,
+        /// The release of the cudart that it was made with: it has its own inside.
+        made_with: Option<CudaVersion>,
     },
+}
+
+/// What the file of a library that opens its parts by itself says of its own release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Loader {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// By its name.
+    Version(Version),
+    /// By its code: major and minor.
+    Minor(u32, u32),
 }
 
 /// One of its parts.

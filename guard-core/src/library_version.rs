@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::binary;
 use crate::contents::Contents;
-use crate::elf::Elf;
+use crate::elf::{Elf, machine};
+use crate::host::Loader;
 use crate::loader::{Graph, Look};
 use crate::vendor::Library;
-use crate::version::Version;
+use crate::version::{CudaVersion, Version};
 
 /// The version of the library whose file this is: by its real name, else by a part beside it, else by its own text.
 pub(crate) fn of_file(library: &Library, file: &Path) -> Option<Version> {
@@ -54,4 +55,51 @@ pub(crate) fn inner_file(graph: &Graph, index: usize, file: &str, version: Optio
         .chain([file.to_owned()])
         .find_map(|name| graph.file(index, &name).filter(|candidate| candidate.look == Look::Usable))
         .map(|candidate| candidate.path)
+}
+
+/// So much of a function's code is looked at, as the shim does (measured: up to 1731 bytes with what stands before it).
+const LOOKED_AT: usize = 2048;
+
+/// So much before the function that is asked for the version may stand what puts it into names (measured: 704 bytes).
+const BEFORE: u64 = 1024;
+
+/// The release of the cudart that this part was made with: `mov $13000, %eax` in the function that answers with it.
+pub(crate) fn made_with(library: &Library, part: &Path) -> Option<CudaVersion> {
+    let data = Contents::open(part).ok()?;
+    let elf = Elf::parse(&data).ok().filter(|elf| elf.machine() == machine::X86_64)?;
+    let code = first(elf.exported_code(library.made_with?, 0)?);
+    let numbers = code.windows(5).filter(|bytes| bytes[0] == 0xb8).map(|bytes| number(&bytes[1..]));
+    only(numbers.filter(|number| CudaVersion::is_plausible(*number))).map(CudaVersion::from_int)
+}
+
+/// What the file of the library itself says of its release, which may not be that of its parts: by its name, else by its
+/// code, which asks for `%s.9.15.1` and `%s.9.15` before anything else: `mov $15, %r9d`, `mov $9, %r8d`.
+pub(crate) fn loader(library: &Library, file: &Path) -> Loader {
+    if let Some(version) = in_name(library, file) {
+        return Loader::Version(version);
+    }
+    let minor = || {
+        let data = Contents::open(file).ok()?;
+        let elf = Elf::parse(&data).ok().filter(|elf| elf.machine() == machine::X86_64)?;
+        library.made_with?;
+        let code = first(elf.exported_code(library.asked.as_ref()?.function, BEFORE)?);
+        let pairs = code.windows(12).filter(|bytes| bytes[..2] == *b"\x41\xb9" && bytes[6..8] == *b"\x41\xb8");
+        let pairs = pairs.map(|bytes| (number(&bytes[8..]), number(&bytes[2..6])));
+        only(pairs.filter(|(major, minor)| (1..100).contains(major) && *minor < 256))
+    };
+    minor().map_or(Loader::Unknown, |(major, minor)| Loader::Minor(major, minor))
+}
+
+fn first(code: &[u8]) -> &[u8] {
+    &code[..code.len().min(LOOKED_AT)]
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+/// What all of them say; nothing where they disagree.
+fn only<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
 }

@@ -268,6 +268,15 @@ impl Manifest {
         Some((soname, version))
     }
 
+    /// The CUDA that the program was made with: its toolkit's, else its cudart's.
+    pub fn cuda(&self) -> Option<CudaVersion> {
+        let cudart = |row: &Requirement| match row {
+            Requirement::Driver { cuda, because, .. } if because.starts_with(vendor::CUDART.stem) => Some(*cuda),
+            _ => None,
+        };
+        self.toolkit.map(CudaVersion::from).or_else(|| self.requires.iter().find_map(cudart))
+    }
+
     /// The names by which the program opens the guarded library when it runs, in the order in which it tries them; `None` where no crate is
     /// known to do so, and the soname alone counts.
     pub fn library_names(&self) -> Option<Vec<String>> {

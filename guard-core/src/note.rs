@@ -5,6 +5,7 @@ pub(crate) mod layout;
 use crate::json::Value;
 use crate::manifest::{Linkage, Manifest, REVISION, Requirement, ServedBy};
 use crate::policy::GpuNeed;
+use crate::tables;
 use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
 
@@ -155,6 +156,21 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// From which driver on a library with a cudart of the two newest majors works: it may be of either.
+    fn floors(&mut self, at: usize) -> Result<(), String> {
+        let [older, newer] = tables::newest_cudart_floors();
+        for (floor, cuda, release) in [
+            (older, part_row::OLDER_CUDA, part_row::OLDER_RELEASE),
+            (newer, part_row::NEWER_CUDA, part_row::NEWER_RELEASE),
+        ] {
+            self.u32(at + cuda, floor.cuda.to_int());
+            if let Some(oldest) = floor.release {
+                self.packed(at + release, &format!("driver {oldest}"), oldest.packed())?;
+            }
+        }
+        Ok(())
+    }
+
     fn row(&mut self, at: usize, row: &Requirement) -> Result<(), String> {
         match row {
             Requirement::Library { min, below, built, soname, linkage, patch_refuse, required } => {
@@ -185,6 +201,10 @@ impl Writer<'_> {
                 self.u16(at, ROW_PART.into())?;
                 self.u16(at + part_row::NEEDED, usize::from(*needed))?;
                 self.text(at + part_row::FILE, file)?;
+                if let Some(made_with) = GUARDED.made_with.filter(|_| *needed) {
+                    self.floors(at)?;
+                    self.text(at + part_row::MADE_WITH, made_with)?;
+                }
                 self.text(at + part_row::SYMBOL, symbol)
             }
             Requirement::Driver { cuda, release, because } => {

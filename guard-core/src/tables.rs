@@ -340,6 +340,12 @@ pub fn cudart_floor(cudart: CudaVersion) -> Floor {
     }
 }
 
+/// The floors of the two newest majors of cudart, the older one first.
+pub fn newest_cudart_floors() -> [Floor; 2] {
+    let newest = driver_table().cudart.iter().map(|(major, _)| *major).max().unwrap_or_default();
+    [newest.saturating_sub(1), newest].map(|major| cudart_floor(CudaVersion::new(major, 0)))
+}
+
 /// The driver that unpacks Zstandard-compressed entries which a toolkit of this major wrote; `None`: cannot tell.
 pub fn zstandard_floor(toolkit_major: u32) -> Option<Floor> {
     driver_table().zstandard.iter().find(|(major, _)| *major == toolkit_major).map(|&(_, floor)| floor)

@@ -97,6 +97,11 @@ impl CudaVersion {
         Self::new(number / 1000, number % 1000 / 10)
     }
 
+    /// Whether a number is written as CUDA writes its releases: 13000, 13010, …
+    pub const fn is_plausible(number: u32) -> bool {
+        number >= 7000 && number < 100_000 && number % 10 == 0 && number % 1000 < 100
+    }
+
     /// The reverse of [`CudaVersion::from_int`].
     pub const fn to_int(self) -> u32 {
         self.major * 1000 + self.minor * 10

@@ -12,14 +12,48 @@ CODE void real_name(const char *path, char (*real)[PATH_MAX]) {
 
 CODE uint32_t plausible(uint32_t packed) { return packed >> 16 && packed >> 16 < 100 ? packed : 0; }
 
+/* The CUDA release of the cudart inside a part: `mov $13000, %eax` in the function that answers with it. 0 where it is not
+ * told. */
+CODE uint32_t made_with(const struct elf *e, const char *answers) {
+  unsigned char code[2048];
+  size_t size = *answers ? elf_code(e, answers, 0, &code) : 0, at;
+  uint32_t n, found = 0;
+  for (at = 0; at + 5 <= size; at++) {
+    memcpy(&n, code + at + 1, sizeof n);
+    if (code[at] != 0xb8 || n < 7000 || n >= 100000 || n % 10 || n % 1000 >= 100) continue;
+    if (found && n != found) return 0;
+    found = n;
+  }
+  return found;
+}
+
+/* Major and minor of the library itself, packed, by the names that it looks for, lib.so.9.15.1 and lib.so.9.15: `mov $15, %r9d`
+ * before `mov $9, %r8d`. 0 where they are not told. */
+CODE uint32_t own_minor(const struct elf *e) {
+  unsigned char code[2048];
+  size_t size = elf_code(e, GUARDED_ASKS, 1024, &code), at;
+  uint32_t n[2], found = 0;
+  for (at = 0; at + 12 <= size; at++) {
+    if (!same_bytes(code + at, "\x41\xb9", 2) || !same_bytes(code + at + 6, "\x41\xb8", 2)) continue;
+    memcpy(&n[1], code + at + 2, sizeof n[1]);
+    memcpy(&n[0], code + at + 8, sizeof n[0]);
+    if (!n[0] || n[0] > 99 || n[1] > 255) continue;
+    n[0] = n[0] << 16 | n[1] << 8;
+    if (found && n[0] != found) return 0;
+    found = n[0];
+  }
+  return found;
+}
+
 /* Reads what the file of an inner library says of itself. */
 CODE void read_part(struct part *p, const char *path) {
   struct elf e;
   p->known = p->present = 1;
-  p->version = 0;
+  p->version = p->cuda = 0;
   cut(p->path, sizeof p->path, path);
   if (p->symbol[0] && elf_open(&e, path) > 0) {
     p->version = plausible(elf_word(&e, p->symbol));
+    p->cuda = made_with(&e, p->made_with);
     close_file(e.fd);
   }
 }
@@ -50,6 +84,7 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   c->state = FOUND;
   c->parts = 0;
   c->version = 0;
+  c->by_code = 0;
   c->from = 0;
   real_name(c->path, &path);
   c->by_name = version_in_name(base_name(path));
@@ -60,6 +95,7 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
     if (elf_string(&e, DT_SONAME, own, sizeof own) && major_in_name(own)) cut(c->soname, NOTE_TEXT, own);
     of.rpath = elf_string(&e, DT_RPATH, g.rpath, sizeof g.rpath);
     of.runpath = elf_string(&e, DT_RUNPATH, g.runpath, sizeof g.runpath);
+    c->by_code = own_minor(&e);
     close_file(e.fd);
   }
   for (i = 0; i < n->head.rows && c->parts < MAX_INNER; i++) {
@@ -69,9 +105,10 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
     if (row.kind != ROW_PART || !note_text(n, row.inner.file, &p->file) || !note_text(n, row.inner.symbol, &p->symbol)) continue;
     suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
     if (suffix && find_text(c->soname, ".so.") && !same(suffix, find_text(c->soname, ".so"))) continue;
+    if (!note_text(n, row.inner.made_with, &p->made_with)) p->made_with[0] = 0;
     p->needed = row.inner.needed & 1;
     p->present = 0;
-    p->version = 0;
+    p->version = p->cuda = 0;
     p->path[0] = 0;
     if (is_loaded(p->file, &path, 0) || find_part(c, p, &of, &path)) read_part(p, path);
     else p->known = !shut;
@@ -81,8 +118,10 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
 
 CODE void settle_version(struct cudnn *c) {
   int k;
-  c->version = 0;
+  c->version = c->cuda = 0;
   c->by = 0;
+  for (k = c->parts; k-- > 0;)
+    if (c->part[k].cuda) c->cuda = c->part[k].cuda;
   for (k = 0; k < c->parts && !c->version; k++)
     if (c->part[k].known && c->part[k].version) c->version = c->part[k].version, c->by = c->part[k].path, c->from = "its inner library";
   if (!c->version && c->by_name) c->version = c->by_name, c->from = "its file's name";
@@ -97,7 +136,7 @@ CODE void look(struct cudnn *c, const struct note *n, const struct library_row *
   shut = 0;
   c->state = UNKNOWN;
   c->answered = c->parts = 0;
-  c->version = c->by_name = 0;
+  c->version = c->by_name = c->by_code = c->cuda = 0;
   c->path[0] = c->why[0] = 0;
   note_text(n, row->soname, &c->soname);
   if (!note_text(n, row->names, &c->names) || !c->names[0]) cut(c->names, NOTE_TEXT, c->soname);

@@ -71,17 +71,16 @@ CODE const char *elf_string(const struct elf *e, int tag, char *to, size_t size)
   return elf_read(e, e->tags.at[DT_STRTAB] + at, to, (size_t)left) ? to : 0;
 }
 
-/* The value of an exported 4-byte data object; 0 where there is none. By the GNU hash table, the only one that cuDNN's
- * libraries have (measured: 8.5.0 to 9.28.0). */
-CODE uint32_t elf_word(const struct elf *e, const char *name) {
+/* The exported symbol of this name; whether there is one. By the GNU hash table, the only one that cuDNN's libraries have
+ * (measured: 8.5.0 to 9.28.0). */
+CODE int elf_symbol(const struct elf *e, const char *name, ElfW(Sym) * s) {
   struct {
     uint32_t buckets, first, bloom_words, bloom_shift;
   } head;
-  ElfW(Sym) s;
   ElfW(Addr) buckets, chains;
   char text[NOTE_TEXT];
   size_t size = len(name) + 1, i;
-  uint32_t wanted = 5381, hash, at, steps, value;
+  uint32_t wanted = 5381, hash, at, steps;
   if (size > sizeof text) return 0;
   if (!e->tags.at[0] || !elf_read(e, e->tags.at[0], &head, sizeof head) || !head.buckets) return 0;
   for (i = 0; name[i]; i++) wanted = wanted * 33 + (unsigned char)name[i];
@@ -90,10 +89,31 @@ CODE uint32_t elf_word(const struct elf *e, const char *name) {
   if (!elf_read(e, buckets + (ElfW(Addr))(wanted % head.buckets) * sizeof at, &at, sizeof at) || at < head.first) return 0;
   for (steps = 0; steps < 4096; steps++, at++) {
     if (!elf_read(e, chains + (ElfW(Addr))(at - head.first) * sizeof hash, &hash, sizeof hash)) break;
-    if ((hash | 1) == (wanted | 1) && elf_read(e, e->tags.at[DT_SYMTAB] + at * sizeof s, &s, sizeof s) &&
-        s.st_shndx != SHN_UNDEF && elf_read(e, e->tags.at[DT_STRTAB] + s.st_name, text, size) && same_bytes(text, name, size))
-      return (!s.st_size || s.st_size == sizeof value) && elf_read(e, s.st_value, &value, sizeof value) ? value : 0;
+    if ((hash | 1) == (wanted | 1) && elf_read(e, e->tags.at[DT_SYMTAB] + at * sizeof *s, s, sizeof *s) &&
+        s->st_shndx != SHN_UNDEF && elf_read(e, e->tags.at[DT_STRTAB] + s->st_name, text, size) && same_bytes(text, name, size))
+      return 1;
     if (hash & 1) break; /* the last of its chain */
+  }
+  return 0;
+}
+
+/* The value of an exported 4-byte data object; 0 where there is none. */
+CODE uint32_t elf_word(const struct elf *e, const char *name) {
+  ElfW(Sym) s;
+  uint32_t value;
+  return elf_symbol(e, name, &s) && (!s.st_size || s.st_size == sizeof value) && elf_read(e, s.st_value, &value, sizeof value) ? value : 0;
+}
+
+/* The machine code of an exported function, with so many bytes of what stands before it where its segment has them: how many
+ * there are. */
+CODE size_t elf_code(const struct elf *e, const char *name, size_t before, unsigned char (*code)[2048]) {
+  ElfW(Sym) s;
+  int k;
+  if (e->eh.e_machine != EM_X86_64 || !elf_symbol(e, name, &s)) return 0;
+  for (k = 0; k < 2; k++, before = 0) {
+    size_t size = before + (size_t)s.st_size;
+    if (size > sizeof *code) size = sizeof *code;
+    if (elf_read(e, s.st_value - before, *code, size)) return size;
   }
   return 0;
 }

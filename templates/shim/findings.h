@@ -31,6 +31,14 @@
     "cuDNN is mixed: {library} is {part}, the rest {found}", \
     built_with, found_cudnn, picked_by, \
     "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one package") \
+  X(CUDNN_INNER_MIXED_LOADER, 206, ERROR, REFUSES, 43, "cuDNN", \
+    "cuDNN is mixed: its loader library is {loader}, the rest {found}", \
+    built_with, found_cudnn, picked_by, \
+    "reinstall cuDNN whole from one package") \
+  X(CUDNN_OTHER_CUDA, 207, WARNING, INFORMS, 57, "cuDNN", \
+    "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}", \
+    found_cudnn, picked_by, none, \
+    "put the cuDNN for that CUDA first in LD_LIBRARY_PATH") \
   X(DRIVER_TOO_OLD, 301, ERROR, REFUSES, 30, "driver", \
     "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]", \
     needed_by, found_driver, gpus, \
@@ -99,6 +107,10 @@
     "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 passes over all else", \
     built_for, found_driver, none, \
     "unset CUDA_FORCE_PTX_JIT") \
+  X(CUDNN_NEEDS_NEWER_DRIVER, 316, ERROR, REFUSES, 26, "driver", \
+    "cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda}", \
+    needed_by, found_driver, gpus, \
+    "put a cuDNN for CUDA[ {cuda_major}] first in LD_LIBRARY_PATH; or update the driver") \
   X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, "cuDNN", \
     "cannot tell which cuDNN this is", \
     built_with, found_cudnn, picked_by, \
@@ -185,6 +197,7 @@
   X(left_out, NUMBER) /* how many were left out */ \
   X(libcuda, TEXT) /* the file of libcuda */ \
   X(library, TEXT) /* a library by the name that is asked for */ \
+  X(loader, CUDA) /* major and minor of a cuDNN, by the code of its loader library */ \
   X(made_from, CUDA) /* the first toolkit that makes code for those GPUs */ \
   X(made_to, CUDA) /* the last toolkit that makes it */ \
   X(min, VERSION) /* the oldest that the program accepts */ \

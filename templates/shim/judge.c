@@ -32,8 +32,20 @@ CODE void judge_part(const struct part *p, const struct cudnn *c, const struct l
   show(f->library, sizeof f->library, p->file);
 }
 
+/* The CUDA that the program was made with: its toolkit's, else its cudart's. 0 where neither is known. */
+CODE uint32_t cuda_of(const struct note *n) {
+  char text[NOTE_TEXT];
+  uint32_t v[3], i;
+  if (note_text(n, n->head.toolkit, &text) && numbers_in(text, 1, v)) return v[0] * 1000 + v[1] * 10;
+  for (i = 0; i < n->head.rows; i++) {
+    const union row row = note_row(n, i);
+    if (row.kind == ROW_DRIVER && note_text(n, row.driver.because, &text) && starts(text, "libcudart")) return row.driver.cuda;
+  }
+  return 0;
+}
+
 CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
-  uint32_t min = row->min, major = c->version ? c->version >> 16 : major_in_name(c->soname);
+  uint32_t min = row->min, major = c->version ? c->version >> 16 : major_in_name(c->soname), built = cuda_of(&g.note[g.now]);
   int missing = 0, k;
   if ((row->flags & LIBRARY_PATCH) && row->built > min) min = row->built;
   if (c->state == INSIDE) return;
@@ -56,8 +68,14 @@ CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
   if (c->version && c->by_name && c->by_name != c->version) {
     struct finding *f = find_cudnn(CUDNN_INNER_MIXED, same_minor(c->by_name, c->version) ? WARNING : ERROR, c, row);
     f->part = c->by_name;
+  } else if (c->version && !c->by_name && c->by_code && !same_minor(c->by_code, c->version)) {
+    find_cudnn(CUDNN_INNER_MIXED_LOADER, ERROR, c, row)->loader = (c->by_code >> 16) * 1000 + (c->by_code >> 8 & 0xff) * 10;
   }
   for (k = 0; k < c->parts; k++) judge_part(&c->part[k], c, row);
+  if (c->cuda && built && c->cuda / 1000 != built / 1000) {
+    struct finding *f = find_cudnn(CUDNN_OTHER_CUDA, WARNING, c, row);
+    f->found_cuda = c->cuda, f->built_cuda = built;
+  }
 }
 
 /* ---- driver and GPU ---- */
@@ -166,6 +184,10 @@ CODE struct finding *find_row(enum words words, int severity, const union row *r
     show_text(f->code, sizeof f->code, row->driver.because);
     return f;
   }
+  if (row->kind == ROW_PART) {
+    f->found = g.note[g.now].cudnn, f->found_cuda = g.note[g.now].cudnn_cuda, f->needs_cuda = f->found_cuda / 1000 * 1000;
+    return f;
+  }
   name_gpus(f, gpus_of(row));
   if (row->kind == ROW_LIBRARY) {
     f->found = g.note[g.now].cudnn, f->min = row->cudnn.min, f->dropped_in = row->cudnn.drops_gpus_from;
@@ -229,6 +251,13 @@ CODE struct outcome judge_ptx(const struct gpu_row *row) {
   return floor.is != FITS ? floor : judge_jit();
 }
 
+/* cuDNN has a cudart of its own inside, which starts on drivers of its major alone. */
+CODE struct outcome judge_cudnn_cuda(const struct part_row *row) {
+  uint32_t major = g.note[g.now].cudnn_cuda / 1000 * 1000;
+  uint32_t release = major <= row->older_cuda ? row->older_release : major <= row->newer_cuda ? row->newer_release : 0;
+  return row->needed && row->newer_cuda ? judge_floor(major, release, CUDNN_NEEDS_NEWER_DRIVER) : so_it(FITS);
+}
+
 /* A row of GPUs. Flags that stand together: where some containers serve the GPU (BY_SOME), one of them may do so by PTX. */
 CODE struct outcome judge_gpu(const struct note *n, const struct gpu_row *row) {
   uint32_t by = row->served_by;
@@ -245,7 +274,7 @@ CODE struct outcome judge_gpu(const struct note *n, const struct gpu_row *row) {
 }
 
 /* What a driver that does not work, or none, comes to; whether that is all there is to say. `asks`: whether the note asks
- * anything of driver and GPU, but that the GPU is not too old for cuDNN. */
+ * anything of driver and GPU, beyond what cuDNN asks of them. */
 CODE int judge_answer(const struct note *n, int asks) {
   const struct driver *d = &g.driver;
   enum { STUB = 34, NO_DEVICE = 100, MISMATCH = 803, NOT_FOR_COMPAT = 804 }; /* CUresult */
@@ -274,7 +303,7 @@ CODE void judge_rows(struct note *n, int asks) {
   uint64_t fit = 0, unfit = 0, kernels = 0;
   union row unsure;
   uint32_t i;
-  int pass, covered, open, has_unsure = 0;
+  int pass, covered, open, doubt = 0, has_unsure = 0;
   memset(&unsure, 0, sizeof unsure);
   open = d->gpus < 0 || (d->init < 0 && d->user && d->kernel && d->user != d->kernel) || (d->by_files && (!d->user || !d->kernel));
   for (pass = 0; pass < 2; pass++) /* what a row weighs depends on those behind it */
@@ -282,10 +311,12 @@ CODE void judge_rows(struct note *n, int asks) {
       const union row row = note_row(n, i);
       uint64_t here = gpus_of(&row);
       struct outcome is = wrong(CUDNN_TOO_NEW_FOR_GPU);
-      if (row.kind == ROW_DRIVER) {
-        is = judge_floor(row.driver.cuda, row.driver.release, DRIVER_TOO_OLD);
+      if (row.kind == ROW_DRIVER) is = judge_floor(row.driver.cuda, row.driver.release, DRIVER_TOO_OLD);
+      if (row.kind == ROW_PART) is = judge_cudnn_cuda(&row.inner);
+      if (row.kind == ROW_DRIVER || row.kind == ROW_PART) {
         if (is.is == CANNOT_BE_TOLD) open = 1;
         if (is.is == IS_WRONG && pass) find_row(is.words, ERROR, &row);
+        if (is.is != FITS && d->by_files) doubt = 1;
       }
       if (row.kind == ROW_GPU) kernels = all, is = judge_gpu(n, &row.gpu);
       if (!here || (row.kind != ROW_GPU && row.kind != ROW_LIBRARY)) continue;
@@ -306,7 +337,7 @@ CODE void judge_rows(struct note *n, int asks) {
     return;
   }
   if (!covered || (d->by_files && (unfit || kernels & ~fit))) open = 1;
-  if (open && (asks || unfit)) find_driver(DRIVER_CANNOT_TELL, INFO);
+  if (open && (asks || unfit || doubt)) find_driver(DRIVER_CANNOT_TELL, INFO);
 }
 
 CODE void judge_driver(struct note *n, int asks) {
@@ -388,6 +419,7 @@ CODE void judge_cudnn_row(struct note *n, struct cudnn *c, const struct library_
   if (c->state == INSIDE) c->version = row->built, c->from = "the build";
   c->note = g.now;
   n->cudnn = c->state == FOUND && c->version >> 16 == row->built >> 16 ? c->version : 0;
+  n->cudnn_cuda = c->state == FOUND && (!c->version || n->cudnn) ? c->cuda : 0;
 }
 
 CODE int only_nothing_to_see(void) {
@@ -411,7 +443,7 @@ CODE void judge_driver_rows(struct note *n, int asks, int level, int late) {
 }
 
 CODE void judge_note(struct note *n, int level, int late) {
-  int asks = n->head.gpu == GPU_REQUIRED, leaves_gpus_behind = 0;
+  int asks = n->head.gpu == GPU_REQUIRED, rests_on_cudnn = 0;
   uint32_t i;
   begin_round();
   if (!judge_bytes(n)) return;
@@ -422,10 +454,10 @@ CODE void judge_note(struct note *n, int level, int late) {
     if (row.kind == ROW_DRIVER || row.kind == ROW_GPU) asks = 1;
     if (row.kind != ROW_LIBRARY) continue;
     judge_cudnn_row(n, c, &row.cudnn, level, late);
-    leaves_gpus_behind |= row.cudnn.oldest_gpu && n->cudnn >= row.cudnn.drops_gpus_from;
+    rests_on_cudnn |= n->cudnn_cuda || (row.cudnn.oldest_gpu && n->cudnn >= row.cudnn.drops_gpus_from);
     if (g.seen < MAX_SEEN - 1 && (c->state == FOUND || c->state == INSIDE)) g.seen++;
   }
-  if (asks || leaves_gpus_behind) judge_driver_rows(n, asks, level, late);
+  if (asks || rests_on_cudnn) judge_driver_rows(n, asks, level, late);
 }
 
 /* Of two components whose fit GPUs are different ones, the warning that names both. */

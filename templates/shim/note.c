@@ -8,7 +8,7 @@ struct note {
   int state, own;     /* own: of the file that this very guard stands in */
   const char *damage; /* what is wrong with its bytes */
   struct note_head head; /* zeros where it is damaged */
-  uint32_t cudnn;     /* the version that it gets */
+  uint32_t cudnn, cudnn_cuda; /* the version that it gets, and the CUDA that this was made with */
   uint64_t not_unfit; /* of the GPUs, where it has kernels */
   struct image image;
 };

@@ -44,14 +44,14 @@ struct library_row {
 struct part_row {
   uint16_t kind;
   uint16_t needed;
-  uint32_t unused_4;
-  uint32_t unused_8;
-  uint32_t unused_12;
-  uint32_t unused_16;
+  uint32_t older_cuda;
+  uint32_t older_release;
+  uint32_t newer_cuda;
+  uint32_t newer_release;
   uint32_t unused_20;
   struct text_ref file;
   struct text_ref symbol;
-  uint32_t unused_32;
+  struct text_ref made_with;
   uint32_t unused_36;
 };
 

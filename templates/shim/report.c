@@ -33,6 +33,7 @@ CODE void report_cudnn(struct text *t, const struct cudnn *c) {
     put_version_member(t, ",", "version", put_version, c->version);
     put_member(t, ",", "version_from", c->from);
   }
+  put_version_member(t, ",", "cuda", put_cuda, c->cuda);
   put_char(t, '}');
 }
 

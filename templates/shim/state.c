@@ -2,9 +2,9 @@
 
 /* An inner library of cuDNN's. */
 struct part {
-  char file[NOTE_TEXT], symbol[NOTE_TEXT];
+  char file[NOTE_TEXT], symbol[NOTE_TEXT], made_with[NOTE_TEXT];
   int needed, known, present;
-  uint32_t version;
+  uint32_t version, cuda; /* cuda: of the cudart inside, as cudaRuntimeGetVersion says it */
   char path[SHOW + 1];
 };
 
@@ -15,7 +15,7 @@ struct cudnn {
   int note;
   char names[NOTE_TEXT]; /* that the program tries, one a line */
   char soname[NOTE_TEXT], path[PATH_MAX], why[WHY];
-  uint32_t version, by_name;
+  uint32_t version, by_name, by_code, cuda; /* by_code: major and minor of its own file; cuda: of its part */
   const char *from; /* where the version comes from, in words */
   const char *by;   /* and the inner library that says it, or null */
   struct part part[MAX_INNER];

@@ -175,6 +175,9 @@ codes! {
     206 CudnnInnerMixed Error Refuses 43
         "cuDNN's inner library is of another release than its loader"
         "All libcudnn libraries of one process must be of one release; a mix aborts or misbehaves. The inner library's version is the one that counts, and it does not fit what was built with.\nWhat to do: remove the stray copy named in the message, or reinstall cuDNN whole.";
+    207 CudnnOtherCuda Warning Informs 57
+        "cuDNN is made for another CUDA major than the program"
+        "Each release of cuDNN is published once for each CUDA major, under one and the same soname. The build of another major brings its own CUDA runtime along and opens the cuBLAS of its own major: that works, but costs memory twice, and the driver has to serve both. The release of the runtime inside stands in the code of cuDNN's inner library.\nWhat to do: install the package of cuDNN for the program's CUDA (nvidia-cudnn-cu12 for 12), or put its folder first in LD_LIBRARY_PATH.";
     210 LibraryAbsent Error Refuses 11
         "a library that the program is linked to is not found"
         "The loader would stop the program with `cannot open shared object file` before any of its code runs.\nWhat to do: install the package that holds it, or name its folder in LD_LIBRARY_PATH.";
@@ -235,6 +238,9 @@ codes! {
     315 JitForced Error Refuses 33
         "the program's machine code is switched off, and it has no PTX"
         "CUDA_FORCE_PTX_JIT=1 has the driver pass over machine code and compile PTX in its place; it is for trying out whether a program has PTX. This one has none for the GPUs that it can see, so that no kernel of it is found.\nWhat to do: unset CUDA_FORCE_PTX_JIT.";
+    316 CudnnNeedsNewerDriver Error Refuses 26
+        "the cuDNN found is made for a newer CUDA than the driver serves"
+        "Each release of cuDNN is published once for each CUDA major, under one and the same soname, with a CUDA runtime of that major inside. On a driver of an older major that runtime answers every call with \"CUDA driver version is insufficient for CUDA runtime version\", and cudnnCreate fails.\nWhat to do: install the package of cuDNN for the driver's CUDA (nvidia-cudnn-cu12 for 12), put its folder first in LD_LIBRARY_PATH, or update the driver.";
     320 GpuUndriven Warning Informs 52
         "there is a GPU, and no driver for it"
         "A GPU of NVIDIA's stands on the PCI bus, and the kernel module that drives it, libcuda, or both are not to be seen. Every CUDA program finds no GPU. On a host whose GPUs are for virtual machines or containers alone this is as it should be.\nWhat to do: install the NVIDIA driver, or load its module (modprobe nvidia); start a container with its GPUs (--gpus all).";
@@ -643,6 +649,12 @@ words! {
     CudnnInnerMixed CudnnInnerMixed "cuDNN"
         "cuDNN is mixed: {library} is {part}, the rest {found}\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one package";
+    CudnnInnerMixedLoader CudnnInnerMixed "cuDNN"
+        "cuDNN is mixed: its loader library is {loader}, the rest {found}\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
+        "reinstall cuDNN whole from one package";
+    CudnnOtherCuda CudnnOtherCuda "cuDNN"
+        "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
+        "put the cuDNN for that CUDA first in LD_LIBRARY_PATH";
     LibraryAbsent LibraryAbsent "{library}"
         "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}"
         "{cure}";
@@ -739,6 +751,9 @@ words! {
     JitForced JitForced "driver"
         "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 passes over all else\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT";
+    CudnnNeedsNewerDriver CudnnNeedsNewerDriver "driver"
+        "cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "put a cuDNN for CUDA[ {cuda_major}] first in LD_LIBRARY_PATH; or update the driver";
     GpuUndriven GpuUndriven "driver"
         "there is an NVIDIA GPU, and neither its kernel module nor libcuda is to be seen\non the bus: {devices}"
         "install the NVIDIA driver, or load its module (modprobe nvidia); in a container, start it with its GPUs (--gpus all)";
@@ -880,4 +895,4 @@ phrases! {
 }
 
 /// What may stand in words as a placeholder.
-const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "compiler", "component", "crate", "cuda", "cuda_major", "cudnn_fleet", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "left_out", "level", "levels", "libcuda", "library", "limit", "line", "linkage", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];
+const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "compiler", "component", "crate", "cuda", "cuda_major", "cudnn_fleet", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "left_out", "level", "levels", "libcuda", "library", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];

@@ -8,7 +8,7 @@ mod driver;
 use std::path::Path;
 
 use crate::finding::{self, Finding, Severity, Values, Words};
-use crate::host::{CudartFound, Host, Inner, LibraryFound};
+use crate::host::{CudartFound, Host, Inner, LibraryFound, Loader};
 use crate::linkage::Linkage;
 use crate::manifest::{Manifest, Requirement};
 use crate::version::{CudaVersion, Version};
@@ -71,9 +71,11 @@ impl Rule {
     fn judge(&self, manifest: &Manifest, found: &LibraryFound, findings: &mut Vec<Finding>) {
         match (self.linkage, found) {
             (Linkage::Static | Linkage::None, _) => {}
-            (_, LibraryFound::Found { path, picked_by, major, version, inner }) => {
+            (_, found @ LibraryFound::Found { path, picked_by, major, version, inner, .. }) => {
                 let this = Rule { values: self.values.clone().known("picked_by", picked_by.as_ref()), ..*self };
-                this.judge_found(manifest, path, *major, *version, inner, findings);
+                if this.judge_found(manifest, path, *major, *version, inner, findings) {
+                    this.judge_making(manifest, found, findings);
+                }
             }
             (Linkage::Linked | Linkage::Dlopened, LibraryFound::Absent) => {
                 let needed = self.linkage == Linkage::Linked || self.required;
@@ -86,6 +88,7 @@ impl Rule {
         }
     }
 
+    /// Whether it is of the major that was built with.
     fn judge_found(
         &self,
         manifest: &Manifest,
@@ -94,7 +97,7 @@ impl Rule {
         version: Option<Version>,
         inner: &[Inner],
         findings: &mut Vec<Finding>,
-    ) {
+    ) -> bool {
         // The library that says the version is named where it stands in another folder.
         let says = inner.iter().find(|part| part.version.is_some() && part.version == version);
         let elsewhere = |own: &&Path| own.parent() != path.parent();
@@ -106,7 +109,7 @@ impl Rule {
         if (found_major != 0 && found_major != self.built.major) || version.is_some_and(|version| version >= self.below)
         {
             findings.push(Words::CudnnOtherMajor.finding(&with_beside));
-            return;
+            return false;
         }
         let rows = || {
             manifest.requires.iter().filter_map(|requirement| match requirement {
@@ -141,6 +144,31 @@ impl Rule {
             let beside = part.path.as_deref().map(Path::display);
             let values = values.clone().with("library", &part.file).with("part", own).known("beside", beside);
             findings.push(Words::CudnnInnerMixed.finding(&values).weighing(severity));
+        }
+        true
+    }
+
+    /// The loader library against its parts, and the CUDA that they were made with against the program's.
+    fn judge_making(&self, manifest: &Manifest, found: &LibraryFound, findings: &mut Vec<Finding>) {
+        let LibraryFound::Found { path, version, loader, made_with, .. } = found else { return };
+        let values = self.values.clone().known("found", *version).with("path", path.display());
+        match (loader, version) {
+            (Loader::Version(own), Some(whole)) if own != whole => {
+                let same_minor = (own.major, own.minor) == (whole.major, whole.minor);
+                let severity = if same_minor { Severity::Warning } else { Severity::Error };
+                findings.push(Words::CudnnInnerMixed.finding(&values.clone().with("part", own)).weighing(severity));
+            }
+            (Loader::Minor(major, minor), Some(whole)) if (*major, *minor) != (whole.major, whole.minor) => {
+                let values = values.clone().with("loader", format!("{major}.{minor}"));
+                findings.push(Words::CudnnInnerMixedLoader.finding(&values));
+            }
+            _ => {}
+        }
+        if let (Some(made), Some(own)) = (made_with, manifest.cuda()) {
+            if made.major != own.major {
+                let values = values.with("found_cuda", made).with("built_cuda", own);
+                findings.push(Words::CudnnOtherCuda.finding(&values));
+            }
         }
     }
 }

@@ -7,12 +7,14 @@ use std::borrow::Cow;
 
 use super::json_reader::{JsonReader, Mistake};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
+use crate::host::Loader;
 use crate::vendor;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 const A_RELEASE: &str = "a driver's release in quotes such as \"535.261.03\"";
 const A_CUDA: &str = "a CUDA version in quotes such as \"12.2\"";
 const A_VERSION: &str = "a version in quotes such as \"9.15.1\"";
+const A_LOADER: &str = "a version in quotes such as \"9.15\" or \"9.15.1\"";
 const A_CC: &str = "a compute capability in quotes such as \"8.6\"";
 const A_TEXT: &str = "a text in quotes";
 
@@ -191,6 +193,8 @@ fn library(json: &mut JsonReader<'_>, whole: bool) -> Result<Library, Mistake> {
         match key {
             "soname" => library.soname = Some(json.text(A_TEXT)?.into_owned()),
             "version" => library.version = version::<Version>(json, A_VERSION)?,
+            "loader" => library.loader = meaning(json, A_LOADER, loader)?.unwrap_or_default(),
+            "cuda" => library.cuda = version::<CudaVersion>(json, A_CUDA)?,
             "path" => library.path = Some(json.text(A_TEXT)?.into_owned()),
             "by" => library.by = aside(json, whole)?,
             "taken" => library.taken = json.truth()?,
@@ -200,6 +204,13 @@ fn library(json: &mut JsonReader<'_>, whole: bool) -> Result<Library, Mistake> {
         Ok(())
     })?;
     Ok(library)
+}
+
+/// Two numbers are what code tells, three what a name does.
+fn loader(text: &str) -> Option<Loader> {
+    let version: Version = text.parse().ok()?;
+    let whole = text.matches('.').count() > 1;
+    Some(if whole { Loader::Version(version) } else { Loader::Minor(version.major, version.minor) })
 }
 
 fn part(json: &mut JsonReader<'_>) -> Result<Part, Mistake> {

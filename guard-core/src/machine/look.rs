@@ -10,7 +10,8 @@ use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
 use crate::contents::Contents;
 use crate::elf::Elf;
 use crate::env::Env;
-use crate::library_version::{in_name, inner_file, of_file, word};
+use crate::host::Loader;
+use crate::library_version::{self, in_name, inner_file, of_file, word};
 use crate::loader::{self, Candidate, Graph, Look};
 use crate::vendor;
 use crate::version::DriverRelease;
@@ -44,7 +45,7 @@ pub(crate) fn with_graph(env: &Env, asker: Option<&Asker>) -> (Machine, Option<G
     for library in vendor::ALL {
         let mut files = libraries(env, &graph, library);
         for file in files.iter_mut().filter(|file| file.taken && !library.parts.is_empty()) {
-            file.parts = parts(&mut graph, library, file);
+            parts(&mut graph, library, file);
         }
         machine.libraries.insert(library.key, files);
     }
@@ -223,7 +224,7 @@ fn libraries(env: &Env, graph: &Graph, library: &vendor::Library) -> Vec<Library
                 path: Some(shown(env, &candidate.path.display())),
                 taken: !taken,
                 by: Some(shown(env, &candidate.place)),
-                parts: None,
+                ..Library::default()
             });
             taken = true;
         }
@@ -231,16 +232,29 @@ fn libraries(env: &Env, graph: &Graph, library: &vendor::Library) -> Vec<Library
     found
 }
 
-/// The parts of a library that tell a version or that it does not work without: those that are there.
-fn parts(graph: &mut Graph, library: &vendor::Library, file: &Library) -> Option<Vec<Part>> {
-    let soname = file.soname.as_deref()?;
-    let index = graph.open(0, soname)?;
-    let by_name = in_name(library, &graph.objects[index].path);
-    let part = |part: &vendor::Part| {
-        let found = inner_file(graph, index, part.file, by_name)?;
-        Some(Part { file: part.file.to_owned(), version: word(&found, part.symbol) })
+/// The parts of a library that tell a version or that it does not work without: those that are there; and what they and the
+/// library's own file say of its release.
+fn parts(graph: &mut Graph, library: &vendor::Library, file: &mut Library) {
+    let Some(soname) = file.soname.as_deref() else { return };
+    let (Some(index), Some(major)) = (graph.open(0, soname), library.major(soname)) else { return };
+    let path = graph.objects[index].path.clone();
+    let by_name = in_name(library, &path);
+    let mut found = Vec::new();
+    for part in library.parts(major) {
+        let Some(own) = inner_file(graph, index, part.file, by_name) else { continue };
+        file.cuda = file.cuda.or_else(|| library_version::made_with(library, &own));
+        found.push(Part { file: part.file.to_owned(), version: word(&own, part.symbol) });
+    }
+    // What its parts say counts; its own file is told of where that says another release.
+    file.version = found.iter().find_map(|part| part.version).or(file.version);
+    let loader = library_version::loader(library, &path);
+    let same = match (loader, file.version) {
+        (Loader::Version(own), Some(whole)) => own == whole,
+        (Loader::Minor(major, minor), Some(whole)) => (major, minor) == (whole.major, whole.minor),
+        _ => true,
     };
-    Some(library.parts(library.major(soname)?).filter_map(part).collect())
+    file.loader = if same { Loader::Unknown } else { loader };
+    file.parts = Some(found);
 }
 
 /// Where the kernel's files stand: `/`, or a folder laid out like it.

@@ -27,7 +27,7 @@ pub(crate) use look::of_graph;
 pub use pci::cc as cc_of_pci_device;
 
 use crate::finding::{Finding, Values, Words};
-use crate::host::{self, CudartFound, DriverFound, Host, Inner, Jit, LibraryFound};
+use crate::host::{self, CudartFound, DriverFound, Host, Inner, Jit, LibraryFound, Loader};
 use crate::json::{Value, array, object};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::tables;
@@ -150,6 +150,10 @@ pub struct Library {
     pub by: Option<String>,
     /// The libraries that it loads by itself and that are there; `None`: nobody looked.
     pub parts: Option<Vec<Part>>,
+    /// What its own file says of its release, where that may be another than its parts say.
+    pub loader: Loader,
+    /// The release of the cudart that it was made with, where it has one inside.
+    pub cuda: Option<CudaVersion>,
 }
 
 /// A library that another one opens by itself.
@@ -173,7 +177,7 @@ impl Driver {
 
     /// The CUDA version, by libcuda's own answer, else by its release where the table knows that branch. The number of a
     /// release on WSL is that of Windows' driver, which counts in another way.
-    fn supports(&self, kind: Option<Kind>) -> Option<CudaVersion> {
+    pub(crate) fn supports(&self, kind: Option<Kind>) -> Option<CudaVersion> {
         let by_release = || tables::driver_supports(self.user.filter(|_| kind.is_none())?).exactly();
         self.cuda.or_else(by_release)
     }
@@ -307,6 +311,8 @@ impl Machine {
             major: found.major().unwrap_or_default(),
             version: found.version,
             inner,
+            loader: found.loader,
+            made_with: found.cuda,
         }
     }
 
@@ -390,6 +396,15 @@ impl Library {
         let mut value = object::<&str>([]);
         value.put("soname", self.soname.as_deref());
         value.put("version", self.version.map(|version| version.to_string()));
+        value.put(
+            "loader",
+            match self.loader {
+                Loader::Unknown => None,
+                Loader::Version(version) => Some(version.to_string()),
+                Loader::Minor(major, minor) => Some(format!("{major}.{minor}")),
+            },
+        );
+        value.put("cuda", self.cuda.map(|version| version.to_string()));
         value.put("path", self.path.as_deref());
         value.put("by", self.by.as_deref());
         value.put("taken", (!self.taken).then_some(false));

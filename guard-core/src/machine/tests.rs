@@ -40,12 +40,23 @@ prop_compose! {
     }
 }
 
+fn loader() -> impl Strategy<Value = Loader> {
+    prop_oneof![
+        Just(Loader::Unknown),
+        (0..99u32, 0..99u32, 0..99u32)
+            .prop_map(|(major, minor, patch)| Loader::Version(Version::new(major, minor, patch))),
+        (0..99u32, 0..99u32).prop_map(|(major, minor)| Loader::Minor(major, minor)),
+    ]
+}
+
 prop_compose! {
     fn library()(
         soname in label(), version in version(), path in label(), taken: bool, by in label(),
         parts in some((any::<String>(), self::version()).prop_map(|(file, version)| Part { file, version })),
+        loader in loader(), cuda in prop::option::of((1..99u32, 0..99u32)),
     ) -> Library {
-        Library { soname, version, path, taken, by, parts }
+        let cuda = cuda.map(|(major, minor)| CudaVersion::new(major, minor));
+        Library { soname, version, path, taken, by, parts, loader, cuda }
     }
 }
 

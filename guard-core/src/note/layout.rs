@@ -94,14 +94,14 @@ layout! {
     part_row {
         KIND "kind" U16,
         NEEDED "needed" U16,
-        UNUSED_4 "unused_4" U32,
-        UNUSED_8 "unused_8" U32,
-        UNUSED_12 "unused_12" U32,
-        UNUSED_16 "unused_16" U32,
+        OLDER_CUDA "older_cuda" U32,
+        OLDER_RELEASE "older_release" U32,
+        NEWER_CUDA "newer_cuda" U32,
+        NEWER_RELEASE "newer_release" U32,
         UNUSED_20 "unused_20" U32,
         FILE "file" Text,
         SYMBOL "symbol" Text,
-        UNUSED_32 "unused_32" U32,
+        MADE_WITH "made_with" Text,
         UNUSED_36 "unused_36" U32,
     }
     driver_row {

@@ -380,6 +380,8 @@ mod hosts {
             major: 9,
             version: Some(version),
             inner,
+            loader: crate::host::Loader::Unknown,
+            made_with: None,
         }
     }
 

@@ -29,6 +29,7 @@ pub static CUDART: Library = Library {
         ],
     },
     asked: None,
+    made_with: None,
     table: None,
 };
 

@@ -50,6 +50,8 @@ pub(super) const CUDNN: Library = Library {
         inside: &[Mark { text: "cudnn_version_", version: Some('_') }],
     },
     asked: Some(Asked { function: "cudnnGetVersion", scales: &[(90_000, 10_000), (0, 1000)] }),
+    // Measured on x86-64: 8.5.0 to 9.28.0, for CUDA 11 to 13; the major and minor in 9.1.0 to 9.28.0.
+    made_with: Some("cudnnGetCudartVersion"),
     table: Some(table),
 };
 

@@ -72,6 +72,10 @@ pub struct Library {
     pub traces: Traces,
     /// The function that tells its version, and how it counts.
     pub asked: Option<Asked>,
+    /// The function of the part that tells its version which answers with the release of the cudart inside: that number stands in
+    /// its code. Beside the function of [`Self::asked`] in the library's own file stand the major and minor by which
+    /// it names its parts.
+    pub made_with: Option<&'static str>,
     /// What is known of its releases; `None`: no rule asks.
     pub table: Option<fn() -> &'static Table>,
 }

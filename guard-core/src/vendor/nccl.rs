@@ -22,5 +22,6 @@ pub(super) static NCCL: Library = Library {
     },
     // `NCCL_VERSION` in nccl.h: up to 2.8 the major counts thousands.
     asked: Some(Asked { function: "ncclGetVersion", scales: &[(10_000, 10_000), (0, 1000)] }),
+    made_with: None,
     table: None,
 };

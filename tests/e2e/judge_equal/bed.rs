@@ -176,6 +176,19 @@ impl Arch {
             Says::Hangs => ("hangs", "int pause(void); unsigned long cudnnGetVersion(void) { for (;;) pause(); }"),
             Says::Nothing => ("mute", ""),
         };
+        self.saying(to, major, says, kind, body);
+    }
+
+    /// A loader library whose code names its parts by this major and minor, as cuDNN 9's does.
+    pub(crate) fn loader_of(&self, to: &Path, (major, minor): (u32, u32), says: u32) {
+        let body = format!(
+            "unsigned long cudnnGetVersion(void) {{ __asm__ volatile(\"mov ${minor}, %%r9d\\n\\tmov ${major}, %%r8d\" ::: \
+             \"r8\", \"r9\"); return *(volatile const unsigned *)&number; }}"
+        );
+        self.saying(to, major, Says::Number(says), &format!("names{minor}"), &body);
+    }
+
+    fn saying(&self, to: &Path, major: u32, says: Says, kind: &str, body: &str) {
         let mut bytes = self.library(&format!("libcudnn.so.{major}"), kind, body, "-Wl,--hash-style=gnu");
         if let Says::Number(number) = says {
             assert!(patch(&mut bytes, &WORD.to_le_bytes(), &number.to_le_bytes()), "a number to patch");
@@ -194,6 +207,17 @@ impl Arch {
             // Once as the word that is exported, once as the `number` that nobody asks for.
             while patch(&mut bytes, &WORD.to_le_bytes(), &word) {}
         }
+        write_executable(to, &bytes);
+    }
+
+    /// An inner library with its word, and with a cudart of this release inside.
+    pub(crate) fn part_made_with(&self, to: &Path, symbol: &str, version: Version, cuda: u32) {
+        let soname = to.file_name().expect("a file has a name").to_string_lossy().into_owned();
+        let answer = format!("unsigned long cudnnGetCudartVersion(void) {{ return {cuda}; }}");
+        let body = format!("const unsigned {symbol} = {WORD:#x};\n{answer}");
+        let mut bytes = self.library(&soname, &format!("made-with-{cuda}"), &body, "-Wl,--hash-style=gnu");
+        let word = version.packed().expect("a small version").to_le_bytes();
+        while patch(&mut bytes, &WORD.to_le_bytes(), &word) {}
         write_executable(to, &bytes);
     }
 

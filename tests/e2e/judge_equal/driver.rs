@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{CudartFound, Driver, DriverFound, Gpu, Host, Jit, LibraryFound};
+use cudaguard::host::{CudartFound, Driver, DriverFound, Gpu, Host, Jit, LibraryFound, Loader};
 use cudaguard::judge::run::{judge, together};
 use cudaguard::manifest::{Cudart, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::policy::GpuNeed;
+use cudaguard::vendor::GUARDED;
 use cudaguard::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, tools, trial, world};
 
@@ -22,7 +23,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("driver::one_table_drives_both_judges", || drive(&NATIVE, &table())),
         trial("driver::one_table_drives_both_judges_on_aarch64", || {
             AARCH64.need();
-            drive(&AARCH64, &table());
+            // What the code of cuDNN's libraries says is read on one processor alone.
+            let cases: Vec<Case> = table().into_iter().filter(|case| case.machine.made_with.is_none()).collect();
+            drive(&AARCH64, &cases);
         }),
         trial("driver::random_machines_and_manifests", || drive(&NATIVE, &random(0x9e37_79b9_7f4a_7c15, 160))),
         trial("driver::random_machines_and_manifests_on_aarch64", || {
@@ -82,6 +85,8 @@ pub(crate) struct Machine {
     compiler: bool,
     /// A cuDNN, by its file's name.
     cudnn: Option<&'static str>,
+    /// The release of the cudart that it has inside, told by the code of its part.
+    made_with: Option<u32>,
     /// A shared libcudart 12 that the program is linked to, by its file's name; "12" as pip's packages have it.
     pub(crate) cudart: Option<&'static str>,
 }
@@ -115,6 +120,7 @@ fn bare() -> Machine {
         variables: Vec::new(),
         compiler: false,
         cudnn: None,
+        made_with: None,
         cudart: None,
     }
 }
@@ -132,6 +138,11 @@ impl Machine {
 
     fn cudnn(mut self, version: &'static str) -> Self {
         self.cudnn = Some(version);
+        self
+    }
+
+    fn made_with(mut self, cuda: u32) -> Self {
+        self.made_with = Some(cuda);
         self
     }
 
@@ -215,6 +226,9 @@ impl Machine {
             arch.loader(&root.join("lib").join(&file), version(cudnn).major, Says::Nothing);
             let soname = format!("lib/libcudnn.so.{}", version(cudnn).major);
             std::os::unix::fs::symlink(&file, root.join(soname)).expect("a link can be made");
+            if let Some(cuda) = self.made_with {
+                arch.part_made_with(&root.join("lib").join(GRAPH), "cudnn_graph_version", version(cudnn), cuda);
+            }
         }
         if let Some(cudart) = self.cudart {
             let file = format!("libcudart.so.{cudart}");
@@ -244,6 +258,8 @@ impl Machine {
             major: version(found).major,
             version: Some(version(found)),
             inner: Vec::new(),
+            loader: Loader::Version(version(found)),
+            made_with: self.made_with.map(CudaVersion::from_int),
         });
         let cudart = self.cudart.map_or(CudartFound::Unknown, |file| CudartFound::Found {
             path: file.into(),
@@ -309,6 +325,7 @@ pub(crate) fn need_worlds() {
 }
 
 const CUDART: &str = "libcudart.so.12";
+const GRAPH: &str = "libcudnn_graph.so.9";
 
 pub(crate) struct Case {
     pub(crate) name: String,
@@ -389,6 +406,14 @@ fn shared_cudart(manifest: Manifest, minor: u32) -> Manifest {
 fn with_cudnn(mut manifest: Manifest) -> Manifest {
     let own = super::bed::manifest("demo", version("9.5.0"), Linkage::Dlopened);
     manifest.requires.insert(0, own.requires.into_iter().next().expect("a row"));
+    manifest
+}
+
+/// The same, and the part that tells what it was made with.
+fn with_graph(manifest: Manifest) -> Manifest {
+    let mut manifest = with_cudnn(manifest);
+    let part = GUARDED.needed_parts(9).next().expect("a part");
+    manifest.requires.insert(1, Requirement::part(part));
     manifest
 }
 
@@ -663,6 +688,62 @@ pub(crate) fn written() -> Vec<Case> {
             1,
         ),
         ("cuDNN older and too old", with_cudnn(plain()), r580(&[V100]).cudnn("9.1.0"), "CG202 error", 1),
+        // cuDNN has a cudart of its own inside.
+        ("cuDNN for 13 on 12.2", with_graph(plain()), r535(&[H100]).cudnn("9.15.1").made_with(13000), "CG316 error", 1),
+        ("cuDNN for 13 on 13.0", with_graph(plain()), r580(&[H100]).cudnn("9.15.1").made_with(13010), "", 0),
+        ("cuDNN for 12 on 12.2", with_graph(plain()), r535(&[H100]).cudnn("9.15.1").made_with(12090), "", 0),
+        (
+            "cuDNN for 12 on 11.4",
+            with_graph(plain()),
+            machine("470.256.02", 11040, &[A100]).cudnn("9.5.1").made_with(12060),
+            "CG316 error",
+            1,
+        ),
+        (
+            "cuDNN for 11 on 11.4",
+            with_graph(plain()),
+            machine("470.256.02", 11040, &[A100]).cudnn("9.5.1").made_with(11080),
+            "",
+            1,
+        ),
+        (
+            "cuDNN for 14 on a driver that nobody knows",
+            with_graph(plain()),
+            machine("700.01", 14000, &[H100]).cudnn("9.40.0").made_with(14000),
+            "",
+            1,
+        ),
+        ("cuDNN for 14 on 13.0", with_graph(plain()), r580(&[H100]).cudnn("9.40.0").made_with(14000), "CG316 error", 1),
+        (
+            "cuDNN for 13 on 12.2, and kernels",
+            with_graph(kernels(Cubin)),
+            r535(&[H100]).cudnn("9.15.1").made_with(13000),
+            "CG316 error",
+            1,
+        ),
+        (
+            "cuDNN for 13 on 12.2, and a cudart of 12",
+            with_graph(cudart(kernels(Cubin), 12)),
+            r535(&[H100]).cudnn("9.15.1").made_with(13000),
+            "CG207 warning, CG316 error",
+            1,
+        ),
+        (
+            "cuDNN for 13 on 12.2, and a cudart of 13",
+            with_graph(cudart(plain(), 13)),
+            r535(&[H100]).cudnn("9.15.1").made_with(13000),
+            "CG301 error, CG316 error",
+            1,
+        ),
+        ("cuDNN for 13 without a driver", with_graph(plain()), bare().cudnn("9.15.1").made_with(13000), "", 0),
+        ("cuDNN for 13, no GPU", with_graph(plain()), r535(&[]).cudnn("9.15.1").made_with(13000), "", 1),
+        (
+            "cuDNN for 13, the driver crashes",
+            with_graph(kernels(Cubin)),
+            r535(&[H100]).cudnn("9.15.1").made_with(13000).manner(Manner::Crashes),
+            "CG505 info",
+            1,
+        ),
         // A shared cudart.
         ("cudart as built", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12.4.127"), "", 0),
         ("cudart newer", shared_cudart(kernels(Cubin), 4), r580(&[H100]).cudart("12.9.79"), "", 0),

@@ -16,6 +16,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         by_the_names_that_a_crate_tries,
         a_loader_alone_is_refused_in_words,
         inner_libraries_of_another_folder_are_named,
+        a_loader_over_older_libraries_is_refused,
+        what_each_was_made_with,
         the_fetched_minimum_runs
     ]
 }
@@ -192,4 +194,55 @@ fn the_fetched_minimum_runs() {
     let outcome = outcome.success();
     assert_eq!(outcome.stderr, "");
     assert_eq!(report["findings"][0]["severity"], "warning", "{report}");
+}
+
+/// As pip's packages call them, no name says a version: 9.15.1's loader aborts in `cudnnCreate` over 9.1.0's libraries.
+fn a_loader_over_older_libraries_is_refused() {
+    let scratch = Scratch::new("newer-loader");
+    let mixed = scratch.join("lib");
+    fs::create_dir_all(&mixed).expect("a folder can be made");
+    for (release, file) in
+        [("9.15.1", "libcudnn.so.9"), ("9.1.0", "libcudnn_graph.so.9"), ("9.1.0", "libcudnn_ops.so.9")]
+    {
+        let real = parts::cudnn(release).join("lib").join(file);
+        std::os::unix::fs::symlink(real, mixed.join(file)).expect("a link can be made");
+    }
+    for linkage in [Linkage::Linked, Linkage::Dlopened] {
+        let (outcome, _) = start("9.1.0", linkage, &mixed);
+        let outcome = outcome.expect(78);
+        assert!(
+            outcome.stderr.contains("error[CG206]: cuDNN is mixed: its loader library is 9.15, the rest 9.1.0"),
+            "{outcome}"
+        );
+    }
+    let program = scratch.join("program");
+    NATIVE.program(&program, &[descriptor(&manifest("demo", version("9.1.0"), Linkage::Linked))], Some(9));
+    let outcome = command::call(["verify", "--json"]).arg(&program).env("LD_LIBRARY_PATH", &mixed).run().expect(1);
+    assert!(outcome.stdout.contains("\"CG206\"") && outcome.stdout.contains("\"refused\""), "{outcome}");
+    let outcome = command::call(["doctor"]).env("LD_LIBRARY_PATH", &mixed).run();
+    assert!(outcome.stdout.contains("warning[CG206]"), "{outcome}");
+}
+
+/// The same by the shim's report, and by `probe`.
+fn what_each_was_made_with() {
+    for (release, cuda) in [
+        ("8.5.0", "11.7"),
+        ("8.9.7", "12.2"),
+        ("9.1.0", "12.4"),
+        ("9.15.1", "13.0"),
+        ("9.15.1-cu12", "12.9"),
+        ("9.28.0", "13.5"),
+    ] {
+        let lib = parts::cudnn(release).join("lib");
+        let built = release.split('-').next().expect("a release");
+        let (_, report) = start(built, Linkage::Dlopened, &lib);
+        assert_eq!(report["components"][0]["cudnn"]["cuda"], cuda, "{report}");
+        let outcome = command::call(["probe", "--json"]).env("LD_LIBRARY_PATH", &lib).run().success();
+        let host: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        assert_eq!(
+            (&host["cudnn"][0]["cuda"], &host["cudnn"][0]["loader"]),
+            (&cuda.into(), &serde_json::Value::Null),
+            "{host}"
+        );
+    }
 }

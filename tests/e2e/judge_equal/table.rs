@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::finding::{Values, Verdict, Words};
-use cudaguard::host::{Host, Inner, LibraryFound};
+use cudaguard::host::{Host, Inner, LibraryFound, Loader as Own};
 use cudaguard::judge::run::judge;
 use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::vendor::GUARDED;
-use cudaguard::version::Version;
+use cudaguard::version::{CudaVersion, Version};
 use cudaguard_tests::{Scratch, Trial, trial};
 
 use super::bed::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
@@ -58,6 +58,10 @@ struct Machine {
     plain: Plain,
     broken_loader: bool,
     parts: Vec<(&'static str, Part)>,
+    /// Major and minor in the code of its loader library.
+    own: Option<(u32, u32)>,
+    /// The release of the cudart in the part that tells its version.
+    made_with: Option<u32>,
 }
 
 struct Case {
@@ -111,9 +115,20 @@ impl Machine {
         self
     }
 
+    /// Its loader library is of this release, whatever its parts are.
+    fn of(self, own: (u32, u32)) -> Self {
+        Self { own: Some(own), ..self }
+    }
+
+    fn made_with(self, cuda: u32) -> Self {
+        Self { made_with: Some(cuda), ..self }
+    }
+
     fn build(&self, arch: &Arch, lib: &Path) {
         fs::create_dir_all(lib).expect("a folder can be made");
-        if let Some(loader) = &self.loader {
+        if let (Some(own), Some(Loader { says: Says::Number(says), .. })) = (self.own, &self.loader) {
+            arch.loader_of(&lib.join(format!("libcudnn.so.{}", own.0)), own, *says);
+        } else if let Some(loader) = &self.loader {
             let soname = lib.join(format!("libcudnn.so.{}", loader.major));
             if let Some(name) = loader.name {
                 let real = lib.join(format!("libcudnn.so.{name}"));
@@ -141,12 +156,20 @@ impl Machine {
         for (file, part) in &self.parts {
             let path = lib.join(file);
             let symbol = symbol_of(file);
-            match part {
-                Part::Word(v) => arch.part(&path, symbol, Some(*v), "-Wl,--hash-style=gnu"),
-                Part::OldHash(v) => arch.part(&path, symbol, Some(*v), "-Wl,--hash-style=sysv"),
-                Part::NoWord => arch.part(&path, symbol, None, "-Wl,--hash-style=gnu"),
-                Part::Broken => fs::write(&path, "not a library").expect("a file can be written"),
+            let tells = GUARDED.needed_parts(9).any(|needed| needed.file == *file);
+            match (part, self.made_with.filter(|_| tells)) {
+                (Part::Word(v), Some(cuda)) => arch.part_made_with(&path, symbol, *v, cuda),
+                (part, _) => Self::build_part(arch, &path, symbol, part),
             }
+        }
+    }
+
+    fn build_part(arch: &Arch, path: &Path, symbol: &str, part: &Part) {
+        match part {
+            Part::Word(v) => arch.part(path, symbol, Some(*v), "-Wl,--hash-style=gnu"),
+            Part::OldHash(v) => arch.part(path, symbol, Some(*v), "-Wl,--hash-style=sysv"),
+            Part::NoWord => arch.part(path, symbol, None, "-Wl,--hash-style=gnu"),
+            Part::Broken => fs::write(path, "not a library").expect("a file can be written"),
         }
     }
 
@@ -196,11 +219,16 @@ impl Machine {
             _ => None,
         };
         let version = word.or(loader.name).or(answer);
-        if let (Some(name), Some(_)) = (loader.name, version) {
-            inner.push(Inner { file: format!("libcudnn.so.{name}"), present: true, version: Some(name), path: None });
-        }
-        let cudnn =
-            LibraryFound::Found { path: "libcudnn.so".into(), picked_by: None, major: loader.major, version, inner };
+        let by_code = || self.own.map(|(major, minor)| Own::Minor(major, minor));
+        let cudnn = LibraryFound::Found {
+            path: "libcudnn.so".into(),
+            picked_by: None,
+            major: loader.major,
+            version,
+            inner,
+            loader: loader.name.map(Own::Version).or_else(by_code).unwrap_or_default(),
+            made_with: self.made_with.map(CudaVersion::from_int),
+        };
         Host { library: cudnn, ..Host::default() }
     }
 }
@@ -537,6 +565,44 @@ fn written() -> Vec<Case> {
     cases
 }
 
+/// What stands in the code of cuDNN's libraries: of which release the loader library is, and of which CUDA the whole.
+fn told_by_code() -> Vec<Case> {
+    use Linkage::{Dlopened, Linked};
+    let toolkit = |manifest: Manifest, text: &str| Manifest { toolkit: Some(version(text)), ..manifest };
+    vec![
+        case("a newer loader over older parts", linked("9.1.0"), whole("9.1.0").of((9, 15)), "CG206 error"),
+        case("a newer loader, opened", by(Dlopened, "9.1.0"), whole("9.1.0").of((9, 15)), "CG206 error"),
+        case("an older loader over newer parts", linked("9.1.0"), whole("9.15.1").of((9, 1)), "CG206 error"),
+        case("a loader of their minor", linked("9.1.0"), whole("9.15.1").of((9, 15)), ""),
+        case(
+            "a newer loader over parts that are too old",
+            linked("9.15.1"),
+            whole("9.1.0").of((9, 15)),
+            "CG202 error, CG206 error",
+        ),
+        case(
+            "for CUDA 13, in a program of 12",
+            toolkit(linked("9.15.1"), "12.4.1"),
+            whole("9.15.1").made_with(13000),
+            "CG207 warning",
+        ),
+        case(
+            "for CUDA 12, in a program of 13",
+            toolkit(by(Dlopened, "9.15.1"), "13.0.48"),
+            whole("9.15.1").made_with(12090),
+            "CG207 warning",
+        ),
+        case("for another minor", toolkit(linked("9.15.1"), "12.4.1"), whole("9.15.1").made_with(12090), ""),
+        case("for CUDA 13, and nobody knows the program's", by(Linked, "9.15.1"), whole("9.15.1").made_with(13000), ""),
+        case(
+            "for CUDA 13 of another major",
+            toolkit(linked("8.9.7"), "12.4.1"),
+            whole("9.15.1").made_with(13000),
+            "CG201 error",
+        ),
+    ]
+}
+
 /// Every release of a few against every other, by word, name and answer.
 fn generated() -> Vec<Case> {
     let releases = ["7.6.5", "8.0.5", "8.1.0", "8.9.7", "9.1.0", "9.15.0", "9.15.1"];
@@ -600,7 +666,10 @@ fn by_the_shim(arch: &Arch, case: &Case, folder: &Path) -> (Vec<String>, String,
 }
 
 fn drive(arch: &Arch) {
-    let cases: Vec<_> = written().into_iter().chain(generated()).collect();
+    // What the code of its libraries says is read on one processor alone.
+    let native = std::ptr::eq(arch, &raw const NATIVE);
+    let of_code = native.then(told_by_code).into_iter().flatten();
+    let cases: Vec<_> = written().into_iter().chain(generated()).chain(of_code).collect();
     assert!(cases.len() >= 75, "{} cases", cases.len());
     let mut differences = String::new();
     for case in &cases {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use cudaguard::host::Loader;
 use cudaguard::machine::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
 use cudaguard::manifest::Linkage;
 use cudaguard::vendor;
@@ -268,6 +269,8 @@ fn the_schema_and_the_page_know_every_key() {
         taken: false,
         by: text("LD_LIBRARY_PATH: /x"),
         parts: Some(vec![part]),
+        loader: Loader::Minor(9, 15),
+        cuda: Some(CudaVersion::new(12, 4)),
     };
     let cuda = Some(CudaVersion::new(12, 2));
     let release = Some(DriverRelease::new(535, 261, 3));

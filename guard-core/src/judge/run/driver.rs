@@ -31,6 +31,10 @@ enum Outcome {
 pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findings: &mut Vec<Finding>) {
     let judge = Judge::new(manifest, host, component);
     if !judge.asks {
+        let works = matches!(judge.foretold(), None | Some(answer::RIGHT));
+        if works && judge.gpus.as_ref().is_none_or(|gpus| !gpus.is_empty()) {
+            judge.made_with(findings);
+        }
         judge.coverage(findings);
         return;
     }
@@ -175,6 +179,7 @@ impl<'a> Judge<'a> {
                 }
             }
         }
+        open |= self.made_with(findings) == Outcome::Open;
         match self.coverage(findings) {
             Covered::Unsure(code, from) if !open => findings.push(self.unsure(code, from)),
             Covered::Known if !open => {}
@@ -185,6 +190,25 @@ impl<'a> Judge<'a> {
         if self.driver.user.is_some() && self.driver.kernel.is_none() && self.driver.init.is_none() {
             findings.push(Words::KernelModuleUnknown.finding(&self.values(None)));
         }
+    }
+
+    /// The library found has a cudart of its own inside, which starts on drivers of its major alone.
+    fn made_with(&self, findings: &mut Vec<Finding>) -> Outcome {
+        let LibraryFound::Found { version, made_with: Some(made), .. } = self.host.library else {
+            return Outcome::Fits;
+        };
+        let own = |row: &Requirement| matches!(row, Requirement::Library { built, linkage, .. } if *linkage != Linkage::Static && version.is_none_or(|version| version.major == built.major));
+        if !self.manifest.requires.iter().any(own) {
+            return Outcome::Fits;
+        }
+        let floor = tables::cudart_floor(CudaVersion::new(made.major, 0));
+        let outcome = self.floor(Some(floor.cuda), floor.release, Words::CudnnNeedsNewerDriver);
+        if let Outcome::Wrong(words) = outcome {
+            let values = self.values(None).known("found", version).with("found_cuda", made);
+            let major = self.driver.cuda.map(|cuda| cuda.major);
+            findings.push(words.finding(&values.with("needs_cuda", floor.cuda).known("cuda_major", major)));
+        }
+        outcome
     }
 
     fn visible(&self) -> &[&'a Gpu] {
@@ -368,7 +392,7 @@ fn is_consumer(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::finding::Code;
-    use crate::host::{CudartFound, Jit};
+    use crate::host::{CudartFound, Jit, Loader};
     use crate::manifest::Component;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
@@ -628,6 +652,8 @@ mod tests {
                 major: 9,
                 version: Some(found),
                 inner: Vec::new(),
+                loader: Loader::Unknown,
+                made_with: None,
             };
             let driver = releases(Some(590), Some(590));
             let host = Host { library: guarded, driver, gpus: Some(gpus(ccs)), ..Host::default() };
