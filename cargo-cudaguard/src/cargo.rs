@@ -1,16 +1,18 @@
 //! `build`, `run`, `test`, `install`: the toolchain judged, then cargo with its own arguments and our wrapper, then one
 //! line about what came out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::SystemTime;
 
 use cudaguard::env::Env;
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::policy;
+use cudaguard::stamp;
 use cudaguard::walk::{self, Facts};
 use serde_json::Value;
 
@@ -20,6 +22,7 @@ use crate::graph::{self, Graph};
 use crate::guards;
 use crate::handover::{self, BUILD, Build, MARK, RUNNER, STARTED};
 use crate::ledger::{self, Ledger};
+use crate::message::{self, Form};
 use crate::project::{self, Project};
 use crate::report::{self, REFUSED, Stop};
 use crate::signals;
@@ -33,13 +36,14 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     }
     let config = Config::read(env, &call.configs)?;
     let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
+    let form = Form::of(&call.message_format);
     let fetched = verb == CargoVerb::Install && call.path.is_none();
-    let (mut build, scratch, uses) = if fetched {
+    let (mut build, scratch, made) = if fetched {
         let (build, scratch) = from_registry(&call, &config, inner)?;
-        (build, scratch, Vec::new())
+        (build, scratch, Made::default())
     } else {
-        let (build, uses) = prepare(verb, &call, &config, inner)?;
-        (build, None, uses)
+        let (build, made) = prepare(verb, &call, &config, inner)?;
+        (build, None, made)
     };
     build.outer = outer;
     if !build.outer.is_empty() {
@@ -47,8 +51,9 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     }
     let file = build.write()?;
     command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?);
+    let began = SystemTime::now();
     command.env(MARK, "1").env(BUILD, &file).env(STARTED, handover::now());
-    command.env(cudaguard::stamp::VARIABLE, build.own.join("stamps"));
+    command.env(stamp::VARIABLE, build.own.join("stamps"));
     if call.locked {
         // For the build scripts, which cannot see cargo's arguments.
         command.env(cudaguard::lock::LOCKED, "1");
@@ -58,17 +63,48 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
         // The program takes cargo's place, and cargo ours: signals and status are the program's own.
         return Err(cannot_run(env, &command.exec()));
     }
+    if form.is_some() {
+        command.stdout(Stdio::piped());
+    }
     let mut child = command.spawn().map_err(|error| cannot_run(env, &error))?;
     signals::leave_to_cargo();
-    let status = child.wait().map_err(|error| cannot_run(env, &error))?;
     let mut refused = false;
+    if let Some(stdout) = child.stdout.take() {
+        message::pass_on(stdout, |success, scripts| {
+            if success {
+                let mut said = graph::stale_by_messages(scripts, build.release, &made.uses);
+                refused = walk::refuses(&said);
+                said.extend(build.said());
+                said.extend(made.left(None));
+                message::say(form, &said, |finding| made.about(finding));
+            } else {
+                message::say(form, &made.left(Some(began)), |finding| made.about(finding));
+            }
+            success && !refused
+        });
+    }
+    let status = child.wait().map_err(|error| cannot_run(env, &error))?;
     if status.success() {
-        build.summary();
-        let settled = build.own.join("graph").join(format!("{}.settled", build.profile));
-        let said = graph::stale(&command, verb, arguments, &settled, build.release, &uses);
-        report::findings(&said);
-        report::annotations(&said);
-        refused = walk::refuses(&said);
+        if form.is_none() {
+            let settled = build.own.join("graph").join(format!("{}.settled", build.profile));
+            let said = graph::stale(&command, verb, arguments, &settled, build.release, &made.uses);
+            report::findings(&said);
+            report::annotations(&said);
+            refused = walk::refuses(&said);
+            if !refused {
+                let said = build.said();
+                report::findings(&said);
+                report::annotations(&said);
+            }
+        }
+        if refused {
+            made.withdraw();
+        } else {
+            build.last_line();
+        }
+    }
+    if !status.success() && walk::refuses(&made.left(Some(began))) {
+        made.withdraw();
     }
     if let Some(scratch) = scratch {
         let _ = fs::remove_dir_all(scratch);
@@ -76,24 +112,53 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     Ok(if refused { ExitCode::from(REFUSED) } else { signals::end_as(status) })
 }
 
+/// What a build makes, and what is known of it beforehand.
+#[derive(Debug, Default)]
+struct Made {
+    /// The crates of each package.
+    uses: Vec<graph::Judged>,
+    /// The files that cargo hands over.
+    files: Vec<PathBuf>,
+    /// What cargo says of a package in each message, by component.
+    about: BTreeMap<String, Value>,
+    /// Where build scripts that judge by themselves leave what they find.
+    left: BTreeSet<PathBuf>,
+}
+
+impl Made {
+    fn about(&self, finding: &Finding) -> Option<Value> {
+        self.about.get(&finding.component).cloned()
+    }
+
+    /// What build scripts have left: all of it, or since this time alone. Of a build that failed nothing older counts.
+    fn left(&self, since: Option<SystemTime>) -> Vec<Finding> {
+        let time = |file: &PathBuf| fs::metadata(file).and_then(|about| about.modified()).ok();
+        let counts = |file: &&PathBuf| since.is_none_or(|since| time(file).is_some_and(|time| time >= since));
+        self.left.iter().filter(counts).flat_map(|file| ledger::left(file)).collect()
+    }
+
+    /// Takes away what would look as if this build had made it. Where it is built after all, cargo puts it there again.
+    fn withdraw(&self) {
+        for file in &self.files {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
 fn cannot_run(env: &Env, error: &std::io::Error) -> Stop {
     Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&project::cargo(env)).display()))
 }
 
 /// Judges the toolchain for every package that is built, and lays the guards ready.
-fn prepare(
-    verb: CargoVerb,
-    call: &Call,
-    config: &Config,
-    inner: Vec<String>,
-) -> Result<(Build, Vec<graph::Judged>), Stop> {
+fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) -> Result<(Build, Made), Stop> {
     let project = Project::of(Some(verb), call, config)?;
     let variables = config.variables();
     let own = project.target_dir.join("cudaguard");
     let graph = Graph::of_project(&project, call, config, &own, true);
     let mut findings = Vec::new();
-    let mut made = Vec::new();
+    let mut of_build = Vec::new();
     let mut ready = Vec::new();
+    let mut made = Made::default();
     for target in &project.targets {
         for (package, artefacts) in project.made() {
             let crates = graph.of(target, &package.name);
@@ -104,14 +169,20 @@ fn prepare(
             if package.embeds {
                 // Its build script judges by itself, with what its author says there.
                 guards::stamp(&facts, &judged, &own.join("stamps")).map_err(Stop::no_look)?;
+                made.left.insert(stamp::said(&own.join("stamps"), &facts.component));
             } else {
                 findings.extend(judged.findings.iter().cloned());
             }
-            made.extend(artefacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
+            of_build.extend(artefacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
+            made.files.extend(artefacts.iter().map(|one| project.handed_over(target, one)));
+            made.about.insert(facts.component.to_string(), package.about.clone());
             ready.push((facts, judged, artefacts));
         }
     }
-    say(&findings, project.release)?;
+    if let Err(stop) = say(&findings, project.release, Form::of(&call.message_format), &made) {
+        made.withdraw();
+        return Err(stop);
+    }
     for (facts, judged, artefacts) in &ready {
         guards::make(facts, judged, &own, None).map_err(Stop::no_look)?;
         let ledger = Ledger::of(&own, facts.target, facts.profile);
@@ -120,7 +191,7 @@ fn prepare(
             ledger::drop_strangers(&ledger, &out, &facts.component.name, artefact).map_err(Stop::no_look)?;
         }
     }
-    let uses = ready
+    made.uses = ready
         .into_iter()
         .filter(|(facts, ..)| !facts.crates.is_empty())
         .map(|(facts, judged, _)| graph::Judged {
@@ -139,23 +210,30 @@ fn prepare(
         outer: Vec::new(),
         inner,
         variables,
-        made,
+        made: of_build,
         quiet: is_quiet(call, config),
+        message_format: call.message_format.clone(),
+        kept: project.build_dir.clone(),
         top: project.top.clone(),
         graph: graph.clone(),
     };
-    Ok((build, uses))
+    Ok((build, made))
 }
 
-fn say(findings: &[Finding], release: bool) -> Result<(), Stop> {
-    report::findings(findings);
-    report::annotations(findings);
+fn say(findings: &[Finding], release: bool, form: Option<Form>, made: &Made) -> Result<(), Stop> {
+    message::say(form, findings, |finding| made.about(finding));
     let refused = findings.iter().filter(|finding| finding.severity == Severity::Error);
     let refused: BTreeSet<&str> = refused.map(|finding| finding.component.as_str()).collect();
     for component in &refused {
         report::line(&format!("cudaguard: {}", policy::not_built(component, release)));
     }
-    if refused.is_empty() { Ok(()) } else { Err(Stop::silent(REFUSED)) }
+    if refused.is_empty() {
+        return Ok(());
+    }
+    if form.is_some() {
+        message::finished(false);
+    }
+    Err(Stop::silent(REFUSED))
 }
 
 /// A package from a registry or a repository: cargo unpacks it somewhere and builds it in a folder of its own, so that

@@ -659,16 +659,26 @@ pub(crate) fn stale(
         return Vec::new();
     }
     let Some(ran) = ran(build_command, verb, arguments) else { return Vec::new() };
-    let mut findings = Vec::new();
-    for one in judged {
-        let found = one.policy.apply(cudaguard::crates::stale(&one.uses, &ran, release), release).findings;
-        findings.extend(found.into_iter().map(|finding| finding.of(&one.component)));
-    }
+    let findings = stale_by(&ran, release, judged);
     if findings.is_empty() {
         // Only the last state that was in order: going back to an earlier one may find what this one left.
         let _ = write_where_new(settled, state.as_bytes());
     }
     findings
+}
+
+/// The same by what the build scripts have said.
+fn stale_by(ran: &[Ran], release: bool, judged: &[Judged]) -> Vec<Finding> {
+    let of = |one: &Judged| -> Vec<Finding> {
+        let found = one.policy.apply(cudaguard::crates::stale(&one.uses, ran, release), release).findings;
+        found.into_iter().map(|finding| finding.of(&one.component)).collect()
+    };
+    judged.iter().flat_map(of).collect()
+}
+
+/// The same by the messages of the build itself.
+pub(crate) fn stale_by_messages(scripts: &[BuildScript], release: bool, judged: &[Judged]) -> Vec<Finding> {
+    stale_by(&scripts.iter().filter_map(told).collect::<Vec<_>>(), release, judged)
 }
 
 /// What the build scripts of this build have said. `None` where cargo does not tell.

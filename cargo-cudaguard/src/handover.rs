@@ -35,6 +35,8 @@ pub(crate) const RUNNER: &str = "CUDAGUARD_RUNNER";
 pub(crate) struct Build {
     /// The folder that cudaguard has for itself in the target folder.
     pub(crate) own: PathBuf,
+    /// Where cargo keeps what it does not hand over; what it does lies in the folder above `own`.
+    pub(crate) kept: PathBuf,
     pub(crate) top: PathBuf,
     /// Folders of the workspace's members; empty for a package from a registry.
     pub(crate) members: BTreeSet<PathBuf>,
@@ -53,6 +55,8 @@ pub(crate) struct Build {
     /// What the summary is about: target, package, artefact.
     pub(crate) made: Vec<(String, String, Artefact)>,
     pub(crate) quiet: bool,
+    /// The values of `--message-format`.
+    pub(crate) message_format: Vec<String>,
 }
 
 /// Now, as [`STARTED`] has it.
@@ -77,10 +81,14 @@ impl Build {
         let made: Vec<Value> = self
             .made
             .iter()
-            .map(|(target, package, artefact)| json!([target, package, artefact.kind.name(), artefact.name]))
+            .map(|(target, package, artefact)| {
+                json!([target, package, artefact.kind.name(), artefact.name, artefact.file])
+            })
             .collect();
         let text = json!({
             "own": self.own,
+            "kept": self.kept,
+            "message_format": self.message_format,
             "top": self.top,
             "members": self.members,
             "host": self.host,
@@ -111,10 +119,13 @@ impl Build {
                 "cdylib" => Kind::Cdylib,
                 _ => Kind::ExampleCdylib,
             };
-            Some((text(&one[0])?, text(&one[1])?, Artefact { kind, name: text(&one[3])? }))
+            let (name, file) = (text(&one[3])?, text(&one[4])?);
+            Some((text(&one[0])?, text(&one[1])?, Artefact { kind, name, file }))
         };
         Some(Self {
             own: text(&value["own"])?.into(),
+            kept: text(&value["kept"])?.into(),
+            message_format: texts(&value["message_format"])?,
             top: text(&value["top"])?.into(),
             members: texts(&value["members"])?.into_iter().map(PathBuf::from).collect(),
             host: text(&value["host"])?,
@@ -155,17 +166,23 @@ impl Build {
 
     /// What is to be said of the files, and the one line at the end.
     pub(crate) fn summary(&self) {
-        let entries = self.entries();
-        // As cargo does: quiet is about its own words, not about warnings.
-        let said = entries.iter().flat_map(|entry| &entry.findings);
-        let said: Vec<Finding> =
-            said.filter(|finding| !self.quiet || finding.severity > Severity::Info).cloned().collect();
+        let said = self.said();
         report::findings(&said);
         report::annotations(&said);
-        if self.quiet {
-            return;
-        }
-        if let Some(text) = summary(&entries) {
+        self.last_line();
+    }
+
+    /// What is to be said of the files each time.
+    pub(crate) fn said(&self) -> Vec<Finding> {
+        let entries = self.entries();
+        // As cargo does: quiet is about its own words, not about warnings.
+        let said = entries.into_iter().flat_map(|entry| entry.findings);
+        said.filter(|finding| !self.quiet || finding.severity > Severity::Info).collect()
+    }
+
+    /// The one line at the end.
+    pub(crate) fn last_line(&self) {
+        if let Some(text) = summary(&self.entries()).filter(|_| !self.quiet) {
             report::line(&text);
         }
     }
@@ -264,6 +281,8 @@ mod tests {
         let own = std::env::temp_dir().join(format!("cudaguard-build-{}", std::process::id()));
         let build = Build {
             own: own.clone(),
+            kept: "/b".into(),
+            message_format: vec!["json".into()],
             top: "/w".into(),
             members: ["/w/a".into(), "/w/b".into()].into(),
             host: "h".into(),
@@ -272,7 +291,7 @@ mod tests {
             outer: vec!["/usr/bin/sccache".into()],
             inner: vec!["/usr/bin/clippy-driver".into()],
             variables: [("A".to_owned(), "b".into())].into(),
-            made: vec![("t".into(), "p".into(), Artefact { kind: Kind::Cdylib, name: "x".into() })],
+            made: vec![("t".into(), "p".into(), Artefact::of(Kind::Cdylib, "x"))],
             quiet: true,
             graph: Graph::default(),
         };

@@ -131,6 +131,12 @@ fn written(finding: &Finding) -> Value {
     })
 }
 
+/// Findings that a build script has left in this file.
+pub(crate) fn left(file: &Path) -> Vec<Finding> {
+    let value: Option<Value> = fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    value.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(finding).collect()
+}
+
 fn finding(value: &Value) -> Option<Finding> {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     let severity = text("severity")?;
@@ -171,7 +177,7 @@ mod tests {
         let out = folder.join("debug");
         fs::create_dir_all(out.join("deps")).unwrap();
         let file = out.join("deps/libx.so");
-        let artefact = Artefact { kind: Kind::Cdylib, name: "x".into() };
+        let artefact = Artefact::of(Kind::Cdylib, "x");
         let ledger = Ledger::of(&folder, "t", "dev");
         fs::write(&file, "plain").unwrap();
         drop_strangers(&ledger, &out, "p", &artefact).unwrap();

@@ -18,6 +18,7 @@ mod init;
 mod inspect;
 mod ledger;
 mod lock;
+mod message;
 mod own_kernels;
 mod probe;
 mod project;

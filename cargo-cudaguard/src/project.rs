@@ -26,6 +26,8 @@ pub(crate) struct Package {
     pub(crate) artefacts: Vec<Artefact>,
     /// Directories of the packages that it depends on by path.
     pub(crate) paths: Vec<PathBuf>,
+    /// What cargo says in each message about it: `package_id`, `manifest_path` and a target.
+    pub(crate) about: serde_json::Value,
 }
 
 /// What kind of file a guard goes into.
@@ -59,6 +61,22 @@ pub(crate) struct Artefact {
     pub(crate) kind: Kind,
     /// The crate's name, with underscores.
     pub(crate) name: String,
+    /// The name of the file that cargo hands over.
+    pub(crate) file: String,
+}
+
+impl Artefact {
+    /// Of a target of this name.
+    pub(crate) fn of(kind: Kind, target: &str) -> Self {
+        let name = target.replace('-', "_");
+        let file = match kind {
+            Kind::Bin => target.to_owned(),
+            Kind::Example => format!("examples/{target}"),
+            Kind::Cdylib => format!("lib{name}.so"),
+            Kind::ExampleCdylib => format!("examples/lib{name}.so"),
+        };
+        Self { kind, name, file }
+    }
 }
 
 /// Everything that a build is about.
@@ -176,12 +194,21 @@ impl Project {
 
     /// The folder of a profile's files: `target/debug`, `target/<triple>/release`.
     pub(crate) fn out(&self, target: &str) -> PathBuf {
+        self.below(&self.build_dir, target)
+    }
+
+    /// The file that cargo hands over.
+    pub(crate) fn handed_over(&self, target: &str, artefact: &Artefact) -> PathBuf {
+        self.below(&self.target_dir, target).join(&artefact.file)
+    }
+
+    fn below(&self, top: &Path, target: &str) -> PathBuf {
         let folder = match self.profile.as_str() {
             "dev" | "test" => "debug",
             "bench" => "release",
             other => other,
         };
-        if self.target_named { self.build_dir.join(target).join(folder) } else { self.build_dir.join(folder) }
+        if self.target_named { top.join(target).join(folder) } else { top.join(folder) }
     }
 }
 
@@ -212,6 +239,7 @@ fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Ca
     let named = call.all_bins || call.all_examples || call.all_targets || call.others;
     let named = named || !call.bins.is_empty() || !call.examples.is_empty();
     let tests = verb == Some(CargoVerb::Test);
+    let is_program = |target: &cargo_metadata::Target| target.kind.contains(&TargetKind::Bin);
     let mut artefacts = Vec::new();
     for target in &package.targets {
         let c_library = target.crate_types.iter().any(|kind| kind.to_string() == "cdylib");
@@ -229,7 +257,7 @@ fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Ca
             (Kind::Cdylib, c_library)
         };
         if made {
-            artefacts.push(Artefact { kind, name: target.name.replace('-', "_") });
+            artefacts.push(Artefact::of(kind, &target.name));
         }
     }
     let build = cargo_metadata::DependencyKind::Build;
@@ -240,6 +268,11 @@ fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Ca
         embeds: package.dependencies.iter().any(|one| one.kind == build && one.name == "cudaguard"),
         artefacts,
         paths: package.dependencies.iter().filter_map(|one| one.path.clone()).map(Into::into).collect(),
+        about: serde_json::json!({
+            "package_id": package.id,
+            "manifest_path": package.manifest_path,
+            "target": package.targets.iter().find(|one| is_program(one)).or(package.targets.first()),
+        }),
     }
 }
 
@@ -425,6 +458,7 @@ mod tests {
             embeds: false,
             artefacts: Vec::new(),
             paths: Vec::new(),
+            about: serde_json::Value::Null,
         };
         for (spec, truth) in [
             ("foo-bar", true),

@@ -98,9 +98,11 @@ pub(crate) fn refuses(findings: &[Finding]) -> bool {
 }
 
 fn paint(severity: Severity, text: &str) -> String {
-    if !coloured() {
-        return text.to_owned();
-    }
+    if coloured() { in_colour(severity, text) } else { text.to_owned() }
+}
+
+/// A text in the colour of a weight.
+pub(crate) fn in_colour(severity: Severity, text: &str) -> String {
     let colour = match severity {
         Severity::Info => 36,
         Severity::Warning => 33,

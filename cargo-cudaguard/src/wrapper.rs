@@ -26,6 +26,7 @@ use crate::guards::{self, Guard};
 use crate::handover::{BUILD, Build, MARK, started};
 use crate::inspect;
 use crate::ledger::{Entry, Ledger, Mark};
+use crate::message::Form;
 use crate::own_kernels;
 use crate::project::Kind;
 use crate::report;
@@ -242,11 +243,32 @@ impl<'a> Job<'a> {
         if !walk::refuses(findings) {
             return Ok(());
         }
-        report::findings(findings);
+        match Form::of(&self.of.build.message_format).filter(|form| !form.on_stderr) {
+            Some(form) => {
+                // cargo takes a line of JSON for one of the compiler's, and hands it on as such.
+                let manifest = self.of.folder.join("Cargo.toml");
+                for finding in report::unique(findings) {
+                    report::line(&form.diagnostic(finding, &manifest.to_string_lossy()).to_string());
+                }
+            }
+            None => report::findings(findings),
+        }
         report::annotations(findings);
-        // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted.
+        // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted; nor what an
+        // earlier build has handed over, of this crate or of those that cargo does not come to now.
         let _ = fs::remove_file(file);
+        for file in self.handed_over().unwrap_or_default() {
+            let _ = fs::remove_file(file);
+        }
         Err(policy::not_built(&self.of.component, self.of.build.release))
+    }
+
+    /// What cargo hands over where this build goes well, for the same target.
+    fn handed_over(&self) -> Option<Vec<PathBuf>> {
+        let build = self.of.build;
+        let below = self.unit.out.parent()?.strip_prefix(&build.kept).ok()?;
+        let folder = build.own.parent()?.join(below);
+        Some(build.made.iter().map(|(_, _, artefact)| folder.join(&artefact.file)).collect())
     }
 
     /// What carries no guard is refused as any other file where it turns out to be about CUDA.

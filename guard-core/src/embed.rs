@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::env::Env;
 use crate::finding::{Finding, Severity, Values, Words, annotated_error};
 use crate::guard::{self, Guarded};
+use crate::json::array;
 use crate::lock;
 use crate::manifest::Component;
 use crate::policy;
@@ -108,6 +109,7 @@ impl Embed {
         let own = package::own(&package.folder, &package.out_dir);
         let facts = self.facts(env, &package, &component, own.kernels);
         let judged = facts.judge(env).map_err(|error| cannot(env, &error))?;
+        leave(env, &package.component, &judged.findings);
         if judged.refuses() {
             return Err(refusal(env, &judged.findings, &component, package.release));
         }
@@ -146,6 +148,15 @@ impl Embed {
             crates: &[],
         }
     }
+}
+
+/// Leaves the findings where the command, if it is the one that builds, looks for them: cargo has no message of its own
+/// for what a build script says. That they cannot be left stops nothing.
+fn leave(env: &Env, component: &Component, findings: &[Finding]) {
+    let Some(folder) = env.var_os(stamp::VARIABLE) else { return };
+    let heavy = findings.iter().filter(|finding| finding.severity > Severity::Info);
+    let text = array(heavy.map(Finding::to_json)).to_string();
+    let _ = fs::write(stamp::said(Path::new(&folder), component), text);
 }
 
 /// What cannot be done, and why.

@@ -19,6 +19,11 @@ pub fn file(folder: &Path, component: &Component) -> PathBuf {
     folder.join(format!("{}.stamp", crate::guard::group(component)))
 }
 
+/// Where `embed!()` leaves its findings for who is to tell them further: beside the stamp.
+pub fn said(folder: &Path, component: &Component) -> PathBuf {
+    file(folder, component).with_extension("said")
+}
+
 /// Whether cargo itself sets this variable for build scripts. cargo rebuilds by itself where these matter, and outside
 /// of a build script they say nothing.
 pub(crate) fn given_by_cargo(name: &str) -> bool {

@@ -11,7 +11,6 @@ const WITH_VALUE: &[&str] = &[
     "-j",
     "--jobs",
     "-Z",
-    "--message-format",
     "--color",
     "--test",
     "--bench",
@@ -46,6 +45,8 @@ pub(crate) struct Call {
     pub(crate) configs: Vec<String>,
     pub(crate) quiet: bool,
     pub(crate) json: bool,
+    /// The values of `--message-format`.
+    pub(crate) message_format: Vec<String>,
     /// `check --format`.
     pub(crate) format: Option<String>,
     /// `init --cmake`.
@@ -147,6 +148,10 @@ impl Call {
                 "--debug" => call.debug = true,
                 "--quiet" => call.quiet = true,
                 "--json" => call.json = true,
+                "--message-format" => {
+                    let values = value().unwrap_or_default();
+                    call.message_format.extend(values.split(',').map(|one| one.trim().to_lowercase()));
+                }
                 "--format" if verb.is_none() => call.format = value(),
                 "--cmake" if verb.is_none() => call.cmake = true,
                 "--locked" => call.locked = true,

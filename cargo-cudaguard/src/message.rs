@@ -1,0 +1,176 @@
+//! Findings as cargo says the compiler's in `--message-format json`: a line each on stdout, for editors and for whoever
+//! reads cargo's messages.
+
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+
+use cargo_metadata::{BuildScript, Message};
+use cudaguard::finding::{Finding, Severity};
+use serde_json::{Value, json};
+
+use crate::report;
+
+/// How diagnostics are told among cargo's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// Their text in one line.
+    short: bool,
+    /// In colour.
+    ansi: bool,
+    /// As text on stderr, and not among the messages.
+    pub(crate) on_stderr: bool,
+}
+
+impl Form {
+    /// By the values of `--message-format`; `None` where cargo says no messages.
+    pub(crate) fn of(values: &[String]) -> Option<Self> {
+        let any = |name: &str| values.iter().any(|value| value == name);
+        values.iter().any(|value| value.starts_with("json")).then(|| Self {
+            short: any("json-diagnostic-short"),
+            ansi: any("json-diagnostic-rendered-ansi"),
+            on_stderr: any("json-render-diagnostics"),
+        })
+    }
+
+    /// A finding as rustc tells a diagnostic, at the head of this manifest: editors show none that has no place.
+    pub(crate) fn diagnostic(self, finding: &Finding, manifest: &str) -> Value {
+        let (level, name) = match finding.severity {
+            Severity::Error => ("error", "error"),
+            Severity::Warning => ("warning", "warning"),
+            Severity::Info => ("note", "info"),
+        };
+        let first = finding.message.lines().next().unwrap_or_default();
+        let short = || format!("{manifest}:1:1: {level}[{}]: {first}\n", finding.code);
+        let mut rendered = if self.short { short() } else { finding.render() + "\n" };
+        if self.ansi {
+            rendered = rendered.replacen(name, &report::in_colour(finding.severity, name), 1);
+        }
+        let span = json!({
+            "file_name": manifest,
+            "byte_start": 0,
+            "byte_end": 0,
+            "line_start": 1,
+            "line_end": 1,
+            "column_start": 1,
+            "column_end": 1,
+            "is_primary": true,
+            "text": [],
+            "label": null,
+            "suggested_replacement": null,
+            "suggestion_applicability": null,
+            "expansion": null,
+        });
+        let hint = json!({
+            "message": finding.hint,
+            "code": null,
+            "level": "help",
+            "spans": [],
+            "children": [],
+            "rendered": null,
+        });
+        let children = if finding.hint.is_empty() { json!([]) } else { json!([hint]) };
+        json!({
+            "$message_type": "diagnostic",
+            "message": finding.message,
+            "code": { "code": finding.code.to_string(), "explanation": null },
+            "level": level,
+            "spans": [span],
+            "children": children,
+            "rendered": rendered,
+        })
+    }
+
+    /// The line in which cargo would tell it. `about`: what it says of the package in each.
+    fn line(self, finding: &Finding, about: &Value) -> String {
+        let mut message = json!({ "reason": "compiler-message" });
+        for key in ["package_id", "manifest_path", "target"] {
+            message[key] = about[key].clone();
+        }
+        message["message"] = self.diagnostic(finding, about["manifest_path"].as_str().unwrap_or_default());
+        format!("{message}\n")
+    }
+}
+
+/// Says findings in the manner that was asked for: lines on stdout for those whose package is known, else text on stderr.
+pub(crate) fn say(form: Option<Form>, findings: &[Finding], about: impl Fn(&Finding) -> Option<Value>) {
+    let mut as_text = Vec::new();
+    let mut lines = String::new();
+    for finding in findings {
+        match form.filter(|form| !form.on_stderr).and_then(|form| Some((form, about(finding)?))) {
+            Some((form, about)) => lines += &form.line(finding, &about),
+            None => as_text.push(finding.clone()),
+        }
+    }
+    if !lines.is_empty() {
+        let _ = report::result(&lines);
+    }
+    report::findings(&as_text);
+    report::annotations(findings);
+}
+
+/// cargo's last message.
+pub(crate) fn finished(success: bool) {
+    let _ = report::result(&format!("{}\n", json!({ "reason": "build-finished", "success": success })));
+}
+
+/// Passes cargo's stdout on. Before its last message `at_end` may have its say: it is told whether the build went well and
+/// what the build scripts have said, and answers whether that stays so. What a test says behind goes on as it comes.
+pub(crate) fn pass_on(stdout: impl Read, mut at_end: impl FnMut(bool, &[BuildScript]) -> bool) {
+    let mut reader = BufReader::new(stdout);
+    let mut scripts = Vec::new();
+    let mut line = Vec::new();
+    let mut out = std::io::stdout();
+    loop {
+        line.clear();
+        match reader.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        match serde_json::from_slice(&line) {
+            Ok(Message::BuildFinished(end)) => {
+                let success = at_end(end.success, &scripts);
+                if success == end.success {
+                    let _ = out.write_all(&line);
+                } else {
+                    finished(success);
+                }
+                break;
+            }
+            Ok(Message::BuildScriptExecuted(script)) => scripts.push(script),
+            _ => {}
+        }
+        if out.write_all(&line).and_then(|()| out.flush()).is_err() {
+            return;
+        }
+    }
+    let mut rest = [0; 8192];
+    while let Ok(length @ 1..) = reader.read(&mut rest) {
+        if out.write_all(&rest[..length]).and_then(|()| out.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(text: &str) -> Option<Form> {
+        Form::of(&text.split(',').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn forms_as_cargo_reads_them() {
+        let plain = Form { short: false, ansi: false, on_stderr: false };
+        for (text, expected) in [
+            ("human", None),
+            ("short", None),
+            ("", None),
+            ("json", Some(plain)),
+            ("json-diagnostic-short", Some(Form { short: true, ..plain })),
+            ("json,json-diagnostic-rendered-ansi", Some(Form { ansi: true, ..plain })),
+            ("json-render-diagnostics", Some(Form { on_stderr: true, ..plain })),
+        ] {
+            assert_eq!(form(text), expected, "{text}");
+        }
+    }
+}

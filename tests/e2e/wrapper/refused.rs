@@ -1,0 +1,182 @@
+//! A refused build leaves nothing that looks built, and says so where cargo's messages are read.
+
+use std::fs;
+use std::path::PathBuf;
+
+use cargo_metadata::Message;
+use cargo_metadata::diagnostic::DiagnosticLevel;
+use cudaguard_tests::{Call, Outcome, Project, Trial, parts, trials};
+
+use super::bed::{Bed, package};
+use super::cache::host;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        nothing_is_left_of_a_build_refused_after_linking,
+        nothing_is_left_of_a_build_refused_before_cargo,
+        refusals_and_warnings_are_messages_of_cargos,
+        what_a_build_script_refuses_is_told_and_gone_too,
+    ]
+}
+
+const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
+
+/// A program, an example and a C library that a build script links to cudart.
+fn linking(name: &str) -> Bed {
+    let folder = parts::cuda("13.0").join("lib64");
+    let script = format!(
+        "fn main() {{\n    for word in [\"-L{}\", \"-Wl,--no-as-needed\", \"-lcudart\"] {{\n        \
+         println!(\"cargo:rustc-link-arg={{word}}\");\n    }}\n}}\n",
+        folder.display()
+    );
+    let more =
+        "[lib]\nname = \"app_c\"\ncrate-type = [\"cdylib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\n";
+    Bed::new(
+        name,
+        &[
+            ("Cargo.toml", &package("my-app", more)),
+            ("build.rs", &script),
+            ("src/main.rs", "fn main() {}\n"),
+            ("src/lib.rs", EXPORT),
+            ("examples/shown-here.rs", "fn main() {}\n"),
+        ],
+    )
+}
+
+/// nvcc 13.0 before all, and what `CUDA_HOME` names.
+fn with(call: Call, home: &str) -> Call {
+    let cuda = parts::cuda("13.0");
+    let path = format!("{}:{}", cuda.join("bin").display(), std::env::var("PATH").expect("a PATH"));
+    call.env("PATH", path).env("CUDA_HOME", parts::cuda(home))
+}
+
+/// What of these lies in a folder of the target folder.
+fn lying(bed: &Bed, folder: &str) -> Vec<PathBuf> {
+    let names = ["my-app", "libapp_c.so", "examples/shown-here"];
+    names.iter().map(|name| bed.built(folder).join(name)).filter(|file| file.exists()).collect()
+}
+
+fn nothing_is_left_of_a_build_refused_after_linking() {
+    let bed = linking("refused-linked");
+    let host = host();
+    let named = format!("{host}/release");
+    for (words, folder) in [
+        (vec!["--release"], "release"),
+        (vec!["--profile", "dist"], "dist"),
+        (vec!["--release", "--target", &host], named.as_str()),
+    ] {
+        let build = |home: &str| {
+            let words = ["build", "--bins", "--lib", "--examples"].into_iter().chain(words.iter().copied());
+            with(bed.guard(words), home).run()
+        };
+        for round in 0..2 {
+            let right = build("13.0").success();
+            assert!(right.stderr.contains("3 of 3 targets guarded"), "{right}");
+            assert_eq!(lying(&bed, folder).len(), 3, "{folder}, {round}");
+            let refused = build("11.8").expect(101);
+            assert!(refused.stderr.contains("error[CG101]: ") && !refused.stderr.contains("guarded"), "{refused}");
+            assert_eq!(lying(&bed, folder), [] as [PathBuf; 0], "{folder}, {round}");
+        }
+    }
+}
+
+fn nothing_is_left_of_a_build_refused_before_cargo() {
+    let bed = linking("refused-before");
+    let right = with(bed.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
+    assert_eq!(lying(&bed, "release").len(), 3, "{right}");
+    bed.write("cudaguard.toml", "[toolkit]\nrequire = \"^11\"\n");
+    for words in [&["build", "--release", "--all-targets"][..], &["run", "--release"]] {
+        let refused = with(bed.guard(words), "13.0").run().expect(1);
+        assert!(refused.stderr.contains("error[CG103]: ") && !refused.stderr.contains("guarded"), "{refused}");
+        assert!(!bed.built("release/my-app").exists(), "{refused}");
+    }
+    assert_eq!(lying(&bed, "release"), [] as [PathBuf; 0]);
+    fs::remove_file(bed.root.join("cudaguard.toml")).expect("just written");
+    let _ = with(bed.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
+    assert_eq!(lying(&bed, "release").len(), 3, "it comes back");
+}
+
+/// What cargo's own parser makes of it: codes with their levels, and how the build ended.
+fn read(outcome: &Outcome) -> (Vec<(String, DiagnosticLevel)>, Vec<bool>) {
+    let (mut said, mut ended) = (Vec::new(), Vec::new());
+    for message in Message::parse_stream(outcome.stdout.as_bytes()) {
+        match message.expect("a message") {
+            Message::CompilerMessage(one) => {
+                assert!(one.package_id.repr.contains("my-app"), "{outcome}");
+                assert!(one.target.src_path.exists(), "{outcome}");
+                let code = one.message.code.expect("ours have one").code;
+                // What has no place is not shown by editors.
+                assert!(one.message.spans[0].is_primary, "{outcome}");
+                assert!(one.message.spans[0].file_name.ends_with("Cargo.toml"), "{outcome}");
+                assert!(one.message.rendered.expect("a text").contains(&code), "{outcome}");
+                said.push((code, one.message.level));
+            }
+            Message::BuildFinished(end) => ended.push(end.success),
+            Message::TextLine(line) => panic!("no message: {line}: {outcome}"),
+            _ => {}
+        }
+    }
+    (said, ended)
+}
+
+fn refusals_and_warnings_are_messages_of_cargos() {
+    for asked in ["", "[toolkit]\nrequire = \">=11\"\n"] {
+        let bed = linking("refused-messages");
+        if !asked.is_empty() {
+            bed.write("cudaguard.toml", asked);
+        }
+        for format in ["json", "json-diagnostic-short", "json,json-diagnostic-rendered-ansi"] {
+            let call = |words: &[&str], home: &str| {
+                let words = words.iter().copied().chain(["--bin", "my-app", "--message-format", format]);
+                with(bed.guard(words), home).run()
+            };
+            let refused = call(&["build", "--release"], "11.8").expect(if asked.is_empty() { 101 } else { 1 });
+            let (said, ended) = read(&refused);
+            assert!(said.contains(&("CG101".to_owned(), DiagnosticLevel::Error)), "{format}: {refused}");
+            assert_eq!(ended, [false], "{format}: {refused}");
+            assert!(!refused.stderr.contains("error[CG101]"), "said once: {refused}");
+            for round in 0..2 {
+                let warned = call(&["build"], "11.8").success();
+                let (said, ended) = read(&warned);
+                let heavy = said.iter().filter(|(code, _)| code == "CG101").collect::<Vec<_>>();
+                assert_eq!(heavy, [&("CG101".to_owned(), DiagnosticLevel::Warning)], "{format}, {round}: {warned}");
+                assert_eq!(ended, [true], "{warned}");
+                assert!(!warned.stderr.contains("CG101"), "said once: {warned}");
+            }
+            let right = call(&["build", "--release"], "13.0").success();
+            assert_eq!(read(&right), (Vec::new(), vec![true]), "{right}");
+        }
+        // These are for people, on stderr.
+        let words = ["build", "--release", "--bin", "my-app", "--message-format", "json-render-diagnostics"];
+        let refused = with(bed.guard(words), "11.8").run();
+        assert_ne!(refused.status(), Some(0), "{refused}");
+        assert_eq!(read(&refused), (Vec::new(), vec![false]), "{refused}");
+        assert!(refused.stderr.contains("error[CG101]: "), "{refused}");
+    }
+}
+
+fn what_a_build_script_refuses_is_told_and_gone_too() {
+    let project = Project::guarded("my-app").file("src/main.rs", "fn main() {}\n");
+    let call = |words: &[&str], home: &str| {
+        let words = words.iter().copied().chain(["--message-format", "json"]);
+        with(project.cudaguard(words), home).run()
+    };
+    let right = call(&["build", "--release"], "13.0").success();
+    assert_eq!(read(&right), (Vec::new(), vec![true]), "{right}");
+    let refused = call(&["build", "--release"], "11.8").expect(101);
+    assert_eq!(read(&refused), (vec![("CG101".to_owned(), DiagnosticLevel::Error)], vec![false]), "{refused}");
+    assert!(!project.built("release/my-app").exists(), "{refused}");
+    for round in 0..2 {
+        let warned = call(&["build"], "11.8").success();
+        let expected = (vec![("CG101".to_owned(), DiagnosticLevel::Warning)], vec![true]);
+        assert_eq!(read(&warned), expected, "{round}: {warned}");
+    }
+    let right = call(&["build", "--release"], "13.0").success();
+    assert_eq!(read(&right), (Vec::new(), vec![true]), "{right}");
+    assert!(project.built("release/my-app").exists(), "{right}");
+    // What was refused once is nothing to be told of another failure.
+    let _ = call(&["build", "--release"], "11.8").expect(101);
+    project.change("build.rs", "fn main() { no_such_thing() }\n");
+    let failed = call(&["build", "--release"], "11.8").expect(101);
+    assert!(!failed.stdout.contains("CG101"), "{failed}");
+}
