@@ -276,7 +276,7 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
         }
         _ => {}
     }
-    if driver.ptx_compiler == Some(false) && driver.init == Some(0) {
+    if driver.ptx_compiler == Some(false) && driver.init == Some(0) && machine.kind.is_none() {
         found.push(Words::JitMissingAnybody.finding(&values).weighing(Severity::Warning));
     }
     for library in machine.libraries(GUARDED).into_iter().flatten().filter(|library| library.taken) {

@@ -88,6 +88,8 @@ pub struct Gpu {
     pub uuid: Option<String>,
     /// Whether the process can use it: its device can be opened and `CUDA_VISIBLE_DEVICES` does not hide it.
     pub visible: bool,
+    /// The driver is of a branch that no longer drives such GPUs: it is not counted.
+    pub left_behind: bool,
 }
 
 /// Whether the driver can compile PTX, and may.

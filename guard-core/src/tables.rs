@@ -137,6 +137,8 @@ pub struct BranchRow {
     pub least: CudaVersion,
     /// Whether that is also the most.
     pub exact: bool,
+    /// The most, where that is known to be more.
+    pub most: Option<CudaVersion>,
 }
 
 struct Archs {
@@ -159,6 +161,7 @@ struct Drivers {
     branches: Vec<BranchRow>,
     cudart: Vec<(u32, Floor)>,
     zstandard: Vec<(u32, Floor)>,
+    left: Vec<(Cc, u32)>,
 }
 
 /// The compiled-in texts: (file, text).
@@ -291,7 +294,7 @@ pub fn ptx_isa(toolkit: Version) -> Option<(u32, u32)> {
 }
 
 /// The driver that compiles PTX of this ISA: the oldest CUDA version whose toolkit writes it. A newer ISA than the table
-/// knows needs more than the newest toolkit's driver, which is all that can be said.
+/// knows needs a driver that is newer than every row, which is all that can be said (docs/decisions.md, decision 38).
 pub fn ptx_floor(isa: (u32, u32)) -> Floor {
     let table = toolkit_table();
     let oldest = table.rows.first().map_or((0, 0), |row| row.ptx);
@@ -302,12 +305,12 @@ pub fn ptx_floor(isa: (u32, u32)) -> Floor {
             return Floor { cuda, release: release_for(cuda), exact: true };
         }
     }
-    match table.rows.iter().find(|row| row.ptx >= isa) {
-        Some(row) => Floor { cuda: row.version, release: row.driver, exact: true },
-        None => table.rows.last().map_or(Floor { cuda: CudaVersion::new(0, 0), release: None, exact: false }, |row| {
-            Floor { cuda: row.version, release: row.driver, exact: false }
-        }),
+    if let Some(row) = table.rows.iter().find(|row| row.ptx >= isa) {
+        return Floor { cuda: row.version, release: row.driver, exact: true };
     }
+    // No driver of the table's compiles it; the next one may.
+    let newest = table.rows.last().map_or(CudaVersion::new(0, 0), |row| row.version);
+    Floor { cuda: CudaVersion::new(newest.major, newest.minor + 1), release: None, exact: false }
 }
 
 /// The driver that supports all of a toolkit's own version: the floor of its PTX where the ISA is not known.
@@ -356,11 +359,17 @@ pub fn zstandard_floor(toolkit_major: u32) -> Option<Floor> {
 pub fn driver_supports(release: DriverRelease) -> Supports {
     let rows = branches();
     if let Some(row) = rows.iter().find(|row| row.branch == release.branch) {
-        return Supports { least: Some(row.least), most: row.exact.then_some(row.least) };
+        return Supports { least: Some(row.least), most: row.most.or(row.exact.then_some(row.least)) };
     }
     let older = rows.iter().rev().find(|row| row.branch < release.branch);
     let newer = rows.iter().find(|row| row.branch > release.branch && row.exact);
     Supports { least: older.map(|row| row.least), most: newer.map(|row| row.least) }
+}
+
+/// The last branch that drives GPUs of this cc; `None` where the newest still does, or where they are Tegra's.
+pub fn last_branch(gpu: Cc) -> Option<u32> {
+    let left = driver_table().left.iter().filter(|_| !is_tegra(gpu));
+    left.filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
 }
 
 /// Whether GPUs of this cc are parts of a Tegra, which stand outside binary compatibility. One that no table knows is
@@ -740,15 +749,19 @@ impl Drivers {
         };
         read_file(name, content, |file| {
             Ok(Self {
-                branches: file.rows("branch", &["branch", "cuda", "least"], |row| {
+                branches: file.rows("branch", &["branch", "cuda", "least", "most"], |row| {
                     let branch = row.required("branch", BRANCH, number)?;
+                    let most = row.optional("most", A_RELEASE, text)?;
                     Ok(match row.optional("least", A_RELEASE, text)? {
-                        Some(least) => BranchRow { branch, least, exact: false },
-                        None => BranchRow { branch, least: row.required("cuda", A_RELEASE, text)?, exact: true },
+                        Some(least) => BranchRow { branch, least, exact: false, most },
+                        None => BranchRow { branch, least: row.required("cuda", A_RELEASE, text)?, exact: true, most },
                     })
                 })?,
                 cudart: file.rows("cudart", &["major", "cuda", "driver"], floor)?,
                 zstandard: file.rows("zstandard", &["major", "cuda", "driver"], floor)?,
+                left: file.rows("left", &["below", "last"], |row| {
+                    Ok((row.required("below", A_CC, cc)?, row.required("last", BRANCH, number)?))
+                })?,
             })
         })
     }
@@ -847,7 +860,7 @@ mod tests {
             ((9, 5), floor("13.5", "")),
             ((6, 0), floor("9.0", "390")),
             ((3, 2), floor("6.5", "340")),
-            ((9, 9), Floor { exact: false, ..floor("13.5", "") }),
+            ((9, 9), Floor { exact: false, ..floor("13.6", "") }),
         ] {
             assert_eq!(ptx_floor(isa), wanted, "PTX {isa:?}");
         }
@@ -877,7 +890,7 @@ mod tests {
             ("585.10", "13.0", "13.1"),
             ("620.10", "13.4", ""),
             ("304.1", "", "6.5"),
-            ("430.50", "10.1", ""),
+            ("430.50", "10.1", "10.2"),
             ("425.10", "10.1", "10.2"),
             // JetPack 6 says 12.6 for it.
             ("540.4.0", "12.2", ""),
@@ -1025,7 +1038,7 @@ mod tests {
     fn mistakes_name_the_file_and_the_full_key() {
         let drivers = |rows: &str| {
             let text = format!(
-                "[source]\ns = {{ text = \"read somewhere\", date = \"2026-11-20\" }}\n[table]\ncudart = []\nzstandard = []\n\
+                "[source]\ns = {{ text = \"read somewhere\", date = \"2026-11-20\" }}\n[table]\ncudart = []\nzstandard = []\nleft = []\n\
                  branch = [{rows}]\n"
             );
             Drivers::read("drivers.toml", &text).map(|_| ()).map_err(|error| error.to_string())

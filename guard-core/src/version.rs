@@ -165,6 +165,8 @@ impl fmt::Display for DriverRelease {
         match self {
             // A whole branch, where nothing more is known.
             Self { branch, minor: 0, patch: 0 } => write!(f, "{branch}"),
+            // As Tegra's drivers are called; the others have two digits at least.
+            Self { branch, minor: minor @ 0..10, patch: 0 } => write!(f, "{branch}.{minor}.0"),
             Self { branch, minor, patch: 0 } => write!(f, "{branch}.{minor:02}"),
             Self { branch, minor, patch } => write!(f, "{branch}.{minor:02}.{patch:02}"),
         }

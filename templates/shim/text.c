@@ -56,8 +56,10 @@ CODE void put_cuda(struct text *t, uint32_t n) {
 CODE void put_release(struct text *t, uint32_t n) {
   uint32_t second = n >> 8 & 0xfff, third = n & 0xff;
   put_number(t, n >> 20);
-  put(t, second < 10 ? ".0" : ".");
+  if (!second && !third) return;
+  put(t, third && second < 10 ? ".0" : ".");
   put_number(t, second);
+  if (!third && second < 10) put(t, ".0"); /* as Tegra's drivers are called */
   if (!third) return;
   put(t, third < 10 ? ".0" : ".");
   put_number(t, third);

@@ -44,7 +44,15 @@ impl Machine {
 
     /// The same without what no judge looks at, so that machines of one kind are equal; with its label.
     pub(super) fn read_for_judging(text: &str) -> Result<Self, Mistake> {
-        Self::json(text, false).map(|(machine, _)| machine)
+        let (mut machine, _) = Self::json(text, false)?;
+        let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
+        if machine.variables.iter().any(by_uuid) {
+            let (whole, _) = Self::json(text, true)?;
+            for (gpu, named) in machine.gpus.iter_mut().flatten().zip(whole.gpus.into_iter().flatten()) {
+                gpu.uuid = named.uuid;
+            }
+        }
+        Ok(machine)
     }
 
     fn json(text: &str, whole: bool) -> Result<(Self, u32), Mistake> {

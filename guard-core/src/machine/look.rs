@@ -73,8 +73,9 @@ fn by_graph(env: &Env, machine: &mut Machine, root: &Root, graph: &mut Graph, as
             note(machine, "driver.library", shown(env, &place));
             of_libcuda(env, machine, &mut driver, &path);
             if let Some(index) = graph.open(0, LIBCUDA) {
-                driver.ptx_compiler =
-                    Some(graph.file(index, PTX_COMPILER).is_some_and(|file| file.look == Look::Usable));
+                let there = graph.file(index, PTX_COMPILER).is_some_and(|file| file.look == Look::Usable);
+                // On WSL it lies in the driver's store, where libcuda alone finds it.
+                driver.ptx_compiler = Some(there).filter(|there| *there || machine.kind.is_none());
             }
             driver.library = Some(shown(env, &path.display()));
             let native = loader::native_machine().is_some_and(|native| native == graph.machine());

@@ -183,6 +183,46 @@ impl Driver {
     }
 }
 
+fn hides_all(list: &str) -> bool {
+    matches!(list, "" | "-1")
+}
+
+/// Which of the GPUs a list of `CUDA_VISIBLE_DEVICES` shows: what is no GPU of theirs hides those behind it. `None` where that cannot
+/// be told: numbers count by an order that is not known, a GPU is named twice, MIG.
+fn shown(list: &str, gpus: &[&Gpu], in_order: bool) -> Option<Vec<bool>> {
+    let mut shown = vec![false; gpus.len()];
+    if hides_all(list) {
+        return Some(shown);
+    }
+    let mut numbers = false;
+    for entry in list.split(',').map(str::trim) {
+        let at = match entry.parse::<usize>() {
+            Ok(number) => {
+                numbers = true;
+                Some(number).filter(|number| *number < gpus.len())
+            }
+            Err(_) if entry.starts_with("GPU-") => {
+                if gpus.iter().any(|gpu| gpu.uuid.is_none()) {
+                    return None;
+                }
+                let is = |gpu: &&Gpu| gpu.uuid.as_ref().is_some_and(|uuid| uuid.starts_with(entry));
+                if gpus.iter().filter(|gpu| is(gpu)).count() > 1 {
+                    return None;
+                }
+                gpus.iter().position(is)
+            }
+            Err(_) if entry.starts_with("MIG-") => return None,
+            Err(_) => None,
+        };
+        let Some(at) = at else { break };
+        if std::mem::replace(&mut shown[at], true) {
+            return None;
+        }
+    }
+    let some = shown.contains(&true) && shown.contains(&false);
+    (!numbers || in_order || !some).then_some(shown)
+}
+
 /// Two releases of which one is a branch alone: within one branch they are taken for the same.
 fn agreed(
     user: Option<DriverRelease>,
@@ -247,20 +287,40 @@ impl Machine {
         }
     }
 
-    /// Which of several GPUs a variable shows may not be known; where all are alike it does not matter.
+    /// The GPUs, with what `CUDA_VISIBLE_DEVICES` makes of them where nobody has looked. `None` where it may be any of them.
     fn gpus(&self) -> Option<Vec<host::Gpu>> {
-        let gpus = self.gpus.as_ref()?;
-        let chosen = self.variables.iter().any(|(variable, _)| variable == "CUDA_VISIBLE_DEVICES");
-        let cc = |gpu: &Gpu| gpu.cc.or_else(|| tables::gpu_cc(gpu.name.as_deref()?));
-        let alike = gpus.windows(2).all(|pair| cc(&pair[0]).is_some() && cc(&pair[0]) == cc(&pair[1]));
-        if chosen && !alike && gpus.iter().any(|gpu| gpu.visible.is_none()) {
-            return None;
+        let variable =
+            |name: &str| self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
+        let list = variable("CUDA_VISIBLE_DEVICES");
+        if self.gpus.is_none() && list.is_some_and(hides_all) {
+            return Some(Vec::new());
         }
-        let gpu = |gpu: &Gpu| host::Gpu {
-            cc: cc(gpu),
-            name: gpu.name.clone(),
-            uuid: None,
-            visible: gpu.visible.unwrap_or(true),
+        let gpus = self.gpus.as_ref()?;
+        let cc = |gpu: &Gpu| gpu.cc.or_else(|| tables::gpu_cc(gpu.name.as_deref()?));
+        // A driver that answered has said by itself which GPUs it drives.
+        let driver = self.driver.as_ref().filter(|driver| driver.init.is_none() && self.kind.is_none());
+        let branch = driver.and_then(|driver| driver.kernel.or(driver.user)).map(|release| release.branch);
+        let left = |gpu: &Gpu| {
+            let last = cc(gpu).and_then(tables::last_branch);
+            last.zip(branch).is_some_and(|(last, branch)| branch > last)
+        };
+        let driven: Vec<&Gpu> = gpus.iter().filter(|gpu| !left(gpu)).collect();
+        let looked = gpus.iter().any(|gpu| gpu.visible.is_some());
+        let shown = match list.filter(|_| !looked) {
+            Some(list) => {
+                let in_order = variable("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
+                let alike = |pair: &[&Gpu]| {
+                    cc(pair[0]).is_some() && (cc(pair[0]), &pair[0].name) == (cc(pair[1]), &pair[1].name)
+                };
+                shown(list, &driven, in_order || driven.windows(2).all(alike))?
+            }
+            None => driven.iter().map(|gpu| gpu.visible.unwrap_or(true)).collect(),
+        };
+        let mut shown = shown.into_iter();
+        let gpu = |gpu: &Gpu| {
+            let left_behind = left(gpu);
+            let visible = if left_behind { gpu.visible != Some(false) } else { shown.next().unwrap_or(true) };
+            host::Gpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, left_behind }
         };
         Some(gpus.iter().map(gpu).collect())
     }
@@ -269,7 +329,8 @@ impl Machine {
         let on = |name: &str| self.variables.iter().any(|(variable, value)| variable == name && value == "1");
         let driver = self.driver.as_ref();
         // A libcuda whose file names no release (WSL, Jetson) knows by itself where its parts are.
-        let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || driver.user.is_some()));
+        let named = |driver: &Driver| driver.user.is_some() && self.kind.is_none();
+        let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || named(driver)));
         Jit { forced: on("CUDA_FORCE_PTX_JIT"), disabled: on("CUDA_DISABLE_PTX_JIT"), compiler }
     }
 

@@ -201,7 +201,10 @@ fn which_gpus_a_process_sees() {
     // A variable chooses, and nobody has said which.
     let chosen = r#""variables": {"CUDA_VISIBLE_DEVICES": "1"}"#;
     assert_eq!(seen(&format!(r#"{{"gpus": [{{"cc": "7.5"}}, {{"cc": "8.0"}}], {chosen}}}"#)), None);
-    assert_eq!(seen(&format!(r#"{{"gpus": [{{"cc": "7.5"}}, {{"cc": "7.5"}}], {chosen}}}"#)), Some(vec![t4, t4]));
+    assert_eq!(
+        seen(&format!(r#"{{"gpus": [{{"cc": "7.5"}}, {{"cc": "7.5"}}], {chosen}}}"#)),
+        Some(vec![(t4.0, false), t4])
+    );
     let hidden = r#"{"gpus": [{"cc": "7.5", "visible": false}, {"cc": "8.0"}]}"#;
     assert_eq!(seen(hidden), Some(vec![(Some((7, 5)), false), a100]));
 }
@@ -280,4 +283,165 @@ fn a_branch_alone_is_no_other_release() {
         };
     assert!(pair("580.65.06", "R580") && pair("580", "580.65.06") && pair("R580", "580"));
     assert!(!pair("580.65.06", "580.95.05") && !pair("580.65.06", "535"));
+}
+
+fn judged(manifest: &Manifest, host: &str) -> Vec<String> {
+    let (machine, _) = Machine::read(host).unwrap_or_else(|mistake| panic!("{mistake}: {host}"));
+    let findings = crate::judge::run::judge(manifest, &machine.host(manifest, "there"));
+    findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
+}
+
+fn with_kernels(by: crate::manifest::ServedBy, oldest: (u8, u8), cuda: Option<CudaVersion>) -> Manifest {
+    use crate::manifest::{Component, Requirement, ServedBy};
+    let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
+    let mut manifest = Manifest::of(
+        component,
+        "t",
+        "release",
+        &crate::policy::Policy::default(),
+        &crate::toolchain::Toolchain::default(),
+    );
+    let row = |from, to, by, cuda| Requirement::Gpu {
+        from,
+        to,
+        by,
+        code: String::new(),
+        cuda,
+        release: None,
+        sure_from: None,
+        no_ptx: false,
+    };
+    manifest.requires =
+        vec![row((0, 0), Some((oldest.0 - 1, 255)), ServedBy::Nothing, None), row(oldest, None, by, cuda)];
+    manifest
+}
+
+/// docs/decisions.md, decisions 4 and 40.
+#[test]
+fn what_cuda_visible_devices_shows() {
+    use crate::manifest::ServedBy;
+    let auto = with_kernels(ServedBy::Cubin, (8, 0), None);
+    let mut required = auto.clone();
+    required.runtime.gpu = crate::policy::GpuNeed::Required;
+    let alike = r#"{"cc": "9.0", "uuid": "GPU-aa"}, {"cc": "9.0", "uuid": "GPU-ab"}"#;
+    let unlike = r#"{"cc": "7.5", "uuid": "GPU-aa"}, {"cc": "9.0", "uuid": "GPU-bb"}"#;
+    for (gpus, list, more, of_auto, of_required) in [
+        (alike, "", "", &["CG504 info"][..], &["CG310 error"][..]),
+        (alike, "-1", "", &["CG504 info"], &["CG310 error"]),
+        (alike, "7", "", &["CG504 info"], &["CG310 error"]),
+        (alike, "none", "", &["CG504 info"], &["CG310 error"]),
+        (alike, "0", "", &[], &[]),
+        (alike, "1,7", "", &[], &[]),
+        (alike, "0,0", "", &["CG505 info"], &["CG505 info"]),
+        (alike, "MIG-1", "", &["CG505 info"], &["CG505 info"]),
+        // The order of unlike GPUs is the driver's secret, unless a variable says it.
+        (unlike, "0", "", &["CG505 info"], &["CG505 info"]),
+        (unlike, "1,0", "", &["CG303 info"], &["CG303 info"]),
+        (unlike, "0", r#", "CUDA_DEVICE_ORDER": "PCI_BUS_ID""#, &["CG303 error"], &["CG303 error"]),
+        (unlike, "1", r#", "CUDA_DEVICE_ORDER": "PCI_BUS_ID""#, &[], &[]),
+        (unlike, "GPU-b", "", &[], &[]),
+        (unlike, "GPU-a", "", &["CG303 error"], &["CG303 error"]),
+        (alike, "GPU-a", "", &["CG505 info"], &["CG505 info"]),
+        (unlike, "GPU-c", "", &["CG504 info"], &["CG310 error"]),
+    ] {
+        let host = format!(
+            r#"{{"driver": {{"user": "580.65.06", "kernel": "580.65.06"}}, "gpus": [{gpus}], "variables": {{"CUDA_VISIBLE_DEVICES": "{list}"{more}}}}}"#
+        );
+        assert_eq!(
+            (judged(&auto, &host), judged(&required, &host)),
+            (of_auto.iter().map(ToString::to_string).collect(), of_required.iter().map(ToString::to_string).collect()),
+            "{host}"
+        );
+        // A fleet reads the same.
+        let (whole, _) = Machine::read(&host).unwrap();
+        let line = Machine::read_for_judging(&host).unwrap();
+        assert_eq!(line.host(&auto, "x").gpus, whole.host(&auto, "x").gpus, "{host}");
+    }
+    // 804 is not foretold for a GPU that is hidden.
+    let compat = |list: &str| {
+        format!(
+            r#"{{"driver": {{"user": "580.65.06", "kernel": "535.261.03", "compat": {{"branches": [535]}}}}, "variables": {{"CUDA_VISIBLE_DEVICES": "{list}", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}},
+                "gpus": [{{"cc": "9.0", "name": "NVIDIA H200"}}, {{"cc": "8.9", "name": "NVIDIA GeForce RTX 4090"}}]}}"#
+        )
+    };
+    assert_eq!(judged(&auto, &compat("0")), [""; 0]);
+    assert_eq!(judged(&auto, &compat("0,1")), ["CG305 error"]);
+    let unknown =
+        r#"{"driver": {"user": "580.65.06", "kernel": "580.65.06"}, "variables": {"CUDA_VISIBLE_DEVICES": ""}}"#;
+    assert_eq!(judged(&required, unknown), ["CG310 error"]);
+}
+
+/// docs/decisions.md, decision 39.
+#[test]
+fn gpus_that_the_driver_no_longer_drives() {
+    let manifest = with_kernels(crate::manifest::ServedBy::Cubin, (3, 0), None);
+    let host = |driver: &str, gpus: &str| {
+        format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{gpus}]}}"#)
+    };
+    for (driver, gpus, expected) in [
+        ("590.44.01", r#"{"name": "GTX 1080"}"#, &["CG317 error"][..]),
+        ("590.44.01", r#"{"cc": "7.0"}"#, &["CG317 error"]),
+        ("580.65.06", r#"{"cc": "7.0"}"#, &[]),
+        ("590.44.01", r#"{"cc": "7.5"}"#, &[]),
+        ("590.44.01", r#"{"cc": "7.0"}, {"cc": "9.0"}"#, &[]),
+        ("535.261.03", r#"{"cc": "3.5"}"#, &["CG317 error"]),
+        ("470.256.02", r#"{"cc": "3.5"}"#, &[]),
+        // A Tegra's driver counts in its own way.
+        ("590.44.01", r#"{"cc": "7.2"}"#, &[]),
+    ] {
+        assert_eq!(judged(&manifest, &host(driver, gpus)), expected, "{driver} {gpus}");
+    }
+    // It drives what it has listed itself.
+    let said = r#"{"driver": {"user": "590.44.01", "kernel": "590.44.01", "init": 0}, "gpus": [{"cc": "7.0", "visible": true}]}"#;
+    assert_eq!(judged(&manifest, said), [""; 0]);
+    // One that it does not drive foretells no 804.
+    let beside = r#"{"driver": {"user": "580.65.06", "kernel": "535.261.03", "compat": {"branches": [535]}},
+        "gpus": [{"cc": "9.0", "name": "NVIDIA H200"}, {"cc": "3.5", "name": "NVIDIA GeForce GT 710"}]}"#;
+    assert_eq!(judged(&manifest, beside), [""; 0]);
+}
+
+#[test]
+fn where_libcuda_alone_finds_its_compiler() {
+    let manifest = with_kernels(crate::manifest::ServedBy::Ptx, (3, 0), Some(CudaVersion::new(12, 0)));
+    let host = |kind: &str, user: &str| {
+        format!(
+            r#"{{{kind}"driver": {{{user}"cuda": "12.4", "init": 0, "ptx_compiler": false}}, "gpus": [{{"cc": "8.0"}}]}}"#
+        )
+    };
+    let release = r#""user": "551.61", "#;
+    for kind in [r#""kind": "wsl2", "#, r#""kind": "jetson", "#] {
+        assert_eq!(judged(&manifest, &host(kind, "")), [""; 0], "{kind}");
+        assert_eq!(judged(&manifest, &host(kind, release)), [""; 0], "{kind}");
+    }
+    assert_eq!(judged(&manifest, &host("", r#""user": "550.54.14", "kernel": "550.54.14", "#)), ["CG309 error"]);
+}
+
+/// docs/decisions.md, decision 5: 540.4.0 is a Jetson's.
+#[test]
+fn a_branch_that_no_table_has() {
+    let host = |driver: &str| {
+        format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{{"cc": "8.7"}}]}}"#)
+    };
+    for (driver, needs, expected) in [
+        ("540.4.0", (12, 2), &[][..]),
+        ("540.4.0", (12, 4), &["CG505 info"]),
+        ("542.4.0", (12, 2), &[]),
+        ("542.4.0", (12, 3), &["CG505 info"]),
+        ("542.4.0", (12, 5), &["CG302 error"]),
+        ("545.23.06", (12, 4), &["CG302 error"]),
+        ("700.10.01", (13, 4), &[]),
+        ("700.10.01", (15, 0), &["CG505 info"]),
+    ] {
+        let manifest = with_kernels(crate::manifest::ServedBy::Ptx, (3, 0), Some(CudaVersion::new(needs.0, needs.1)));
+        let mut manifest = manifest;
+        for row in &mut manifest.requires {
+            if let crate::manifest::Requirement::Gpu { release, cuda: Some(cuda), .. } = row {
+                *release = tables::toolkit_floor(Version::new(cuda.major, cuda.minor, 0)).release;
+            }
+        }
+        assert_eq!(judged(&manifest, &host(driver)), expected, "{driver} {needs:?}");
+    }
+    assert_eq!(super::release("540.4.0").unwrap().to_string(), "540.4.0");
+    assert_eq!(super::release("418.39").unwrap().to_string(), "418.39");
+    assert_eq!(super::release("595.45.04").unwrap().to_string(), "595.45.04");
 }

@@ -124,7 +124,7 @@ fn what_probe_sees() {
     assert_eq!((&value["driver"]["cuda"], &value["gpus"][0]["cc"]), (&"13.0".into(), &"8.9".into()), "{value}");
     let value = probe(&jetson(), &[]);
     assert_eq!((&value["kind"], &value["gpus"][0]["cc"]), (&"jetson".into(), &"8.7".into()), "{value}");
-    assert_eq!((value["driver"].get("user"), &value["driver"]["kernel"]), (None, &"540.04".into()), "{value}");
+    assert_eq!((value["driver"].get("user"), &value["driver"]["kernel"]), (None, &"540.4.0".into()), "{value}");
 
     let compat = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
     let value = probe(&World { compat: Some(compat), ..r535(&[A100]) }, &[]);

@@ -44,6 +44,9 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findin
     }
     let all = || judge.values(None);
     match judge.foretold() {
+        None if judge.gpus.as_ref().is_some_and(Vec::is_empty) && judge.left_behind_by_driver().is_some() => {
+            findings.extend(judge.left_behind_by_driver());
+        }
         None | Some(answer::RIGHT) if judge.gpus.as_ref().is_some_and(Vec::is_empty) => {
             findings.push(judge.nothing(Words::GpuMissing));
         }
@@ -128,7 +131,8 @@ impl<'a> Judge<'a> {
             DriverFound::Found(driver) => driver.clone(),
             DriverFound::Unknown | DriverFound::Absent => Driver::default(),
         };
-        let gpus = host.gpus.as_ref().map(|gpus| gpus.iter().filter(|gpu| gpu.visible).collect());
+        let gpus = host.gpus.as_ref();
+        let gpus = gpus.map(|gpus| gpus.iter().filter(|gpu| gpu.visible && !gpu.left_behind).collect());
         let asks = required || manifest.requires.iter().any(rows);
         Self { manifest, host, component, required, asks, driver, gpus }
     }
@@ -209,6 +213,16 @@ impl<'a> Judge<'a> {
             findings.push(words.finding(&values.with("needs_cuda", floor.cuda).known("cuda_major", major)));
         }
         outcome
+    }
+
+    /// Of the visible GPUs those that the driver no longer drives.
+    fn left_behind_by_driver(&self) -> Option<Finding> {
+        let left = self.host.gpus.iter().flatten().filter(|gpu| gpu.visible && gpu.left_behind);
+        let mut ccs: Vec<(u8, u8)> = left.filter_map(|gpu| gpu.cc).collect();
+        ccs.dedup();
+        let last = ccs.iter().filter_map(|cc| tables::last_branch(*cc)).max()?;
+        let gpus = ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ");
+        Some(Words::GpuLeftByDriver.finding(&self.values(None).with("gpus", gpus).with("branch", last)))
     }
 
     fn visible(&self) -> &[&'a Gpu] {
@@ -320,8 +334,12 @@ impl<'a> Judge<'a> {
         if cuda.is_none() && release.is_none() {
             return Outcome::Fits;
         }
+        let bounds = cuda.zip(user).map(|(needed, user)| tables::driver_supports(user).covers(needed));
         let enough = match (cuda.zip(supports), release.zip(user), release.zip(kernel)) {
             (Some((needed, found)), ..) => found >= needed,
+            // Of a branch that is in no table, those beside it tell what they can.
+            (None, ..) if bounds == Some(Some(true)) => true,
+            (None, Some((needed, found)), _) if bounds == Some(None) && found < needed => return Outcome::Open,
             (None, Some((needed, found)), _) => found >= needed,
             (None, None, Some((needed, found))) if found >= needed => true,
             (None, None, _) => return Outcome::Open,

@@ -44,7 +44,7 @@ fn both_forms_of_the_kernel_modules_line() {
         ),
         (
             "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  540.4.0  Release Build  (buildbrain@x)  Tue",
-            "540.04",
+            "540.4.0",
         ),
         ("GCC version:  gcc 12\nNVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27", "580.65.06"),
     ] {
