@@ -12,7 +12,7 @@ use crate::binary::Binary;
 use crate::elf::machine;
 use crate::env::Env;
 use crate::finding::{self, Finding, Phrase, Severity, Values, Verdict, Words};
-use crate::host::{CudartFound, Host, Inner, LibraryFound};
+use crate::host::{CudartFound, Host, Inner, LibraryFound, Loader};
 use crate::json::{Value, object};
 use crate::judge;
 use crate::library_version::{self, in_name, inner_file, made_with, of_file, word};
@@ -512,7 +512,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
         _ => None,
     });
     // A crate that opens it tries names in an order of its own, and takes the first that can be opened: what is loaded by that
-    // name, or found by it. A broken file makes dlopen fail as an absent one does.
+    // name, or found by it.
     let names = manifest.library_names().unwrap_or_else(|| vec![soname.clone()]);
     let loaded = |graph: &Graph, name: &str| graph.objects.iter().position(|object| object.is_named(name));
     let found = match linked {
@@ -523,7 +523,26 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
         None => names.iter().find_map(|name| Some((loaded(graph, name)?, name.clone()))),
     };
     let Some((index, name)) = found else {
-        let known = linkage == Linkage::Dlopened && !names.iter().any(|name| graph.is_shut(object, name));
+        if linkage != Linkage::Dlopened {
+            return LibraryFound::Unknown;
+        }
+        // One that is there and cannot be loaded is none that works, and none that is absent.
+        let broken = |name: &String| {
+            let mut all = graph.candidates(object, name).into_iter();
+            Some((all.find(|candidate| matches!(candidate.look, Look::Broken(_)))?, name.clone()))
+        };
+        if let Some((Candidate { path, place, .. }, name)) = names.iter().find_map(broken) {
+            return LibraryFound::Found {
+                path,
+                picked_by: Some(place.in_short()),
+                major: GUARDED.major(&name).unwrap_or_default(),
+                version: None,
+                loader: Loader::default(),
+                made_with: None,
+                inner: Vec::new(),
+            };
+        }
+        let known = !names.iter().any(|name| graph.is_shut(object, name));
         return if known { LibraryFound::Absent } else { LibraryFound::Unknown };
     };
     let path = graph.objects[index].path.clone();
@@ -545,11 +564,18 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
             inner.push(Inner { file: file.clone(), present: path.is_some(), version, path });
         }
     }
-    let version = inner.iter().find_map(|inner| inner.version).or(by_name);
+    let major = GUARDED.major(&name).unwrap_or_default();
+    // One of another major than the manifest's has parts that no row asks for, and they say which it is.
+    let own_word = |part: &vendor::Part| {
+        let path = inner_file(graph, index, part.file, by_name)?;
+        word(&path, part.symbol)
+    };
+    let version = inner.iter().find_map(|inner| inner.version);
+    let version = version.or_else(|| GUARDED.parts(major).find_map(own_word)).or(by_name);
     let picked_by = Some(graph.objects[index].place.in_short());
     LibraryFound::Found {
         picked_by,
-        major: GUARDED.major(&name).unwrap_or_default(),
+        major,
         version,
         loader: library_version::loader(GUARDED, &path),
         made_with: inner.iter().find_map(|inner| made_with(GUARDED, inner.path.as_deref()?)),

@@ -2,10 +2,15 @@
 
 /* ---- cuDNN ---- */
 
+/* The oldest that the program accepts. */
+CODE uint32_t least_accepted(const struct library_row *row) {
+  return (row->flags & LIBRARY_PATCH) && row->built > row->min ? row->built : row->min;
+}
+
 CODE struct finding *find_cudnn(enum words words, int severity, const struct cudnn *c, const struct library_row *row) {
   struct finding *f = find_weighing(words, severity);
   const char *by = c->by, *path = c->path;
-  f->min = row->min, f->built = row->built, f->built_major = row->built >> 16, f->found = c->version;
+  f->min = least_accepted(row), f->built = row->built, f->built_major = row->built >> 16, f->found = c->version;
   show(f->path, sizeof f->path, c->path);
   show(f->library, sizeof f->library, c->soname);
   cut(f->picked_by, sizeof f->picked_by, c->why);
@@ -32,11 +37,19 @@ CODE void judge_part(const struct part *p, const struct cudnn *c, const struct l
   show(f->library, sizeof f->library, p->file);
 }
 
+/* The toolkit that the note's package was built with; 0: none, or not known. */
+CODE uint32_t toolkit_of(const struct note *n) {
+  char version[NOTE_TEXT];
+  uint32_t part[3];
+  if (!note_text(n, n->head.toolkit, &version) || !numbers_in(version, 1, part)) return 0;
+  return part[0] * 1000 + part[1] * 10;
+}
+
 /* The CUDA that the program was made with: its toolkit's, else its cudart's. 0 where neither is known. */
 CODE uint32_t cuda_of(const struct note *n) {
   char text[NOTE_TEXT];
-  uint32_t v[3], i;
-  if (note_text(n, n->head.toolkit, &text) && numbers_in(text, 1, v)) return v[0] * 1000 + v[1] * 10;
+  uint32_t toolkit = toolkit_of(n), i;
+  if (toolkit) return toolkit;
   for (i = 0; i < n->head.rows; i++) {
     const union row row = note_row(n, i);
     if (row.kind == ROW_DRIVER && note_text(n, row.driver.because, &text) && starts(text, "libcudart")) return row.driver.cuda;
@@ -45,9 +58,8 @@ CODE uint32_t cuda_of(const struct note *n) {
 }
 
 CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
-  uint32_t min = row->min, major = c->version ? c->version >> 16 : major_in_name(c->soname), built = cuda_of(&g.note[g.now]);
+  uint32_t min = least_accepted(row), major = c->version ? c->version >> 16 : major_in_name(c->soname), built = cuda_of(&g.note[g.now]);
   int missing = 0, k;
-  if ((row->flags & LIBRARY_PATCH) && row->built > min) min = row->built;
   if (c->state == INSIDE) return;
   if (c->state == ABSENT) {
     if (row->flags & LIBRARY_DLOPENED) find_cudnn(CUDNN_ABSENT, row->flags & LIBRARY_REQUIRED ? ERROR : INFO, c, row);
@@ -153,14 +165,6 @@ CODE struct makers makers_of(uint64_t gpus) {
       if (archs[i].to && (!all.to || archs[i].to < all.to)) all.to = archs[i].to;
     }
   return all;
-}
-
-/* The toolkit that the note's package was built with; 0: none, or not known. */
-CODE uint32_t toolkit_of(const struct note *n) {
-  char version[NOTE_TEXT];
-  uint32_t part[3];
-  if (!note_text(n, n->head.toolkit, &version) || !numbers_in(version, 1, part)) return 0;
-  return part[0] * 1000 + part[1] * 10;
 }
 
 /* No code for these GPUs: the cure is another where the toolkit in use makes none for them. */

@@ -36,8 +36,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 /// What is held equal of a finding.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone)]
-struct Told {
-    code: String,
+pub(super) struct Told {
+    pub(super) code: String,
     severity: String,
     says: String,
     hint: String,
@@ -53,7 +53,11 @@ impl Told {
         Self { code, severity, says, hint }
     }
 
-    fn list(findings: &Value) -> Vec<Self> {
+    pub(super) fn is_error(&self) -> bool {
+        self.severity == Severity::Error.name()
+    }
+
+    pub(super) fn list(findings: &Value) -> Vec<Self> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let one = |one: &Value| {
             Self::new(&text(&one["code"]), &text(&one["severity"]), &text(&one["message"]), &text(&one["hint"]))
@@ -92,7 +96,18 @@ fn rust_program() -> Vec<u8> {
     })
 }
 
-fn sorted(told: &[Told]) -> Vec<Told> {
+/// Whether all these refusals stand in what was printed, in their order.
+pub(super) fn are_printed(refusals: &[&Told], text: &str) -> bool {
+    // Facts stand on lines of their own, indented; those of the first alone.
+    let printed = |(at, told): (usize, &&Told)| match told.says.split_once('\n') {
+        Some((sentence, _)) if at > 0 => sentence.to_owned(),
+        _ => told.says.replace('\n', "\n  "),
+    };
+    let places: Vec<_> = refusals.iter().enumerate().map(|told| text.find(&printed(told))).collect();
+    places.iter().all(Option::is_some) && places.is_sorted() && refusals.iter().all(|told| text.contains(&told.hint))
+}
+
+pub(super) fn sorted(told: &[Told]) -> Vec<Told> {
     let mut told = told.to_vec();
     told.sort();
     told
@@ -135,20 +150,8 @@ impl Rehearsal<'_> {
         if report["verdict"] != verdict.name() || sorted(&heard) != sorted(&told) {
             differ("the report of the start", &(&report["verdict"], heard));
         }
-        let refusals: Vec<&Told> =
-            told.iter().filter(|told| self.refuses && told.severity == Severity::Error.name()).collect();
-        // All of them, in their order.
-        let said = |text: &str| {
-            // Facts stand on lines of their own, indented; those of the first alone.
-            let printed = |(at, told): (usize, &&Told)| match told.says.split_once('\n') {
-                Some((sentence, _)) if at > 0 => sentence.to_owned(),
-                _ => told.says.replace('\n', "\n  "),
-            };
-            let places: Vec<_> = refusals.iter().enumerate().map(|told| text.find(&printed(told))).collect();
-            places.iter().all(Option::is_some)
-                && places.is_sorted()
-                && refusals.iter().all(|told| text.contains(&told.hint))
-        };
+        let refusals: Vec<&Told> = told.iter().filter(|told| self.refuses && told.is_error()).collect();
+        let said = |text: &str| are_printed(&refusals, text);
         let status = if refusals.is_empty() { 0 } else { 78 };
         if started.status() != Some(status) || !said(&started.stderr) {
             differ("the start", &(started.status(), started.stderr));
