@@ -795,7 +795,7 @@ mod tests {
                 bytes[at] = value;
                 decode(&bytes).unwrap_err()
             };
-            assert!(damaged(0, 0).contains("no manifest"));
+            assert!(damaged(0, 0).contains("does not begin"));
             assert!(damaged(8, 0).contains("revision"));
             assert!(damaged(14, 8).contains("rows"));
             assert!(damaged(21, 3).contains("[runtime] gpu"));
