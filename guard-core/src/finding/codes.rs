@@ -537,7 +537,7 @@ words! {
         "configure an empty build folder with the toolkit that made the kernels: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or build all objects again";
     OtherToolkitUsedBesides OtherToolkitUsed "{file}"
         "{file} also holds kernels of CUDA {built}, and the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
-        "nothing, where a library was made with that toolkit on purpose; else build it with the toolkit in use";
+        "build that library with the toolkit in use; where it is meant to be of another, allow it with a reason";
     CudartOfOtherToolkit CudartOfOtherToolkit "{file}"
         "{file} holds kernels of CUDA {built} and cudart {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "link the libcudart_static.a of the toolkit that compiled the kernels: see -L in the build script, and LIBRARY_PATH";
