@@ -12,6 +12,7 @@ use cudaguard::dry_run::{self, Loaded};
 use cudaguard::env::Env;
 use cudaguard::finding::{self, Code, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
+use cudaguard::judge::run::answer::{Answer, Service, answers};
 use cudaguard::kernels;
 use cudaguard::machine::{self, Asker, Components, Driver, Gpu, Library, Machine, Mistake, REVISION};
 use cudaguard::manifest::Manifest;
@@ -42,7 +43,7 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
         refused |= verdict == Verdict::Refused;
         if question.json {
             let value = to_json(file, verdict, &findings);
-            let value = with_libraries(value, &judged);
+            let value = with_judged(value, &judged);
             // Of several files a line each, so that who reads them can tell them apart.
             let text = if question.files.len() > 1 { value.to_string() } else { value.pretty() };
             report::result(&format!("{text}\n"))?;
@@ -83,8 +84,26 @@ fn nothing_to_judge(file: &Path, binary: &Binary) -> Stop {
 struct Judged {
     /// The components in words.
     components: Vec<String>,
+    /// What becomes of them on each GPU.
+    gpus: Vec<Answer>,
     /// NVIDIA's libraries that the loader would load; `None`: the loader of that machine cannot be asked.
     libraries: Option<Vec<Loaded>>,
+}
+
+/// What becomes of these components on each of the machine's GPUs; the containers of what is served in part are counted.
+fn on_each(file: &Path, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Answer> {
+    let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
+    let mut all: Vec<Answer> = manifests.iter().flat_map(|manifest| answers(manifest, &gpus)).collect();
+    // What a library beside the program holds is not in this file.
+    if all.iter().any(|answer| answer.service == Service::Partial) && manifests.len() == 1 {
+        if let Ok(kernels) = kernels::read(file) {
+            let count = kernels.groups().iter().map(|group| group.containers.len()).sum::<usize>();
+            for answer in all.iter_mut().filter(|answer| answer.service == Service::Partial) {
+                answer.containers = Some((count - kernels.without(answer.cc).count().min(count), count));
+            }
+        }
+    }
+    all
 }
 
 fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
@@ -99,7 +118,8 @@ fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
     if foretold.manifests.is_empty() && findings.is_empty() {
         return Err(nothing_to_judge(file, &binary));
     }
-    let judged = Judged { components: described(&foretold.manifests), libraries: Some(foretold.libraries()) };
+    let gpus = on_each(file, &foretold.manifests, foretold.machine.as_ref());
+    let judged = Judged { components: described(&foretold.manifests), gpus, libraries: Some(foretold.libraries()) };
     Ok((findings, judged))
 }
 
@@ -108,7 +128,8 @@ fn on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Fin
     let mut findings = components.on(machine, place);
     findings.extend(machine.doubt());
     finding::sort(&mut findings);
-    Ok((findings, Judged { components: described(&components.manifests), libraries: None }))
+    let gpus = on_each(file, &components.manifests, Some(machine));
+    Ok((findings, Judged { components: described(&components.manifests), gpus, libraries: None }))
 }
 
 fn described(manifests: &[Manifest]) -> Vec<String> {
@@ -218,7 +239,8 @@ pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Va
     ])
 }
 
-fn with_libraries(mut value: Value, judged: &Judged) -> Value {
+fn with_judged(mut value: Value, judged: &Judged) -> Value {
+    value.put("gpus", (!judged.gpus.is_empty()).then(|| array(judged.gpus.iter().map(Answer::to_json))));
     value.put("libraries", judged.libraries.as_ref().map(|loaded| array(loaded.iter().map(Loaded::to_json))));
     value
 }
@@ -228,6 +250,11 @@ fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Findi
     let mut text = format!("{}: {} ({place})\n", file.display(), verdict.words());
     for component in &judged.components {
         let _ = writeln!(text, "  {component}");
+    }
+    for answer in &judged.gpus {
+        // Of several components each line says whose it is.
+        let of = if judged.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
+        let _ = writeln!(text, "  {of}{answer}");
     }
     for loaded in judged.libraries.iter().flatten() {
         let _ = writeln!(text, "  loads {}", loaded.in_words());

@@ -3,6 +3,7 @@
 //! The shim judges the same intervals in C (`templates/shim/judge.c`) and says the same words; one table of cases drives
 //! both and proves them equal.
 
+pub mod answer;
 mod driver;
 
 use std::path::Path;

@@ -8,6 +8,7 @@ use std::path::Path;
 use super::Machine;
 use crate::binary::{Binary, Kind};
 use crate::elf::machine;
+use crate::evidence::{Evidence, Seen};
 use crate::finding::{self, Finding, Values, Words};
 use crate::judge;
 use crate::kernels::{self, Kernels};
@@ -129,7 +130,11 @@ impl Components {
             self.manifests.push(bare(name, binary));
             self.findings.push(Words::NoManifest.finding(&file));
         }
+        // The code of a cudart that stands in the file tells its release, whoever recorded it or not.
+        let inside = kernels.as_ref().filter(|_| binary.linkage(&CUDART) == Linkage::Static);
+        let told = inside.and_then(|kernels| Evidence::of(binary, kernels).ok());
         let observed = Observed {
+            seen: Seen { cudart: told.map(|told| told.cudart).unwrap_or_default(), ..Seen::default() },
             archs: kernels.as_ref().map(Kernels::targets),
             gpus: kernels.as_ref().map(Kernels::requirements),
             ..Observed::of(binary)

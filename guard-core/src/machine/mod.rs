@@ -287,6 +287,11 @@ impl Machine {
         }
     }
 
+    /// Those of the GPUs that are known.
+    pub fn known_gpus(&self) -> Vec<host::Gpu> {
+        self.gpus().unwrap_or_default()
+    }
+
     /// The GPUs, with what `CUDA_VISIBLE_DEVICES` makes of them where nobody has looked. `None` where it may be any of them.
     fn gpus(&self) -> Option<Vec<host::Gpu>> {
         let variable =

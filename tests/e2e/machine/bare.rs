@@ -101,14 +101,25 @@ fn on_described_machines() {
     }
 }
 
-/// A static cudart has a driver floor, and nobody recorded which.
+/// A static cudart has a driver floor: nobody recorded which, and its code tells, unless that says nothing either.
 fn a_cudart_inside() {
     let bed = Bed::new("bare static");
     let library = parts::cuda("13.0").join("lib64/libcudart_static.a").display().to_string();
     let arguments = [library.as_str(), "-ldl", "-lpthread", "-lrt"].map(str::to_owned);
     let source = "int cudaDriverGetVersion(int *); int main(void) { int v; return cudaDriverGetVersion(&v); }";
     let program = bed.gcc("prog", source, &arguments);
-    let value = json(&call(["verify", "--json"]).arg(&program).args(["--driver", "390.157"]).run());
+    let verify = || json(&call(["verify", "--json"]).arg(&program).args(["--driver", "390.157"]).run());
+    let value = verify();
+    assert!(codes(&value).contains(&"CG301 error".to_owned()), "{value}");
+    assert_eq!(value["verdict"], "refused", "{value}");
+    // movl $13000, (%rdi)
+    let mut bytes = std::fs::read(&program).expect("the compiler made it");
+    let places: Vec<usize> =
+        (0..bytes.len() - 6).filter(|at| bytes[*at..*at + 6] == *b"\xc7\x07\xc8\x32\0\0").collect();
+    assert_eq!(places.len(), 2, "{places:?}");
+    places.iter().for_each(|at| bytes[at + 2] += 1);
+    std::fs::write(&program, bytes).expect("a file can be written");
+    let value = verify();
     assert!(codes(&value).contains(&"CG516 info".to_owned()), "{value}");
     assert_eq!(value["verdict"], "unknown", "{value}");
 }

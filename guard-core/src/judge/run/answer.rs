@@ -1,0 +1,216 @@
+//! What becomes of a component on each GPU by itself, and the driver that it needs there: beside the verdict, which is about
+//! the machine as a whole.
+
+use std::fmt;
+
+use crate::host::Gpu;
+use crate::json::{Value, object};
+use crate::manifest::{Manifest, Requirement, ServedBy};
+use crate::version::{CudaVersion, DriverRelease};
+
+/// How a GPU is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// By machine code in every container.
+    Native,
+    /// By every container, in one of them at least by PTX that the driver compiles.
+    Jit,
+    /// By some containers, not by others.
+    Partial,
+    /// By none.
+    None,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Service {
+    /// `native`, `jit`, `partial`, `none`, `unknown`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Jit => "jit",
+            Self::Partial => "partial",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The answer for one GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The component.
+    pub component: String,
+    /// The GPU's name, where known.
+    pub name: Option<String>,
+    /// Its compute capability.
+    pub cc: (u8, u8),
+    /// How it is served.
+    pub service: Service,
+    /// The weakest code that it uses; empty where there is none.
+    pub code: String,
+    /// Of the containers with kernels, those that serve it, and how many there are; `None` where nobody has counted.
+    pub containers: Option<(usize, usize)>,
+    /// The CUDA version that the driver must support for it, whatever asks for that.
+    pub cuda: Option<CudaVersion>,
+    /// The oldest release that does.
+    pub release: Option<DriverRelease>,
+}
+
+/// The answers of a component for each of these GPUs whose compute capability is known: none, where it has no kernels.
+pub fn answers(manifest: &Manifest, gpus: &[Gpu]) -> Vec<Answer> {
+    let floors = manifest.requires.iter().filter_map(|row| match row {
+        // 0: no release is known for it.
+        Requirement::Driver { cuda, release, .. } => {
+            Some((*cuda, Some(*release).filter(|release| release.branch != 0)))
+        }
+        _ => None,
+    });
+    let floors: Vec<_> = floors.collect();
+    let mut found: Vec<Answer> = Vec::new();
+    for gpu in gpus.iter().filter(|gpu| gpu.visible && !gpu.left_behind) {
+        let Some(cc) = gpu.cc else { continue };
+        for row in &manifest.requires {
+            let Requirement::Gpu { from, to, by, code, cuda, release, .. } = row else { continue };
+            if cc < *from || to.is_some_and(|to| cc > to) {
+                continue;
+            }
+            let served = *by != ServedBy::Nothing;
+            let own = cuda.map(|cuda| (cuda, *release));
+            // The newest that anything asks for, in either currency.
+            let needs = floors.iter().copied().chain(own).filter(|_| served).max();
+            let answer = Answer {
+                component: manifest.component.to_string(),
+                name: gpu.name.clone(),
+                cc,
+                service: match by {
+                    ServedBy::Cubin => Service::Native,
+                    ServedBy::Ptx => Service::Jit,
+                    ServedBy::Partial | ServedBy::PartialPtx => Service::Partial,
+                    ServedBy::Nothing => Service::None,
+                    ServedBy::Unknown => Service::Unknown,
+                },
+                code: code.clone(),
+                containers: None,
+                cuda: needs.map(|(cuda, _)| cuda),
+                release: needs.and_then(|(_, release)| release),
+            };
+            if !found.contains(&answer) {
+                found.push(answer);
+            }
+        }
+    }
+    found
+}
+
+impl Answer {
+    /// As a JSON object.
+    pub fn to_json(&self) -> Value {
+        let mut value = object([("component", self.component.as_str().into())]);
+        value.put("name", self.name.as_deref());
+        value.put("cc", Some(format!("{}.{}", self.cc.0, self.cc.1)));
+        value.put("by", Some(self.service.name()));
+        value.put("code", Some(self.code.as_str()).filter(|code| !code.is_empty()));
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        value.put(
+            "containers",
+            self.containers.map(|(served, all)| object([("serve", number(served).into()), ("of", number(all).into())])),
+        );
+        let driver = self.cuda.map(|cuda| {
+            let mut driver = object([("cuda", cuda.to_string().into())]);
+            driver.put("release", self.release.map(|release| release.to_string()));
+            driver
+        });
+        value.put("driver", driver);
+        value
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor) = self.cc;
+        match &self.name {
+            Some(name) if *name != format!("{major}.{minor}") => write!(f, "{name} ({major}.{minor}): ")?,
+            _ => write!(f, "GPU {major}.{minor}: ")?,
+        }
+        f.write_str(match self.service {
+            Service::Native => "native",
+            Service::Jit => "JIT",
+            Service::Partial => "partial",
+            Service::None => "none: no code serves it",
+            Service::Unknown => "cannot be told",
+        })?;
+        if let Some((served, all)) = self.containers {
+            write!(f, ", {served} of {all} containers")?;
+        }
+        if !self.code.is_empty() {
+            write!(f, ", {}", self.code)?;
+        }
+        match (self.cuda, self.release) {
+            (Some(cuda), Some(release)) => write!(f, "; the driver must support CUDA {cuda} ({release} or newer)"),
+            (Some(cuda), None) => write!(f, "; the driver must support CUDA {cuda}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Component;
+    use crate::policy::Policy;
+    use crate::toolchain::Toolchain;
+
+    #[test]
+    fn each_gpu_has_its_own_answer() {
+        let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
+        let mut manifest = Manifest::of(component, "t", "release", &Policy::default(), &Toolchain::default());
+        let row = |from, to, by, code: &str, cuda: Option<(u32, u32)>| Requirement::Gpu {
+            from,
+            to,
+            by,
+            code: code.to_owned(),
+            cuda: cuda.map(|(major, minor)| CudaVersion::new(major, minor)),
+            release: cuda.map(|_| DriverRelease::new(550, 54, 14)),
+            sure_from: None,
+            no_ptx: false,
+        };
+        manifest.requires = vec![
+            Requirement::Driver {
+                cuda: CudaVersion::new(12, 0),
+                release: DriverRelease::new(525, 60, 13),
+                because: "libcudart 12.4".to_owned(),
+            },
+            row((0, 0), Some((7, 255)), ServedBy::Nothing, "", None),
+            row((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", None),
+            row((9, 0), Some((9, 255)), ServedBy::PartialPtx, "compute_80", Some((12, 4))),
+            row((10, 0), None, ServedBy::Ptx, "compute_80", Some((12, 4))),
+        ];
+        let gpu = |name: &str, cc| Gpu { name: Some(name.to_owned()), cc: Some(cc), visible: true, ..Gpu::default() };
+        let gpus = [
+            gpu("T4", (7, 5)),
+            gpu("A100", (8, 0)),
+            gpu("A100", (8, 0)),
+            gpu("H100", (9, 0)),
+            gpu("B200", (10, 0)),
+            Gpu { visible: false, ..gpu("A10", (8, 6)) },
+            Gpu { left_behind: true, ..gpu("A10", (8, 6)) },
+        ];
+        let said: Vec<String> = answers(&manifest, &gpus).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "T4 (7.5): none: no code serves it",
+                "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer)",
+                "H100 (9.0): partial, compute_80; the driver must support CUDA 12.4 (550.54.14 or newer)",
+                "B200 (10.0): JIT, compute_80; the driver must support CUDA 12.4 (550.54.14 or newer)",
+            ]
+        );
+        let partial = Answer { containers: Some((196, 197)), ..answers(&manifest, &gpus).remove(2) };
+        assert!(partial.to_string().contains("partial, 196 of 197 containers, compute_80"), "{partial}");
+        assert_eq!(
+            partial.to_json().to_string(),
+            r#"{"component":"demo 0.1.0","name":"H100","cc":"9.0","by":"partial","code":"compute_80","containers":{"serve":196,"of":197},"driver":{"cuda":"12.4","release":"550.54.14"}}"#
+        );
+    }
+}
