@@ -192,7 +192,7 @@ impl<'a> Job<'a> {
     /// Seals the file, lets cargo know what it depends on, and writes it down.
     fn finish(&self, env: &Env) -> Result<(), String> {
         let (Some(kind), Some(guard)) = (self.unit.kind, &self.guard) else {
-            return self.unit.made(Kind::Bin).map_or(Ok(()), |file| self.look_at(&file));
+            return self.unit.made(Kind::Bin).map_or(Ok(()), |file| self.look_at(env, &file));
         };
         let shared = self.unit.extra.is_empty();
         self.unit.depend_on(&guard.key, shared)?;
@@ -212,7 +212,7 @@ impl<'a> Job<'a> {
             let mut seen = None;
             if !facts.has_nothing(&self.judged.policy, &binary, &kernels)? {
                 let shown = self.seen(env, &binary, &kernels)?;
-                findings.clone_from(&self.judged.deferred);
+                findings = facts.deferred(&self.judged, &shown);
                 findings.extend(self.verify(env, &binary, &kernels, &shown)?);
                 seen = Some(shown);
             }
@@ -222,7 +222,7 @@ impl<'a> Job<'a> {
                 Err(why) => unguarded = Some(why),
             }
         } else {
-            self.look_at(&file)?;
+            self.look_at(env, &file)?;
         }
         let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
         let ledger = Ledger::of(&self.of.build.own, &self.of.target, &self.of.build.profile);
@@ -272,13 +272,14 @@ impl<'a> Job<'a> {
     }
 
     /// What carries no guard is refused as any other file where it turns out to be about CUDA.
-    fn look_at(&self, file: &Path) -> Result<(), String> {
+    fn look_at(&self, env: &Env, file: &Path) -> Result<(), String> {
         // Of a form that cannot be read it holds nothing for a GPU of NVIDIA's.
         let (Ok(binary), Ok(kernels)) = (Binary::read(file), kernels::read(file)) else { return Ok(()) };
-        if self.of.facts().has_nothing(&self.judged.policy, &binary, &kernels)? {
+        let facts = self.of.facts();
+        if facts.has_nothing(&self.judged.policy, &binary, &kernels)? {
             return Ok(());
         }
-        self.accept(file, &self.judged.deferred)
+        self.accept(file, &facts.deferred(&self.judged, &self.seen(env, &binary, &kernels)?))
     }
 
     fn target_dir(&self) -> &Path {
@@ -288,7 +289,11 @@ impl<'a> Job<'a> {
     /// What the tools of the file tell of the toolkit.
     fn seen(&self, env: &Env, binary: &Binary, kernels: &Kernels) -> Result<Seen, String> {
         let in_use = self.judged.toolchain.toolkit_version().map(Into::into);
-        Seen::of(binary, kernels, in_use, |data| {
+        // What was found on the linker's way without any `-L` comes last.
+        let usual = self.judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
+        let usual = usual.and_then(|cudart| cudart.path.parent().map(Path::to_owned));
+        let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).collect();
+        Seen::of(binary, kernels, in_use, &searched, |data| {
             // What build scripts made, those of other packages among them; what lies in a package's folder may have come with
             // its sources.
             let of_script = |folder: &&PathBuf| folder.starts_with(self.target_dir()) && folder.ends_with("out");
@@ -325,14 +330,14 @@ impl<'a> Job<'a> {
         }
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
         folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
-        let in_use = toolchain.toolkit();
+        let in_use = toolchain.named();
         let linked = Linked {
             name: &self.unit.name,
             release: self.of.build.release,
             kernels,
             own: &own,
             seen,
-            in_use: in_use.as_ref(),
+            in_use: &in_use,
             by_cmake: false,
             needed: &binary.needed,
             cudart: binary.linkage(&CUDART),

@@ -197,19 +197,22 @@ fn library(manifest: &mut Manifest, observed: &Observed) {
     }
 }
 
-/// The version whose driver floor a cudart in a file has: it asks for a driver of its own major, however it got there. One
+/// The version whose driver floor a cudart in a file has, where `shown` is what the file and its linker show of it: it asks for a driver of its own major, however it got there. One
 /// that is opened by name may be of any.
 pub(crate) fn cudart_speaks_for(
     manifest: &Manifest,
     linkage: Linkage,
     named: Option<CudaVersion>,
-    inside: Option<CudaVersion>,
+    shown: Option<CudaVersion>,
 ) -> Option<CudaVersion> {
     let toolkit = manifest.toolkit.map(CudaVersion::from);
     match (linkage, named) {
-        (Linkage::Linked, Some(named)) => toolkit.filter(|toolkit| toolkit.major == named.major).or(Some(named)),
+        (Linkage::Linked, Some(named)) => {
+            let known = shown.or(toolkit).filter(|known| known.major == named.major);
+            known.or(Some(named))
+        }
         // Where its code does not tell: what nvcc links without being told otherwise.
-        (Linkage::Static, _) => inside.or(toolkit),
+        (Linkage::Static, _) => shown.or(toolkit),
         _ => None,
     }
 }
@@ -218,10 +221,9 @@ fn cudart(manifest: &mut Manifest, observed: &Observed) {
     if observed.cudart == Linkage::Unknown {
         return;
     }
-    let inside = observed.seen.cudart_inside();
-    let speaks_for = cudart_speaks_for(manifest, observed.cudart, observed.cudart_named, inside);
-    let version = inside.filter(|_| observed.cudart == Linkage::Static);
-    let version = version.or(speaks_for.filter(|version| manifest.toolkit.map(CudaVersion::from) == Some(*version)));
+    let shown = observed.seen.newest_cudart().filter(|_| matches!(observed.cudart, Linkage::Static | Linkage::Linked));
+    let speaks_for = cudart_speaks_for(manifest, observed.cudart, observed.cudart_named, shown);
+    let version = shown.or(speaks_for.filter(|version| manifest.toolkit.map(CudaVersion::from) == Some(*version)));
     manifest.cudart = Some(Cudart { linkage: observed.cudart, version });
     manifest.requires.retain(|requirement| !matches!(requirement, Requirement::Driver { .. }));
     let Some(cudart) = speaks_for else { return };

@@ -134,8 +134,14 @@ impl Facts<'_> {
         if insist {
             lock::insist(&mut weighed.findings, &policy);
         }
-        let findings = weighed.findings;
-        let (findings, deferred) = if meant == Meant::Nobody { (Vec::new(), findings) } else { (findings, Vec::new()) };
+        // Which of several toolkits the build used, the linked file may tell.
+        let tells = self.sees_linked && self.meant == Meant::Nobody && meant == Meant::Owner;
+        let tells = tells && toolchain.named().len() > 1;
+        let of_toolkit = |finding: &Finding| {
+            matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed)
+        };
+        let later = |finding: &Finding| meant == Meant::Nobody || tells && of_toolkit(finding);
+        let (deferred, findings) = weighed.findings.into_iter().partition(later);
         #[cfg(feature = "command")]
         let uses = crates::look(env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
         Ok(Judged {
@@ -291,6 +297,13 @@ impl Facts<'_> {
     /// Why the file cannot be read.
     pub fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
         Ok(self.meant(policy) == Meant::Nobody && !kernels.any() && !binary.reaches_cuda()?)
+    }
+
+    /// What was kept back before linking, and holds now that the file has shown what was used.
+    pub fn deferred(&self, judged: &Judged, seen: &Seen) -> Vec<Finding> {
+        let named = judged.toolchain.named();
+        let holds = |finding: &&Finding| judge::linked::still_holds(finding, seen, &named);
+        judged.deferred.iter().filter(holds).cloned().collect()
     }
 
     /// Holds the linked file against the policy and what was recorded before, and weighs. `library` is what is

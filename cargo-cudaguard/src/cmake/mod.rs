@@ -32,6 +32,7 @@ use cudaguard::manifest::{KnownBy, Linkage, Manifest};
 use cudaguard::policy::Policy;
 use cudaguard::toolchain::Fact;
 use cudaguard::vendor::{CUDART, GUARDED};
+use cudaguard::version::Version;
 
 use crate::arguments::CmakeStep;
 use crate::own_kernels;
@@ -182,7 +183,11 @@ fn sealed(env: &Env, known: &Path, file: &Path) -> Result<(), Stop> {
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
     let Some(manifest) = manifest else { return refuse("it is not in the file") };
     let recorded = manifest.toolkit.map(Into::into);
-    let seen = Seen::of(&binary, &kernels, recorded, |data| own(&job, &kernels, data)).map_err(Stop::no_look)?;
+    // CMake puts the folder of every library that it links into the runtime path of what it builds.
+    let mut searched: Vec<PathBuf> = runtime_path(&binary).map(PathBuf::from).collect();
+    searched.extend(job.facts.given.libraries.iter().map(|folder| folder.value.clone()));
+    let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own(&job, &kernels, data));
+    let seen = seen.map_err(Stop::no_look)?;
     job.say(&verify(env, &job, &policy, &manifest, &binary, &kernels, &seen).map_err(Stop::no_look)?)?;
     match facts.seal(file, &binary, &kernels, &[], Some(seen)).map_err(Stop::no_look)? {
         Err(why) => refuse(&why),
@@ -212,10 +217,11 @@ fn verify(
     }
     // Only where the file shows another is it asked for again, for the words.
     let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(KnownBy::Observed));
-    let in_use = recorded.map(|release| {
-        let looked = (!seen.shows_only(release.into())).then(|| job.facts().look(env, policy, &[]).toolkit());
-        looked.flatten().unwrap_or_else(|| Fact::new(release, "CMake"))
-    });
+    let in_use: Vec<Fact<Version>> = match recorded {
+        None => Vec::new(),
+        Some(release) if seen.shows_only(release.into()) => vec![Fact::new(release, "CMake")],
+        Some(_) => looked_up(job, env, policy),
+    };
     let folders = [(facts.binary.clone(), "the build folder"), (facts.top.clone(), "the project's own folder")];
     let path =
         |written: &Option<String>| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed));
@@ -227,7 +233,7 @@ fn verify(
         kernels,
         own: &own_kernels,
         seen,
-        in_use: in_use.as_ref(),
+        in_use: &in_use,
         by_cmake: true,
         needed: &binary.needed,
         cudart: binary.linkage(&CUDART),
@@ -239,6 +245,10 @@ fn verify(
     let linked_to = binary.linkage(GUARDED) == Linkage::Linked;
     let library = if linked_to { linked_library(env, job, policy, binary) } else { Vec::new() };
     Ok(job.facts().judge_linked(policy, manifest, &linked, library))
+}
+
+fn looked_up(job: &Job, env: &Env, policy: &Policy) -> Vec<Fact<Version>> {
+    job.facts().look(env, policy, &[]).toolkit().into_iter().collect()
 }
 
 /// For each container of a target's file whether its objects hold it.
@@ -262,12 +272,16 @@ fn without_harmless_stubs(path: &str, installed: bool, needed: &[String]) -> Str
     path.split(':').filter(|entry| !harmless(entry)).collect::<Vec<_>>().join(":")
 }
 
+/// Folders in which the file looks for libraries.
+fn runtime_path(binary: &Binary) -> impl Iterator<Item = &str> {
+    let entries = [&binary.rpath, &binary.runpath].into_iter().flatten().flat_map(|path| path.split(':'));
+    entries.filter(|entry| Path::new(entry).is_absolute())
+}
+
 /// What was only worth a note before it was known that the file needs the guarded library, held against the library that it will load.
 /// CMake puts the folder of every library that it links into the runtime path of what it builds.
 fn linked_library(env: &Env, job: &Job, policy: &Policy, binary: &Binary) -> Vec<Finding> {
-    let entries = [&binary.rpath, &binary.runpath].into_iter().flatten().flat_map(|path| path.split(':'));
-    let folders: Vec<Fact<PathBuf>> = entries
-        .filter(|entry| Path::new(entry).is_absolute())
+    let folders: Vec<Fact<PathBuf>> = runtime_path(binary)
         .map(|entry| Fact::new(PathBuf::from(entry), format!("the runtime path of {}", job.facts.target)))
         .collect();
     let look = |folders: &[Fact<PathBuf>]| job.facts().look(env, policy, folders);

@@ -1,6 +1,7 @@
 //! What the tools of a linked file tell of the toolkit that it was built with.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use super::Evidence;
 use crate::binary::Binary;
@@ -19,6 +20,8 @@ pub struct Seen {
     pub cudart: Vec<CudaVersion>,
     /// In the name of the libcudart that it needs; the second number is always 0 from 12 on.
     pub cudart_named: Option<CudaVersion>,
+    /// The release of the libcudart that the linker took, and its file.
+    pub cudart_taken: Option<(CudaVersion, PathBuf)>,
 }
 
 /// A container whose code tells the release that made it.
@@ -38,7 +41,8 @@ pub struct Kernel {
 
 impl Seen {
     /// Looks at a file that has been read, and whose kernels have. Where it does not show the toolkit in use alone, `own`
-    /// tells of each container whether this build is known to have made it, by the file's bytes.
+    /// tells of each container whether this build is known to have made it, by the file's bytes. `searched` is where the
+    /// linker looked for libraries, in its order.
     ///
     /// # Errors
     /// Why the file cannot be read.
@@ -46,14 +50,18 @@ impl Seen {
         binary: &Binary,
         kernels: &Kernels,
         in_use: Option<CudaVersion>,
+        searched: &[PathBuf],
         own: impl FnOnce(&[u8]) -> Vec<bool>,
     ) -> Result<Self, String> {
         let cudart = binary.linkage(&CUDART);
-        if !kernels.any() && cudart != Linkage::Static {
-            return Ok(Self { cudart_named: named(binary), ..Self::default() });
+        let mut seen = Self::default();
+        if kernels.any() || cudart == Linkage::Static {
+            seen = Self::told(&Evidence::of(binary, kernels)?, kernels);
         }
-        let evidence = Evidence::of(binary, kernels)?;
-        let mut seen = Self { cudart_named: named(binary), ..Self::told(&evidence, kernels) };
+        if let Some(soname) = binary.needed.iter().find(|name| vendor::cudart_named(name).is_some()) {
+            seen.cudart_named = vendor::cudart_named(soname);
+            seen.cudart_taken = taken(soname, searched);
+        }
         if seen.kernels.iter().any(|kernel| Some(kernel.release) != in_use) {
             let own = own(&Contents::open(&binary.path)?);
             for kernel in &mut seen.kernels {
@@ -73,7 +81,7 @@ impl Seen {
             own: false,
             bare: kernels.containers().get(*at).is_some_and(|container| container.form != Form::Fatbin),
         };
-        Self { kernels: exact.map(kernel).collect(), cudart: evidence.cudart.clone(), cudart_named: None }
+        Self { kernels: exact.map(kernel).collect(), cudart: evidence.cudart.clone(), ..Self::default() }
     }
 
     fn releases(&self, of: impl Fn(&Kernel) -> bool) -> BTreeSet<CudaVersion> {
@@ -95,9 +103,28 @@ impl Seen {
         self.releases(|kernel| kernel.bare)
     }
 
-    /// Whether the cudart in it is of this release, or the one that it needs may be.
+    /// The releases of the cudarts that it was linked with, as far as they are known.
+    pub fn cudarts(&self) -> BTreeSet<CudaVersion> {
+        self.cudart.iter().copied().chain(self.cudart_taken.iter().map(|(release, _)| *release)).collect()
+    }
+
+    /// Whether its cudart is of this release, or may be.
     pub fn may_take_cudart_of(&self, release: CudaVersion) -> bool {
-        self.cudart.contains(&release) || self.cudart_named.is_some_and(|named| named.major == release.major)
+        let by_name =
+            self.cudart_taken.is_none() && self.cudart_named.is_some_and(|named| named.major == release.major);
+        by_name || self.cudarts().contains(&release)
+    }
+
+    /// The one toolkit of which both its kernels and its cudart are; `None` where there are several, or where anything
+    /// does not tell.
+    pub fn throughout(&self) -> Option<CudaVersion> {
+        let (mut all, cudarts) = (self.registered(), self.cudarts());
+        if all.is_empty() || cudarts.is_empty() {
+            return None;
+        }
+        all.extend(self.own());
+        all.extend(cudarts);
+        all.first().copied().filter(|_| all.len() == 1)
     }
 
     /// The toolkit that it was built with, where the file shows one: the one in use where that took part, else the newest
@@ -112,19 +139,21 @@ impl Seen {
             return one_of(&own);
         }
         // Kernels of others, linked to the cudart of the toolkit in use.
-        if let Some(release) = in_use.filter(|release| self.cudart.contains(release)) {
+        let cudarts = self.cudarts();
+        if let Some(release) = in_use.filter(|release| cudarts.contains(release)) {
             return Some(release);
         }
         let of_needed = |release: &CudaVersion| self.cudart_named.is_none_or(|named| named.major == release.major);
-        if !registered.iter().any(of_needed) && !registered.is_empty() {
+        let by_in_use = in_use.is_some_and(|release| registered.contains(&release));
+        if !by_in_use && !registered.iter().any(of_needed) && !registered.is_empty() {
             return None;
         }
-        one_of(&registered).or_else(|| one_of(&self.cudart.iter().copied().collect())).or_else(|| one_of(&self.bare()))
+        one_of(&registered).or_else(|| one_of(&cudarts)).or_else(|| one_of(&self.bare()))
     }
 
     /// Whether it shows no other release than this one.
     pub fn shows_only(&self, release: CudaVersion) -> bool {
-        self.kernels.iter().all(|kernel| kernel.release == release) && self.cudart.iter().all(|one| *one == release)
+        self.kernels.iter().all(|kernel| kernel.release == release) && self.cudarts().iter().all(|one| *one == release)
     }
 
     /// The other toolkits whose code stands in it, oldest first.
@@ -132,12 +161,19 @@ impl Seen {
         self.releases(|_| true).into_iter().filter(|release| Some(*release) != toolkit).collect()
     }
 
-    /// The release of the cudart in it: of several the one that asks most of a driver.
-    pub fn cudart_inside(&self) -> Option<CudaVersion> {
-        self.cudart.iter().max().copied()
+    /// The release of its cudart: of several the one that asks most of a driver.
+    pub fn newest_cudart(&self) -> Option<CudaVersion> {
+        self.cudarts().last().copied()
     }
 }
 
-fn named(binary: &Binary) -> Option<CudaVersion> {
-    binary.needed.iter().find_map(|name| vendor::cudart_named(name))
+/// The library of this soname that a linker finds first.
+fn taken(soname: &str, searched: &[PathBuf]) -> Option<(CudaVersion, PathBuf)> {
+    let names = [CUDART.link_name(), soname.to_owned()];
+    let files = searched.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    files.filter(|file| file.is_file()).find_map(|file| {
+        let library = Binary::read(&file).ok().filter(|library| library.soname.as_deref() == Some(soname))?;
+        let evidence = Evidence::of(&library, &Kernels::default()).ok()?;
+        Some((*evidence.cudart.first()?, file))
+    })
 }

@@ -311,10 +311,10 @@ words! {
         "the policy asks for a CUDA toolkit, and builds would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
         "enable the language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed; drop [toolkit] require where none is needed";
     ToolkitMixed ToolkitMixed "toolkit"
-        "nvcc is of CUDA {nvcc_cuda}, the headers are of CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
+        "nvcc is of CUDA {nvcc_cuda}, and {variable} names CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
         "for {headers_cuda}, put {bin} first in PATH; for the other, set {variable}={root}";
     ToolkitMixedByVariable ToolkitMixed "toolkit"
-        "nvcc is of CUDA {nvcc_cuda}, the headers are of CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
+        "nvcc is of CUDA {nvcc_cuda}, and {variable} names CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
         "set {variable}={root}, or unset it";
     ToolkitMixedOneRoot ToolkitMixed "toolkit"
         "nvcc is of CUDA {nvcc_cuda}, the headers are of CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
@@ -539,10 +539,10 @@ words! {
         "{file} also holds kernels of CUDA {built}, and the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "build that library with the toolkit in use; where it is meant to be of another, allow it with a reason";
     CudartOfOtherToolkit CudartOfOtherToolkit "{file}"
-        "{file} holds kernels of CUDA {built} and cudart {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "{file} holds kernels of CUDA {built}, and the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "link the libcudart_static.a of the toolkit that compiled the kernels: see -L in the build script, and LIBRARY_PATH";
     CudartOfOtherToolkitCMake CudartOfOtherToolkit "{file}"
-        "{file} holds kernels of CUDA {built} and cudart {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "{file} holds kernels of CUDA {built}, and the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "let nvcc and cudart come from one toolkit: configure an empty build folder with one -DCMAKE_CUDA_COMPILER and -DCUDAToolkit_ROOT, or build the library with the other kernels anew";
     CrateForOtherCuda CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"

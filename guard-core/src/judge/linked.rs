@@ -22,6 +22,8 @@ use super::wording::{names, of_policy};
 
 mod seen;
 
+pub use seen::still_holds;
+
 /// What was seen in a linked file.
 #[derive(Clone, Copy, Debug)]
 pub struct Linked<'a> {
@@ -35,8 +37,9 @@ pub struct Linked<'a> {
     pub own: &'a [bool],
     /// What its tools tell of the toolkit.
     pub seen: &'a Seen,
-    /// The release of the toolkit that was looked up, and what told it.
-    pub in_use: Option<&'a Fact<Version>>,
+    /// The releases of the toolkits that were looked up, and what told them: the one in use first, then those that variables
+    /// name besides.
+    pub in_use: &'a [Fact<Version>],
     /// Whether CMake builds: what to do is said in its words.
     pub by_cmake: bool,
     /// `DT_NEEDED`.
@@ -203,7 +206,7 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
 fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let Some(oldest) = OldestDriver::of(policy) else { return };
     let named = linked.needed.iter().find_map(|name| cudart_named(name));
-    if let Some(cudart) = cudart_speaks_for(manifest, linked.cudart, named, linked.seen.cudart_inside()) {
+    if let Some(cudart) = cudart_speaks_for(manifest, linked.cudart, named, linked.seen.newest_cudart()) {
         let inside = linked.cudart == Linkage::Static;
         let words = if inside { Words::DriverFleetOlderInside } else { Words::DriverFleetOlder };
         findings.extend(fleet::cudart(policy, oldest, cudart, words, ("file", linked.name)));
@@ -316,7 +319,9 @@ fn building<'a>(linked: &Linked<'a>, path: &Path) -> Option<&'a str> {
 }
 
 fn cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
-    if linked.cudart != Linkage::Linked {
+    // Where the library itself was looked at, it has been held against the kernels.
+    let told = findings.iter().any(|finding| finding.code == Code::CudartOfOtherToolkit);
+    if linked.cudart != Linkage::Linked || told {
         return;
     }
     let Some(toolkit) = manifest.toolkit.map(CudaVersion::from) else { return };

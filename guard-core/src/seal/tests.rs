@@ -168,7 +168,7 @@ fn the_toolkit_is_the_one_that_the_file_shows() {
         let shown = format!("{kernels:?} {inside:?}");
         let seen = Observed {
             cudart: linkage,
-            seen: Seen { kernels, cudart: cudart.clone(), cudart_named: None },
+            seen: Seen { kernels, cudart: cudart.clone(), ..Seen::default() },
             ..Observed::default()
         };
         let before =
@@ -185,7 +185,7 @@ fn the_toolkit_is_the_one_that_the_file_shows() {
     let seen = |kernels: Vec<Kernel>, named: u32| Observed {
         cudart: Linkage::Linked,
         cudart_named: Some(CudaVersion::new(named, 0)),
-        seen: Seen { kernels, cudart: Vec::new(), cudart_named: Some(CudaVersion::new(named, 0)) },
+        seen: Seen { kernels, cudart_named: Some(CudaVersion::new(named, 0)), ..Seen::default() },
         ..Observed::default()
     };
     let recorded = |toolkit: Option<Version>, seen: &Observed| {

@@ -149,6 +149,16 @@ pub struct Cudart {
     pub source: String,
 }
 
+/// Where a libcudart stands that nothing but its toolkit leads to.
+const OWN_FOLDER: &str = "the toolkit's own folder";
+
+impl Cudart {
+    /// Whether it is there because it is the toolkit's: a linker finds it only where it is told to.
+    pub fn is_of_toolkit(&self) -> bool {
+        self.source == OWN_FOLDER
+    }
+}
+
 /// The one in use, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
@@ -227,6 +237,17 @@ impl Toolchain {
     /// The release of the toolkit in use: by nvcc, else by `cuda.h`.
     pub fn toolkit_version(&self) -> Option<Version> {
         self.toolkit().map(|fact| fact.value)
+    }
+
+    /// The releases of all toolkits that a build may follow, with their sources: of the one in use, then of those that
+    /// variables name besides.
+    pub fn named(&self) -> Vec<Fact<Version>> {
+        let others =
+            self.including().into_iter().chain(self.also_named.iter().map(|(index, _)| &self.toolkits[*index]));
+        let mut all: Vec<_> = self.toolkit().into_iter().chain(others.filter_map(Toolkit::version)).collect();
+        let mut seen = BTreeSet::new();
+        all.retain(|fact| seen.insert(CudaVersion::from(fact.value)));
+        all
     }
 
     /// The guarded library's headers in use.
@@ -821,7 +842,7 @@ impl Looking<'_> {
                 .into_iter()
                 .flatten()
                 .find_map(|choice| self.out.toolkits[choice.index].cudart.clone())
-                .map(|cudart| Cudart { source: "the toolkit's own folder".to_owned(), ..cudart })
+                .map(|cudart| Cudart { source: OWN_FOLDER.to_owned(), ..cudart })
         };
         let system = || {
             let root = below(&self.request.system_root, "/usr");

@@ -29,6 +29,7 @@ fn main() {
                 assert!(made.success());
                 println!("cargo:rustc-link-arg={object}");
             }
+            "search" => println!("cargo:rustc-link-search=native={value}"),
             "link" => println!("cargo:rustc-link-arg={value}"),
             _ => panic!("{line}"),
         }
@@ -52,6 +53,11 @@ const MAIN: &str =
 /// A toolkit's static cudart, as a line of `tools`.
 pub(crate) fn cudart(version: &str) -> String {
     format!("link {}\n", parts::cuda(version).join("lib64/libcudart_static.a").display())
+}
+
+/// A toolkit's shared cudart, as lines of `tools`.
+pub(crate) fn shared_cudart(version: &str) -> String {
+    format!("search {}\nlink -lcudart\n", parts::cuda(version).join("lib64").display())
 }
 
 /// A kernel by this toolkit, as a line of `tools`.
@@ -98,9 +104,14 @@ fn path(toolkit: Option<&str>) -> OsString {
 
 /// A build with this toolkit in `PATH`.
 pub(crate) fn build(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Outcome {
+    call(bed, words, toolkit).run()
+}
+
+/// The same, to which variables may be added.
+pub(crate) fn call(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Call {
     let call =
         bed.guard(["build"]).args(words).env("PATH", path(toolkit)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
-    ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "NVCC"].into_iter().fold(call, Call::env_remove).run()
+    ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "NVCC"].into_iter().fold(call, Call::env_remove)
 }
 
 /// A release build that must not be.

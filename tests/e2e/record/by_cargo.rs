@@ -1,9 +1,9 @@
 //! By cargo.
 
-use cudaguard_tests::{Trial, trials};
+use cudaguard_tests::{Trial, parts, trials};
 use serde_json::json;
 
-use super::bed::{build, codes, cudart, made_elsewhere, manifest, nvcc, package, refused};
+use super::bed::{build, call, codes, cudart, made_elsewhere, manifest, nvcc, package, refused, shared_cudart};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -15,6 +15,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_library_made_elsewhere,
         objects_of_an_earlier_toolkit,
         the_policy_is_about_what_was_used,
+        a_shared_cudart,
+        two_toolkits_are_named_and_one_is_used,
     ]
 }
 
@@ -78,7 +80,10 @@ fn cudart_of_another_major() {
             expected.insert(0, "error[CG144]");
         }
         assert_eq!(codes(&outcome), expected, "{outcome}");
-        assert!(outcome.stderr.contains("app holds kernels of CUDA 11.8 and cudart 13.0."), "{outcome}");
+        assert!(
+            outcome.stderr.contains("app holds kernels of CUDA 11.8, and the cudart that it was linked with is 13.0."),
+            "{outcome}"
+        );
         let warned = build(&bed, &[], Some("11.8")).success();
         assert_eq!(codes(&warned), ["warning[CG145]"], "{warned}");
         let manifest = manifest(&bed.built("debug/app"));
@@ -132,4 +137,52 @@ fn the_policy_is_about_what_was_used() {
     let outcome = refused(&bed, Some("13.0"));
     assert_eq!(codes(&outcome), ["error[CG103]", "error[CG144]"], "{outcome}");
     assert!(outcome.stderr.contains("the policy asks for CUDA >=13, and app holds code of CUDA 11.8."), "{outcome}");
+}
+
+fn a_shared_cudart() {
+    for (used, linked, said) in
+        [("13.0", "13.0", &[][..]), ("13.0", "13.2", &["error[CG145]"]), ("11.8", "13.0", &["error[CG145]"])]
+    {
+        let bed = package("shared", "");
+        bed.write("tools", nvcc(used) + &shared_cudart(linked));
+        if said.is_empty() {
+            let built = build(&bed, &["--release"], Some(used)).success();
+            assert_eq!(codes(&built), [""; 0], "{built}");
+        } else {
+            let outcome = refused(&bed, Some(used));
+            assert_eq!(codes(&outcome), said, "{outcome}");
+        }
+        let _ = build(&bed, &[], Some(used)).success();
+        let manifest = manifest(&bed.built("debug/app"));
+        assert_eq!(manifest["cudart"], json!({"linkage": "linked", "version": linked}), "{manifest:#}");
+        assert_eq!(manifest["toolkit"]["known"], "observed");
+    }
+}
+
+/// `PATH` names one toolkit and `CUDA_HOME` another: where one made all of the file, the other is no ground to refuse.
+fn two_toolkits_are_named_and_one_is_used() {
+    let policy = "[toolkit]\nrequire = \">=13\"\n";
+    for (used, also, policy) in [("13.0", "13.2", ""), ("13.2", "13.0", policy), ("13.0", "11.8", policy)] {
+        let home = parts::cuda(if used == "13.0" { also } else { used });
+        let bed = package("two", policy);
+        bed.write("tools", nvcc(used) + &cudart(used));
+        let path = if used == "13.0" { used } else { also };
+        let built = call(&bed, &["--release"], Some(path)).env("CUDA_HOME", &home).run().success();
+        assert_eq!(codes(&built), [""; 0], "{used} of {path} and {}: {built}", home.display());
+        let toolkit = manifest(&bed.built("release/app"))["toolkit"].clone();
+        assert!(toolkit["version"].as_str().is_some_and(|version| version.starts_with(used)), "{toolkit}");
+    }
+    // Where both were used, and where nothing shows which was.
+    for tools in [nvcc("13.0") + &cudart("13.2"), nvcc("13.0")] {
+        let bed = package("both", "");
+        bed.write("tools", tools + "link -lcudart\n");
+        let home = parts::cuda("13.2");
+        let outcome = call(&bed, &["--release"], Some("13.0"))
+            .env("CUDA_HOME", &home)
+            .env("LIBRARY_PATH", home.join("lib64/stubs/../../lib64"))
+            .run();
+        assert!(outcome.status() != Some(0), "{outcome}");
+        assert!(codes(&outcome).contains(&"error[CG101]".to_owned()), "{outcome}");
+        assert!(outcome.stderr.contains("nvcc is of CUDA 13.0, and CUDA_HOME names CUDA 13.2."), "{outcome}");
+    }
 }

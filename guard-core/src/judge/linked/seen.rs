@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{Linked, called};
-use crate::finding::{Finding, Severity, Values, Words};
+use crate::evidence::Seen;
+use crate::finding::{Code, Finding, Severity, Values, Words};
 use crate::judge::build::takes;
 use crate::judge::fleet::listed;
 use crate::judge::wording::{in_words, of_policy};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
+use crate::toolchain::Fact;
 use crate::version::{CudaVersion, Version};
 
 type Releases = BTreeSet<CudaVersion>;
@@ -18,6 +20,31 @@ pub(super) fn judge(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Fin
     cudart(linked, findings);
     in_use(linked, findings.len() > before, findings);
     required(policy, linked, findings);
+}
+
+/// Whether what was said before linking still holds. Of two toolkits that variables name, the file may show that one made
+/// all of it: then the other is no ground to refuse.
+pub fn still_holds(finding: &Finding, seen: &Seen, in_use: &[Fact<Version>]) -> bool {
+    let Some(release) = seen.throughout() else { return true };
+    let is = |fact: &Fact<Version>| CudaVersion::from(fact.value) == release;
+    match finding.code {
+        Code::ToolkitMixed | Code::CudartMixed => !in_use.iter().any(is),
+        // What was used is judged by itself.
+        Code::ToolkitNotAllowed => in_use.first().is_none_or(is),
+        Code::ToolkitMissing => false,
+        _ => true,
+    }
+}
+
+/// The toolkit in use: of several that are named the one that made all of the file, else the one that was looked up first.
+fn in_use_fact<'a>(linked: &Linked<'a>) -> Option<&'a Fact<Version>> {
+    let shown = linked.seen.throughout();
+    let made_it = |fact: &&Fact<Version>| Some(CudaVersion::from(fact.value)) == shown;
+    linked.in_use.iter().find(made_it).or(linked.in_use.first())
+}
+
+fn now(linked: &Linked<'_>) -> Option<CudaVersion> {
+    in_use_fact(linked).map(|fact| CudaVersion::from(fact.value))
 }
 
 fn lists(releases: &Releases) -> String {
@@ -38,8 +65,8 @@ fn values(linked: &Linked<'_>, releases: &Releases) -> Values {
     let lines: Vec<_> = releases.iter().filter_map(line).collect();
     let values = Values::default().with("file", linked.name).with("built", lists(releases));
     let values = values.with("kernels", lines.join("\n\t"));
-    let values = values.known("toolkit", linked.in_use.map(in_words));
-    let values = values.known("toolkit_cuda", linked.in_use.map(|fact| CudaVersion::from(fact.value)));
+    let values = values.known("toolkit", in_use_fact(linked).map(in_words));
+    let values = values.known("toolkit_cuda", now(linked));
     values.known("code", cudart_in_words(linked))
 }
 
@@ -48,6 +75,9 @@ fn cudart_in_words(linked: &Linked<'_>) -> Option<String> {
     if linked.cudart == Linkage::Static && !inside.is_empty() {
         return Some(format!("{} inside, by a constant in its code", lists(&inside)));
     }
+    if let Some((release, file)) = &linked.seen.cudart_taken {
+        return Some(format!("{release} in {}, by a constant in its code", file.display()));
+    }
     let needed = linked.needed.iter().find(|name| crate::vendor::cudart_named(name).is_some());
     needed.filter(|_| linked.cudart == Linkage::Linked).cloned()
 }
@@ -55,16 +85,15 @@ fn cudart_in_words(linked: &Linked<'_>) -> Option<String> {
 /// The cudart in the file against the kernels that it registers.
 fn cudart(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let seen = linked.seen;
-    let (Linkage::Static, Some(newest)) = (linked.cudart, seen.cudart_inside()) else { return };
-    let kernels = seen.registered();
-    let others: Releases = kernels.iter().filter(|release| !seen.cudart.contains(release)).copied().collect();
+    let (kernels, cudarts) = (seen.registered(), seen.cudarts());
+    let Some(newest) = seen.newest_cudart() else { return };
+    let others: Releases = kernels.difference(&cudarts).copied().collect();
     if others.is_empty() {
         return;
     }
     // Objects that an older toolkit of the same major made elsewhere are promised to work.
     let promised = |release: &CudaVersion| release.major == newest.major && *release < newest;
-    let now = linked.in_use.map(|fact| CudaVersion::from(fact.value));
-    let of_this_build = seen.own().iter().chain(&now).any(|release| others.contains(release));
+    let of_this_build = seen.own().iter().chain(&now(linked)).any(|release| others.contains(release));
     let values = values(linked, &others).with("found_cuda", newest);
     let words = if linked.by_cmake { Words::CudartOfOtherToolkitCMake } else { Words::CudartOfOtherToolkit };
     let finding = words.finding(&values);
@@ -74,7 +103,7 @@ fn cudart(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
 
 /// What was looked up against what the file shows. `told` is whether the kernels of another release have been named.
 fn in_use(linked: &Linked<'_>, told: bool, findings: &mut Vec<Finding>) {
-    let Some(now) = linked.in_use.map(|fact| CudaVersion::from(fact.value)) else { return };
+    let Some(now) = now(linked) else { return };
     let seen = linked.seen;
     let without_now = |releases: Releases| -> Releases { releases.into_iter().filter(|one| *one != now).collect() };
     let words = if linked.by_cmake { Words::OtherToolkitUsedCMake } else { Words::OtherToolkitUsed };
@@ -86,8 +115,8 @@ fn in_use(linked: &Linked<'_>, told: bool, findings: &mut Vec<Finding>) {
             return;
         }
     } else if registered.is_empty() {
-        let cudart: Releases = seen.cudart.iter().copied().collect();
-        if linked.cudart == Linkage::Static && !cudart.is_empty() && !cudart.contains(&now) {
+        let cudart = seen.cudarts();
+        if !cudart.is_empty() && !cudart.contains(&now) {
             findings.push(words.finding(&values(linked, &cudart)));
             return;
         }
@@ -112,12 +141,10 @@ fn in_use(linked: &Linked<'_>, told: bool, findings: &mut Vec<Finding>) {
 fn required(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let Some(require) = &policy.toolkit else { return };
     let seen = linked.seen;
-    let now = linked.in_use.map(|fact| CudaVersion::from(fact.value));
+    let now = linked.in_use.first().map(|fact| CudaVersion::from(fact.value));
     let own = seen.own();
     let mut used = if own.is_empty() { seen.registered() } else { own };
-    if linked.cudart == Linkage::Static {
-        used.extend(&seen.cudart);
-    }
+    used.extend(seen.cudarts());
     let refused = |release: &CudaVersion| {
         let version = Version::new(release.major, release.minor, 0);
         Some(*release) != now && !takes(&require.parsed, version, false)

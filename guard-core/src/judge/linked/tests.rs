@@ -28,7 +28,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         kernels,
         own,
         seen: &NOTHING,
-        in_use: None,
+        in_use: &[],
         by_cmake: false,
         needed: &[],
         cudart: Linkage::Static,
@@ -39,7 +39,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
     }
 }
 
-static NOTHING: Seen = Seen { kernels: Vec::new(), cudart: Vec::new(), cudart_named: None };
+static NOTHING: Seen = Seen { kernels: Vec::new(), cudart: Vec::new(), cudart_named: None, cudart_taken: None };
 
 fn said(findings: &[Finding]) -> Vec<String> {
     let line = |finding: &Finding| finding.render().lines().next().unwrap_or_default().to_owned();
@@ -351,10 +351,11 @@ fn releases_that_do_not_belong_together() {
         let seen = Seen {
             kernels: shown.iter().enumerate().map(kernel).collect(),
             cudart: inside.iter().map(|text| release(text)).collect(),
-            cudart_named: None,
+            ..Seen::default()
         };
-        let in_use = (!in_use.is_empty()).then(|| Fact::new(in_use.parse::<Version>().unwrap(), "PATH"));
-        let file = Linked { seen: &seen, in_use: in_use.as_ref(), ..linked(&kernels, &[]) };
+        let in_use = in_use.split_whitespace().map(|text| Fact::new(text.parse::<Version>().unwrap(), "PATH"));
+        let in_use: Vec<_> = in_use.collect();
+        let file = Linked { seen: &seen, in_use: &in_use, ..linked(&kernels, &[]) };
         let text = if require.is_empty() { String::new() } else { format!("[toolkit]\nrequire = \"{require}\"\n") };
         let found = judge(&policy(&text), &manifest(), &file);
         let line = |finding: &Finding| format!("{} {}", finding.severity.name(), finding.code);
@@ -365,6 +366,9 @@ fn releases_that_do_not_belong_together() {
         ("13.0", &["13.0", "13.0"], &["13.0"], ""),
         ("", &["13.0"], &["13.0"], ""),
         ("13.0", &[], &[], ""),
+        // One that a variable names besides, and nothing but that one.
+        ("13.0 11.8", &["11.8"], &["11.8"], ""),
+        ("13.0 11.8", &["own 11.8"], &["13.0"], "error CG144, error CG145"),
         ("13.0", &["own 11.8"], &["11.8"], "error CG144"),
         ("13.0", &["11.8"], &["11.8"], "error CG144"),
         ("13.0", &["own 13.2"], &["13.2"], "error CG144"),
