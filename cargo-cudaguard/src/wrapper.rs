@@ -19,6 +19,7 @@ use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
 use cudaguard::manifest::{Component, Linkage};
 use cudaguard::policy;
+use cudaguard::seal::Taken;
 use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::walk::{self, Facts, Judged, Meant};
 
@@ -209,15 +210,16 @@ impl<'a> Job<'a> {
             let binary = Binary::read(&file)?;
             let kernels = kernels::read(&file)?;
             let facts = self.of.facts();
-            let mut seen = None;
+            let (mut seen, mut taken) = (None, None);
             if !facts.has_nothing(&self.judged.policy, &binary, &kernels)? {
                 let shown = self.seen(env, &binary, &kernels)?;
                 findings = facts.deferred(&self.judged, &shown);
-                findings.extend(self.verify(env, &binary, &kernels, &shown)?);
-                seen = Some(shown);
+                let (library, said) = self.verify(env, &binary, &kernels, &shown)?;
+                findings.extend(said);
+                (seen, taken) = (Some(shown), library);
             }
             self.accept(&file, &findings)?;
-            match facts.seal(&file, &binary, &kernels, &self.judged.uses, seen)? {
+            match facts.seal(&file, &binary, &kernels, &self.judged.uses, seen, taken)? {
                 Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
                 Err(why) => unguarded = Some(why),
             }
@@ -311,7 +313,13 @@ impl<'a> Job<'a> {
     }
 
     /// Holds the linked file against the policy and what was recorded of it.
-    fn verify(&self, env: &Env, binary: &Binary, kernels: &Kernels, seen: &Seen) -> Result<Vec<Finding>, String> {
+    fn verify(
+        &self,
+        env: &Env,
+        binary: &Binary,
+        kernels: &Kernels,
+        seen: &Seen,
+    ) -> Result<(Option<Taken>, Vec<Finding>), String> {
         let Judged { policy, toolchain, .. } = &self.judged;
         let noted = binary.manifests().flatten().map(|note| note.manifest);
         let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.of.component.name);
@@ -346,12 +354,17 @@ impl<'a> Job<'a> {
             runpath: binary.runpath.as_deref(),
             folders: &folders,
         };
-        let library = if self.links_the_library_found(binary) {
+        let mut library = if self.links_the_library_found(binary) {
             judge::build::linked_library(policy, toolchain)
         } else {
             Vec::new()
         };
-        Ok(facts.judge_linked(policy, &manifest, &linked, library))
+        let usual = toolchain.library_used().and_then(|library| library.path.parent().map(Path::to_owned));
+        let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).collect();
+        let (taken, said) = facts.taken(policy, toolchain, &manifest, binary, &searched);
+        library.extend(said);
+        let findings = facts.judge_linked(policy, &manifest, &linked, library, taken.as_ref());
+        Ok((taken, findings))
     }
 
     /// Whether the guarded library in the file is the one that the toolchain was judged with: one that a build script names to the

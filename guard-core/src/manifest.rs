@@ -35,6 +35,8 @@ pub struct Manifest {
     pub toolkits_besides: Vec<CudaVersion>,
     /// The guarded library's headers.
     pub library: Option<BuiltWith>,
+    /// How its release is known, where that is not by the headers.
+    pub library_known: Option<KnownBy>,
     /// cudart; `None` until it is sealed.
     pub cudart: Option<Cudart>,
     /// Archs as declared: by the policy, variables or the builder.
@@ -64,6 +66,10 @@ pub enum KnownBy {
     Declared,
     /// The linked file shows it.
     Observed,
+    /// It is that of the library which the linker took.
+    Linked,
+    /// It is the first that has all the functions which the file binds.
+    Symbols,
 }
 
 impl KnownBy {
@@ -72,12 +78,14 @@ impl KnownBy {
         match self {
             Self::Declared => "declared",
             Self::Observed => "observed",
+            Self::Linked => "linked",
+            Self::Symbols => "symbols",
         }
     }
 
     /// The one with this name.
     pub fn by_name(name: &str) -> Option<Self> {
-        [Self::Declared, Self::Observed].into_iter().find(|known| known.name() == name)
+        [Self::Declared, Self::Observed, Self::Linked, Self::Symbols].into_iter().find(|known| known.name() == name)
     }
 }
 
@@ -243,6 +251,7 @@ impl Manifest {
             toolkits_besides: Vec::new(),
             requires: library.as_ref().map(|library| library.requirements(policy)).unwrap_or_default(),
             library,
+            library_known: None,
             cudart: None,
             declared: toolchain.declared(),
             observed: None,
@@ -318,6 +327,7 @@ impl Manifest {
         let library = self.library.as_ref().map(|library| {
             let mut value = object([("version", library.version.to_string().into())]);
             value.put("linkage", library.linkage.name());
+            value.put("known", self.library_known.map(KnownBy::name));
             value
         });
         let cudart = self.cudart.and_then(|cudart| {
@@ -389,7 +399,7 @@ impl Opens {
 impl BuiltWith {
     /// NVIDIA's rule: the same major, the same minor or a newer one; patches are interchangeable both ways, unless the
     /// policy wants no older one.
-    fn requirements(&self, policy: &Policy) -> Vec<Requirement> {
+    pub(crate) fn requirements(&self, policy: &Policy) -> Vec<Requirement> {
         let Version { major, minor, .. } = self.version;
         let whole = Requirement::Library {
             min: if policy.library_patch_refuse { self.version } else { Version::new(major, minor, 0) },

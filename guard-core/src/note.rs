@@ -504,6 +504,7 @@ mod read {
                 version,
                 linkage: facts[GUARDED.key]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
             }),
+            library_known: facts[GUARDED.key]["known"].as_str().and_then(KnownBy::by_name),
             cudart: facts["cudart"]["linkage"].as_str().map(|linkage| Cudart {
                 linkage: Linkage::by_name(linkage),
                 version: version(&facts["cudart"]["version"]).map(CudaVersion::from),
@@ -585,6 +586,7 @@ mod tests {
             toolkit_known: Some(KnownBy::Observed),
             toolkits_besides: vec![CudaVersion::new(11, 8), CudaVersion::new(12, 4)],
             library: Some(BuiltWith { version, linkage: Linkage::Linked }),
+            library_known: Some(KnownBy::Linked),
             cudart: Some(Cudart { linkage: Linkage::Static, version: Some(CudaVersion::new(13, 0)) }),
             declared: vec![
                 Target::Cubin(Arch { number: 90, suffix: Suffix::Specific }),
@@ -921,6 +923,7 @@ mod tests {
                     toolkit_known: toolkit.filter(|_| sealed).map(|_| KnownBy::Observed),
                     toolkits_besides: toolkit.map(CudaVersion::from).into_iter().collect(),
                     library: library.map(|(version, linkage)| BuiltWith { version, linkage }),
+                    library_known: None,
                     cudart: cudart
                         .filter(|(linkage, _)| *linkage != Linkage::Unknown)
                         .map(|(linkage, version)| Cudart { linkage, version: version.map(CudaVersion::from) }),

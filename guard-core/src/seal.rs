@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::arch::Target;
 use crate::binary::{Binary, Kind};
 use crate::evidence::Seen;
-use crate::manifest::{Cudart, KnownBy, Linkage, Manifest, Requirement};
+use crate::manifest::{BuiltWith, Cudart, KnownBy, Linkage, Manifest, Requirement};
 use crate::note::{self, SIZE};
 use crate::tables;
 use crate::vendor::{CUDART, GUARDED, cudart_named};
@@ -42,6 +42,8 @@ pub struct Observed {
     pub looked_up: Vec<(CudaVersion, String)>,
     /// What its tools tell of the toolkit.
     pub seen: Seen,
+    /// The guarded library that stands for headers that are not known, and the rows that follow from it.
+    pub taken: Option<Taken>,
     /// The newest of the driver's functions that the file binds, and the CUDA version that brought it.
     pub bound: Option<(CudaVersion, String)>,
     /// It has nothing of CUDA, and nobody has said that it should: what the machine has was not used.
@@ -62,12 +64,36 @@ impl Observed {
             gpus: None,
             looked_up: Vec::new(),
             seen: Seen::default(),
+            taken: None,
             bound: binary
                 .bound
                 .iter()
                 .find(|bound| bound.soname == "libcuda.so.1")
                 .map(|bound| (CudaVersion::from(bound.first), bound.name.clone())),
         }
+    }
+}
+
+/// The release of the guarded library that stands for headers that are not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The release.
+    pub version: Version,
+    /// How it is known.
+    pub known: KnownBy,
+    /// What follows from it.
+    pub rows: Vec<Requirement>,
+}
+
+impl Taken {
+    /// Writes it into a manifest, in the place of what was taken for its headers.
+    pub(crate) fn record(&self, manifest: &mut Manifest) {
+        manifest.library = Some(BuiltWith { version: self.version, linkage: Linkage::Linked });
+        manifest.library_known = Some(self.known);
+        let others = std::mem::take(&mut manifest.requires)
+            .into_iter()
+            .filter(|row| !matches!(row, Requirement::Library { .. } | Requirement::Part { .. }));
+        manifest.requires = self.rows.iter().cloned().chain(others).collect();
     }
 }
 
@@ -140,6 +166,9 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
         manifest.observed.clone_from(&observed.archs);
     }
     toolkit(&mut manifest, &observed.seen);
+    if let Some(taken) = &observed.taken {
+        taken.record(&mut manifest);
+    }
     library(&mut manifest, observed);
     cudart(&mut manifest, observed);
     looked_up(&mut manifest, observed);

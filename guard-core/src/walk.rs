@@ -14,6 +14,8 @@ use crate::env::Env;
 #[cfg(feature = "command")]
 use crate::evidence::Seen;
 use crate::finding::{Code, Finding, Severity};
+#[cfg(feature = "command")]
+use crate::finding::{Values, Words};
 use crate::guard::{self, Guarded, Tool};
 use crate::judge;
 #[cfg(feature = "command")]
@@ -21,11 +23,13 @@ use crate::judge::linked::Linked;
 #[cfg(feature = "command")]
 use crate::kernels::Kernels;
 use crate::lock::{self, Lock, Scope};
+#[cfg(feature = "command")]
+use crate::manifest::{BuiltWith, KnownBy, Linkage};
 use crate::manifest::{Component, Manifest};
 use crate::note::{self, SIZE};
 use crate::policy::{self, Policy};
 #[cfg(feature = "command")]
-use crate::seal::{self, Observed};
+use crate::seal::{self, Observed, Taken};
 use crate::toolchain::{Fact, Given, Request, Toolchain};
 use crate::vendor::GUARDED;
 
@@ -299,6 +303,49 @@ impl Facts<'_> {
         Ok(self.meant(policy) == Meant::Nobody && !kernels.any() && !binary.reaches_cuda()?)
     }
 
+    /// The guarded library that a linked file needs, where nobody can tell which headers it was compiled with: the release
+    /// of the library that the linker took stands for theirs, since they come in one package; else the first release that
+    /// has all the functions that the file binds. With it the finding that says so. `searched` is where the linker looked.
+    pub fn taken(
+        &self,
+        policy: &Policy,
+        toolchain: &Toolchain,
+        manifest: &Manifest,
+        binary: &Binary,
+        searched: &[PathBuf],
+    ) -> (Option<Taken>, Option<Finding>) {
+        let Some(soname) = binary.needed.iter().find(|name| GUARDED.is_named(name)) else { return (None, None) };
+        let library = Toolchain::library_taken(soname, searched);
+        let known = library.as_ref().and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
+        if let Some(recorded) = &manifest.library {
+            // Headers of the system, and a library from elsewhere: these need not be its headers.
+            let judged = toolchain.library_used().and_then(|library| library.path.canonicalize().ok());
+            let other =
+                known.is_some_and(|(version, path)| version != recorded.version && path.canonicalize().ok() != judged);
+            if manifest.library_known.is_some() || !toolchain.has_library_headers_of_system() || !other {
+                return (None, None);
+            }
+        }
+        let bound = binary.bound.iter().find(|bound| GUARDED.is_named(&bound.soname));
+        let release = known.map(|(version, _)| (version, KnownBy::Linked));
+        let release = release.or_else(|| Some((bound?.first, KnownBy::Symbols)));
+        let taken = release.map(|(version, known)| {
+            let built = BuiltWith { version, linkage: Linkage::Linked };
+            Taken { version, known, rows: built.requirements(policy) }
+        });
+        let values = Values::default().with("file", &self.component.name).with("library", soname);
+        let values = values.known("found", known.map(|(version, _)| version));
+        let values = values.known("path", known.map(|(_, path)| path.display()));
+        let values =
+            values.known("symbol", bound.map(|bound| &bound.name)).known("min", bound.map(|bound| bound.first));
+        let words = match (toolchain.by_cmake, taken.is_some()) {
+            (true, _) => Words::CudnnHeadersUnknownCMake,
+            (false, true) => Words::CudnnHeadersUnknown,
+            (false, false) => Words::CudnnHeadersUnknownNothing,
+        };
+        (taken, Some(words.finding(&values)))
+    }
+
     /// What was kept back before linking, and holds now that the file has shown what was used.
     pub fn deferred(&self, judged: &Judged, seen: &Seen) -> Vec<Finding> {
         let named = judged.toolchain.named();
@@ -314,8 +361,13 @@ impl Facts<'_> {
         manifest: &Manifest,
         linked: &Linked<'_>,
         library: Vec<Finding>,
+        taken: Option<&Taken>,
     ) -> Vec<Finding> {
-        let mut findings = judge::linked::judge(policy, manifest, linked);
+        let mut manifest = manifest.clone();
+        if let Some(taken) = taken {
+            taken.record(&mut manifest);
+        }
+        let mut findings = judge::linked::judge(policy, &manifest, linked);
         findings.extend(library);
         self.weigh(policy, findings).findings
     }
@@ -333,9 +385,9 @@ impl Facts<'_> {
         kernels: &Kernels,
         uses: &[Use],
         seen: Option<Seen>,
+        taken: Option<Taken>,
     ) -> Result<Result<Vec<Manifest>, String>, String> {
         use crate::binary::holds_name;
-        use crate::manifest::Linkage;
 
         let mut looked_up = Vec::new();
         for (symbol, cuda, by) in crates::floors(uses) {
@@ -350,6 +402,7 @@ impl Facts<'_> {
             looked_up,
             nothing: seen.is_none(),
             seen: seen.unwrap_or_default(),
+            taken,
             library: if opened { Linkage::Dlopened } else { of_file.library },
             component: Some(self.package.to_owned()),
             archs: Some(kernels.targets()),

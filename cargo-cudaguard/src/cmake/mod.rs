@@ -30,7 +30,8 @@ use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
 use cudaguard::manifest::{KnownBy, Linkage, Manifest};
 use cudaguard::policy::Policy;
-use cudaguard::toolchain::Fact;
+use cudaguard::seal::Taken;
+use cudaguard::toolchain::{Fact, Toolchain};
 use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::version::Version;
 
@@ -188,8 +189,10 @@ fn sealed(env: &Env, known: &Path, file: &Path) -> Result<(), Stop> {
     searched.extend(job.facts.given.libraries.iter().map(|folder| folder.value.clone()));
     let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own(&job, &kernels, data));
     let seen = seen.map_err(Stop::no_look)?;
-    job.say(&verify(env, &job, &policy, &manifest, &binary, &kernels, &seen).map_err(Stop::no_look)?)?;
-    match facts.seal(file, &binary, &kernels, &[], Some(seen)).map_err(Stop::no_look)? {
+    let (taken, findings) =
+        verify(env, &job, &policy, &manifest, &binary, &kernels, &seen, &searched).map_err(Stop::no_look)?;
+    job.say(&findings)?;
+    match facts.seal(file, &binary, &kernels, &[], Some(seen), taken).map_err(Stop::no_look)? {
         Err(why) => refuse(&why),
         Ok(_) => Ok(()),
     }
@@ -201,6 +204,7 @@ fn not_linked(job: &Job, file: &Path, why: &str) -> Finding {
 }
 
 /// Holds the linked file against the policy and what was recorded of it.
+#[allow(clippy::too_many_arguments)]
 fn verify(
     env: &Env,
     job: &Job,
@@ -209,7 +213,8 @@ fn verify(
     binary: &Binary,
     kernels: &Kernels,
     seen: &Seen,
-) -> Result<Vec<Finding>, String> {
+    searched: &[PathBuf],
+) -> Result<(Option<Taken>, Vec<Finding>), String> {
     let facts = &job.facts;
     let mut own_kernels = Vec::new();
     if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
@@ -243,8 +248,18 @@ fn verify(
         folders: &folders,
     };
     let linked_to = binary.linkage(GUARDED) == Linkage::Linked;
-    let library = if linked_to { linked_library(env, job, policy, binary) } else { Vec::new() };
-    Ok(job.facts().judge_linked(policy, manifest, &linked, library))
+    let mut library = if linked_to { linked_library(env, job, policy, binary) } else { Vec::new() };
+    let mut taken = None;
+    // CMake knows where the compiler looks: what it found is what was included.
+    if linked_to && manifest.library.is_none() {
+        let mut toolchain = Toolchain::default();
+        toolchain.by_cmake = true;
+        let said;
+        (taken, said) = job.facts().taken(policy, &toolchain, manifest, binary, searched);
+        library.extend(said);
+    }
+    let findings = job.facts().judge_linked(policy, manifest, &linked, library, taken.as_ref());
+    Ok((taken, findings))
 }
 
 fn looked_up(job: &Job, env: &Env, policy: &Policy) -> Vec<Fact<Version>> {

@@ -124,6 +124,9 @@ codes! {
     145 CudartOfOtherToolkit Error Refuses 255
         "cudart and kernels in the linked file are of different releases"
         "The code of cudart that was linked into the file and the kernels that it registers tell their releases (docs/evidence.md), and these differ. nvcc and cudart belong together: a cudart that is older than nvcc may not know what the kernels' host code asks of it, and across majors nothing is promised. A warning where kernels of an older release of the same major came from elsewhere: those are promised to work.\nWhat to do: link the cudart of the toolkit that compiles, or build the kernels with the toolkit whose cudart is linked.";
+    146 CudnnHeadersUnknown Warning Informs 255
+        "the linked file needs cuDNN, and its headers are not known"
+        "A program is held to the cuDNN whose headers it was compiled with, and these were found in none of the places where builds look: a build script may name their folder with -I, which leaves no trace. Headers and library come in one package, so the release of the library that the linker took is recorded in their place (in the manifest's JSON, known = \"linked\"); where that cannot be told either, the first release that has all the functions that the file binds (known = \"symbols\").\nWhat to do: set CUDNN_INCLUDE_DIR to the folder of the headers, or CPATH where the compiler shall find them by it.";
     150 CrateForOtherCuda Error Refuses 255
         "a crate has bindings for another CUDA than the toolkit in use"
         "A crate such as cudarc is told by a feature, a variable or the nvcc in PATH for which CUDA its bindings are. Linked with libraries of another major its structs and functions are not theirs: calls fail, or compute wrongly. What a crate opens by name only when the program runs is said as a warning, since other libraries may be there then.\nWhat to do: give the crate the toolkit's level (the line or variable is named), or build with the toolkit it is for.";
@@ -544,6 +547,15 @@ words! {
     CudartOfOtherToolkitCMake CudartOfOtherToolkit "{file}"
         "{file} holds kernels of CUDA {built}, and the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "let nvcc and cudart come from one toolkit: configure an empty build folder with one -DCMAKE_CUDA_COMPILER and -DCUDAToolkit_ROOT, or build the library with the other kernels anew";
+    CudnnHeadersUnknown CudnnHeadersUnknown "{file}"
+        "{file} is linked to {library}, and nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
+        "set CUDNN_INCLUDE_DIR to the folder of the headers that the build script names with -I";
+    CudnnHeadersUnknownNothing CudnnHeadersUnknown "{file}"
+        "{file} is linked to {library}, and nobody can tell of which release: nothing is asked of the cuDNN where it runs.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
+        "set CUDNN_INCLUDE_DIR to the folder of the headers that the build script names with -I";
+    CudnnHeadersUnknownCMake CudnnHeadersUnknown "{file}"
+        "{file} is linked to {library}, and nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
+        "name the folder of the headers to cudaguard_embed with CUDNN_INCLUDE_DIR, or to the target with target_include_directories";
     CrateForOtherCuda CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "{crate} knows no CUDA {toolkit_cuda}: update it ({named_in})";

@@ -15,6 +15,7 @@ fn manifest(linkage: Linkage) -> Manifest {
         toolkit_known: None,
         toolkits_besides: Vec::new(),
         library: Some(BuiltWith { version, linkage }),
+        library_known: None,
         cudart: None,
         declared: Vec::new(),
         observed: None,

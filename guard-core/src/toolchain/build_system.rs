@@ -149,6 +149,9 @@ impl Looking<'_> {
             add(self.layout.includes(root), true, &source, Reach::Usual);
             add(self.layout.libraries(root), false, &source, Reach::Usual);
         }
+        for variable in installs::INCLUDE_PATHS {
+            add(self.request.env.paths(variable), true, variable, Reach::Usual);
+        }
         let source = "the compiler's own folders";
         add(given.own_includes.clone(), true, source, Reach::Usual);
         add(self.layout.libraries(&below(&self.request.system_root, "/usr")), false, source, Reach::Usual);

@@ -259,6 +259,21 @@ fn number_in(file: &Path, prefix: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
+/// What led to the system's own folders.
+pub(super) const SYSTEM: &str = "the system";
+
+/// Variables that name folders of headers to every compiler.
+pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
+
+/// The library of this soname that a linker finds first in these folders.
+#[cfg(feature = "command")]
+pub(super) fn taken(soname: &str, folders: &[PathBuf]) -> Option<Library> {
+    let names = [GUARDED.link_name(), soname.to_owned()];
+    let files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    let found = files.filter(|file| file.is_file()).filter_map(|file| library(&file));
+    found.into_iter().find(|library| GUARDED.major(soname) == Some(library.major))
+}
+
 /// Every folder in which its headers or libraries may stand, the surest first, each with what led there.
 #[derive(Debug, Default)]
 pub(super) struct Search {
@@ -334,14 +349,20 @@ pub(super) fn search(
             library(wheel.join("lib"), &source, place.reach);
         }
     }
+    // Behind every `-I`, before the system's own.
+    for variable in INCLUDE_PATHS {
+        for folder in env.paths(variable) {
+            include(folder, variable, Reach::Named);
+        }
+    }
     for usual in ["/usr/local", "/usr"] {
         let root = below(system_root, usual);
         for folder in layout.includes(&root) {
-            include(folder, "the system", Reach::Usual);
+            include(folder, SYSTEM, Reach::Usual);
         }
         let wide = if layout.cross { None } else { Some(root.join("lib64")) };
         for folder in layout.libraries(&root).into_iter().chain(wide) {
-            library(folder, "the system", Reach::Usual);
+            library(folder, SYSTEM, Reach::Usual);
         }
     }
     if let Some(conda) = named("CONDA_PREFIX") {

@@ -307,6 +307,17 @@ impl Toolchain {
         }
     }
 
+    /// The guarded library of this soname that a linker finds first in these folders.
+    pub(crate) fn library_taken(soname: &str, folders: &[PathBuf]) -> Option<LibraryFile> {
+        installs::taken(soname, folders)
+    }
+
+    /// Whether the guarded library's headers are but those of the system, which every `-I` of a build script goes before.
+    pub fn has_library_headers_of_system(&self) -> bool {
+        let of_system = |choice: &Choice| choice.reason.starts_with(installs::SYSTEM);
+        !self.by_cmake && self.library_headers.as_ref().is_some_and(of_system)
+    }
+
     /// The `cuda.h` in this very folder.
     pub(crate) fn cuda_h(folder: &Path) -> Option<Headers> {
         headers_in(&[folder.to_owned()])

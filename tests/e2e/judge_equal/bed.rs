@@ -272,6 +272,7 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         toolkit_known: None,
         toolkits_besides: Vec::new(),
         library: None,
+        library_known: None,
         cudart: None,
         declared: Vec::new(),
         observed: None,

@@ -37,6 +37,7 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         toolkit_known: None,
         toolkits_besides: Vec::new(),
         library: Some(BuiltWith { version: built, linkage }),
+        library_known: None,
         cudart: None,
         declared: Vec::new(),
         observed: None,

@@ -17,6 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         the_policy_is_about_what_was_used,
         a_shared_cudart,
         two_toolkits_are_named_and_one_is_used,
+        a_library_whose_headers_nobody_names,
     ]
 }
 
@@ -185,4 +186,55 @@ fn two_toolkits_are_named_and_one_is_used() {
         assert!(codes(&outcome).contains(&"error[CG101]".to_owned()), "{outcome}");
         assert!(outcome.stderr.contains("nvcc is of CUDA 13.0, and CUDA_HOME names CUDA 13.2."), "{outcome}");
     }
+}
+
+/// cuDNN linked by a build script whose `-I` leaves no trace.
+fn a_library_whose_headers_nobody_names() {
+    let cudnn = parts::cudnn("9.15.1");
+    let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
+    let old = |bed: &crate::wrapper::bed::Bed| {
+        let root = bed.beside("root");
+        cudaguard_tests::scratch::write(
+            &root.join("usr/include/cudnn_version.h"),
+            "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n",
+        );
+        root
+    };
+    let include = cudnn.join("include");
+    let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
+    let told = json!({"version": "9.15.1", "linkage": "linked"});
+    // Whether old headers stand in /usr/include, the variable that names the right ones, and what is said and recorded.
+    for (stale, variable, said, recorded) in [
+        (false, "", &["warning[CG146]"][..], &linked),
+        (false, "CPATH", &[], &told),
+        (true, "CPLUS_INCLUDE_PATH", &[], &told),
+        (true, "", &["warning[CG146]"], &linked),
+        (true, "CUDNN_INCLUDE_DIR", &[], &told),
+    ] {
+        let bed = package("headers", "");
+        bed.write("src/main.rs", main);
+        bed.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
+        let mut call = call(&bed, &["--release"], None);
+        if stale {
+            call = call.env("CUDAGUARD_SYSROOT", old(&bed));
+        }
+        if !variable.is_empty() {
+            call = call.env(variable, &include);
+        }
+        let built = call.run().success();
+        assert_eq!(codes(&built), said, "{stale} {variable}: {built}");
+        let manifest = manifest(&bed.built("release/app"));
+        assert_eq!(&manifest["cudnn"], recorded, "{stale} {variable}: {manifest:#}");
+        let rows = manifest["requires"].as_array().expect("rows");
+        assert!(rows.iter().any(|row| row["kind"] == "cudnn" && row["min"] == "9.15.0"), "{manifest:#}");
+        if !said.is_empty() {
+            assert!(built.stderr.contains("recorded: cuDNN 9.15.1, the release of "), "{built}");
+        }
+    }
+    // Headers that somebody names, and another library: these do not belong together.
+    let bed = package("mixed", "");
+    bed.write("src/main.rs", main);
+    bed.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
+    let outcome = call(&bed, &["--release"], None).env("CUDNN_INCLUDE_DIR", old(&bed).join("usr/include")).run();
+    assert!(outcome.status() != Some(0) && codes(&outcome).contains(&"error[CG142]".to_owned()), "{outcome}");
 }
