@@ -4,7 +4,7 @@
 enum { REFUSES, OPEN, INFORMS };
 
 enum words {
-#define NAME(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint) name,
+#define NAME(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) name,
   FINDINGS(NAME)
 #undef NAME
   ALL_WORDS
@@ -31,22 +31,26 @@ struct findings {
 /* All texts stand in one object, and the table says where each begins: addresses would have to be corrected by the loader at
  * every start. */
 struct phrases {
-#define PHRASES(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint) \
-  char name##_subject[sizeof(subject)], name##_sentence[sizeof(sentence)], name##_hint[sizeof(hint)];
+#define PHRASES(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) \
+  char name##_sentence[sizeof(sentence)], name##_hint[sizeof(hint)];
   FINDINGS(PHRASES)
 #undef PHRASES
 #define PHRASE(name, line) char line_##name[sizeof(line)];
   LINES(PHRASE)
 #undef PHRASE
+#define PHRASE(name, subject) char subject_##name[sizeof(subject)];
+  SUBJECTS(PHRASE)
+#undef PHRASE
   char line_none[1];
 };
 
 static const struct phrases phrases = {
-#define PHRASES(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint) subject, sentence, hint,
+#define PHRASES(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) sentence, hint,
     FINDINGS(PHRASES)
 #undef PHRASES
-#define PHRASE(name, line) line,
+#define PHRASE(name, text) text,
     LINES(PHRASE)
+    SUBJECTS(PHRASE)
 #undef PHRASE
     ""};
 
@@ -58,8 +62,8 @@ struct meaning {
 
 static const struct meaning meanings[] = {
 #define AT(member) offsetof(struct phrases, member)
-#define MEANING(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint) \
-  {code, severity, verdict, rank, AT(name##_subject), AT(name##_sentence), {AT(line_##one), AT(line_##two), AT(line_##three)}, AT(name##_hint)},
+#define MEANING(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) \
+  {code, severity, verdict, rank, AT(subject_##subject), AT(name##_sentence), {AT(line_##one), AT(line_##two), AT(line_##three)}, AT(hint_of##_hint)},
     FINDINGS(MEANING)
 #undef MEANING
 #undef AT
@@ -71,22 +75,19 @@ CODE const char *phrase(uint16_t at) { return (const char *)&phrases + at; }
 enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
 
 static const struct {
-  char name[15];
-  uint8_t kind;
-  uint16_t at;
+  uint16_t kind, at;
 } fields[] = {
-#define FIELD(name, kind) {#name, kind##_VALUE, offsetof(struct finding, name)},
+#define FIELD(name, kind) {kind##_VALUE, offsetof(struct finding, name)},
     FIELDS(FIELD)
 #undef FIELD
 };
 
-/* Puts the value of this name; whether there is one. */
-CODE int put_value(struct text *t, const struct finding *f, const char *name, size_t length) {
-  const char *at;
+enum { A_VALUE = 0x80 }; /* a byte of words that is no letter: this, and the number of the field */
+
+/* Puts a field's value; whether there is one. */
+CODE int put_value(struct text *t, const struct finding *f, int k) {
+  const char *at = (const char *)f + fields[k].at;
   uint32_t n;
-  size_t k = 0;
-  while (!same_bytes(fields[k].name, name, length) || fields[k].name[length]) k++; /* findings.h has no other names */
-  at = (const char *)f + fields[k].at;
   if (fields[k].kind == TEXT_VALUE) {
     put(t, at);
     return *at != 0;
@@ -100,7 +101,7 @@ CODE int put_value(struct text *t, const struct finding *f, const char *name, si
   return 1;
 }
 
-/* A text with its values: {name} is one; what stands between [ and ] is left out where a value in it is empty. Whether there
+/* A text with its values: each is one byte; what stands between [ and ] is left out where a value in it is empty. Whether there
  * is any value outside of those that were left out, and none outside of [ ] is empty. */
 CODE int put_filled(struct text *t, const char *words, const struct finding *f) {
   size_t optional = t->used;
@@ -111,10 +112,8 @@ CODE int put_filled(struct text *t, const char *words, const struct finding *f) 
     } else if (*words == ']') {
       if (inside_lacks) cut_back(t, optional);
       inside = 0;
-    } else if (*words == '{') {
-      const char *name = words + 1;
-      while (*words != '}') words++;
-      if (put_value(t, f, name, (size_t)(words - name))) any = 1;
+    } else if (*words & A_VALUE) {
+      if (put_value(t, f, *words & (A_VALUE - 1))) any = 1;
       else if (inside) inside_lacks = 1;
       else lacks = 1;
     } else {

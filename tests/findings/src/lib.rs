@@ -3,6 +3,7 @@
 // Whoever writes the table sees a panic with the place; nobody else runs this.
 #![allow(clippy::missing_panics_doc)]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -217,9 +218,11 @@ impl Findings {
         let mut out = format!(
             "/* Written by `cargo findings` from {TABLE}; a test keeps it so. What the shim speaks, and\n \
              * the placeholders in it: that table says what each column means, and how the words are read. */\n\n\
-             /* name, code, severity, verdict, rank, subject, sentence, its three lines, hint */\n#define FINDINGS(X)"
+             /* name, code, severity, verdict, rank, subject, sentence, its three lines, the finding that has the same hint, hint */\n\
+             #define FINDINGS(X)"
         );
         let (mut all, mut said) = (String::new(), Vec::new());
+        let (mut subjects, mut hints) = (BTreeMap::new(), BTreeMap::new());
         for row in self.rows.iter().filter(|row| row.shim) {
             let Row { code, severity, verdict, .. } = row;
             let (rank, severity, verdict) = (row.rank.unwrap_or(255), shout(severity), shout(verdict));
@@ -228,29 +231,43 @@ impl Findings {
                 let place = |at: usize| lines.get(at).map_or("none", String::as_str);
                 assert!(!message.contains('\t'), "{name}: the shim knows no columns");
                 assert!(lines.len() <= 3, "{name}: the shim has room for three lines behind a sentence");
+                let name = shout(name);
+                let first = hints.entry(hint.clone()).or_insert_with(|| name.clone());
                 let _ = write!(
                     out,
-                    " \\\n  X({}, {code}, {severity}, {verdict}, {rank}, {subject:?}, \\\n    {sentence:?}, \\\n    {}, {}, {}, \\\n    \
-                     {hint:?})",
-                    shout(name),
+                    " \\\n  X({name}, {code}, {severity}, {verdict}, {rank}, {}, \\\n    {}, \\\n    {}, {}, {}, {first}, \\\n    {})",
+                    subject.to_lowercase(),
+                    literal(sentence),
                     place(0),
                     place(1),
                     place(2),
+                    if *first == name { literal(hint) } else { literal("") },
                 );
+                subjects.insert(subject.to_lowercase(), subject);
                 said.extend(lines);
                 all = all + message + hint;
             }
         }
+        out.push_str("\n\n/* name, subject */\n#define SUBJECTS(X)");
+        for (name, subject) in subjects {
+            let _ = write!(out, " \\\n  X({name}, {subject:?})");
+        }
         out.push_str("\n\n/* name, line; `none` is no line */\n#define LINES(X)");
         for (name, line) in self.lines.iter().filter(|(name, _)| said.contains(&name)) {
-            let _ = write!(out, " \\\n  X({name}, {line:?})");
+            let _ = write!(out, " \\\n  X({name}, {})", literal(line));
+            all.push_str(line);
         }
         out.push_str("\n\n/* name, kind */\n#define FIELDS(X)");
         let spoken = |field: &&Field| all.contains(&format!("{{{}}}", field.name));
-        for Field { name, kind, means } in self.fields.iter().filter(spoken) {
+        let fields: Vec<_> = self.fields.iter().filter(spoken).collect();
+        for Field { name, kind, means } in &fields {
             let _ = write!(out, " \\\n  X({name}, {}) /* {means} */", shout(kind));
         }
-        out.push('\n');
+        assert!(fields.len() < 0x80, "the shim has room for so many fields in a byte");
+        out.push_str("\n\n/* How each stands in the words: one byte, its place among these. */\n");
+        for (at, Field { name, .. }) in fields.iter().enumerate() {
+            let _ = writeln!(out, "#define V_{name} \"\\{:o}\"", 0x80 + at);
+        }
         out
     }
 
@@ -271,6 +288,30 @@ impl Findings {
 fn line_names(words: &Table) -> impl Iterator<Item = &str> {
     let names = words.get("lines").and_then(Value::as_array).into_iter().flatten();
     names.map(|name| name.as_str().expect("lines are named by texts"))
+}
+
+/// Words as a text in C, each placeholder by its own name: `"cuDNN " V_found " is older"`.
+fn literal(words: &str) -> String {
+    assert!(words.is_ascii(), "what is no ASCII stands for a placeholder in the shim: {words}");
+    let mut out = String::new();
+    for (at, piece) in words.split('{').enumerate() {
+        let (name, rest) =
+            if at == 0 { (None, piece) } else { piece.split_once('}').map_or((None, piece), |(n, r)| (Some(n), r)) };
+        let space = |out: &mut String| {
+            if !out.is_empty() {
+                out.push(' ');
+            }
+        };
+        if let Some(name) = name {
+            space(&mut out);
+            let _ = write!(out, "V_{name}");
+        }
+        if !rest.is_empty() {
+            space(&mut out);
+            let _ = write!(out, "{rest:?}");
+        }
+    }
+    if out.is_empty() { "\"\"".to_owned() } else { out }
 }
 
 /// The sentence, and the lines after it.
