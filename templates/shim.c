@@ -32,6 +32,8 @@
 #include "shim/archs.h"
 #include "shim/pci.h"
 #include "shim/driver.c"
+#include "shim/tables.h"
+#include "shim/self.c"
 #include "shim/judge.c"
 #include "shim/tell.c"
 #include "shim/report.c"

@@ -10,9 +10,9 @@ use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, Version};
 
 use layout::{
-    BY_CUBIN, BY_NONE, BY_PTX, BY_SOME, BY_UNKNOWN, GPU_AUTO, GPU_OPTIONAL, GPU_REQUIRED, LIBRARY_DLOPENED,
-    LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED, LIBRARY_STATIC, NO_PTX, ROW_DRIVER, ROW_GPU, ROW_LIBRARY,
-    ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
+    ARCHS_DECLARED, ARCHS_OBSERVED, ARCHS_UNSEALED, BY_CUBIN, BY_NONE, BY_PTX, BY_SOME, BY_UNKNOWN, GPU_AUTO,
+    GPU_OPTIONAL, GPU_REQUIRED, LIBRARY_DLOPENED, LIBRARY_LINKED, LIBRARY_PATCH, LIBRARY_REQUIRED, LIBRARY_STATIC,
+    NO_PTX, ROW_DRIVER, ROW_GPU, ROW_LIBRARY, ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
 };
 
 /// Size of a note's descriptor.
@@ -97,9 +97,9 @@ fn assemble(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
     };
     out.bytes[head::LIBRARY] = u8::from(manifest.runtime.library_enforces);
     out.bytes[head::ARCHS_KNOWN] = match (&manifest.observed, manifest.declared.is_empty()) {
-        (Some(_), _) => 2,
-        (None, false) => 1,
-        (None, true) => 0,
+        (Some(_), _) => ARCHS_OBSERVED,
+        (None, false) => ARCHS_DECLARED,
+        (None, true) => ARCHS_UNSEALED,
     };
     out.bytes[head::SEALED] = u8::from(manifest.sealed);
     out.bytes[head::PARTIAL] = u8::from(manifest.partial_refuse);

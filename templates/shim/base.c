@@ -56,6 +56,7 @@ enum {
   MAX_NOTES = 256,
   MAX_INNER = 8,
   MAX_GPUS = 64,
+  MAX_CODES = 16384,
   MAX_FINDINGS = 48,
   MAX_SEEN = 9,         /* cuDNNs in the report */
   MAX_TOLD = 8,         /* refusals on stderr */

@@ -14,6 +14,7 @@ CODE void prepare(int all) {
   g.notes_left_out = 0;
   if (!g.ready) g.library_path = variable("LD_LIBRARY_PATH");
   dl_iterate_phdr(on_image, &w);
+  look_at_kernels();
   if (g.ready) return;
   g.ready = 1;
   g.startup = w.index;

@@ -4,159 +4,159 @@
 /* name, code, severity, verdict, rank, subject, sentence, its three lines, the finding that has the same hint, hint */
 #define FINDINGS(X) \
   X(CUDNN_OTHER_MAJOR, 201, ERROR, REFUSES, 41, cudnn, \
-    "cuDNN[ " V_found "] is of another major than cuDNN " V_built ", which " V_component " was built with", \
+    W_cudnn "[ " V_found "]" W_is "of another major than " W_cudnn " " V_built "," W_which V_component W_was_built_with, \
     built_with, found_cudnn, picked_by, CUDNN_OTHER_MAJOR, \
-    "install cuDNN " V_built_major " (" V_min " or newer) where the loader looks first; or rebuild against the one found") \
+    "install " W_cudnn " " V_built_major " (" V_min " or " W_newer ") where" W_the "loader looks first; or " W_rebuild " against" W_the "one found") \
   X(CUDNN_OLDER, 202, ERROR, REFUSES, 44, cudnn, \
-    "cuDNN " V_found " is older than cuDNN " V_built ", which " V_component " was built with", \
+    W_cudnn " " V_found W_is "older than " W_cudnn " " V_built "," W_which V_component W_was_built_with, \
     built_with, found_cudnn, picked_by, CUDNN_OLDER, \
-    "update it, or put a folder with cuDNN " V_min " or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN " V_found) \
+    "update it, or put a folder" W_with " " W_cudnn " " V_min " or " W_newer W_first_in_path "; or " W_rebuild " against " W_cudnn " " V_found) \
   X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, cudnn, \
-    "cuDNN " V_found " is an older patch than cuDNN " V_built ", which " V_component " was built with", \
+    W_cudnn " " V_found W_is "an older patch than " W_cudnn " " V_built "," W_which V_component W_was_built_with, \
     built_with, found_cudnn, picked_by, CUDNN_OLDER, \
     "") \
   X(CUDNN_INNER_MISSING, 204, ERROR, REFUSES, 42, cudnn, \
-    "cuDNN's library " V_library " is missing", \
+    W_cudnn "'s library " V_library W_is "missing", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
-    "reinstall cuDNN whole, so that all its libraries stand in one folder") \
+    "reinstall " W_cudnn " whole, so" W_that "all its libraries stand in one folder") \
   X(CUDNN_INNER_MISSING_NEEDED, 204, ERROR, REFUSES, 42, cudnn, \
-    "cuDNN's library " V_library " is missing: the first call would abort", \
+    W_cudnn "'s library " V_library W_is "missing:" W_the "first call would abort", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
     "") \
   X(CUDNN_ABSENT, 205, ERROR, REFUSES, 40, cudnn, \
-    "no cuDNN was found: no folder that the loader looks into has " V_library, \
+    "no " W_cudnn " was found: no folder" W_that "the loader looks into has " V_library, \
     built_with, none, none, CUDNN_ABSENT, \
-    "install cuDNN " V_min " or newer, or name its folder in LD_LIBRARY_PATH") \
+    "install " W_cudnn " " V_min " or " W_newer ", or name its folder in LD_LIBRARY_PATH") \
   X(CUDNN_INNER_MIXED, 206, ERROR, REFUSES, 43, cudnn, \
-    "cuDNN is mixed: " V_library " is " V_part ", the rest " V_found, \
+    W_cudnn W_is "mixed: " V_library W_is V_part "," W_the "rest " V_found, \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MIXED, \
-    "remove the stray copy[ of " V_library " in " V_beside "], or reinstall cuDNN whole from one package") \
+    "remove" W_the "stray copy[ of " V_library " in " V_beside "], or reinstall " W_cudnn " whole from one package") \
   X(CUDNN_INNER_MIXED_LOADER, 206, ERROR, REFUSES, 43, cudnn, \
-    "cuDNN is mixed: its loader library is " V_loader ", the rest " V_found, \
+    W_cudnn W_is "mixed: its loader library" W_is V_loader "," W_the "rest " V_found, \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MIXED_LOADER, \
-    "reinstall cuDNN whole from one package") \
+    "reinstall " W_cudnn " whole from one package") \
   X(CUDNN_OTHER_CUDA, 207, WARNING, INFORMS, 57, cudnn, \
-    "cuDNN[ " V_found "] is made for CUDA " V_found_cuda ", and " V_component " for CUDA " V_built_cuda, \
+    W_cudnn "[ " V_found "]" W_is "made for" W_cuda V_found_cuda ", and " V_component " for" W_cuda V_built_cuda, \
     found_cudnn, picked_by, none, CUDNN_OTHER_CUDA, \
-    "put the cuDNN for that CUDA first in LD_LIBRARY_PATH") \
+    "put" W_the W_cudnn " for" W_that "CUDA" W_first_in_path) \
   X(DRIVER_TOO_OLD, 301, ERROR, REFUSES, 30, driver, \
-    "the driver is too old for " V_code "[, which needs one that supports CUDA " V_needs_cuda "]", \
+    "the " W_driver W_is "too old for " V_code "[," W_which "needs one" W_that "supports" W_cuda V_needs_cuda "]", \
     needed_by, found_driver, gpus, DRIVER_TOO_OLD, \
-    "update the driver[ to " V_needs_release " or newer]; or rebuild with an older toolkit") \
+    "update" W_the W_driver "[ to " V_needs_release " or " W_newer "]; or " W_rebuild W_with " an older toolkit") \
   X(DRIVER_TOO_OLD_FOR_CODE, 302, ERROR, REFUSES, 32, driver, \
-    "the driver is too old for " V_code " on compute capability " V_gpus "[, which needs one that supports CUDA " V_needs_cuda "]", \
+    "the " W_driver W_is "too old for " V_code " on" W_compute_capability V_gpus "[," W_which "needs one" W_that "supports" W_cuda V_needs_cuda "]", \
     needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE, \
-    "update the driver[ to " V_needs_release " or newer]; or rebuild with " V_archs " added") \
+    "update" W_the W_driver "[ to " V_needs_release " or " W_newer "]; or " W_rebuild W_with " " V_archs " added") \
   X(NO_CODE_FOR_GPU, 303, ERROR, REFUSES, 31, driver, \
-    V_component " has no code for compute capability " V_gpus, \
+    V_component " has no code for" W_compute_capability V_gpus, \
     built_for, found_driver, none, NO_CODE_FOR_GPU, \
-    "rebuild it with " V_archs " added") \
+    W_rebuild " it" W_with " " V_archs " added") \
   X(NO_CODE_FOR_GPU_NO_LONGER_MADE, 303, ERROR, REFUSES, 31, driver, \
-    V_component " has no code for compute capability " V_gpus, \
+    V_component " has no code for" W_compute_capability V_gpus, \
     built_for, found_driver, none, NO_CODE_FOR_GPU_NO_LONGER_MADE, \
-    "rebuild it with " V_archs " added, by CUDA " V_made_to " or older: CUDA " V_built_cuda " no longer makes that") \
+    W_rebuild " it" W_with " " V_archs " added, by" W_cuda V_made_to " or older:" W_cuda V_built_cuda " no longer makes that") \
   X(NO_CODE_FOR_GPU_NOT_YET_MADE, 303, ERROR, REFUSES, 31, driver, \
-    V_component " has no code for compute capability " V_gpus, \
+    V_component " has no code for" W_compute_capability V_gpus, \
     built_for, found_driver, none, NO_CODE_FOR_GPU_NOT_YET_MADE, \
-    "rebuild it with " V_archs " added, by CUDA " V_made_from " or newer; or with PTX of an older arch added") \
+    W_rebuild " it" W_with " " V_archs " added, by" W_cuda V_made_from " or " W_newer "; or" W_with " PTX of an older arch added") \
   X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, driver, \
-    "libcuda and the kernel module do not belong together (803)", \
+    "libcuda and" W_the "kernel module do not belong together (803)", \
     found_driver, gpus, none, DRIVER_MISMATCH, \
-    "reboot after a driver update; in a container, remove the libcuda that it brought along[: " V_libcuda "]") \
+    "reboot after a " W_driver " update; in a container, remove" W_the "libcuda" W_that "it brought along[: " V_libcuda "]") \
   X(FORWARD_COMPAT_UNSUPPORTED, 305, ERROR, REFUSES, 24, driver, \
-    "cuda-compat does not work with this GPU (804)", \
+    "cuda-compat does not work" W_with " this GPU (804)", \
     found_driver, gpus, none, FORWARD_COMPAT_UNSUPPORTED, \
-    "take the folder of cuda-compat[, where " V_libcuda " lies,] out of LD_LIBRARY_PATH and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES") \
+    "take" W_the "folder of cuda-compat[, where " V_libcuda " lies,] out of LD_LIBRARY_PATH and update" W_the W_driver "; or hide" W_that "GPU" W_with " CUDA_VISIBLE_DEVICES") \
   X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, \
-    "the libcuda found is the stub, which is for linking only (34)", \
+    "the libcuda found" W_is "the stub," W_which "is for linking only (34)", \
     found_driver, gpus, none, STUB_DRIVER, \
-    "take the stubs folder[, where " V_libcuda " lies,] out of LD_LIBRARY_PATH and of RPATH") \
+    "take" W_the "stubs folder[, where " V_libcuda " lies,] out of LD_LIBRARY_PATH and of RPATH") \
   X(DRIVER_MISSING, 307, ERROR, REFUSES, 20, driver, \
-    "there is no libcuda.so.1, and " V_component " requires a GPU", \
+    "there" W_is "no libcuda.so.1, and " V_component " requires a GPU", \
     none, none, none, DRIVER_MISSING, \
-    "install the NVIDIA driver; start a container with its GPUs (--gpus all)") \
+    "install" W_the "NVIDIA " W_driver W_start_a_container W_with " its GPUs (--gpus all)") \
   X(JIT_DISABLED, 308, ERROR, REFUSES, 34, driver, \
-    "CUDA_DISABLE_PTX_JIT=1 forbids what compute capability " V_gpus " needs: " V_code, \
+    "CUDA_DISABLE_PTX_JIT=1 forbids what" W_compute_capability V_gpus " needs: " V_code, \
     needed_by, found_driver, none, JIT_DISABLED, \
-    "unset CUDA_DISABLE_PTX_JIT; or rebuild with " V_archs " added") \
+    "unset CUDA_DISABLE_PTX_JIT; or " W_rebuild W_with " " V_archs " added") \
   X(JIT_MISSING, 309, ERROR, REFUSES, 35, driver, \
-    "libnvidia-ptxjitcompiler.so.1 is missing, and compute capability " V_gpus " needs it for " V_code " (221)", \
+    "libnvidia-ptxjitcompiler.so.1" W_is "missing, and" W_compute_capability V_gpus " needs it for " V_code " (221)", \
     needed_by, found_driver, none, JIT_MISSING, \
-    "install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with " V_archs " added") \
+    "install" W_the W_driver " whole" W_start_a_container W_with " NVIDIA_DRIVER_CAPABILITIES=compute,utility; or " W_rebuild W_with " " V_archs " added") \
   X(GPU_MISSING, 310, ERROR, REFUSES, 21, driver, \
-    "there is no GPU, and " V_component " requires one", \
+    "there" W_is "no GPU, and " V_component " requires one", \
     found_driver, none, none, GPU_MISSING, \
-    "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with its GPUs (--gpus all)") \
+    "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds" W_start_a_container W_with " its GPUs (--gpus all)") \
   X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, driver, \
-    "only a part of the code in " V_component " is for compute capability " V_gpus, \
+    "only a part of" W_the "code in " V_component W_is "for" W_compute_capability V_gpus, \
     built_for, found_driver, none, PARTIAL_CODE, \
-    "rebuild all of it with " V_archs " added, or drop gpu.partial from cudaguard.toml") \
+    W_rebuild " all of it" W_with " " V_archs " added, or drop gpu.partial from " W_cudaguard ".toml") \
   X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, driver, \
-    "no GPU is fit for both " V_component " and " V_other, \
+    "no GPU" W_is "fit for both " V_component " and " V_other, \
     found_driver, gpus, none, NO_GPU_FOR_ALL, \
-    "rebuild both for one and the same of " V_archs) \
+    W_rebuild " both for one and" W_the "same of " V_archs) \
   X(CUDNN_TOO_NEW_FOR_GPU, 313, ERROR, REFUSES, 46, driver, \
-    "cuDNN " V_found " no longer works on compute capability " V_gpus, \
+    W_cudnn " " V_found " no longer works on" W_compute_capability V_gpus, \
     needed_by, found_driver, none, CUDNN_TOO_NEW_FOR_GPU, \
-    "put a cuDNN older than " V_dropped_in " first in LD_LIBRARY_PATH (the program takes " V_min " and newer); or run it on a newer GPU") \
+    "put a " W_cudnn " older than " V_dropped_in W_first_in_path " (the program takes " V_min " and " W_newer "); or run it on a " W_newer " GPU") \
   X(CUDART_OLDER, 314, WARNING, INFORMS, 51, cudart, \
-    V_library " is of CUDA " V_found_cuda ", older than CUDA " V_built_cuda ", which " V_component " was built with", \
+    V_library W_is "of" W_cuda V_found_cuda ", older than" W_cuda V_built_cuda "," W_which V_component W_was_built_with, \
     found_file, none, none, CUDART_OLDER, \
-    "put a folder with the libcudart of CUDA " V_built_cuda " first in LD_LIBRARY_PATH; or link it statically") \
+    "put a folder" W_with W_the "libcudart of" W_cuda V_built_cuda W_first_in_path "; or link it statically") \
   X(JIT_FORCED, 315, ERROR, REFUSES, 33, driver, \
-    V_component " has no PTX for compute capability " V_gpus ", and CUDA_FORCE_PTX_JIT=1 passes over all else", \
+    V_component " has no PTX for" W_compute_capability V_gpus ", and CUDA_FORCE_PTX_JIT=1 passes over all else", \
     built_for, found_driver, none, JIT_FORCED, \
     "unset CUDA_FORCE_PTX_JIT") \
   X(CUDNN_NEEDS_NEWER_DRIVER, 316, ERROR, REFUSES, 26, driver, \
-    "cuDNN[ " V_found "] is made for CUDA " V_found_cuda ", and needs a driver that supports CUDA " V_needs_cuda, \
+    W_cudnn "[ " V_found "]" W_is "made for" W_cuda V_found_cuda ", and needs a " W_driver W_that "supports" W_cuda V_needs_cuda, \
     needed_by, found_driver, gpus, CUDNN_NEEDS_NEWER_DRIVER, \
-    "put a cuDNN for CUDA[ " V_cuda_major "] first in LD_LIBRARY_PATH; or update the driver") \
+    "put a " W_cudnn " for CUDA[ " V_cuda_major "]" W_first_in_path "; or update" W_the W_driver) \
   X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, cudnn, \
-    "cannot tell which cuDNN this is", \
+    "cannot tell" W_which W_cudnn " this is", \
     built_with, found_cudnn, picked_by, CUDNN_CANNOT_TELL, \
-    "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every one that could be taken") \
+    "see" W_that W_cudnn "'s inner libraries stand beside it: `cargo " W_cudaguard " doctor` lists every one" W_that "could be taken") \
   X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, cudnn, \
-    "cannot tell which cuDNN " V_component " would get", \
+    "cannot tell" W_which W_cudnn " " V_component " would get", \
     built_with, none, none, CUDNN_CANNOT_TELL_NOT_LOADED, \
-    "see that cuDNN " V_min " or newer is installed and can be read: `cargo cudaguard doctor` lists every one that could be taken") \
+    "see" W_that W_cudnn " " V_min " or " W_newer W_is "installed and can be read: `cargo " W_cudaguard " doctor` lists every one" W_that "could be taken") \
   X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, \
-    "the manifest of " V_component " is of a newer revision than this cudaguard: judged as far as it is known", \
+    "the manifest of " V_component W_is "of a " W_newer " revision than this " W_cudaguard ": judged as far as it" W_is "known", \
     none, none, none, NOTE_NEWER, \
-    "update cudaguard") \
+    "update " W_cudaguard) \
   X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, manifest, \
-    "the manifest of " V_component " asks what this cudaguard does not know yet: rows of kind " V_kinds, \
+    "the manifest of " V_component " asks what this " W_cudaguard " does not know yet: rows of kind " V_kinds, \
     none, none, none, NOTE_NEWER, \
     "") \
   X(NOTE_DAMAGED, 503, INFO, OPEN, 62, manifest, \
-    "a manifest in " V_file " is damaged: it was left out", \
+    "a manifest in " V_file W_is "damaged: it was left out", \
     because, none, none, NOTE_DAMAGED, \
-    "rebuild " V_file ": something wrote into it after it was linked") \
+    W_rebuild " " V_file ": something wrote into it after it was linked") \
   X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, \
     "no GPU to be seen: nothing to judge", \
     none, none, none, NOTHING_TO_SEE, \
     "") \
   X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, driver, \
-    "cannot tell whether driver and GPU fit: not all is known of them", \
+    W_cannot_tell W_driver " and GPU fit: not all" W_is "known of them", \
     found_driver, gpus, none, DRIVER_CANNOT_TELL, \
-    "`cargo cudaguard doctor` says what is missing") \
+    "`cargo " W_cudaguard " doctor` says what" W_is "missing") \
   X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, driver, \
-    "cannot tell whether driver and GPU fit: cuInit answers " V_answer, \
+    W_cannot_tell W_driver " and GPU fit: cuInit answers " V_answer, \
     found_driver, gpus, none, DRIVER_CANNOT_TELL_ANSWER, \
-    "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm") \
+    "see what nvidia-smi says, and" W_the "kernel's log: dmesg | grep -i nvrm") \
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
-    "cannot tell whether " V_code " loads on this driver: nvcc " V_nvcc_major " made it, and NVIDIA promises that for drivers from " V_needs_release " on", \
+    W_cannot_tell V_code " loads on this " W_driver ": nvcc " V_nvcc_major " made it, and NVIDIA promises" W_that "for " W_driver "s from " V_needs_release " on", \
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
-    "update the driver to " V_needs_release " or newer to be sure[; or rebuild with CUDA " V_cuda_major "]") \
+    "update" W_the W_driver " to " V_needs_release " or " W_newer " to be sure[; or " W_rebuild W_with W_cuda V_cuda_major "]") \
   X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, cudart, \
-    "cannot tell whether " V_library " is older than CUDA " V_built_cuda ", which " V_component " was built with: its file's name does not say", \
+    W_cannot_tell V_library W_is "older than" W_cuda V_built_cuda "," W_which V_component W_was_built_with ": its file's name does not say", \
     found_file, none, none, CUDART_UNKNOWN, \
-    "put a folder with the libcudart of CUDA " V_built_cuda " first in LD_LIBRARY_PATH to be sure; or link it statically") \
+    "put a folder" W_with W_the "libcudart of" W_cuda V_built_cuda W_first_in_path " to be sure; or link it statically") \
   X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, manifest, \
-    V_left_out " findings are not told: the guard keeps " V_kept " at most", \
+    V_left_out " findings are not told:" W_the "guard keeps " V_kept " at most", \
     none, none, none, NOT_ALL_KEPT, \
-    "`cargo cudaguard verify` tells all of them") \
+    "`cargo " W_cudaguard " verify` tells all of them") \
   X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, manifest, \
-    V_left_out " manifests were not judged: the guard keeps " V_kept " at most", \
+    V_left_out " manifests were not judged:" W_the "guard keeps " V_kept " at most", \
     none, none, none, NOT_ALL_KEPT, \
     "")
 
@@ -171,11 +171,11 @@
 #define LINES(X) \
   X(because, "because:    " V_why) \
   X(built_for, "built for:  " V_built_for) \
-  X(built_with, "built with: cuDNN " V_built " (" V_component ")") \
-  X(found_cudnn, "found:      cuDNN[ " V_found "] in " V_path "[, with " V_beside "]") \
-  X(found_driver, "found:      driver[ " V_driver "][ that supports CUDA " V_cuda "][ on kernel module " V_kernel "][ in " V_libcuda "]") \
+  X(built_with, "built" W_with ": " W_cudnn " " V_built " (" V_component ")") \
+  X(found_cudnn, "found:      " W_cudnn "[ " V_found "] in " V_path "[," W_with " " V_beside "]") \
+  X(found_driver, "found:      " W_driver "[ " V_driver "][" W_that "supports" W_cuda V_cuda "][ on kernel module " V_kernel "][ in " V_libcuda "]") \
   X(found_file, "found:      " V_path) \
-  X(gpus, "GPUs:       compute capability " V_gpus) \
+  X(gpus, "GPUs:      " W_compute_capability V_gpus) \
   X(needed_by, "needed by:  " V_component) \
   X(picked_by, "picked by:  " V_picked_by)
 
@@ -217,6 +217,25 @@
   X(picked_by, TEXT) /* why the loader takes that file */ \
   X(why, TEXT) /* why something could not be read */
 
+/* name, what many sentences say */
+#define PIECES(X) \
+  X(compute_capability, " compute capability ") \
+  X(first_in_path, " first in LD_LIBRARY_PATH") \
+  X(cannot_tell, "cannot tell whether ") \
+  X(was_built_with, " was built with") \
+  X(start_a_container, "; start a container") \
+  X(rebuild, "rebuild") \
+  X(cudaguard, "cudaguard") \
+  X(cudnn, "cuDNN") \
+  X(driver, "driver") \
+  X(cuda, " CUDA ") \
+  X(which, " which ") \
+  X(newer, "newer") \
+  X(that, " that ") \
+  X(with, " with") \
+  X(the, " the ") \
+  X(is, " is ")
+
 /* How each stands in the words: one byte, its place among these. */
 #define V_answer "\200"
 #define V_archs "\201"
@@ -253,3 +272,19 @@
 #define V_path "\240"
 #define V_picked_by "\241"
 #define V_why "\242"
+#define W_compute_capability "\243"
+#define W_first_in_path "\244"
+#define W_cannot_tell "\245"
+#define W_was_built_with "\246"
+#define W_start_a_container "\247"
+#define W_rebuild "\250"
+#define W_cudaguard "\251"
+#define W_cudnn "\252"
+#define W_driver "\253"
+#define W_cuda "\254"
+#define W_which "\255"
+#define W_newer "\256"
+#define W_that "\257"
+#define W_with "\260"
+#define W_the "\261"
+#define W_is "\262"

@@ -37,20 +37,12 @@ CODE void judge_part(const struct part *p, const struct cudnn *c, const struct l
   show(f->library, sizeof f->library, p->file);
 }
 
-/* The toolkit that the note's package was built with; 0: none, or not known. */
-CODE uint32_t toolkit_of(const struct note *n) {
-  char version[NOTE_TEXT];
-  uint32_t part[3];
-  if (!note_text(n, n->head.toolkit, &version) || !numbers_in(version, 1, part)) return 0;
-  return part[0] * 1000 + part[1] * 10;
-}
-
 /* The CUDA that the program was made with: its toolkit's, else its cudart's. 0 where neither is known. */
 CODE uint32_t cuda_of(const struct note *n) {
   char text[NOTE_TEXT];
   uint32_t toolkit = toolkit_of(n), i;
   if (toolkit) return toolkit;
-  for (i = 0; i < n->head.rows; i++) {
+  for (i = 0; i < rows_of(n); i++) {
     const union row row = note_row(n, i);
     if (row.kind == ROW_DRIVER && note_text(n, row.driver.because, &text) && starts(text, "libcudart")) return row.driver.cuda;
   }
@@ -311,7 +303,7 @@ CODE void judge_rows(struct note *n, int asks) {
   memset(&unsure, 0, sizeof unsure);
   open = d->gpus < 0 || (d->init < 0 && d->user && d->kernel && d->user != d->kernel) || (d->by_files && (!d->user || !d->kernel));
   for (pass = 0; pass < 2; pass++) /* what a row weighs depends on those behind it */
-    for (i = 0; i < n->head.rows; i++) {
+    for (i = 0; i < rows_of(n); i++) {
       const union row row = note_row(n, i);
       uint64_t here = gpus_of(&row);
       struct outcome is = wrong(CUDNN_TOO_NEW_FOR_GPU);
@@ -451,7 +443,7 @@ CODE void judge_note(struct note *n, int level, int late) {
   uint32_t i;
   begin_round();
   if (!judge_bytes(n)) return;
-  for (i = 0; i < n->head.rows; i++) {
+  for (i = 0; i < rows_of(n); i++) {
     const union row row = note_row(n, i);
     struct cudnn *c = &g.cudnn[g.seen];
     if (row.kind == ROW_DRIVER) judge_cudart(n, &row.driver);

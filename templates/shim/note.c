@@ -10,6 +10,7 @@ struct note {
   struct note_head head; /* zeros where it is damaged */
   uint32_t cudnn, cudnn_cuda; /* the version that it gets, and the CUDA that this was made with */
   uint64_t not_unfit; /* of the GPUs, where it has kernels */
+  int sees;           /* the kernels in its image stand for rows (self.c) */
   struct image image;
 };
 
@@ -26,19 +27,29 @@ union row {
 typedef char the_head_is_as_long_as_it_is_written[sizeof(struct note_head) == HEAD_SIZE ? 1 : -1];
 typedef char a_row_is_as_long_as_it_is_written[sizeof(union row) == ROW_SIZE ? 1 : -1];
 
+enum { SEEN = 0xffff };
+CODE void seen_text(const struct note *n, uint32_t which, char *to);
+
 /* A text of the note; null where it points outside or is longer than what is kept of one. */
 CODE const char *note_text(const struct note *n, struct text_ref ref, char (*text)[NOTE_TEXT]) {
   char *to = *text;
   *to = 0;
+  if (n->sees && ref.at == SEEN) {
+    seen_text(n, ref.length, to);
+    return to;
+  }
   if (ref.length >= NOTE_TEXT || ref.at > n->size || ref.length > n->size - ref.at) return 0;
   memcpy(to, n->descriptor + ref.at, ref.length);
   to[ref.length] = 0;
   return to;
 }
 
+CODE union row seen_row(const struct note *n, int i);
+
 /* Rows may be longer in later revisions: what is behind the known part is left out. */
 CODE union row note_row(const struct note *n, uint32_t i) {
   union row row;
+  if (i >= n->head.rows) return seen_row(n, (int)(i - n->head.rows));
   memcpy(&row, n->descriptor + n->head.rows_at + (size_t)i * n->head.row_size, sizeof row);
   return row;
 }

@@ -43,6 +43,14 @@ struct verdict {
   char subject[16], component[256], built[32], found[32], message[2048], hint[512];
 };
 
+/* One thing in this file that a GPU may use (self.c). */
+enum { STARTS = 1 /* the first of its container */, IS_LINKED = 2, IS_INPUT = 4, IS_PACKED = 8, BY_13 = 16 };
+
+struct code {
+  uint16_t is; /* 0: it cannot be read */
+  uint16_t isa, how;
+};
+
 /* All that is large lives here and not on the stack of whoever calls check(). In .bss: no byte in the file. */
 struct state {
   int lock; /* the process that holds it */
@@ -58,6 +66,8 @@ struct state {
   size_t answered;
   const char *library_path;
   struct image first;
+  int codes;
+  struct code code[MAX_CODES];
   struct driver driver, told; /* told: by the real driver, in a child */
   struct cudnn cudnn[MAX_SEEN]; /* the last one is used again */
   struct note note[MAX_NOTES];
@@ -117,6 +127,14 @@ CODE void component(const struct note *n, char *to, size_t size) {
   put_outside(&t, name);
   put_char(&t, ' ');
   put_outside(&t, version);
+}
+
+/* The toolkit that the note's package was built with; 0: none, or not known. */
+CODE uint32_t toolkit_of(const struct note *n) {
+  char version[NOTE_TEXT];
+  uint32_t part[3];
+  if (!note_text(n, n->head.toolkit, &version) || !numbers_in(version, 1, part)) return 0;
+  return part[0] * 1000 + part[1] * 10;
 }
 
 /* ---- the notes of this process ---- */

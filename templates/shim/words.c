@@ -42,6 +42,9 @@ struct phrases {
   SUBJECTS(PHRASE)
 #undef PHRASE
   char line_none[1];
+#define PIECE(name, piece) char piece_##name[sizeof(piece)];
+  PIECES(PIECE)
+#undef PIECE
 };
 
 static const struct phrases phrases = {
@@ -52,7 +55,11 @@ static const struct phrases phrases = {
     LINES(PHRASE)
     SUBJECTS(PHRASE)
 #undef PHRASE
-    ""};
+    "",
+#define PIECE(name, piece) piece,
+    PIECES(PIECE)
+#undef PIECE
+};
 
 struct meaning {
   uint16_t code;
@@ -72,7 +79,7 @@ static const struct meaning meanings[] = {
 CODE const struct meaning *meaning_of(const struct finding *f) { return &meanings[f->words]; }
 CODE const char *phrase(uint16_t at) { return (const char *)&phrases + at; }
 
-enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
+enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE, PIECE_VALUE };
 
 static const struct {
   uint16_t kind, at;
@@ -80,9 +87,12 @@ static const struct {
 #define FIELD(name, kind) {kind##_VALUE, offsetof(struct finding, name)},
     FIELDS(FIELD)
 #undef FIELD
+#define FIELD(name, piece) {PIECE_VALUE, offsetof(struct phrases, piece_##name)},
+    PIECES(FIELD)
+#undef FIELD
 };
 
-enum { A_VALUE = 0x80 }; /* a byte of words that is no letter: this, and the number of the field */
+enum { A_VALUE = 0x80 }; /* a byte of words that is no letter: this, and the number of the field or piece */
 
 /* Puts a field's value; whether there is one. */
 CODE int put_value(struct text *t, const struct finding *f, int k) {
@@ -113,7 +123,9 @@ CODE int put_filled(struct text *t, const char *words, const struct finding *f) 
       if (inside_lacks) cut_back(t, optional);
       inside = 0;
     } else if (*words & A_VALUE) {
-      if (put_value(t, f, *words & (A_VALUE - 1))) any = 1;
+      int k = *words & (A_VALUE - 1);
+      if (fields[k].kind == PIECE_VALUE) put(t, phrase(fields[k].at));
+      else if (put_value(t, f, k)) any = 1;
       else if (inside) inside_lacks = 1;
       else lacks = 1;
     } else {

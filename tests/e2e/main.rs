@@ -19,6 +19,7 @@ mod record;
 mod scenes;
 mod tables;
 mod toolchains;
+mod unsealed;
 mod verified;
 mod worlds;
 mod wrapper;
@@ -42,6 +43,7 @@ fn main() {
         ("scenes", scenes::trials()),
         ("tables", tables::trials()),
         ("toolchains", toolchains::trials()),
+        ("unsealed", unsealed::trials()),
         ("verified", verified::trials()),
         ("worlds", worlds::trials()),
         ("wrapper", wrapper::trials()),

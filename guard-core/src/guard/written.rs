@@ -9,9 +9,9 @@ use crate::arch::Suffix;
 use crate::machine::pci;
 use crate::manifest::REVISION;
 use crate::note::layout::{self, Field, Kind};
-use crate::tables;
+use crate::tables::{self, Cc, Floor};
 use crate::vendor::GUARDED;
-use crate::version::CudaVersion;
+use crate::version::{CudaVersion, DriverRelease};
 
 fn structure(name: &str, fields: &[Field]) -> String {
     let mut text = format!("\nstruct {name} {{\n");
@@ -51,6 +51,7 @@ fn note_layout() -> String {
     text += &numbers(layout::MISMATCHES);
     text += &numbers(layout::GPU_NEEDS);
     text += &numbers(layout::LIBRARIES);
+    text += &numbers(layout::ARCHS);
     text + &numbers(layout::PARTIALS)
 }
 
@@ -73,6 +74,65 @@ fn arch_makers() -> String {
         let (major, minor) = row.cc;
         let (first, last) = (number(row.first), row.last.map_or(0, number));
         let _ = write!(text, " \\\n  X({major} << 8 | {minor}, {first}, {last})");
+    }
+    text + "\n"
+}
+
+/// What the shim must know to judge by kernels that nobody has sealed: floors of drivers, and the GPUs that the general rule
+/// leaves out.
+fn kernel_tables() -> String {
+    // Each by a number of its own kind, so that one search serves all: the first row that is not below it.
+    let mut floors: Vec<(u32, Floor)> = Vec::new();
+    for major in [12, 13] {
+        floors.push((major, tables::zstandard_floor(major).expect("a floor")));
+    }
+    let mut isas: Vec<(u32, u32)> = tables::toolkits().iter().map(|row| row.ptx).collect();
+    isas.extend((4..7).flat_map(|major| (0..10).map(move |minor| (major, minor))));
+    isas.sort_unstable();
+    isas.dedup();
+    let ptx: Vec<_> = isas.iter().map(|isa| (isa.0 << 8 | isa.1, tables::ptx_floor(*isa))).collect();
+    for (at, (of, floor)) in ptx.iter().enumerate() {
+        // A row stands for all below it, too.
+        if ptx.get(at + 1).is_none_or(|(_, next)| next != floor) {
+            floors.push((*of, *floor));
+        }
+    }
+    let newest = ptx.last().expect("a toolkit").1;
+    floors.push((0xfff, Floor { exact: false, ..newest }));
+    let mut put = |of: u32, floor: Floor| match floors.last_mut() {
+        Some((last, same)) if *same == floor => *last = of,
+        _ => floors.push((of, floor)),
+    };
+    let released = tables::toolkits().iter().map(|row| row.version);
+    // Those that are not released yet have the floor of their major.
+    let later = (11..=13).map(|major| CudaVersion::new(major, 99));
+    let mut cudarts: Vec<CudaVersion> = released.filter(|version| version.major <= 13).chain(later).collect();
+    cudarts.sort_unstable();
+    for cudart in cudarts {
+        put(cudart.to_int(), tables::cudart_floor(cudart));
+    }
+    let mut text = "/* Written from guard-core/data; a test keeps it so. */\n\n\
+                    /* The oldest driver: for Zstandard that CUDA 12 or 13 wrote, for PTX by its ISA, major << 8 | minor, for a cudart by its \n \
+                    * version. Of a number that is not here the next higher one counts. */\n#define FLOORS(X)"
+        .replace(" \n", "\n");
+    for (of, floor) in floors {
+        let release = floor.release.and_then(DriverRelease::packed).unwrap_or_default();
+        let _ = write!(text, " \\\n  X({of}, {}, {release:#x})", floor.cuda.to_int());
+    }
+    text += "\n\n/* GPUs outside the general rule: the compute capability, that of the same chip under its other name, whether it is a part\n \
+             * of a Tegra, and the number of its family. */\n#define CHIPS(X)";
+    let mut chips: Vec<Cc> = tables::archs().iter().map(|row| row.cc).collect();
+    chips.sort_unstable();
+    chips.dedup();
+    for &cc in &chips {
+        let family = chips.iter().position(|other| tables::same_family(cc, *other) == Some(true));
+        let (other, tegra) = (tables::other_name(cc), tables::is_tegra(cc));
+        if other.is_some() || tegra || family.is_some() {
+            let name = |(major, minor): Cc| format!("{major} << 8 | {minor}");
+            let other = other.map_or("0".to_owned(), name);
+            let family = family.map_or(0, |family| family + 1);
+            let _ = write!(text, " \\\n  X({}, {other}, {}, {family})", name(cc), u8::from(tegra));
+        }
     }
     text + "\n"
 }
@@ -101,12 +161,14 @@ fn guarded_library() -> String {
 fn parts_of_the_shim_are_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/shim");
     let bless = std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty());
-    for (name, text) in [
+    let all = [
         ("note_layout.h", note_layout()),
         ("pci.h", pci_ranges()),
-        ("archs.h", arch_makers()),
+        ("tables.h", kernel_tables()),
         ("vendors.h", guarded_library()),
-    ] {
+        ("archs.h", arch_makers()),
+    ];
+    for (name, text) in all {
         let path = folder.join(name);
         if bless {
             fs::write(&path, &text).unwrap();

@@ -263,10 +263,15 @@ impl Findings {
         for Field { name, kind, means } in &fields {
             let _ = write!(out, " \\\n  X({name}, {}) /* {means} */", shout(kind));
         }
-        assert!(fields.len() < 0x80, "the shim has room for so many fields in a byte");
+        out.push_str("\n\n/* name, what many sentences say */\n#define PIECES(X)");
+        for (name, piece) in PIECES {
+            let _ = write!(out, " \\\n  X({name}, {piece:?})");
+        }
+        assert!(fields.len() + PIECES.len() < 0x80, "a byte has room for so many");
         out.push_str("\n\n/* How each stands in the words: one byte, its place among these. */\n");
-        for (at, Field { name, .. }) in fields.iter().enumerate() {
-            let _ = writeln!(out, "#define V_{name} \"\\{:o}\"", 0x80 + at);
+        let all = fields.iter().map(|field| ("V", &*field.name)).chain(PIECES.iter().map(|(name, _)| ("W", *name)));
+        for (at, (kind, name)) in all.enumerate() {
+            let _ = writeln!(out, "#define {kind}_{name} \"\\{:o}\"", 0x80 + at);
         }
         out
     }
@@ -290,6 +295,26 @@ fn line_names(words: &Table) -> impl Iterator<Item = &str> {
     names.map(|name| name.as_str().expect("lines are named by texts"))
 }
 
+/// What many sentences say stands once in the shim, and as one byte in each of them.
+const PIECES: [(&str, &str); 16] = [
+    ("compute_capability", " compute capability "),
+    ("first_in_path", " first in LD_LIBRARY_PATH"),
+    ("cannot_tell", "cannot tell whether "),
+    ("was_built_with", " was built with"),
+    ("start_a_container", "; start a container"),
+    ("rebuild", "rebuild"),
+    ("cudaguard", "cudaguard"),
+    ("cudnn", "cuDNN"),
+    ("driver", "driver"),
+    ("cuda", " CUDA "),
+    ("which", " which "),
+    ("newer", "newer"),
+    ("that", " that "),
+    ("with", " with"),
+    ("the", " the "),
+    ("is", " is "),
+];
+
 /// Words as a text in C, each placeholder by its own name: `"cuDNN " V_found " is older"`.
 fn literal(words: &str) -> String {
     assert!(words.is_ascii(), "what is no ASCII stands for a placeholder in the shim: {words}");
@@ -306,9 +331,21 @@ fn literal(words: &str) -> String {
             space(&mut out);
             let _ = write!(out, "V_{name}");
         }
-        if !rest.is_empty() {
-            space(&mut out);
-            let _ = write!(out, "{rest:?}");
+        let mut rest = rest;
+        while !rest.is_empty() {
+            let next = PIECES.iter().filter_map(|(name, piece)| Some((rest.find(piece)?, *name, piece.len())));
+            // Of two that begin at the same place the longer one.
+            let (plain, name, length) =
+                next.min_by_key(|(at, _, length)| (*at, std::cmp::Reverse(*length))).unwrap_or((rest.len(), "", 0));
+            if plain > 0 {
+                space(&mut out);
+                let _ = write!(out, "{:?}", &rest[..plain]);
+            }
+            if length > 0 {
+                space(&mut out);
+                let _ = write!(out, "W_{name}");
+            }
+            rest = &rest[plain + length..];
         }
     }
     if out.is_empty() { "\"\"".to_owned() } else { out }

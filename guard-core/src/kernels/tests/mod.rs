@@ -94,7 +94,7 @@ fn containers_without_kernels_do_not_count() {
     let empty = writer::entry(&image(2, 75, 0, cubin(75, 7, &[])));
     let kernels = plain(&[fatbin(&[]), fatbin(&[empty]), fatbin(&[sm(90)])]);
     let roles: Vec<Role> = kernels.containers().iter().map(|container| container.role).collect();
-    assert_eq!(roles, [Role::Empty, Role::Empty, Role::Kernels]);
+    assert_eq!(roles, [Role::Empty, Role::Kernels], "the guard's own container, without entries, is not listed");
     assert_eq!(by(&kernels, (9, 0)), By::Cubin);
     assert_eq!(by(&kernels, (7, 5)), By::Nothing);
     assert_eq!(kernels.targets(), [Target::Cubin(Arch { number: 90, suffix: Suffix::None })]);

@@ -1,0 +1,158 @@
+//! Programs with kernels that nobody sealed, and the sealed twin of each.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard::binary::Binary;
+use cudaguard::kernels;
+use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard::note;
+use cudaguard::seal::{self, Observed};
+use cudaguard_tests::world::World;
+use cudaguard_tests::{Call, Scratch, parts, places, snapshot, world};
+use serde_json::Value;
+
+use crate::judge_equal::bed::manifest;
+
+/// A source file with one kernel and its host code.
+pub(crate) const KERNEL: &str =
+    "__global__ void NAME(int *p) { p[threadIdx.x] = 1; }\nextern \"C\" void run_NAME(int *p) { NAME<<<1, 1>>>(p); }\n";
+
+pub(crate) const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n#include <string.h>\n\
+    int main(int n, char **a) {\n  static char text[4096];\n  \
+    if (n > 1) { int is = cudaguard_check_text(text, sizeof text); printf(\"check %d %s\\n\", is, text); }\n  \
+    puts(\"main ran\");\n  return 0;\n}\n";
+
+/// `nvcc` of this toolkit.
+pub(crate) fn nvcc(cuda: &Path) -> Call {
+    Call::new(cuda.join("bin/nvcc"))
+}
+
+/// An object with one kernel of this name, compiled with these flags.
+pub(crate) fn object(folder: &Path, name: &str, flags: &str) -> PathBuf {
+    let (source, object) = (folder.join(format!("{name}.cu")), folder.join(format!("{name}.o")));
+    fs::write(&source, KERNEL.replace("NAME", name)).expect("a file can be written");
+    let flags = flags.split_whitespace();
+    let _ = nvcc(&parts::cuda("13.0")).args(flags).arg("-c").args([&source]).arg("-o").arg(&object).run().success();
+    object
+}
+
+/// The manifest of a package that was built with CUDA 13.0, as a build script leaves it.
+pub(crate) fn before_linking() -> Manifest {
+    let mut manifest = manifest("demo", "9.15.1".parse().expect("a version"), Linkage::Dlopened);
+    manifest.requires.clear();
+    manifest.toolkit = Some("13.0.88".parse().expect("a version"));
+    manifest
+}
+
+/// How a program is made of objects.
+pub(crate) struct Build<'a> {
+    pub(crate) compiler: &'a str,
+    pub(crate) options: &'a [&'a str],
+    pub(crate) manifest: &'a Manifest,
+}
+
+/// The compiled shim, by this compiler as the guard is compiled for users.
+pub(crate) fn shim(folder: &Path, compiler: &str) -> PathBuf {
+    let object = folder.join(format!("shim-{compiler}.o"));
+    if !object.exists() {
+        let _ = Call::new(compiler)
+            .args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-c", "-o"])
+            .args([&object, &places::workspace().join("templates/shim.c")])
+            .run()
+            .success();
+    }
+    object
+}
+
+impl Build<'_> {
+    /// The unsealed program, and its twin: in folders of their own, by the same name.
+    pub(crate) fn make(&self, folder: &Path, objects: &[PathBuf]) -> [PathBuf; 2] {
+        let descriptor = folder.join("descriptor");
+        fs::write(&descriptor, note::encode(self.manifest).expect("a small manifest").as_slice()).expect("written");
+        let note = format!(
+            ".section .note.cudaguard,\"a\",%note\n.balign 4\n.long 10, 4096, 1\n.ascii \"cudaguard\\0\\0\\0\"\n.incbin \
+             \"{}\"\n.section .note.GNU-stack,\"\",%progbits\n",
+            descriptor.display()
+        );
+        fs::write(folder.join("note.s"), note).expect("written");
+        fs::write(folder.join("main.c"), MAIN).expect("written");
+        let twins = ["unsealed", "sealed"].map(|name| folder.join(name).join("program"));
+        for twin in &twins {
+            fs::create_dir_all(twin.parent().expect("a folder")).expect("a folder can be made");
+        }
+        let main = folder.join("main.o");
+        let templates = places::workspace().join("templates");
+        let compiled = Call::new(self.compiler).args(["-O1", "-c", "-I"]).arg(templates).arg(folder.join("main.c"));
+        let _ = compiled.arg("-o").arg(&main).run().success();
+        let _ = Call::new(self.compiler)
+            .arg("-o")
+            .arg(&twins[0])
+            .args(objects)
+            .args([&main, &folder.join("note.s"), &shim(folder, self.compiler)])
+            .args(self.options)
+            .arg(parts::cuda("13.0").join("lib/libcudart_static.a"))
+            .args(["-lstdc++", "-ldl", "-lrt", "-lpthread"])
+            .run()
+            .success();
+        fs::copy(&twins[0], &twins[1]).expect("a copy");
+        sealed(&twins[1]);
+        twins
+    }
+}
+
+/// Seals a file as the command does after linking.
+pub(crate) fn sealed(file: &Path) {
+    let kernels = kernels::read(file).expect("a program");
+    assert!(kernels.doubts().is_empty(), "{:?}", kernels.doubts());
+    let observed = Observed {
+        archs: Some(kernels.targets()),
+        gpus: Some(kernels.requirements()),
+        ..Observed::of(&Binary::read(file).expect("a program"))
+    };
+    assert_eq!(seal::seal(file, &observed).expect("it can be sealed").written, 1);
+}
+
+/// What a start comes to: its end, what it says, and the report, without what differs between twins.
+pub(crate) fn told(
+    scratch: &Scratch,
+    machine: &world::Machine,
+    program: &Path,
+    variables: &[(&str, &str)],
+) -> (String, Value) {
+    let file = scratch.join("report.json");
+    let _ = fs::remove_file(&file);
+    let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
+    let all = [variables, &report].concat();
+    let outcome = machine.call(program, &all).dir(scratch.path()).run();
+    let mut report: Value = serde_json::from_str(&fs::read_to_string(&file).expect("a report")).expect("JSON");
+    let members = report.as_object_mut().expect("an object");
+    members.remove("file");
+    members.remove("components");
+    let asked = machine.call(program, &all).arg("check").env("CUDAGUARD", "warn").dir(scratch.path()).run();
+    let text = format!("status {:?}\n{}{}\n{}", outcome.status(), outcome.stdout, outcome.stderr, asked.stdout);
+    let names = [(scratch.path(), "<scratch>")];
+    (snapshot::paths(&text, &names), report)
+}
+
+/// Machines on which the table is played.
+pub(crate) fn worlds() -> Vec<(&'static str, World)> {
+    use cudaguard_tests::world::{A10, A100, Gpu, H100, NEWS, ORIN, T4, V100};
+    let r580 = |gpus: &[Gpu]| World::new("580.95.05", 13000, gpus);
+    let r550 = |gpus: &[Gpu]| World::new("550.54.15", 12040, gpus);
+    vec![
+        ("V100", r580(&[V100])),
+        ("A100", r580(&[A100])),
+        ("A10", r580(&[A10])),
+        ("H100", r580(&[H100])),
+        ("eight H100", r580(&[H100; 8])),
+        ("news", r580(&[NEWS])),
+        ("Orin", r580(&[ORIN])),
+        ("V100 and T4", r580(&[V100, T4])),
+        ("V100, A100 and H100", r580(&[V100, A100, H100])),
+        ("A100 with 535", World::new("535.261.03", 12020, &[A100])),
+        ("H100 with 550", r550(&[H100])),
+        ("no GPU", r580(&[])),
+        ("nothing of NVIDIA", World::bare()),
+    ]
+}
