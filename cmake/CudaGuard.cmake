@@ -112,7 +112,7 @@ macro(_cudaguard_compiler)
   endforeach()
 endmacro()
 
-# Asks the command once for each compiler whether there can be a guard. `result`: TRUE or FALSE.
+# Asks the command once for each compiler whether there can be a guard, and for which triple. `result`: TRUE or FALSE.
 function(_cudaguard_begin target result)
   set(${result} FALSE PARENT_SCOPE)
   if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
@@ -141,13 +141,19 @@ function(_cudaguard_begin target result)
         COMMAND "${CUDAGUARD_COMMAND}" cmake begin --module "${version}" --compiler "${compiler}" ${flags}
         RESULT_VARIABLE status OUTPUT_VARIABLE why ERROR_VARIABLE trouble
         OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
-      # 1 comes with the reason why there can be no guard.
+      # 0 comes with the triple that the compiler makes files for, 1 with the reason why there can be no guard.
       if(NOT (status STREQUAL "0" OR (status STREQUAL "1" AND why)))
         message(FATAL_ERROR "cudaguard: ${CUDAGUARD_COMMAND} cannot be used (${status}):\n${trouble}")
+      endif()
+      if(status STREQUAL "0")
+        set_property(GLOBAL PROPERTY CUDAGUARD_TRIPLE_${key} "${why}")
+        set(why "")
       endif()
       set_property(GLOBAL PROPERTY CUDAGUARD_BEGUN_${key} "${why}")
     endif()
     get_property(why GLOBAL PROPERTY CUDAGUARD_BEGUN_${key})
+    get_property(triple GLOBAL PROPERTY CUDAGUARD_TRIPLE_${key})
+    set_property(TARGET ${target} PROPERTY CUDAGUARD_TRIPLE "${triple}")
   endif()
   if(why)
     get_property(said GLOBAL PROPERTY CUDAGUARD_SAID SET)
@@ -199,7 +205,7 @@ endfunction()
 # What CMake knows of the target. Languages differ in include directories and flags, hence a file for each; which ones there
 # are is known when all is configured. Called at the end of the directory, where variables have the values that count.
 function(_cudaguard_facts target folder)
-  foreach(keyword IN ITEMS COMPONENT VERSION POLICY CUDNN_INCLUDE_DIR ARCHITECTURES)
+  foreach(keyword IN ITEMS COMPONENT VERSION POLICY CUDNN_INCLUDE_DIR ARCHITECTURES TRIPLE)
     get_property(arg_${keyword} TARGET ${target} PROPERTY CUDAGUARD_${keyword})
   endforeach()
   _cudaguard_compiler()
@@ -209,7 +215,7 @@ function(_cudaguard_facts target folder)
       "target=${target}" "type=${type}" "component=${arg_COMPONENT}" "version=${arg_VERSION}"
       "source=${CMAKE_CURRENT_SOURCE_DIR}" "top=${CMAKE_SOURCE_DIR}" "binary=${CMAKE_BINARY_DIR}"
       "policy=${arg_POLICY}" "locked=${CUDAGUARD_LOCKED}" "cudnn-include=${arg_CUDNN_INCLUDE_DIR}"
-      "compiler=${compiler}" "compiler-target=${compiler_target}" "sysroot=${compiler_sysroot}"
+      "compiler=${compiler}" "triple=${arg_TRIPLE}" "compiler-target=${compiler_target}" "sysroot=${compiler_sysroot}"
       "C-compiler=${CMAKE_C_COMPILER}" "C-compiler-id=${CMAKE_C_COMPILER_ID}"
       "C-compiler-version=${CMAKE_C_COMPILER_VERSION}"
       "CXX-compiler=${CMAKE_CXX_COMPILER}" "CXX-compiler-id=${CMAKE_CXX_COMPILER_ID}"
@@ -300,7 +306,8 @@ function(_cudaguard_lock command)
   set(list "${CMAKE_BINARY_DIR}/CMakeFiles/cudaguard-targets.$<CONFIG>")
   file(GENERATE OUTPUT "${list}" CONTENT "${text}\n")
   add_custom_target(cudaguard-lock COMMAND "${command}" cmake lock --targets "${list}" VERBATIM)
-  set_property(DIRECTORY APPEND PROPERTY ADDITIONAL_CLEAN_FILES "${CMAKE_BINARY_DIR}/CMakeFiles/cudaguard-said")
+  set_property(DIRECTORY APPEND PROPERTY ADDITIONAL_CLEAN_FILES "${CMAKE_BINARY_DIR}/CMakeFiles/cudaguard-said"
+                                                                "${CMAKE_BINARY_DIR}/CMakeFiles/cudaguard-kept")
 endfunction()
 
 # cudaguard_embed(<target> [COMPONENT <name>] [VERSION <version>] [POLICY <file>] [CUDNN_INCLUDE_DIR <folder>]

@@ -271,6 +271,7 @@ fn of_cmake(matches: &ArgMatches) -> CmakeStep {
             tool: Tool {
                 program: path("compiler").expect("required"),
                 flags: matches.get_many::<String>("flag").into_iter().flatten().cloned().collect(),
+                kept: None,
             },
         },
         "embed" => CmakeStep::Embed {

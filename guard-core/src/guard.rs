@@ -104,6 +104,8 @@ pub struct Tool {
     pub program: PathBuf,
     /// Flags of the target alone: `--target=…`, `--sysroot=…`.
     pub flags: Vec<String>,
+    /// Where to keep what does not differ from component to component, so that it is made once; only the command does.
+    pub kept: Option<PathBuf>,
 }
 
 /// Compiles the note of this descriptor and the shim into `folder`, which must exist, for the target triple.
@@ -138,10 +140,27 @@ pub fn compile_with(
     if let Err(why) = supports(target) {
         return Ok(Guarded::Unguarded(why));
     }
-    let flags = tool.flags.iter().map(OsString::from).collect();
-    let is_clang = tool.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
-    let compiler = Compiler { program: tool.program.clone(), is_clang, flags, target: target.to_owned() };
+    let compiler = tool.compiler(target);
+    #[cfg(feature = "command")]
+    if let Some(kept) = &tool.kept {
+        return kept::Kept::new(kept).guard(&compiler, descriptor, component, folder);
+    }
     compiler.guard(descriptor, component, folder)
+}
+
+impl Tool {
+    fn compiler(&self, target: &str) -> Compiler {
+        let flags = self.flags.iter().map(OsString::from).collect();
+        let is_clang = self.program.file_name().is_some_and(|name| name.to_string_lossy().contains("clang"));
+        Compiler { program: self.program.clone(), is_clang, flags, target: target.to_owned() }
+    }
+}
+
+fn both(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> Guarded {
+    match (note, shim) {
+        (Ok(note), Ok(shim)) => Guarded::Objects { note, shim },
+        (Err(why), _) | (_, Err(why)) => Guarded::Unguarded(why),
+    }
 }
 
 /// Whether the guard can live in files of this target; an error is why not, in one line.
@@ -300,14 +319,19 @@ impl Compiler {
 
     fn guard(&self, descriptor: &[u8; SIZE], component: &Component, folder: &Path) -> Result<Guarded, String> {
         let shim = self.object(folder, "cudaguard-shim", "c", &source())?;
-        let note = match self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Retain))? {
-            Ok(note) => Ok(note),
-            Err(_) => self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Anchor))?,
-        };
-        Ok(match (note, shim) {
-            (Ok(note), Ok(shim)) => Guarded::Objects { note, shim },
-            (Err(why), _) | (_, Err(why)) => Guarded::Unguarded(why),
-        })
+        Ok(both(self.note(descriptor, component, folder)?, shim))
+    }
+
+    fn note(
+        &self,
+        descriptor: &[u8; SIZE],
+        component: &Component,
+        folder: &Path,
+    ) -> Result<Result<PathBuf, String>, String> {
+        match self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Retain))? {
+            Ok(note) => Ok(Ok(note)),
+            Err(_) => self.object(folder, "cudaguard-note", "s", &assembly(descriptor, component, Keep::Anchor)),
+        }
     }
 
     /// Compiles this text to `folder/name.o`. The inner error is the compiler's, in one line.
@@ -395,6 +419,8 @@ fn announce(env: &Env, target: &str) {
     }
 }
 
+#[cfg(feature = "command")]
+mod kept;
 #[cfg(all(test, feature = "command"))]
 mod written;
 

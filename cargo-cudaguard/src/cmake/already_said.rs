@@ -15,14 +15,22 @@ use cudaguard::finding::Finding;
 const FOLDER: &str = "CMakeFiles/cudaguard-said";
 
 /// Those that have not been said of this configuration since the inputs changed; from now on they have.
-pub(super) fn anew(findings: Vec<Finding>, build: &Path, configuration: &str, inputs: &[PathBuf]) -> Vec<Finding> {
+pub(super) fn anew(
+    findings: Vec<Finding>,
+    target: &str,
+    build: &Path,
+    configuration: &str,
+    inputs: &[PathBuf],
+) -> Vec<Finding> {
+    // What is told by a property of the target is told of each: `CUDA_ARCHITECTURES of app`.
+    let own = format!(" of {target}");
     let time = |path: &Path| fs::metadata(path).and_then(|facts| facts.modified()).ok();
     let newest = inputs.iter().filter_map(|path| time(path)).max().unwrap_or(SystemTime::UNIX_EPOCH);
     let folder = build.join(FOLDER);
     findings
         .into_iter()
         .filter(|finding| {
-            let text = finding.clone().of("").render();
+            let text = without(&finding.clone().of("").render(), &own);
             let mut digest = Digest::new();
             digest.text(configuration).text(&text);
             let record = folder.join(format!("{}-{digest}", finding.code));
@@ -35,6 +43,20 @@ pub(super) fn anew(findings: Vec<Finding>, build: &Path, configuration: &str, in
             !made.is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists)
         })
         .collect()
+}
+
+/// A text without these words, where no longer word begins with them.
+fn without(text: &str, words: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(words) {
+        kept.push_str(before);
+        if after.starts_with(|next: char| next.is_alphanumeric() || "_-.+".contains(next)) {
+            kept.push_str(words);
+        }
+        rest = after;
+    }
+    kept + rest
 }
 
 #[cfg(test)]
@@ -54,7 +76,7 @@ mod tests {
         let finding = |text: &str, component: &str| {
             Words::ToolkitMixed.finding(&Values::default().with("root", text).with("component", component))
         };
-        let said = |findings: Vec<Finding>| anew(findings, &build, "Debug", std::slice::from_ref(&input)).len();
+        let said = |findings: Vec<Finding>| anew(findings, "app", &build, "Debug", std::slice::from_ref(&input)).len();
         assert_eq!(said(vec![finding("a", "app 1.0"), finding("b", "app 1.0")]), 2);
         assert_eq!(said(vec![finding("a", "other 1.0"), finding("c", "other 1.0")]), 1, "of another target too");
         let later = SystemTime::now() + Duration::from_secs(60);
@@ -62,12 +84,17 @@ mod tests {
         assert_eq!(said(vec![finding("a", "app 1.0")]), 1);
         // Where nothing can be written down, all is said.
         let no_folder = vec![finding("a", "app 1.0")];
-        assert_eq!(anew(no_folder.clone(), &input, "Debug", &[]), no_folder);
+        assert_eq!(anew(no_folder.clone(), "app", &input, "Debug", &[]), no_folder);
         assert_eq!(
-            anew(no_folder.clone(), &build, "Coverage", &[]),
+            anew(no_folder.clone(), "app", &build, "Coverage", &[]),
             no_folder,
             "each configuration is a build of its own"
         );
+        // What names the target is the same of the next one.
+        let of = |target: &str| vec![finding(&format!("/inc (an include directory of {target})"), "app 1.0")];
+        assert_eq!(anew(of("app"), "app", &build, "Debug", &[]).len(), 1);
+        assert_eq!(anew(of("other"), "other", &build, "Debug", &[]).len(), 0);
+        assert_eq!(anew(of("other"), "oth", &build, "Debug", &[]).len(), 1, "a name that begins so is another");
         fs::remove_dir_all(build).unwrap();
     }
 }

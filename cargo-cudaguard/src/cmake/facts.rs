@@ -18,6 +18,9 @@ const HEAD: &str = "cudaguard-facts 1";
 /// Files of facts are called so, and then by the language.
 const STEM: &str = "facts.";
 
+/// Where objects that all targets share are kept, below the build folder.
+const KEPT: &str = "CMakeFiles/cudaguard-kept";
+
 /// A target in one configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
@@ -40,6 +43,8 @@ pub(crate) struct Facts {
     pub(crate) policy: Option<PathBuf>,
     /// Compiles the guard.
     pub(crate) tool: Tool,
+    /// What that compiles for, where it was asked when CMake configured.
+    pub(crate) triple: Option<String>,
     /// The file is linked as it will be installed.
     pub(crate) install_rpath: bool,
     /// Any drift from the lock is an error.
@@ -89,6 +94,7 @@ impl Facts {
         flags.extend(lines.one("compiler-target").map(|triple| format!("--target={triple}")));
         flags.extend(lines.one("sysroot").map(|folder| format!("--sysroot={folder}")));
         let given = Self::given(&lines, &target);
+        let binary = PathBuf::from(one("binary")?);
         Ok(Self {
             kind: one("type")?,
             component: Component { name: one("component")?, version: one("version")? },
@@ -96,9 +102,10 @@ impl Facts {
             configuration,
             source: one("source")?.into(),
             top: one("top")?.into(),
-            binary: one("binary")?.into(),
             policy: lines.one("policy").map(PathBuf::from),
-            tool: Tool { program: one("compiler")?.into(), flags },
+            triple: lines.one("triple"),
+            tool: Tool { program: one("compiler")?.into(), flags, kept: Some(binary.join(KEPT)) },
+            binary,
             locked: lines.one("locked").is_some_and(|value| is_true(&value)),
             files: Vec::new(),
             install_rpath: lines.one("install-rpath").is_some_and(|value| is_true(&value)),
@@ -115,8 +122,9 @@ impl Facts {
             folders.map(|folder| Fact::new(PathBuf::from(folder), source)).collect()
         };
         let is_cuda = |source: &String| Path::new(source).extension().is_some_and(|ending| ending == "cu");
-        let compiles = lines.has("CUDA")
-            && (lines.one("cuda-source").is_some() || lines.all("source-file").iter().any(is_cuda))
+        let kernels =
+            lines.has("CUDA") && (lines.one("cuda-source").is_some() || lines.all("source-file").iter().any(is_cuda));
+        let compiles = kernels
             // clang compiles CUDA too, with the toolkit's headers, and knows nothing of nvcc's rules.
             && lines.one("cuda-compiler-id").is_none_or(|id| id == "NVIDIA");
         let nvcc = path("cuda-compiler", "CMAKE_CUDA_COMPILER")
@@ -144,7 +152,7 @@ impl Facts {
             own_includes: lines.all("own-include").into_iter().map(PathBuf::from).collect(),
             libraries: paths("link-directory", &format!("a link directory of {target}")),
             archs: archs("named-architectures", "ARCHITECTURES")
-                .or_else(|| archs("architectures", "CUDA_ARCHITECTURES").filter(|_| compiles)),
+                .or_else(|| archs("architectures", "CUDA_ARCHITECTURES").filter(|_| kernels)),
             native: lines.one("native").map(|text| Fact::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
             library_include: path(&format!("{}-include", GUARDED.key), GUARDED.names.include),
         }

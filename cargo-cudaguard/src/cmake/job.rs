@@ -49,7 +49,8 @@ pub(super) struct Job {
 impl Job {
     pub(super) fn read(folder: &Path) -> Result<Self, String> {
         let facts = Facts::read(folder)?;
-        let (triple, profile) = (triple(&facts.tool)?, facts.profile());
+        let asked = || triple(&facts.tool);
+        let (triple, profile) = (facts.triple.clone().map_or_else(asked, Ok)?, facts.profile());
         Ok(Self { facts, triple, profile })
     }
 

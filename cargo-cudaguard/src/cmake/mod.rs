@@ -9,6 +9,7 @@
 //! `install` is for people: it writes the module itself.
 
 mod already_said;
+mod copies;
 mod facts;
 mod job;
 mod lock;
@@ -38,6 +39,7 @@ use cudaguard::version::Version;
 use crate::arguments::CmakeStep;
 use crate::own_kernels;
 use crate::report::{self, REFUSED, Stop};
+use copies::Copies;
 use job::{Job, triple};
 
 /// The objects, as the module names them too.
@@ -68,7 +70,11 @@ fn begin(module: &str, tool: &Tool) -> Result<ExitCode, Stop> {
     }
     let triple = triple(tool).map_err(Stop::no_look)?;
     match guard::supports(&triple) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
+        Ok(()) => {
+            // For the facts of each target: a compiler need not be asked again for each.
+            report::result(&format!("{triple}\n"))?;
+            Ok(ExitCode::SUCCESS)
+        }
         Err(why) => {
             report::result(&format!("{why}\n"))?;
             Ok(ExitCode::from(REFUSED))
@@ -89,7 +95,8 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
     } else {
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
         let findings = std::mem::take(&mut judged.findings);
-        job.say(&already_said::anew(findings, &job.facts.binary, &job.facts.configuration, &inputs))?;
+        let facts::Facts { target, binary, configuration, .. } = &job.facts;
+        job.say(&already_said::anew(findings, target, binary, configuration, &inputs))?;
     }
     let descriptor = judged.note(&facts).map_err(Stop::no_look)?;
     let cannot = |what: &str, path: &Path, error: std::io::Error| {
@@ -158,21 +165,30 @@ fn rule(file: &Path, files: &[PathBuf]) -> String {
 }
 
 fn seal(env: &Env, facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
-    match sealed(env, facts, file) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
+    if facts.join(UNGUARDED).exists() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let job = Job::read(facts).map_err(Stop::no_look)?;
+    let copies = Copies::of(facts, &job.facts.binary, file);
+    match sealed(env, &job, file) {
+        Ok(()) => {}
         Err(stop) => {
             // Neither make nor ninja shall take it for one that was accepted.
             let _ = fs::remove_file(file);
-            Err(stop)
+            copies.remove();
+            return Err(stop);
         }
     }
+    copies.replace(file).map_err(Stop::no_look)?;
+    if let Some(command) = &copies.unknown {
+        let values = Values::default().with("file", &job.facts.target).with("command", command);
+        let policy = job.facts().read_policy().map_err(Stop::no_look)?;
+        job.say(&job.facts().weigh(&policy, vec![Words::GivenUnsealed.finding(&values)]).findings)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn sealed(env: &Env, known: &Path, file: &Path) -> Result<(), Stop> {
-    if known.join(UNGUARDED).exists() {
-        return Ok(());
-    }
-    let job = Job::read(known).map_err(Stop::no_look)?;
+fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
     let binary = Binary::read(file).map_err(Stop::no_look)?;
     if matches!(binary.kind, Kind::Object | Kind::Archive) {
         return Err(Stop::no_look(format_args!("{}: is {}, not a linked file", file.display(), binary.kind)));
@@ -180,17 +196,17 @@ fn sealed(env: &Env, known: &Path, file: &Path) -> Result<(), Stop> {
     let kernels = kernels::read(file).map_err(Stop::no_look)?;
     let facts = job.facts();
     let policy = facts.read_policy().map_err(Stop::no_look)?;
-    let refuse = |why: &str| job.say(&facts.weigh(&policy, vec![not_linked(&job, file, why)]).findings);
+    let refuse = |why: &str| job.say(&facts.weigh(&policy, vec![not_linked(job, file, why)]).findings);
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
     let Some(manifest) = manifest else { return refuse("it is not in the file") };
     let recorded = manifest.toolkit.map(Into::into);
     // CMake puts the folder of every library that it links into the runtime path of what it builds.
     let mut searched: Vec<PathBuf> = runtime_path(&binary).map(PathBuf::from).collect();
     searched.extend(job.facts.given.libraries.iter().map(|folder| folder.value.clone()));
-    let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own(&job, &kernels, data));
+    let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own(job, &kernels, data));
     let seen = seen.map_err(Stop::no_look)?;
     let (taken, findings) =
-        verify(env, &job, &policy, &manifest, &binary, &kernels, &seen, &searched).map_err(Stop::no_look)?;
+        verify(env, job, &policy, &manifest, &binary, &kernels, &seen, &searched).map_err(Stop::no_look)?;
     job.say(&findings)?;
     match facts.seal(file, &binary, &kernels, &[], Some(seen), taken).map_err(Stop::no_look)? {
         Err(why) => refuse(&why),

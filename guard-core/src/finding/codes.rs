@@ -160,6 +160,9 @@ codes! {
     170 GuardNotLinked Error Refuses 255
         "the linked file does not carry its guard"
         "CMake was told to link the guard's two objects into this file, and the linker left them out, or the note was removed after linking. The program would start on any machine, and nobody could tell what it was built with.\nWhat to do: see whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy); link the objects as they are.";
+    171 GivenUnsealed Warning Informs 255
+        "a step of the target's was given its file before that was sealed"
+        "CMake runs the steps of a target in the order in which they are written. One that comes before cudaguard_embed sees the file before it is sealed: a copy of it does not know which kernels are in it. Copies that are found are replaced by the sealed file; of this one nothing is known.\nWhat to do: call cudaguard_embed before the add_custom_command(TARGET ... POST_BUILD) that passes the file on.";
     201 CudnnOtherMajor Error Refuses 41
         "the cuDNN found is of another major"
         "cuDNN promises nothing across majors: functions are missing or mean something else.\nWhat to do: install the major that the program was built with, or rebuild it.";
@@ -523,12 +526,21 @@ words! {
     NotAsRecorded NotAsRecorded "{file}"
         "{file} is built with CUDA {built_cuda}, and linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
         "link the libcudart of CUDA {built_major}: see -L in the build script, and LIBRARY_PATH";
+    NotAsRecordedCMake NotAsRecorded "{file}"
+        "{file} is built with CUDA {built_cuda}, and linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
+        "link CUDA::cudart of the toolkit that compiles: configure an empty build folder with its root as -DCUDAToolkit_ROOT";
     NotAsRecordedLinkage NotAsRecorded "{file}"
         "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
         "correct [cudnn] linkage, or what the build script links";
+    NotAsRecordedLinkageCMake NotAsRecorded "{file}"
+        "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
+        "correct [cudnn] linkage, or what target_link_libraries names";
     NotAsRecordedHeaders NotAsRecorded "{file}"
         "the headers found are of cuDNN {built}, and {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
         "make headers and library come from one package: set CUDNN_PATH to its root";
+    NotAsRecordedHeadersCMake NotAsRecorded "{file}"
+        "the headers found are of cuDNN {built}, and {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
+        "make headers and library come from one package: let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name the library's own";
     OwnKernelsUnknown OwnKernelsUnknown "{file}"
         "cannot tell which kernels in {file} are this package's: none was compared with [gpu] archs.\nkernels:\t{kernels}\nbuilt for:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
         "let the build script leave in OUT_DIR what nvcc made; where the package has no kernels of its own, [gpu] fleet says what the whole file must run on";
@@ -637,6 +649,9 @@ words! {
     GuardNotLinked GuardNotLinked "{file}"
         "{file} is linked without its guard: {why}.\nfile:\t{path}\nguard:\tof {component}"
         "see whether a linker script or a step after linking discards .note.cudaguard (strip --remove-section, objcopy); cudaguard_embed is for the target that makes this file";
+    GivenUnsealed GivenUnsealed "{file}"
+        "a POST_BUILD step was given {file} before its guard was sealed, and what became of it is not known.\ncommand:\t{command}"
+        "call cudaguard_embed({file}) before the add_custom_command of that step";
     CudnnOtherMajor CudnnOtherMajor "cuDNN"
         "cuDNN[ {found}] is of another major than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found";
@@ -913,4 +928,4 @@ phrases! {
 }
 
 /// What may stand in words as a placeholder.
-const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "compiler", "component", "crate", "cuda", "cuda_major", "cudnn_fleet", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "left_out", "level", "levels", "libcuda", "library", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];
+const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cudnn_fleet", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "left_out", "level", "levels", "libcuda", "library", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];

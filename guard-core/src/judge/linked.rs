@@ -330,7 +330,8 @@ fn cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>)
         return;
     }
     let values = Values::default().with("file", linked.name).with("library", soname).with("built_cuda", toolkit);
-    let finding = Words::NotAsRecorded.finding(&values.with("built_major", toolkit.major));
+    let words = if linked.by_cmake { Words::NotAsRecordedCMake } else { Words::NotAsRecorded };
+    let finding = words.finding(&values.with("built_major", toolkit.major));
     // Without a kernel nothing of the toolkit's need be in it.
     findings.push(if linked.kernels.any() { finding } else { finding.weighing(Severity::Warning) });
 }
@@ -356,14 +357,16 @@ fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: 
     let values = of_policy(policy).with("file", linked.name).known("library", soname);
     if contradicts {
         let values = values.with("declared", in_words(declared)).known("value", declared.name());
-        let finding = Words::NotAsRecordedLinkage.finding(&values.with("linkage", in_words(linked.library)));
+        let words = if linked.by_cmake { Words::NotAsRecordedLinkageCMake } else { Words::NotAsRecordedLinkage };
+        let finding = words.finding(&values.with("linkage", in_words(linked.library)));
         // One that is not used asks for nothing.
         findings.push(if linked.library == Linkage::None { finding.weighing(Severity::Warning) } else { finding });
         return;
     }
     let Some((soname, recorded)) = soname.zip(manifest.library.as_ref()) else { return };
     if GUARDED.major(soname).is_some_and(|major| major != recorded.version.major) {
-        findings.push(Words::NotAsRecordedHeaders.finding(&values.with("built", recorded.version)));
+        let words = if linked.by_cmake { Words::NotAsRecordedHeadersCMake } else { Words::NotAsRecordedHeaders };
+        findings.push(words.finding(&values.with("built", recorded.version)));
     }
 }
 

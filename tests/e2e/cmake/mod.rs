@@ -9,6 +9,7 @@ mod failing;
 mod finding;
 mod header;
 mod lock;
+mod many;
 mod native;
 mod python;
 mod rebuilding;
@@ -24,6 +25,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.extend(finding::trials());
     trials.extend(header::trials());
     trials.extend(lock::trials());
+    trials.extend(many::trials());
     trials.extend(native::trials());
     trials.extend(python::trials());
     trials.extend(rebuilding::trials());

@@ -1,0 +1,306 @@
+//! Objects that are made once for many components: the shim, which is the same for all of one compiler's, and a note that
+//! is filled in for each without asking an assembler again. In a build of fifty small programs they would take most of the
+//! time.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Compiler, Guarded, Keep, assembly, both, dlopen_note, group, source};
+use crate::digest::Digest;
+use crate::manifest::Component;
+use crate::note::SIZE;
+
+/// Longer than any compiler needs for the shim: who waits longer makes one of its own.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder of such objects.
+#[derive(Clone, Debug)]
+pub(super) struct Kept(PathBuf);
+
+impl Kept {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self(folder.to_owned())
+    }
+
+    /// The guard of a component in `folder`, with what is kept here.
+    pub(super) fn guard(
+        &self,
+        compiler: &Compiler,
+        descriptor: &[u8; SIZE],
+        component: &Component,
+        folder: &Path,
+    ) -> Result<Guarded, String> {
+        let shim = self.shim(compiler, folder)?;
+        let note = match self.note(compiler, descriptor, component, folder)? {
+            Some(note) => Ok(note),
+            None => compiler.note(descriptor, component, folder)?,
+        };
+        Ok(both(note, shim))
+    }
+
+    /// The shim, as `folder/cudaguard-shim.o`. The inner error is the compiler's.
+    fn shim(&self, compiler: &Compiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
+        let text = source();
+        let made =
+            self.object(compiler, "shim", &text, |folder| compiler.object(folder, "cudaguard-shim", "c", &text))?;
+        let Ok(made) = made else { return Ok(made) };
+        let shim = folder.join("cudaguard-shim.o");
+        // A copy, not a link: build tools go by its time.
+        fs::copy(&made, &shim).map_err(|error| format!("cannot write {}: {error}", shim.display()))?;
+        Ok(Ok(shim))
+    }
+
+    /// The note of this descriptor, as `folder/cudaguard-note.o`; `None` where it has to be assembled on its own.
+    fn note(
+        &self,
+        compiler: &Compiler,
+        descriptor: &[u8; SIZE],
+        component: &Component,
+        folder: &Path,
+    ) -> Result<Option<PathBuf>, String> {
+        if !dlopen_note(descriptor, "", "").is_empty() {
+            return Ok(None);
+        }
+        let form = assembly(&blank(), &nobody(), Keep::Retain);
+        let Ok(made) = self.object(compiler, "note", &form, |folder| compiler.note(&blank(), &nobody(), folder))?
+        else {
+            return Ok(None);
+        };
+        let bytes = fs::read(&made).map_err(|error| format!("cannot read {}: {error}", made.display()))?;
+        let Some(filled) = filled(bytes, descriptor, &group(component)) else { return Ok(None) };
+        let note = folder.join("cudaguard-note.o");
+        fs::write(&note, filled).map_err(|error| format!("cannot write {}: {error}", note.display()))?;
+        Ok(Some(note))
+    }
+
+    /// The object of this text: the one that lies here, or a new one. Of several processes that want it at a time one makes
+    /// it.
+    fn object(
+        &self,
+        compiler: &Compiler,
+        name: &str,
+        text: &str,
+        make: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
+    ) -> Result<Result<PathBuf, String>, String> {
+        let folder = &self.0;
+        let fail = |error: io::Error| format!("cannot write in {}: {error}", folder.display());
+        fs::create_dir_all(folder).map_err(fail)?;
+        let object = folder.join(format!("{name}-{}.o", key(compiler, text)));
+        let mark = object.with_extension("making");
+        let began = Instant::now();
+        loop {
+            if object.is_file() {
+                return Ok(Ok(object));
+            }
+            let own = std::process::id().to_string();
+            match fs::File::create_new(&mark).and_then(|_| fs::write(&mark, &own)) {
+                Ok(()) => {}
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(error)),
+                Err(_) if began.elapsed() < PATIENCE && is_at_work(&mark) => {
+                    thread::sleep(Duration::from_millis(5));
+                    continue;
+                }
+                // Whoever began it is gone, or hangs.
+                Err(_) => fs::write(&mark, &own).map_err(fail)?,
+            }
+            let made = self.make(&object, make);
+            let _ = fs::remove_file(&mark);
+            return made;
+        }
+    }
+
+    fn make(
+        &self,
+        object: &Path,
+        make: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
+    ) -> Result<Result<PathBuf, String>, String> {
+        let workshop = self.0.join(format!(".{}", std::process::id()));
+        let fail = |error: io::Error| format!("cannot write in {}: {error}", workshop.display());
+        fs::create_dir_all(&workshop).map_err(fail)?;
+        let made = make(&workshop).and_then(|made| match made {
+            Ok(made) => fs::rename(made, object).map_err(fail).map(|()| Ok(object.to_owned())),
+            Err(why) => Ok(Err(why)),
+        });
+        let _ = fs::remove_dir_all(&workshop);
+        made
+    }
+}
+
+/// Whether the process that has left this mark lives. One that has not written its number yet does.
+fn is_at_work(mark: &Path) -> bool {
+    let number = fs::read_to_string(mark).ok().and_then(|text| text.parse::<u32>().ok());
+    let gone = |number: u32| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{number}")).exists();
+    !number.is_some_and(gone)
+}
+
+/// What the object depends on: the text, the compiler as its file is now, and its flags.
+fn key(compiler: &Compiler, text: &str) -> Digest {
+    let mut digest = Digest::new();
+    digest.text(env!("CARGO_PKG_VERSION")).text(text).text(&compiler.target).text(&format!("{:?}", compiler.flags));
+    let file = fs::canonicalize(&compiler.program).unwrap_or_else(|_| compiler.program.clone());
+    digest.text(&file.to_string_lossy());
+    if let Ok(about) = fs::metadata(&file) {
+        digest.number(about.len()).text(&format!("{:?}", about.modified().ok()));
+    }
+    digest
+}
+
+/// The component whose note is filled in.
+fn nobody() -> Component {
+    Component { name: "nobody".to_owned(), version: "0".to_owned() }
+}
+
+/// What stands in its note: bytes that no object holds by chance.
+fn blank() -> [u8; SIZE] {
+    std::array::from_fn(|at| (at * 131 + at / 256 + 17).to_le_bytes()[0])
+}
+
+const SYMBOLS: u32 = 2;
+const SECTION_HEADER: usize = 64;
+const SYMBOL: usize = 24;
+
+/// The blank note's object with this descriptor, in a group of this name; `None` where it is of a form that is not known.
+///
+/// The name is put behind the names that are there, which move to the object's end for it.
+fn filled(mut object: Vec<u8>, descriptor: &[u8; SIZE], group_name: &str) -> Option<Vec<u8>> {
+    let at = memchr::memmem::find(&object, &blank())?;
+    object[at..at + SIZE].copy_from_slice(descriptor);
+    let half =
+        |object: &[u8], at: usize| Some(usize::from(u16::from_le_bytes(object.get(at..at + 2)?.try_into().ok()?)));
+    let word = |object: &[u8], at: usize| Some(u32::from_le_bytes(object.get(at..at + 4)?.try_into().ok()?));
+    let wide =
+        |object: &[u8], at: usize| usize::try_from(u64::from_le_bytes(object.get(at..at + 8)?.try_into().ok()?)).ok();
+    let (headers, count) = (wide(&object, 0x28)?, half(&object, 0x3c)?);
+    // What is written to below lies within.
+    let within = |start: usize, length: usize| start.checked_add(length).is_some_and(|end| end <= object.len());
+    if !within(headers, count * SECTION_HEADER) {
+        return None;
+    }
+    let header = |number: usize| headers + number * SECTION_HEADER;
+    let table = (0..count).map(header).find(|at| word(&object, at + 4) == Some(SYMBOLS))?;
+    let names = header(half(&object, table + 40).filter(|number| *number < count)?);
+    let (start, length) = (wide(&object, names + 24)?, wide(&object, names + 32)?);
+    let (first, size) = (wide(&object, table + 24)?, wide(&object, table + 32)?);
+    if !within(start, length) || !within(first, size) || size % SYMBOL != 0 {
+        return None;
+    }
+    let mut moved = object[start..start + length].to_vec();
+    let blank_name = [group(&nobody()).as_bytes(), b"\0"].concat();
+    let mut found = false;
+    for symbol in (first..first + size).step_by(SYMBOL) {
+        let name = usize::try_from(word(&object, symbol)?).ok()?;
+        if moved.get(name..)?.starts_with(&blank_name) {
+            object[symbol..symbol + 4].copy_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
+            found = true;
+        }
+    }
+    moved.extend_from_slice(group_name.as_bytes());
+    moved.push(0);
+    let place = object.len() as u64;
+    object[names + 24..names + 32].copy_from_slice(&place.to_le_bytes());
+    object[names + 32..names + 40].copy_from_slice(&(moved.len() as u64).to_le_bytes());
+    object.extend_from_slice(&moved);
+    found.then_some(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::elf::Elf;
+    use crate::env::Env;
+    use crate::guard::{Tool, compile_with};
+
+    fn component(name: &str) -> Component {
+        Component { name: name.to_owned(), version: "0.3.1".to_owned() }
+    }
+
+    /// Notes and shim as those that are made for each component alone: the linker keeps one note of each.
+    #[test]
+    fn what_is_kept_is_as_good_as_new() {
+        let folder = std::env::temp_dir().join(format!("cudaguard-kept-{}", std::process::id()));
+        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+        let at = |name: &str| folder.join(name);
+        for compiler in ["cc", "clang"] {
+            let mut found = Env::of_process().paths("PATH").into_iter().map(|folder| folder.join(compiler));
+            let Some(program) = found.find(|file| file.is_file()) else { continue };
+            let tool = Tool { program: program.clone(), flags: Vec::new(), kept: None };
+            let keeping = Tool { kept: Some(at("kept")), ..tool.clone() };
+            let mut objects = Vec::new();
+            let mut shims = Vec::new();
+            for (name, byte) in [("a-rather-long-name-of-a-component", 3), ("b", 5)] {
+                let descriptor = [byte; SIZE];
+                let (alone, shared) = (at(&format!("{name}-alone")), at(&format!("{name}-shared")));
+                for folder in [&alone, &shared] {
+                    fs::create_dir_all(folder).unwrap();
+                }
+                let made = compile_with(&keeping, &descriptor, &component(name), &target, &shared);
+                let Ok(Guarded::Objects { note, shim }) = made else { panic!("{made:?}") };
+                let alone = compile_with(&tool, &descriptor, &component(name), &target, &alone);
+                let Ok(Guarded::Objects { note: other_note, shim: other_shim }) = alone else { panic!("{alone:?}") };
+                assert_eq!(fs::read(&shim).unwrap(), fs::read(other_shim).unwrap());
+                let (note_bytes, other_bytes) = (fs::read(&note).unwrap(), fs::read(&other_note).unwrap());
+                let (one, other) = (Elf::parse(&note_bytes).unwrap(), Elf::parse(&other_bytes).unwrap());
+                let notes = |elf: &Elf<'_>| elf.notes().map(|note| note.desc.to_vec()).collect::<Vec<_>>();
+                assert_eq!(notes(&one), notes(&other));
+                assert_eq!(notes(&one), [descriptor.to_vec()]);
+                objects.extend([note, other_note]);
+                shims.push(shim);
+            }
+            assert_eq!(fs::read_dir(at("kept")).unwrap().count(), 2, "a shim, a note, and nothing else");
+            fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
+            for linker in ["bfd", "gold", "lld", "mold"] {
+                let mut call = Command::new(&program);
+                call.arg(format!("-fuse-ld={linker}")).args(["-s", "-Wl,--gc-sections", "-o"]).arg(at("program"));
+                let linked = call.arg(at("main.c")).args(&objects).args(&shims).arg("-ldl").output().unwrap();
+                if !linked.status.success() {
+                    let said = String::from_utf8_lossy(&linked.stderr).into_owned();
+                    assert!(said.contains("-fuse-ld") || said.contains("cannot find"), "{linker}: {said}");
+                    continue;
+                }
+                let program = fs::read(at("program")).unwrap();
+                let elf = Elf::parse(&program).unwrap();
+                let mut notes: Vec<u8> =
+                    elf.notes().filter(|note| note.owner == "cudaguard").map(|note| note.desc[0]).collect();
+                notes.sort_unstable();
+                assert_eq!(notes, [3, 5], "{compiler} and {linker}: each component's note once");
+            }
+            fs::remove_dir_all(&folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_mark_that_a_dead_process_left_stops_nobody() {
+        let folder = std::env::temp_dir().join(format!("cudaguard-kept-mark-{}", std::process::id()));
+        let compiler = Compiler { program: "/bin/true".into(), is_clang: false, flags: Vec::new(), target: "t".into() };
+        let kept = Kept::new(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(format!("x-{}.making", key(&compiler, "text"))), u32::MAX.to_string()).unwrap();
+        let make = |folder: &Path| {
+            let file = folder.join("made");
+            fs::write(&file, "made").map_err(|error| error.to_string())?;
+            Ok(Ok(file))
+        };
+        let made = kept.object(&compiler, "x", "text", make).unwrap().unwrap();
+        assert_eq!(fs::read(&made).unwrap(), b"made");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        let failed = kept.object(&compiler, "x", "other", |_| Ok(Err("why".to_owned()))).unwrap();
+        assert_eq!(failed, Err("why".to_owned()));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_object_is_not_filled() {
+        let blank = blank();
+        assert_eq!(filled(Vec::new(), &blank, "x"), None);
+        assert_eq!(filled(blank.to_vec(), &blank, "x"), None);
+        let mut wild = blank.to_vec();
+        wild.splice(0..0, [0xff; 0x40]);
+        assert_eq!(filled(wild, &blank, "x"), None);
+    }
+}

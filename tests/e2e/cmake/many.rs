@@ -1,0 +1,167 @@
+//! What targets of one build folder share, and what their own steps do with the files.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use cudaguard_tests::{Trial, scratch, stand_in, tools, trials};
+
+use super::bed::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        the_shim_is_compiled_once_for_a_build_folder,
+        copies_made_before_the_guard_is_sealed,
+        a_refusal_takes_copies_away,
+        a_warning_that_names_its_target_is_said_once,
+        number_signs_in_the_path,
+    ]
+}
+
+const MAIN: &str = "int main() { return 0; }\n";
+
+fn head() -> String {
+    format!("cmake_minimum_required(VERSION 3.24)\nproject(many LANGUAGES CXX)\n{}", include())
+}
+
+fn tree(name: &str, generator: &'static str, lists: &str) -> Tree {
+    let lists = head() + lists;
+    Tree::new(name, Cmake::Newest, generator, &[("CMakeLists.txt", &lists), ("main.cpp", MAIN)])
+}
+
+/// A compiler that writes down what it is called with.
+fn the_shim_is_compiled_once_for_a_build_folder() {
+    let target = |number: u32| format!("add_executable(t{number} main.cpp)\ncudaguard_embed(t{number})\n");
+    let lists = (0..8).map(target).collect::<Vec<_>>().concat();
+    for generator in [NINJA, MAKE] {
+        let tree = tree("many-shims", generator, &lists);
+        let (compiler, log) = (tree.beside().join("logging-c++"), tree.beside().join("log"));
+        let real = tools::need("c++");
+        let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n", log.display(), real.display());
+        scratch::write(&compiler, script);
+        fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+        let named = format!("-DCMAKE_CXX_COMPILER={}", compiler.display());
+        let _ = tree.configure(&[&named, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        fs::write(&log, "").expect("it can be written");
+        let _ = tree.cmake(&["--build"]).arg(tree.out()).args(["--parallel", "4"]).run().success();
+        let calls = fs::read_to_string(&log).expect("it was called");
+        let count = |word: &str| calls.lines().filter(|line| line.contains(word)).count();
+        assert_eq!((count("cudaguard-shim.c "), count("cudaguard-note.s ")), (1, 1), "{generator}: {calls}");
+        assert_eq!(count("-dumpmachine"), 0, "it was asked when CMake configured: {calls}");
+        for number in 0..8 {
+            let name = format!("t{number}");
+            let manifest = manifest(&tree.built(&name), &name);
+            assert_eq!(manifest["archs"]["known"], "observed", "{generator}: {manifest}");
+            let _ = cudaguard_tests::Call::new(tree.built(&name)).run().success();
+        }
+        let again = tree.build(&[]).run().success();
+        let nothing = ["ninja: no work to do.", "Built target t7"];
+        assert!(nothing.iter().any(|words| again.stdout.contains(words)), "{again}");
+        assert_eq!(fs::read_to_string(&log).expect("a log"), calls, "{generator}: nothing is made again");
+        // Another compiler, another shim.
+        scratch::write(&compiler, fs::read_to_string(&compiler).expect("it is there") + "# newer\n");
+        fs::remove_dir_all(tree.built("cudaguard/t0")).expect("its guard");
+        let _ = tree.configure(&[]).run().success();
+        let _ = tree.build(&[]).run().success();
+        let calls = fs::read_to_string(&log).expect("it was called");
+        assert_eq!(calls.lines().filter(|line| line.contains("cudaguard-shim.c ")).count(), 2, "{generator}: {calls}");
+    }
+}
+
+fn copies_made_before_the_guard_is_sealed() {
+    let step = |what: &str| format!("add_custom_command(TARGET app POST_BUILD COMMAND {what} VERBATIM)\n");
+    let lists = [
+        "file(MAKE_DIRECTORY \"${CMAKE_BINARY_DIR}/a folder\")\nadd_executable(app main.cpp)\n",
+        &step("strip -g $<TARGET_FILE:app>"),
+        &step("${CMAKE_COMMAND} -E copy $<TARGET_FILE:app> \"${CMAKE_BINARY_DIR}/a folder\""),
+        &step("cp $<TARGET_FILE:app> ${CMAKE_BINARY_DIR}/copy"),
+        &step("ln -f $<TARGET_FILE:app> ${CMAKE_BINARY_DIR}/linked"),
+        &step("${CMAKE_COMMAND} -E echo $<TARGET_FILE:app>"),
+        &step("app"),
+        "cudaguard_embed(app)\n",
+    ]
+    .concat();
+    for generator in [NINJA, MAKE, MULTI] {
+        let tree = tree("many-copies", generator, &lists);
+        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        let built = tree.build(&["--config", "Release"]).run().success();
+        assert!(!said(&built).contains("CG171"), "{generator}: {built}");
+        let out = if generator == MULTI { tree.built("Release") } else { tree.out() };
+        let file = fs::read(out.join("app")).expect("it was built");
+        for copy in ["a folder/app", "copy", "linked"] {
+            let known = &manifest(&tree.built(copy), "app")["archs"]["known"];
+            assert_eq!(known, "observed", "{generator}: {copy}");
+            assert!(fs::read(tree.built(copy)).expect("it was made") == file, "{generator}: {copy}");
+        }
+    }
+    // What becomes of the file there, nobody sees.
+    let script = "#!/bin/sh\ngzip -c \"$1\" > \"$1.gz\"\n";
+    let lists = "add_executable(app main.cpp)\nadd_custom_command(TARGET app POST_BUILD COMMAND sh \
+                 ${CMAKE_SOURCE_DIR}/pack.sh $<TARGET_FILE:app> VERBATIM)\ncudaguard_embed(app)\n";
+    for generator in [NINJA, MAKE, MULTI] {
+        let packed = tree("many-packed", generator, lists);
+        packed.write("pack.sh", script);
+        let _ = packed.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        let built = said(&packed.build(&["--config", "Release"]).run().success());
+        assert!(built.starts_with("warning[CG171]: ") && built.contains("pack.sh"), "{generator}: {built}");
+        packed.write(
+            "CMakeLists.txt",
+            &(head() + "add_executable(app main.cpp)\ncudaguard_embed(app)\n" + {
+                "add_custom_command(TARGET app POST_BUILD COMMAND sh ${CMAKE_SOURCE_DIR}/pack.sh $<TARGET_FILE:app>)\n"
+            }),
+        );
+        let built = said(&packed.build(&["--config", "Release"]).run().success());
+        assert_eq!(built, "", "{generator}: behind the guard it is given the sealed file");
+    }
+}
+
+fn a_refusal_takes_copies_away() {
+    let lists = "add_executable(app main.cpp)\ntarget_link_options(app PRIVATE -Wl,--no-as-needed)\n\
+                 target_link_libraries(app PRIVATE ${CUDNN}/lib/libcudnn.so)\n\
+                 add_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:app> \
+                 ${CMAKE_BINARY_DIR}/copy)\ncudaguard_embed(app)\n";
+    for generator in [NINJA, MAKE] {
+        let tree = tree("many-refused", generator, lists);
+        let cudnn = tree.beside().join("cudnn");
+        stand_in::cudnn(&cudnn, (9, 1, 0));
+        tree.write("cudaguard.toml", "[cudnn]\nlinkage = \"none\"\n");
+        let named = format!("-DCUDNN={}", cudnn.display());
+        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", &named]).run().success();
+        let refused = tree.build(&[]).run();
+        assert!(refused.status() != Some(0) && said(&refused).contains("error[CG142]: "), "{generator}: {refused}");
+        assert!(said(&refused).contains("or what target_link_libraries names"), "{generator}: {refused}");
+        assert!(!tree.built("app").exists() && !tree.built("copy").exists(), "{generator}: {refused}");
+    }
+}
+
+fn a_warning_that_names_its_target_is_said_once() {
+    let lists: String = ["first", "second", "third"]
+        .map(|name| {
+            format!(
+                "add_executable({name} main.cpp)\ntarget_include_directories({name} PRIVATE ${{CUDNN}}/include)\n\
+                 target_link_directories({name} PRIVATE ${{CUDNN}}/lib)\ncudaguard_embed({name})\n"
+            )
+        })
+        .concat();
+    let tree = tree("many-warned", NINJA, &lists);
+    let cudnn = tree.beside().join("cudnn");
+    stand_in::cudnn(&cudnn, (9, 1, 0));
+    let header = cudnn.join("include/cudnn_version.h");
+    let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
+    fs::write(&header, text.replace("90100", "90400")).expect("it can be written");
+    let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Debug", &format!("-DCUDNN={}", cudnn.display())]).run().success();
+    let built = said(&tree.build(&[]).run().success());
+    assert_eq!(built.matches("warning[CG110]: ").count(), 1, "{built}");
+    assert!(built.contains(" of first"), "{built}");
+}
+
+fn number_signs_in_the_path() {
+    for generator in [NINJA, MAKE, MULTI] {
+        let tree = tree("many # signs", generator, "add_executable(app main.cpp)\ncudaguard_embed(app)\n");
+        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        let _ = tree.build(&["--config", "Release"]).run().success();
+        let out = if generator == MULTI { tree.built("Release") } else { tree.out() };
+        assert_eq!(manifest(&out.join("app"), "app")["archs"]["known"], "observed", "{generator}");
+        let again = tree.build(&["--config", "Release"]).run().success();
+        assert_eq!(said(&again), "", "{generator}: {again}");
+    }
+}
