@@ -117,7 +117,9 @@ fn a_cudart_inside() {
     let places: Vec<usize> =
         (0..bytes.len() - 6).filter(|at| bytes[*at..*at + 6] == *b"\xc7\x07\xc8\x32\0\0").collect();
     assert_eq!(places.len(), 2, "{places:?}");
-    places.iter().for_each(|at| bytes[at + 2] += 1);
+    for at in places {
+        bytes[at + 2] += 1;
+    }
     std::fs::write(&program, bytes).expect("a file can be written");
     let value = verify();
     assert!(codes(&value).contains(&"CG516 info".to_owned()), "{value}");

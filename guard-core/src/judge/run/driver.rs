@@ -31,11 +31,13 @@ enum Outcome {
 pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findings: &mut Vec<Finding>) {
     let judge = Judge::new(manifest, host, component);
     if !judge.asks {
-        let works = matches!(judge.foretold(), None | Some(answer::RIGHT));
-        if works && judge.gpus.as_ref().is_none_or(|gpus| !gpus.is_empty()) {
-            judge.made_with(findings);
+        // A driver that does not work harms nobody who asks nothing of it.
+        if matches!(judge.foretold(), None | Some(answer::RIGHT)) {
+            if judge.gpus.as_ref().is_none_or(|gpus| !gpus.is_empty()) {
+                judge.made_with(findings);
+            }
+            judge.coverage(findings);
         }
-        judge.coverage(findings);
         return;
     }
     if host.driver == DriverFound::Absent {

@@ -1,0 +1,204 @@
+//! Machines and programs by chance: the judge in Rust, the started shim and a third judge agree on every pair.
+//!
+//! The third judge is written from docs/decisions.md and MANIFEST.md alone, as plainly as they say it: it gives a verdict and
+//! no words. Every pair is judged by it and in Rust; the first of them are started, too, which takes a tenth of a second each.
+//! More of them, from another start of the dice:
+//!
+//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_STARTED=2000 CUDAGUARD_SEED=7 cargo test --test e2e judge_equal::random
+
+use std::fmt::Write as _;
+
+use cudaguard::finding::Verdict;
+use cudaguard::host::{DriverFound, Host, LibraryFound};
+use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::policy::GpuNeed;
+use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard_tests::{Trial, trial};
+
+use super::bed::NATIVE;
+use super::driver::{drive, judged, random};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![trial("random::three_judges_agree", three_judges_agree)]
+}
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    let text = std::env::var(variable).ok().filter(|text| !text.is_empty());
+    text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}: expected a number")))
+}
+
+fn three_judges_agree() {
+    let pairs = usize::try_from(number("CUDAGUARD_PAIRS", 5000)).expect("so many fit");
+    let started = usize::try_from(number("CUDAGUARD_STARTED", 20)).expect("so many fit");
+    // 0 would be thrown forever.
+    let cases = random(number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1), pairs);
+    let (mut differences, mut count) = (String::new(), 0);
+    for case in &cases {
+        let host = case.machine.host();
+        let (codes, ours) = judged(&case.manifests, &case.machine);
+        let theirs = case.manifests.iter().map(|manifest| verdict(manifest, &host)).max().unwrap_or(Plain::Runs);
+        if ours != theirs.verdict().name() {
+            count += 1;
+            if count <= 3 {
+                let _ = writeln!(
+                    differences,
+                    "{}: {ours} {codes:?}, and by the documents {theirs:?}\n{:?}\n{:?}",
+                    case.name, case.machine, case.manifests
+                );
+            }
+        }
+    }
+    assert!(count == 0, "{count} of {pairs} pairs:\n{differences}");
+    drive(&NATIVE, &cases[..started.min(pairs)]);
+}
+
+/// The worse the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Plain {
+    Runs,
+    CannotTell,
+    Refused,
+}
+
+impl Plain {
+    const fn verdict(self) -> Verdict {
+        match self {
+            Self::Runs => Verdict::Runs,
+            Self::CannotTell => Verdict::Unknown,
+            Self::Refused => Verdict::Refused,
+        }
+    }
+}
+
+/// What a program with this manifest comes to on this host.
+fn verdict(manifest: &Manifest, host: &Host) -> Plain {
+    of_cudnn(manifest, host).max(of_driver_and_gpus(manifest, host))
+}
+
+/// "cuDNN: same major and loaded minor ≥ built minor" (decisions 10, 26, 28).
+fn of_cudnn(manifest: &Manifest, host: &Host) -> Plain {
+    let mut worst = Plain::Runs;
+    for row in &manifest.requires {
+        let Requirement::Library { min, below, linkage, required, .. } = row else { continue };
+        worst = worst.max(match &host.library {
+            _ if *linkage == Linkage::Static => Plain::Runs,
+            LibraryFound::Absent if *linkage == Linkage::Linked || *required => Plain::Refused,
+            LibraryFound::Unknown | LibraryFound::Found { version: None, .. } => Plain::CannotTell,
+            LibraryFound::Found { version: Some(version), .. } if version < min || version >= below => Plain::Refused,
+            LibraryFound::Absent | LibraryFound::Found { .. } => Plain::Runs,
+        });
+    }
+    worst
+}
+
+fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
+    let required = manifest.runtime.gpu == GpuNeed::Required;
+    let asks = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
+    let asks = required || manifest.requires.iter().any(asks);
+    // Decision 6: nothing to see.
+    let nothing = match (asks, required) {
+        (false, _) => Plain::Runs,
+        (true, false) => Plain::CannotTell,
+        (true, true) => Plain::Refused,
+    };
+    let unknown = if asks { Plain::CannotTell } else { Plain::Runs };
+    let DriverFound::Found(driver) = &host.driver else {
+        return if host.driver == DriverFound::Absent { nothing } else { unknown };
+    };
+    let gpus: Option<Vec<_>> = host.gpus.as_ref().map(|gpus| gpus.iter().filter(|gpu| gpu.visible).collect());
+    let none = gpus.as_ref().is_some_and(Vec::is_empty);
+    match driver.init {
+        Some(100) => return nothing,
+        Some(0) | None if none => return nothing,
+        Some(0) | None => {}
+        // A driver that does not work harms nobody who asks nothing of it.
+        Some(_) if !asks => return Plain::Runs,
+        // A stub, where there is nothing that a driver could drive.
+        Some(34) if !required && gpus.as_ref().is_none_or(Vec::is_empty) => return nothing,
+        Some(34 | 803 | 804) => return Plain::Refused,
+        Some(_) => return Plain::CannotTell,
+    }
+    let mut worst = if gpus.is_none() { unknown } else { Plain::Runs };
+    // Decision 11: the cudart inside cuDNN wants a driver of its major.
+    let with_cudnn = manifest.requires.iter().any(|row| matches!(row, Requirement::Library { .. }));
+    if let (true, LibraryFound::Found { made_with: Some(made), .. }) = (with_cudnn, &host.library) {
+        worst = worst.max(match driver.cuda {
+            Some(supports) if supports.major >= made.major => Plain::Runs,
+            Some(_) => Plain::Refused,
+            None => unknown,
+        });
+    }
+    for row in &manifest.requires {
+        let Requirement::Driver { cuda, release, .. } = row else { continue };
+        worst = worst.max(match serves(driver.cuda, driver.user, Some(*cuda), Some(*release)) {
+            Some(true) => Plain::Runs,
+            Some(false) => Plain::Refused,
+            None => Plain::CannotTell,
+        });
+    }
+    // One fit GPU is enough (decision 23).
+    let each: Vec<Plain> = gpus.iter().flatten().map(|gpu| of_gpu(manifest, host, gpu.cc)).collect();
+    worst.max(each.into_iter().min().unwrap_or(Plain::Runs))
+}
+
+/// Decision 22: what libcuda says it supports decides, its release stands in.
+fn serves(
+    supports: Option<CudaVersion>,
+    user: Option<DriverRelease>,
+    cuda: Option<CudaVersion>,
+    release: Option<DriverRelease>,
+) -> Option<bool> {
+    match (cuda, release) {
+        (None, None) => Some(true),
+        (Some(cuda), _) if supports.is_some() => supports.map(|supports| supports >= cuda),
+        (_, Some(release)) => user.map(|user| user >= release),
+        _ => None,
+    }
+}
+
+/// What one GPU comes to by itself.
+fn of_gpu(manifest: &Manifest, host: &Host, cc: Option<(u8, u8)>) -> Plain {
+    // cuDNN 9.11 and newer want compute capability 7.5 (CG313).
+    let with_cudnn =
+        manifest.requires.iter().any(|row| matches!(row, Requirement::Library { built, .. } if built.major == 9));
+    if let (true, LibraryFound::Found { version: Some(version), .. }, Some(cc)) = (with_cudnn, &host.library, cc) {
+        if version.major == 9 && *version >= Version::new(9, 11, 0) && cc < (7, 5) {
+            return Plain::Refused;
+        }
+    }
+    let mut rows = manifest.requires.iter().filter(|row| matches!(row, Requirement::Gpu { .. })).peekable();
+    if rows.peek().is_none() {
+        return Plain::Runs;
+    }
+    let inside = |row: &&Requirement| match (row, cc) {
+        (Requirement::Gpu { from, to, .. }, Some(cc)) => cc >= *from && to.is_none_or(|to| cc <= to),
+        _ => false,
+    };
+    let Some(Requirement::Gpu { by, cuda, release, sure_from, no_ptx, .. }) = rows.find(inside) else {
+        return Plain::CannotTell;
+    };
+    let DriverFound::Found(driver) = &host.driver else { return Plain::CannotTell };
+    let serves = |cuda, release| serves(driver.cuda, driver.user, cuda, release);
+    let machine_code = matches!(by, ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx);
+    let ptx = matches!(by, ServedBy::Ptx | ServedBy::PartialPtx);
+    match by {
+        ServedBy::Nothing => return Plain::Refused,
+        ServedBy::Unknown => return Plain::CannotTell,
+        // CUDA_FORCE_PTX_JIT=1 passes over machine code.
+        _ if machine_code && host.jit.forced => return if *no_ptx { Plain::Refused } else { Plain::CannotTell },
+        ServedBy::Partial | ServedBy::PartialPtx if manifest.partial_refuse => return Plain::Refused,
+        _ if ptx && host.jit.disabled => return Plain::Refused,
+        _ => {}
+    }
+    match serves(*cuda, *release) {
+        Some(false) => return Plain::Refused,
+        None => return Plain::CannotTell,
+        Some(true) => {}
+    }
+    if ptx && host.jit.compiler == Some(false) {
+        return Plain::Refused;
+    }
+    // Decision 24: what an older driver makes of newer machine code, no document says.
+    let sure = sure_from.is_none_or(|(cuda, release)| serves(Some(cuda), Some(release)) == Some(true));
+    if machine_code && !sure { Plain::CannotTell } else { Plain::Runs }
+}
