@@ -2,13 +2,93 @@
 
 mod bed;
 
-use cudaguard_tests::world;
-use cudaguard_tests::{Scratch, Trial, tools, trials};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::world::{self, A100, V100, World};
+use cudaguard_tests::{Call, Scratch, Trial, tools, trials};
 
 use bed::{Build, before_linking, object, told, worlds};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![as_the_sealed_twin]
+    trials![as_the_sealed_twin, by_every_linker]
+}
+
+/// As nvcc leaves them in an object, so many containers: copies of the one in this object.
+fn copies(folder: &Path, object: &Path, count: usize) -> PathBuf {
+    let section = folder.join("container");
+    let _ = Call::new("objcopy")
+        .args(["-O", "binary", "--only-section=.nv_fatbin"])
+        .args([object, &section])
+        .run()
+        .success();
+    let text: String = (0..count)
+        .map(|at| {
+            format!(
+                ".section .nv_fatbin,\"a\"\n.balign 8\nc{at}:\n.incbin \"{}\"\n.section .nvFatBinSegment,\"aw\"\n.balign \
+                 8\n.long 0x466243b1, 1\n.quad c{at}, 0\n",
+                section.display()
+            )
+        })
+        .collect();
+    let (source, copies) = (folder.join("copies.s"), folder.join(format!("copies-{count}.o")));
+    fs::write(&source, text + ".section .note.GNU-stack,\"\",%progbits\n").expect("a file can be written");
+    let _ = Call::new("cc").args(["-c", "-o"]).args([&copies, &source]).run().success();
+    copies
+}
+
+/// Whoever links it, and however: the same verdict and the same words.
+fn by_every_linker() {
+    world::need();
+    for tool in ["cc", "g++", "objcopy"] {
+        tools::need(tool);
+    }
+    let machines: Vec<_> = [V100, A100]
+        .map(|gpu| {
+            let scratch = Scratch::new("unsealed-world");
+            let machine = World::new("580.95.05", 13000, &[gpu]).make(&scratch.join("world"));
+            (scratch, machine)
+        })
+        .into();
+    let mut missing = Vec::new();
+    let mut played = 0;
+    for count in [0, 1, 200] {
+        let scratch = Scratch::without_blanks("unsealed");
+        let one = object(scratch.path(), "k", "-gencode arch=compute_80,code=sm_80");
+        let objects = match count {
+            0 => Vec::new(),
+            1 => vec![one],
+            _ => vec![copies(scratch.path(), &one, count - 1), one],
+        };
+        for compiler in ["gcc", "clang"] {
+            for linker in ["bfd", "gold", "lld", "mold"] {
+                let lacking = [format!("ld.{linker}"), compiler.to_owned()];
+                let lacking: Vec<_> = lacking.into_iter().filter(|tool| tools::find(tool).is_none()).collect();
+                if !lacking.is_empty() {
+                    missing.extend(lacking);
+                    continue;
+                }
+                let linker = format!("-fuse-ld={linker}");
+                for options in [&[][..], &["-Wl,--gc-sections", "-s"], &["-no-pie", "-O2"]] {
+                    let options = [&[&*linker], options].concat();
+                    let manifest = before_linking();
+                    let build = Build { compiler, options: &options, manifest: &manifest };
+                    let twins = build.make(scratch.path(), &objects);
+                    for (at, (place, machine)) in machines.iter().enumerate() {
+                        let [unsealed, sealed] = twins.each_ref().map(|twin| told(place, machine, twin, &[]));
+                        let text = unsealed.0.replace("/unsealed/", "/sealed/");
+                        assert_eq!(text, sealed.0, "{count} containers, {compiler} {options:?}");
+                        assert_eq!(unsealed.1, sealed.1, "{count} containers, {compiler} {options:?}");
+                        let refused = at == 0 && count > 0;
+                        assert_eq!(text.starts_with("status Some(78)"), refused, "{compiler} {options:?}: {text}");
+                        played += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(played >= 3 * 3 * machines.len(), "some linker is here: {played}");
+    tools::done_without(&missing);
 }
 
 /// (what, the flags of each of its objects).
