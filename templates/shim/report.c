@@ -64,6 +64,11 @@ CODE void report_note(struct text *t, int note) {
       put_number(t, row.kind);
       put_char(t, '"');
     }
+    /* In another file nobody looks for containers; of what is plain data, they say nothing. */
+    if (n->own ? g.looks : n->state == NOTE_WHOLE && n->head.archs_known != ARCHS_OBSERVED) {
+      put(t, skipped ? ",\"GPU code" : "\"GPU code");
+      put(t, n->own ? " that stands as plain data\"" : "\"");
+    }
     put_char(t, ']');
   }
   put_char(t, '}');

@@ -312,6 +312,7 @@ __attribute__((no_sanitize_address)) CODE void look_at_kernels(void) {
       if (n->head.archs_known == ARCHS_OBSERVED) return;
     }
   if (!n) return;
+  g.looks = 1;
   /* Compilers take it for one object, and what stands beside it for nothing. */
   __asm__("" : "+r"(r));
   while (mapped_from(&n->image, (uintptr_t)(r - 1)) >= sizeof *r && r[-1].magic == RECORD) r--;

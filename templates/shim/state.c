@@ -66,6 +66,7 @@ struct state {
   size_t answered;
   const char *library_path;
   struct image first;
+  int looks; /* for kernels, since this file is not sealed */
   int codes;
   struct code code[MAX_CODES];
   struct driver driver, told; /* told: by the real driver, in a child */

@@ -2,6 +2,7 @@
 
 mod bed;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,15 +23,15 @@ fn copies(folder: &Path, object: &Path, count: usize) -> PathBuf {
         .args([object, &section])
         .run()
         .success();
-    let text: String = (0..count)
-        .map(|at| {
-            format!(
-                ".section .nv_fatbin,\"a\"\n.balign 8\nc{at}:\n.incbin \"{}\"\n.section .nvFatBinSegment,\"aw\"\n.balign \
-                 8\n.long 0x466243b1, 1\n.quad c{at}, 0\n",
-                section.display()
-            )
-        })
-        .collect();
+    let mut text = String::new();
+    for at in 0..count {
+        let _ = writeln!(
+            text,
+            ".section .nv_fatbin,\"a\"\n.balign 8\nc{at}:\n.incbin \"{}\"\n.section .nvFatBinSegment,\"aw\"\n.balign 8\n\
+             .long 0x466243b1, 1\n.quad c{at}, 0",
+            section.display()
+        );
+    }
     let (source, copies) = (folder.join("copies.s"), folder.join(format!("copies-{count}.o")));
     fs::write(&source, text + ".section .note.GNU-stack,\"\",%progbits\n").expect("a file can be written");
     let _ = Call::new("cc").args(["-c", "-o"]).args([&copies, &source]).run().success();
