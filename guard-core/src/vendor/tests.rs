@@ -146,7 +146,8 @@ fn which_gpus_a_release_serves() {
     assert!(!GUARDED.table().releases(11).contains(&version("9.15.1")));
     assert!(GUARDED.table().releases(14).is_empty());
     assert_eq!(GUARDED.table().gpu_floor(9), Some((version("9.11"), (7, 5))));
-    assert_eq!((GUARDED.table().gpu_floor(8), GUARDED.table().gpu_floor(10)), (None, None));
+    assert_eq!(GUARDED.table().gpu_floor(8), Some((version("8.9"), (5, 0))));
+    assert_eq!((GUARDED.table().gpu_floor(7), GUARDED.table().gpu_floor(10)), (None, None));
     assert_eq!(CUDART.table().min_cc(version("13.0"), 13), None);
 }
 

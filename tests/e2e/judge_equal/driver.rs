@@ -52,6 +52,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
+const K80: (u8, u8, &str) = (3, 7, "0x102d");
 const V100: (u8, u8, &str) = (7, 0, "0x1db4");
 pub(crate) const T4: (u8, u8, &str) = (7, 5, "0x1eb8");
 const A100: (u8, u8, &str) = (8, 0, "0x20b5");
@@ -105,6 +106,10 @@ fn machine(release: &'static str, cuda: u32, gpus: &[(u8, u8, &'static str)]) ->
         compiler: true,
         ..bare()
     }
+}
+
+fn r470(gpus: &[(u8, u8, &'static str)]) -> Machine {
+    machine("470.256.02", 11040, gpus)
 }
 
 pub(crate) fn r535(gpus: &[(u8, u8, &'static str)]) -> Machine {
@@ -414,7 +419,14 @@ fn with_cudnn(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
-/// The same, and the part that tells what it was made with.
+/// Loads a cuDNN 8.5 by name.
+fn with_cudnn_8(mut manifest: Manifest) -> Manifest {
+    let own = super::bed::manifest("demo", version("8.5.0"), Linkage::Dlopened);
+    manifest.requires.insert(0, own.requires.into_iter().next().expect("a row"));
+    manifest
+}
+
+/// Loads a cuDNN 9.5 by name, with the part that tells what it was made with.
 fn with_graph(manifest: Manifest) -> Manifest {
     let mut manifest = with_cudnn(manifest);
     let part = GUARDED.needed_parts(9).next().expect("a part");
@@ -699,6 +711,9 @@ pub(crate) fn written() -> Vec<Case> {
             "CG303 info, CG313 info",
             1,
         ),
+        ("cuDNN 8.9 on 3.7", with_cudnn_8(plain()), r470(&[K80]).cudnn("8.9.6"), "CG313 error", 1),
+        ("cuDNN 8.7 on 3.7", with_cudnn_8(plain()), r470(&[K80]).cudnn("8.7.0"), "", 0),
+        ("cuDNN 8.9 on 8.0", with_cudnn_8(plain()), r470(&[A100]).cudnn("8.9.6"), "", 0),
         ("cuDNN older and too old", with_cudnn(plain()), r580(&[V100]).cudnn("9.1.0"), "CG202 error", 1),
         // cuDNN has a cudart of its own inside.
         ("cuDNN for 13 on 12.2", with_graph(plain()), r535(&[H100]).cudnn("9.15.1").made_with(13000), "CG316 error", 1),
