@@ -2,7 +2,7 @@
 //!
 //! A project is configured once and then asked about much: each costs seconds.
 
-mod bed;
+pub(crate) mod bed;
 mod building;
 mod cudnn;
 mod failing;

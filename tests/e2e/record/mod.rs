@@ -4,9 +4,12 @@
 
 mod bed;
 mod by_cargo;
+mod by_cmake;
 
 use cudaguard_tests::Trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    by_cargo::trials()
+    let mut trials = by_cargo::trials();
+    trials.extend(by_cmake::trials());
+    trials
 }

@@ -1,0 +1,121 @@
+//! By CMake.
+
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Outcome, Trial, parts, tools, trials};
+use serde_json::{Value, json};
+
+use super::bed::manifest;
+use crate::cmake::bed::{Cmake, NINJA, Tree, include, said};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        objects_of_another_toolkit,
+        kernels_and_cudart_of_two_toolkits,
+        no_toolkit_that_cmake_knows,
+        headers_in_a_flag
+    ]
+}
+
+const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n\
+                      extern \"C\" int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
+const MAIN: &str = "extern \"C\" int launch();\nint main() { return launch(); }\n";
+
+/// A program that is linked to an object with a kernel; what makes the object, CMake does not know.
+fn tree(name: &str, before: &str, policy: &str) -> Tree {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX)\n{before}\n{}\
+         add_executable(app main.cpp)\ntarget_link_libraries(app PRIVATE ${{LINK}} dl rt pthread)\ncudaguard_embed(app)\n",
+        include(),
+    );
+    Tree::new(name, Cmake::Oldest, NINJA, &[("CMakeLists.txt", &text), ("main.cpp", MAIN), ("cudaguard.toml", policy)])
+}
+
+fn object(tree: &Tree, toolkit: &str) -> PathBuf {
+    let (source, object) = (tree.beside().join("elsewhere/kernel.cu"), tree.beside().join("elsewhere/kernel.o"));
+    cudaguard_tests::scratch::write(&source, KERNEL);
+    let mut call = Call::new(parts::cuda(toolkit).join("bin/nvcc"));
+    if toolkit == "11.8" {
+        call = call.arg("-ccbin").arg(tools::need("g++-11"));
+    }
+    let _ = call.args(["-arch=sm_80", "-c"]).arg(source).arg("-o").arg(&object).run().success();
+    object
+}
+
+fn cudart(toolkit: &str) -> PathBuf {
+    parts::cuda(toolkit).join("lib64/libcudart_static.a")
+}
+
+/// Configures and builds. `known` is the toolkit that CMake is told of.
+fn build(tree: &Tree, configuration: &str, known: Option<&str>, link: &[&Path]) -> Outcome {
+    let link: Vec<_> = link.iter().map(|file| file.display().to_string()).collect();
+    let mut words = vec![format!("-DCMAKE_BUILD_TYPE={configuration}"), format!("-DLINK={}", link.join(";"))];
+    words.extend(known.map(|version| format!("-DCUDAToolkit_ROOT={}", parts::cuda(version).display())));
+    let _ = tree.configure(&words.iter().map(String::as_str).collect::<Vec<_>>()).run().success();
+    tree.build(&[]).run()
+}
+
+fn codes(outcome: &Outcome) -> Vec<String> {
+    let head = |line: &str| Some(format!("{}]", line.split_once("]: ")?.0));
+    said(outcome).lines().filter(|line| !line.starts_with(' ')).filter_map(head).collect()
+}
+
+/// Refused in Release, with nothing left, and said in Debug: the manifest then.
+fn judged(tree: &Tree, known: Option<&str>, link: &[&Path], code: &str) -> Value {
+    let refused = build(tree, "Release", known, link);
+    assert!(refused.status() != Some(0) && !tree.built("app").exists(), "{refused}");
+    assert_eq!(codes(&refused), [format!("error[{code}]")], "{refused}");
+    let warned = build(tree, "Debug", known, link).success();
+    assert_eq!(codes(&warned), [format!("warning[{code}]")], "{warned}");
+    manifest(&tree.built("app"))
+}
+
+const FIND: &str = "find_package(CUDAToolkit REQUIRED)";
+
+fn objects_of_another_toolkit() {
+    let tree = tree("another", FIND, "");
+    let right = object(&tree, "13.0");
+    let built = build(&tree, "Release", Some("13.0"), &[&right, &cudart("13.0")]).success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    let manifest = manifest(&tree.built("app"));
+    assert_eq!(manifest["toolkit"]["known"], "observed", "{manifest:#}");
+    assert_eq!(manifest["cudart"], json!({"linkage": "static", "version": "13.0"}));
+    let old = object(&tree, "11.8");
+    let manifest = judged(&tree, Some("13.0"), &[&old, &cudart("11.8")], "CG144");
+    assert_eq!(manifest["toolkit"], json!({"version": "11.8.0", "known": "observed"}));
+    assert_eq!(manifest["cudart"]["version"], "11.8");
+}
+
+fn kernels_and_cudart_of_two_toolkits() {
+    let tree = tree("two", FIND, "");
+    let old = object(&tree, "11.8");
+    let manifest = judged(&tree, Some("13.0"), &[&old, &cudart("13.0")], "CG145");
+    assert_eq!(manifest["cudart"]["version"], "13.0");
+    assert_eq!(manifest["toolkit"]["besides"], json!(["11.8"]));
+}
+
+fn no_toolkit_that_cmake_knows() {
+    let tree = tree("none", "", "");
+    let link = [object(&tree, "13.0"), cudart("13.0")];
+    let link: Vec<&Path> = link.iter().map(PathBuf::as_path).collect();
+    let built = build(&tree, "Release", None, &link).success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    assert_eq!(manifest(&tree.built("app"))["toolkit"], json!({"version": "13.0.0", "known": "observed"}));
+    tree.write("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
+    let manifest = judged(&tree, None, &link, "CG133");
+    assert_eq!(manifest["toolkit"]["known"], "observed");
+}
+
+/// cuDNN whose headers only a flag names.
+fn headers_in_a_flag() {
+    let cudnn = parts::cudnn("9.15.1");
+    let flag = format!("add_compile_options(\"SHELL:-isystem \\\"{}\\\"\")", cudnn.join("include").display());
+    let tree = tree("flag", &flag, "");
+    tree.write("main.cpp", "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnGetVersion();\nint main() { return cudnnGetVersion() == 0; }\n");
+    let built = build(&tree, "Release", None, &[&cudnn.join("lib/libcudnn.so")]).success();
+    let manifest = manifest(&tree.built("app"));
+    assert_eq!(manifest["cudnn"]["version"], "9.15.1", "{built}");
+    let known = manifest["cudnn"]["known"].as_str().map(str::to_owned);
+    let told = if known.is_some() { vec!["warning[CG146]".to_owned()] } else { Vec::new() };
+    assert_eq!(codes(&built), told, "{built}");
+}
