@@ -285,6 +285,13 @@ function(_cudaguard_facts target folder)
   set(flags "flags ${escaped}\n${flags}")
   _cudaguard_lines(flags option "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
   string(APPEND text "$<$<COMPILE_LANGUAGE:CUDA>:${flags}>")
+  # Of other compilers' flags, folders of headers.
+  foreach(language IN ITEMS C CXX)
+    string(REPLACE ">" "$<ANGLE-R>" escaped "${CMAKE_${language}_FLAGS}")
+    set(flags "flags ${escaped}\n")
+    _cudaguard_lines(flags option "$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>")
+    string(APPEND text "$<$<COMPILE_LANGUAGE:${language}>:${flags}>")
+  endforeach()
 
   # Of a language that the project had before, nothing is known any more.
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)

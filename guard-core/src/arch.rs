@@ -276,6 +276,15 @@ fn word(word: &str, dialect: Dialect) -> Result<Vec<ArchRequest>, ArchError> {
         "native" => return Ok(vec![ArchRequest::Native]),
         _ => {}
     }
+    // What PyTorch's CMake files take besides. Which archs are common each of its releases says anew, and `Auto` asks the GPU
+    // that is there: neither declares any.
+    if dialect == Dialect::Torch {
+        match word {
+            "All" => return Ok(vec![ArchRequest::All]),
+            "Common" | "Auto" => return Ok(Vec::new()),
+            _ => {}
+        }
+    }
     // CMake's false constants; a plain 0 is no arch in any dialect.
     let off: &[&str] =
         if dialect == Dialect::Cmake { &["off", "0", "no", "n", "false", "ignore", "notfound"] } else { &["off"] };
@@ -588,6 +597,9 @@ mod tests {
             (Torch, "8.0;8.6+PTX", "sm_80,sm_86,compute_86"),
             (Torch, "10.0 12.0a", "sm_100,sm_120a"),
             (Torch, "Ampere", "sm_80,sm_86,compute_86"),
+            (Torch, "All", "all"),
+            (Torch, "Common", ""),
+            (Torch, "Common 9.0a", "sm_90a"),
             (Torch, "Volta+Tegra;Hopper", "sm_72,sm_90,compute_90"),
             (Torch, "Blackwell", "sm_100,sm_120,compute_120"),
             (Torch, "90", "sm_90"),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::guard::Tool;
 use cudaguard::manifest::Component;
-use cudaguard::toolchain::{Fact, Given, HostCompiler};
+use cudaguard::toolchain::{Fact, Given, HostCompiler, include_flags};
 use cudaguard::vendor::GUARDED;
 
 /// The first line of a file of facts: what follows is written and read by one revision alone.
@@ -133,6 +133,16 @@ impl Facts {
             .filter(|nvcc| nvcc.value.is_file());
         let options = lines.all_of("CUDA", "flags").into_iter().chain(lines.all_of("CUDA", "option"));
         let flags = options.map(|flag| flag.strip_prefix("SHELL:").unwrap_or(&flag).to_owned()).collect();
+        // An option is one word, whatever blanks are in it, but where it says that it is a piece of a command line.
+        let word = |option: String| match option.strip_prefix("SHELL:") {
+            Some(piece) => piece.to_owned(),
+            None => format!("\"{option}\""),
+        };
+        let of_flags: Vec<String> =
+            lines.all("flags").into_iter().chain(lines.all("option").into_iter().map(word)).collect();
+        let mut includes = paths("include", &format!("an include directory of {target}"));
+        let flag = format!("a compile option of {target}");
+        includes.extend(include_flags(&of_flags).into_iter().map(|folder| Fact::new(folder, &flag)));
         let host_known = ["CXX", "C"].iter().find_map(|language| {
             let named = format!("CMAKE_{language}_COMPILER");
             let compiler = lines.one(&format!("{language}-compiler"))?;
@@ -148,7 +158,7 @@ impl Facts {
             toolkit: path("toolkit", "CUDAToolkit_ROOT").or_else(|| path("cuda-toolkit", "CMAKE_CUDA_COMPILER")),
             host: path("cuda-host-compiler", "CMAKE_CUDA_HOST_COMPILER"),
             host_known,
-            includes: paths("include", &format!("an include directory of {target}")),
+            includes,
             own_includes: lines.all("own-include").into_iter().map(PathBuf::from).collect(),
             libraries: paths("link-directory", &format!("a link directory of {target}")),
             archs: archs("named-architectures", "ARCHITECTURES")

@@ -433,6 +433,9 @@ words! {
     NoPtx NoPtx "{file}"
         "{file} holds no PTX that GPUs newer than those it is built for could run.\nbuilt for:\t{built_for}\ndeclared:\t{declared}"
         "add compute_{ptx} to the archs; where that is not wanted, allow it with a reason";
+    NoPtxDeclared NoPtx "{file}"
+        "{file} holds no PTX that GPUs newer than those it is built for could run, although {targets} is declared.\nbuilt for:\t{built_for}\ndeclared:\t{declared}"
+        "let the build script hand what is declared to nvcc, or declare what it makes";
     ArchsContradict ArchsContradict "archs"
         "{variable} and {others} name different architectures.\n{sources}"
         "keep one of them, best [gpu] archs in cudaguard.toml, and unset the others";

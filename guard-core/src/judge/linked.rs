@@ -279,7 +279,10 @@ fn ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Grou
         return;
     }
     let values = Values::default().with("file", linked.name).with("built_for", names(&linked.kernels.targets()));
-    findings.push(Words::NoPtx.finding(&values.with("declared", names(&declared)).with("ptx", newest.number)));
+    let values = values.with("declared", names(&declared)).with("ptx", newest.number);
+    let of_newest = |target: &&Target| matches!(target, Target::Ptx(arch) if *arch == newest);
+    let words = if declared.iter().any(|target| of_newest(&target)) { Words::NoPtxDeclared } else { Words::NoPtx };
+    findings.push(words.finding(&values.known("targets", declared.iter().find(of_newest))));
 }
 
 /// Folders of a runtime path; an empty one means the folder in which the program is started.

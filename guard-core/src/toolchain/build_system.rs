@@ -167,6 +167,22 @@ impl Looking<'_> {
     }
 }
 
+/// Folders of headers that a compiler's flags name, each flag a word or a piece of a command line: `-I`, then `-isystem`.
+pub fn include_flags(flags: &[String]) -> Vec<PathBuf> {
+    let words: Vec<String> = flags.iter().flat_map(|flag| super::nvcc::words(flag)).collect();
+    let of = |names: &[&str]| {
+        let folder = |(at, word): (usize, &String)| {
+            let rest = names.iter().find_map(|name| word.strip_prefix(name))?;
+            let folder = if rest.is_empty() { words.get(at + 1)?.as_str() } else { rest.trim_start_matches('=') };
+            (!folder.is_empty()).then(|| PathBuf::from(folder))
+        };
+        words.iter().enumerate().filter_map(folder).collect::<Vec<_>>()
+    };
+    let mut folders = of(&["-I", "--include-directory"]);
+    folders.extend(of(&["-isystem"]));
+    folders
+}
+
 impl HostCompiler {
     /// A compiler by what CMake calls it (`GNU`, `Clang`, …) and its version.
     pub fn known(path: PathBuf, source: &str, id: &str, version: &str) -> Self {
@@ -176,5 +192,19 @@ impl HostCompiler {
             _ => Family::Other,
         };
         Self { path, source: source.to_owned(), family, version: version.parse().ok() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_in_flags() {
+        let flags = ["-O2 -I/a", "-isystem \"/b c\"", "-isystem", "/d", "-I", "/e", "-isystem/f", "-Ix -include y.h"];
+        let folders = include_flags(&flags.map(str::to_owned));
+        let folders: Vec<_> = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
+        assert_eq!(folders, ["/a", "/e", "x", "/b c", "/d", "/f"]);
+        assert_eq!(include_flags(&["-I".to_owned()]), [] as [PathBuf; 0]);
     }
 }

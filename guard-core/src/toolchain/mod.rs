@@ -37,7 +37,7 @@ mod report;
 
 use archs::NvccFlags;
 pub use archs::{Archs, Declared, Native};
-pub use build_system::Given;
+pub use build_system::{Given, include_flags};
 pub use host_compiler::{Family, HostCompiler, Limits};
 pub use installs::{Headers as LibraryHeaders, Install, Library as LibraryFile, Part as LibraryPart};
 pub use nvcc::Nvcc;

@@ -114,8 +114,16 @@ fn headers_in_a_flag() {
     tree.write("main.cpp", "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnGetVersion();\nint main() { return cudnnGetVersion() == 0; }\n");
     let built = build(&tree, "Release", None, &[&cudnn.join("lib/libcudnn.so")]).success();
     let manifest = manifest(&tree.built("app"));
-    assert_eq!(manifest["cudnn"]["version"], "9.15.1", "{built}");
-    let known = manifest["cudnn"]["known"].as_str().map(str::to_owned);
-    let told = if known.is_some() { vec!["warning[CG146]".to_owned()] } else { Vec::new() };
-    assert_eq!(codes(&built), told, "{built}");
+    assert_eq!(manifest["cudnn"], json!({"version": "9.15.1", "linkage": "linked"}), "{built}");
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    // A file that includes none, and is linked to it nevertheless.
+    let tree = self::tree("unknown", "", "");
+    tree.write(
+        "main.cpp",
+        "extern \"C\" unsigned long cudnnGetVersion();\nint main() { return cudnnGetVersion() == 0; }\n",
+    );
+    let built = build(&tree, "Release", None, &[&cudnn.join("lib/libcudnn.so")]).success();
+    assert_eq!(codes(&built), ["warning[CG146]"], "{built}");
+    let manifest = super::bed::manifest(&tree.built("app"));
+    assert_eq!(manifest["cudnn"], json!({"version": "9.15.1", "linkage": "linked", "known": "linked"}), "{built}");
 }

@@ -394,3 +394,18 @@ fn releases_that_do_not_belong_together() {
     // What was looked up has been judged before.
     assert_eq!(judged("13.0", &["13.0"], &["13.0"], "<13"), "");
 }
+
+/// What is declared is not what there is: nobody is told to add what stands there already.
+#[test]
+fn ptx_that_is_declared_and_not_there() {
+    let kernels = plain(&[fatbin(&[sm(80)])]);
+    let hint = |archs: &str| {
+        let policy = policy(&format!("[gpu]\narchs = [{archs}]\n"));
+        let found = judge(&policy, &manifest(), &linked(&kernels, &[]));
+        found.into_iter().find(|finding| finding.code == Code::NoPtx).expect("there is none")
+    };
+    assert!(hint("\"sm_80\"").hint.starts_with("add compute_80 to the archs"));
+    let finding = hint("\"sm_80\", \"compute_80\"");
+    assert!(!finding.hint.contains("add compute_80") && finding.message.contains("although compute_80 is declared"));
+    assert!(hint("\"sm_80\", \"compute_75\"").hint.starts_with("add compute_80 to the archs"));
+}
