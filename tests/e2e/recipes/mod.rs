@@ -16,7 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("archs", || build(&table::archs())),
         trial("fleets", || build(&table::fleets())),
         trial("fleets-without-cuda", || {
-            let lane = Lane::new();
+            let lane = Lane::without_kernels();
             for recipe in &table::without_cuda() {
                 lane.build_without_cuda(recipe);
             }

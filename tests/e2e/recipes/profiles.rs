@@ -75,6 +75,9 @@ const TABLE: &[(&[&str], bool, &str, &str)] = &[
     (&["--config", "profile.dev.opt-level='z'"], false, "debug", "dev"),
 ];
 
+/// What the owner asks for: a program without anything of CUDA is judged by it, too.
+const POLICY: &str = "[toolkit]\nrequire = \">=11\"\n";
+
 pub(crate) fn profiles() {
     let embedded = Project::guarded("app").file("src/main.rs", "fn main() {}\n");
     let _ = embedded.cargo(["build"]).run().success();
@@ -84,6 +87,7 @@ pub(crate) fn profiles() {
         Project::new(name)
             .append("Cargo.toml", PROFILES)
             .file("src/main.rs", main)
+            .file("cudaguard.toml", POLICY)
             .file(".cargo/config.toml", "[profile.ci]\ninherits = \"release\"\n")
     };
     let by_cargo = made("app").file("build.rs", BUILD_RS);
@@ -97,12 +101,12 @@ pub(crate) fn profiles() {
     machine.set("RECIPE_SCRIPT", &script);
     for (arguments, release, folder, name) in TABLE {
         let arguments: Vec<&str> = std::iter::once("build").chain(arguments.iter().copied()).collect();
-        let doors: [(&Project, Call, i32); 2] = [
-            (&by_cargo, machine.on(by_cargo.cargo(&arguments)), 101),
-            (&by_command, machine.on(by_command.cudaguard(&arguments)), 1),
+        let doors: [(&Project, Call); 2] = [
+            (&by_cargo, machine.on(by_cargo.cargo(&arguments))),
+            (&by_command, machine.on(by_command.cudaguard(&arguments))),
         ];
-        for (project, call, refused) in doors {
-            let outcome = call.run().expect(if *release { refused } else { 0 });
+        for (project, call) in doors {
+            let outcome = call.run().expect(if *release { 101 } else { 0 });
             let weighs = if *release { "error[CG101]: " } else { "warning[CG101]: " };
             assert!(outcome.stderr.contains(weighs), "{arguments:?}: {outcome}");
             let program = project.built(folder).join("app");
@@ -114,7 +118,7 @@ pub(crate) fn profiles() {
     }
     // Its own name is recorded, not what it inherits.
     for project in [&by_cargo, &by_command] {
-        project.change("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
+        project.change("cudaguard.toml", format!("{POLICY}[build]\nrelease = \"warn\"\n"));
     }
     let arguments = ["build", "--profile", "deep"];
     let _ = machine.on(by_cargo.cargo(arguments)).run().success();
