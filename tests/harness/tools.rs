@@ -52,6 +52,13 @@ pub fn need(program: &str) -> PathBuf {
     find(program).unwrap_or_else(|| skip_all(vec![lack(program)]))
 }
 
+/// That all of these are in `PATH`; without some the trial is skipped for want of all that is missing, so that one look at the
+/// table tells what to install.
+pub fn need_all(programs: &[&str]) {
+    let missing: Vec<&str> = programs.iter().copied().filter(|program| find(program).is_none()).collect();
+    done_without(&missing);
+}
+
 /// At the end of a trial that did without some of these: skips it for want of them. It passes where there are none.
 pub fn done_without(missing: &[impl AsRef<str>]) {
     let lacks: BTreeSet<_> = missing.iter().map(|name| lack(name.as_ref())).collect();

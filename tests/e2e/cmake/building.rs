@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard_tests::{Call, Trial, trials};
+use cudaguard_tests::{Call, Trial, tools, trials};
 
 use super::bed::{
     Cmake, MAKE, MULTI, NINJA, Tree, components, include, inspect, manifest, program, texts, toolkit, words,
@@ -378,6 +378,7 @@ fn a_guard_crosses_folders() {
 
 /// A cross compiler makes the guard for its machine; a system without ELF has none, and builds on.
 fn other_systems() {
+    tools::need_all(&["aarch64-linux-gnu-gcc", "x86_64-w64-mingw32-gcc"]);
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(other VERSION 2.0 LANGUAGES C ASM)\n{}\
          add_executable(app main.c)\ncudaguard_embed(app)\nadd_executable(second main.c)\ncudaguard_embed(second)\n",

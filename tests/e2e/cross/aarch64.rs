@@ -25,8 +25,7 @@ const CC: &str = "aarch64-linux-gnu-gcc";
 
 /// A compiler for it, and what starts its programs here.
 fn need() {
-    tools::need(CC);
-    tools::need("qemu-aarch64");
+    tools::need_all(&[CC, "qemu-aarch64"]);
 }
 
 fn an_unchanged_package() {

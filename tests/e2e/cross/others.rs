@@ -25,8 +25,7 @@ fn why(target: &str) -> String {
 
 /// Those of the targets without ELF.
 fn need_linkers() {
-    tools::need("wasm-ld");
-    tools::need("x86_64-w64-mingw32-gcc");
+    tools::need_all(&["wasm-ld", "x86_64-w64-mingw32-gcc"]);
 }
 
 fn without_elf() {
@@ -73,8 +72,7 @@ fn one_package_that_embeds() {
 }
 
 fn beside_one_that_has_a_guard() {
-    tools::need("wasm-ld");
-    tools::need("aarch64-linux-gnu-gcc");
+    tools::need_all(&["wasm-ld", "aarch64-linux-gnu-gcc"]);
     let project = plain("mixed-targets");
     let outcome = guard(&project, ["build", "--target", WASM, "--target", AARCH64]).run().success();
     assert_eq!(said(&outcome, "cudaguard: 1 of 2 targets guarded (no CUDA)"), 1, "{outcome}");
@@ -84,8 +82,7 @@ fn beside_one_that_has_a_guard() {
 
 /// ELF, and Linux, but no CUDA. A C library that needs no C library, for there is none here for these.
 fn of_a_strange_machine(project: &Project, target: &str, reason: &str) {
-    tools::need("clang");
-    tools::need("ld.lld");
+    tools::need_all(&["clang", "ld.lld"]);
     project.write("examples/plugin.rs", BARE.to_owned() + C_LIBRARY);
     let variable = target.to_uppercase().replace('-', "_");
     let outcome = guard(project, ["build", "--example", "plugin", "--target", target])

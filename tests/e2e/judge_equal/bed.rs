@@ -54,9 +54,8 @@ int main(int argc, char **argv) {
 
 impl Arch {
     pub(crate) fn need(&self) {
-        for tool in std::iter::once(&self.cc).chain(self.runner.first()) {
-            tools::need(tool);
-        }
+        let tools: Vec<&str> = std::iter::once(self.cc).chain(self.runner.first().copied()).collect();
+        tools::need_all(&tools);
     }
 
     /// What goes before a program built for this machine.
