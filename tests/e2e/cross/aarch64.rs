@@ -140,8 +140,11 @@ fn cudnn_of_this_machine_is_not() {
     std::fs::write(own.join("include/cudnn_version.h"), text).expect("it can be written");
     let build =
         |target: &str| guard(&project, ["build", "--release", "--target", target]).env("CUDNN_PATH", &own).run();
+    // Who asks for a cuDNN has what there is of it judged.
+    project.change("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
     let outcome = build(super::bed::HOST).expect(1);
     assert!(outcome.stderr.contains("CG110"), "{outcome}");
+    project.change("cudaguard.toml", "");
     let outcome = build(AARCH64).success();
     assert_eq!(said(&outcome, "CG"), 0, "{outcome}");
     let note = sealed(&project.built(&format!("{AARCH64}/release/app")), machine::AARCH64, AARCH64);
