@@ -22,7 +22,8 @@ const OTHERS: &[&str] = &[
     "GITHUB_ACTIONS",
 ];
 
-/// A toolkit of this release: an nvcc that says so, and a `cuda.h`. A stand-in.
+/// A toolkit of this release: an nvcc that says so, a `cuda.h`, and a host compiler that both accept, whatever this machine
+/// has. Stand-ins.
 pub(crate) fn toolkit(beside: &Path, release: &str) {
     let (major, minor) = release.split_once('.').expect("two numbers");
     let root = beside.join(format!("cuda-{release}"));
@@ -31,9 +32,12 @@ pub(crate) fn toolkit(beside: &Path, release: &str) {
          Built on Thu_Mar_28_02:18:24_PDT_2024\nCuda compilation tools, release {major}.{minor}, V{major}.{minor}.131\n\
          Build cuda_{major}.{minor}.r{major}.{minor}/compiler.34097967_0\nEND\n"
     );
-    let program = root.join("bin/nvcc");
-    scratch::write(&program, script);
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    let gcc = "#!/bin/sh\necho 'g++-12 (a stand-in) 12.2.0'\necho '(C) Free Software Foundation, Inc.'\n";
+    for (name, script) in [("nvcc", &*script), ("g++-12", gcc)] {
+        let program = root.join("bin").join(name);
+        scratch::write(&program, script);
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    }
     let header = format!("#define CUDA_VERSION {major}0{minor}0\n");
     scratch::write(&root.join("include/cuda.h"), header);
 }
@@ -44,6 +48,7 @@ pub(crate) fn with(call: Call, beside: &Path, release: &str) -> Call {
     let nvcc = beside.join(format!("cuda-{release}/bin"));
     // What the building machine has in the usual places is not seen.
     let call = call.env("PATH", format!("{}:{path}", nvcc.display())).env(SYSROOT, beside);
+    let call = call.env("NVCC_CCBIN", nvcc.join("g++-12"));
     OTHERS.iter().fold(call, Call::env_remove)
 }
 
