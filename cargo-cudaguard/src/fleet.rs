@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +11,7 @@ use cudaguard::finding::{Code, Verdict};
 use cudaguard::machine::fleet::{Fleet, Outcome};
 
 use crate::report::{self, NO_LOOK, REFUSED, Stop};
-use crate::verify::{components, to_json};
+use crate::verify::{components, open, to_json};
 
 /// A longer line is no host file; what is left of it is passed over.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -29,11 +28,8 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Resu
     let mut input: Box<dyn BufRead> = if stdin {
         Box::new(std::io::stdin().lock())
     } else {
-        let file = File::open(list).map_err(|error| Stop::no_look(format_args!("{name}: {error}")))?;
-        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(Stop::no_look(format_args!("{name}: is a folder")));
-        }
-        Box::new(BufReader::with_capacity(256 * 1024, file))
+        // It is read a line at a time, so that it may be as long as it likes.
+        Box::new(BufReader::with_capacity(256 * 1024, open(list, "fleet", u64::MAX)?))
     };
     let mut out = BufWriter::with_capacity(256 * 1024, std::io::stdout().lock());
     let mut counts: Vec<Count> = files.iter().map(|_| Count::default()).collect();

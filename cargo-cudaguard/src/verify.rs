@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -16,6 +17,7 @@ use cudaguard::judge::run::answer::{Answer, Service, answers};
 use cudaguard::kernels;
 use cudaguard::machine::{self, Asker, Components, Driver, Gpu, Library, Machine, Mistake, REVISION};
 use cudaguard::manifest::Manifest;
+use cudaguard::policy::no_page;
 use cudaguard::tables;
 use cudaguard::vendor::GUARDED;
 use cudaguard::version::{DriverRelease, Version};
@@ -142,12 +144,25 @@ fn described(manifests: &[Manifest]) -> Vec<String> {
     manifests.iter().map(one).collect()
 }
 
+/// Opens what describes machines, unless it could keep us waiting for ever, or never end. A pipe without a name is one that
+/// the caller holds open for us, as a shell's `<(…)` does: it is read as stdin is.
+pub(crate) fn open(path: &Path, what: &str, largest: u64) -> Result<File, Stop> {
+    let fail = |why: &dyn std::fmt::Display| Stop::no_look(format_args!("{}: {why}", path.display()));
+    let metadata = fs::metadata(path).map_err(|error| fail(&error))?;
+    let nameless = metadata.file_type().is_fifo() && fs::canonicalize(path).is_err();
+    match no_page(&metadata, what, largest) {
+        Some(why) if !nameless => Err(fail(&why)),
+        _ => File::open(path).map_err(|error| fail(&error)),
+    }
+}
+
 /// A host file; an error names it, the line, the key and what was expected.
 fn read_host(file: &Path) -> Result<Machine, Stop> {
     let name = file.display();
     let mut bytes = Vec::new();
-    File::open(file)
-        .and_then(|file| file.take(ENOUGH + 1).read_to_end(&mut bytes))
+    open(file, "host", ENOUGH)?
+        .take(ENOUGH + 1)
+        .read_to_end(&mut bytes)
         .map_err(|error| Stop::no_look(format_args!("{name}: {error}")))?;
     if bytes.len() as u64 > ENOUGH {
         return Err(Stop::no_look(format_args!("{name}: is larger than 16 MiB: no host file")));

@@ -17,7 +17,7 @@ use crate::arch::Target;
 use crate::env::Env;
 use crate::finding::{Code, Finding, Severity, Values, Words};
 use crate::manifest::Linkage;
-use crate::policy::{Policy, no_page};
+use crate::policy::{LARGEST, Policy, no_page};
 use crate::tables::{kind_of, not_toml};
 use crate::toolchain::Toolchain;
 use crate::vendor::GUARDED;
@@ -127,7 +127,7 @@ impl Lock {
             Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => Ok(None),
             Err(error) => Err(fail(&error)),
             Ok(metadata) => {
-                if let Some(why) = no_page(&metadata, "lock") {
+                if let Some(why) = no_page(&metadata, "lock", LARGEST) {
                     return Err(format!("{}: {why}", path.display()));
                 }
                 let bytes = fs::read(path).map_err(|error| fail(&error))?;

@@ -25,7 +25,7 @@ use crate::version::{DriverRelease, Version};
 pub const FILE: &str = "cudaguard.toml";
 
 /// A policy is a page of text, as a lock is; what is larger is some other file.
-const LARGEST: u64 = 1 << 20;
+pub(crate) const LARGEST: u64 = 1 << 20;
 
 /// How many mistakes are told at once: more than that is not a policy with mistakes, but some other file.
 const MOST: usize = 40;
@@ -204,7 +204,7 @@ impl Policy {
     /// The policy in this file, for a package.
     pub fn of_file(path: &Path, package: &str) -> Result<Self, PolicyError> {
         let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-        if let Some(why) = no_page(&metadata, "policy") {
+        if let Some(why) = no_page(&metadata, "policy", LARGEST) {
             return Err(PolicyError(format!("{}: {why}", path.display())));
         }
         let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
@@ -332,15 +332,16 @@ fn unreadable(path: &Path, error: &io::Error) -> PolicyError {
     })
 }
 
-/// Why this cannot be a page of text, which a policy is and a lock too. What could block or never end is not opened.
-pub(crate) fn no_page(metadata: &fs::Metadata, what: &str) -> Option<String> {
+/// Why this cannot be a page of text of at most so many bytes: a policy, a lock, a host file. What could block or never end
+/// is not opened.
+pub fn no_page(metadata: &fs::Metadata, what: &str, largest: u64) -> Option<String> {
     let size = metadata.len();
     if metadata.is_dir() {
         Some(format!("is a folder; expected a {what} file"))
     } else if !metadata.is_file() {
         Some(format!("is no regular file; expected a {what} file"))
-    } else if size > LARGEST {
-        Some(format!("has {size} bytes; a {what} has at most {LARGEST}, so this is some other file"))
+    } else if size > largest {
+        Some(format!("has {size} bytes; a {what} file has at most {largest}, so this is some other file"))
     } else {
         None
     }
@@ -1032,7 +1033,7 @@ CG122 = "Hopper only, no PTX on purpose"
         fs::remove_dir(&path).unwrap();
         let file = fs::File::create(&path).unwrap();
         file.set_len(LARGEST + 1).unwrap();
-        assert!(error().contains("has 1048577 bytes; a policy has at most 1048576"), "{}", error());
+        assert!(error().contains("has 1048577 bytes; a policy file has at most 1048576"), "{}", error());
         fs::remove_file(&path).unwrap();
         #[cfg(unix)]
         {

@@ -1,11 +1,16 @@
 //! A reader of JSON text that walks and never builds: a fleet's line costs what its bytes cost, and an error knows the key
-//! that it stands under. RFC 8259, with a limit to nesting; of two members of one name the later counts.
+//! that it stands under. RFC 8259, with a limit to nesting, and no two members of one name: readers do not agree on which
+//! of them counts.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 /// Deeper than this nothing of ours goes.
 const DEPTH: usize = 64;
+
+/// With more members than this an object's keys are looked up; fewer are compared faster one by one.
+const FEW: usize = 24;
 
 /// What is wrong with a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,11 +69,13 @@ pub(super) struct JsonReader<'text> {
     text: &'text str,
     at: usize,
     depth: usize,
+    /// Of every object that is being read, the outermost first: its keys up to here.
+    keys: Vec<Cow<'text, str>>,
 }
 
 impl<'text> JsonReader<'text> {
     pub(super) fn new(text: &'text str) -> Self {
-        Self { text, at: 0, depth: 0 }
+        Self { text, at: 0, depth: 0, keys: Vec::new() }
     }
 
     /// Where it stands.
@@ -134,13 +141,31 @@ impl<'text> JsonReader<'text> {
             if json.take(b'}') {
                 return Ok(());
             }
+            let (above, mut many) = (json.keys.len(), HashSet::new());
             loop {
+                let _ = json.peek();
+                let at = json.at;
                 let key = json.text("a key in quotes")?;
                 if !json.take(b':') {
                     return Err(json.not("`:`").under(&key));
                 }
+                let siblings = &json.keys[above..];
+                let known = if siblings.len() < FEW {
+                    siblings.contains(&key)
+                } else {
+                    if many.is_empty() {
+                        many.extend(siblings.iter().cloned());
+                    }
+                    !many.insert(key.clone())
+                };
+                if known {
+                    let what = "stands here for the second time in one object; expected it once".to_owned();
+                    return Err(Mistake { at, key: String::new(), what }.under(&key));
+                }
                 member(&key, json).map_err(|mistake| mistake.under(&key))?;
+                json.keys.push(key);
                 if json.take(b'}') {
+                    json.keys.truncate(above);
                     return Ok(());
                 }
                 if !json.take(b',') {
@@ -406,7 +431,9 @@ mod tests {
             // serde_json alone minds numbers that no float holds.
             let theirs = serde_json::from_str::<serde_json::Value>(&text);
             let out_of_range = theirs.as_ref().err().is_some_and(|error| error.to_string().contains("out of range"));
-            prop_assert!(out_of_range || accepts(&text) == theirs.is_ok(), "{}", text);
+            // And it takes two members of one name.
+            let twice = JsonReader::new(&text).skip().is_err_and(|mistake| mistake.what.contains("second time"));
+            prop_assert!(out_of_range || twice || accepts(&text) == theirs.is_ok(), "{}", text);
         }
 
         #[test]
@@ -419,6 +446,25 @@ mod tests {
     fn nesting_ends() {
         assert!(accepts(&("[".repeat(DEPTH) + &"]".repeat(DEPTH))));
         assert!(!accepts(&"[".repeat(1_000_000)));
+    }
+
+    #[test]
+    fn a_key_stands_once_in_an_object() {
+        let mistake = |text: &str| JsonReader::new(text).skip().expect_err(text);
+        let found = mistake(r#"{"a": [{"b": 1}, {"b": 1, "c": 2, "\u0062": 3}]}"#);
+        assert_eq!((found.key.as_str(), found.at), ("a[1].b", 34));
+        assert_eq!(found.to_string(), "`a[1].b`: stands here for the second time in one object; expected it once");
+        let numbered = |count: usize, last: usize| {
+            let keys: Vec<String> = (0..count).chain([last]).map(|key| format!("\"{key}\":0")).collect();
+            format!("{{{}}}", keys.join(","))
+        };
+        for count in [1, FEW - 1, FEW, FEW + 1, 100_000] {
+            for again in [0, count / 2, count - 1] {
+                assert_eq!(mistake(&numbered(count, again)).key, again.to_string(), "{count}");
+            }
+            assert!(accepts(&numbered(count, count)), "{count}");
+        }
+        assert!(accepts(r#"{"a": {"a": 1, "b": {"a": 1}}, "b": [{"a": 1}, {"a": 1}]}"#));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use cudaguard::machine::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
 use cudaguard::manifest::Linkage;
 use cudaguard::vendor;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, Trial, parts, places, snapshot, trials};
+use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, snapshot, trials};
 use serde_json::Value;
 
 use super::bed::{self, call, codes, demo, host, json, manifest, said};
@@ -20,6 +20,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         flags,
         flags_that_mean_nothing,
         host_files_that_are_none,
+        a_host_file_by_a_pipe,
         a_newer_host_file,
         files_that_cannot_be_judged,
         several_files,
@@ -117,7 +118,7 @@ fn host_files_that_are_none() {
     huge.resize(17 * 1024 * 1024, b'x');
     let deep = "[".repeat(100_000);
     let whole = fs::read(host("h100-580")).expect("a host file");
-    let files: [(&str, &[u8]); 9] = [
+    let files: [(&str, &[u8]); 11] = [
         ("empty.json", b""),
         ("blank.json", b" \n\n"),
         ("cut.json", &whole[..whole.len() / 2]),
@@ -125,6 +126,8 @@ fn host_files_that_are_none() {
         ("latin1.json", b"{\"name\": \"Gr\xfc\xdfe\"}"),
         ("binary.json", b"\x7fELF\x02\x01\x01\x00"),
         ("type.json", b"{\n  \"driver\": {\n    \"user\": 535\n  }\n}\n"),
+        ("twice.json", b"{\n  \"gpus\": [{\"cc\": \"8.0\",\n    \"cc\": \"9.0\"}]\n}\n"),
+        ("twice-new.json", b"{\"news\": 1,\n\"news\": 1}"),
         ("deep.json", deep.as_bytes()),
         ("huge.json", &huge),
     ];
@@ -136,12 +139,29 @@ fn host_files_that_are_none() {
         assert!(outcome.stdout.is_empty(), "{outcome}");
         text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
     }
-    for other in [scratch.join("absent.json"), scratch.path().to_owned()] {
+    // Nobody writes to it: who opens it waits.
+    let fifo = scratch.join("fifo");
+    let _ = Call::new("mkfifo").arg(&fifo).run().success();
+    for other in [scratch.join("absent.json"), scratch.path().to_owned(), fifo, "/dev/zero".into()] {
         let outcome =
             call(["verify".as_ref(), demo().as_os_str(), "--host".as_ref(), other.as_os_str()]).run().expect(2);
         text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
     }
     snapshot::check("machine/host_files_that_are_none", &text);
+}
+
+/// `verify --host <(ssh box cargo-cudaguard probe --json)`, and the same of a fleet.
+fn a_host_file_by_a_pipe() {
+    for place in ["--host", "--fleet"] {
+        let outcome = Call::new("bash")
+            .args(["-c", r#""$0" verify "$1" "$2" <(tr -d '\n' <"$3")"#])
+            .args([command::path(), demo()])
+            .arg(place)
+            .arg(host("h100-580"))
+            .run()
+            .success();
+        assert!(outcome.stdout.contains("run"), "{outcome}");
+    }
 }
 
 fn a_newer_host_file() {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::Stdio;
 
 use cudaguard::manifest::Linkage;
-use cudaguard_tests::{Scratch, Trial, command, snapshot, trials};
+use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, trials};
 
 use super::bed::{self, call, demo, host, manifest, said};
 
@@ -86,7 +86,9 @@ fn lists_that_are_none() {
     let mut text = String::new();
     let (empty, blank) = (scratch.file("empty.jsonl", ""), scratch.file("blank.jsonl", "\n \n"));
     let pretty = scratch.file("pretty.jsonl", "{\n  \"gpus\": []\n}\n");
-    for file in [&empty, &blank, &pretty, &scratch.join("absent.jsonl"), scratch.path()] {
+    let fifo = scratch.join("fifo");
+    let _ = Call::new("mkfifo").arg(&fifo).run().success();
+    for file in [&empty, &blank, &pretty, &scratch.join("absent.jsonl"), scratch.path(), &fifo] {
         let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(file).run().expect(2);
         text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
     }
