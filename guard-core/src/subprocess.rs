@@ -18,8 +18,8 @@ pub(crate) struct Answer {
     pub(crate) out: String,
     /// Standard error.
     pub(crate) err: String,
-    /// Whether it ended well.
-    pub(crate) success: bool,
+    /// Where it did not end well, how: `exit status 3`, `signal 9 (SIGKILL)`.
+    pub(crate) failed: Option<String>,
 }
 
 /// Runs the program and waits at most `patience` for its answer. `variables`: as [`crate::env::Env::for_child`] gives them.
@@ -53,7 +53,8 @@ pub(crate) fn ask<A: AsRef<OsStr>>(
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
-                return Ok(Answer { out, err, success: status.success() });
+                let failed = (!status.success()).then(|| status.to_string().replacen(": ", " ", 1));
+                return Ok(Answer { out, err, failed });
             }
             Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
             Ok(None) => {
@@ -144,7 +145,22 @@ mod tests {
     #[test]
     fn answers_of_both_streams() {
         let answer = sh("echo a; echo b >&2; exit 3", LONG).unwrap();
-        assert_eq!((answer.out.as_str(), answer.err.as_str(), answer.success), ("a\n", "b\n", false));
+        assert_eq!((answer.out.as_str(), answer.err.as_str()), ("a\n", "b\n"));
+    }
+
+    #[test]
+    fn how_it_failed() {
+        for (script, failed) in [
+            ("exit 0", None),
+            ("exit 3", Some("exit status 3")),
+            ("kill -KILL $$", Some("signal 9 (SIGKILL)")),
+            ("kill -SEGV $$", Some("signal 11 (SIGSEGV)")),
+        ] {
+            let told = sh(script, LONG).unwrap().failed;
+            // Whether a core was written is the machine's setting.
+            let told = told.map(|told| told.replace(" (core dumped)", ""));
+            assert_eq!(told.as_deref(), failed, "{script}");
+        }
     }
 
     #[test]

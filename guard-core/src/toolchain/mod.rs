@@ -1006,8 +1006,10 @@ fn ask_nvcc(
     let mut nvcc = Nvcc { path: path.to_owned(), ..Nvcc::default() };
     let version = subprocess::ask(path, &["--version"], variables, patience).and_then(|answer| {
         nvcc::parse_version(&answer.out).map_err(|trouble| {
-            let said = answer.err.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-            if answer.success || said.is_empty() { trouble } else { format!("fails when asked for --version: {said}") }
+            let Some(failed) = &answer.failed else { return trouble };
+            let mut lines = answer.err.lines().chain(answer.out.lines()).map(str::trim);
+            let said = lines.find(|line| !line.is_empty()).map_or("it says nothing".to_owned(), nvcc::clip);
+            format!("fails when asked for --version, with {failed}: {said}")
         })
     });
     match version {

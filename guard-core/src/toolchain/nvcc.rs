@@ -43,7 +43,7 @@ pub(super) fn parse_version(text: &str) -> Result<Version, String> {
     })
 }
 
-fn clip(line: &str) -> String {
+pub(super) fn clip(line: &str) -> String {
     let mut out: String = line.chars().take(80).collect();
     if out.len() < line.len() {
         out.push('…');
