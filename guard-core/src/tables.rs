@@ -801,7 +801,7 @@ mod tests {
             ("9.0", "sm_70", Answer::Made),
             // No release known makes these.
             ("13.0", "sm_91", Answer::TooNew { first: None }),
-            ("13.5", "sm_130", Answer::TooNew { first: None }),
+            ("13.5", "sm_990", Answer::TooNew { first: None }),
             ("12.4", "sm_80a", Answer::TooNew { first: None }),
             ("12.4", "sm_20", Answer::Dropped { last: None }),
             // News: a toolkit that the table does not know makes what the newest makes, and who knows what else.
@@ -831,7 +831,9 @@ mod tests {
         );
         assert_eq!(text(expand_all_major(toolkit("13.0"))), "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120");
         assert_eq!(text(expand_all_major(toolkit("11.8"))), "sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90");
-        assert_eq!(expand_all(toolkit("14.0")), expand_all(toolkit("13.5")));
+        // News: what the newest that the table knows makes.
+        let newest = toolkits().last().expect("a toolkit").version;
+        assert_eq!(expand_all(toolkit("99.0")), expand_all(toolkit(&newest.to_string())));
     }
 
     #[test]
@@ -860,10 +862,13 @@ mod tests {
             ((9, 5), floor("13.5", "")),
             ((6, 0), floor("9.0", "390")),
             ((3, 2), floor("6.5", "340")),
-            ((9, 9), Floor { exact: false, ..floor("13.6", "") }),
         ] {
             assert_eq!(ptx_floor(isa), wanted, "PTX {isa:?}");
         }
+        // News: above every row.
+        let newest = toolkits().last().expect("a toolkit").version;
+        let above = CudaVersion::new(newest.major, newest.minor + 1);
+        assert_eq!(ptx_floor((99, 9)), Floor { cuda: above, release: None, exact: false });
         for (cudart, wanted) in [
             ("12.9", floor("12.0", "525.60.13")),
             ("11.4", floor("11.0", "450.80.02")),
