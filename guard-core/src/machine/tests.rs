@@ -66,13 +66,17 @@ prop_compose! {
     }
 }
 
+/// No name stands twice.
+fn texts() -> impl Strategy<Value = Vec<(String, String)>> {
+    proptest::collection::hash_map(any::<String>(), any::<String>(), 0..4).prop_map(|map| map.into_iter().collect())
+}
+
 prop_compose! {
     fn machine()(
         name in label(), platform in label(),
         kind in proptest::option::of(prop_oneof![Just(Kind::Wsl2), Just(Kind::Jetson)]),
         driver in proptest::option::of(driver()), gpus in some(gpu()), libraries in libraries(),
-        variables in proptest::collection::vec(any::<(String, String)>(), 0..4),
-        sources in proptest::collection::vec(any::<(String, String)>(), 0..4),
+        variables in texts(), sources in texts(),
         doubts in proptest::collection::vec(any::<String>(), 0..3),
     ) -> Machine {
         Machine { name, platform, kind, driver, gpus, libraries, variables, sources, doubts }
