@@ -40,6 +40,8 @@
 #define CODE_SECTION section(".text.cudaguard_r1")
 #define SHOWN __attribute__((weak, used, visibility("hidden"), CODE_SECTION))
 #define CODE static __attribute__((CODE_SECTION))
+/* Where clang's -Oz would write a function out in its callers, and the shim would grow. */
+#define CALLED CODE __attribute__((noinline))
 
 /* Verdicts and severities, as cudaguard.h has them. */
 enum { RIGHT = 0, WRONG = 1, CANNOT_TELL = 2 };

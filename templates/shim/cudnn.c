@@ -102,14 +102,12 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
     const union row row = note_row(n, i);
     struct part *p = &c->part[c->parts];
     const char *suffix;
+    memset(p, 0, sizeof *p);
     if (row.kind != ROW_PART || !note_text(n, row.inner.file, &p->file) || !note_text(n, row.inner.symbol, &p->symbol)) continue;
     suffix = find_text(p->file, ".so"); /* the parts of another major are not this one's */
     if (suffix && find_text(c->soname, ".so.") && !same(suffix, find_text(c->soname, ".so"))) continue;
-    if (!note_text(n, row.inner.made_with, &p->made_with)) p->made_with[0] = 0;
+    note_text(n, row.inner.made_with, &p->made_with);
     p->needed = row.inner.needed & 1;
-    p->present = 0;
-    p->version = p->cuda = 0;
-    p->path[0] = 0;
     if (is_loaded(p->file, &path, 0) || find_part(c, p, &of, &path)) read_part(p, path);
     else p->known = !shut;
     c->parts++;

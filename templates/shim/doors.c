@@ -41,19 +41,6 @@ CODE void lock(void) {
 
 CODE void unlock(void) { __atomic_store_n(&g.lock, 0, __ATOMIC_RELEASE); }
 
-/* The finding that decided on this verdict: of several the one to be mended first; null where nothing is to be said. */
-CODE const struct finding *decisive(int verdict) {
-  const struct finding *best = 0;
-  int k;
-  for (k = 0; k < g.findings.count; k++) {
-    const struct finding *f = &g.findings.at[k];
-    const struct meaning *m = meaning_of(f);
-    int decides = verdict == WRONG ? f->severity == ERROR && m->verdict == REFUSES : verdict == CANNOT_TELL && m->verdict == OPEN;
-    if (decides && in_scope(&g.note[f->note]) && (!best || m->rank < meaning_of(best)->rank)) best = f;
-  }
-  return best;
-}
-
 /* Completes the verdict, into g.verdict. */
 CODE void complete(void) {
   struct verdict *v = &g.verdict;
@@ -124,7 +111,7 @@ SHOWN void SHARED(start)(void) {
   if (g.mode != MODE_OFF && g.notes) {
     const struct finding *told[MAX_TOLD];
     judge(1, 0);
-    refuse = is_refused();
+    refuse = errors_to_tell(told, 1) > 0;
     leave_report(refuse ? "refuse" : errors_to_tell(told, 0) ? "warn" : "start");
     tell(refuse);
     if (refuse) leave(STATUS_REFUSED);

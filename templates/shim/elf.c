@@ -4,10 +4,10 @@ enum { MAX_PHDRS = 48 };
 
 struct elf {
   long fd;
-  ElfW(Ehdr) eh;
-  ElfW(Phdr) ph[MAX_PHDRS];
   int n;
+  ElfW(Ehdr) eh;
   struct tags tags;
+  ElfW(Phdr) ph[MAX_PHDRS];
 };
 
 CODE int read_at(long fd, uint64_t at, void *to, size_t size) {

@@ -2,7 +2,7 @@
 
 /* How much is lost where it is left out. */
 CODE int worth(const struct finding *f) {
-  const struct note *n = &g.note[f->note];
+  const struct note *n = f->note;
   if (f->severity != ERROR) return meaning_of(f)->verdict == OPEN;
   return 2 + in_scope(n) + (speaks_for(n) && note_refuses(n));
 }
@@ -28,14 +28,19 @@ CODE struct finding *room_for_finding(int more) {
   return &all->at[all->count++];
 }
 
-/* A new finding about the note that is being judged, of this weight; only its component is filled in. */
-CODE struct finding *find_weighing(enum words words, int severity) {
-  struct finding *f = &g.findings.spare;
-  f->words = words, f->severity = severity, f->note = g.now;
-  f = room_for_finding(worth(f));
+/* A finding about the note that is being judged, of this weight; of its values only the component is filled in. */
+CODE void begin_finding(struct finding *f, enum words words, int severity) {
   memset(f, 0, sizeof *f);
   f->words = words, f->severity = severity, f->note = g.now, f->round = g.findings.round;
-  component(&g.note[g.now], f->component, sizeof f->component);
+  component(g.now, &f->component);
+}
+
+/* A new one, in its place among the others. */
+CODE struct finding *find_weighing(enum words words, int severity) {
+  struct finding *f = &g.findings.spare;
+  begin_finding(f, words, severity);
+  f = room_for_finding(worth(f));
+  begin_finding(f, words, severity);
   return f;
 }
 
@@ -67,28 +72,28 @@ CODE void find_what_was_left_out(void) {
   struct findings *all = &g.findings;
   const uint32_t left_out[2] = {all->left_out + all->left_out_now, g.notes_left_out};
   int k;
-  for (g.now = 0; g.now + 1 < g.notes && !in_scope(&g.note[g.now]);) g.now++;
-  for (k = 0; k < 2; k++) {
-    struct finding *f = &all->at[all->count];
-    if (!left_out[k]) continue;
-    all->count++;
-    memset(f, 0, sizeof *f);
-    f->words = k ? NOT_ALL_KEPT_NOTES : NOT_ALL_KEPT;
-    f->severity = meaning_of(f)->severity;
-    f->note = g.now;
-    f->left_out = left_out[k], f->kept = k ? MAX_NOTES : MAX_FINDINGS;
-    component(&g.note[g.now], f->component, sizeof f->component);
+  for (k = 1, g.now = g.note; k < g.notes && !in_scope(g.now); k++) g.now++;
+  for (k = 0; k < 2; k++)
+    if (left_out[k]) {
+      struct finding *f = &all->at[all->count++];
+      enum words words = k ? NOT_ALL_KEPT_NOTES : NOT_ALL_KEPT;
+      begin_finding(f, words, meanings[words].severity);
+      f->left_out = left_out[k], f->kept = k ? MAX_NOTES : MAX_FINDINGS;
+    }
+}
+
+/* The finding that decided on this verdict: of several the one to be mended first; null where nothing is to be said. */
+CODE const struct finding *decisive(int verdict) {
+  const struct finding *best = 0;
+  int k;
+  for (k = 0; k < g.findings.count; k++) {
+    const struct finding *f = &g.findings.at[k];
+    const struct meaning *m = meaning_of(f);
+    int decides = verdict == WRONG ? f->severity == ERROR && m->verdict == REFUSES : verdict == CANNOT_TELL && m->verdict == OPEN;
+    if (decides && in_scope(f->note) && (!best || m->rank < meaning_of(best)->rank)) best = f;
   }
+  return best;
 }
 
 /* The verdict is a function of the findings: see the column of findings.h. */
-CODE int overall(void) {
-  int k, verdict = RIGHT;
-  for (k = 0; k < g.findings.count; k++) {
-    const struct finding *f = &g.findings.at[k];
-    if (!in_scope(&g.note[f->note])) continue;
-    if (f->severity == ERROR && meaning_of(f)->verdict == REFUSES) return WRONG;
-    if (meaning_of(f)->verdict == OPEN) verdict = CANNOT_TELL;
-  }
-  return verdict;
-}
+CODE int overall(void) { return decisive(WRONG) ? WRONG : decisive(CANNOT_TELL) ? CANNOT_TELL : RIGHT; }

@@ -20,6 +20,9 @@ CODE struct finding *find_cudnn(enum words words, int severity, const struct cud
   return f;
 }
 
+/* Major and minor of a packed version, as the driver says CUDA's: 12020. */
+CALLED uint32_t as_cuda(uint32_t packed) { return (packed >> 16) * 1000 + (packed >> 8 & 0xff) * 10; }
+
 CODE int same_minor(uint32_t one, uint32_t other) { return one >> 8 == other >> 8; }
 
 CODE void judge_part(const struct part *p, const struct cudnn *c, const struct library_row *row) {
@@ -50,7 +53,7 @@ CODE uint32_t cuda_of(const struct note *n) {
 }
 
 CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
-  uint32_t min = least_accepted(row), major = c->version ? c->version >> 16 : major_in_name(c->soname), built = cuda_of(&g.note[g.now]);
+  uint32_t min = least_accepted(row), major = c->version ? c->version >> 16 : major_in_name(c->soname), built = cuda_of(g.now);
   int missing = 0, k;
   if (c->state == INSIDE) return;
   if (c->state == ABSENT) {
@@ -73,7 +76,7 @@ CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
     struct finding *f = find_cudnn(CUDNN_INNER_MIXED, same_minor(c->by_name, c->version) ? WARNING : ERROR, c, row);
     f->part = c->by_name;
   } else if (c->version && !c->by_name && c->by_code && !same_minor(c->by_code, c->version)) {
-    find_cudnn(CUDNN_INNER_MIXED_LOADER, ERROR, c, row)->loader = (c->by_code >> 16) * 1000 + (c->by_code >> 8 & 0xff) * 10;
+    find_cudnn(CUDNN_INNER_MIXED_LOADER, ERROR, c, row)->loader = as_cuda(c->by_code);
   }
   for (k = 0; k < c->parts; k++) judge_part(&c->part[k], c, row);
   if (c->cuda && built && c->cuda / 1000 != built / 1000) {
@@ -87,7 +90,7 @@ CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
 /* The GPUs that a row is about: those of its interval, or those that the cuDNN found has left behind. */
 CODE uint64_t gpus_of(const union row *row) {
   const struct driver *d = &g.driver;
-  uint32_t lowest = 1, highest = 0, cudnn = g.note[g.now].cudnn;
+  uint32_t lowest = 1, highest = 0, cudnn = g.now->cudnn;
   uint64_t gpus = 0;
   int k;
   if (row->kind == ROW_GPU) lowest = row->gpu.lowest, highest = row->gpu.highest;
@@ -130,7 +133,7 @@ CODE struct finding *find_driver(enum words words, int severity) {
 /* A text of the note that is being judged. */
 CODE void show_text(char *to, size_t size, struct text_ref ref) {
   char text[NOTE_TEXT];
-  if (note_text(&g.note[g.now], ref, &text)) show(to, size, text);
+  if (note_text(g.now, ref, &text)) show(to, size, text);
 }
 
 /* The toolkits that make code for all of these GPUs, as the driver says CUDA versions; 0: no such end. */
@@ -161,7 +164,7 @@ CODE struct makers makers_of(uint64_t gpus) {
 
 /* No code for these GPUs: the cure is another where the toolkit in use makes none for them. */
 CODE struct finding *find_no_code(int severity, uint64_t gpus) {
-  const uint32_t built = toolkit_of(&g.note[g.now]);
+  const uint32_t built = toolkit_of(g.now);
   const struct makers makers = makers_of(gpus);
   enum words words = NO_CODE_FOR_GPU;
   struct finding *f;
@@ -181,12 +184,12 @@ CODE struct finding *find_row(enum words words, int severity, const union row *r
     return f;
   }
   if (row->kind == ROW_PART) {
-    f->found = g.note[g.now].cudnn, f->found_cuda = g.note[g.now].cudnn_cuda, f->needs_cuda = f->found_cuda / 1000 * 1000;
+    f->found = g.now->cudnn, f->found_cuda = g.now->cudnn_cuda, f->needs_cuda = f->found_cuda / 1000 * 1000;
     return f;
   }
   name_gpus(f, gpus_of(row));
   if (row->kind == ROW_LIBRARY) {
-    f->found = g.note[g.now].cudnn, f->min = row->cudnn.min, f->dropped_in = row->cudnn.drops_gpus_from;
+    f->found = g.now->cudnn, f->min = row->cudnn.min, f->dropped_in = row->cudnn.drops_gpus_from;
     return f;
   }
   f->needs_cuda = row->gpu.cuda, f->needs_release = widen(row->gpu.release);
@@ -195,78 +198,58 @@ CODE struct finding *find_row(enum words words, int severity, const union row *r
   return f;
 }
 
-/* How a row comes off, or a GPU. */
-enum fit { FITS, CANNOT_BE_TOLD, IS_WRONG };
-
-struct outcome {
-  enum fit is;
-  enum words words; /* of what is wrong */
-};
-
-CODE struct outcome so_it(enum fit is) {
-  struct outcome o;
-  o.is = is, o.words = ALL_WORDS;
-  return o;
-}
-
-CODE struct outcome wrong(enum words words) {
-  struct outcome o;
-  o.is = IS_WRONG, o.words = words;
-  return o;
-}
-
-/* A row's floor. What the driver says it supports decides; its release stands in where that is not known, and the kernel
- * module's only to accept. */
-CODE struct outcome judge_floor(uint32_t cuda, uint32_t packed_release, enum words too_old) {
+/* A row's floor. The answer, here and below: it fits, or cannot be told, or these are the words of what is wrong. What the driver
+ * says it supports decides; its release stands in where that is not known, and the kernel module's only to accept. */
+CODE enum words judge_floor(uint32_t cuda, uint32_t packed_release, enum words too_old) {
   const struct driver *d = &g.driver;
   uint32_t release = widen(packed_release);
-  if (!cuda && !release) return so_it(FITS);
-  if (cuda && d->cuda) return d->cuda < cuda ? wrong(too_old) : so_it(FITS);
-  if (release && d->user) return d->user < release ? wrong(too_old) : so_it(FITS);
-  return so_it(release && d->kernel >= release ? FITS : CANNOT_BE_TOLD);
+  if (!cuda && !release) return FITS;
+  if (cuda && d->cuda) return d->cuda < cuda ? too_old : FITS;
+  if (release && d->user) return d->user < release ? too_old : FITS;
+  return release && d->kernel >= release ? FITS : CANNOT_BE_TOLD;
 }
 
 /* Whether PTX can be compiled here: what is not found by files is a doubt. */
-CODE struct outcome judge_jit(void) {
+CODE enum words judge_jit(void) {
   struct driver *d = &g.driver;
   if (!d->jit) d->jit = driver_has(LIBJIT);
-  if (d->jit < 0) return wrong(JIT_MISSING);
-  return so_it(d->jit > 0 ? FITS : CANNOT_BE_TOLD);
+  if (d->jit < 0) return JIT_MISSING;
+  return d->jit > 0 ? FITS : CANNOT_BE_TOLD;
 }
 
 /* What older drivers make of its machine code is in no document. */
-CODE struct outcome judge_machine_code(const struct gpu_row *row) {
-  struct outcome floor = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
-  if (floor.is != FITS) return floor;
-  return so_it(judge_floor(row->sure_cuda, row->sure_release, DRIVER_TOO_OLD_FOR_CODE).is == FITS ? FITS : CANNOT_BE_TOLD);
+CODE enum words judge_machine_code(const struct gpu_row *row) {
+  enum words floor = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
+  if (floor != FITS) return floor;
+  return judge_floor(row->sure_cuda, row->sure_release, DRIVER_TOO_OLD_FOR_CODE) == FITS ? FITS : CANNOT_BE_TOLD;
 }
 
-CODE struct outcome judge_ptx(const struct gpu_row *row) {
-  struct outcome floor = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
-  if (variable_is_one("CUDA_DISABLE_PTX_JIT")) return wrong(JIT_DISABLED);
-  return floor.is != FITS ? floor : judge_jit();
+CODE enum words judge_ptx(const struct gpu_row *row) {
+  enum words floor = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
+  if (variable_is_one("CUDA_DISABLE_PTX_JIT")) return JIT_DISABLED;
+  return floor != FITS ? floor : judge_jit();
 }
 
 /* cuDNN has a cudart of its own inside, which starts on drivers of its major alone. */
-CODE struct outcome judge_cudnn_cuda(const struct part_row *row) {
-  uint32_t major = g.note[g.now].cudnn_cuda / 1000 * 1000;
+CODE enum words judge_cudnn_cuda(const struct part_row *row) {
+  uint32_t major = g.now->cudnn_cuda / 1000 * 1000;
   uint32_t release = major <= row->older_cuda ? row->older_release : major <= row->newer_cuda ? row->newer_release : 0;
-  return row->needed && row->newer_cuda ? judge_floor(major, release, CUDNN_NEEDS_NEWER_DRIVER) : so_it(FITS);
+  return row->needed && row->newer_cuda ? judge_floor(major, release, CUDNN_NEEDS_NEWER_DRIVER) : FITS;
 }
 
 /* A row of GPUs. Flags that stand together: where some containers serve the GPU (BY_SOME), one of them may do so by PTX. */
-CODE struct outcome judge_gpu(const struct note *n, const struct gpu_row *row) {
+CALLED enum words judge_gpu(const struct note *n, const struct gpu_row *row) {
   uint32_t by = row->served_by;
-  struct outcome ptx;
+  enum words ptx;
   if ((by & (BY_CUBIN | BY_SOME)) && variable_is_one("CUDA_FORCE_PTX_JIT")) /* which PTX it is, no row says */
-    return by & NO_PTX ? wrong(JIT_FORCED) : so_it(CANNOT_BE_TOLD);
-  if ((by & BY_SOME) && n->head.partial == PARTIAL_REFUSES) return wrong(PARTIAL_CODE);
+    return by & NO_PTX ? JIT_FORCED : CANNOT_BE_TOLD;
+  if ((by & BY_SOME) && n->head.partial == PARTIAL_REFUSES) return PARTIAL_CODE;
   if (by & BY_PTX) {
     ptx = judge_ptx(row);
-    if (ptx.is != FITS || !(by & BY_SOME)) return ptx;
+    if (ptx != FITS || !(by & BY_SOME)) return ptx;
   }
   if (by & (BY_CUBIN | BY_SOME)) return judge_machine_code(row);
-  return by & BY_NONE ? wrong(NO_CODE_FOR_GPU) : so_it(CANNOT_BE_TOLD);
+  return by & BY_NONE ? NO_CODE_FOR_GPU : CANNOT_BE_TOLD;
 }
 
 /* What a driver that does not work, or none, comes to; whether that is all there is to say. `asks`: whether the note asks
@@ -306,27 +289,27 @@ CODE void judge_rows(struct note *n, int asks) {
     for (i = 0; i < rows_of(n); i++) {
       const union row row = note_row(n, i);
       uint64_t here = gpus_of(&row);
-      struct outcome is = wrong(CUDNN_TOO_NEW_FOR_GPU);
+      enum words is = CUDNN_TOO_NEW_FOR_GPU;
       if (row.kind == ROW_DRIVER) is = judge_floor(row.driver.cuda, row.driver.release, DRIVER_TOO_OLD);
       if (row.kind == ROW_PART) is = judge_cudnn_cuda(&row.inner);
       if (row.kind == ROW_DRIVER || row.kind == ROW_PART) {
-        if (is.is == CANNOT_BE_TOLD) open = 1;
-        if (is.is == IS_WRONG && pass) find_row(is.words, ERROR, &row);
-        if (is.is != FITS && d->by_files) doubt = 1;
+        if (is == CANNOT_BE_TOLD) open = 1;
+        if (is < FITS && pass) find_row(is, ERROR, &row);
+        if (is != FITS && d->by_files) doubt = 1;
       }
       if (row.kind == ROW_GPU) kernels = all, is = judge_gpu(n, &row.gpu);
       if (!here || (row.kind != ROW_GPU && row.kind != ROW_LIBRARY)) continue;
-      if (is.is == FITS) fit |= here;
-      if (is.is == IS_WRONG) {
+      if (is == FITS) fit |= here;
+      if (is < FITS) {
         unfit |= here;
-        if (pass) find_row(is.words, all & ~unfit ? INFO : ERROR, &row);
+        if (pass) find_row(is, all & ~unfit ? INFO : ERROR, &row);
       }
-      if (is.is == CANNOT_BE_TOLD && pass && !has_unsure && (here & ~unfit)) unsure = row, has_unsure = 1;
+      if (is == CANNOT_BE_TOLD && pass && !has_unsure && (here & ~unfit)) unsure = row, has_unsure = 1;
     }
   n->not_unfit = kernels & ~unfit;
   covered = !n->not_unfit || (fit & ~unfit);
   if (!open && !covered && has_unsure && !d->by_files && !variable_is_one("CUDA_FORCE_PTX_JIT") &&
-      judge_floor(unsure.gpu.sure_cuda, unsure.gpu.sure_release, DRIVER_TOO_OLD_FOR_CODE).is == IS_WRONG) {
+      judge_floor(unsure.gpu.sure_cuda, unsure.gpu.sure_release, DRIVER_TOO_OLD_FOR_CODE) < FITS) {
     struct finding *f = find_row(DRIVER_CANNOT_TELL_UNSURE, INFO, &unsure);
     f->needs_release = widen(unsure.gpu.sure_release);
     f->nvcc_major = unsure.gpu.sure_cuda / 1000;
@@ -342,7 +325,7 @@ CODE void judge_driver(struct note *n, int asks) {
 }
 
 /* A shared libcudart of an older minor than built with: by its file's name, which in pip's packages does not say. */
-CODE void judge_cudart(const struct note *n, const struct driver_row *row) {
+CALLED void judge_cudart(const struct note *n, const struct driver_row *row) {
   char soname[NOTE_TEXT], path[PATH_MAX];
   uint32_t version;
   struct finding *f;
@@ -351,8 +334,7 @@ CODE void judge_cudart(const struct note *n, const struct driver_row *row) {
   version = version_in_name(base_name(g.real));
   if (version && version >> 8 >= row->cudart_built >> 8) return;
   f = find(version ? CUDART_OLDER : CUDART_UNKNOWN);
-  f->built_cuda = (row->cudart_built >> 16) * 1000 + (row->cudart_built >> 8 & 0xff) * 10;
-  f->found_cuda = (version >> 16) * 1000 + (version >> 8 & 0xff) * 10;
+  f->built_cuda = as_cuda(row->cudart_built), f->found_cuda = as_cuda(version);
   show(f->library, sizeof f->library, soname);
   show(f->path, sizeof f->path, path);
 }
@@ -396,7 +378,7 @@ CODE int judge_bytes(const struct note *n) {
 }
 
 /* The cuDNN of a row, by files; where they do not say that it is right, by the real one. */
-CODE void judge_cudnn_row(struct note *n, struct cudnn *c, const struct library_row *row, int level, int late) {
+CALLED void judge_cudnn_row(struct note *n, struct cudnn *c, const struct library_row *row, int level, int late) {
   int k;
   begin_round();
   look(c, n, row, late);
@@ -463,19 +445,20 @@ CODE void judge_together(void) {
     for (two = one + 1; two < g.notes; two++) {
       struct finding *f;
       if (!g.note[one].not_unfit || !g.note[two].not_unfit || (g.note[one].not_unfit & g.note[two].not_unfit)) continue;
-      g.now = one;
+      g.now = &g.note[one];
       f = find_driver(NO_GPU_FOR_ALL, WARNING);
-      component(&g.note[two], f->other, sizeof f->other);
+      component(&g.note[two], &f->other);
       return;
     }
 }
 
 CODE void judge(int level, int late) {
+  int k;
   g.findings.count = g.findings.round = 0;
   g.findings.left_out = g.findings.left_out_now = 0;
   g.seen = g.level = g.driver_known = 0;
-  for (g.now = 0; g.now < g.notes; g.now++) {
-    struct note *n = &g.note[g.now];
+  for (k = 0; k < g.notes; k++) {
+    struct note *n = g.now = &g.note[k];
     judge_note(n, level && (late ? in_scope(n) : speaks_for(n)), late);
   }
   begin_round();

@@ -17,23 +17,24 @@ CODE void flush(struct report *r) {
   r->t.used = 0;
 }
 
-CODE void put_version_member(struct text *t, const char *before, const char *key, void (*how)(struct text *, uint32_t), uint32_t n) {
+CODE void put_version_member(struct text *t, const char *key, void (*how)(struct text *, uint32_t), uint32_t n) {
   if (!n) return;
-  put_key(t, before, key);
+  put_key(t, key);
   put_char(t, '"');
   how(t, n);
   put_char(t, '"');
 }
 
 CODE void report_cudnn(struct text *t, const struct cudnn *c) {
-  put_key(t, ",", "cudnn");
-  put_member(t, "{", "path", c->path);
-  put_member(t, ",", "picked_by", c->why);
+  put_key(t, "cudnn");
+  put_char(t, '{');
+  put_member(t, "path", c->path);
+  put_member(t, "picked_by", c->why);
   if (c->version) {
-    put_version_member(t, ",", "version", put_version, c->version);
-    put_member(t, ",", "version_from", c->from);
+    put_version_member(t, "version", put_version, c->version);
+    put_member(t, "version_from", c->from);
   }
-  put_version_member(t, ",", "cuda", put_cuda, c->cuda);
+  put_version_member(t, "cuda", put_cuda, c->cuda);
   put_char(t, '}');
 }
 
@@ -43,19 +44,20 @@ CODE void report_note(struct text *t, int note) {
   char name[NOTE_TEXT], version[NOTE_TEXT];
   uint32_t i, skipped = 0;
   int k;
-  put_member(t, note ? ",{" : "{", "file", file_of(&n->image));
-  put_member(t, ",", "note", states[n->state]);
+  put(t, note ? ",{" : "{");
+  put_member(t, "file", file_of(&n->image));
+  put_member(t, "note", states[n->state]);
   if (n->state != NOTE_IS_DAMAGED) {
     note_text(n, n->head.name, &name);
     note_text(n, n->head.version, &version);
-    put_member(t, ",", "name", name);
-    put_member(t, ",", "version", version);
+    put_member(t, "name", name);
+    put_member(t, "version", version);
     for (k = 0; k < g.seen; k++)
-      if (g.cudnn[k].note == note) {
+      if (g.cudnn[k].note == n) {
         report_cudnn(t, &g.cudnn[k]);
         break;
       }
-    put_key(t, ",", "not_judged");
+    put_key(t, "not_judged");
     put_char(t, '[');
     for (i = 0; i < n->head.rows; i++) {
       const union row row = note_row(n, i);
@@ -77,35 +79,37 @@ CODE void report_note(struct text *t, int note) {
 CODE void report_driver(struct text *t) {
   const struct driver *d = &g.driver;
   int k;
-  put_key(t, ",", "driver");
-  put_member(t, "{", "path", d->path);
-  put_version_member(t, ",", "user", put_release, d->user);
-  put_version_member(t, ",", "kernel", put_release, d->kernel);
-  put_version_member(t, ",", "cuda", put_cuda, d->cuda);
+  put_key(t, "driver");
+  put_char(t, '{');
+  put_member(t, "path", d->path);
+  put_version_member(t, "user", put_release, d->user);
+  put_version_member(t, "kernel", put_release, d->kernel);
+  put_version_member(t, "cuda", put_cuda, d->cuda);
   put_char(t, '}');
-  put_key(t, ",", "gpus");
+  put_key(t, "gpus");
   put_char(t, '[');
   for (k = 0; k < d->gpus; k++) {
     put(t, k ? ",{" : "{");
     if (!d->chosen) put(t, "\"visible\":true");
-    put_version_member(t, d->chosen ? "" : ",", "cc", put_capability, d->cc[k]);
+    put_version_member(t, "cc", put_capability, d->cc[k]);
     put_char(t, '}');
   }
   put_char(t, ']');
 }
 
-CODE void report_finding(struct text *t, const char *before) {
+CODE void report_finding(struct text *t, int finding) {
   static const char severities[][8] = {"info", "warning", "error"};
   const struct verdict *v = &g.verdict;
-  put_key(t, before, "code");
+  put(t, finding ? ",{" : "{");
+  put_key(t, "code");
   put(t, "\"CG");
   put_number(t, (uint32_t)v->code);
   put_char(t, '"');
-  put_member(t, ",", "severity", severities[v->severity]);
-  put_member(t, ",", "component", v->component);
-  put_member(t, ",", "subject", v->subject);
-  put_member(t, ",", "message", v->message);
-  put_member(t, ",", "hint", v->hint);
+  put_member(t, "severity", severities[v->severity]);
+  put_member(t, "component", v->component);
+  put_member(t, "subject", v->subject);
+  put_member(t, "message", v->message);
+  put_member(t, "hint", v->hint);
   put_char(t, '}');
 }
 
@@ -118,15 +122,16 @@ CODE void leave_report(const char *action) {
   r.fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   if (r.fd < 0) return;
   r.t = text_in(r.buffer, sizeof r.buffer);
-  put_member(&r.t, "{", "file", self());
-  put_member(&r.t, ",", "role", g.program ? "program" : "library");
-  put_member(&r.t, ",", "verdict", verdicts[overall()]);
-  put_member(&r.t, ",", "action", action);
-  put_key(&r.t, ",", "level");
+  put_char(&r.t, '{');
+  put_member(&r.t, "file", self());
+  put_member(&r.t, "role", g.program ? "program" : "library");
+  put_member(&r.t, "verdict", verdicts[overall()]);
+  put_member(&r.t, "action", action);
+  put_key(&r.t, "level");
   put_number(&r.t, (uint32_t)g.level);
-  put_key(&r.t, ",", "shim");
+  put_key(&r.t, "shim");
   put(&r.t, "{\"revision\":1}");
-  put_key(&r.t, ",", "components");
+  put_key(&r.t, "components");
   put_char(&r.t, '[');
   for (k = 0; k < g.notes; k++) {
     flush(&r);
@@ -134,12 +139,12 @@ CODE void leave_report(const char *action) {
   }
   put_char(&r.t, ']');
   if (g.driver_known && g.driver.state == FOUND) report_driver(&r.t);
-  put_key(&r.t, ",", "findings");
+  put_key(&r.t, "findings");
   put_char(&r.t, '[');
   for (k = 0; k < g.findings.count; k++) {
     compose(&g.findings.at[k]);
     flush(&r);
-    report_finding(&r.t, k ? ",{" : "{");
+    report_finding(&r.t, k);
   }
   put(&r.t, "]}\n");
   flush(&r);

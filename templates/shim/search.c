@@ -31,16 +31,23 @@ CODE int elf_is(const char *path) {
   return is;
 }
 
-/* In this list: 1 found, 0 go on, -1 the loader would stop here (`to` names the file). */
-CODE int search_list(const char *list, char also, const char *file, const char *origin, char (*to)[PATH_MAX]) {
-  int is = 0;
-  while (list && *list && !is) {
+/* Where a file is looked for, and what came of it. */
+struct looking {
+  const char *file;
+  char (*to)[PATH_MAX];
+  int is;                    /* 1 found, 0 go on, -1 the loader would stop here (`to` names the file) */
+  const char *place, *whose; /* in words; whose: or null */
+};
+
+/* Looks into the folders of a list, where it was not found before. */
+CODE void search_list(struct looking *s, const char *list, char also, const char *place, const char *whose) {
+  while (list && *list && !s->is) {
     size_t n = 0;
     while (list[n] && list[n] != ':' && list[n] != also) n++;
-    if (join(to, list, n, file, origin)) is = elf_is(*to);
+    if (join(s->to, list, n, s->file, whose ? whose : self())) s->is = elf_is(*s->to);
+    if (s->is) s->place = place, s->whose = whose;
     list += n + (list[n] != 0);
   }
-  return is;
 }
 
 #define CACHE "/etc/ld.so.cache"
@@ -111,21 +118,23 @@ static const char default_folders[] =
 /* Where the loader would find `file` for the object of `of`: 1 and the path, 0 nowhere, -1 at a file it cannot read. `why`,
  * where it is wanted, says which of the places it was. */
 CODE int search(const char *file, const struct image *of, char (*to)[PATH_MAX], char (*why)[WHY]) {
-  const char *owner = file_of(of), *place = 0, *whose = "";
-  int is = 0;
+  const char *owner = file_of(of);
+  struct looking s;
+  s.file = file, s.to = to, s.is = 0, s.place = s.whose = 0;
   /* An object with a RUNPATH has no RPATH, and the program's RPATH counts for objects without a RUNPATH. */
-  if (!of->runpath && of->rpath && (is = search_list(of->rpath, ':', file, owner, to))) place = "RPATH of ", whose = owner;
-  if (!is && !of->runpath && !g.first.runpath && (is = search_list(g.first.rpath, ':', file, self(), to)))
-    place = "RPATH of ", whose = self();
-  if (!is && (is = search_list(g.library_path, ';', file, self(), to))) place = "LD_LIBRARY_PATH";
-  if (!is && of->runpath && (is = search_list(of->runpath, ':', file, owner, to))) place = "RUNPATH of ", whose = owner;
-  if (!is && in_cache(file, to) && (is = elf_is(*to))) place = CACHE;
-  if (!is && (is = search_list(default_folders, ':', file, self(), to))) place = "the system's library folders";
-  if (place && why) {
-    struct text t = text_in(*why, WHY);
-    put(&t, place);
-    put_outside(&t, whose);
+  if (!of->runpath) {
+    search_list(&s, of->rpath, ':', "RPATH of ", owner);
+    if (!g.first.runpath) search_list(&s, g.first.rpath, ':', "RPATH of ", self());
   }
-  if (!is) **to = 0;
-  return is;
+  search_list(&s, g.library_path, ';', "LD_LIBRARY_PATH", 0);
+  search_list(&s, of->runpath, ':', "RUNPATH of ", owner);
+  if (!s.is && in_cache(file, to) && (s.is = elf_is(*to))) s.place = CACHE;
+  search_list(&s, default_folders, ':', "the system's library folders", 0);
+  if (s.place && why) {
+    struct text t = text_in(*why, WHY);
+    put(&t, s.place);
+    if (s.whose) put_outside(&t, s.whose);
+  }
+  if (!s.is) **to = 0;
+  return s.is;
 }

@@ -1,10 +1,11 @@
-/* What was found: all that the shim knows of this process. */
+/* What was found: all that the shim knows of this process. Numbers stand first in a struct and long texts last: what is near
+ * its beginning, shorter instructions reach. */
 
 /* An inner library of cuDNN's. */
 struct part {
-  char file[NOTE_TEXT], symbol[NOTE_TEXT], made_with[NOTE_TEXT];
   int needed, known, present;
   uint32_t version, cuda; /* cuda: of the cudart inside, as cudaRuntimeGetVersion says it */
+  char file[NOTE_TEXT], symbol[NOTE_TEXT], made_with[NOTE_TEXT];
   char path[SHOW + 1];
 };
 
@@ -12,14 +13,14 @@ enum { UNKNOWN, ABSENT, FOUND, INSIDE };
 
 struct cudnn {
   int state, answered; /* answered: by the real cuDNN, in a child */
-  int note;
-  char names[NOTE_TEXT]; /* that the program tries, one a line */
-  char soname[NOTE_TEXT], path[PATH_MAX], why[WHY];
+  int parts;
+  const struct note *note;
   uint32_t version, by_name, by_code, cuda; /* by_code: major and minor of its own file; cuda: of its part */
   const char *from; /* where the version comes from, in words */
   const char *by;   /* and the inner library that says it, or null */
+  char names[NOTE_TEXT]; /* that the program tries, one a line */
+  char soname[NOTE_TEXT], path[PATH_MAX], why[WHY];
   struct part part[MAX_INNER];
-  int parts;
 };
 
 /* Of this process: the rows ask for no more. Numbers are 0, `init` and `gpus` -1 where nobody knows. */
@@ -57,7 +58,7 @@ struct state {
   int ready, program, mode;
   int startup;     /* how many objects the loader brought before `main` */
   int first_noted; /* no guarded file stands before this one */
-  int notes, now;  /* now: the note being judged */
+  int notes;
   int seen;        /* cuDNNs for the report */
   uint32_t notes_left_out;
   int driver_known, driver_asked;
@@ -65,6 +66,7 @@ struct state {
   int outcome, level;
   size_t answered;
   const char *library_path;
+  struct note *now; /* the one that is being judged */
   struct image first;
   int looks; /* for kernels, since this file is not sealed */
   int codes;
@@ -119,9 +121,9 @@ CODE int speaks_for(const struct note *n) {
 CODE int in_scope(const struct note *n) { return n->own || g.program; }
 
 /* Its name and version. */
-CODE void component(const struct note *n, char *to, size_t size) {
+CODE void component(const struct note *n, char (*to)[2 * NOTE_TEXT]) {
   char name[NOTE_TEXT], version[NOTE_TEXT];
-  struct text t = text_in(to, size);
+  struct text t = text_in(*to, sizeof *to);
   if (n->state == NOTE_IS_DAMAGED) return;
   note_text(n, n->head.name, &name);
   note_text(n, n->head.version, &version);

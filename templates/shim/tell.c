@@ -35,16 +35,8 @@ CODE void say(const char *text) {
 }
 
 CODE int is_told(const struct finding *f) {
-  const struct note *n = &g.note[f->note];
+  const struct note *n = f->note;
   return f->severity == ERROR && speaks_for(n) && !(is_about_driver(f) && n->head.gpu == GPU_OPTIONAL);
-}
-
-/* Whether the program is not to be started. */
-CODE int is_refused(void) {
-  int k;
-  for (k = 0; k < g.findings.count; k++)
-    if (is_told(&g.findings.at[k]) && note_refuses(&g.note[g.findings.at[k].note])) return 1;
-  return 0;
 }
 
 /* The errors that this guard speaks for, what has to be mended first first; where the program is refused, those that refuse
@@ -53,7 +45,7 @@ CODE int errors_to_tell(const struct finding *told[MAX_TOLD], int refuse) {
   int k, at, n = 0;
   for (k = 0; k < g.findings.count; k++) {
     const struct finding *f = &g.findings.at[k];
-    if (!is_told(f) || note_refuses(&g.note[f->note]) != refuse) continue;
+    if (!is_told(f) || note_refuses(f->note) != refuse) continue;
     for (at = n < MAX_TOLD ? n : MAX_TOLD; at > 0 && meaning_of(told[at - 1])->rank > meaning_of(f)->rank; at--)
       if (at < MAX_TOLD) told[at] = told[at - 1];
     if (at < MAX_TOLD) told[at] = f;

@@ -12,7 +12,7 @@ CODE struct text text_in(char *to, size_t size) {
   return t;
 }
 
-CODE void put_char(struct text *t, char c) {
+CALLED void put_char(struct text *t, char c) {
   if (t->used + 1 < t->size) t->at[t->used++] = c;
   t->at[t->used] = 0;
 }
@@ -29,27 +29,23 @@ CODE void put_number(struct text *t, uint32_t n) {
   for (; unit; unit /= 10) put_char(t, (char)('0' + n / unit % 10));
 }
 
+CODE void put_two(struct text *t, uint32_t major, uint32_t minor) {
+  put_number(t, major);
+  put_char(t, '.');
+  put_number(t, minor);
+}
+
+/* Of a GPU, as the rows have it: 9.0. */
+CODE void put_capability(struct text *t, uint32_t cc) { put_two(t, cc >> 8, cc & 0xff); }
+
+/* A CUDA version as the driver says it, 12020: 12.2. */
+CODE void put_cuda(struct text *t, uint32_t n) { put_two(t, n / 1000, n % 1000 / 10); }
+
 /* A version as the rows pack it: 9.15.1. */
 CODE void put_version(struct text *t, uint32_t packed) {
   put_number(t, packed >> 16);
   put_char(t, '.');
-  put_number(t, packed >> 8 & 0xff);
-  put_char(t, '.');
-  put_number(t, packed & 0xff);
-}
-
-/* Of a GPU, as the rows have it: 9.0. */
-CODE void put_capability(struct text *t, uint32_t cc) {
-  put_number(t, cc >> 8);
-  put_char(t, '.');
-  put_number(t, cc & 0xff);
-}
-
-/* A CUDA version as the driver says it, 12020: 12.2. */
-CODE void put_cuda(struct text *t, uint32_t n) {
-  put_number(t, n / 1000);
-  put_char(t, '.');
-  put_number(t, n % 1000 / 10);
+  put_two(t, packed >> 8 & 0xff, packed & 0xff);
 }
 
 /* A driver's release, as widen() packs it: 535.54.03, and 590.01. */
@@ -120,15 +116,15 @@ CODE void put_json(struct text *t, const char *s) {
   put_char(t, '"');
 }
 
-/* `before` is what separates it from the member before it: a comma, an opening brace. */
-CODE void put_key(struct text *t, const char *before, const char *key) {
-  put(t, before);
+/* A comma goes before it, but where it is the first of its object. */
+CODE void put_key(struct text *t, const char *key) {
+  if (t->at[t->used - 1] != '{') put_char(t, ',');
   put_char(t, '"');
   put(t, key);
   put(t, "\":");
 }
 
-CODE void put_member(struct text *t, const char *before, const char *key, const char *value) {
-  put_key(t, before, key);
+CODE void put_member(struct text *t, const char *key, const char *value) {
+  put_key(t, key);
   put_json(t, value);
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard::guard::{self, Guarded, Tool};
+use cudaguard::manifest::{Component, Linkage, Manifest};
+use cudaguard::note;
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, skip, tools, trials};
 
 use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
@@ -503,34 +505,44 @@ fn nothing_is_exported() {
     assert!(exported.stdout.contains("main") && !exported.stdout.contains("guard"), "{exported}");
 }
 
-/// Bytes that the guard adds to a stripped program, less the note.
-fn added(arch: &Arch, scratch: &Scratch, options: &[&str]) -> i64 {
-    let source = scratch.file("plain.c", "int main(void) { return 0; }\n");
-    let size = |name: &str, objects: &[&Path]| {
-        let program = scratch.join(name);
-        let _ = Call::new(arch.cc)
-            .args(["-O2", "-s", "-o"])
-            .arg(&program)
-            .arg(&source)
-            .args(objects)
-            .args(options)
-            .run()
-            .success();
-        i64::try_from(fs::metadata(&program).expect("it was made").len()).expect("small")
-    };
-    size("guarded", &[&arch.shim()]) - size("plain", &[])
+/// A stripped program of this source and these objects, linked by this one: how many bytes it has.
+fn linked(compiler: &str, linker: &str, scratch: &Scratch, source: &Path, objects: &[&Path], options: &[&str]) -> i64 {
+    let program = scratch.join("program");
+    let linker = format!("-fuse-ld={linker}");
+    let call = Call::new(compiler).args(["-O2", "-s", &linker, "-o"]).arg(&program).arg(source);
+    let _ = call.args(objects).args(options).arg("-ldl").run().success();
+    i64::try_from(fs::metadata(&program).expect("it was made").len()).expect("small")
 }
 
+/// With every compiler as the guard is compiled for users, and every linker: less the note.
 fn it_is_small() {
     let scratch = Scratch::new("small");
+    let source = scratch.file("plain.c", "int main(void) { return 0; }\n");
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let component = Component { name: "small".to_owned(), version: "1.0.0".to_owned() };
     let mut missing = Vec::new();
-    for options in [&["-Wl,--gc-sections"][..], &[], &["-fuse-ld=lld"], &["-Wl,--gc-sections", "-fPIE", "-pie"]] {
-        if options.contains(&"-fuse-ld=lld") && tools::find("ld.lld").is_none() {
-            missing.push("ld.lld");
+    for compiler in ["gcc", "gcc-11", "clang"] {
+        let Some(program) = tools::find(compiler) else {
+            missing.push(compiler.to_owned());
             continue;
+        };
+        let folder = scratch.join(compiler);
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        let tool = Tool { program, flags: Vec::new(), kept: None };
+        let made = guard::compile_with(&tool, &[0; note::SIZE], &component, &target, &folder).expect("it compiles");
+        let Guarded::Objects { shim, .. } = made else { panic!("{compiler}: {made:?}") };
+        for linker in ["bfd", "gold", "lld", "mold"] {
+            let name = format!("ld.{linker}");
+            if tools::find(&name).is_none() {
+                missing.push(name);
+                continue;
+            }
+            for options in [&[][..], &["-Wl,--gc-sections"], &["-Wl,--gc-sections", "-fPIE", "-pie"]] {
+                let size = |objects: &[&Path]| linked(compiler, linker, &scratch, &source, objects, options);
+                let added = size(&[&shim]) - size(&[]);
+                assert!((1000..=40 * 1024).contains(&added), "{compiler} {linker} {options:?}: {added} bytes");
+            }
         }
-        let added = added(&NATIVE, &scratch, options);
-        assert!((1000..=40 * 1024).contains(&added), "{options:?}: {added} bytes");
     }
     tools::done_without(&missing);
 }
