@@ -9,6 +9,7 @@ use cudaguard::env::Env;
 use cudaguard::finding::{Finding, Severity, Verdict};
 use cudaguard::json::{array, object};
 use cudaguard::machine::Asker;
+use cudaguard::plain;
 
 use crate::probe;
 use crate::report::{self, REFUSED, Stop};
@@ -37,11 +38,12 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
     let mut last = "";
     for choice in &checkup.choices {
         if choice.name != last {
-            let _ = writeln!(text, "  {}", choice.name);
+            let _ = writeln!(text, "  {}", plain::line(&choice.name));
         }
         last = &choice.name;
         let version = choice.version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
-        let _ = writeln!(text, "    {:<13} {}{version}: {}", choice.fate.name(), choice.path, choice.why);
+        let found = format!("{}{version}: {}", choice.path, choice.why);
+        let _ = writeln!(text, "    {:<13} {}", choice.fate.name(), plain::line(&found));
     }
     if checkup.choices.is_empty() {
         let _ = writeln!(text, "  none of CUDA's, neither where the loader looks nor in the usual folders");
@@ -50,11 +52,12 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
     for finding in findings {
         let _ = writeln!(text, "{}", finding.render());
     }
-    let what = program.map_or("this machine".to_owned(), |program| program.display().to_string());
+    let what =
+        program.map_or("this machine".to_owned(), |program| plain::line(&program.display().to_string()).into_owned());
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let worth = findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
     if let (Some(verdict), Some(program)) = (checkup.verdict, program) {
-        let _ = writeln!(text, "{}: {}", program.display(), verdict.words());
+        let _ = writeln!(text, "{}: {}", plain::line(&program.display().to_string()), verdict.words());
     }
     let _ = match (errors, worth) {
         (0, 0) => writeln!(text, "{what}: nothing is wrong that cudaguard knows of"),

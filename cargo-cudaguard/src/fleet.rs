@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use cudaguard::env::Env;
 use cudaguard::finding::{Code, Verdict};
 use cudaguard::machine::fleet::{Fleet, Outcome};
+use cudaguard::plain;
 
 use crate::report::{self, NO_LOOK, REFUSED, Stop};
 use crate::verify::{components, open, to_json};
@@ -122,7 +123,7 @@ fn one(file: &Path, outcome: &Outcome, label: Option<&str>, number: usize) -> St
     let mut value = to_json(file, outcome.verdict, &outcome.findings);
     value.put("host", label);
     value.put("line", Some(number as u64));
-    format!("{value}\n")
+    plain::text(&format!("{value}\n")).into_owned()
 }
 
 /// What became of one file.
@@ -161,7 +162,8 @@ impl Count {
     }
 
     fn text(&self, file: &Path, machines: usize) -> String {
-        let mut text = format!("{}: {machines} {}\n", file.display(), plural(machines, "machine"));
+        let what = format!("{}: {machines} {}", file.display(), plural(machines, "machine"));
+        let mut text = plain::line(&what).into_owned() + "\n";
         let width = machines.to_string().len();
         for (count, word) in [(self.runs, "run it"), (self.refused, "refused"), (self.unknown, "cannot tell")] {
             if count > 0 {
@@ -175,6 +177,7 @@ impl Count {
             for ((_, code), (count, named)) in self.why.iter().filter(|((unknown, _), _)| mine.contains(unknown)) {
                 let more = if *count > named.len() { ", …" } else { "" };
                 let names = named.join(", ");
+                let names = plain::line(&names);
                 let _ = writeln!(text, "  {:>width$}  {count:>width$}  {code} {}: {names}{more}", "", code.title());
             }
         }

@@ -13,6 +13,7 @@ use cudaguard::json::{array, object};
 use cudaguard::kernels::{self, By, Kernels, Known};
 use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note::Note;
+use cudaguard::plain;
 use cudaguard::vendor::{self, GUARDED, Library};
 
 use crate::report::{self, NO_LOOK, Stop};
@@ -119,12 +120,12 @@ struct Page(String);
 
 impl Page {
     fn title(&mut self, text: &str) {
-        self.0.push_str(text);
+        self.0.push_str(&plain::line(text));
         self.0.push('\n');
     }
 
     fn line(&mut self, name: &str, text: &str) {
-        let _ = writeln!(self.0, "  {name:<10} {text}");
+        let _ = writeln!(self.0, "  {name:<10} {}", plain::line(text));
     }
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 use cudaguard::machine::{self, Asker, Driver, Gpu, Kind, Library, Machine};
+use cudaguard::plain;
 use cudaguard::vendor;
 
 use crate::report::{self, Stop};
@@ -55,10 +56,11 @@ struct Page(String);
 
 impl Page {
     fn title(&mut self, text: &str) {
-        let _ = writeln!(self.0, "{text}");
+        let _ = writeln!(self.0, "{}", plain::line(text));
     }
 
     fn line(&mut self, name: &str, text: &str) {
+        let (name, text) = (plain::line(name), plain::line(text));
         let _ = if name.is_empty() { writeln!(self.0, "  {text}") } else { writeln!(self.0, "  {name:<14} {text}") };
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 use cudaguard::finding::{Finding, Severity, Verdict, annotated_error};
+use cudaguard::plain;
 
 /// Findings that refuse.
 pub(crate) const REFUSED: u8 = 1;
@@ -35,7 +36,7 @@ impl Stop {
     /// Says it and gives the status.
     pub(crate) fn say(self) -> ExitCode {
         if !self.text.is_empty() {
-            line(&format!("{}: {}", paint(Severity::Error, "error"), self.text));
+            raw(&format!("{}: {}", paint(Severity::Error, "error"), plain::text(&self.text)));
             if Env::of_process().is_github_workflow() {
                 line(&annotated_error(&self.text));
             }
@@ -44,15 +45,20 @@ impl Stop {
     }
 }
 
-/// One line (or a few) on stderr, in one write, so that it stays whole among cargo's own.
+/// One line (or a few) on stderr, without what a terminal would obey.
 pub(crate) fn line(text: &str) {
+    raw(&plain::text(text));
+}
+
+/// In one write, so that it stays whole among cargo's own.
+fn raw(text: &str) {
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Text on stdout. A reader that has gone away (`| head`) is no trouble of ours.
+/// Text on stdout, without what a terminal would obey; JSON stays the same JSON. A reader that has gone away (`| head`) is no trouble of ours.
 pub(crate) fn result(text: &str) -> Result<(), Stop> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(plain::text(text).as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Stop::no_look(format_args!("cannot write to stdout: {error}")))
         }
@@ -65,7 +71,7 @@ pub(crate) fn findings(findings: &[Finding]) {
     for finding in unique(findings) {
         let text = finding.render();
         let head = finding.severity.name();
-        line(&text.replacen(head, &paint(finding.severity, head), 1));
+        raw(&text.replacen(head, &paint(finding.severity, head), 1));
     }
 }
 

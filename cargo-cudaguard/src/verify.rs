@@ -17,6 +17,7 @@ use cudaguard::judge::run::answer::{Answer, Service, answers};
 use cudaguard::kernels;
 use cudaguard::machine::{self, Asker, Components, Driver, Gpu, Library, Machine, Mistake, REVISION};
 use cudaguard::manifest::Manifest;
+use cudaguard::plain;
 use cudaguard::policy::no_page;
 use cudaguard::tables;
 use cudaguard::vendor::GUARDED;
@@ -262,17 +263,17 @@ fn with_judged(mut value: Value, judged: &Judged) -> Value {
 
 fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], judged: &Judged) -> String {
     let place = place.unwrap_or("here");
-    let mut text = format!("{}: {} ({place})\n", file.display(), verdict.words());
+    let mut text = plain::line(&format!("{}: {} ({place})", file.display(), verdict.words())).into_owned() + "\n";
     for component in &judged.components {
-        let _ = writeln!(text, "  {component}");
+        let _ = writeln!(text, "  {}", plain::line(component));
     }
     for answer in &judged.gpus {
         // Of several components each line says whose it is.
         let of = if judged.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
-        let _ = writeln!(text, "  {of}{answer}");
+        let _ = writeln!(text, "  {}", plain::line(&format!("{of}{answer}")));
     }
     for loaded in judged.libraries.iter().flatten() {
-        let _ = writeln!(text, "  loads {}", loaded.in_words());
+        let _ = writeln!(text, "  loads {}", plain::line(&loaded.in_words()));
     }
     if verdict == Verdict::Refused {
         let codes: Vec<String> = errors(findings).map(|code| code.to_string()).collect();

@@ -15,6 +15,7 @@ use crate::guard::{self, Guarded};
 use crate::json::array;
 use crate::lock;
 use crate::manifest::Component;
+use crate::plain;
 use crate::policy;
 use crate::stamp;
 use crate::walk::{Facts, Judged, Meant};
@@ -89,7 +90,7 @@ impl Embed {
         match self.plan(&Env::of_process()) {
             Ok(said) => print!("{said}"),
             Err(why) => {
-                eprintln!("{why}");
+                eprintln!("{}", plain::text(&why));
                 std::process::exit(1);
             }
         }

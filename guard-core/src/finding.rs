@@ -6,6 +6,8 @@ mod values;
 
 use std::fmt;
 
+use crate::plain;
+
 /// How much a finding weighs. A judge gives it; policy and profile may raise or lower it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -75,7 +77,7 @@ impl Finding {
         self
     }
 
-    /// As people read it: `error[CG101]: …`, the facts indented, the hint last.
+    /// As people read it: `error[CG101]: …`, the facts indented, the hint last, and nothing that a terminal would obey.
     pub fn render(&self) -> String {
         use fmt::Write as _;
         let mut lines = self.message.lines();
@@ -84,9 +86,9 @@ impl Finding {
             let _ = write!(text, "\n  {line}");
         }
         if !self.hint.is_empty() {
-            let _ = write!(text, "\n  hint: {}", self.hint);
+            let _ = write!(text, "\n  hint: {}", self.hint.replace('\n', "\n  "));
         }
-        text
+        plain::text(&text).into_owned()
     }
 
     /// Message and hint as one text, for readers that know no hints.
@@ -126,7 +128,8 @@ pub fn annotated_error(text: &str) -> String {
 fn annotation(level: &str, title: &str, text: &str) -> String {
     // As the runner undoes it (`ActionCommand`): `%` first, and what ends a line; in a property `:` and `,` too.
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text))
+    let line = format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text));
+    plain::line(&line).into_owned()
 }
 
 /// What a finding does to the verdict.

@@ -66,6 +66,7 @@ mod inside {
     pub mod lock;
     pub mod manifest;
     pub mod note;
+    pub mod plain;
     pub mod policy;
     pub mod serves;
     pub mod spelling;

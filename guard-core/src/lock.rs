@@ -17,6 +17,7 @@ use crate::arch::Target;
 use crate::env::Env;
 use crate::finding::{Code, Finding, Severity, Values, Words};
 use crate::manifest::Linkage;
+use crate::plain;
 use crate::policy::{LARGEST, Policy, no_page};
 use crate::tables::{kind_of, not_toml};
 use crate::toolchain::Toolchain;
@@ -171,7 +172,7 @@ impl Lock {
             return Ok(lock);
         }
         reader.errors.sort();
-        let lines: Vec<String> = reader.errors.iter().map(|(line, message)| at(*line, message)).collect();
+        let lines: Vec<String> = reader.errors.iter().map(|(line, message)| at(*line, &plain::line(message))).collect();
         Err(lines.join("\n"))
     }
 

@@ -16,6 +16,7 @@ use toml::de::{DeTable, DeValue};
 use crate::arch::{self, ArchRequest, Dialect, Target};
 use crate::finding::{Code, Finding, Severity};
 use crate::linkage::Linkage;
+use crate::plain;
 use crate::spelling::{distance, nearest};
 use crate::tables::{self, Cc};
 use crate::vendor::GUARDED;
@@ -394,7 +395,9 @@ impl Reader<'_> {
             .errors
             .iter()
             .take(MOST)
-            .map(|(offset, message)| format!("{}:{}: {message}", self.path.display(), self.line(*offset)))
+            .map(|(offset, message)| {
+                format!("{}:{}: {}", self.path.display(), self.line(*offset), plain::line(message))
+            })
             .collect();
         if self.errors.len() > MOST {
             lines.push(format!("{}: and more mistakes, which are not told", self.path.display()));

@@ -1,6 +1,11 @@
 //! Words filled in with what was found: the template language of `data/findings.toml`, as the shim reads it, too.
 
 use super::{FIELDS, Finding, Phrase, Words};
+use crate::plain;
+
+/// The fields that may be of several lines, which stand indented under the sentence. A newline in any other comes from
+/// outside, and must not look like a line of ours.
+const OF_LINES: &[&str] = &["dangling", "kernels", "open", "others", "sources", "why"];
 
 /// Values for the placeholders of words. What is not known is not put in, and left out of the words.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +18,9 @@ impl Values {
     pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
         debug_assert!(FIELDS.contains(&name), "[fields] of the findings has no {name}");
         self.0.retain(|(known, _)| *known != name);
-        self.0.push((name, value.to_string()));
+        let value = value.to_string();
+        let whole = OF_LINES.contains(&name) || !value.contains('\n');
+        self.0.push((name, if whole { value } else { plain::joined(&value).into_owned() }));
         self
     }
 
@@ -139,6 +146,23 @@ mod tests {
         assert_eq!((&*finding.hint, &*finding.component), ("rebuild it with sm_75 added", "demo 0.1.0"));
         let finding = Words::NoCodeForGpu.finding(&values.with("built_for", "sm_80"));
         assert_eq!(finding.message.lines().nth(1), Some("built for:  sm_80"));
+    }
+
+    #[test]
+    fn no_value_looks_like_a_line_of_ours() {
+        let values = Values::default().with("component", "demo\nerror[CG101]: \u{1b}[2J").with("gpus", "7.5");
+        let finding = Words::NoCodeForGpu.finding(&values.with("archs", "sm_75\nerror[CG101]: x"));
+        assert_eq!(
+            finding.render(),
+            "error[CG303]: demo\\u000aerror[CG101]: \\u001b[2J has no code for compute capability 7.5\n  \
+             hint: rebuild it with sm_75\\u000aerror[CG101]: x added"
+        );
+        for words in Words::ALL {
+            let hostile = FIELDS.iter().fold(Values::default(), |all, name| all.with(name, "a\nerror: b\r\u{1b}c"));
+            let text = words.finding(&hostile).render();
+            assert!(text.lines().skip(1).all(|line| line.starts_with("  ")), "{text}");
+            assert!(!text.contains(['\r', '\u{1b}']), "{text}");
+        }
     }
 
     #[test]

@@ -25,7 +25,11 @@ pub struct Mistake {
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.key.is_empty() { f.write_str(&self.what) } else { write!(f, "`{}`: {}", self.key, self.what) }
+        if self.key.is_empty() {
+            f.write_str(&self.what)
+        } else {
+            write!(f, "`{}`: {}", crate::plain::line(&self.key), self.what)
+        }
     }
 }
 
@@ -38,9 +42,9 @@ impl Mistake {
     }
 }
 
-/// So much of a text that is not what it should be as a message bears, without a terminal's commands.
+/// So much of a text that is not what it should be as a message bears.
 fn short(text: &str) -> String {
-    text.chars().take(24).map(|c| if c.is_control() { '?' } else { c }).collect()
+    crate::plain::line(&text.chars().take(24).collect::<String>()).into_owned()
 }
 
 /// How many bytes at the start are neither a quote, a backslash nor a control character; eight are looked at in one go, so

@@ -6,6 +6,7 @@ mod bed;
 mod described;
 mod fleet;
 mod here;
+mod hostile;
 mod nccl;
 mod worlds;
 
@@ -14,8 +15,16 @@ use cudaguard_tests::Trial;
 use super::loading::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    [bare::trials(), described::trials(), fleet::trials(), here::trials(), nccl::trials(), worlds::trials()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        bare::trials(),
+        described::trials(),
+        fleet::trials(),
+        here::trials(),
+        hostile::trials(),
+        nccl::trials(),
+        worlds::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -1,0 +1,79 @@
+//! What was found, made fit to be shown: names, paths, notes and what other programs say are written by others, and a
+//! terminal obeys some of what can stand in them.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Whether a terminal does something for it other than showing it: moves, colours, deletes, turns the reading direction.
+fn commands(c: char) -> bool {
+    // Tabs and newlines are told apart below. The last are the bidirectional marks, overrides and isolates, and the
+    // separators that some take for the end of a line.
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn spelled(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let spell = |c: char| commands(c) && !kept(c);
+    if !text.contains(spell) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if spell(c) {
+            // As JSON spells it, so that JSON stays the same JSON.
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A text of any number of lines: what a terminal would obey is spelled out, `\u001b`.
+pub fn text(text: &str) -> Cow<'_, str> {
+    spelled(text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// A text that stands within a line: newlines and tabs are spelled out, too.
+pub fn line(text: &str) -> Cow<'_, str> {
+    spelled(text, |_| false)
+}
+
+/// A text within a line as far as it comes from others; what it has of lines is ours. Tabs part names from values.
+pub(crate) fn joined(text: &str) -> Cow<'_, str> {
+    spelled(text, |c| c == '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_spelled_out() {
+        for (found, shown) in [
+            ("lib\u{1b}[2Jx", "lib\\u001b[2Jx"),
+            ("a\u{7f}\u{9b}31m\u{0}", "a\\u007f\\u009b31m\\u0000"),
+            ("a\u{202e}b\u{2066}\u{200f}\u{61c}\u{2028}", "a\\u202eb\\u2066\\u200f\\u061c\\u2028"),
+            ("a\rb", "a\\u000db"),
+        ] {
+            assert_eq!((&*text(found), &*line(found)), (shown, shown));
+        }
+        assert_eq!((&*text("a\n\tb"), &*line("a\n\tb")), ("a\n\tb", "a\\u000a\\u0009b"));
+        assert_eq!(joined("a\n\tb"), "a\\u000a\tb");
+    }
+
+    #[test]
+    fn other_texts_stay_as_they_are() {
+        for text in ["", "Größe → 1.5 ≤ 2", "日本語 العربية 🙂", "ab\u{301}"] {
+            assert!(matches!(line(text), Cow::Borrowed(same) if same == text));
+        }
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let said = serde_json::json!({ "name": "a\u{1b}\u{202e}\u{9b}\u{7f}\n\"\\" });
+        let shown = text(&said.to_string()).into_owned();
+        assert!(!shown.contains(commands));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("JSON"), said);
+    }
+}

@@ -1,0 +1,112 @@
+//! Names and texts that hold a terminal's commands, turn the reading direction or look like a line of ours, by every way that
+//! leads into what the command says.
+
+use std::fs;
+
+use cudaguard::manifest::Linkage;
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, trials};
+
+use super::bed::{self, BUILT, call, demo};
+use super::guarded;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![a_file_name, a_component, a_soname, a_host_file, a_policy, an_nvcc]
+}
+
+/// Clears the screen, in seven and in eight bits, turns what follows, and says that all is well.
+const HOSTILE: &str = "x\u{1b}[2J\u{9b}2J\u{202e}\u{7f}\r\nerror[CG101]: forged";
+const SHOWN: &str = "x\\u001b[2J\\u009b2J\\u202e\\u007f\\u000d\\u000aerror[CG101]: forged";
+
+/// What was said, after a look at whether a terminal may show it, and whether anything of it looks like a line of ours.
+#[track_caller]
+fn harmless(outcome: &Outcome) -> String {
+    let said = format!("{}\n{}", outcome.stdout, outcome.stderr);
+    let commands = |c: char| (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}');
+    assert!(!said.contains(commands), "{said:?}");
+    assert!(!said.lines().any(|line| line.trim_start().starts_with("error[CG101]: forged")), "{said}");
+    said
+}
+
+fn a_file_name() {
+    let scratch = Scratch::new("hostile-file");
+    let file = scratch.join(HOSTILE);
+    bed::link(demo(), &file);
+    for (verb, place) in [("inspect", &[][..]), ("verify", &["--driver", "535", "--gpu", "8.0"]), ("doctor", &[])] {
+        let outcome = call([verb]).arg(&file).args(place).run();
+        let said = harmless(&outcome);
+        assert!(said.contains(SHOWN), "{verb}: {said}");
+    }
+    // JSON says the name itself.
+    let outcome = call(["inspect", "--json"]).arg(&file).run().success();
+    let _ = harmless(&outcome);
+    assert_eq!(bed::json(&outcome)["file"], file.to_str().expect("it is UTF-8"));
+}
+
+fn a_component() {
+    let scratch = Scratch::new("hostile-component");
+    let file = scratch.join("program");
+    bed::program(&file, &[guarded::manifest(HOSTILE, BUILT, Linkage::Linked)]);
+    for words in [&["inspect"][..], &["verify", "--driver", "535", "--gpu", "8.0", "--cudnn", "8.9.0"]] {
+        let said = harmless(&call(words).arg(&file).run());
+        assert!(said.contains(SHOWN), "{said}");
+    }
+}
+
+fn a_soname() {
+    let scratch = Scratch::new("hostile-soname");
+    let (library, file) = (scratch.join("library.so"), scratch.join("program"));
+    let source = scratch.file("library.c", "int answer(void) { return 42; }\n");
+    let soname = format!("-Wl,-soname,libcudart.{HOSTILE}");
+    let _ = Call::new("cc").args(["-shared", "-fPIC", &soname, "-o"]).args([&library, &source]).run().success();
+    let main = scratch.file("main.c", "int answer(void);\nint main(void) { return answer(); }\n");
+    let _ = Call::new("cc").arg("-o").args([&file, &main, &library]).run().success();
+    let said = harmless(&call(["inspect"]).arg(&file).run());
+    assert!(said.contains(SHOWN), "{said}");
+}
+
+fn a_host_file() {
+    let scratch = Scratch::new("hostile-host");
+    let text = |key: &str| {
+        serde_json::json!({ key: 1, "name": HOSTILE, "driver": { "user": "535.1" },
+        "gpus": [{ "cc": "7.5", "name": HOSTILE }] })
+    };
+    let host = scratch.file("host.json", text("x").to_string());
+    for place in ["--host", "--fleet"] {
+        let said = harmless(&call(["verify"]).arg(demo()).arg(place).arg(&host).run().expect(1));
+        assert!(said.contains(SHOWN), "{said}");
+    }
+    // A mistake under a key, and in a value.
+    let wrong = serde_json::json!({ "variables": { HOSTILE: 1 } });
+    let host = scratch.file("wrong.json", wrong.to_string());
+    let said = harmless(&call(["verify"]).arg(demo()).arg("--host").arg(&host).run().expect(2));
+    assert!(said.contains(SHOWN), "{said}");
+    let host = scratch.file("value.json", serde_json::json!({ "gpus": [{ "cc": HOSTILE }] }).to_string());
+    let said = harmless(&call(["verify"]).arg(demo()).arg("--host").arg(&host).run().expect(2));
+    assert!(said.contains("x\\u001b[2J"), "{said}");
+}
+
+fn a_policy() {
+    let scratch = Scratch::new("hostile-policy");
+    let quoted = serde_json::json!(HOSTILE).to_string().replace('\u{7f}', "\\u007f");
+    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    fs::create_dir(scratch.join("src")).expect("a folder");
+    scratch.file("src/main.rs", "fn main() {}\n");
+    for policy in [format!("[toolkit]\n{quoted} = 1\n"), format!("[toolkit]\nrequire = {quoted}\n")] {
+        scratch.file("cudaguard.toml", policy);
+        let said = harmless(&call(["check"]).dir(scratch.path()).run().expect(2));
+        // A key as it stands, and a value as TOML would spell it.
+        assert!(said.contains("x\\u001b[2J") || said.contains("x\\u{1b}[2J"), "{said}");
+    }
+}
+
+fn an_nvcc() {
+    let scratch = Scratch::new("hostile-nvcc");
+    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    fs::create_dir(scratch.join("src")).expect("a folder");
+    scratch.file("src/main.rs", "fn main() {}\n");
+    scratch.file("cudaguard.toml", "[toolkit]\nrequire = \"13\"\n");
+    let nvcc = scratch.file("nvcc", "#!/bin/sh\nprintf 'x\\033[2J\\302\\2332J\\342\\200\\256y\\n' >&2; exit 3\n");
+    let _ = Call::new("chmod").arg("+x").arg(&nvcc).run().success();
+    let said = harmless(&call(["check"]).dir(scratch.path()).env("NVCC", &nvcc).run());
+    assert!(said.contains("with exit status 3: x\\u001b[2J\\u009b2J\\u202ey"), "{said}");
+}
