@@ -98,7 +98,9 @@ impl Tree {
             Some(cargo) => call.env("CARGO", cargo),
             None => call,
         };
-        with(call, self.beside(), release)
+        // The cc crate's choice: nothing is compiled in such a tree.
+        let compiler = self.beside().join(format!("cuda-{release}/bin/g++-12"));
+        with(call, self.beside(), release).env("CXX", compiler)
     }
 }
 
