@@ -38,7 +38,7 @@
   X(CUDNN_OTHER_CUDA, 207, WARNING, INFORMS, 57, cudnn, \
     W_cudnn "[ " V_found "]" W_is "made for" W_cuda V_found_cuda ", and " V_component " for" W_cuda V_built_cuda, \
     found_cudnn, picked_by, none, CUDNN_OTHER_CUDA, \
-    "put" W_the W_cudnn " for" W_that "CUDA" W_first_in_path) \
+    "put a " W_cudnn " for" W_cuda V_built_cuda W_first_in_path) \
   X(DRIVER_TOO_OLD, 301, ERROR, REFUSES, 30, driver, \
     "the " W_driver W_is "too old for " V_code "[," W_which "needs one" W_that "supports" W_cuda V_needs_cuda "]", \
     needed_by, found_driver, gpus, DRIVER_TOO_OLD, \

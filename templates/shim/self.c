@@ -319,5 +319,6 @@ __attribute__((no_sanitize_address)) CODE void look_at_kernels(void) {
   for (g.codes = 0; mapped_from(&n->image, (uintptr_t)r) >= sizeof *r && r->magic == RECORD; r++)
     if (r->container != &empty)
       take_container(r->container, mapped_from(&n->image, (uintptr_t)r->container), r->version == LINKED_RECORD ? IS_LINKED : 0);
+  if (g.codes == MAX_CODES) g.code[MAX_CODES - 1].is = 0, g.code[MAX_CODES - 1].how = STARTS; /* and who knows what else */
   for (k = 0; k < g.notes; k++) g.note[k].sees = g.codes && g.note[k].own && g.note[k].state == NOTE_WHOLE;
 }

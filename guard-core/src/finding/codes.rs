@@ -687,7 +687,7 @@ words! {
         "reinstall cuDNN whole from one package";
     CudnnOtherCuda CudnnOtherCuda "cuDNN"
         "cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda}\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "put the cuDNN for that CUDA first in LD_LIBRARY_PATH";
+        "put a cuDNN for CUDA {built_cuda} first in LD_LIBRARY_PATH";
     LibraryAbsent LibraryAbsent "{library}"
         "{library} is not found: the loader would stop the program\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}"
         "{cure}";
