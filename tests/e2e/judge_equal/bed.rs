@@ -79,9 +79,7 @@ impl Arch {
             let work = scratch.join("made");
             let _ = compile(Call::new(self.cc).args(["-O1", "-o"]).arg(&work), scratch.path()).run().success();
             let bytes = fs::read(&work).expect("the compiler made it");
-            // Whole, or not there: two trials may make the same one at the same time.
-            let whole = path.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
-            fs::write(&whole, &bytes).and_then(|()| fs::rename(&whole, &path)).expect("a file can be written");
+            write_executable(&path, &bytes);
             bytes
         })
     }
@@ -243,11 +241,14 @@ fn patch(bytes: &mut [u8], mark: &[u8], with: &[u8]) -> bool {
     true
 }
 
+/// Whole, or not there: two trials may make the same file at the same time.
 fn write_executable(to: &Path, bytes: &[u8]) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::create_dir_all(to.parent().expect("a file lies in a folder")).expect("a folder can be made");
-    fs::write(to, bytes).expect("a file can be written");
-    fs::set_permissions(to, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+    let whole = to.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
+    fs::write(&whole, bytes).expect("a file can be written");
+    fs::set_permissions(&whole, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+    fs::rename(&whole, to).expect("a file can be renamed");
 }
 
 /// The manifest of a package built with this cuDNN.

@@ -88,7 +88,7 @@ fn a_host_file() {
 fn a_policy() {
     let scratch = Scratch::new("hostile-policy");
     let quoted = serde_json::json!(HOSTILE).to_string().replace('\u{7f}', "\\u007f");
-    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
     fs::create_dir(scratch.join("src")).expect("a folder");
     scratch.file("src/main.rs", "fn main() {}\n");
     for policy in [format!("[toolkit]\n{quoted} = 1\n"), format!("[toolkit]\nrequire = {quoted}\n")] {
@@ -101,7 +101,7 @@ fn a_policy() {
 
 fn an_nvcc() {
     let scratch = Scratch::new("hostile-nvcc");
-    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
     fs::create_dir(scratch.join("src")).expect("a folder");
     scratch.file("src/main.rs", "fn main() {}\n");
     scratch.file("cudaguard.toml", "[toolkit]\nrequire = \"13\"\n");
