@@ -457,7 +457,12 @@ impl Requirement {
                 value.put("code", (!code.is_empty()).then_some(code.as_str()));
                 value.put("cuda", cuda.map(|version| version.to_string()));
                 value.put("release", release.map(|release| release.to_string()));
-                value.put("sure_from", sure_from.map(|(cuda, _)| cuda.to_string()));
+                let nobody = |sure: &_| *sure == crate::tables::NO_DRIVER_KNOWN;
+                let named = sure_from.map(|(cuda, _)| cuda.to_string());
+                value.put(
+                    "sure_from",
+                    if sure_from.as_ref().is_some_and(nobody) { Some("unknown".to_owned()) } else { named },
+                );
                 value.put("no_ptx", no_ptx.then_some(true));
                 value
             }

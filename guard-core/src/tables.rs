@@ -313,6 +313,10 @@ pub fn ptx_floor(isa: (u32, u32)) -> Floor {
     Floor { cuda: CudaVersion::new(newest.major, newest.minor + 1), release: None, exact: false }
 }
 
+/// From which driver on PTX is sure to be compiled that is newer than the tables: none that anybody knows
+/// (docs/decisions.md, decision 38).
+pub const NO_DRIVER_KNOWN: (CudaVersion, DriverRelease) = (CudaVersion::new(99, 0), DriverRelease::new(0, 0, 0));
+
 /// The driver that supports all of a toolkit's own version: the floor of its PTX where the ISA is not known.
 pub fn toolkit_floor(toolkit: Version) -> Floor {
     let cuda = toolkit.into();

@@ -147,6 +147,10 @@
     W_cannot_tell V_code " loads on this " W_driver ": nvcc " V_nvcc_major " made it, and NVIDIA promises" W_that "for " W_driver "s from " V_needs_release " on", \
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
     "update" W_the W_driver " to " V_needs_release " or " W_newer " to be sure[; or " W_rebuild W_with W_cuda V_cuda_major "]") \
+  X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, \
+    W_cannot_tell "this " W_driver " compiles " V_code ": " W_driver " and PTX are both " W_newer " than this guard", \
+    needed_by, found_driver, none, DRIVER_CANNOT_TELL_NEWER_PTX, \
+    W_rebuild " it" W_with " machine code for this GPU to be sure") \
   X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, cudart, \
     W_cannot_tell V_library W_is "older than" W_cuda V_built_cuda "," W_which V_component W_was_built_with ": its file's name does not say", \
     found_file, none, none, CUDART_UNKNOWN, \

@@ -217,8 +217,8 @@ CODE enum words judge_jit(void) {
   return d->jit > 0 ? FITS : CANNOT_BE_TOLD;
 }
 
-/* What older drivers make of its machine code is in no document. */
-CODE enum words judge_machine_code(const struct gpu_row *row) {
+/* What older drivers make of its machine code is in no document, nor what newer ones make of PTX that no table has. */
+CODE enum words judge_code(const struct gpu_row *row) {
   enum words floor = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
   if (floor != FITS) return floor;
   return judge_floor(row->sure_cuda, row->sure_release, DRIVER_TOO_OLD_FOR_CODE) == FITS ? FITS : CANNOT_BE_TOLD;
@@ -246,9 +246,9 @@ CALLED enum words judge_gpu(const struct note *n, const struct gpu_row *row) {
   if ((by & BY_SOME) && n->head.partial == PARTIAL_REFUSES) return PARTIAL_CODE;
   if (by & BY_PTX) {
     ptx = judge_ptx(row);
-    if (ptx != FITS || !(by & BY_SOME)) return ptx;
+    if (ptx != FITS) return ptx;
   }
-  if (by & (BY_CUBIN | BY_SOME)) return judge_machine_code(row);
+  if (by & (BY_CUBIN | BY_PTX | BY_SOME)) return judge_code(row);
   return by & BY_NONE ? NO_CODE_FOR_GPU : CANNOT_BE_TOLD;
 }
 
@@ -310,7 +310,7 @@ CODE void judge_rows(struct note *n, int asks) {
   covered = !n->not_unfit || (fit & ~unfit);
   if (!open && !covered && has_unsure && !d->by_files && !variable_is_one("CUDA_FORCE_PTX_JIT") &&
       judge_floor(unsure.gpu.sure_cuda, unsure.gpu.sure_release, DRIVER_TOO_OLD_FOR_CODE) < FITS) {
-    struct finding *f = find_row(DRIVER_CANNOT_TELL_UNSURE, INFO, &unsure);
+    struct finding *f = find_row(unsure.gpu.sure_release ? DRIVER_CANNOT_TELL_UNSURE : DRIVER_CANNOT_TELL_NEWER_PTX, INFO, &unsure);
     f->needs_release = widen(unsure.gpu.sure_release);
     f->nvcc_major = unsure.gpu.sure_cuda / 1000;
     return;

@@ -266,6 +266,7 @@ CODE union row row_of_gpu(const struct note *n, uint32_t cc) {
   if (s.served) row.gpu.code = seen(s.code ^ IS_PTX);
   raise_needs(&sure, 13000);
   if (s.by_13 && cudart_row(n).driver.cuda < sure.cuda) row.gpu.sure_cuda = sure.cuda, row.gpu.sure_release = sure.release;
+  if (s.needs.cuda > NEWEST_CUDA) row.gpu.sure_cuda = NO_DRIVER_KNOWN, row.gpu.sure_release = 0;
   return row;
 }
 

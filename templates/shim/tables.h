@@ -39,7 +39,7 @@
   X(2307, 13030, 0x2622b02) \
   X(2308, 13040, 0x2670000) \
   X(2309, 13050, 0x0) \
-  X(4095, 13050, 0x0) \
+  X(4095, 13060, 0x0) \
   X(10000, 10000, 0x19a3000) \
   X(10010, 10010, 0x1a22700) \
   X(10020, 10020, 0x1b82100) \
@@ -47,6 +47,10 @@
   X(11990, 11000, 0x1c25002) \
   X(12990, 12000, 0x20d3c0d) \
   X(13990, 13000, 0x2444106)
+
+/* The newest of them: a floor above it is that of PTX which no table has, and no driver is sure to compile it. */
+#define NEWEST_CUDA 13050
+#define NO_DRIVER_KNOWN 99000
 
 /* GPUs outside the general rule: the compute capability, that of the same chip under its other name, whether it is a part
  * of a Tegra, and the number of its family. */

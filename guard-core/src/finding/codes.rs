@@ -844,6 +844,9 @@ words! {
     DriverCannotTellUnsure DriverCannotTell "driver"
         "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA {cuda_major}]";
+    DriverCannotTellNewerPtx DriverCannotTell "driver"
+        "cannot tell whether this driver compiles {code}: driver and PTX are both newer than this guard\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "rebuild it with machine code for this GPU to be sure";
     KernelModuleUnknown KernelModuleUnknown "driver"
         "the kernel module's release is not known: judged by libcuda alone\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "name it for a whole answer: /proc/driver/nvidia/version has it, --kernel takes it";

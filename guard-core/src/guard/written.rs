@@ -97,8 +97,7 @@ fn kernel_tables() -> String {
             floors.push((*of, *floor));
         }
     }
-    let newest = ptx.last().expect("a toolkit").1;
-    floors.push((0xfff, Floor { exact: false, ..newest }));
+    floors.push((0xfff, tables::ptx_floor((15, 255))));
     let mut put = |of: u32, floor: Floor| match floors.last_mut() {
         Some((last, same)) if *same == floor => *last = of,
         _ => floors.push((of, floor)),
@@ -119,6 +118,13 @@ fn kernel_tables() -> String {
         let release = floor.release.and_then(DriverRelease::packed).unwrap_or_default();
         let _ = write!(text, " \\\n  X({of}, {}, {release:#x})", floor.cuda.to_int());
     }
+    let newest = tables::toolkits().last().map_or(0, |row| row.version.to_int());
+    let nobody = tables::NO_DRIVER_KNOWN.0.to_int();
+    let _ = write!(
+        text,
+        "\n\n/* The newest of them: a floor above it is that of PTX which no table has, and no driver is sure to compile it. */\n\
+         #define NEWEST_CUDA {newest}\n#define NO_DRIVER_KNOWN {nobody}"
+    );
     text += "\n\n/* GPUs outside the general rule: the compute capability, that of the same chip under its other name, whether it is a part\n \
              * of a Tegra, and the number of its family. */\n#define CHIPS(X)";
     let mut chips: Vec<Cc> = tables::archs().iter().map(|row| row.cc).collect();

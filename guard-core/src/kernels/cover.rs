@@ -49,8 +49,8 @@ pub struct Service {
     pub isa: Option<(u16, u16)>,
     /// What the driver must support for it: PTX ISA and compression of the entries that such a GPU uses.
     pub floor: Option<Floor>,
-    /// From which driver on it is sure that the machine code loads: one that is older than the major of the toolkit that wrote
-    /// it may know its ELF ABI, or not.
+    /// From which driver on it is sure that the code loads: one that is older than the major of the toolkit that wrote machine
+    /// code may know its ELF ABI, or not; which one compiles PTX newer than the tables, nobody knows.
     pub sure_from: Option<Floor>,
     /// No container has PTX for it.
     pub no_ptx: bool,
@@ -440,7 +440,10 @@ impl Kernels {
             code: service.code.map(|code| code.to_string()).unwrap_or_default(),
             cuda: service.floor.map(|floor| floor.cuda),
             release: service.floor.and_then(|floor| floor.release),
-            sure_from: service.sure_from.and_then(|floor| Some((floor.cuda, floor.release?))),
+            sure_from: match service.floor {
+                Some(Floor { exact: false, .. }) => Some(tables::NO_DRIVER_KNOWN),
+                _ => service.sure_from.and_then(|floor| Some((floor.cuda, floor.release?))),
+            },
             no_ptx: service.no_ptx,
         };
         rows.into_iter().enumerate().map(row).collect()

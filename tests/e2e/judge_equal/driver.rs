@@ -12,6 +12,7 @@ use cudaguard::host::{CudartFound, Driver, DriverFound, Gpu, Host, Jit, LibraryF
 use cudaguard::judge::run::{judge, together};
 use cudaguard::manifest::{Cudart, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::policy::GpuNeed;
+use cudaguard::tables;
 use cudaguard::vendor::GUARDED;
 use cudaguard::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, tools, trial, world};
@@ -444,6 +445,17 @@ fn of_13(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
+/// Its PTX is of an ISA that no table has.
+fn newer_ptx(mut manifest: Manifest) -> Manifest {
+    for row in &mut manifest.requires {
+        if let Requirement::Gpu { by: ServedBy::Ptx | ServedBy::PartialPtx, cuda, release, sure_from, .. } = row {
+            (*cuda, *release) = (Some(CudaVersion::new(13, 6)), None);
+            *sure_from = Some(tables::NO_DRIVER_KNOWN);
+        }
+    }
+    manifest
+}
+
 /// No PTX stands beside its machine code.
 fn bare_code(mut manifest: Manifest) -> Manifest {
     for row in &mut manifest.requires {
@@ -638,6 +650,16 @@ pub(crate) fn written() -> Vec<Case> {
         // Machine code of a newer toolkit than the driver's.
         ("code of 13 on 12.2", of_13(kernels(Cubin)), r535(&[H100]), "CG505 info", 1),
         ("code of 13 on 12.2, in part", of_13(kernels(Partial)), r535(&[H100]), "CG505 info", 1),
+        (
+            "PTX that no table has, on 13.5",
+            newer_ptx(kernels(Ptx)),
+            machine("620.01", 13050, &[H100]),
+            "CG302 error",
+            1,
+        ),
+        ("PTX that no table has, on 13.6", newer_ptx(kernels(Ptx)), machine("630.01", 13060, &[H100]), "CG505 info", 1),
+        ("the same in part", newer_ptx(kernels(PartialPtx)), machine("630.01", 13060, &[H100]), "CG505 info", 1),
+        ("the same beside one that fits", newer_ptx(kernels(Ptx)), machine("630.01", 13060, &[A100, H100]), "", 1),
         ("code of 13 on 13.0", of_13(kernels(Cubin)), r580(&[H100]), "", 0),
         (
             "code of 13 on 12.2, and cudart",
@@ -922,7 +944,11 @@ impl Dice {
                 code: self.of(&["", "sm_80", "compute_75"]).to_owned(),
                 cuda: floor.then(|| CudaVersion::new(major, minor)),
                 release: floor.then(|| release(oldest)),
-                sure_from: (self.below(3) == 0).then(|| (CudaVersion::new(major, minor), release(oldest))),
+                sure_from: match self.below(9) {
+                    0 => Some(tables::NO_DRIVER_KNOWN),
+                    1..4 => Some((CudaVersion::new(major, minor), release(oldest))),
+                    _ => None,
+                },
                 no_ptx: self.below(2) == 0,
             });
             let Some(to) = to.map(|to| to.max(from)) else { break };

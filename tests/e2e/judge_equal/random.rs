@@ -198,7 +198,8 @@ fn of_gpu(manifest: &Manifest, host: &Host, cc: Option<(u8, u8)>) -> Plain {
     if ptx && host.jit.compiler == Some(false) {
         return Plain::Refused;
     }
-    // Decision 24: what an older driver makes of newer machine code, no document says.
+    // Decision 24: what an older driver makes of newer machine code, no document says; decision 38: nor what one beyond the
+    // tables makes of PTX beyond them.
     let sure = sure_from.is_none_or(|(cuda, release)| serves(Some(cuda), Some(release)) == Some(true));
-    if machine_code && !sure { Plain::CannotTell } else { Plain::Runs }
+    if sure { Plain::Runs } else { Plain::CannotTell }
 }

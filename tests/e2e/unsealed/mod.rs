@@ -12,7 +12,7 @@ use cudaguard_tests::{Call, Scratch, Trial, tools, trials};
 use bed::{Build, before_linking, object, told, worlds};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![as_the_sealed_twin, by_every_linker]
+    trials![as_the_sealed_twin, by_every_linker, ptx_that_no_table_has]
 }
 
 /// As nvcc leaves them in an object, so many containers: copies of the one in this object.
@@ -138,4 +138,40 @@ fn as_the_sealed_twin() {
         }
     }
     assert!(refused > 50, "the table has refusals: {refused}");
+}
+
+/// The entries of PTX in this object now say that they are of PTX ISA 9.9.
+fn newer_ptx(object: &Path) {
+    let mut bytes = fs::read(object).expect("an object");
+    // A header begins with its kind, PTX, and version 1.1; the ISA stands in it as minor and major.
+    let starts: Vec<_> = (0..bytes.len() - 64).step_by(8).filter(|at| bytes[*at..*at + 4] == [1, 0, 1, 1]).collect();
+    assert_eq!(starts.len(), 1, "one entry of PTX");
+    for at in starts {
+        bytes[at + 24..at + 28].copy_from_slice(&[9, 0, 9, 0]);
+    }
+    fs::write(object, bytes).expect("a file can be written");
+}
+
+/// Drivers that the tables know do not compile it; of newer ones it cannot be told, and that is said.
+fn ptx_that_no_table_has() {
+    world::need();
+    let scratch = Scratch::without_blanks("unsealed");
+    let object = object(scratch.path(), "k", "-gencode arch=compute_80,code=compute_80");
+    newer_ptx(&object);
+    let manifest = before_linking();
+    let [unsealed, sealed] =
+        Build { compiler: "cc", options: &[], manifest: &manifest }.make(scratch.path(), &[object]);
+    for (release, cuda, code) in [("590.44.01", 13010, "CG302"), ("620.01", 13050, "CG302"), ("630.01", 13060, "CG505")]
+    {
+        let place = Scratch::new("unsealed-world");
+        let machine = World::new(release, cuda, &[A100]).make(&place.join("world"));
+        let [text, twin] = [&unsealed, &sealed].map(|program| told(&place, &machine, program, &[]));
+        assert_eq!((text.0.replace("/unsealed/", "/sealed/"), &text.1), (twin.0, &twin.1), "{release}");
+        let refused = code == "CG302";
+        assert_eq!(text.0.starts_with("status Some(78)"), refused, "{release}: {}", text.0);
+        let findings = text.1["findings"].as_array().expect("findings");
+        assert!(findings.iter().any(|finding| finding["code"] == code), "{release}: {findings:?}");
+        let newer = findings.iter().any(|finding| finding["message"].to_string().contains("newer than this guard"));
+        assert_eq!(newer, !refused, "{release}: {findings:?}");
+    }
 }

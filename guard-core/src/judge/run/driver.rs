@@ -295,8 +295,12 @@ impl<'a> Judge<'a> {
         row.and_then(|row| row.unsure.map(|from| Covered::Unsure(row.code, from))).unwrap_or(Covered::Open)
     }
 
-    /// Machine code of a newer major than the driver's, with nothing of CUDA beside it that needs the newer driver.
+    /// Machine code of a newer major than the driver's, with nothing of CUDA beside it that needs the newer driver; or PTX that is
+    /// newer than every table, on such a driver.
     fn unsure(&self, code: &str, (cuda, release): (CudaVersion, DriverRelease)) -> Finding {
+        if (cuda, release) == tables::NO_DRIVER_KNOWN {
+            return Words::DriverCannotTellNewerPtx.finding(&self.values(None).with("code", code));
+        }
         let values = self.values(None).with("code", code).with("nvcc_major", cuda.major).with("needs_release", release);
         let major = self.driver.cuda.map(|cuda| cuda.major);
         Words::DriverCannotTellUnsure.finding(&values.known("cuda_major", major))
@@ -321,7 +325,9 @@ impl<'a> Judge<'a> {
             ServedBy::Ptx | ServedBy::PartialPtx if floor == Outcome::Fits && self.host.jit.compiler == Some(false) => {
                 Outcome::Wrong(Words::JitMissing)
             }
-            ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx if floor == Outcome::Fits && !sure() => {
+            ServedBy::Cubin | ServedBy::Ptx | ServedBy::Partial | ServedBy::PartialPtx
+                if floor == Outcome::Fits && !sure() =>
+            {
                 Outcome::Open
             }
             // What the code that serves it needs, it needs whatever other containers hold.
@@ -351,7 +357,7 @@ impl<'a> Judge<'a> {
 
     /// How the driver comes off against the one from which on machine code is sure to load.
     fn sure(&self, (cuda, release): (CudaVersion, DriverRelease)) -> Outcome {
-        self.floor(Some(cuda), Some(release), Words::DriverTooOldForCode)
+        self.floor(Some(cuda), Some(release).filter(|release| release.branch != 0), Words::DriverTooOldForCode)
     }
 
     fn nothing(&self, words: Words) -> Finding {
