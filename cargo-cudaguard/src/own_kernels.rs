@@ -49,6 +49,24 @@ pub(crate) fn own(data: &[u8], found: &Kernels, places: &Places<'_>) -> Vec<bool
             }
         }
     };
+    each(places, &mut known);
+    own
+}
+
+/// The objects and static libraries among a build's files, without its guard.
+pub(crate) fn objects(places: &Places<'_>) -> Vec<PathBuf> {
+    let mut objects = Vec::new();
+    each(places, &mut |path: &Path| {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let guard = name.starts_with("cudaguard") || name.starts_with("libcudaguard");
+        if !guard && [".o", ".obj", ".a"].iter().any(|ending| name.ends_with(ending)) {
+            objects.push(path.to_owned());
+        }
+    });
+    objects
+}
+
+fn each(places: &Places<'_>, known: &mut impl FnMut(&Path)) {
     for object in places.objects.iter().filter(|object| holds_code(object)) {
         known(object);
     }
@@ -56,9 +74,8 @@ pub(crate) fn own(data: &[u8], found: &Kernels, places: &Places<'_>) -> Vec<bool
     let mut seen = BTreeSet::new();
     let folders = places.out_dirs.iter().map(PathBuf::as_path).chain(places.package);
     for folder in folders {
-        walk(folder, folder, places, &mut left, &mut seen, &mut known);
+        walk(folder, folder, places, &mut left, &mut seen, known);
     }
-    own
 }
 
 fn bytes_of<'a>(data: &'a [u8], container: &Container) -> Option<&'a [u8]> {

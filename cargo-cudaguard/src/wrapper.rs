@@ -2,6 +2,7 @@
 //! program or a C library gets the guard linked in, and its note sealed before cargo hands the file on. Everything else
 //! is the compiler's affair alone.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +13,7 @@ use std::process::{Command, ExitCode};
 use cudaguard::binary::Binary;
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
-use cudaguard::evidence::Seen;
+use cudaguard::evidence::{self, Seen};
 use cudaguard::finding::Finding;
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
@@ -295,21 +296,27 @@ impl<'a> Job<'a> {
         let usual = self.judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
         let usual = usual.and_then(|cudart| cudart.path.parent().map(Path::to_owned));
         let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).collect();
-        Seen::of(binary, kernels, in_use, &searched, |data| {
-            // What build scripts made, those of other packages among them; what lies in a package's folder may have come with
-            // its sources.
-            let of_script = |folder: &&PathBuf| folder.starts_with(self.target_dir()) && folder.ends_with("out");
-            let others = self.unit.searched.iter().filter(of_script).cloned();
-            let made = self.unit.objects.iter().filter(|object| object.starts_with(self.target_dir()));
-            let objects: Vec<PathBuf> = made.cloned().collect();
-            let places = own_kernels::Places {
-                package: None,
-                out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().chain(others).collect(),
-                objects: &objects,
-                target_dir: self.target_dir(),
+        // What build scripts made, those of other packages among them; what lies in a package's folder may have come with
+        // its sources.
+        let of_script = |folder: &PathBuf| {
+            let mut ours = folder.ancestors().take_while(|folder| folder.starts_with(self.target_dir()));
+            let out = |folder: &&Path| {
+                folder.ends_with("out") && folder.ancestors().skip(2).take(2).any(|above| above.ends_with("build"))
             };
-            own_kernels::own(data, kernels, &places)
-        })
+            ours.find(out).map(Path::to_owned)
+        };
+        let others: BTreeSet<PathBuf> = self.unit.searched.iter().filter_map(of_script).collect();
+        let made = self.unit.objects.iter().filter(|object| object.starts_with(self.target_dir()));
+        let objects: Vec<PathBuf> = made.cloned().collect();
+        let places = own_kernels::Places {
+            package: None,
+            out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().chain(others).collect(),
+            objects: &objects,
+            target_dir: self.target_dir(),
+        };
+        let mut seen = Seen::of(binary, kernels, in_use, &searched, |data| own_kernels::own(data, kernels, &places))?;
+        seen.host_compilers = Some(evidence::host_compilers(&binary.path, &own_kernels::objects(&places)));
+        Ok(seen)
     }
 
     /// Holds the linked file against the policy and what was recorded of it.

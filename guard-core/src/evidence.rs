@@ -17,8 +17,10 @@ use crate::tables;
 use crate::vendor::CUDART;
 use crate::version::CudaVersion;
 
+mod host;
 mod seen;
 
+pub use host::host_compilers;
 pub use seen::{Kernel, Seen};
 
 /// The facts of one file.

@@ -24,7 +24,7 @@ use std::process::{Command, ExitCode};
 use cudaguard::binary::{Binary, Kind};
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
-use cudaguard::evidence::Seen;
+use cudaguard::evidence::{self, Seen};
 use cudaguard::finding::{Finding, Values, Words};
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::judge::{self, linked::Linked};
@@ -203,8 +203,11 @@ fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
     // CMake puts the folder of every library that it links into the runtime path of what it builds.
     let mut searched: Vec<PathBuf> = runtime_path(&binary).map(PathBuf::from).collect();
     searched.extend(job.facts.given.libraries.iter().map(|folder| folder.value.clone()));
-    let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own(job, &kernels, data));
-    let seen = seen.map_err(Stop::no_look)?;
+    let objects = objects(job);
+    let places = places(job, &objects);
+    let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own_kernels::own(data, &kernels, &places));
+    let mut seen = seen.map_err(Stop::no_look)?;
+    seen.host_compilers = Some(evidence::host_compilers(file, &own_kernels::objects(&places)));
     let (taken, findings) =
         verify(env, job, &policy, &manifest, &binary, &kernels, &seen, &searched).map_err(Stop::no_look)?;
     job.say(&findings)?;
@@ -234,7 +237,8 @@ fn verify(
     let facts = &job.facts;
     let mut own_kernels = Vec::new();
     if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
-        own_kernels = own(job, kernels, &Contents::open(&binary.path)?);
+        let data = Contents::open(&binary.path)?;
+        own_kernels = own_kernels::own(&data, kernels, &places(job, &objects(job)));
     }
     // Only where the file shows another is it asked for again, for the words.
     let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(KnownBy::Observed));
@@ -282,14 +286,15 @@ fn looked_up(job: &Job, env: &Env, policy: &Policy) -> Vec<Fact<Version>> {
     job.facts().look(env, policy, &[]).toolkit().into_iter().collect()
 }
 
-/// For each container of a target's file whether its objects hold it.
-fn own(job: &Job, kernels: &Kernels, data: &[u8]) -> Vec<bool> {
-    let facts = &job.facts;
-    let mut objects = facts.objects.clone();
-    objects.extend(device_link(&facts.objects));
-    let nowhere = facts.binary.join("cudaguard");
-    let places = own_kernels::Places { package: None, out_dirs: Vec::new(), objects: &objects, target_dir: &nowhere };
-    own_kernels::own(data, kernels, &places)
+/// A target's objects, what links its device code among them.
+fn objects(job: &Job) -> Vec<PathBuf> {
+    let mut objects = job.facts.objects.clone();
+    objects.extend(device_link(&job.facts.objects));
+    objects
+}
+
+fn places<'a>(job: &'a Job, objects: &'a [PathBuf]) -> own_kernels::Places<'a> {
+    own_kernels::Places { package: None, out_dirs: Vec::new(), objects, target_dir: &job.facts.binary }
 }
 
 /// A runtime path without the toolkit's stub folders that nothing is loaded from. `CUDA::cuda_driver` is a file in one, so

@@ -22,6 +22,9 @@ pub struct Seen {
     pub cudart_named: Option<CudaVersion>,
     /// The release of the libcudart that the linker took, and its file.
     pub cudart_taken: Option<(CudaVersion, PathBuf)>,
+    /// The compilers of the host's code in what this build has made ([`super::host_compilers`]); `None` where nobody has
+    /// looked.
+    pub host_compilers: Option<Vec<String>>,
 }
 
 /// A container whose code tells the release that made it.

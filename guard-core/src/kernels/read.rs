@@ -28,9 +28,9 @@ const RECORD: usize = 24;
 const LINKED: u32 = 2;
 
 /// Where nvcc puts whole programs, and device linkers their results.
-const WHOLE: &str = ".nv_fatbin";
+pub(super) const WHOLE: &str = ".nv_fatbin";
 /// Where nvcc puts relocatable code.
-const RELOCATABLE: &str = "__nv_relfatbin";
+pub(super) const RELOCATABLE: &str = "__nv_relfatbin";
 
 /// Unpacked bytes up to which it is worth looking inside for a kernel. Measured with nvcc 11.8 to 13.5: cubins without
 /// any have 660 to 1736 bytes, those of an empty kernel 2408 and more; PTX 56 bytes to a few hundred against 94 and more.

@@ -79,6 +79,20 @@ fn a_cudnn_of_another_major_is_not_what_the_headers_say() {
 }
 
 #[test]
+fn the_host_compiler_is_the_one_that_the_objects_name() {
+    let said = |compilers: Option<&[&str]>| {
+        let host_compilers = compilers.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
+        let observed = Observed { seen: Seen { host_compilers, ..Seen::default() }, ..Observed::default() };
+        let looked_up = Manifest { host_compiler: Some("gcc 12.2.0".to_owned()), ..manifest(Linkage::Unknown) };
+        truth(looked_up, &observed).host_compiler
+    };
+    assert_eq!(said(None).as_deref(), Some("gcc 12.2.0"), "nobody has looked");
+    assert_eq!(said(Some(&["clang 14.0.6"])).as_deref(), Some("clang 14.0.6"));
+    assert_eq!(said(Some(&[])), None, "what PATH suggests is no fact");
+    assert_eq!(said(Some(&["clang 14.0.6", "gcc 12.2.0"])), None);
+}
+
+#[test]
 fn archs_are_written_where_somebody_looked() {
     let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
     let observed = Observed { archs: Some(vec![arch]), ..Observed::default() };

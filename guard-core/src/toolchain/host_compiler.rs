@@ -22,6 +22,17 @@ pub struct HostCompiler {
 pub(super) const UNNAMED: &str = "first in PATH";
 
 impl HostCompiler {
+    /// What a compiler writes into `.comment` of the objects that it makes, as a manifest says it: `GCC: (GNU) 13.2.0` →
+    /// `gcc 13.2.0`. `None` for linkers, for rustc, and for compilers that nobody knows.
+    #[cfg(feature = "command")]
+    pub(crate) fn in_comment(text: &str) -> Option<String> {
+        let (family, version) = match text.strip_prefix("GCC: ") {
+            Some(rest) => (Family::Gcc, gnu(rest)),
+            None => parse(text),
+        };
+        Some(format!("{} {}", family.name(), version?)).filter(|_| family != Family::Other)
+    }
+
     /// Whether somebody chose it for nvcc.
     pub fn is_named(&self) -> bool {
         self.source != UNNAMED
@@ -71,9 +82,13 @@ pub(super) fn parse(text: &str) -> (Family, Option<Version>) {
     if !text.contains("Free Software Foundation") {
         return (Family::Other, None);
     }
-    // `g++ (Debian 12.2.0-14) 12.2.0`, `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`: behind the first parenthesis.
-    let rest = first.split_once(')').map_or(first, |(_, rest)| rest);
-    (Family::Gcc, rest.split_whitespace().find_map(leading))
+    (Family::Gcc, gnu(first))
+}
+
+/// `g++ (Debian 12.2.0-14) 12.2.0`, `gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3)`: behind the first parenthesis.
+fn gnu(text: &str) -> Option<Version> {
+    let rest = text.split_once(')').map_or(text, |(_, rest)| rest);
+    rest.split_whitespace().find_map(leading)
 }
 
 /// Whether both programs are the drivers of one compiler: `c++` → `x86_64-linux-gnu-g++-12` and `gcc` →
@@ -123,6 +138,25 @@ mod tests {
             (String::new(), Family::Other, None),
         ] {
             assert_eq!(parse(&text), (family, version.map(|version| version.parse().unwrap())), "{text}");
+        }
+    }
+
+    #[cfg(feature = "command")]
+    #[test]
+    fn what_stands_in_objects() {
+        for (text, said) in [
+            ("GCC: (Debian 12.2.0-14+deb12u1) 12.2.0", Some("gcc 12.2.0")),
+            ("GCC: (GNU) 8.5.0 20210514 (Red Hat 8.5.0-20)", Some("gcc 8.5.0")),
+            ("GCC: (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0", Some("gcc 11.4.0")),
+            ("Debian clang version 14.0.6", Some("clang 14.0.6")),
+            ("clang version 18.1.3 (https://github.com/llvm/llvm-project 3b5b5c1)", Some("clang 18.1.3")),
+            ("rustc version 1.86.0 (05f9846f8 2025-03-31)", None),
+            ("Linker: LLD 19.1.7", None),
+            ("mold 1.10.1 (compatible with GNU ld)", None),
+            ("GCC: (nothing)", None),
+            ("", None),
+        ] {
+            assert_eq!(HostCompiler::in_comment(text).as_deref(), said, "{text}");
         }
     }
 

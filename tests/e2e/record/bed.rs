@@ -16,6 +16,7 @@ use std::{env, fs};
 fn main() {
     println!("cargo:rerun-if-changed=tools");
     let out = env::var("OUT_DIR").unwrap();
+    let mut ccbin: Option<String> = None;
     for (number, line) in fs::read_to_string("tools").unwrap().lines().enumerate() {
         let (word, value) = line.split_once(' ').unwrap();
         match word {
@@ -25,10 +26,14 @@ fn main() {
                 if value.ends_with("11.8") {
                     nvcc.args(["-ccbin", "g++-11"]);
                 }
+                if let Some(ccbin) = &ccbin {
+                    nvcc.args(["-ccbin", ccbin]);
+                }
                 let made = nvcc.args(["-arch=sm_80", "-c", "kernel.cu", "-o", &object]).status().unwrap();
                 assert!(made.success());
                 println!("cargo:rustc-link-arg={object}");
             }
+            "ccbin" => ccbin = Some(value.to_owned()),
             "search" => println!("cargo:rustc-link-search=native={value}"),
             "link" => println!("cargo:rustc-link-arg={value}"),
             _ => panic!("{line}"),

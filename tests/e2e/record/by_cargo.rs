@@ -1,6 +1,6 @@
 //! By cargo.
 
-use cudaguard_tests::{Trial, parts, trials};
+use cudaguard_tests::{Call, Trial, parts, tools, trials};
 use serde_json::json;
 
 use super::bed::{build, call, codes, cudart, made_elsewhere, manifest, nvcc, package, refused, shared_cudart};
@@ -18,6 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_shared_cudart,
         two_toolkits_are_named_and_one_is_used,
         a_library_whose_headers_nobody_names,
+        the_host_compiler_that_compiled,
     ]
 }
 
@@ -237,4 +238,32 @@ fn a_library_whose_headers_nobody_names() {
     bed.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
     let outcome = call(&bed, &["--release"], None).env("CUDNN_INCLUDE_DIR", old(&bed).join("usr/include")).run();
     assert!(outcome.status() != Some(0) && codes(&outcome).contains(&"error[CG142]".to_owned()), "{outcome}");
+}
+
+/// `CXX` and `PATH` suggest one compiler, and nvcc has called another.
+fn the_host_compiler_that_compiled() {
+    let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
+    let version = |program: &str| Call::new(program).arg("-dumpversion").run().success().stdout.trim().to_owned();
+    let full = |program: &str| Call::new(program).arg("-dumpfullversion").run().success().stdout.trim().to_owned();
+    let (clang_said, gcc_said) = (format!("clang {}", version(&clang)), format!("gcc {}", full(&gcc)));
+    for (used, suggested, said) in [(&clang, &gcc, &clang_said), (&gcc, &clang, &gcc_said)] {
+        let bed = package("host", "");
+        bed.write("tools", format!("ccbin {used}\n") + &nvcc("13.0") + &cudart("13.0"));
+        let built = call(&bed, &["--release"], Some("13.0")).env("CXX", suggested).env("NVCC_CCBIN", suggested);
+        let _ = built.run().success();
+        let file = bed.built("release/app");
+        assert_eq!(manifest(&file)["host_compiler"], **said);
+        let comment = Call::new(tools::need("readelf")).args(["-p", ".comment"]).arg(&file).run().success();
+        let (_, release) = said.split_once(' ').expect("a release");
+        assert!(comment.stdout.contains(release), "{release}: {comment}");
+    }
+    // Nothing that a compiler made: what PATH suggests is not on record, also where CUDA is used.
+    let bed = package("nobody", "");
+    bed.write("tools", shared_cudart("13.0"));
+    let main = "unsafe extern \"C\" { fn cudaGetDeviceCount(count: *mut i32) -> i32; }\n\
+                fn main() { println!(\"{}\", unsafe { cudaGetDeviceCount(&mut 0) }) }\n";
+    bed.write("src/main.rs", main);
+    let _ = build(&bed, &["--release"], Some("13.0")).success();
+    let manifest = manifest(&bed.built("release/app"));
+    assert!(manifest["cudart"]["linkage"] == "linked" && manifest["host_compiler"].is_null(), "{manifest:#}");
 }

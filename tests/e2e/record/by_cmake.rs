@@ -6,14 +6,15 @@ use cudaguard_tests::{Call, Outcome, Trial, parts, tools, trials};
 use serde_json::{Value, json};
 
 use super::bed::manifest;
-use crate::cmake::bed::{Cmake, NINJA, Tree, include, said};
+use crate::cmake::bed::{Cmake, NINJA, Tree, include, said, toolkit};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
         objects_of_another_toolkit,
         kernels_and_cudart_of_two_toolkits,
         no_toolkit_that_cmake_knows,
-        headers_in_a_flag
+        headers_in_a_flag,
+        the_host_compiler_that_compiled,
     ]
 }
 
@@ -126,4 +127,31 @@ fn headers_in_a_flag() {
     assert_eq!(codes(&built), ["warning[CG146]"], "{built}");
     let manifest = super::bed::manifest(&tree.built("app"));
     assert_eq!(manifest["cudnn"], json!({"version": "9.15.1", "linkage": "linked", "known": "linked"}), "{built}");
+}
+
+/// nvcc calls another compiler than the one that CMake compiles C++ with, by CMake's variable or by an option.
+fn the_host_compiler_that_compiled() {
+    let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
+    let release = Call::new(&gcc).arg("-dumpfullversion").run().success().stdout;
+    let by_option = format!("target_compile_options(app PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-ccbin={gcc}>)\n");
+    for (option, host) in [("", &gcc), (&by_option, &clang)] {
+        let text = format!(
+            "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX CUDA)\n{}\
+             add_executable(app main.cpp kernel.cu)\n{option}cudaguard_embed(app)\n",
+            include(),
+        );
+        let tree = Tree::new(
+            "host",
+            Cmake::Oldest,
+            NINJA,
+            &[("CMakeLists.txt", &text), ("main.cpp", MAIN), ("kernel.cu", KERNEL)],
+        );
+        let mut words = toolkit("13.0");
+        words.extend(["-DCMAKE_BUILD_TYPE=Release".to_owned(), "-DCMAKE_CUDA_ARCHITECTURES=80".to_owned()]);
+        words.extend([format!("-DCMAKE_CXX_COMPILER={clang}"), format!("-DCMAKE_CUDA_HOST_COMPILER={host}")]);
+        let _ = tree.configure(&words.iter().map(String::as_str).collect::<Vec<_>>()).run().success();
+        let built = tree.build(&[]).run().success();
+        let manifest = manifest(&tree.built("app"));
+        assert_eq!(manifest["host_compiler"], format!("gcc {}", release.trim()), "{built}");
+    }
 }

@@ -1,0 +1,107 @@
+//! Which compilers made the host's code of a build: its objects name them, whatever `CXX` or `PATH` suggest.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::contents::Contents;
+use crate::elf::{self, Elf};
+use crate::kernels::SECTIONS;
+use crate::toolchain::HostCompiler;
+
+/// The compilers of the host's code in a build's objects and static libraries: `gcc 12.2.0`, `clang 14.0.6`. Where some of
+/// these hold GPU code, which nvcc hands to its host compiler, those alone count. What an earlier build has left among them
+/// counts only where the linked file may have been made from it.
+pub fn host_compilers(linked: &Path, objects: &[PathBuf]) -> Vec<String> {
+    let mut found = Found::default();
+    for data in objects.iter().filter_map(|object| Contents::open(object).ok()) {
+        if elf::is_archive(&data) {
+            for member in elf::archive(&data).into_iter().flatten().map_while(Result::ok) {
+                found.look(member.data.unwrap_or_default());
+            }
+        } else {
+            found.look(&data);
+        }
+    }
+    let all = if found.with_kernels.is_empty() { found.others } else { found.with_kernels };
+    if all.is_empty() {
+        return Vec::new();
+    }
+    // One that is not stripped lists the compilers of everything in it.
+    let listed = Contents::open(linked).ok().and_then(|data| {
+        let elf = Elf::parse(&data).ok()?;
+        let listed: BTreeSet<String> = comments(&elf).filter_map(HostCompiler::in_comment).collect();
+        (!listed.is_empty()).then_some(listed)
+    });
+    all.into_iter().filter(|one| listed.as_ref().is_none_or(|listed| listed.contains(one))).collect()
+}
+
+#[derive(Default)]
+struct Found {
+    with_kernels: BTreeSet<String>,
+    others: BTreeSet<String>,
+}
+
+impl Found {
+    fn look(&mut self, object: &[u8]) {
+        let Ok(elf) = Elf::parse(object) else { return };
+        let kernels = elf.sections().any(|section| SECTIONS.contains(&section.name));
+        let into = if kernels { &mut self.with_kernels } else { &mut self.others };
+        into.extend(comments(&elf).filter_map(HostCompiler::in_comment));
+    }
+}
+
+fn comments<'a>(elf: &Elf<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    let texts = elf
+        .sections()
+        .filter(|section| section.name == ".comment")
+        .flat_map(|section| section.data.split(|byte| *byte == 0));
+    texts.filter_map(|text| std::str::from_utf8(text).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::kernels::tests::writer::{self, Section};
+
+    fn object(compiler: &str, kernels: bool) -> Vec<u8> {
+        let comment = format!("\0{compiler}\0");
+        let mut sections = vec![Section { name: ".comment", kind: 1, flags: 0x30, data: comment.as_bytes() }];
+        if kernels {
+            sections.push(Section { name: SECTIONS[0], kind: 1, flags: 2, data: &[0; 16] });
+        }
+        writer::elf(1, 62, 0, 0, &sections)
+    }
+
+    #[test]
+    fn objects_with_kernels_name_the_compiler() {
+        const GCC: &str = "GCC: (Debian 12.2.0-14+deb12u1) 12.2.0";
+        const CLANG: &str = "Debian clang version 14.0.6";
+        let folder = std::env::temp_dir().join(format!("cudaguard-host-code-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, bytes: Vec<u8>| {
+            let file = folder.join(name);
+            fs::write(&file, bytes).unwrap();
+            file
+        };
+        let both = write("both", object(&format!("{GCC}\0{CLANG}\0rustc version 1.86.0"), false));
+        let (plain, other) = (write("plain.o", object(GCC, false)), write("other.o", object(CLANG, false)));
+        let kernels = write("kernels.o", object(CLANG, true));
+        let said = |linked: &PathBuf, objects: &[&PathBuf]| {
+            host_compilers(linked, &objects.iter().map(|object| (*object).clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(said(&both, &[]), [""; 0]);
+        assert_eq!(said(&both, &[&plain]), ["gcc 12.2.0"]);
+        assert_eq!(said(&both, &[&plain, &kernels]), ["clang 14.0.6"]);
+        assert_eq!(said(&both, &[&plain, &other]), ["clang 14.0.6", "gcc 12.2.0"]);
+        // An object that the linker did not take, and a linked file that was stripped.
+        let gcc = write("gcc", object(GCC, false));
+        assert_eq!(said(&gcc, &[&plain, &other]), ["gcc 12.2.0"]);
+        assert_eq!(said(&gcc, &[&kernels]), [""; 0]);
+        let stripped = write("stripped", writer::elf(2, 62, 0, 0, &[]));
+        assert_eq!(said(&stripped, &[&kernels]), ["clang 14.0.6"]);
+        assert_eq!(said(&stripped, &[&write("text.o", b"no object".to_vec())]), [""; 0]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
