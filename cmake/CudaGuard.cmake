@@ -405,8 +405,8 @@ function(cudaguard_embed target)
   if(CMAKE_CROSS_CONFIGS AND CMAKE_VERSION VERSION_LESS 4)
     # CMake 3.25 crashes on one there.
     if(NOT others)
-      message(STATUS "cudaguard: with CMAKE_CROSS_CONFIGS and CMake ${CMAKE_VERSION}, a header that changes makes no target "
-                     "be judged anew")
+      message(STATUS "cudaguard: with CMAKE_CROSS_CONFIGS and CMake ${CMAKE_VERSION}, a header that changes does not make "
+                     "its targets be judged again")
     endif()
     set(depfile "")
   endif()

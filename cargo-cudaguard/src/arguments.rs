@@ -313,7 +313,7 @@ fn cmake() -> Command {
                         .value_name("FLAG")
                         .action(ArgAction::Append)
                         .allow_hyphen_values(true)
-                        .help("Makes it do so"),
+                        .help("A flag that it needs for that"),
                 ),
         )
         .subcommand(
@@ -363,7 +363,7 @@ fn of_cargo() -> [Arg; 2] {
             .long("config")
             .value_name("KEY=VALUE|PATH")
             .action(ArgAction::Append)
-            .help("Override a configuration value of cargo's"),
+            .help("Override one of cargo's configuration values"),
     ]
 }
 
@@ -410,29 +410,29 @@ const OF_CARGO: &[OfCargo] = &[
     ("test", None, Some("NAME"), "This test", "bt"),
     ("tests", None, None, "All targets that have tests", "bt"),
     ("all-targets", None, None, "All targets", "bt"),
-    ("release", Some('r'), None, "Optimised, by the release profile", "brt"),
-    ("debug", None, None, "By the dev profile", "i"),
-    ("profile", None, Some("NAME"), "By this profile", "brti"),
+    ("release", Some('r'), None, "Optimised, with the release profile", "brt"),
+    ("debug", None, None, "With the dev profile", "i"),
+    ("profile", None, Some("NAME"), "With this profile", "brti"),
     ("features", Some('F'), Some("FEATURES"), "Features to enable", "brti"),
     ("all-features", None, None, "All features", "brti"),
     ("no-default-features", None, None, "Without the default features", "brti"),
     ("target", None, Some("TRIPLE"), "Build for this target", "brti"),
     ("target-dir", None, Some("FOLDER"), "Where built files go", "brti"),
     ("manifest-path", None, Some("PATH"), "Path to Cargo.toml", "brt"),
-    ("message-format", None, Some("FORM"), "How to say it", "brti"),
+    ("message-format", None, Some("FORM"), "The form of the output", "brti"),
     ("no-run", None, None, "Build, and run nothing", "t"),
     ("no-fail-fast", None, None, "Run all tests, also after one has failed", "t"),
     ("path", None, Some("FOLDER"), "The package in this folder", "i"),
     ("git", None, Some("URL"), "A package of this repository", "i"),
     ("version", None, Some("VERSION"), "This version", "i"),
     ("root", None, Some("FOLDER"), "Where to install", "i"),
-    ("force", Some('f'), None, "Over what is there", "i"),
+    ("force", Some('f'), None, "Replace what is installed", "i"),
     ("jobs", Some('j'), Some("N"), "How many at a time", "brti"),
-    ("keep-going", None, None, "As much as can be built", "bi"),
+    ("keep-going", None, None, "Build as much as possible", "bi"),
     ("locked", None, None, "Cargo.lock and cudaguard.lock must hold", "brti"),
     ("offline", None, None, "Without the network", "brti"),
     ("frozen", None, None, "--locked and --offline", "brti"),
-    ("config", None, Some("KEY=VALUE|PATH"), "Override a configuration value of cargo's", "brti"),
+    ("config", None, Some("KEY=VALUE|PATH"), "Override one of cargo's configuration values", "brti"),
     ("color", None, Some("WHEN"), "auto, always, never", "brti"),
     ("verbose", Some('v'), None, "Say more", "brti"),
     ("quiet", Some('q'), None, "Say less", "brti"),
@@ -514,7 +514,7 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
         .subcommand(cargos("build", "cargo build, with guard and manifest in what it makes"))
-        .subcommand(cargos("run", "cargo run, guarded; what the loader would die of is said beforehand"))
+        .subcommand(cargos("run", "cargo run, guarded; says beforehand what would stop the loader"))
         .subcommand(cargos("test", "cargo test, with guarded programs"))
         .subcommand(cargos("install", "cargo install, guarded"))
         .subcommand(
@@ -537,7 +537,7 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
                         .value_name("FORM")
                         .value_parser(["text", "json", "sarif", "github"])
                         .conflicts_with("json")
-                        .help("How to say it"),
+                        .help("The form of the output"),
                 )
                 .args(features())
                 .args(of_cargo())
@@ -595,7 +595,7 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         )
         .subcommand(
             Command::new("exec")
-                .about("Verify, then become the program: says what the loader would die of")
+                .about("Verify, then become the program: says what would stop the loader")
                 .override_usage("cargo cudaguard exec -- PROGRAM [ARGUMENTS]…")
                 .arg(
                     Arg::new("PROGRAM")

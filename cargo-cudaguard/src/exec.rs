@@ -1,4 +1,4 @@
-//! `exec`: what the loader would die of is said beforehand, in our words; then this process becomes the program.
+//! `exec`: says beforehand what would stop the loader, in our words; then this process becomes the program.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;

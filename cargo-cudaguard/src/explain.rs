@@ -17,7 +17,7 @@ pub(crate) fn run(code: Option<&str>) -> Result<ExitCode, Stop> {
     };
     let code: Code = text.parse().map_err(|()| {
         Stop::no_look(format_args!(
-            "`{text}` is no code of a finding: they are CG and three digits, and `cargo cudaguard explain` lists them"
+            "`{text}` is not a finding's code: codes are CG and three digits, and `cargo cudaguard explain` lists them"
         ))
     })?;
     let mut page = format!("{code}: {} ({} unless the policy says otherwise)\n\n", code.title(), code.severity());

@@ -54,7 +54,7 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Resu
             continue;
         }
         let judged = match std::str::from_utf8(&line) {
-            _ if !whole => Err("is longer than 4 MiB: no host file".to_owned()),
+            _ if !whole => Err("is longer than 4 MiB: not a host file".to_owned()),
             Ok(text) => fleet.judge(text).map_err(|mistake| mistake.to_string()),
             Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
         };

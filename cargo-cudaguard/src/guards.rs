@@ -92,7 +92,7 @@ pub(crate) fn make(facts: &Facts<'_>, judged: &Judged, own: &Path, since: Option
     });
     let _ = fs::remove_dir_all(&workshop);
     let guarded = match made? {
-        Guarded::Objects { .. } => ready(&folder).ok_or("the guard's objects have gone away meanwhile")?,
+        Guarded::Objects { .. } => ready(&folder).ok_or("the guard's objects were removed meanwhile")?,
         unguarded @ Guarded::Unguarded(_) => {
             let _ = fs::remove_file(folder.join(NOTE));
             // The reason stands in the key too: should a guard become possible, cargo has to link again.

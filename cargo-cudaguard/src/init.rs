@@ -67,8 +67,7 @@ fn embed(said: &mut String, package: &Package) -> Result<(), Stop> {
     let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
     let library = |key: &str| table.get("lib").and_then(|library| library.get(key)?.as_bool());
     if library("proc-macro").or(library("proc_macro")) == Some(true) {
-        let _ =
-            writeln!(said, "{}: is of a procedural macro, which runs in the compiler: no guard", manifest.display());
+        let _ = writeln!(said, "{}: a procedural macro runs in the compiler: it gets no guard", manifest.display());
         return Ok(());
     }
     let forbidden = named.and_then(toml::Value::as_bool) == Some(false);

@@ -133,7 +133,10 @@ fn component(page: &mut Page, note: &Note) {
     let manifest = &note.manifest;
     page.title(&format!("component {}", manifest.component));
     if note.revision > 1 {
-        page.line("note", &format!("of revision {}, newer than this reader: it says what it knows", note.revision));
+        page.line(
+            "note",
+            &format!("of revision {}, newer than this cudaguard: this is what it can read", note.revision),
+        );
     }
     page.line("guarded by", &format!("cudaguard {}", manifest.cudaguard));
     page.line("target", &format!("{}, {}", manifest.target, manifest.profile));

@@ -23,7 +23,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let variables = config.variables();
     let file = Lock::place(&project.top).ok_or_else(|| {
         Stop::no_look(format_args!(
-            "{}: is a package that cargo fetched: nobody builds it by its lock",
+            "{}: cargo fetched this package, and its lock would never be used",
             project.top.display()
         ))
     })?;
@@ -120,7 +120,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
         let means = if toolchain.by_cmake { "an include directory of a target" } else { "a variable" };
         let _ = writeln!(
             said,
-            "  {}: not locked: one stands on this machine, and neither {means} nor the policy names it",
+            "  {}: not locked: this machine has one, but neither {means} nor the policy names it",
             GUARDED.key
         );
     }

@@ -24,7 +24,7 @@ fn to_text(machine: &Machine) -> String {
         libraries(&mut page, machine.libraries(library));
     }
     if !machine.doubts.is_empty() {
-        page.title("not found out");
+        page.title("not known");
     }
     for doubt in &machine.doubts {
         page.line("", doubt);
@@ -84,7 +84,7 @@ fn driver(page: &mut Page, machine: &Machine, driver: Option<&Driver>) {
     }
     match driver.kernel {
         Some(release) => page.line("kernel module", &format!("{release}{}", source("driver.kernel"))),
-        None => page.line("kernel module", "not to be seen"),
+        None => page.line("kernel module", "not found"),
     }
     if let Some(init) = driver.init {
         page.line("cuInit", &format!("answers {init}: {}", meaning(init)));

@@ -166,17 +166,17 @@ fn read_host(file: &Path) -> Result<Machine, Stop> {
         .read_to_end(&mut bytes)
         .map_err(|error| Stop::no_look(format_args!("{name}: {error}")))?;
     if bytes.len() as u64 > ENOUGH {
-        return Err(Stop::no_look(format_args!("{name}: is larger than 16 MiB: no host file")));
+        return Err(Stop::no_look(format_args!("{name}: is larger than 16 MiB: not a host file")));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Stop::no_look(format_args!("{name}: byte {at} is not UTF-8: no host file"))
+        Stop::no_look(format_args!("{name}: byte {at} is not UTF-8: not a host file"))
     })?;
     let (machine, revision) =
         Machine::read(&text).map_err(|mistake| Stop::no_look(format_args!("{name}:{}", at(&text, &mistake))))?;
     if revision > REVISION {
         report::line(&format!(
-            "info: {name} is of revision {revision}, newer than this cudaguard: what it knows of it is judged"
+            "info: {name} is of revision {revision}, newer than this cudaguard: what this one knows of it is judged"
         ));
     }
     Ok(machine)

@@ -425,8 +425,8 @@ mod tests {
             (file("text", b"#!/bin/sh"), "is not an ELF file"),
             (folder.clone(), "is a folder"),
             (folder.join("absent"), "No such file"),
-            (fifo, "is no regular file"),
-            (PathBuf::from("/dev/zero"), "is no regular file"),
+            (fifo, "is not a regular file"),
+            (PathBuf::from("/dev/zero"), "is not a regular file"),
         ] {
             let error = Binary::read(&path).unwrap_err();
             assert!(error.contains(why) && error.contains(&path.display().to_string()), "{error}");

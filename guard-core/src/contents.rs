@@ -26,7 +26,7 @@ impl Contents {
                 return Err(fail(&"is a folder"));
             }
             if !metadata.is_file() {
-                return Err(fail(&"is no regular file"));
+                return Err(fail(&"is not a regular file"));
             }
             Ok(())
         };

@@ -322,7 +322,7 @@ mod tests {
         };
         assert_eq!(
             said(Code::ToolkitMixed, Severity::Error, "100%\r\nof: a, b", ""),
-            "::error title=CG101%3A nvcc and cuda.h are of different releases::100%25%0D%0Aof: a, b"
+            "::error title=CG101%3A nvcc and cuda.h are from different releases::100%25%0D%0Aof: a, b"
         );
         let info = said(Code::ToolkitMixed, Severity::Info, "m", "h");
         assert!(info.starts_with("::notice ") && info.ends_with("::m%0Ahint: h"), "{info}");

@@ -609,10 +609,10 @@ plain = []
         let found = judged(&lock, &toolchain(Version::new(13, 0, 88)));
         assert_eq!(
             found.iter().map(Finding::render).collect::<Vec<_>>(),
-            ["error[CG107]: the toolkit is another than the one locked: 12.4.131 → 13.0.88.\n  \
+            ["error[CG107]: the toolkit is not the one that is locked: 12.4.131 → 13.0.88.\n  \
               locked: 12.4.131 (cudaguard.lock, x86_64-unknown-linux-gnu)\n  \
               in use: 13.0.88 (/cuda/bin/nvcc --version)\n  \
-              hint: put back what was locked, or accept the new one: `cargo cudaguard lock`, and commit cudaguard.lock"]
+              hint: go back to what was locked, or accept the new one: `cargo cudaguard lock`, and commit cudaguard.lock"]
         );
         // Only cuda.h told, on one side: no difference can be seen.
         lock.targets.get_mut(HOST).unwrap().toolkit = Some("13.0".to_owned());

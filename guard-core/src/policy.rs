@@ -340,7 +340,7 @@ pub fn no_page(metadata: &fs::Metadata, what: &str, largest: u64) -> Option<Stri
     if metadata.is_dir() {
         Some(format!("is a folder; expected a {what} file"))
     } else if !metadata.is_file() {
-        Some(format!("is no regular file; expected a {what} file"))
+        Some(format!("is not a regular file; expected a {what} file"))
     } else if size > largest {
         Some(format!("has {size} bytes; a {what} file has at most {largest}, so this is some other file"))
     } else {
@@ -400,7 +400,7 @@ impl Reader<'_> {
             })
             .collect();
         if self.errors.len() > MOST {
-            lines.push(format!("{}: and more mistakes, which are not told", self.path.display()));
+            lines.push(format!("{}: and more mistakes, which are not listed", self.path.display()));
         }
         Err(PolicyError(lines.join("\n")))
     }
@@ -1041,7 +1041,7 @@ CG122 = "Hopper only, no PTX on purpose"
         #[cfg(unix)]
         {
             let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
-            assert_eq!(error(), format!("{}: is no regular file; expected a policy file", path.display()));
+            assert_eq!(error(), format!("{}: is not a regular file; expected a policy file", path.display()));
             fs::remove_file(&path).unwrap();
             std::os::unix::fs::symlink(folder.0.join("gone"), &path).unwrap();
             let gone = folder.0.join("gone");
@@ -1104,7 +1104,7 @@ CG122 = "Hopper only, no PTX on purpose"
         ] {
             let error = read(&text).unwrap_err();
             assert_eq!(error.lines().count(), MOST + 1, "{}", &error[..200]);
-            assert!(error.ends_with("cudaguard.toml: and more mistakes, which are not told"));
+            assert!(error.ends_with("cudaguard.toml: and more mistakes, which are not listed"));
         }
     }
 

@@ -23,9 +23,9 @@ CODE void prepare(int all) {
   if (*mode && g.mode == MODE_MANIFEST && g.first_noted) {
     char line[SHOW + 100];
     struct text t = text_in(line, sizeof line);
-    put(&t, "cudaguard: CUDAGUARD is none of off, warn, enforce, but ");
+    put(&t, "cudaguard: CUDAGUARD is ");
     put_outside(&t, mode);
-    put(&t, ": ignored\n");
+    put(&t, ", not off, warn or enforce: ignored\n");
     say(line);
   }
 }

@@ -4,7 +4,7 @@
 /* name, code, severity, verdict, rank, subject, sentence, its three lines, the finding that has the same hint, hint */
 #define FINDINGS(X) \
   X(CUDNN_OTHER_MAJOR, 201, ERROR, REFUSES, 41, cudnn, \
-    W_cudnn "[ " V_found "]" W_is "of another major than " W_cudnn " " V_built "," W_which V_component W_was_built_with, \
+    W_cudnn "[ " V_found "]" W_is "another major version than " W_cudnn " " V_built "," W_which V_component W_was_built_with, \
     built_with, found_cudnn, picked_by, CUDNN_OTHER_MAJOR, \
     "install " W_cudnn " " V_built_major " (" V_min " or " W_newer ") where" W_the "loader looks first; or " W_rebuild " against" W_the "one found") \
   X(CUDNN_OLDER, 202, ERROR, REFUSES, 44, cudnn, \
@@ -18,7 +18,7 @@
   X(CUDNN_INNER_MISSING, 204, ERROR, REFUSES, 42, cudnn, \
     W_cudnn "'s library " V_library W_is "missing", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
-    "reinstall " W_cudnn " whole, so" W_that "all its libraries stand in one folder") \
+    "reinstall " W_cudnn " whole, so" W_that "all its libraries are in one folder") \
   X(CUDNN_INNER_MISSING_NEEDED, 204, ERROR, REFUSES, 42, cudnn, \
     W_cudnn "'s library " V_library W_is "missing:" W_the "first call would abort", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
@@ -54,11 +54,11 @@
   X(NO_CODE_FOR_GPU_NO_LONGER_MADE, 303, ERROR, REFUSES, 31, driver, \
     V_component " has no code for" W_compute_capability V_gpus, \
     built_for, found_driver, none, NO_CODE_FOR_GPU_NO_LONGER_MADE, \
-    W_rebuild " it" W_with " " V_archs " added, by" W_cuda V_made_to " or older:" W_cuda V_built_cuda " no longer makes that") \
+    W_rebuild " it" W_with " " V_archs " added and" W_cuda V_made_to " or older:" W_cuda V_built_cuda " no longer makes that") \
   X(NO_CODE_FOR_GPU_NOT_YET_MADE, 303, ERROR, REFUSES, 31, driver, \
     V_component " has no code for" W_compute_capability V_gpus, \
     built_for, found_driver, none, NO_CODE_FOR_GPU_NOT_YET_MADE, \
-    W_rebuild " it" W_with " " V_archs " added, by" W_cuda V_made_from " or " W_newer "; or" W_with " PTX of an older arch added") \
+    W_rebuild " it" W_with " " V_archs " added and" W_cuda V_made_from " or " W_newer "; or" W_with " PTX of an older arch added") \
   X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, driver, \
     "libcuda and" W_the "kernel module do not belong together (803)", \
     found_driver, gpus, none, DRIVER_MISMATCH, \
@@ -88,11 +88,11 @@
     found_driver, none, none, GPU_MISSING, \
     "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds" W_start_a_container W_with " its GPUs (--gpus all)") \
   X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, driver, \
-    "only a part of" W_the "code in " V_component W_is "for" W_compute_capability V_gpus, \
+    "only part of" W_the "code in " V_component W_is "for" W_compute_capability V_gpus, \
     built_for, found_driver, none, PARTIAL_CODE, \
     W_rebuild " all of it" W_with " " V_archs " added, or drop gpu.partial from " W_cudaguard ".toml") \
   X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, driver, \
-    "no GPU" W_is "fit for both " V_component " and " V_other, \
+    "no GPU can run both " V_component " and " V_other, \
     found_driver, gpus, none, NO_GPU_FOR_ALL, \
     W_rebuild " both for one and" W_the "same of " V_archs) \
   X(CUDNN_TOO_NEW_FOR_GPU, 313, ERROR, REFUSES, 46, driver, \
@@ -104,7 +104,7 @@
     found_file, none, none, CUDART_OLDER, \
     "put a folder" W_with W_the "libcudart of" W_cuda V_built_cuda W_first_in_path "; or link it statically") \
   X(JIT_FORCED, 315, ERROR, REFUSES, 33, driver, \
-    V_component " has no PTX for" W_compute_capability V_gpus ", and CUDA_FORCE_PTX_JIT=1 passes over all else", \
+    V_component " has no PTX for" W_compute_capability V_gpus ", and CUDA_FORCE_PTX_JIT=1 allows nothing else", \
     built_for, found_driver, none, JIT_FORCED, \
     "unset CUDA_FORCE_PTX_JIT") \
   X(CUDNN_NEEDS_NEWER_DRIVER, 316, ERROR, REFUSES, 26, driver, \
@@ -120,23 +120,23 @@
     built_with, none, none, CUDNN_CANNOT_TELL_NOT_LOADED, \
     "see" W_that W_cudnn " " V_min " or " W_newer W_is "installed and can be read: `cargo " W_cudaguard " doctor` lists every one" W_that "could be taken") \
   X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, \
-    "the manifest of " V_component W_is "of a " W_newer " revision than this " W_cudaguard ": judged as far as it" W_is "known", \
+    "the manifest of " V_component W_is W_newer " than this " W_cudaguard ": what this one knows of it was judged", \
     none, none, none, NOTE_NEWER, \
     "update " W_cudaguard) \
   X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, manifest, \
-    "the manifest of " V_component " asks what this " W_cudaguard " does not know yet: rows of kind " V_kinds, \
+    "the manifest of " V_component " asks for what this " W_cudaguard " does not know: rows of kind " V_kinds, \
     none, none, none, NOTE_NEWER, \
     "") \
   X(NOTE_DAMAGED, 503, INFO, OPEN, 62, manifest, \
-    "a manifest in " V_file W_is "damaged: it was left out", \
+    "a manifest in " V_file W_is "damaged: it was not judged", \
     because, none, none, NOTE_DAMAGED, \
     W_rebuild " " V_file ": something wrote into it after it was linked") \
   X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, \
-    "no GPU to be seen: nothing to judge", \
+    "no GPU" W_is "visible: nothing to judge", \
     none, none, none, NOTHING_TO_SEE, \
     "") \
   X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, driver, \
-    W_cannot_tell W_driver " and GPU fit: not all" W_is "known of them", \
+    W_cannot_tell W_driver " and GPU fit: not everything about them" W_is "known", \
     found_driver, gpus, none, DRIVER_CANNOT_TELL, \
     "`cargo " W_cudaguard " doctor` says what" W_is "missing") \
   X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, driver, \
@@ -156,9 +156,9 @@
     found_file, none, none, CUDART_UNKNOWN, \
     "put a folder" W_with W_the "libcudart of" W_cuda V_built_cuda W_first_in_path " to be sure; or link it statically") \
   X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, manifest, \
-    V_left_out " findings are not told:" W_the "guard keeps " V_kept " at most", \
+    V_left_out " findings are left out:" W_the "guard keeps " V_kept " at most", \
     none, none, none, NOT_ALL_KEPT, \
-    "`cargo " W_cudaguard " verify` tells all of them") \
+    "`cargo " W_cudaguard " verify` shows all of them") \
   X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, manifest, \
     V_left_out " manifests were not judged:" W_the "guard keeps " V_kept " at most", \
     none, none, none, NOT_ALL_KEPT, \

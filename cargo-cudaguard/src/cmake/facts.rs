@@ -192,7 +192,7 @@ impl Lines {
             Some(HEAD) => {}
             other => {
                 return Err(format!(
-                    "the first line is `{}`, not `{HEAD}`: module and command are of different releases",
+                    "the first line is `{}`, not `{HEAD}`: module and command are from different releases",
                     other.unwrap_or_default()
                 ));
             }

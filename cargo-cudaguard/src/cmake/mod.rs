@@ -65,7 +65,7 @@ fn begin(module: &str, tool: &Tool) -> Result<ExitCode, Stop> {
     let own = env!("CARGO_PKG_VERSION");
     if module != own {
         return Err(Stop::no_look(format_args!(
-            "the CMake module is of cudaguard {module}, the command is of {own}: install both from one release"
+            "the CMake module is from cudaguard {module}, the command is from {own}: install both from one release"
         )));
     }
     let triple = triple(tool).map_err(Stop::no_look)?;

@@ -5,11 +5,11 @@ codes! {
         "no CUDA toolkit where one is needed"
         "The policy requires a toolkit, or names one, and none was found in the places where builds look: NVCC, CUDACXX, PATH, CUDA_HOME, CUDA_PATH, CUDA_ROOT, CUDA_TOOLKIT_ROOT_DIR and the usual folders.\nWhat to do: install a toolkit, or set CUDA_HOME to its root; where the project needs none, drop [toolkit] require.";
     101 ToolkitMixed Error Refuses 255
-        "nvcc and cuda.h are of different releases"
+        "nvcc and cuda.h are from different releases"
         "The compiler comes from one toolkit and the headers from another, most often because PATH and CUDA_HOME or CUDA_PATH disagree. Such a build compiles, and fails or misbehaves at run time.\nWhat to do: make PATH and CUDA_HOME (CUDA_PATH, CUDA_ROOT) name one toolkit.";
     102 CudartMixed Error Refuses 255
-        "the libcudart that will be linked is of another release than nvcc"
-        "The linker would most probably take a libcudart that another toolkit's release brought along. cudart and nvcc must be of one release, or kernels fail to register. Where it is found by LIBRARY_PATH, or in the system's folder, this is a warning: a build script may name another folder, which goes before those. What was linked is judged once it is.\nWhat to do: name the toolkit's own library folder first, or remove the other one from LIBRARY_PATH.";
+        "the libcudart that will be linked is from another release than nvcc"
+        "The linker would most probably take a libcudart from another toolkit. cudart and nvcc must be from one release, or kernels fail to register. Where LIBRARY_PATH or the system's folder has it, this is a warning: a build script may name another folder, which is searched first. Once the file is linked, the libcudart that the linker took is judged.\nWhat to do: name the toolkit's own library folder first, or remove the other one from LIBRARY_PATH.";
     103 ToolkitNotAllowed Error Refuses 255
         "the toolkit is not one that the policy allows"
         "cudaguard.toml says with [toolkit] require which releases may build this project; the one in use is not among them.\nWhat to do: use an allowed toolkit, or change the requirement and say why in the commit.";
@@ -23,13 +23,13 @@ codes! {
         "a stub folder stands in a runtime path"
         "The toolkit's lib/stubs holds empty libraries for the linker only. With that folder in LD_LIBRARY_PATH, RPATH or RUNPATH the program loads the empty libcuda and every call answers 34, CUDA_ERROR_STUB_LIBRARY.\nWhat to do: take the stubs folder out of LD_LIBRARY_PATH and of -rpath; keep it in -L only.";
     107 LockDrift Error Refuses 255
-        "the toolchain is another than the one locked"
-        "cudaguard.lock records the toolkit, cuDNN, host compiler and archs that this workspace was agreed to be built with, and this build would use others: an update of the machine, another machine, or a variable.\nWhat to do: put back what was locked, or accept the new toolchain with `cargo cudaguard lock` and commit the file.";
+        "the toolchain is not the one that is locked"
+        "cudaguard.lock records the toolkit, cuDNN, host compiler and archs that this workspace was agreed to be built with, and this build would use others: an update of the machine, another machine, or a variable.\nWhat to do: go back to what was locked, or accept the new toolchain with `cargo cudaguard lock` and commit the file.";
     108 LockLacksTarget Warning Informs 255
         "the lock says nothing about this target"
         "cudaguard.lock has a table for each target that it was written for, and none for the one being built: whether its toolchain has changed cannot be told.\nWhat to do: run `cargo cudaguard lock --target` with this target's triple and commit the file, or remove it where no lock is wanted.";
     109 StaleAllow Info Informs 255
-        "an allow that nothing was found for"
+        "an [allow] for a finding that this build does not have"
         "[allow] in cudaguard.toml excuses a finding of the toolchain that this build does not have: its reason may have gone, and the next one of its kind would pass unseen. Another machine or target may still need it.\nWhat to do: remove the line, unless a build elsewhere needs it.";
     110 CudnnMixed Error Refuses 255
         "cuDNN's headers and its library are of different versions"
@@ -57,7 +57,7 @@ codes! {
         "Machine code runs on GPUs of its own major only. Without PTX of the newest architecture the program has nothing to run on GPUs of later generations.\nWhat to do: add PTX of the newest arch (compute_90, 9.0+PTX); where leaving it out is meant, say so in [allow].";
     123 ArchsContradict Warning Informs 255
         "two sources name different architectures"
-        "Variables, the policy file and the builder each may declare the archs; here they do not agree, and which of them the compiler follows depends on the build script.\nWhat to do: keep one of them, best [gpu] archs in cudaguard.toml, and unset the others.";
+        "Variables, the policy file and the builder each may declare the archs; here they do not agree, and which of them the compiler follows depends on the build script.\nWhat to do: keep one of them, preferably [gpu] archs in cudaguard.toml, and unset the others.";
     124 NativeUnknown Error Refuses 255
         "`native` was asked for, and there is no GPU to ask"
         "`native` means the architecture of the GPU in the building machine. Without a driver and a GPU it means nothing, and nvcc falls back to its default silently.\nWhat to do: name the archs, for example CUDAARCHS=\"80;90\".";
@@ -110,26 +110,26 @@ codes! {
         "a target could not be guarded"
         "The guard needs ELF, a C compiler for the target and a program that starts through the C library. What was built here lacks one of them, so the file carries no manifest and will start anywhere.\nWhat to do: see the reason in the message; the build itself is not affected.";
     141 NoSuchPackage Warning Informs 255
-        "the policy speaks of a package that is not in this workspace"
+        "the policy names a package that is not in this workspace"
         "[package.NAME] in cudaguard.toml lays its keys over those of all packages, for the package of that name alone. The workspace has none of that name, so what stands there holds for nobody: most often the name is mistyped, or the package has gone.\nWhat to do: correct the name, or remove the table.";
     142 NotAsRecorded Error Refuses 255
         "the linked file needs another library than was recorded"
         "What was found before compiling and what the linker put into the file do not agree: a libcudart or libcudnn of another major than the toolkit's or the headers', or a cuDNN linked in another way than [cudnn] linkage says. The program mixes releases, and what the manifest asks of a machine would be wrong.\nWhat to do: make the build script link the libraries of the toolkit in use (CUDA_HOME, CUDNN_PATH and LIBRARY_PATH of one release), or correct [cudnn] linkage.";
     143 OwnKernelsUnknown Info Informs 255
-        "nobody can tell which kernels in the linked file are the package's own"
-        "[gpu] archs is about the package's own kernels. Those are told by their bytes: the same stand in an object, an archive, a cubin or a PTX file that the build script made or that lies in the package. Here none was found, and some kernels in the file have other archs than the policy asks for; they may be another package's, where that is no mistake, or this one's, compiled to files that were deleted since.\nWhat to do: let the build script leave in OUT_DIR what nvcc made; or, where the package has no kernels of its own, take [gpu] archs out of the policy: [gpu] fleet says what the whole file must run on.";
+        "cannot tell which kernels in the linked file are the package's own"
+        "[gpu] archs is about the package's own kernels. Those are told by their bytes: the same stand in an object, an archive, a cubin or a PTX file that the build script made or that lies in the package. Here none was found, and some kernels in the file have other archs than the policy asks for; they may be another package's, where that is no mistake, or this one's, compiled to files that were deleted since.\nWhat to do: make the build script keep in OUT_DIR what nvcc made; or, where the package has no kernels of its own, take [gpu] archs out of the policy: [gpu] fleet says what the whole file must run on.";
     144 OtherToolkitUsed Error Refuses 255
         "the linked file was made by another toolkit than the one in use"
         "The kernels and the cudart in a linked file tell which release made them (docs/evidence.md), and here that is not the toolkit that variables and PATH name: the build script calls another nvcc by its path, or objects of an earlier toolkit were kept. The manifest records what is in the file; whatever else went by the toolkit in use may be wrong. A warning where only some kernels are of another release: a static library that was made elsewhere. An info where it is PTX or a cubin by itself, which may have come with the sources.\nWhat to do: let PATH, CUDA_HOME and the build script name one toolkit; or clean and build again.";
     145 CudartOfOtherToolkit Error Refuses 255
-        "cudart and kernels in the linked file are of different releases"
+        "cudart and kernels in the linked file are from different releases"
         "The code of cudart that was linked into the file and the kernels that it registers tell their releases (docs/evidence.md), and these differ. nvcc and cudart belong together: a cudart that is older than nvcc may not know what the kernels' host code asks of it, and across majors nothing is promised. A warning where kernels of an older release of the same major came from elsewhere: those are promised to work.\nWhat to do: link the cudart of the toolkit that compiles, or build the kernels with the toolkit whose cudart is linked.";
     146 CudnnHeadersUnknown Warning Informs 255
-        "the linked file needs cuDNN, and its headers are not known"
+        "the linked file needs cuDNN, but its headers are not known"
         "A program is held to the cuDNN whose headers it was compiled with, and these were found in none of the places where builds look: a build script may name their folder with -I, which leaves no trace. Headers and library come in one package, so the release of the library that the linker took is recorded in their place (in the manifest's JSON, known = \"linked\"); where that cannot be told either, the first release that has all the functions that the file binds (known = \"symbols\").\nWhat to do: set CUDNN_INCLUDE_DIR to the folder of the headers, or CPATH where the compiler shall find them by it.";
     150 CrateForOtherCuda Error Refuses 255
         "a crate has bindings for another CUDA than the toolkit in use"
-        "A crate such as cudarc is told by a feature, a variable or the nvcc in PATH for which CUDA its bindings are. Linked with libraries of another major its structs and functions are not theirs: calls fail, or compute wrongly. What a crate opens by name only when the program runs is said as a warning, since other libraries may be there then.\nWhat to do: give the crate the toolkit's level (the line or variable is named), or build with the toolkit it is for.";
+        "A crate such as cudarc is told by a feature, a variable or the nvcc in PATH for which CUDA its bindings are. Linked with libraries of another major, its structs and functions do not match: calls fail, or compute wrongly. For libraries that a crate opens by name when the program runs this is a warning, since others may be there then.\nWhat to do: give the crate the toolkit's level (the line or variable is named), or build with the toolkit it is for.";
     151 CrateForOtherCudnn Error Refuses 255
         "a crate has bindings for another cuDNN than the one in use"
         "Bindings of one cuDNN major do not fit a library of another. Older cudarc also looks up every function when it opens cuDNN, and panics at the first that the library lacks.\nWhat to do: use the cuDNN that the bindings are for, or take the bindings for the cuDNN in use.";
@@ -143,13 +143,13 @@ codes! {
         "a crate compiles with another toolkit than the one in use, or with two"
         "Build scripts look for nvcc and cuda.h in orders of their own: one runs the first nvcc in PATH with the headers that CUDA_PATH names, another prefers NVCC. What they find here is not one toolkit, or not the one that the rest is built with and that the manifest records.\nWhat to do: let NVCC, PATH, CUDA_HOME and CUDA_PATH name one toolkit.";
     155 CrateStale Error Refuses 255
-        "a crate was built for what was in use earlier, and cargo has kept it"
+        "a crate was built for what was in use earlier, and cargo uses that build again"
         "cargo runs a build script again only when a variable or file that it announces changes, and PATH and CUDNN_PATH are not among those that most crates announce. So the crate still has the bindings or kernels of the toolkit or cuDNN that was in use when it was first built.\nWhat to do: `cargo clean -p` the crate and build again.";
     156 CrateArchOutsideFleet Error Refuses 255
         "a crate compiles its kernels for one arch, which does not serve the fleet"
         "cudaforge and bindgen_cuda compile all kernels for the one arch in CUDA_COMPUTE_CAP. [gpu] fleet in cudaguard.toml names GPUs that this code does not serve: the first launch there would fail with `no kernel image is available`. From 90 on cudaforge adds the suffix a, and such code runs on that GPU alone.\nWhat to do: build once for each generation of the fleet, or take the GPU out of [gpu] fleet.";
     157 CrateArchSpecific Info Informs 255
-        "a crate makes code for one GPU alone of a plain arch"
+        "a crate turns a plain arch into code for one GPU alone"
         "cudaforge turns CUDA_COMPUTE_CAP=90 into sm_90a by itself (120 into sm_120a, 121 into sm_121f). Machine code and PTX of such an arch run on GPUs of that very compute capability, or its family, and on no later one.\nWhat to do: nothing where the program runs on that GPU only; otherwise build for an older arch as well.";
     158 BuilderGpuDecides Error Refuses 255
         "the GPU of the building machine decides what a crate compiles for"
@@ -161,10 +161,10 @@ codes! {
         "the linked file does not carry its guard"
         "CMake was told to link the guard's two objects into this file, and the linker left them out, or the note was removed after linking. The program would start on any machine, and nobody could tell what it was built with.\nWhat to do: see whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy); link the objects as they are.";
     171 GivenUnsealed Warning Informs 255
-        "a step of the target's was given its file before that was sealed"
+        "a step of the target read its file before the file was sealed"
         "CMake runs the steps of a target in the order in which they are written. One that comes before cudaguard_embed sees the file before it is sealed: a copy of it does not know which kernels are in it. Copies that are found are replaced by the sealed file; of this one nothing is known.\nWhat to do: call cudaguard_embed before the add_custom_command(TARGET ... POST_BUILD) that passes the file on.";
     201 CudnnOtherMajor Error Refuses 41
-        "the cuDNN found is of another major"
+        "the cuDNN found is another major version"
         "cuDNN promises nothing across majors: functions are missing or mean something else.\nWhat to do: install the major that the program was built with, or rebuild it.";
     202 CudnnOlder Error Refuses 44
         "the cuDNN found is older than the one built with"
@@ -174,12 +174,12 @@ codes! {
         "Patches of one minor are interchangeable by NVIDIA's rule; this project asked for more with [cudnn] patch = \"refuse\".\nWhat to do: update cuDNN to the patch that the program was built with, or drop the option.";
     204 CudnnInnerMissing Error Refuses 42
         "cuDNN's loader library is there, its inner library is not"
-        "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the process.\nWhat to do: reinstall cuDNN whole, so that all its libraries stand in one folder.";
+        "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the process.\nWhat to do: reinstall cuDNN whole, so that all its libraries are in one folder.";
     205 CudnnAbsent Error Refuses 40
         "no cuDNN was found"
         "The program is linked to libcudnn, or the policy requires it, and no folder that the loader looks into has it.\nWhat to do: install cuDNN, or name its folder in LD_LIBRARY_PATH.";
     206 CudnnInnerMixed Error Refuses 43
-        "cuDNN's inner library is of another release than its loader"
+        "cuDNN's inner library is from another release than its loader"
         "All libcudnn libraries of one process must be of one release; a mix aborts or misbehaves. The inner library's version is the one that counts, and it does not fit what was built with.\nWhat to do: remove the stray copy named in the message, or reinstall cuDNN whole.";
     207 CudnnOtherCuda Warning Informs 57
         "cuDNN is made for another CUDA major than the program"
@@ -230,11 +230,11 @@ codes! {
         "there is no GPU, and the program requires one"
         "The policy says [runtime] gpu = \"required\", and the driver shows this process none: there is none, CUDA_VISIBLE_DEVICES hides it, or the container was started without.\nWhat to do: see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with --gpus all.";
     311 PartialCode Error Refuses 36
-        "only a part of the program's code is for this GPU, and the policy refuses that"
+        "only part of the program's code is for this GPU, and the policy refuses that"
         "Some of the kernels' containers serve the GPU and some do not. Careful programs choose at run time; this project asked for more with [gpu] partial = \"refuse\".\nWhat to do: rebuild all of it with that architecture, or drop the option.";
     312 NoGpuForAll Warning Informs 50
-        "no GPU is fit for all components of the program"
-        "Each of the two components named has code for some GPU of this machine, and no GPU is fit for both: data that they share must go from one GPU to another, or one of them fails where the other has put it.\nWhat to do: rebuild the component named with the other GPU's architecture among those built for.";
+        "no GPU can run all components of the program"
+        "Each of the two components named has code for some GPU of this machine, and no GPU can run both: data that they share must go from one GPU to another, or one of them fails where the other has put it.\nWhat to do: rebuild the component named with the other GPU's architecture among those built for.";
     313 CudnnTooNewForGpu Error Refuses 46
         "the cuDNN found no longer works on this GPU"
         "cuDNN drops old GPUs in minor releases: 9.11 and later have no code for Maxwell, Pascal and Volta (below compute capability 7.5), 8.9 has none for Kepler (below 5.0), and cudnnCreate fails there with an architecture mismatch.\nWhat to do: install an older cuDNN that the program accepts (up to 9.10, or 8.7 for Kepler), or run it on a newer GPU.";
@@ -251,8 +251,8 @@ codes! {
         "the driver no longer drives this GPU"
         "Driver branches drop old generations of GPUs: 470 was the last for Kepler, 580 for Maxwell, Pascal and Volta. A newer driver does not see them at all. This is told of machines that a file or flags describe: where a driver is there, it says itself which GPUs it drives.\nWhat to do: describe the machine with the driver that it can have, or run the program on a newer GPU.";
     320 GpuUndriven Warning Informs 52
-        "there is a GPU, and no driver for it"
-        "A GPU of NVIDIA's stands on the PCI bus, and the kernel module that drives it, libcuda, or both are not to be seen. Every CUDA program finds no GPU. On a host whose GPUs are for virtual machines or containers alone this is as it should be.\nWhat to do: install the NVIDIA driver, or load its module (modprobe nvidia); start a container with its GPUs (--gpus all).";
+        "there is a GPU, but no driver for it"
+        "A GPU of NVIDIA's stands on the PCI bus, and the kernel module that drives it, libcuda, or both were not found. Every CUDA program finds no GPU. On a host whose GPUs are for virtual machines or containers alone this is as it should be.\nWhat to do: install the NVIDIA driver, or load its module (modprobe nvidia); start a container with its GPUs (--gpus all).";
     321 DeviceDenied Warning Informs 53
         "the device of a GPU cannot be opened by this user"
         "/dev/nvidia0 and its like must be opened for reading and writing. Where they cannot be, the driver shows no GPU and says nothing of the reason.\nWhat to do: see their owner and mode with ls -l /dev/nvidia*; add the user to that group (often video), or start the container with its GPUs.";
@@ -272,20 +272,20 @@ codes! {
         "cannot tell which cuDNN this is"
         "A libcudnn was found, but neither its file nor a question in a child process gave a version. The program goes on: what cannot be told never refuses.\nWhat to do: nothing, or see that the inner libraries stand beside the loader library.";
     502 NoteNewer Info Open 61
-        "a manifest is of a newer revision than this reader"
+        "a manifest is newer than this cudaguard"
         "The file was guarded by a newer cudaguard. What this reader knows of it was judged, the rest was left out.\nWhat to do: update cargo-cudaguard.";
     503 NoteDamaged Info Open 62
         "a manifest is damaged"
         "A file carries a manifest whose bytes do not hold together: an offset points outside, or its mark is missing. It was left out of the judgement, and never refuses by itself.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
     504 NothingToSee Info Open 65
-        "no GPU to be seen: nothing to judge"
+        "no GPU is visible: nothing to judge"
         "There is no driver here, or no GPU that this process may use. A program may have a way without one, so it starts, unless [runtime] gpu = \"required\".\nWhat to do: nothing.";
     505 DriverCannotTell Info Open 64
         "cannot tell whether driver and GPU fit"
         "Something about the driver or the GPUs is not known: nobody could be asked, the driver did not answer, or it answered what says nothing about versions. What cannot be told never refuses.\nWhat to do: see what `cargo cudaguard doctor` says is missing; the program runs all the same.";
     506 KernelModuleUnknown Info Informs 66
         "the kernel module's release is not known"
-        "The driver was judged by libcuda alone. Where the kernel module under it is of another release that libcuda does not work with, cuInit answers 803 all the same.\nWhat to do: name the kernel module's release (/proc/driver/nvidia/version) with --kernel, for a whole answer.";
+        "The driver was judged by libcuda alone. Where the kernel module under it is of another release that libcuda does not work with, cuInit answers 803 all the same.\nWhat to do: name the kernel module's release (/proc/driver/nvidia/version) with --kernel, for a complete answer.";
     507 CudartUnknown Info Informs 67
         "cannot tell whether the shared libcudart is as new as the toolkit built with"
         "NVIDIA's installers and distributions name the file by its whole version (libcudart.so.12.4.127); pip's packages name it by the major alone, and nothing in the file says more. An older one of the same major is a warning (CG314), never a refusal, so the verdict stays what it is without.\nWhat to do: to be sure, put the libcudart of the toolkit built with first, or link it statically.";
@@ -299,7 +299,7 @@ codes! {
         "what the kernels of a file ask of driver and GPU cannot be told"
         "The file is an object or an archive, which holds only a part of a program, or its GPU code cannot be read. All that is known without was judged.\nWhat to do: verify the linked program or library instead.";
     515 MachineUnreadable Info Open 70
-        "not all of the machine could be looked at"
+        "part of the machine could not be looked at"
         "The real libcuda was asked in a child process and crashed, hung or could not be loaded, or a file of the kernel's did not say what it should. Nothing is refused for it; what is not known stays unknown.\nWhat to do: see whether nvidia-smi works and what the kernel's log says (dmesg); name a machine by hand with --host or --driver.";
     516 CudartInsideUnknown Info Open 71
         "the release of the cudart inside a file is not known"
@@ -308,61 +308,61 @@ codes! {
 
 words! {
     ToolkitMissing ToolkitMissing "toolkit"
-        "the policy asks for a CUDA toolkit, and builds would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
+        "the policy asks for a CUDA toolkit, but a build would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
         "install a toolkit, or set CUDA_HOME to the root of one; drop [toolkit] require where none is needed";
     ToolkitMissingUnused ToolkitMissing "toolkit"
-        "the policy asks for a CUDA toolkit, and builds would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
+        "the policy asks for a CUDA toolkit, but a build would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
         "set CUDA_HOME={root}, or install the toolkit";
     ToolkitMissingCMake ToolkitMissing "toolkit"
-        "the policy asks for a CUDA toolkit, and builds would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
+        "the policy asks for a CUDA toolkit, but a build would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
         "enable the language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed; drop [toolkit] require where none is needed";
     ToolkitMixed ToolkitMixed "toolkit"
-        "nvcc is of CUDA {nvcc_cuda}, and {variable} names CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
+        "nvcc is from CUDA {nvcc_cuda}, but {variable} names CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
         "for {headers_cuda}, put {bin} first in PATH; for the other, set {variable}={root}";
     ToolkitMixedByVariable ToolkitMixed "toolkit"
-        "nvcc is of CUDA {nvcc_cuda}, and {variable} names CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
+        "nvcc is from CUDA {nvcc_cuda}, but {variable} names CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
         "set {variable}={root}, or unset it";
     ToolkitMixedOneRoot ToolkitMixed "toolkit"
-        "nvcc is of CUDA {nvcc_cuda}, the headers are of CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
-        "reinstall the toolkit: parts of two releases stand in one root";
+        "nvcc is from CUDA {nvcc_cuda}, the headers are from CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
+        "reinstall the toolkit: this root holds parts of two releases";
     ToolkitMixedCMake ToolkitMixed "toolkit"
-        "nvcc is of CUDA {nvcc_cuda}, the headers are of CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
-        "let compiler and headers come from one toolkit: configure an empty build folder with -DCUDAToolkit_ROOT={root}, or with the other's -DCMAKE_CUDA_COMPILER";
+        "nvcc is from CUDA {nvcc_cuda}, the headers are from CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
+        "take compiler and headers from one toolkit: configure an empty build folder with -DCUDAToolkit_ROOT={root}, or with the other's -DCMAKE_CUDA_COMPILER";
     ToolkitMixedAlsoNamed ToolkitMixed "{variable}"
-        "{variable} names CUDA {found_cuda}, but the headers in use are of CUDA {headers_cuda}.\n{variable}:\t{found_cuda} in {path}\nin use:\t{headers}"
+        "{variable} names CUDA {found_cuda}, but the headers in use are from CUDA {headers_cuda}.\n{variable}:\t{found_cuda} in {path}\nin use:\t{headers}"
         "build scripts differ in which variable they follow: unset {variable}, or let both name one root";
     CudartMixed CudartMixed "libcudart"
-        "the linker would take libcudart {found} by itself, but nvcc is of CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
+        "by itself the linker would take libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
         "take that folder out of {source}, or put the toolkit's own library folder before it";
     CudartMixedOneRoot CudartMixed "libcudart"
-        "the linker would take libcudart {found} by itself, but nvcc is of CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
-        "reinstall the toolkit: parts of two releases stand in one root";
+        "by itself the linker would take libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
+        "reinstall the toolkit: this root holds parts of two releases";
     CudartMixedOfSystem CudartMixed "libcudart"
-        "the linker would take libcudart {found} by itself, but nvcc is of CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
+        "by itself the linker would take libcudart {found}, but nvcc is from CUDA {nvcc_cuda}.\ncudart:\t{path} ({source})\ntoolkit:\t{toolkit}"
         "the toolkit in use has no libcudart of its own: install its cudart package";
     ToolkitNotAllowed ToolkitNotAllowed "toolkit"
-        "the policy asks for CUDA {require}, and {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
+        "the policy asks for CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
         "put an allowed toolkit's bin folder first in PATH and set CUDA_HOME to its root, or change [toolkit] require";
     ToolkitNotAllowedCMake ToolkitNotAllowed "toolkit"
-        "the policy asks for CUDA {require}, and {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
+        "the policy asks for CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
         "configure an empty build folder with an allowed toolkit: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or change [toolkit] require";
     ToolkitNotAllowedLinked ToolkitNotAllowed "{file}"
-        "the policy asks for CUDA {require}, and {file} holds code of CUDA {found}.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nkernels:\t{kernels}\ncudart:\t{code}"
+        "the policy asks for CUDA {require}, but {file} holds code from CUDA {found}.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nkernels:\t{kernels}\ncudart:\t{code}"
         "let the build script call the nvcc of an allowed toolkit, and link its cudart; or change [toolkit] require";
     ToolkitUnreadable ToolkitUnreadable "{path}"
-        "nvcc does not tell its release.\n{path} {why}"
+        "nvcc does not say which release it is.\n{path} {why}"
         "run it by hand with --version; reinstall the toolkit where that fails";
     ToolkitUnreadableHeaders ToolkitUnreadable "cuda.h"
-        "cuda.h does not tell its release.\nfile:\t{path}"
+        "cuda.h does not say which release it is from.\nfile:\t{path}"
         "it should hold a line `#define CUDA_VERSION 13000`; reinstall the toolkit's headers";
     ToolkitUnreadableNotThere ToolkitUnreadable "{variable}"
         "{variable} names a compiler that cannot be found.\n{dangling}"
         "correct {variable}, or unset it to use the nvcc in PATH";
     HostCompilerRejected HostCompilerRejected "{compiler}"
-        "nvcc of CUDA {nvcc_cuda} does not accept {maker} {major}: {newest} is the newest it takes.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
+        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: {newest} is the newest that it takes.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
         "install {cxx}-{newest} and set CXX={cxx}-{newest} where the cc crate calls nvcc, NVCC_CCBIN={cxx}-{newest} where anything else does, or build with a newer toolkit";
     HostCompilerRejectedCMake HostCompilerRejected "{compiler}"
-        "nvcc of CUDA {nvcc_cuda} does not accept {maker} {major}: {newest} is the newest it takes.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
+        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: {newest} is the newest that it takes.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
         "install {cxx}-{newest} and configure with -DCMAKE_CUDA_HOST_COMPILER={cxx}-{newest}, or build with a newer toolkit";
     StubInRuntimePath StubInRuntimePath "{variable}"
         "{variable} makes programs load the toolkit's empty stub libraries.\nfolder:\t{folder}"
@@ -371,11 +371,11 @@ words! {
         "the {variable} of {file} makes it load the toolkit's empty stub libraries.\nfolder:\t{folder}"
         "take the stubs folder out of -rpath: the linker needs it in -L only";
     LockDrift LockDrift "{what}"
-        "{what} is another than the one locked: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
-        "put back what was locked, or accept the new one: `cargo cudaguard lock[ --target {lock_target}]`, and commit cudaguard.lock";
+        "{what} is not the one that is locked: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
+        "go back to what was locked, or accept the new one: `cargo cudaguard lock[ --target {lock_target}]`, and commit cudaguard.lock";
     LockDriftCMake LockDrift "{what}"
-        "{what} is another than the one locked: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
-        "put back what was locked, or accept the new one: `cmake --build BUILD --target cudaguard-lock`, and commit cudaguard.lock";
+        "{what} is not the one that is locked: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
+        "go back to what was locked, or accept the new one: `cmake --build BUILD --target cudaguard-lock`, and commit cudaguard.lock";
     LockLacksTarget LockLacksTarget "cudaguard.lock"
         "cudaguard.lock says nothing about {target}.\nlock:\t{lock}"
         "`cargo cudaguard lock --target {target}` adds it; commit the file";
@@ -383,7 +383,7 @@ words! {
         "cudaguard.lock says nothing about {target}.\nlock:\t{lock}"
         "`cmake --build BUILD --target cudaguard-lock` adds it; commit the file";
     StaleAllow StaleAllow "{finding}"
-        "{finding} is allowed, and nothing of the kind was found.\nallow:\t{why}[ ({policy})]"
+        "{finding} is allowed, but this build has no such finding.\nallow:\t{why}[ ({policy})]"
         "remove {finding} from [allow], unless a build on another machine or for another target needs it";
     CudnnMixed CudnnMixed "cuDNN"
         "cuDNN's headers are {built}, its library is {found}.\nheaders:\t{headers}\nlibrary:\t{found} in {path} ({source})\ntold by:\t{told_by}"
@@ -407,38 +407,38 @@ words! {
         "cuDNN's libraries are mixed: {part} among those of {found}.\nfolder:\t{folder}\nmixed in:\t{parts}\ntold by:\t{told_by}"
         "remove what an older cuDNN left in that folder, and reinstall cuDNN whole";
     CudnnNotAllowed CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN {require}, and {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "the policy asks for cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
         "set CUDNN_PATH to the root of an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedCMake CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN {require}, and {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "the policy asks for cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
         "let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedAbsent CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN, and builds would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "the policy asks for cuDNN, but a build would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
         "set CUDNN_PATH to the root of an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedAbsentCMake CudnnNotAllowed "cuDNN"
-        "the policy asks for cuDNN, and builds would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "the policy asks for cuDNN, but a build would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
         "let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name an allowed cuDNN, or change [cudnn] require";
     CudnnUnreadable CudnnUnreadable "cuDNN"
-        "cuDNN's headers do not tell their version.\nfile:\t{path}"
+        "cuDNN's headers do not say which version they are.\nfile:\t{path}"
         "cudnn_version.h should define CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL; reinstall cuDNN's headers";
     ArchTooNew ArchTooNew "{targets}"
-        "CUDA {toolkit_cuda} cannot make {targets}: {first} is the first that does.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
+        "CUDA {toolkit_cuda} cannot make {targets}: {first} is the first that can.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
         "build with CUDA {first} or newer[, or declare compute_{ptx}, whose PTX newer GPUs compile at start]";
     ArchTooNewUnknown ArchTooNew "{targets}"
-        "CUDA {toolkit_cuda} cannot make {targets}: no release that is known does.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
+        "CUDA {toolkit_cuda} cannot make {targets}: no known release can.\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
         "correct the arch, or build with a toolkit that makes it[, or declare compute_{ptx}, whose PTX newer GPUs compile at start]";
     ArchDropped ArchDropped "{targets}"
         "CUDA {toolkit_cuda} no longer makes {targets}[: {last} was the last].\ndeclared:\t{declared}\nnvcc:\t{nvcc}"
         "drop it together with the GPUs that need it, or build with [CUDA {last} or ]an older toolkit";
     NoPtx NoPtx "{file}"
-        "{file} holds no PTX that GPUs newer than those it is built for could run.\nbuilt for:\t{built_for}\ndeclared:\t{declared}"
+        "{file} has no PTX for GPUs newer than those it is built for.\nbuilt for:\t{built_for}\ndeclared:\t{declared}"
         "add compute_{ptx} to the archs; where that is not wanted, allow it with a reason";
     NoPtxDeclared NoPtx "{file}"
-        "{file} holds no PTX that GPUs newer than those it is built for could run, although {targets} is declared.\nbuilt for:\t{built_for}\ndeclared:\t{declared}"
-        "let the build script hand what is declared to nvcc, or declare what it makes";
+        "{file} has no PTX for GPUs newer than those it is built for, although {targets} is declared.\nbuilt for:\t{built_for}\ndeclared:\t{declared}"
+        "make the build script pass what is declared to nvcc, or declare what it makes";
     ArchsContradict ArchsContradict "archs"
         "{variable} and {others} name different architectures.\n{sources}"
-        "keep one of them, best [gpu] archs in cudaguard.toml, and unset the others";
+        "keep one of them, preferably [gpu] archs in cudaguard.toml, and unset the others";
     ArchsContradictCMake ArchsContradict "archs"
         "{variable} and {others} name different architectures.\n{sources}"
         "let both name the same: [gpu] archs in cudaguard.toml and the target's CUDA_ARCHITECTURES";
@@ -467,16 +467,16 @@ words! {
         "kernels of this package in {file} are built for {targets}, which the policy does not ask for.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
         "see what adds it: nvcc's flags in the build script, NVCC_APPEND_FLAGS, NVCC_PREPEND_FLAGS, or an object of an earlier build; or add it to [gpu] archs";
     FleetUnserved FleetUnserved "{file}"
-        "{file} has no code for {gpus}, on which it must run.\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "{file} has no code for {gpus}, which it must run on.\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "{cure}, or take {gpus} out of [gpu] fleet";
     FleetPartial FleetPartial "{file}"
-        "{file} runs on {gpus} only in part: {left_out} containers of kernels have nothing for it.\nwithout:\t{without}\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "{file} runs on {gpus} only in part: {left_out} of its containers have no code for it.\nwithout:\t{without}\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "compile them for {archs} as well; where the program chooses such kernels at run time, allow it with a reason";
     FleetPartialOne FleetPartial "{file}"
-        "{file} runs on {gpus} only in part: 1 container of kernels has nothing for it.\nwithout:\t{without}\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
+        "{file} runs on {gpus} only in part: 1 of its containers has no code for it.\nwithout:\t{without}\nbuilt for:\t{built_for}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "compile them for {archs} as well; where the program chooses such kernels at run time, allow it with a reason";
     FleetPartialNoFleet FleetPartial "{file}"
-        "{file} runs on GPUs of {gpus} only in part.\nwithout:\t{without} (for {gpu})\nbuilt for:\t{built_for}"
+        "{file} runs only in part on GPUs of {gpus}.\nwithout:\t{without} (for {gpu})\nbuilt for:\t{built_for}"
         "`cargo cudaguard inspect` shows all of it; name in [gpu] fleet what it must run on, and that is judged";
     FleetUndeclared FleetUndeclared "fleet"
         "this build will not run on {gpus}: no declared architecture serves it.\ndeclared:\t{declared} ({source})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
@@ -521,16 +521,16 @@ words! {
         "{component} is built without the guard: {why}"
         "where the target lacks a C compiler, install one or name it in CC; targets without ELF or a C library cannot be guarded";
     NoSuchPackage NoSuchPackage "{package}"
-        "the policy speaks of a package {package}, which this workspace does not have.\nfile:\t{policy}:{line}"
+        "the policy names a package {package}, which this workspace does not have.\nfile:\t{policy}:{line}"
         "correct the name in package.{package}, or remove the table";
     NoSuchPackageMeant NoSuchPackage "{package}"
-        "the policy speaks of a package {package}, which this workspace does not have.\nfile:\t{policy}:{line}"
+        "the policy names a package {package}, which this workspace does not have.\nfile:\t{policy}:{line}"
         "did you mean package.{meant}? Else remove the table";
     NotAsRecorded NotAsRecorded "{file}"
-        "{file} is built with CUDA {built_cuda}, and linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
+        "{file} is built with CUDA {built_cuda}, but linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
         "link the libcudart of CUDA {built_major}: see -L in the build script, and LIBRARY_PATH";
     NotAsRecordedCMake NotAsRecorded "{file}"
-        "{file} is built with CUDA {built_cuda}, and linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
+        "{file} is built with CUDA {built_cuda}, but linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
         "link CUDA::cudart of the toolkit that compiles: configure an empty build folder with its root as -DCUDAToolkit_ROOT";
     NotAsRecordedLinkage NotAsRecorded "{file}"
         "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
@@ -539,61 +539,61 @@ words! {
         "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
         "correct [cudnn] linkage, or what target_link_libraries names";
     NotAsRecordedHeaders NotAsRecorded "{file}"
-        "the headers found are of cuDNN {built}, and {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
+        "the headers found are from cuDNN {built}, but {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
         "make headers and library come from one package: set CUDNN_PATH to its root";
     NotAsRecordedHeadersCMake NotAsRecorded "{file}"
-        "the headers found are of cuDNN {built}, and {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
+        "the headers found are from cuDNN {built}, but {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
         "make headers and library come from one package: let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name the library's own";
     OwnKernelsUnknown OwnKernelsUnknown "{file}"
         "cannot tell which kernels in {file} are this package's: none was compared with [gpu] archs.\nkernels:\t{kernels}\nbuilt for:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
-        "let the build script leave in OUT_DIR what nvcc made; where the package has no kernels of its own, [gpu] fleet says what the whole file must run on";
+        "make the build script keep in OUT_DIR what nvcc made; where the package has no kernels of its own, [gpu] fleet says what the whole file must run on";
     OtherToolkitUsed OtherToolkitUsed "{file}"
-        "{file} holds code of CUDA {built}, and the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "{file} holds code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "let PATH and CUDA_HOME name the toolkit that the build script calls; where objects of an earlier build were kept, run cargo clean and build again";
     OtherToolkitUsedCMake OtherToolkitUsed "{file}"
-        "{file} holds code of CUDA {built}, and the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "{file} holds code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "configure an empty build folder with the toolkit that made the kernels: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or build all objects again";
     OtherToolkitUsedBesides OtherToolkitUsed "{file}"
-        "{file} also holds kernels of CUDA {built}, and the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "{file} also holds kernels from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "build that library with the toolkit in use; where it is meant to be of another, allow it with a reason";
     CudartOfOtherToolkit CudartOfOtherToolkit "{file}"
-        "{file} holds kernels of CUDA {built}, and the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "{file} holds kernels from CUDA {built}, but the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "link the libcudart_static.a of the toolkit that compiled the kernels: see -L in the build script, and LIBRARY_PATH";
     CudartOfOtherToolkitCMake CudartOfOtherToolkit "{file}"
-        "{file} holds kernels of CUDA {built}, and the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "{file} holds kernels from CUDA {built}, but the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "let nvcc and cudart come from one toolkit: configure an empty build folder with one -DCMAKE_CUDA_COMPILER and -DCUDAToolkit_ROOT, or build the library with the other kernels anew";
     CudnnHeadersUnknown CudnnHeadersUnknown "{file}"
-        "{file} is linked to {library}, and nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
+        "{file} is linked to {library}, but nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
         "set CUDNN_INCLUDE_DIR to the folder of the headers that the build script names with -I";
     CudnnHeadersUnknownNothing CudnnHeadersUnknown "{file}"
-        "{file} is linked to {library}, and nobody can tell of which release: nothing is asked of the cuDNN where it runs.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
+        "{file} is linked to {library}, but nobody can tell from which release: any cuDNN will be accepted where it runs.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
         "set CUDNN_INCLUDE_DIR to the folder of the headers that the build script names with -I";
     CudnnHeadersUnknownCMake CudnnHeadersUnknown "{file}"
-        "{file} is linked to {library}, and nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
+        "{file} is linked to {library}, but nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
         "name the folder of the headers to cudaguard_embed with CUDNN_INCLUDE_DIR, or to the target with target_include_directories";
     CrateForOtherCuda CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "{crate} knows no CUDA {toolkit_cuda}: update it ({named_in})";
     CrateForOtherCudaUnset CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "unset {variable}, or set it to {value}";
     CrateForOtherCudaFeature CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "{named_in}: take the feature {feature} instead of {now}; or set {variable}={value}";
     CrateForOtherCudaSet CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "set {variable}={value}; {now} is asked for by {named_in}";
     CrateForOtherCudaPath CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "put the bin folder of the toolkit in use first in PATH";
     CrateForOtherCudaPathOrSet CrateForOtherCuda "{crate}"
-        "{crate} has bindings for CUDA {found_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
+        "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "put the bin folder of the toolkit in use first in PATH, or set {variable}={value}";
     CrateForOtherCudnn CrateForOtherCudnn "{crate}"
-        "{crate} has bindings for cuDNN {level}, and the cuDNN in use is {found}.\ncrate:\t{way}\nlevel:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
+        "{crate} has bindings for cuDNN {level}, but the cuDNN in use is {found}.\ncrate:\t{way}\nlevel:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
         "install cuDNN {built_major} and set CUDNN_PATH to its root[, or take bindings for cuDNN {major} in {named_in}]";
     CrateForOtherCudnnSymbol CrateForOtherCudnn "{crate}"
-        "{crate} looks up {code} when it opens cuDNN, and cuDNN {found} does not have it.\ncrate:\t{way}\nlevel:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
+        "{crate} looks up {code} when it opens cuDNN, but cuDNN {found} does not have it.\ncrate:\t{way}\nlevel:\t{level} ({by})\ncuDNN:\t{found} ({path})\nuses:\t{uses}"
         "use a newer cuDNN (9.15 has it), or a cudarc from 0.19.5 on, which looks up what is called";
     CratesDisagree CratesDisagree "{library}"
         "{crate} is for {library} {major}, {other} for {library} {other_major}, and both are in one program.\ncrate:\t{way}\nlevel:\t{level} ({by})\nuses:\t{uses}\nand:\t{other_way}\nlevel:\t{other_level} ({other_by})\nuses:\t{other_uses}"
@@ -605,16 +605,16 @@ words! {
         "{crate} would panic on the oldest driver of the fleet: it looks up {code} when it opens libcuda.\ncrate:\t{way}\nlevel:\t{level} ({by})\nneeds:\ta driver that supports CUDA {needs_cuda}\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
         "set {variable}={value}[ ({named_in}: or take the feature {feature})]; cudarc from 0.19.5 on looks up only what is called";
     CrateToolkitMixed CrateToolkitMixed "{crate}"
-        "{crate} compiles with CUDA {nvcc_cuda}, and the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ntoolkit:\t{toolkit}"
+        "{crate} compiles with CUDA {nvcc_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ntoolkit:\t{toolkit}"
         "{package} looks for nvcc in another order: let NVCC, PATH and CUDA_HOME name one toolkit";
     CrateToolkitMixedHeaders CrateToolkitMixed "{crate}"
-        "{crate} runs the nvcc of CUDA {nvcc_cuda} with the headers of CUDA {headers_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
+        "{crate} runs nvcc from CUDA {nvcc_cuda} with headers from CUDA {headers_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
         "set CUDA_PATH={root}, or put the other toolkit's bin folder first in PATH";
     CrateToolkitMixedNoVariable CrateToolkitMixed "{crate}"
-        "{crate} runs the nvcc of CUDA {nvcc_cuda} with the headers of CUDA {headers_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
+        "{crate} runs nvcc from CUDA {nvcc_cuda} with headers from CUDA {headers_cuda}.\ncrate:\t{way}\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
         "set CUDA_PATH={root}: no variable that it reads names a toolkit";
     CrateStale CrateStale "{crate}"
-        "{crate} was built for {was}, and cargo has kept that.\ncrate:\t{way}\nnow:\t{now}\nreruns on:\t{variable}"
+        "{crate} was built for {was}, and cargo uses that build again.\ncrate:\t{way}\nnow:\t{now}\nreruns on:\t{variable}"
         "cargo clean -p {package}@{value}[ --{profile}], then build again";
     CrateArchOutsideFleet CrateArchOutsideFleet "{crate}"
         "{variable}={value} leaves {gpus} of the fleet without kernels.\ncrate:\t{way}\nmakes:\t{targets} ({variable}={value})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
@@ -623,10 +623,10 @@ words! {
         "{variable}={value} leaves {gpus} of the fleet without kernels.\ncrate:\t{way}\nmakes:\t{targets}, which runs on that GPU alone ({variable}={value})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "{package} compiles for one arch: build once for each generation of the fleet, with its own {variable}";
     CrateArchSpecific CrateArchSpecific "{crate}"
-        "{crate} makes {targets} of {variable}={value}.\ncrate:\t{way}\nserves:\tGPUs of compute capability {gpu} and no others"
+        "{crate} turns {variable}={value} into {targets}.\ncrate:\t{way}\nserves:\tGPUs of compute capability {gpu} and no others"
         "leave it where the program runs on that GPU only; otherwise build for an older {variable} as well";
     CrateArchSpecificFamily CrateArchSpecific "{crate}"
-        "{crate} makes {targets} of {variable}={value}.\ncrate:\t{way}\nserves:\tthe family of compute capability {gpu} and no others"
+        "{crate} turns {variable}={value} into {targets}.\ncrate:\t{way}\nserves:\tthe family of compute capability {gpu} and no others"
         "leave it where the program runs on that GPU only; otherwise build for an older {variable} as well";
     BuilderGpuDecides BuilderGpuDecides "{crate}"
         "{crate} compiles for the GPU of this machine, which leaves {gpus} of the fleet without kernels.\ncrate:\t{way}\nhere:\t{here}, hence {targets} (nvidia-smi)\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
@@ -653,13 +653,13 @@ words! {
         "{file} is linked without its guard: {why}.\nfile:\t{path}\nguard:\tof {component}"
         "see whether a linker script or a step after linking discards .note.cudaguard (strip --remove-section, objcopy); cudaguard_embed is for the target that makes this file";
     GivenUnsealed GivenUnsealed "{file}"
-        "a POST_BUILD step was given {file} before its guard was sealed, and what became of it is not known.\ncommand:\t{command}"
+        "a POST_BUILD step read {file} before its guard was sealed: what it did with it is not known.\ncommand:\t{command}"
         "call cudaguard_embed({file}) before the add_custom_command of that step";
     CudnnOtherMajor CudnnOtherMajor "cuDNN"
-        "cuDNN[ {found}] is of another major than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
+        "cuDNN[ {found}] is another major version than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found";
     CudnnOtherMajorLinked CudnnOtherMajor "cuDNN"
-        "{library} is not found, and cuDNN {found} is of another major: the loader would stop the program\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}\nfound:\t{path}"
+        "{library} is not found, and cuDNN {found} is another major version: the loader would stop the program\nneeded by:\t{needed_by}\nlooked in:\t{looked_in}\nfound:\t{path}"
         "{cure}; or rebuild the program against cuDNN {major}";
     CudnnOlder CudnnOlder "cuDNN"
         "cuDNN {found} is older than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
@@ -669,10 +669,10 @@ words! {
         "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}";
     CudnnInnerMissing CudnnInnerMissing "cuDNN"
         "cuDNN's library {library} is missing\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "reinstall cuDNN whole, so that all its libraries stand in one folder";
+        "reinstall cuDNN whole, so that all its libraries are in one folder";
     CudnnInnerMissingNeeded CudnnInnerMissing "cuDNN"
         "cuDNN's library {library} is missing: the first call would abort\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "reinstall cuDNN whole, so that all its libraries stand in one folder";
+        "reinstall cuDNN whole, so that all its libraries are in one folder";
     CudnnAbsent CudnnAbsent "cuDNN"
         "no cuDNN was found: no folder that the loader looks into has {library}\nbuilt with: cuDNN {built} ({component})"
         "install cuDNN {min} or newer, or name its folder in LD_LIBRARY_PATH";
@@ -741,10 +741,10 @@ words! {
         "rebuild it with {archs} added";
     NoCodeForGpuNoLongerMade NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "rebuild it with {archs} added, by CUDA {made_to} or older: CUDA {built_cuda} no longer makes that";
+        "rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} no longer makes that";
     NoCodeForGpuNotYetMade NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "rebuild it with {archs} added, by CUDA {made_from} or newer; or with PTX of an older arch added";
+        "rebuild it with {archs} added and CUDA {made_from} or newer; or with PTX of an older arch added";
     DriverMismatch DriverMismatch "driver"
         "libcuda and the kernel module do not belong together (803)\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "reboot after a driver update; in a container, remove the libcuda that it brought along[: {libcuda}]";
@@ -770,10 +770,10 @@ words! {
         "there is no GPU, and {component} requires one\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with its GPUs (--gpus all)";
     PartialCode PartialCode "driver"
-        "only a part of the code in {component} is for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "only part of the code in {component} is for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild all of it with {archs} added, or drop gpu.partial from cudaguard.toml";
     NoGpuForAll NoGpuForAll "driver"
-        "no GPU is fit for both {component} and {other}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "no GPU can run both {component} and {other}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "rebuild both for one and the same of {archs}";
     CudnnTooNewForGpu CudnnTooNewForGpu "driver"
         "cuDNN {found} no longer works on compute capability {gpus}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
@@ -782,7 +782,7 @@ words! {
         "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\nfound:      {path}"
         "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
     JitForced JitForced "driver"
-        "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 passes over all else\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "{component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 allows nothing else\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "unset CUDA_FORCE_PTX_JIT";
     CudnnNeedsNewerDriver CudnnNeedsNewerDriver "driver"
         "cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
@@ -791,20 +791,20 @@ words! {
         "the driver no longer drives compute capability {gpus}: branch {branch} was the last\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "use a driver of branch {branch} or older for it; or another GPU";
     GpuUndriven GpuUndriven "driver"
-        "there is an NVIDIA GPU, and neither its kernel module nor libcuda is to be seen\non the bus: {devices}"
+        "there is an NVIDIA GPU, but neither its kernel module nor libcuda was found\non the bus: {devices}"
         "install the NVIDIA driver, or load its module (modprobe nvidia); in a container, start it with its GPUs (--gpus all)";
     GpuUndrivenNoLibrary GpuUndriven "driver"
-        "there is an NVIDIA GPU with its kernel module, and no libcuda.so.1 where the loader looks\non the bus: {devices}"
+        "there is an NVIDIA GPU with its kernel module, but no libcuda.so.1 where the loader looks\non the bus: {devices}"
         "install the driver's libraries of the same release; in a container, start it with its GPUs (--gpus all)";
     GpuUndrivenNoModule GpuUndriven "driver"
-        "there is an NVIDIA GPU and a libcuda, and the kernel module is not loaded\non the bus: {devices}"
+        "there is an NVIDIA GPU and a libcuda, but the kernel module is not loaded\non the bus: {devices}"
         "load the module (modprobe nvidia), or install the NVIDIA driver; in a container, start it with its GPUs (--gpus all)";
     DeviceDenied DeviceDenied "driver"
         "this user may not open {devices}"
         "see their owner and mode (ls -l {devices}): most often the user is not in the group video";
     CompatOutdated CompatOutdated "driver"
         "cuda-compat is no newer than the driver\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH: the ordinary driver does all that it did";
+        "take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH: the driver itself now does all that it did";
     WslShadowed WslShadowed "driver"
         "a Linux driver's libcuda stands before the one that Windows brings\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "remove the NVIDIA driver's packages inside WSL: Windows' own driver serves it, in /usr/lib/wsl/lib";
@@ -816,7 +816,7 @@ words! {
         "start the fabric manager (systemctl status nvidia-fabricmanager), and see nvidia-smi -q for its state";
     GpusHidden GpusHidden "driver"
         "no GPU is visible: CUDA_VISIBLE_DEVICES is set to \"{value}\""
-        "unset CUDA_VISIBLE_DEVICES, or name GPUs that there are: by number, or by UUID as nvidia-smi -L says it";
+        "unset CUDA_VISIBLE_DEVICES, or name GPUs that exist: by number, or by UUID as nvidia-smi -L lists it";
     CudnnCannotTell CudnnCannotTell "cuDNN"
         "cannot tell which cuDNN this is\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every one that could be taken";
@@ -824,19 +824,19 @@ words! {
         "cannot tell which cuDNN {component} would get\nbuilt with: cuDNN {built} ({component})"
         "see that cuDNN {min} or newer is installed and can be read: `cargo cudaguard doctor` lists every one that could be taken";
     NoteNewer NoteNewer "manifest"
-        "the manifest of {component} is of a newer revision than this cudaguard: judged as far as it is known"
+        "the manifest of {component} is newer than this cudaguard: what this one knows of it was judged"
         "update cudaguard";
     NoteNewerRows NoteNewer "manifest"
-        "the manifest of {component} asks what this cudaguard does not know yet: rows of kind {kinds}"
+        "the manifest of {component} asks for what this cudaguard does not know: rows of kind {kinds}"
         "update cudaguard";
     NoteDamaged NoteDamaged "manifest"
-        "a manifest in {file} is damaged: it was left out\nbecause:    {why}"
+        "a manifest in {file} is damaged: it was not judged\nbecause:    {why}"
         "rebuild {file}: something wrote into it after it was linked";
     NothingToSee NothingToSee "driver"
-        "no GPU to be seen: nothing to judge"
+        "no GPU is visible: nothing to judge"
         "";
     DriverCannotTell DriverCannotTell "driver"
-        "cannot tell whether driver and GPU fit: not all is known of them\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "cannot tell whether driver and GPU fit: not everything about them is known\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "`cargo cudaguard doctor` says what is missing";
     DriverCannotTellAnswer DriverCannotTell "driver"
         "cannot tell whether driver and GPU fit: cuInit answers {answer}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
@@ -848,17 +848,17 @@ words! {
         "cannot tell whether this driver compiles {code}: driver and PTX are both newer than this guard\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild it with machine code for this GPU to be sure";
     KernelModuleUnknown KernelModuleUnknown "driver"
-        "the kernel module's release is not known: judged by libcuda alone\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "name it for a whole answer: /proc/driver/nvidia/version has it, --kernel takes it";
+        "the kernel module's release is not known: libcuda alone was judged\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "for a complete answer name it with --kernel; /proc/driver/nvidia/version says it";
     CudartUnknown CudartUnknown "cudart"
         "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say\nfound:      {path}"
         "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH to be sure; or link it statically";
     NotAllKept NotAllKept "manifest"
-        "{left_out} findings are not told: the guard keeps {kept} at most"
-        "`cargo cudaguard verify` tells all of them";
+        "{left_out} findings are left out: the guard keeps {kept} at most"
+        "`cargo cudaguard verify` shows all of them";
     NotAllKeptNotes NotAllKept "manifest"
         "{left_out} manifests were not judged: the guard keeps {kept} at most"
-        "`cargo cudaguard verify` tells all of them";
+        "`cargo cudaguard verify` shows all of them";
     NoManifest NoManifest "{file}"
         "{file} carries no manifest: it is judged by its GPU code, the libraries that it needs and their functions"
         "build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs";
@@ -869,8 +869,8 @@ words! {
         "{file} is not linked yet: what its kernels ask of driver and GPU cannot be told"
         "verify the linked program or library";
     MachineUnreadable MachineUnreadable "machine"
-        "not all of this machine could be looked at: {why}"
-        "see what the driver says: nvidia-smi";
+        "part of this machine could not be looked at: {why}"
+        "see what nvidia-smi says";
     CudartInsideUnknown CudartInsideUnknown "{file}"
         "{file} has a cudart inside, and nobody recorded its release: which driver it needs cannot be told"
         "name the toolkit to the build (CUDA_HOME), or link the shared libcudart, whose name tells its major";

@@ -137,7 +137,7 @@ fn unreadable(nvcc: &Nvcc, trouble: &str) -> Finding {
 fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, dangling: &str) {
     let mut silent = false;
     if let Some(nvcc) = toolchain.compiling().and_then(|toolkit| toolkit.nvcc.as_ref()) {
-        findings.push(unreadable(nvcc, nvcc.trouble.as_deref().unwrap_or("does not tell its release")));
+        findings.push(unreadable(nvcc, nvcc.trouble.as_deref().unwrap_or("does not say which release it is")));
         silent = true;
     }
     if let Some(headers) = toolchain.including().and_then(|toolkit| toolkit.headers.as_ref()) {

@@ -189,7 +189,7 @@ impl Graph {
         let data = Contents::open(&path)?;
         let elf = Elf::parse(&data).map_err(|error| fail(&error))?;
         if !matches!(elf.kind(), elf::kind::EXECUTABLE | elf::kind::SHARED) {
-            return Err(fail(&"is no program"));
+            return Err(fail(&"is not a program"));
         }
         let mut main = Object::of(path.clone(), b"", None, Place::Program)?;
         // The kernel's own link to the program, not the path it was called by, is what `$ORIGIN` starts from.
@@ -643,7 +643,7 @@ impl Graph {
             return Look::Broken("is a folder".to_owned());
         }
         if !metadata.is_file() {
-            return Look::Broken("is no regular file".to_owned());
+            return Look::Broken("is not a regular file".to_owned());
         }
         if metadata.len() == 0 {
             return Look::Broken("is empty: file too short".to_owned());

@@ -102,7 +102,7 @@ impl Driver {
             self.symbol(c"cuDeviceGetCount"),
             self.symbol(c"cuDeviceGet"),
         ) else {
-            return say("trouble what is found as libcuda lacks functions that every libcuda has");
+            return say("trouble the libcuda that was found lacks functions that every libcuda has");
         };
         // SAFETY: cuda.h declares these four so, unchanged since CUDA 2.0; the addresses are those that the library exports
         // under their names.

@@ -39,7 +39,7 @@ pub(super) fn parse_version(text: &str) -> Result<Version, String> {
     Err(if first.is_empty() {
         "prints nothing when asked for --version".to_owned()
     } else {
-        format!("does not tell a release when asked for --version, but says `{}`", clip(first))
+        format!("names no release when asked for --version, but says `{}`", clip(first))
     })
 }
 

@@ -99,7 +99,7 @@ fn modes() {
         ("enforce", 78, "error[CG202]"),
         ("warn", 0, "warning[CG202]"),
         ("off", 0, ""),
-        ("loud", 78, "CUDAGUARD is none of off, warn, enforce, but loud: ignored"),
+        ("loud", 78, "CUDAGUARD is loud, not off, warn or enforce: ignored"),
     ] {
         let outcome = scene.call(&scene.program).env("CUDAGUARD", mode).run().expect(status);
         assert!(outcome.stderr.contains(words), "{mode}: {outcome}");
@@ -452,7 +452,7 @@ fn damaged_notes_never_refuse() {
 fn more_than_there_is_room_for() {
     for (scene, notes, status, verdict, says) in [
         (Scene::right(), 260, 0, "unknown", "4 manifests were not judged"),
-        (Scene::older(), 60, 78, "refused", "12 findings are not told"),
+        (Scene::older(), 60, 78, "refused", "12 findings are left out"),
     ] {
         NATIVE.program(&scene.program, &vec![descriptor(&built()); notes], Some(9));
         let outcome = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().expect(status);

@@ -155,7 +155,7 @@ fn stale_allows_are_told() {
     let tree = Tree::package("stale");
     tree.write("cudaguard.toml", "[allow]\nCG101 = \"old headers\"\n");
     let said = tree.call("12.4", &["check", "--release"]).run().success().clean_stderr();
-    assert!(said.starts_with("info[CG109]: CG101 is allowed, and nothing of the kind was found."), "{said}");
+    assert!(said.starts_with("info[CG109]: CG101 is allowed, but this build has no such finding."), "{said}");
     assert!(said.contains("old headers") && said.contains("cudaguard.toml"), "{said}");
 }
 
@@ -163,7 +163,7 @@ fn packages_that_are_not_there_are_told() {
     let tree = Tree::package("strangers");
     tree.write("cudaguard.toml", "[package.app.build]\ndev = \"deny\"\n[package.ap.build]\nrelease = \"warn\"\n");
     let said = tree.call("12.4", &["check"]).run().success().clean_stderr();
-    assert!(said.starts_with("warning[CG141]: the policy speaks of a package ap, which this workspace"), "{said}");
+    assert!(said.starts_with("warning[CG141]: the policy names a package ap, which this workspace"), "{said}");
     assert!(said.contains("did you mean package.app?") && said.matches("CG141").count() == 1, "{said}");
     assert!(said.contains("tree/cudaguard.toml:3\n"), "{said}");
 }

@@ -138,10 +138,7 @@ fn init_beside_a_procedural_macro() {
         ],
     );
     let said = tree.call("12.4", &["init"]).run().success().stdout;
-    assert!(
-        said.contains("macros/Cargo.toml: is of a procedural macro, which runs in the compiler: no guard\n"),
-        "{said}"
-    );
+    assert!(said.contains("macros/Cargo.toml: a procedural macro runs in the compiler: it gets no guard\n"), "{said}");
     assert_eq!(tree.read("macros/Cargo.toml"), macros);
     assert!(tree.read("app/Cargo.toml").contains("\ncudaguard = "), "{said}");
     assert!(!tree.beside().join("tree/macros/build.rs").exists());

@@ -55,7 +55,7 @@ fn is_written_kept_and_accepted_anew() {
     let drifted = tree.call("13.0", &["check", "--release"]);
     tree.write("cudaguard.toml", "");
     let drifted = drifted.env("CUDAARCHS", "75").run().expect(1).clean_stderr();
-    assert!(drifted.contains("archs is another than the one locked: sm_80 compute_90 → "), "{drifted}");
+    assert!(drifted.contains("archs is not the one that is locked: sm_80 compute_90 → "), "{drifted}");
     assert!(drifted.contains("(CUDAARCHS)"), "by which source: {drifted}");
 
     // A container's list for PyTorch is not this project's.
@@ -128,7 +128,7 @@ fn that_is_no_file_is_not_opened() {
         let path = tree.beside().join("tree").join(file);
         let _ = Call::new("mkfifo").arg(&path).run().success();
         let said = tree.call("12.4", &["check"]).run().expect(2).clean_stderr();
-        assert!(said.contains(&format!("{file}: is no regular file; expected a ")), "{said}");
+        assert!(said.contains(&format!("{file}: is not a regular file; expected a ")), "{said}");
         std::fs::remove_file(path).expect("it was made");
     }
 }

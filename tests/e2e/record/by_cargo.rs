@@ -40,7 +40,7 @@ fn another_major_than_in_path() {
         assert_eq!(codes(&outcome), ["error[CG144]"], "{outcome}");
         let said = outcome.clean_stderr();
         for words in [
-            format!("app holds code of CUDA {used}, and the toolkit in use is CUDA {in_path}."),
+            format!("app holds code from CUDA {used}, but the toolkit in use is CUDA {in_path}."),
             format!("cuda-{in_path}/bin/nvcc --version"),
             format!("{used} inside"),
         ] {
@@ -83,7 +83,9 @@ fn cudart_of_another_major() {
         }
         assert_eq!(codes(&outcome), expected, "{outcome}");
         assert!(
-            outcome.stderr.contains("app holds kernels of CUDA 11.8, and the cudart that it was linked with is 13.0."),
+            outcome
+                .stderr
+                .contains("app holds kernels from CUDA 11.8, but the cudart that it was linked with is 13.0."),
             "{outcome}"
         );
         let warned = build(&bed, &[], Some("11.8")).success();
@@ -138,7 +140,7 @@ fn the_policy_is_about_what_was_used() {
     bed.write("tools", nvcc("11.8") + &cudart("11.8"));
     let outcome = refused(&bed, Some("13.0"));
     assert_eq!(codes(&outcome), ["error[CG103]", "error[CG144]"], "{outcome}");
-    assert!(outcome.stderr.contains("the policy asks for CUDA >=13, and app holds code of CUDA 11.8."), "{outcome}");
+    assert!(outcome.stderr.contains("the policy asks for CUDA >=13, but app holds code from CUDA 11.8."), "{outcome}");
 }
 
 fn a_shared_cudart() {
@@ -185,7 +187,7 @@ fn two_toolkits_are_named_and_one_is_used() {
             .run();
         assert!(outcome.status() != Some(0), "{outcome}");
         assert!(codes(&outcome).contains(&"error[CG101]".to_owned()), "{outcome}");
-        assert!(outcome.stderr.contains("nvcc is of CUDA 13.0, and CUDA_HOME names CUDA 13.2."), "{outcome}");
+        assert!(outcome.stderr.contains("nvcc is from CUDA 13.0, but CUDA_HOME names CUDA 13.2."), "{outcome}");
     }
 }
 

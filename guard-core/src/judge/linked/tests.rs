@@ -67,7 +67,7 @@ fn own_kernels_are_held_against_the_archs() {
     }
     assert_eq!(
         said(&judge(&Policy::default(), &manifest(), &linked(&kernels, &[true, true]))),
-        ["info[CG131]: demo runs on GPUs of 7.5 only in part."]
+        ["info[CG131]: demo runs only in part on GPUs of 7.5."]
     );
 }
 
@@ -109,8 +109,8 @@ fn the_whole_file_is_held_against_the_fleet() {
     assert_eq!(
         said(&judged("[gpu]\nfleet = [\"T4\", \"A100\", \"H100\"]\n")),
         [
-            "error[CG130]: demo has no code for T4 (7.5), on which it must run.",
-            "warning[CG131]: demo runs on H100 (9.0) only in part: 1 container of kernels has nothing for it.",
+            "error[CG130]: demo has no code for T4 (7.5), which it must run on.",
+            "warning[CG131]: demo runs on H100 (9.0) only in part: 1 of its containers has no code for it.",
         ]
     );
     assert_eq!(judged("[gpu]\nfleet = [\"H100\"]\npartial = \"refuse\"\n")[0].severity, Severity::Error);
@@ -148,7 +148,7 @@ fn the_oldest_driver_of_the_fleet() {
 fn ptx_for_gpus_to_come() {
     let kernels = plain(&[fatbin(&[sm(80), sm(90)])]);
     let found = judge(&policy("[gpu]\narchs = [\"sm_80\", \"sm_90\"]\n"), &manifest(), &linked(&kernels, &[true]));
-    assert_eq!(said(&found), ["info[CG122]: demo holds no PTX that GPUs newer than those it is built for could run."]);
+    assert_eq!(said(&found), ["info[CG122]: demo has no PTX for GPUs newer than those it is built for."]);
     assert!(found[0].hint.contains("compute_90"), "{}", found[0].hint);
     assert_eq!(judge(&Policy::default(), &manifest(), &linked(&kernels, &[true])), [], "nobody declared anything");
 }
@@ -193,8 +193,8 @@ fn libraries_of_another_release() {
     assert_eq!(
         said(&judge(&Policy::default(), &recorded, &file)),
         [
-            "error[CG142]: demo is built with CUDA 13.0, and linked to libcudart.so.12.",
-            "error[CG142]: the headers found are of cuDNN 9.15.1, and demo is linked to libcudnn.so.8.",
+            "error[CG142]: demo is built with CUDA 13.0, but linked to libcudart.so.12.",
+            "error[CG142]: the headers found are from cuDNN 9.15.1, but demo is linked to libcudnn.so.8.",
         ]
     );
     let without = judge(&Policy::default(), &recorded, &Linked { kernels: &none, ..file });

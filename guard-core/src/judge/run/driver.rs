@@ -522,8 +522,8 @@ mod tests {
         assert_eq!(told(driver(590), &[(8, 0)], Jit::default()), "");
         // Where more than that is open, that is not the reason.
         let forced = Jit { forced: true, ..Jit::default() };
-        assert!(told(driver(535), &[(8, 0)], forced).contains("not all is known"));
-        assert!(told(releases(None, None), &[(8, 0)], Jit::default()).contains("not all is known"));
+        assert!(told(driver(535), &[(8, 0)], forced).contains("not everything about them is known"));
+        assert!(told(releases(None, None), &[(8, 0)], Jit::default()).contains("not everything about them is known"));
     }
 
     #[test]
@@ -740,7 +740,7 @@ mod tests {
         let told = |manifests: &[&Manifest]| crate::judge::run::together(manifests.iter().copied(), &host);
         let finding = told(&[&both, &old, &new]).expect("old and new have no GPU in common");
         assert_eq!((finding.code, finding.severity), (Code::NoGpuForAll, Severity::Warning));
-        assert!(finding.message.starts_with("no GPU is fit for both old 0.1.0 and new 0.1.0"), "{}", finding.message);
+        assert!(finding.message.starts_with("no GPU can run both old 0.1.0 and new 0.1.0"), "{}", finding.message);
         assert_eq!(finding.component, "old 0.1.0");
         assert_eq!(told(&[&both, &old]), None);
         assert_eq!(told(&[&new]), None);
