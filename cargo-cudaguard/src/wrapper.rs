@@ -220,9 +220,18 @@ impl<'a> Job<'a> {
                 (seen, taken) = (Some(shown), library);
             }
             self.accept(&file, &findings)?;
+            let about_cuda = seen.is_some();
             match facts.seal(&file, &binary, &kernels, &self.judged.uses, seen, taken)? {
                 Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
-                Err(why) => unguarded = Some(why),
+                Err(why) => {
+                    // Where nobody asked for the guard, a file without CUDA lacks nothing.
+                    if self.unit.embeds || about_cuda {
+                        let said = facts.not_guarded(&self.judged.policy, &self.unit.name, &file, &why);
+                        self.accept(&file, &said)?;
+                        findings.extend(said);
+                    }
+                    unguarded = Some(format!("the guard was linked, and {why}"));
+                }
             }
         } else {
             self.look_at(env, &file)?;

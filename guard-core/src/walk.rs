@@ -33,6 +33,10 @@ use crate::seal::{self, Observed, Taken};
 use crate::toolchain::{Fact, Given, Request, Toolchain};
 use crate::vendor::GUARDED;
 
+/// Why a file is not guarded from whose note the linker, or a step after it, has left nothing.
+#[cfg(feature = "command")]
+pub const NOT_THERE: &str = "it is not in the file";
+
 /// Who has said that a build is about CUDA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Meant {
@@ -373,8 +377,8 @@ impl Facts<'_> {
     }
 
     /// Seals its notes in the file: the manifests that stand in it then. `seen` is what its tools tell; `None` where it has
-    /// nothing of CUDA. The inner error is why it carries no guard although
-    /// one was linked.
+    /// nothing of CUDA. The inner error is why the file does not carry this package's guard, though one was given to the
+    /// linker: what [`Self::not_guarded`] takes.
     ///
     /// # Errors
     /// Why the file cannot be read or written.
@@ -410,12 +414,16 @@ impl Facts<'_> {
             ..of_file
         };
         let sealed = seal::seal(file, &observed)?;
-        if let Some(why) = sealed.left.into_iter().next() {
-            return Ok(Err(why));
-        }
         if sealed.written + sealed.same == 0 {
-            return Ok(Err("the linker left the note out".to_owned()));
+            return Ok(Err(sealed.left.into_iter().next().unwrap_or_else(|| NOT_THERE.to_owned())));
         }
         Ok(Ok(Binary::read(file)?.manifests().flatten().map(|note| note.manifest).collect()))
+    }
+
+    /// What to say of a file that does not carry the guard which the linker was given, as it weighs in this build.
+    pub fn not_guarded(&self, policy: &Policy, name: &str, file: &Path, why: &str) -> Vec<Finding> {
+        let values = Values::default().with("file", name).with("path", file.display());
+        let values = values.with("component", &self.component).with("why", why);
+        self.weigh(policy, vec![Words::GuardNotLinked.finding(&values)]).findings
     }
 }

@@ -20,7 +20,7 @@ pub(crate) const TRIALS: &[&str] = &[
     "machine::described::kinds_of_machines",
     "machine::fleet::a_list",
     "machine::here::a_driver_that_is_too_old",
-    "policy::forms::of_check",
+    "policy::formats::of_check",
     "policy::lock::is_written_kept_and_accepted_anew",
     "rebuilds::a_new_kernel_rebuilds",
     "scenes::forum::built_with_9_15_1_started_with_9_1_0",

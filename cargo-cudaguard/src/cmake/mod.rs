@@ -35,6 +35,7 @@ use cudaguard::seal::Taken;
 use cudaguard::toolchain::{Fact, Toolchain};
 use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::version::Version;
+use cudaguard::walk;
 
 use crate::arguments::CmakeStep;
 use crate::own_kernels;
@@ -196,9 +197,9 @@ fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
     let kernels = kernels::read(file).map_err(Stop::no_look)?;
     let facts = job.facts();
     let policy = facts.read_policy().map_err(Stop::no_look)?;
-    let refuse = |why: &str| job.say(&facts.weigh(&policy, vec![not_linked(job, file, why)]).findings);
+    let refuse = |why: &str| job.say(&facts.not_guarded(&policy, &job.facts.target, file, why));
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
-    let Some(manifest) = manifest else { return refuse("it is not in the file") };
+    let Some(manifest) = manifest else { return refuse(walk::NOT_THERE) };
     let recorded = manifest.toolkit.map(Into::into);
     // CMake puts the folder of every library that it links into the runtime path of what it builds.
     let mut searched: Vec<PathBuf> = runtime_path(&binary).map(PathBuf::from).collect();
@@ -215,11 +216,6 @@ fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
         Err(why) => refuse(&why),
         Ok(_) => Ok(()),
     }
-}
-
-fn not_linked(job: &Job, file: &Path, why: &str) -> Finding {
-    let values = Values::default().with("file", &job.facts.target).with("path", file.display());
-    Words::GuardNotLinked.finding(&values.with("component", &job.facts.component).with("why", why))
 }
 
 /// Holds the linked file against the policy and what was recorded of it.

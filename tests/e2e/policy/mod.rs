@@ -2,7 +2,7 @@
 
 mod bed;
 mod doors;
-mod forms;
+mod formats;
 mod init;
 mod lock;
 mod pages;
@@ -12,7 +12,7 @@ use cudaguard_tests::Trial;
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = lock::trials();
     trials.extend(doors::trials());
-    trials.extend(forms::trials());
+    trials.extend(formats::trials());
     trials.extend(init::trials());
     trials.extend(pages::trials());
     trials

@@ -13,13 +13,13 @@ const POLICY: &str = "\
 One optional file, looked for in the package's folder and then in those above it, up to the workspace's root: the first
 that is there holds, and none is needed. It is the same file for cargo and for CMake.
 
-Every mistake in it is told at once, with file, line, key, what was expected, and the key that was probably meant. A policy
+All mistakes in it are listed at once, each with file, line, key, what was expected, and the key that was probably meant. A policy
 that cannot be read stops a build in every profile.
 
 ## Release and dev
 
 Findings that refuse fail a release build and are warnings in a dev build, unless `[build]` says otherwise. What a build is
-goes by what its profile inherits, and by nothing else that it sets:
+depends on what its profile inherits, and on nothing else that it sets:
 
 | profile | is |
 | --- | --- |
@@ -32,16 +32,16 @@ goes by what its profile inherits, and by nothing else that it sets:
 
 Under `cargo cudaguard` a package is judged where it reaches CUDA: by a crate of its graph, by a policy of its own that asks
 anything of toolkit, libraries, GPUs or drivers, by `embed!()` in its build script, or by what the linked file shows. One that
-does not is built under any environment. A policy for a whole workspace is held against those members alone that reach CUDA.
+does not is built under any environment. A policy for a whole workspace applies only to those members that reach CUDA.
 
 ## Fleets
 
-`[gpu] fleet`, `[driver] fleet` and `[cudnn] fleet` say what a build must run on. `cargo cudaguard` and CMake hold the linked
-file against GPUs and drivers (CG130, CG131, CG133, CG135). Plain cargo cannot see that file: there, and in `cargo cudaguard
+`[gpu] fleet`, `[driver] fleet` and `[cudnn] fleet` say what a build must run on. `cargo cudaguard` and CMake check the linked
+file for GPUs and drivers (CG130, CG131, CG133, CG135). Plain cargo cannot see that file: there, and in `cargo cudaguard
 check`, the declared architectures and the toolkit are judged instead (CG132, CG133, CG135). Whether cudart is in the file, or
 kernels for the archs that a variable names, cannot be told there: CG133 is a warning then, in release too, and so are the
 others unless `[gpu] archs` or the build script declares the archs. cuDNN is judged by its headers everywhere (CG136, CG137,
-CG138). What cannot be told is said by `check`, and refuses nothing (CG139).
+CG138). `check` says what cannot be told, and that refuses nothing (CG139).
 
 ## Allow
 
@@ -50,13 +50,13 @@ CG138). What cannot be told is said by `check`, and refuses nothing (CG139).
 CG121 = \"sm_70 comes from a prebuilt object\"
 ```
 
-turns a finding into an info. The reason is required; it is recorded in the binary, and `cargo cudaguard inspect` shows it. An
-allow that nothing was found for is told by `check` (CG109).
+turns a finding into an info. The reason is required; it is recorded in the binary, and `cargo cudaguard inspect` shows it. `check` names
+an allow for a finding that the build does not have (CG109).
 
 ## Packages
 
-`[package.NAME.gpu]` and so on lay their keys over those of the file, for the package of that name: a list takes the place of
-the list, and an allow is added to the allows.
+`[package.NAME.gpu]` and so on replace the file's keys for the package of that name: a list replaces the list, and an allow is
+added to the allows.
 
 ## Keys
 

@@ -13,6 +13,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         tests_build_scripts_and_macros_are_left_alone,
         nothing_twice_with_embed,
         a_linker_called_directly,
+        a_guard_that_the_linker_leaves_out,
         static_position_independent,
         rust_libraries_shared,
         another_machine,
@@ -187,6 +188,32 @@ fn a_linker_called_directly() {
         .collect();
     let _ = bed.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")).run().success();
     let _ = sealed(&bed.built("debug/libseven.so"), "seven");
+}
+
+/// The same finding as CMake's. A file without CUDA that nobody asked to guard is not worth one.
+fn a_guard_that_the_linker_leaves_out() {
+    let project = cudaguard_tests::Project::guarded("injection-dropped").file("src/main.rs", MAIN);
+    let linker = project.beside().join("linker");
+    executable(
+        &linker,
+        "#!/bin/bash\ncc \"$@\" || exit\nwhile [ \"$1\" != -o ]; do shift; done\n\
+         case $2 in *build_script*) ;; *) objcopy -R .note.cudaguard \"$2\";; esac\n",
+    );
+    let variable = format!("CARGO_TARGET_{}_LINKER", host().to_uppercase().replace('-', "_"));
+    let message = "[CG170]: injection_dropped is linked without its guard: it is not in the file.";
+    let built = project.cudaguard(["build", "--release"]).env(&variable, &linker).run();
+    assert_eq!(built.status(), Some(101), "{built}");
+    assert!(built.stderr.contains(&format!("error{message}")), "{built}");
+    assert!(!project.built("release/injection-dropped").exists(), "{built}");
+    let built = project.cudaguard(["build"]).env(&variable, &linker).run().success();
+    assert!(built.stderr.contains(&format!("warning{message}")), "{built}");
+    assert!(built.stderr.contains("  not guarded: injection_dropped: "), "{built}");
+    assert!(project.built("debug/injection-dropped").exists(), "{built}");
+
+    let bed = Bed::new("injection-left", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let built = bed.guard(["build", "--release"]).env(&variable, &linker).run().success();
+    assert!(!built.stderr.contains("CG170"), "{built}");
+    assert!(built.stderr.contains("  not guarded: app: the guard was linked, and it is not in the file"), "{built}");
 }
 
 fn static_position_independent() {
