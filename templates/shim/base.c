@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <link.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,11 +36,19 @@
 #pragma weak dlopen
 #pragma weak dlsym
 
+/* What the kernel writes, a sanitizer of memory does not see, and no sanitizer of calls knows the functions of a library that was
+ * just opened: each would end a healthy program. */
+#ifdef __clang__
+#define UNWATCHED __attribute__((no_sanitize("memory", "cfi")))
+#else
+#define UNWATCHED
+#endif
+
 #define SHARED(name) cudaguard_r1_##name
 /* One section for all code of a copy: see the head of shim.c. */
 #define CODE_SECTION section(".text.cudaguard_r1")
-#define SHOWN __attribute__((weak, used, visibility("hidden"), CODE_SECTION))
-#define CODE static __attribute__((CODE_SECTION))
+#define SHOWN UNWATCHED __attribute__((weak, used, visibility("hidden"), CODE_SECTION))
+#define CODE UNWATCHED static __attribute__((CODE_SECTION))
 /* Where clang's -Oz would write a function out in its callers, and the shim would grow. */
 #define CALLED CODE __attribute__((noinline))
 

@@ -34,16 +34,6 @@ CODE uint32_t release_in(const char *s) {
   return numbers_in(s, 100, n) ? n[0] << 20 | n[1] << 8 | (n[2] & 0xff) : 0;
 }
 
-CODE long read_text(const char *path, char *to, size_t size) {
-  long fd = open_file(path, O_RDONLY), n = -1;
-  if (fd >= 0) {
-    n = sys3(SYS_read, fd, (long)to, (long)size - 1);
-    close_file(fd);
-  }
-  to[n > 0 ? n : 0] = 0;
-  return n > 0;
-}
-
 CODE int is_there(const char *path, int mode) { return looked(sys3(SYS_faccessat, AT_FDCWD, (long)path, mode)) == 0; }
 
 #define GPUS "/proc/driver/nvidia/gpus"

@@ -26,8 +26,7 @@ CODE void put_version_member(struct text *t, const char *key, void (*how)(struct
 }
 
 CODE void report_cudnn(struct text *t, const struct cudnn *c) {
-  put_key(t, "cudnn");
-  put_char(t, '{');
+  put(t, ",\"cudnn\":{");
   put_member(t, "path", c->path);
   put_member(t, "picked_by", c->why);
   if (c->version) {
@@ -57,8 +56,7 @@ CODE void report_note(struct text *t, int note) {
         report_cudnn(t, &g.cudnn[k]);
         break;
       }
-    put_key(t, "not_judged");
-    put_char(t, '[');
+    put(t, ",\"not_judged\":[");
     for (i = 0; i < n->head.rows; i++) {
       const union row row = note_row(n, i);
       if (row_is_known(&row)) continue;
@@ -79,15 +77,12 @@ CODE void report_note(struct text *t, int note) {
 CODE void report_driver(struct text *t) {
   const struct driver *d = &g.driver;
   int k;
-  put_key(t, "driver");
-  put_char(t, '{');
+  put(t, ",\"driver\":{");
   put_member(t, "path", d->path);
   put_version_member(t, "user", put_release, d->user);
   put_version_member(t, "kernel", put_release, d->kernel);
   put_version_member(t, "cuda", put_cuda, d->cuda);
-  put_char(t, '}');
-  put_key(t, "gpus");
-  put_char(t, '[');
+  put(t, "},\"gpus\":[");
   for (k = 0; k < d->gpus; k++) {
     put(t, k ? ",{" : "{");
     if (!d->chosen) put(t, "\"visible\":true");
@@ -100,9 +95,7 @@ CODE void report_driver(struct text *t) {
 CODE void report_finding(struct text *t, int finding) {
   static const char severities[][8] = {"info", "warning", "error"};
   const struct verdict *v = &g.verdict;
-  put(t, finding ? ",{" : "{");
-  put_key(t, "code");
-  put(t, "\"CG");
+  put(t, finding ? ",{\"code\":\"CG" : "{\"code\":\"CG");
   put_number(t, (uint32_t)v->code);
   put_char(t, '"');
   put_member(t, "severity", severities[v->severity]);
@@ -127,20 +120,16 @@ CODE void leave_report(const char *action) {
   put_member(&r.t, "role", g.program ? "program" : "library");
   put_member(&r.t, "verdict", verdicts[overall()]);
   put_member(&r.t, "action", action);
-  put_key(&r.t, "level");
+  put(&r.t, ",\"level\":");
   put_number(&r.t, (uint32_t)g.level);
-  put_key(&r.t, "shim");
-  put(&r.t, "{\"revision\":1}");
-  put_key(&r.t, "components");
-  put_char(&r.t, '[');
+  put(&r.t, ",\"shim\":{\"revision\":1},\"components\":[");
   for (k = 0; k < g.notes; k++) {
     flush(&r);
     report_note(&r.t, k);
   }
   put_char(&r.t, ']');
   if (g.driver_known && g.driver.state == FOUND) report_driver(&r.t);
-  put_key(&r.t, "findings");
-  put_char(&r.t, '[');
+  put(&r.t, ",\"findings\":[");
   for (k = 0; k < g.findings.count; k++) {
     compose(&g.findings.at[k]);
     flush(&r);

@@ -1,6 +1,6 @@
 /* The kernel, without the C library: whoever stands before that (LD_PRELOAD, a sanitizer that has not started yet) would be
  * called before `main`. errno stays as it is. An answer below 0 is an error's number. */
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE UNWATCHED static inline __attribute__((always_inline))
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 INLINE long sys1(long n, long a) {
@@ -83,3 +83,13 @@ CODE long open_file(const char *path, int how) {
 }
 
 CODE void close_file(long fd) { sys1(SYS_close, fd); }
+
+CODE long read_text(const char *path, char *to, size_t size) {
+  long fd = open_file(path, O_RDONLY), n = -1;
+  if (fd >= 0) {
+    n = sys3(SYS_read, fd, (long)to, (long)size - 1);
+    close_file(fd);
+  }
+  to[n > 0 ? n : 0] = 0;
+  return n > 0;
+}

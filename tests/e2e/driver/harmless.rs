@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Call, Outcome, Trial, layout, skip, trials};
+use cudaguard_tests::{Call, Outcome, Trial, layout, skip, tools, trials};
 
 use super::bed;
 use super::refused::{r535, r580};
@@ -16,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_program_that_forks_afterwards,
         the_driver_is_asked_once,
         the_program_has_no_child,
+        a_debugger_sees_no_child,
         another_driver_is_preloaded,
         files_cannot_be_opened,
         no_more_files,
@@ -83,6 +84,32 @@ fn the_program_has_no_child() {
     let outcome = ran(stage.call(&[], &bed::program("model"), &[]).arg("children").run());
     assert_eq!(outcome.stdout, "children: -1\nmain ran\n");
     assert_eq!(stage.report()["level"], 1);
+}
+
+/// And its breakpoints do not end the child.
+fn a_debugger_sees_no_child() {
+    tools::need("gdb");
+    let tool = [
+        "gdb",
+        "-q",
+        "-nx",
+        "-batch",
+        "-ex",
+        "set breakpoint pending on",
+        "-ex",
+        "break malloc if 0",
+        "-ex",
+        "run",
+        "--args",
+    ];
+    for (world, told, ended) in
+        [(asked(), "", "exited normally"), (r580(&[T4]), "CG303 error", "exited with code 0116")]
+    {
+        let stage = Stage::new(&world);
+        let outcome = stage.call(&tool, &bed::program("model"), &[]).run().success();
+        assert!(outcome.stdout.contains(ended), "{outcome}");
+        assert_eq!((codes(&stage.report()).as_str(), &stage.report()["level"]), (told, &1.into()), "{outcome}");
+    }
 }
 
 /// The libcuda that the process has counts, not the one that it would have found.

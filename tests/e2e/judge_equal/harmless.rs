@@ -30,25 +30,23 @@ pub(crate) fn trials() -> Vec<Trial> {
         it_is_small,
         several_copies_in_one_link,
         it_compiles_everywhere,
-        sanitizers_find_nothing,
-        valgrind_finds_nothing,
         static_programs,
         the_header_without_the_guard,
     ]
 }
 
 /// A program built with cuDNN 9.15.1, in a folder with the cuDNN 9.1.0 that it finds.
-struct Scene {
-    scratch: Scratch,
+pub(super) struct Scene {
+    pub(super) scratch: Scratch,
     program: PathBuf,
 }
 
-fn built() -> Manifest {
+pub(super) fn built() -> Manifest {
     manifest("demo", version("9.15.1"), Linkage::Linked)
 }
 
 impl Scene {
-    fn new(manifest: &Manifest, graph: &str, says: Says) -> Self {
+    pub(super) fn new(manifest: &Manifest, graph: &str, says: Says) -> Self {
         let scratch = Scratch::new("guarded");
         NATIVE.loader(&scratch.join("lib/libcudnn.so.9"), 9, says);
         for (file, symbol) in
@@ -62,23 +60,28 @@ impl Scene {
         Self { scratch, program }
     }
 
-    fn older() -> Self {
+    pub(super) fn older() -> Self {
         Self::new(&built(), "9.1.0", Says::Number(90_100))
     }
 
-    fn right() -> Self {
+    pub(super) fn right() -> Self {
         Self::new(&built(), "9.15.1", Says::Number(91_501))
     }
 
-    fn mute() -> Self {
+    pub(super) fn mute() -> Self {
         Self::new(&built(), "", Says::Nothing)
     }
 
-    fn lib(&self) -> PathBuf {
+    /// Only the real cuDNN says which it is.
+    pub(super) fn asked(says: u32) -> Self {
+        Self::new(&built(), "", Says::Number(says))
+    }
+
+    pub(super) fn lib(&self) -> PathBuf {
         self.scratch.join("lib")
     }
 
-    fn call(&self, program: &Path) -> Call {
+    pub(super) fn call(&self, program: &Path) -> Call {
         Call::new(program).env("LD_LIBRARY_PATH", self.lib()).dir(self.scratch.path())
     }
 
@@ -86,7 +89,7 @@ impl Scene {
         self.call(Path::new("sh")).args(["-c", script]).run()
     }
 
-    fn report(&self) -> serde_json::Value {
+    pub(super) fn report(&self) -> serde_json::Value {
         let text = fs::read_to_string(self.scratch.join("report.json")).expect("a report");
         serde_json::from_str(&text).expect("JSON")
     }
@@ -650,57 +653,6 @@ fn it_compiles_everywhere() {
         .run();
     let _ = made.success();
     tools::done_without(&missing);
-}
-
-/// Builds a guarded program from source with these options and runs it on each machine.
-fn under(options: &[&str], runner: &[&str]) {
-    for (scene, status) in [(Scene::right(), 0), (Scene::older(), 78), (Scene::mute(), 0)] {
-        let program = scene.scratch.join("watched");
-        let source = scene.scratch.file("main.c", MAIN);
-        let notes = scene.scratch.file("notes.s", Arch::notes(1));
-        let made = Call::new("gcc").args(["-g", "-O1", "-I"]).arg(templates()).args(options).arg("-o").arg(&program);
-        let made = made.args([&source, &notes, &templates().join("shim.c")]).arg("-Wl,--no-as-needed");
-        let made = made.arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run();
-        if made.status() != Some(0) {
-            skip(format!("a compiler that links with {}", options.join(" ")), "the compiler's libraries for it");
-        }
-        let mut bytes = fs::read(&program).expect("it was made");
-        let at = bytes.windows(16).position(|window| window == b"@@descriptor@@\n\n").expect("the note");
-        bytes[at..at + 4096].copy_from_slice(&descriptor(&built()));
-        fs::write(&program, &bytes).expect("a file can be written");
-        let call = match runner {
-            [] => scene.call(&program),
-            [first, rest @ ..] => scene.call(Path::new(first)).args(rest).arg(&program),
-        };
-        let outcome = call
-            .arg("check")
-            .env("CUDAGUARD_REPORT", "report.json")
-            .env("ASAN_OPTIONS", "detect_leaks=0:exitcode=66")
-            .env("UBSAN_OPTIONS", "halt_on_error=1:exitcode=67")
-            .run();
-        assert_eq!(outcome.status(), Some(status), "{outcome}");
-        assert!(!outcome.stderr.contains("Sanitizer") && !outcome.stderr.contains("runtime error"), "{outcome}");
-        assert!(status == 78 || outcome.stderr.is_empty(), "{outcome}");
-    }
-}
-
-fn sanitizers_find_nothing() {
-    under(&["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"], &[]);
-}
-
-fn valgrind_finds_nothing() {
-    tools::need("valgrind");
-    under(
-        &[],
-        &[
-            "valgrind",
-            "-q",
-            "--error-exitcode=68",
-            "--leak-check=full",
-            "--trace-children=no",
-            "--child-silent-after-fork=yes",
-        ],
-    );
 }
 
 fn static_programs() {

@@ -1,0 +1,162 @@
+//! Guarded programs under debuggers, tracers and sanitizers behave as unguarded ones do, and are judged as without them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Trial, skip, tools, trials};
+
+use super::bed::{Arch, MAIN, descriptor, templates};
+use super::harmless::{Scene, built};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![debuggers_see_no_child, tracers_change_nothing, valgrind_finds_nothing, sanitizers_find_nothing]
+}
+
+/// Every way to a verdict: by files, and by asking; and the status of a program that calls `check()`.
+fn scenes() -> [(Scene, i32, u32); 5] {
+    [
+        (Scene::right(), 0, 0),
+        (Scene::older(), 78, 1),
+        (Scene::mute(), 0, 1),
+        (Scene::asked(91_501), 0, 1),
+        (Scene::asked(90_100), 78, 1),
+    ]
+}
+
+/// A guarded program that this compiler makes from source, the shim's included, with these options. Skips where it cannot.
+fn made(compiler: &str, options: &str, scene: &Scene) -> PathBuf {
+    let program = scene.scratch.join("watched");
+    let source = scene.scratch.file("main.c", MAIN);
+    let notes = scene.scratch.file("notes.s", Arch::notes(1));
+    let call = Call::new(compiler).args(["-g", "-O1", "-I"]).arg(templates()).args(options.split_whitespace());
+    let call = call.arg("-o").arg(&program).args([&source, &notes, &templates().join("shim.c")]);
+    let made = call.arg("-Wl,--no-as-needed").arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run();
+    if made.status() != Some(0) {
+        skip(format!("{compiler} that links with {options}"), "the compiler's libraries for it");
+    }
+    let bytes = fs::read(&program).expect("it was made");
+    Arch::patched(&program, bytes, &[descriptor(&built())]);
+    program
+}
+
+/// Started by this tool in this scene: as it must be, and what came of it.
+#[track_caller]
+fn watched(
+    tool: &[impl AsRef<OsStr>],
+    program: &Path,
+    (scene, status, level): &(Scene, i32, u32),
+    own_status: bool,
+) -> String {
+    let call = match tool {
+        [] => scene.call(program),
+        [first, rest @ ..] => scene.call(Path::new(first)).args(rest).arg(program),
+    };
+    let outcome = call
+        .arg("check")
+        .env("CUDAGUARD_REPORT", "report.json")
+        .env("ASAN_OPTIONS", "exitcode=66")
+        .env("UBSAN_OPTIONS", "halt_on_error=1:exitcode=67")
+        .run();
+    assert_eq!(outcome.status(), Some(if own_status { *status } else { 0 }), "{outcome}");
+    assert_eq!(outcome.stdout.contains("main ran"), *status == 0, "{outcome}");
+    for word in ["Sanitizer", "runtime error", "SIG", "signal"] {
+        assert!(!outcome.stdout.contains(word) && !outcome.stderr.contains(word), "{outcome}");
+    }
+    let report = scene.report();
+    assert_eq!(report["level"], *level, "{report:#}\n{outcome}");
+    let _ = fs::remove_file(scene.scratch.join("report.json"));
+    outcome.stdout
+}
+
+/// To a debugger, a child that it knows nothing of may look like a thread of the program's; and where the child has the
+/// debugger's breakpoints in its code, it must come past them.
+fn debuggers_see_no_child() {
+    let everywhere =
+        ["set detach-on-fork off", "set follow-fork-mode child", "set breakpoint pending on", "break malloc if 0"];
+    let gdb = ["gdb", "-q", "-nx", "-batch"].map(str::to_owned).to_vec();
+    let with = |commands: &[&str]| {
+        let commands = commands.iter().flat_map(|command| ["-ex".to_owned(), (*command).to_owned()]);
+        gdb.iter().cloned().chain(commands).chain(["-ex", "run", "--args"].map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let lldb =
+        ["lldb", "-x", "--batch", "-o", "breakpoint set -n malloc -c 0", "-o", "run", "--"].map(str::to_owned).to_vec();
+    let mut missing = Vec::new();
+    let all = scenes();
+    let program = made("cc", "", &all[0].0);
+    for tool in [with(&[]), with(&everywhere), lldb] {
+        if tools::find(&tool[0]).is_none() {
+            missing.push(tool[0].clone());
+            continue;
+        }
+        for scene in &all {
+            let told = watched(&tool, &program, scene, false);
+            let ended = match (&*tool[0], scene.1) {
+                ("gdb", 0) => "exited normally",
+                ("gdb", _) => "exited with code 0116",
+                (_, 0) => "exited with status = 0 ",
+                _ => "exited with status = 78 ",
+            };
+            assert!(told.contains(ended), "{tool:?}: {told}");
+        }
+    }
+    tools::done_without(&missing);
+}
+
+fn tracers_change_nothing() {
+    let mut missing = Vec::new();
+    let all = scenes();
+    let program = made("cc", "", &all[0].0);
+    for tool in [
+        &["strace", "-f", "-o", "/dev/null"][..],
+        &["strace", "-f", "--seccomp-bpf", "-e", "trace=execve", "-o", "/dev/null"],
+        &["perf", "stat", "-o", "/dev/null"],
+        &["perf", "record", "-q", "-e", "cpu-clock", "-o", "samples"],
+    ] {
+        if tools::find(tool[0]).is_none() {
+            missing.push(tool[0]);
+            continue;
+        }
+        for scene in &all {
+            watched(tool, &program, scene, true);
+        }
+    }
+    tools::done_without(&missing);
+}
+
+fn valgrind_finds_nothing() {
+    tools::need("valgrind");
+    let tool = ["valgrind", "-q", "--error-exitcode=68", "--leak-check=full", "--child-silent-after-fork=yes"];
+    let all = scenes();
+    let program = made("cc", "", &all[0].0);
+    for scene in &all {
+        watched(&tool, &program, scene, true);
+    }
+}
+
+/// Compiled over the shim, too.
+fn sanitizers_find_nothing() {
+    let undefined = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
+    let calls = "-fsanitize=cfi -flto -fvisibility=hidden -fuse-ld=lld";
+    let all = scenes();
+    let mut missing = Vec::new();
+    for (compiler, options) in [
+        ("gcc", undefined),
+        ("gcc", "-fsanitize=thread"),
+        ("clang", undefined),
+        ("clang", "-fsanitize=thread"),
+        ("clang", "-fsanitize=memory"),
+        ("clang", calls),
+    ] {
+        let needs = [compiler, if options == calls { "ld.lld" } else { compiler }];
+        if let Some(lacking) = needs.iter().find(|program| tools::find(program).is_none()) {
+            missing.push(*lacking);
+            continue;
+        }
+        let program = made(compiler, options, &all[0].0);
+        for scene in &all {
+            watched(&[""; 0], &program, scene, true);
+        }
+    }
+    tools::done_without(&missing);
+}
