@@ -106,6 +106,14 @@ pub(crate) fn make(facts: &Facts<'_>, judged: &Judged, own: &Path, since: Option
     Ok(Guard { key, guarded })
 }
 
+/// Whether the guard that lies ready was made by what is found now: then what was linked with it shows what a build of now
+/// is made with.
+pub(crate) fn is_current(facts: &Facts<'_>, judged: &Judged, own: &Path) -> bool {
+    let kept = fs::read(folder(facts, own).join("guard"));
+    let descriptor = judged.note(facts);
+    kept.is_ok_and(|kept| descriptor.is_ok_and(|descriptor| kept.starts_with(&descriptor[..])))
+}
+
 /// What of a policy the linked file is held against, beyond what its note says: with another one it is linked anew, and
 /// judged anew.
 fn held_against(policy: &Policy) -> String {

@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cudaguard::binary::Binary;
 use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
-use cudaguard::lock::{FILE, Lock, Pins};
-use cudaguard::manifest::Component;
+use cudaguard::lock::{FILE, Lock, Pins, same_release};
+use cudaguard::manifest::{Component, Manifest};
 use cudaguard::toolchain::Toolchain;
 use cudaguard::vendor::GUARDED;
 use cudaguard::walk::Facts;
 
+use crate::graph::Graph;
 use crate::guards;
+use crate::ledger::Ledger;
 use crate::project::Project;
 use crate::report::{self, REFUSED, Stop};
 
@@ -31,6 +35,8 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let old = Lock::read(&file).map_err(Stop::no_look)?;
     let mut lock = old.clone().unwrap_or_default();
     let mut said = String::new();
+    let own = project.target_dir.join("cudaguard");
+    let graph = Graph::of_project(&project, &call, &config, &own, false);
     for target in &project.targets {
         let first = project.members.first().ok_or_else(|| Stop::no_look("the workspace is empty"))?;
         let nobody = Component { name: String::new(), version: String::new() };
@@ -38,6 +44,9 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
             Facts { component: nobody, package: "", folder: &project.top, ..guards::facts(&project, first, target) };
         let base = guards::judge(env, &workspace, &variables).map_err(Stop::no_look)?;
         let mut pins = Pins::of(&base.policy, &base.toolchain, workspace.scope());
+        for manifest in built(env, &project, target, &graph, &variables).map_err(Stop::no_look)? {
+            pins.observe(&manifest);
+        }
         if pins.toolkit.is_none() {
             return Err(Stop::no_look(format_args!(
                 "no CUDA toolkit whose release can be told was found for {target}: there is nothing to lock; `cargo \
@@ -58,6 +67,43 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
         let _ = lock.targets.insert(target.clone(), pins);
     }
     write(&file, old.as_ref(), &lock, said, call.locked)
+}
+
+/// What the files show that were last built and sealed for a target, as far as nothing has changed since: the toolkit and the
+/// compiler that were used, whatever variables and PATH suggest.
+fn built(
+    env: &Env,
+    project: &Project,
+    target: &str,
+    graph: &Graph,
+    variables: &BTreeMap<String, OsString>,
+) -> Result<Vec<Manifest>, String> {
+    let own = project.target_dir.join("cudaguard");
+    let mut manifests = Vec::new();
+    for (profile, release) in [("dev", false), ("release", true)] {
+        let ledger = Ledger::of(&own, target, profile);
+        for member in &project.members {
+            let entries: Vec<_> = member.artefacts.iter().filter_map(|one| ledger.valid(&member.name, one)).collect();
+            if entries.is_empty() {
+                continue;
+            }
+            let crates = graph.of(target, &member.name);
+            let facts = Facts { crates, profile, release, ..guards::facts(project, member, target) };
+            if !guards::is_current(&facts, &guards::judge(env, &facts, variables)?, &own) {
+                continue;
+            }
+            for entry in entries {
+                let time = fs::metadata(&entry.file).and_then(|about| about.modified()).ok();
+                let binary = Binary::read(&entry.file)?;
+                let notes = binary.manifests().flatten().map(|note| note.manifest);
+                let sealed = notes.filter(|one| one.sealed && one.component.name == member.name);
+                manifests.extend(sealed.map(|manifest| (time, manifest)));
+            }
+        }
+    }
+    // The last one counts.
+    manifests.sort_by_key(|(time, _)| *time);
+    Ok(manifests.into_iter().map(|(_, manifest)| manifest).collect())
 }
 
 /// Writes a lock over the old one, and tells what is in it; with `--locked`, whether it would be another.
@@ -84,10 +130,15 @@ pub(crate) fn write(
 /// What is locked for a target, a line each, and what it was before where that differs.
 pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pins: &Pins, toolchain: &Toolchain) {
     let _ = writeln!(said, "{target}");
+    let found = toolchain.toolkit_version().map(|version| version.to_string());
+    let by_file = || Some("by what was linked".to_owned());
+    let as_found = same_release(pins.toolkit.as_deref(), found.as_deref());
+    let toolkit = if as_found { toolchain.toolkit().map(|fact| fact.source) } else { by_file() };
+    let host = toolchain.host.as_ref().filter(|host| host.name() == pins.host_compiler);
     let sources: BTreeMap<&str, String> = [
-        ("toolkit", toolchain.toolkit().map(|fact| fact.source)),
+        ("toolkit", toolkit),
         (GUARDED.key, toolchain.library_headers_used().map(|headers| headers.path.display().to_string())),
-        ("host-compiler", toolchain.host.as_ref().map(|host| host.path.display().to_string())),
+        ("host-compiler", host.map(|host| host.path.display().to_string()).or_else(by_file)),
     ]
     .into_iter()
     .filter_map(|(name, source)| Some((name, source?)))

@@ -18,6 +18,7 @@ use cudaguard::finding::Finding;
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
+use cudaguard::lock::is_locked;
 use cudaguard::manifest::{Component, Linkage};
 use cudaguard::policy;
 use cudaguard::seal::Taken;
@@ -343,7 +344,7 @@ impl<'a> Job<'a> {
         let manifest = manifest.unwrap_or_else(|| self.judged.manifest(&facts));
         let target_dir = self.target_dir();
         let mut own = Vec::new();
-        if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
+        if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty()) {
             let places = own_kernels::Places {
                 package: Some(&self.of.folder),
                 out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().collect(),
@@ -360,6 +361,7 @@ impl<'a> Job<'a> {
             release: self.of.build.release,
             kernels,
             own: &own,
+            declared_by: toolchain.archs.named_by(),
             seen,
             in_use: &in_use,
             by_cmake: false,
@@ -379,7 +381,8 @@ impl<'a> Job<'a> {
         let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).collect();
         let (taken, said) = facts.taken(policy, toolchain, &manifest, binary, &searched);
         library.extend(said);
-        let findings = facts.judge_linked(policy, &manifest, &linked, library, taken.as_ref());
+        let mut findings = facts.judge_linked(policy, &manifest, &linked, library, taken.as_ref());
+        findings.extend(facts.drifted(policy, &manifest, &linked, &self.judged.deferred, is_locked(env))?);
         Ok((taken, findings))
     }
 

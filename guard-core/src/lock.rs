@@ -20,9 +20,16 @@ use crate::manifest::Linkage;
 use crate::plain;
 use crate::policy::{LARGEST, Policy, no_page};
 use crate::tables::{kind_of, not_toml};
-use crate::toolchain::Toolchain;
+use crate::toolchain::{HostCompiler, Toolchain};
 use crate::vendor::GUARDED;
 use crate::version::Version;
+#[cfg(feature = "command")]
+use crate::{
+    evidence::Seen,
+    judge::linked::Linked,
+    manifest::{KnownBy, Manifest},
+    version::CudaVersion,
+};
 
 /// The key of the guarded library's pin.
 const LIBRARY: &str = GUARDED.key;
@@ -76,6 +83,20 @@ impl Pins {
             host_compiler: toolchain.toolkit().and(toolchain.host_compiler()).filter(|_| scope.host_compiler),
             archs: if scope.archs { names(&declared(toolchain)) } else { Vec::new() },
             packages: BTreeMap::new(),
+        }
+    }
+
+    /// The same with what a linked file of this build shows in the place of what was looked up.
+    #[cfg(feature = "command")]
+    pub fn observe(&mut self, manifest: &Manifest) {
+        if let Some(shown) = manifest.toolkit.filter(|_| manifest.toolkit_known == Some(KnownBy::Observed)) {
+            let shown = short(shown);
+            if !same_release(self.toolkit.as_deref(), Some(&shown)) {
+                self.toolkit = Some(shown);
+            }
+        }
+        if let Some(compiler) = &manifest.host_compiler {
+            self.host_compiler = Some(compiler.clone());
         }
     }
 
@@ -418,9 +439,9 @@ pub fn judge(
     if concerns(has_toolkit) && !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
         let by = toolchain.toolkit().map(|fact| fact.source).unwrap_or_default();
         if now.toolkit.is_none() && (toolchain.compiler.is_some() || toolchain.headers.is_some()) {
-            drift("the toolkit", text(&pins.toolkit), "not known".to_owned(), by, Severity::Warning);
+            drift(TOOLKIT, text(&pins.toolkit), "not known".to_owned(), by, Severity::Warning);
         } else {
-            drift("the toolkit", text(&pins.toolkit), text(&now.toolkit), by, Severity::Error);
+            drift(TOOLKIT, text(&pins.toolkit), text(&now.toolkit), by, Severity::Error);
         }
     }
     let has_library = now.library.is_some();
@@ -437,14 +458,16 @@ pub fn judge(
     }
     // Where there is no toolkit now, that has been said; and a compiler that does not tell its release is no other one.
     let concerned = scope.host_compiler && now.toolkit.is_some() && pins.host_compiler.is_some();
-    if concerned && now.host_compiler != pins.host_compiler {
+    // The cc crate has nvcc call another one, and which of the two compiles is not known yet.
+    let by_cc = toolchain.host_of_cc.as_ref().and_then(HostCompiler::name);
+    if concerned && now.host_compiler != pins.host_compiler && (by_cc.is_none() || by_cc != pins.host_compiler) {
         let host = toolchain.host.as_ref();
         let by = host.map(|host| format!("{}: {}", host.path.display(), host.source)).unwrap_or_default();
         let (is, severity) = match &now.host_compiler {
             Some(is) => (is.clone(), Severity::Error),
             None => ("not known".to_owned(), Severity::Warning),
         };
-        drift("the host compiler", text(&pins.host_compiler), is, by, severity);
+        drift(HOST_COMPILER, text(&pins.host_compiler), is, by, severity);
     }
     let locked = pins.archs_of(package);
     if locked != now.archs && scope.archs {
@@ -455,6 +478,66 @@ pub fn judge(
     }
     findings
 }
+
+/// Whether a drift is told by the linked file, where somebody looks at that: the host compiler is known by the objects alone,
+/// and the toolkit may be one that the looked-up facts leave open.
+#[cfg(feature = "command")]
+pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
+    let open = || toolchain.toolkit().is_none() || toolchain.named().len() > 1;
+    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || finding.subject == TOOLKIT && open())
+}
+
+/// Whether this drift, kept back before linking, is superseded by what a linked file shows.
+#[cfg(feature = "command")]
+pub(crate) fn is_superseded(finding: &Finding, seen: &Seen) -> bool {
+    let toolkit = || finding.subject == TOOLKIT && seen.toolkit(None).is_some();
+    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit())
+}
+
+/// Where a linked file shows another toolchain than the locked one. `recorded` is what stood on record before it was linked,
+/// and `kept_back` whether its drift has not been said.
+#[cfg(feature = "command")]
+pub fn judge_linked(
+    lock: &Lock,
+    path: &Path,
+    recorded: &Manifest,
+    linked: &Linked<'_>,
+    kept_back: bool,
+) -> Vec<Finding> {
+    let target = &recorded.target;
+    let Some(pins) = lock.targets.get(target) else { return Vec::new() };
+    let mut findings = Vec::new();
+    let mut drift = |what: &str, was: &Option<String>, is: String, by: String| {
+        let was = was.clone().unwrap_or_else(|| "none".to_owned());
+        let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
+        let values = values.with("was", was).with("now", is).with("source", by);
+        let values = values.known("lock_target", Some(target).filter(|target| *target != HOST));
+        let words = if linked.by_cmake { Words::LockDriftCMake } else { Words::LockDrift };
+        findings.push(words.finding(&values));
+    };
+    let before = recorded.toolkit.map(CudaVersion::from);
+    if let Some(shown) = linked.seen.toolkit(before).filter(|shown| kept_back || before != Some(*shown)) {
+        let shown = shown.to_string();
+        if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
+            drift(TOOLKIT, &pins.toolkit, shown, format!("the code in {}", linked.name));
+        }
+    }
+    if let (Some(_), Some([is])) = (&pins.host_compiler, linked.seen.host_compilers.as_deref()) {
+        if pins.host_compiler.as_ref() != Some(is) {
+            drift(
+                HOST_COMPILER,
+                &pins.host_compiler,
+                is.clone(),
+                format!("the objects that {} is made of", linked.name),
+            );
+        }
+    }
+    findings
+}
+
+/// What drift is about.
+const TOOLKIT: &str = "the toolkit";
+const HOST_COMPILER: &str = "the host compiler";
 
 /// Whether two releases are one, as far as both tell: `13.0` is any 13.0.
 pub fn same_release(one: Option<&str>, other: Option<&str>) -> bool {

@@ -148,7 +148,11 @@ impl Facts<'_> {
         let of_toolkit = |finding: &Finding| {
             matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed)
         };
-        let later = |finding: &Finding| meant == Meant::Nobody || tells && of_toolkit(finding);
+        #[cfg(feature = "command")]
+        let drift = |finding: &Finding| self.sees_linked && lock::is_told_by_linked(finding, &toolchain);
+        #[cfg(not(feature = "command"))]
+        let drift = |_: &Finding| false;
+        let later = |finding: &Finding| meant == Meant::Nobody || tells && of_toolkit(finding) || drift(finding);
         let (deferred, findings) = weighed.findings.into_iter().partition(later);
         #[cfg(feature = "command")]
         let uses = crates::look(env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
@@ -353,7 +357,9 @@ impl Facts<'_> {
     /// What was kept back before linking, and holds now that the file has shown what was used.
     pub fn deferred(&self, judged: &Judged, seen: &Seen) -> Vec<Finding> {
         let named = judged.toolchain.named();
-        let holds = |finding: &&Finding| judge::linked::still_holds(finding, seen, &named);
+        let holds = |finding: &&Finding| {
+            judge::linked::still_holds(finding, seen, &named) && !lock::is_superseded(finding, seen)
+        };
         judged.deferred.iter().filter(holds).cloned().collect()
     }
 
@@ -374,6 +380,29 @@ impl Facts<'_> {
         let mut findings = judge::linked::judge(policy, &manifest, linked);
         findings.extend(library);
         self.weigh(policy, findings).findings
+    }
+
+    /// Holds the linked file against the lock. `kept_back` is what was not said before linking, `insist` whether any drift is
+    /// an error.
+    ///
+    /// # Errors
+    /// Where the lock cannot be read.
+    pub fn drifted(
+        &self,
+        policy: &Policy,
+        recorded: &Manifest,
+        linked: &Linked<'_>,
+        kept_back: &[Finding],
+        insist: bool,
+    ) -> Result<Vec<Finding>, String> {
+        let Some(file) = Lock::place(self.top) else { return Ok(Vec::new()) };
+        let Some(lock) = Lock::read(&file)? else { return Ok(Vec::new()) };
+        let kept_back = kept_back.iter().any(|finding| finding.code == Code::LockDrift);
+        let mut weighed = self.weigh(policy, lock::judge_linked(&lock, &file, recorded, linked, kept_back)).findings;
+        if insist {
+            lock::insist(&mut weighed, policy);
+        }
+        Ok(weighed)
     }
 
     /// Seals its notes in the file: the manifests that stand in it then. `seen` is what its tools tell; `None` where it has

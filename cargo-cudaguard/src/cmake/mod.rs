@@ -232,7 +232,7 @@ fn verify(
 ) -> Result<(Option<Taken>, Vec<Finding>), String> {
     let facts = &job.facts;
     let mut own_kernels = Vec::new();
-    if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty()) {
+    if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty()) {
         let data = Contents::open(&binary.path)?;
         own_kernels = own_kernels::own(&data, kernels, &places(job, &objects(job)));
     }
@@ -253,6 +253,7 @@ fn verify(
         release: facts.release && facts.install_rpath,
         kernels,
         own: &own_kernels,
+        declared_by: facts.given.archs.as_ref().map(|archs| archs.source.as_str()),
         seen,
         in_use: &in_use,
         by_cmake: true,
@@ -274,7 +275,11 @@ fn verify(
         (taken, said) = job.facts().taken(policy, &toolchain, manifest, binary, searched);
         library.extend(said);
     }
-    let findings = job.facts().judge_linked(policy, manifest, &linked, library, taken.as_ref());
+    let mut findings = job.facts().judge_linked(policy, manifest, &linked, library, taken.as_ref());
+    // Only a target that nothing is compiled for has its host compiler left open before.
+    let mut drifted = job.facts().drifted(policy, manifest, &linked, &[], facts.locked)?;
+    lock::name_build_folder(&mut drifted, job);
+    findings.extend(drifted);
     Ok((taken, findings))
 }
 

@@ -71,8 +71,8 @@ codes! {
         "this architecture can only be served by PTX"
         "The toolkit cannot make machine code for the arch, but its PTX would be compiled by the driver at the first start: slow to start, and only on drivers that know this PTX.\nWhat to do: build with a toolkit that makes the arch, or accept it with [allow].";
     128 ArchMissing Error Refuses 255
-        "kernels of this package lack an architecture that the policy asks for"
-        "[gpu] archs in cudaguard.toml says what the package's own kernels must be, and the linked file holds own kernels that are not: an arch was left out of nvcc's flags, the build script follows another variable, CUDA_COMPUTE_CAP=90 became sm_90a alone, or an object from an earlier build was linked in. On such a GPU the first launch of that kernel fails with `no kernel image is available`.\nWhat to do: compile the named sources for every arch in [gpu] archs and delete stale objects; where a file is meant for fewer, say so in [allow].";
+        "kernels of this package lack an architecture that was asked for"
+        "[gpu] archs in cudaguard.toml says what the package's own kernels must be, and the linked file holds own kernels that are not: an arch was left out of nvcc's flags, the build script follows another variable, CUDA_COMPUTE_CAP=90 became sm_90a alone, or an object from an earlier build was linked in. On such a GPU the first launch of that kernel fails with `no kernel image is available`.\nWhat to do: compile the named sources for every arch in [gpu] archs and delete stale objects; where a file is meant for fewer, say so in [allow]. Where a variable or a property asks for the arch, and not the policy, it is a warning.";
     129 ArchSurplus Warning Informs 255
         "kernels of this package are built for an architecture that the policy does not ask for"
         "[gpu] archs says what the package's own kernels must be, and the linked file holds code for more: larger files, longer builds, and an arch that nobody tests. Most often NVCC_APPEND_FLAGS, a default or a stale object brings it.\nWhat to do: take the arch out of nvcc's flags, or add it to [gpu] archs.";
@@ -463,6 +463,12 @@ words! {
     ArchMissing ArchMissing "{file}"
         "kernels of this package in {file} are not built for {targets}, which the policy asks for.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
         "compile them for every arch in [gpu] archs and delete objects of earlier builds; where fewer are meant, allow it with a reason";
+    ArchMissingDeclared ArchMissing "{file}"
+        "kernels of this package in {file} are not built for {targets}, which {source} names.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared}"
+        "let the build script hand what {source} names to nvcc, or take it out there";
+    ArchMissingDeclaredCMake ArchMissing "{file}"
+        "kernels of this target in {file} are not built for {targets}, which {source} names.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared}"
+        "see what takes it away: flags in CMAKE_CUDA_FLAGS or target_compile_options";
     ArchSurplus ArchSurplus "{file}"
         "kernels of this package in {file} are built for {targets}, which the policy does not ask for.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
         "see what adds it: nvcc's flags in the build script, NVCC_APPEND_FLAGS, NVCC_PREPEND_FLAGS, or an object of an earlier build; or add it to [gpu] archs";

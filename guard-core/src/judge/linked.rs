@@ -33,6 +33,8 @@ pub struct Linked<'a> {
     pub release: bool,
     /// Its GPU code.
     pub kernels: &'a Kernels,
+    /// What names the archs that the manifest declares, where that is meant for this package.
+    pub declared_by: Option<&'a str>,
     /// For each container whether it is known to be of the package's own sources; empty where nobody has looked.
     pub own: &'a [bool],
     /// What its tools tell of the toolkit.
@@ -124,6 +126,7 @@ fn surplus<'a>(group: &'a Group, demanded: &[Target]) -> Vec<&'a Target> {
 fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
     let demanded = demanded(policy, manifest);
     if demanded.is_empty() {
+        not_as_declared(manifest, linked, groups, findings);
         return;
     }
     nobodys(policy, &demanded, linked, groups, findings);
@@ -143,6 +146,26 @@ fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Gr
         if !surplus.is_empty() {
             findings.push(Words::ArchSurplus.finding(&values.with("targets", names(surplus))));
         }
+    }
+}
+
+/// Kernels of the package's own without anything of an arch that a variable, a build script or a target's property names.
+fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], findings: &mut Vec<Finding>) {
+    let Some(source) = linked.declared_by else { return };
+    for group in groups.iter().filter(|group| group.whole) {
+        let mine: Vec<String> = own(linked, group).map(|container| called(linked.kernels, container)).collect();
+        // Machine code and PTX of one arch both run on its GPUs: which of the two was meant, names do not always tell.
+        let there = |target: &&Target| group.targets.iter().any(|made| made.arch() == target.arch());
+        let missing: Vec<&Target> = manifest.declared.iter().filter(|target| !there(target)).collect();
+        if mine.is_empty() || missing.is_empty() {
+            continue;
+        }
+        let found = if group.targets.is_empty() { "nothing".to_owned() } else { names(&group.targets) };
+        let values = Values::default().with("file", linked.name).with("source", source);
+        let values = values.with("targets", names(missing)).with("declared", names(&manifest.declared));
+        let values = values.with("kernels", listed(mine)).with("built_for", found);
+        let words = if linked.by_cmake { Words::ArchMissingDeclaredCMake } else { Words::ArchMissingDeclared };
+        findings.push(words.finding(&values).weighing(Severity::Warning));
     }
 }
 

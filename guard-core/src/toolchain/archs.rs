@@ -146,6 +146,13 @@ impl Archs {
         Self { declared, ..Self::default() }
     }
 
+    /// What names the archs in force; `None` where PyTorch's list does, which is there for everybody.
+    #[cfg(feature = "command")]
+    pub fn named_by(&self) -> Option<&str> {
+        let strongest = self.declared.iter().find(|declared| !declared.adds).or(self.declared.first())?;
+        (!strongest.is_of_torch()).then_some(&*strongest.source)
+    }
+
     /// Whether a source asks for the GPU of this machine.
     pub(super) fn wants_native(&self) -> bool {
         self.declared.iter().any(|declared| declared.asks(ArchRequest::Native))

@@ -22,6 +22,11 @@ pub struct HostCompiler {
 pub(super) const UNNAMED: &str = "first in PATH";
 
 impl HostCompiler {
+    /// `gcc 12.2.0`; `None` where it does not tell.
+    pub fn name(&self) -> Option<String> {
+        name(self.family, self.version)
+    }
+
     /// What a compiler writes into `.comment` of the objects that it makes, as a manifest says it: `GCC: (GNU) 13.2.0` →
     /// `gcc 13.2.0`. `None` for linkers, for rustc, and for compilers that nobody knows.
     #[cfg(feature = "command")]
@@ -30,7 +35,7 @@ impl HostCompiler {
             Some(rest) => (Family::Gcc, gnu(rest)),
             None => parse(text),
         };
-        Some(format!("{} {}", family.name(), version?)).filter(|_| family != Family::Other)
+        name(family, version)
     }
 
     /// Whether somebody chose it for nvcc.
@@ -71,6 +76,10 @@ pub struct Limits {
     pub clang_below: Option<u32>,
     /// The file.
     pub source: String,
+}
+
+fn name(family: Family, version: Option<Version>) -> Option<String> {
+    Some(format!("{} {}", family.name(), version?)).filter(|_| family != Family::Other)
 }
 
 /// The release in what `g++ --version` prints.

@@ -272,8 +272,7 @@ impl Toolchain {
 
     /// `gcc 12.2.0`.
     pub fn host_compiler(&self) -> Option<String> {
-        let host = self.host.as_ref()?;
-        Some(format!("{} {}", host.family.name(), host.version?)).filter(|_| host.family != Family::Other)
+        self.host.as_ref()?.name()
     }
 
     /// Files that were read, sorted: when one changes, look again. The parts of the guarded library (hundreds of MB) are left

@@ -114,8 +114,12 @@ pub(crate) fn build(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Outcome
 
 /// The same, to which variables may be added.
 pub(crate) fn call(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Call {
-    let call =
-        bed.guard(["build"]).args(words).env("PATH", path(toolkit)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
+    call_of(bed, &[&["build"], words].concat(), toolkit)
+}
+
+/// The same of any verb.
+pub(crate) fn call_of(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Call {
+    let call = bed.guard(words).env("PATH", path(toolkit)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
     ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "NVCC"].into_iter().fold(call, Call::env_remove)
 }
 

@@ -3,7 +3,9 @@
 use cudaguard_tests::{Call, Trial, parts, tools, trials};
 use serde_json::json;
 
-use super::bed::{build, call, codes, cudart, made_elsewhere, manifest, nvcc, package, refused, shared_cudart};
+use super::bed::{
+    build, call, call_of, codes, cudart, made_elsewhere, manifest, nvcc, package, refused, shared_cudart,
+};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -19,6 +21,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         two_toolkits_are_named_and_one_is_used,
         a_library_whose_headers_nobody_names,
         the_host_compiler_that_compiled,
+        an_arch_that_is_declared_and_not_made,
+        the_lock_holds_what_was_compiled_with,
     ]
 }
 
@@ -268,4 +272,58 @@ fn the_host_compiler_that_compiled() {
     let _ = build(&bed, &["--release"], Some("13.0")).success();
     let manifest = manifest(&bed.built("release/app"));
     assert!(manifest["cudart"]["linkage"] == "linked" && manifest["host_compiler"].is_null(), "{manifest:#}");
+}
+
+/// A variable names archs, and the build script follows its own mind.
+fn an_arch_that_is_declared_and_not_made() {
+    let bed = package("declared", "");
+    bed.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let with = |archs: &str| call(&bed, &["--release"], Some("13.0")).env("CUDAARCHS", archs).run().success();
+    let told = with("80;90");
+    assert_eq!(codes(&told), ["warning[CG128]"], "{told}");
+    assert!(told.stderr.contains("are not built for sm_90, compute_90, which CUDAARCHS names."), "{told}");
+    assert_eq!(manifest(&bed.built("release/app"))["archs"]["observed"], json!(["sm_80", "compute_80"]));
+    let right = with("80");
+    assert_eq!(codes(&right), [""; 0], "{right}");
+}
+
+/// No nvcc is in `PATH`, or another host compiler is suggested: the lock is of what was used, and held against that.
+fn the_lock_holds_what_was_compiled_with() {
+    let clang = tools::need("clang++").display().to_string();
+    let bed = package("locked", "");
+    let tools_of = |version: &str, ccbin: &str| format!("ccbin {ccbin}\n") + &nvcc(version) + &cudart(version);
+    bed.write("tools", tools_of("13.0", &clang));
+    let lock = |toolkit: Option<&str>, words: &[&str]| call_of(&bed, &[&["lock"], words].concat(), toolkit).run();
+    assert_eq!(lock(None, &[]).status(), Some(2), "nothing tells yet");
+    let _ = build(&bed, &["--release"], None).success();
+    let written = lock(None, &[]).success();
+    assert!(written.stdout.contains("  toolkit: 13.0 (by what was linked)\n"), "{written}");
+    let read = || std::fs::read_to_string(bed.root.join("cudaguard.lock")).expect("it was written");
+    let text = read();
+    assert!(text.contains("toolkit = \"13.0\"") && text.contains("host-compiler = \"clang "), "{text}");
+    let again = lock(None, &["--locked"]).success();
+    assert!(again.stdout.contains("is up to date"), "{again}");
+    let right = build(&bed, &["--release", "--locked"], None).success();
+    assert_eq!(codes(&right), [""; 0], "{right}");
+    // Another compiler, and another toolkit: by the file, since nothing else tells.
+    for (version, ccbin, said) in
+        [("13.0", "g++-11", "the host compiler is another"), ("13.2", &*clang, "the toolkit is another")]
+    {
+        bed.change("tools", &tools_of(version, ccbin));
+        let outcome = refused(&bed, None);
+        assert_eq!(codes(&outcome), ["error[CG107]"], "{outcome}");
+        assert!(outcome.stderr.contains(said), "{outcome}");
+        let warned = build(&bed, &[], None).success();
+        assert_eq!(codes(&warned), ["warning[CG107]"], "{warned}");
+        let insisted = build(&bed, &["--locked"], None);
+        assert!(insisted.status() != Some(0) && codes(&insisted) == ["error[CG107]"], "{insisted}");
+    }
+    assert_eq!(read(), text);
+    // Accepted: what the dev build has made is what is written.
+    let _ = build(&bed, &[], None).success();
+    let accepted = lock(None, &[]).success();
+    assert!(accepted.stdout.contains("toolkit: 13.0 → 13.2 (by what was linked)"), "{accepted}");
+    // PATH has another toolkit now: nobody has built with that yet, and it is what is agreed on.
+    let _ = lock(Some("13.0"), &[]).success();
+    assert!(read().contains("toolkit = \"13.0.88\""), "{}", read());
 }

@@ -15,6 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         no_toolkit_that_cmake_knows,
         headers_in_a_flag,
         the_host_compiler_that_compiled,
+        an_arch_that_is_declared_and_not_made,
     ]
 }
 
@@ -153,5 +154,23 @@ fn the_host_compiler_that_compiled() {
         let built = tree.build(&[]).run().success();
         let manifest = manifest(&tree.built("app"));
         assert_eq!(manifest["host_compiler"], format!("gcc {}", release.trim()), "{built}");
+    }
+}
+
+fn an_arch_that_is_declared_and_not_made() {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX CUDA)\n{}\
+         add_executable(app main.cpp kernel.cu)\ncudaguard_embed(app ${{DECLARED}})\n",
+        include(),
+    );
+    let files = [("CMakeLists.txt", &*text), ("main.cpp", MAIN), ("kernel.cu", KERNEL)];
+    let tree = Tree::new("declared", Cmake::Oldest, NINJA, &files);
+    for (declared, said) in [("", &[][..]), ("ARCHITECTURES;80", &[]), ("ARCHITECTURES;80;90", &["warning[CG128]"])] {
+        let mut words = toolkit("13.0");
+        words.extend(["-DCMAKE_BUILD_TYPE=Release".to_owned(), "-DCMAKE_CUDA_ARCHITECTURES=80".to_owned()]);
+        words.push(format!("-DDECLARED={declared}"));
+        let _ = tree.configure(&words.iter().map(String::as_str).collect::<Vec<_>>()).run().success();
+        let built = tree.build(&[]).run().success();
+        assert_eq!(codes(&built), said, "{declared}: {built}");
     }
 }

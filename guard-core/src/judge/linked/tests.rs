@@ -26,6 +26,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         name: "demo",
         release: true,
         kernels,
+        declared_by: None,
         own,
         seen: &NOTHING,
         in_use: &[],
@@ -69,6 +70,28 @@ fn own_kernels_are_held_against_the_archs() {
         said(&judge(&Policy::default(), &manifest(), &linked(&kernels, &[true, true]))),
         ["info[CG131]: demo runs only in part on GPUs of 7.5."]
     );
+}
+
+#[test]
+fn an_arch_that_is_declared_and_not_in_the_file_is_told() {
+    let kernels = plain(&[fatbin(&[sm(80), compute(90, (9, 0))]), fatbin(&[sm(75)])]);
+    let on = |archs: &[&str], by: Option<&'static str>, own: &[bool]| {
+        let declared = archs.iter().map(|arch| arch.parse().unwrap()).collect();
+        let file = Linked { declared_by: by, ..linked(&kernels, own) };
+        let found = judge(&Policy::default(), &Manifest { declared, ..manifest() }, &file);
+        said(&found.into_iter().filter(|one| one.code == Code::ArchMissing).collect::<Vec<_>>())
+    };
+    let variable = Some("CUDAARCHS");
+    assert_eq!(
+        on(&["sm_80", "sm_86"], variable, &[true, false]),
+        ["warning[CG128]: kernels of this package in demo are not built for sm_86, which CUDAARCHS names."]
+    );
+    assert_eq!(on(&["sm_80", "sm_90"], variable, &[true, false]), [""; 0], "PTX of it is there");
+    assert_eq!(on(&["sm_80", "compute_80"], variable, &[true, false]), [""; 0]);
+    assert_eq!(on(&["sm_80"], variable, &[true, true]).len(), 1, "each is held against it");
+    assert_eq!(on(&["sm_86"], variable, &[false, false]), [""; 0], "whose they are, nobody knows");
+    assert_eq!(on(&["sm_86"], None, &[true, true]), [""; 0], "a list that is there for everybody");
+    assert_eq!(on(&[], variable, &[true, true]), [""; 0]);
 }
 
 /// A build script that deletes its objects, or a package without kernels of its own: nobody can tell which.
