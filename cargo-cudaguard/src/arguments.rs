@@ -95,6 +95,10 @@ pub(crate) enum Verb {
         /// Its arguments.
         arguments: Vec<OsString>,
     },
+    /// Make the guard of a program, for any build system.
+    Embed(Box<Options>),
+    /// Verify and seal what was linked with it.
+    Seal(Sealing),
     /// What the CMake module asks for.
     Cmake(CmakeStep),
     /// The script that completes words in a shell.
@@ -103,6 +107,38 @@ pub(crate) enum Verb {
     Man(PathBuf),
     /// A finding at length.
     Explain(Option<String>),
+}
+
+/// What a build system that is neither cargo nor CMake says of a program.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// The object, or the text in C.
+    pub(crate) output: PathBuf,
+    pub(crate) compiler: String,
+    pub(crate) nvcc: Option<PathBuf>,
+    pub(crate) nvcc_flags: Vec<String>,
+    pub(crate) toolkit: Option<PathBuf>,
+    pub(crate) includes: Vec<PathBuf>,
+    pub(crate) libraries: Vec<PathBuf>,
+    pub(crate) release: bool,
+    pub(crate) source: PathBuf,
+    pub(crate) policy: Option<PathBuf>,
+    pub(crate) depfile: Option<PathBuf>,
+}
+
+/// What was linked with a guard.
+#[derive(Debug)]
+pub(crate) struct Sealing {
+    /// The linked file.
+    pub(crate) file: PathBuf,
+    /// What it was linked from.
+    pub(crate) objects: Vec<PathBuf>,
+    /// What `embed` wrote, where it is not among those.
+    pub(crate) guard: Option<PathBuf>,
+    /// Where the sealed file goes, if not into its place.
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// What was asked.
@@ -254,12 +290,107 @@ fn understood(matches: &ArgMatches) -> Verb {
             let mut words = matches.get_many::<OsString>("PROGRAM").expect("required").cloned();
             Verb::Exec { program: words.next().expect("at least one"), arguments: words.collect() }
         }
+        "embed" => Verb::Embed(Box::new(of_embed(matches))),
+        "seal" => {
+            let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+            Verb::Seal(Sealing {
+                file: path("FILE").expect("required"),
+                objects: matches.get_many::<PathBuf>("OBJECT").unwrap_or_default().cloned().collect(),
+                guard: path("guard"),
+                output: path("output"),
+            })
+        }
         "cmake" => Verb::Cmake(of_cmake(matches)),
         "completions" => Verb::Completions(*matches.get_one::<Shell>("SHELL").expect("required")),
         "man" => Verb::Man(matches.get_one::<PathBuf>("FOLDER").cloned().expect("required")),
         "explain" => Verb::Explain(matches.get_one::<String>("CODE").cloned()),
         other => unreachable!("{other} has been dealt with"),
     }
+}
+
+fn of_embed(matches: &ArgMatches) -> Options {
+    let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+    let paths = |name: &str| matches.get_many::<PathBuf>(name).unwrap_or_default().cloned().collect();
+    let text = |name: &str| matches.get_one::<String>(name).cloned().unwrap_or_default();
+    Options {
+        name: text("name"),
+        version: text("version"),
+        output: path("output").expect("required"),
+        compiler: text("compiler"),
+        nvcc: path("nvcc"),
+        nvcc_flags: matches.get_many::<String>("nvcc-flags").unwrap_or_default().cloned().collect(),
+        toolkit: path("toolkit"),
+        includes: paths("include"),
+        libraries: paths("library-dir"),
+        release: matches.get_flag("release"),
+        source: path("source").unwrap_or_else(|| ".".into()),
+        policy: path("policy"),
+        depfile: path("depfile"),
+    }
+}
+
+/// For Make, Meson, Bazel and whatever else compiles and links.
+fn any_build_system() -> [Command; 2] {
+    let path = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+    };
+    let text = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    let output = |help: &'static str| path("output", "FILE", help).short('o');
+    let files = |name: &'static str, help: &'static str| {
+        Arg::new(name).value_parser(value_parser!(PathBuf)).value_hint(ValueHint::FilePath).help(help)
+    };
+    let embed = Command::new("embed")
+        .about(
+            "Judge what a program is built with, and make its guard as an object to link: for Make, Meson and others",
+        )
+        .arg(output("The guard: an object (guard.o), or its text in C (guard.c)").required(true))
+        .arg(text("name", "NAME", "What is built: the name that findings call it by").required(true))
+        .arg(text("version", "VERSION", "Its version").default_value("0.0.0"))
+        .arg(
+            text("compiler", "CC", "The C compiler of the build, with flags that choose the target")
+                .default_value("cc"),
+        )
+        .arg(path("nvcc", "FILE", "The nvcc that compiles its kernels"))
+        .arg(
+            text("nvcc-flags", "FLAGS", "What that nvcc is called with: -gencode, -arch, -ccbin, -I")
+                .action(ArgAction::Append)
+                .allow_hyphen_values(true),
+        )
+        .arg(path("toolkit", "ROOT", "The root of the toolkit, where no nvcc compiles anything"))
+        .arg(
+            path("include", "FOLDER", "Where the compiler finds headers, in its order")
+                .short('I')
+                .action(ArgAction::Append),
+        )
+        .arg(
+            path("library-dir", "FOLDER", "Where the linker finds libraries, in its order")
+                .short('L')
+                .action(ArgAction::Append),
+        )
+        .arg(
+            Arg::new("release")
+                .long("release")
+                .action(ArgAction::SetTrue)
+                .help("A build to give to others: by default, what does not belong together fails it"),
+        )
+        .arg(path(
+            "source",
+            "FOLDER",
+            "The project: where cudaguard.toml and cudaguard.lock stand [default: this folder]",
+        ))
+        .arg(path("policy", "FILE", "The policy, where it stands elsewhere"))
+        .arg(path("depfile", "FILE", "Write what the guard depends on, as a rule of make"));
+    let seal = Command::new("seal")
+        .about(
+            "Hold a linked file against the policy, and record in it what it holds; a file that is refused is removed",
+        )
+        .arg(files("FILE", "The program or shared library").required(true))
+        .arg(files("OBJECT", "What it was linked from, the guard among them").num_args(0..))
+        .arg(path("guard", "FILE", "What `embed` wrote, where it is not among the objects"))
+        .arg(output("Write the sealed file here, and leave the other as it is"));
+    [embed, seal]
 }
 
 fn of_cmake(matches: &ArgMatches) -> CmakeStep {
@@ -607,6 +738,7 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
                         .help("The program and its arguments"),
                 ),
         )
+        .subcommands(any_build_system())
         .subcommand(
             Command::new("completions")
                 .about("The script that completes `cargo cudaguard` in a shell, on stdout")

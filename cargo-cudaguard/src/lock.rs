@@ -168,7 +168,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
         };
     }
     if pins.library.is_none() && toolchain.library_version().is_some() {
-        let means = if toolchain.by_cmake { "an include directory of a target" } else { "a variable" };
+        let means = toolchain.by.of("a variable", "an include directory of a target", "--include");
         let _ = writeln!(
             said,
             "  {}: not locked: this machine has one, but neither {means} nor the policy names it",

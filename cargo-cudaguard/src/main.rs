@@ -2,6 +2,7 @@
 
 #![deny(unsafe_code)]
 
+mod any_build;
 mod arguments;
 mod cargo;
 mod check;
@@ -56,6 +57,8 @@ fn main() -> ExitCode {
         Verb::Probe { json } => probe::run(&env, json),
         Verb::Doctor { program, json } => doctor::run(&env, program.as_deref(), json),
         Verb::Exec { program, arguments } => exec::run(&env, &program, &arguments),
+        Verb::Embed(options) => any_build::embed(&env, &options),
+        Verb::Seal(sealing) => any_build::seal(&env, &sealing),
         Verb::Cmake(step) => cmake::run(&env, step),
         Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),
         Verb::Man(folder) => shells::man(arguments::for_people(false), &folder),

@@ -22,6 +22,7 @@ use cudaguard::lock::is_locked;
 use cudaguard::manifest::{Component, Linkage};
 use cudaguard::policy;
 use cudaguard::seal::Taken;
+use cudaguard::toolchain::Builder;
 use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::walk::{self, Facts, Judged, Meant};
 
@@ -364,7 +365,7 @@ impl<'a> Job<'a> {
             declared_by: toolchain.archs.named_by(),
             seen,
             in_use: &in_use,
-            by_cmake: false,
+            by: Builder::Cargo,
             needed: &binary.needed,
             cudart: binary.linkage(&CUDART),
             library: binary.linkage(GUARDED),

@@ -148,6 +148,57 @@ pub fn compile_with(
     compiler.guard(descriptor, component, folder)
 }
 
+/// The whole guard as one text in C, for those who compile it themselves: the shim, and the note of this descriptor.
+pub fn text(descriptor: &[u8; SIZE], component: &Component) -> String {
+    whole(descriptor, component, Keep::Anchor)
+}
+
+fn whole(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
+    let mut text = source();
+    text.push_str("\n#if defined(__linux__) && defined(__ELF__)\n__asm__(\".pushsection .text\\n\"\n");
+    for line in assembly(descriptor, component, keep).lines() {
+        let line = line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
+        let _ = writeln!(text, "        \"{line}\\n\"");
+    }
+    text.push_str("        \".popsection\\n\");\n#endif\n");
+    text
+}
+
+/// The whole guard as one object. The inner error is why there can be none, in one line; the object is empty then.
+///
+/// # Errors
+/// Where the folder cannot be written to, or the compiler compiles nothing at all.
+pub fn compile_whole(
+    tool: &Tool,
+    descriptor: &[u8; SIZE],
+    component: &Component,
+    target: &str,
+    object: &Path,
+) -> Result<Result<(), String>, String> {
+    let compiler = tool.compiler(target);
+    let folder = object.with_extension(format!("making-{}", std::process::id()));
+    let fail = |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
+    fs::create_dir_all(&folder).map_err(|error| fail(&folder, error))?;
+    let made = (|| {
+        let one = |text: &str| compiler.object(&folder, "guard", "c", text);
+        let made = match supports(target) {
+            Err(why) => Err(why),
+            Ok(()) => match one(&whole(descriptor, component, Keep::Retain))? {
+                Ok(made) => Ok(made),
+                Err(_) => one(&whole(descriptor, component, Keep::Anchor))?,
+            },
+        };
+        let (made, outcome) = match made {
+            Ok(made) => (made, Ok(())),
+            Err(why) => (one("")??, Err(why)),
+        };
+        fs::rename(made, object).map_err(|error| fail(object, error))?;
+        Ok(outcome)
+    })();
+    let _ = fs::remove_dir_all(&folder);
+    made
+}
+
 impl Tool {
     fn compiler(&self, target: &str) -> Compiler {
         let flags = self.flags.iter().map(OsString::from).collect();

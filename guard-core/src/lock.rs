@@ -425,14 +425,14 @@ pub fn judge(
     }
     let values = Values::default().with("lock", path.display()).with("target", target);
     let Some(pins) = lock.targets.get(target) else {
-        let words = if toolchain.by_cmake { Words::LockLacksTargetCMake } else { Words::LockLacksTarget };
+        let words = toolchain.by.of(Words::LockLacksTarget, Words::LockLacksTargetCMake, Words::LockLacksTargetOptions);
         return vec![words.finding(&values)];
     };
     let mut findings = Vec::new();
     let mut drift = |what: &str, was: String, is: String, by: String, severity: Severity| {
         let values = values.clone().with("what", what).with("was", was).with("now", is).with("source", by);
         let values = values.known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = if toolchain.by_cmake { Words::LockDriftCMake } else { Words::LockDrift };
+        let words = toolchain.by.of(Words::LockDrift, Words::LockDriftCMake, Words::LockDriftOptions);
         findings.push(words.finding(&values).weighing(severity));
     };
     let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());

@@ -346,11 +346,8 @@ impl Facts<'_> {
         let values = values.known("path", known.map(|(_, path)| path.display()));
         let values =
             values.known("symbol", bound.map(|bound| &bound.name)).known("min", bound.map(|bound| bound.first));
-        let words = match (toolchain.by_cmake, taken.is_some()) {
-            (true, _) => Words::CudnnHeadersUnknownCMake,
-            (false, true) => Words::CudnnHeadersUnknown,
-            (false, false) => Words::CudnnHeadersUnknownNothing,
-        };
+        let by_cargo = if taken.is_some() { Words::CudnnHeadersUnknown } else { Words::CudnnHeadersUnknownNothing };
+        let words = toolchain.by.of(by_cargo, Words::CudnnHeadersUnknownCMake, Words::CudnnHeadersUnknownOptions);
         (taken, Some(words.finding(&values)))
     }
 

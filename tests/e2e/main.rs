@@ -11,6 +11,7 @@ mod judge_equal;
 mod kernels;
 mod loading;
 mod machine;
+mod other_builds;
 mod policy;
 mod quick;
 mod rebuilds;
@@ -36,6 +37,7 @@ fn main() {
         ("kernels", kernels::trials()),
         ("loading", loading::trials()),
         ("machine", machine::trials()),
+        ("other_builds", other_builds::trials()),
         ("policy", policy::trials()),
         ("rebuilds", rebuilds::trials()),
         ("recipes", recipes::trials()),

@@ -16,6 +16,7 @@ status: 0 every part is there, 1 something received is wrong, 3 something could 
 BY_HAND = {
     "cmake": "a CMake %s, as its archive has it: bin/cmake, bin/ctest, share/cmake-*",
     "program": "a program of this name, version %s or near it, in bin/",
+    "meson": "Meson %s: the program bin/meson, and what it needs",
     "headers": "the headers of pybind11 %s as include/pybind11, and its CMake package as share/cmake/pybind11",
     "project": "the sources of cuvec %s, as their archive has them: cuvec/CMakeLists.txt and the rest",
     "toolkit_of_wheels": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",

@@ -85,6 +85,18 @@ def program(root, version):
         os.chmod(os.path.join(root, "bin", name), 0o755)
 
 
+def meson(root, version):
+    """The program that pip would write."""
+    os.makedirs(os.path.join(root, "bin"), exist_ok=True)
+    with open(os.path.join(root, "bin/meson"), "w") as file:
+        file.write("#!/usr/bin/env python3\nimport os, sys\n"
+                   "sys.dont_write_bytecode = True\n"
+                   "sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../lib'))\n"
+                   "from mesonbuild.mesonmain import main\n"
+                   "sys.exit(main())\n")
+    program(root, version)
+
+
 def headers(root, version):
     """Complete as it comes."""
 

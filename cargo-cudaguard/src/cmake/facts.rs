@@ -10,19 +10,23 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::guard::Tool;
 use cudaguard::manifest::Component;
-use cudaguard::toolchain::{Fact, Given, HostCompiler, include_flags};
+use cudaguard::toolchain::{Builder, Fact, Given, HostCompiler, include_flags};
 use cudaguard::vendor::GUARDED;
 
 /// The first line of a file of facts: what follows is written and read by one revision alone.
-const HEAD: &str = "cudaguard-facts 1";
+pub(crate) const HEAD: &str = "cudaguard-facts 1";
 /// Files of facts are called so, and then by the language.
 const STEM: &str = "facts.";
+
+/// The value of `by` where no CMake has written the facts.
+pub(crate) const BY_OPTIONS: &str = "options";
 
 /// Where objects that all targets share are kept, below the build folder.
 const KEPT: &str = "CMakeFiles/cudaguard-kept";
 
 /// A target in one configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Facts {
     /// The target's name.
     pub(crate) target: String,
@@ -47,6 +51,8 @@ pub(crate) struct Facts {
     pub(crate) triple: Option<String>,
     /// The file is linked as it will be installed.
     pub(crate) install_rpath: bool,
+    /// No guard could be made; only where options tell the facts.
+    pub(crate) unguarded: bool,
     /// Any drift from the lock is an error.
     pub(crate) locked: bool,
     /// The files that all this was read from.
@@ -83,6 +89,17 @@ impl Facts {
         Ok(Self { files: paths, ..read })
     }
 
+    /// Reads the one file that `embed` has written of its options.
+    pub(crate) fn of_options(path: &Path) -> Result<Self, String> {
+        let fail = |error: String| format!("{}: {error}", path.display());
+        let text = fs::read_to_string(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+        let lines = Lines::parse(&text).map_err(fail)?;
+        let language = if lines.0.contains_key("cuda-source") { "CUDA" } else { "C" };
+        let mut read = Self::of(&[(language.to_owned(), lines)]).map_err(fail)?;
+        read.tool.kept = None;
+        Ok(Self { files: vec![path.to_owned()], ..read })
+    }
+
     fn of(all: &[(String, Lines)]) -> Result<Self, String> {
         let lines = Merged(all);
         let one = |key: &str| lines.one(key).ok_or_else(|| format!("a fact is missing: {key}"));
@@ -92,6 +109,7 @@ impl Facts {
         let is_debug = debug.iter().any(|name| name.eq_ignore_ascii_case(&configuration));
         let mut flags = Vec::new();
         flags.extend(lines.one("compiler-target").map(|triple| format!("--target={triple}")));
+        flags.extend(lines.all("compiler-flag"));
         flags.extend(lines.one("sysroot").map(|folder| format!("--sysroot={folder}")));
         let given = Self::given(&lines, &target);
         let binary = PathBuf::from(one("binary")?);
@@ -106,6 +124,7 @@ impl Facts {
             triple: lines.one("triple"),
             tool: Tool { program: one("compiler")?.into(), flags, kept: Some(binary.join(KEPT)) },
             binary,
+            unguarded: lines.one("unguarded").is_some(),
             locked: lines.one("locked").is_some_and(|value| is_true(&value)),
             files: Vec::new(),
             install_rpath: lines.one("install-rpath").is_some_and(|value| is_true(&value)),
@@ -116,6 +135,10 @@ impl Facts {
     }
 
     fn given(lines: &Merged<'_>, target: &str) -> Given {
+        let by = if lines.one("by").is_some_and(|by| by == BY_OPTIONS) { Builder::Options } else { Builder::CMake };
+        let named = |cmake: &str, option: &str| by.of("", cmake, option).to_owned();
+        let of_target =
+            |cmake: &str, option: &str| by.of(String::new(), format!("{cmake} of {target}"), option.to_owned());
         let path = |key: &str, source: &str| Some(Fact::new(PathBuf::from(lines.one(key)?), source));
         let paths = |key: &str, source: &str| -> Vec<Fact<PathBuf>> {
             let folders = lines.all(key).into_iter();
@@ -127,7 +150,7 @@ impl Facts {
         let compiles = kernels
             // clang compiles CUDA too, with the toolkit's headers, and knows nothing of nvcc's rules.
             && lines.one("cuda-compiler-id").is_none_or(|id| id == "NVIDIA");
-        let nvcc = path("cuda-compiler", "CMAKE_CUDA_COMPILER")
+        let nvcc = path("cuda-compiler", &named("CMAKE_CUDA_COMPILER", "--nvcc"))
             .filter(|_| lines.one("cuda-compiler-id").is_some_and(|id| id == "NVIDIA"))
             .or_else(|| path("toolkit-nvcc", "CUDAToolkit_NVCC_EXECUTABLE"))
             .filter(|nvcc| nvcc.value.is_file());
@@ -140,8 +163,8 @@ impl Facts {
         };
         let of_flags: Vec<String> =
             lines.all("flags").into_iter().chain(lines.all("option").into_iter().map(word)).collect();
-        let mut includes = paths("include", &format!("an include directory of {target}"));
-        let flag = format!("a compile option of {target}");
+        let mut includes = paths("include", &of_target("an include directory", "--include"));
+        let flag = of_target("a compile option", "--nvcc-flags");
         includes.extend(include_flags(&of_flags).into_iter().map(|folder| Fact::new(folder, &flag)));
         let host_known = ["CXX", "C"].iter().find_map(|language| {
             let named = format!("CMAKE_{language}_COMPILER");
@@ -152,15 +175,17 @@ impl Facts {
         });
         let archs = |key: &str, name: &str| lines.one(key).map(|text| Fact::new(text, format!("{name} of {target}")));
         Given {
+            by,
             nvcc,
             compiles,
             flags,
-            toolkit: path("toolkit", "CUDAToolkit_ROOT").or_else(|| path("cuda-toolkit", "CMAKE_CUDA_COMPILER")),
+            toolkit: path("toolkit", &named("CUDAToolkit_ROOT", "--toolkit"))
+                .or_else(|| path("cuda-toolkit", &named("CMAKE_CUDA_COMPILER", "--nvcc"))),
             host: path("cuda-host-compiler", "CMAKE_CUDA_HOST_COMPILER"),
             host_known,
             includes,
             own_includes: lines.all("own-include").into_iter().map(PathBuf::from).collect(),
-            libraries: paths("link-directory", &format!("a link directory of {target}")),
+            libraries: paths("link-directory", &of_target("a link directory", "--library-dir")),
             archs: archs("named-architectures", "ARCHITECTURES")
                 .or_else(|| archs("architectures", "CUDA_ARCHITECTURES").filter(|_| kernels)),
             native: lines.one("native").map(|text| Fact::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),

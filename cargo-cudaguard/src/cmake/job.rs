@@ -12,7 +12,7 @@ use super::facts::Facts;
 use crate::report::{self, REFUSED, Stop};
 
 /// The target triple as rustc spells it, by what the compiler says: `x86_64-linux-gnu` is `x86_64-unknown-linux-gnu`.
-pub(super) fn triple(tool: &Tool) -> Result<String, String> {
+pub(crate) fn triple(tool: &Tool) -> Result<String, String> {
     let shown = tool.program.display();
     let said = Command::new(&tool.program)
         .args(&tool.flags)
@@ -40,21 +40,24 @@ fn normal(machine: &str) -> String {
 }
 
 /// A target, as the walk takes it.
-pub(super) struct Job {
-    pub(super) facts: Facts,
+pub(crate) struct Job {
+    pub(crate) facts: Facts,
     triple: String,
     profile: String,
 }
 
 impl Job {
     pub(super) fn read(folder: &Path) -> Result<Self, String> {
-        let facts = Facts::read(folder)?;
+        Self::of(Facts::read(folder)?)
+    }
+
+    pub(crate) fn of(facts: Facts) -> Result<Self, String> {
         let asked = || triple(&facts.tool);
         let (triple, profile) = (facts.triple.clone().map_or_else(asked, Ok)?, facts.profile());
         Ok(Self { facts, triple, profile })
     }
 
-    pub(super) fn facts(&self) -> walk::Facts<'_> {
+    pub(crate) fn facts(&self) -> walk::Facts<'_> {
         let Facts { component, source, top, policy, release, locked, given, tool, .. } = &self.facts;
         walk::Facts {
             component: component.clone(),
@@ -77,7 +80,7 @@ impl Job {
     }
 
     /// Says them, and whether the build may go on.
-    pub(super) fn say(&self, findings: &[Finding]) -> Result<(), Stop> {
+    pub(crate) fn say(&self, findings: &[Finding]) -> Result<(), Stop> {
         let heavy: Vec<Finding> =
             findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
         report::annotations(&heavy);

@@ -10,8 +10,8 @@
 
 mod already_said;
 mod copies;
-mod facts;
-mod job;
+pub(crate) mod facts;
+pub(crate) mod job;
 mod lock;
 mod package;
 
@@ -144,7 +144,7 @@ fn empty(tool: &Tool, out: &Path) -> Result<(), String> {
 }
 
 /// A rule of a makefile: this file depends on those.
-fn rule(file: &Path, files: &[PathBuf]) -> String {
+pub(crate) fn rule(file: &Path, files: &[PathBuf]) -> String {
     let escaped = |path: &Path| {
         let mut text = String::new();
         for letter in path.to_string_lossy().chars() {
@@ -189,7 +189,8 @@ fn seal(env: &Env, facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
+/// Verifies a linked file and seals its note.
+pub(crate) fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
     let binary = Binary::read(file).map_err(Stop::no_look)?;
     if matches!(binary.kind, Kind::Object | Kind::Archive) {
         return Err(Stop::no_look(format_args!("{}: is {}, not a linked file", file.display(), binary.kind)));
@@ -256,7 +257,7 @@ fn verify(
         declared_by: facts.given.archs.as_ref().map(|archs| archs.source.as_str()),
         seen,
         in_use: &in_use,
-        by_cmake: true,
+        by: job.facts.given.by,
         needed: &binary.needed,
         cudart: binary.linkage(&CUDART),
         library: binary.linkage(GUARDED),
@@ -270,7 +271,7 @@ fn verify(
     // CMake knows where the compiler looks: what it found is what was included.
     if linked_to && manifest.library.is_none() {
         let mut toolchain = Toolchain::default();
-        toolchain.by_cmake = true;
+        toolchain.by = job.facts.given.by;
         let said;
         (taken, said) = job.facts().taken(policy, &toolchain, manifest, binary, searched);
         library.extend(said);

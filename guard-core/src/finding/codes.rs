@@ -316,6 +316,9 @@ words! {
     ToolkitMissingCMake ToolkitMissing "toolkit"
         "the policy asks for a CUDA toolkit, but a build would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
         "enable the language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed; drop [toolkit] require where none is needed";
+    ToolkitMissingOptions ToolkitMissing "toolkit"
+        "the policy asks for a CUDA toolkit, but a build would find none.\nrequired:\t{require} ([toolkit] require[ in {policy}])\n{dangling}\nnot in use:\t{others}"
+        "name the toolkit with --nvcc or --toolkit; drop [toolkit] require where none is needed";
     ToolkitMixed ToolkitMixed "toolkit"
         "nvcc is from CUDA {nvcc_cuda}, but {variable} names CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
         "for {headers_cuda}, put {bin} first in PATH; for the other, set {variable}={root}";
@@ -328,6 +331,9 @@ words! {
     ToolkitMixedCMake ToolkitMixed "toolkit"
         "nvcc is from CUDA {nvcc_cuda}, the headers are from CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
         "take compiler and headers from one toolkit: configure an empty build folder with -DCUDAToolkit_ROOT={root}, or with the other's -DCMAKE_CUDA_COMPILER";
+    ToolkitMixedOptions ToolkitMixed "toolkit"
+        "nvcc is from CUDA {nvcc_cuda}, the headers are from CUDA {headers_cuda}.\nnvcc:\t{nvcc}\ncuda.h:\t{headers}"
+        "let --nvcc, --toolkit and --include name one toolkit, as the compilers' own command lines do";
     ToolkitMixedAlsoNamed ToolkitMixed "{variable}"
         "{variable} names CUDA {found_cuda}, but the headers in use are from CUDA {headers_cuda}.\n{variable}:\t{found_cuda} in {path}\nin use:\t{headers}"
         "build scripts differ in which variable they follow: unset {variable}, or let both name one root";
@@ -346,6 +352,9 @@ words! {
     ToolkitNotAllowedCMake ToolkitNotAllowed "toolkit"
         "the policy asks for CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
         "configure an empty build folder with an allowed toolkit: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or change [toolkit] require";
+    ToolkitNotAllowedOptions ToolkitNotAllowed "toolkit"
+        "the policy asks for CUDA {require}, but {found} is in use.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nin use:\t{found} ({source})\nalso here:\t{others}"
+        "build with an allowed toolkit, and name it with --nvcc or --toolkit; or change [toolkit] require";
     ToolkitNotAllowedLinked ToolkitNotAllowed "{file}"
         "the policy asks for CUDA {require}, but {file} holds code from CUDA {found}.\nrequired:\t{require} ([toolkit] require[ in {policy}])\nkernels:\t{kernels}\ncudart:\t{code}"
         "let the build script call the nvcc of an allowed toolkit, and link its cudart; or change [toolkit] require";
@@ -364,6 +373,9 @@ words! {
     HostCompilerRejectedCMake HostCompilerRejected "{compiler}"
         "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: {newest} is the newest that it takes.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
         "install {cxx}-{newest} and configure with -DCMAKE_CUDA_HOST_COMPILER={cxx}-{newest}, or build with a newer toolkit";
+    HostCompilerRejectedOptions HostCompilerRejected "{compiler}"
+        "nvcc from CUDA {nvcc_cuda} does not accept {maker} {major}: {newest} is the newest that it takes.\ncompiler:\t{refused}\nanother:\t{accepted}\nnvcc:\t{nvcc}\nlimit:\t{limit}"
+        "install {cxx}-{newest} and let nvcc call it, with -ccbin {cxx}-{newest} also in --nvcc-flags; or build with a newer toolkit";
     StubInRuntimePath StubInRuntimePath "{variable}"
         "{variable} makes programs load the toolkit's empty stub libraries.\nfolder:\t{folder}"
         "take the stubs folder out of {variable}; the linker needs it in -L or LIBRARY_PATH only";
@@ -376,12 +388,18 @@ words! {
     LockDriftCMake LockDrift "{what}"
         "{what} is not the one that is locked: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
         "go back to what was locked, or accept the new one: `cmake --build BUILD --target cudaguard-lock`, and commit cudaguard.lock";
+    LockDriftOptions LockDrift "{what}"
+        "{what} is not the one that is locked: {was} → {now}.\nlocked:\t{was} ({lock}, {target})\nin use:\t{now}[ ({source})]"
+        "put back what was locked, or write the new one into cudaguard.lock, and commit it";
     LockLacksTarget LockLacksTarget "cudaguard.lock"
         "cudaguard.lock says nothing about {target}.\nlock:\t{lock}"
         "`cargo cudaguard lock --target {target}` adds it; commit the file";
     LockLacksTargetCMake LockLacksTarget "cudaguard.lock"
         "cudaguard.lock says nothing about {target}.\nlock:\t{lock}"
         "`cmake --build BUILD --target cudaguard-lock` adds it; commit the file";
+    LockLacksTargetOptions LockLacksTarget "cudaguard.lock"
+        "cudaguard.lock says nothing about {target}.\nlock:\t{lock}"
+        "give {target} a table in cudaguard.lock; commit the file";
     StaleAllow StaleAllow "{finding}"
         "{finding} is allowed, but this build has no such finding.\nallow:\t{why}[ ({policy})]"
         "remove {finding} from [allow], unless a build on another machine or for another target needs it";
@@ -391,6 +409,9 @@ words! {
     CudnnMixedCMake CudnnMixed "cuDNN"
         "cuDNN's headers are {built}, its library is {found}.\nheaders:\t{headers}\nlibrary:\t{found} in {path} ({source})\ntold by:\t{told_by}"
         "make both come from one package: the include directories of the target and the library it links are of two";
+    CudnnMixedOptions CudnnMixed "cuDNN"
+        "cuDNN's headers are {built}, its library is {found}.\nheaders:\t{headers}\nlibrary:\t{found} in {path} ({source})\ntold by:\t{told_by}"
+        "make both come from one package: what --include names, and what is linked, are of two";
     CudnnMixedAlsoNamed CudnnMixed "{variable}"
         "{variable} names cuDNN {found}, but the headers in use are {built}.\n{variable}:\t{found} in {path}\nin use:\t{headers}"
         "build scripts differ in which variable they follow: unset {variable}, or let all name one root";
@@ -412,12 +433,18 @@ words! {
     CudnnNotAllowedCMake CudnnNotAllowed "cuDNN"
         "the policy asks for cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
         "let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name an allowed cuDNN, or change [cudnn] require";
+    CudnnNotAllowedOptions CudnnNotAllowed "cuDNN"
+        "the policy asks for cuDNN {require}, but {found} is in use.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "let --include name an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedAbsent CudnnNotAllowed "cuDNN"
         "the policy asks for cuDNN, but a build would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
         "set CUDNN_PATH to the root of an allowed cuDNN, or change [cudnn] require";
     CudnnNotAllowedAbsentCMake CudnnNotAllowed "cuDNN"
         "the policy asks for cuDNN, but a build would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
         "let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name an allowed cuDNN, or change [cudnn] require";
+    CudnnNotAllowedAbsentOptions CudnnNotAllowed "cuDNN"
+        "the policy asks for cuDNN, but a build would find none.\nrequired:\t{require} ([cudnn] require[ in {policy}])\nin use:\t{path} ({source})\nnot in use:\t{others}"
+        "let --include name an allowed cuDNN, or change [cudnn] require";
     CudnnUnreadable CudnnUnreadable "cuDNN"
         "cuDNN's headers do not say which version they are.\nfile:\t{path}"
         "cudnn_version.h should define CUDNN_MAJOR, CUDNN_MINOR and CUDNN_PATCHLEVEL; reinstall cuDNN's headers";
@@ -442,12 +469,18 @@ words! {
     ArchsContradictCMake ArchsContradict "archs"
         "{variable} and {others} name different architectures.\n{sources}"
         "let both name the same: [gpu] archs in cudaguard.toml and the target's CUDA_ARCHITECTURES";
+    ArchsContradictOptions ArchsContradict "archs"
+        "{variable} and {others} name different architectures.\n{sources}"
+        "let both name the same: [gpu] archs in cudaguard.toml and nvcc's flags";
     NativeUnknown NativeUnknown "native"
         "`native` was asked for, and there is no GPU to ask.\n{variable}:\t{value}\ndriver:\t{why}"
         "name the archs, for example CUDAARCHS=\"80;90\"";
     NativeUnknownCMake NativeUnknown "native"
         "`native` was asked for, and there is no GPU to ask.\n{variable}:\t{value}\ndriver:\t{why}"
         "name the archs, for example CMAKE_CUDA_ARCHITECTURES=\"80;90\"";
+    NativeUnknownOptions NativeUnknown "native"
+        "`native` was asked for, and there is no GPU to ask.\n{variable}:\t{value}\ndriver:\t{why}"
+        "name the archs to nvcc, for example with -arch=sm_80";
     NativeOutsideFleet NativeOutsideFleet "native"
         "`native` builds for this machine's GPU ({here}), which does not serve the fleet's {gpus}.\n{variable}:\t{value}\nthis machine:\t{here} ({source})\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "name the archs of the fleet instead of `native`";
@@ -538,18 +571,27 @@ words! {
     NotAsRecordedCMake NotAsRecorded "{file}"
         "{file} is built with CUDA {built_cuda}, but linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
         "link CUDA::cudart of the toolkit that compiles: configure an empty build folder with its root as -DCUDAToolkit_ROOT";
+    NotAsRecordedOptions NotAsRecorded "{file}"
+        "{file} is built with CUDA {built_cuda}, but linked to {library}.\nneeds:\t{library}\nbuilt with:\tCUDA {built_cuda}"
+        "link the libcudart of the toolkit that compiles, and name that one with --nvcc or --toolkit";
     NotAsRecordedLinkage NotAsRecorded "{file}"
         "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
         "correct [cudnn] linkage, or what the build script links";
     NotAsRecordedLinkageCMake NotAsRecorded "{file}"
         "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
         "correct [cudnn] linkage, or what target_link_libraries names";
+    NotAsRecordedLinkageOptions NotAsRecorded "{file}"
+        "the policy declares another cuDNN linkage than {file} has.\ndeclared:\t{declared} ([cudnn] linkage = \"{value}\"[ in {policy}])\nfound:\t{linkage}\nneeds:\t{library}"
+        "correct [cudnn] linkage, or what is linked";
     NotAsRecordedHeaders NotAsRecorded "{file}"
         "the headers found are from cuDNN {built}, but {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
         "make headers and library come from one package: set CUDNN_PATH to its root";
     NotAsRecordedHeadersCMake NotAsRecorded "{file}"
         "the headers found are from cuDNN {built}, but {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
         "make headers and library come from one package: let the target's include directories, or CUDNN_INCLUDE_DIR of cudaguard_embed, name the library's own";
+    NotAsRecordedHeadersOptions NotAsRecorded "{file}"
+        "the headers found are from cuDNN {built}, but {file} is linked to {library}.\nneeds:\t{library}\nrecorded:\tcuDNN {built}, by its headers"
+        "make headers and library come from one package: what --include names, and what is linked";
     OwnKernelsUnknown OwnKernelsUnknown "{file}"
         "cannot tell which kernels in {file} are this package's: none was compared with [gpu] archs.\nkernels:\t{kernels}\nbuilt for:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
         "make the build script keep in OUT_DIR what nvcc made; where the package has no kernels of its own, [gpu] fleet says what the whole file must run on";
@@ -559,6 +601,9 @@ words! {
     OtherToolkitUsedCMake OtherToolkitUsed "{file}"
         "{file} holds code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "configure an empty build folder with the toolkit that made the kernels: -DCMAKE_CUDA_COMPILER=ROOT/bin/nvcc and -DCUDAToolkit_ROOT=ROOT; or build all objects again";
+    OtherToolkitUsedOptions OtherToolkitUsed "{file}"
+        "{file} holds code from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "let --nvcc or --toolkit name the toolkit that made the kernels; or build all objects again";
     OtherToolkitUsedBesides OtherToolkitUsed "{file}"
         "{file} also holds kernels from CUDA {built}, but the toolkit in use is CUDA {toolkit_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "build that library with the toolkit in use; where it is meant to be of another, allow it with a reason";
@@ -568,6 +613,9 @@ words! {
     CudartOfOtherToolkitCMake CudartOfOtherToolkit "{file}"
         "{file} holds kernels from CUDA {built}, but the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
         "let nvcc and cudart come from one toolkit: configure an empty build folder with one -DCMAKE_CUDA_COMPILER and -DCUDAToolkit_ROOT, or build the library with the other kernels anew";
+    CudartOfOtherToolkitOptions CudartOfOtherToolkit "{file}"
+        "{file} holds kernels from CUDA {built}, but the cudart that it was linked with is {found_cuda}.\nkernels:\t{kernels}\ncudart:\t{code}\nin use:\t{toolkit}"
+        "link the libcudart of the toolkit that compiled the kernels, or build the library with the other kernels anew";
     CudnnHeadersUnknown CudnnHeadersUnknown "{file}"
         "{file} is linked to {library}, but nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
         "set CUDNN_INCLUDE_DIR to the folder of the headers that the build script names with -I";
@@ -577,6 +625,9 @@ words! {
     CudnnHeadersUnknownCMake CudnnHeadersUnknown "{file}"
         "{file} is linked to {library}, but nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
         "name the folder of the headers to cudaguard_embed with CUDNN_INCLUDE_DIR, or to the target with target_include_directories";
+    CudnnHeadersUnknownOptions CudnnHeadersUnknown "{file}"
+        "{file} is linked to {library}, but nobody can tell which cuDNN headers it was compiled with.\nrecorded:\tcuDNN {found}, the release of {path}\nuses:\t{symbol}, which cuDNN {min} brought"
+        "name the folder of the headers with --include";
     CrateForOtherCuda CrateForOtherCuda "{crate}"
         "{crate} has bindings for CUDA {found_cuda}, but the toolkit in use is {toolkit_cuda}.\ncrate:\t{way}\nlevel:\t{found_cuda} ({by})\ntoolkit:\t{toolkit}\nuses:\t{uses}"
         "{crate} knows no CUDA {toolkit_cuda}: update it ({named_in})";

@@ -114,8 +114,8 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
             let in_use = toolchain.release_text().unwrap_or_default();
             let values = of_policy(policy).with("require", &require.text).with("found", in_use);
             let values = values.with("source", release.source).with("others", others(toolchain));
-            let cmake = Words::ToolkitNotAllowedCMake;
-            findings.push(if toolchain.by_cmake { cmake } else { Words::ToolkitNotAllowed }.finding(&values));
+            let words = (Words::ToolkitNotAllowed, Words::ToolkitNotAllowedCMake, Words::ToolkitNotAllowedOptions);
+            findings.push(toolchain.by.of(words.0, words.1, words.2).finding(&values));
         }
     }
 }
@@ -152,11 +152,8 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
     let unused = toolchain.toolkits.iter().find(|toolkit| toolkit.nvcc.is_some());
     let values = of_policy(policy).with("require", &require.text).with("dangling", dangling);
     let values = values.with("others", others(toolchain)).known("root", unused.map(|unused| unused.root.display()));
-    let words = match unused {
-        _ if toolchain.by_cmake => Words::ToolkitMissingCMake,
-        Some(_) => Words::ToolkitMissingUnused,
-        None => Words::ToolkitMissing,
-    };
+    let by_cargo = if unused.is_some() { Words::ToolkitMissingUnused } else { Words::ToolkitMissing };
+    let words = toolchain.by.of(by_cargo, Words::ToolkitMissingCMake, Words::ToolkitMissingOptions);
     findings.push(words.finding(&values));
 }
 
@@ -189,12 +186,12 @@ fn mixed(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bool {
     let variable = chosen.reason.strip_suffix(" names it").filter(|_| !one_root);
     let values = values.with("nvcc", format!("{} in {path} ({})", nvcc.value, choice.reason));
     let values = values.with("nvcc_cuda", CudaVersion::from(nvcc.value)).with("root", compiler.root.display());
-    let words = match (variable, &bin) {
-        _ if toolchain.by_cmake => Words::ToolkitMixedCMake,
+    let by_cargo = match (variable, &bin) {
         (Some(_), Some(_)) => Words::ToolkitMixed,
         (Some(_), None) => Words::ToolkitMixedByVariable,
         (None, _) => Words::ToolkitMixedOneRoot,
     };
+    let words = toolchain.by.of(by_cargo, Words::ToolkitMixedCMake, Words::ToolkitMixedOptions);
     findings.push(words.finding(&values.known("variable", variable).known("bin", bin)));
     true
 }
@@ -261,8 +258,8 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let values = values.with("nvcc", in_words(&release)).with("nvcc_cuda", CudaVersion::from(release.value));
     let values = values.with("major", major).with("newest", newest).with("refused", named(host));
     let values = values.known("accepted", accepted.map(named)).known("limit", own.map(|own| &own.source));
-    let words = if toolchain.by_cmake { Words::HostCompilerRejectedCMake } else { Words::HostCompilerRejected };
-    let mut finding = words.finding(&values);
+    let words = (Words::HostCompilerRejected, Words::HostCompilerRejectedCMake, Words::HostCompilerRejectedOptions);
+    let mut finding = toolchain.by.of(words.0, words.1, words.2).finding(&values);
     if accepted.is_some() {
         // Which of both this build uses its build script knows; nvcc itself refuses the other.
         finding.severity = Severity::Info;
@@ -310,13 +307,12 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
                 (None, None) => values,
             };
             let values = values.with("others", listed.join("; "));
-            let words = match (found, toolchain.by_cmake) {
-                (Some(_), false) => Words::CudnnNotAllowed,
-                (Some(_), true) => Words::CudnnNotAllowedCMake,
-                (None, false) => Words::CudnnNotAllowedAbsent,
-                (None, true) => Words::CudnnNotAllowedAbsentCMake,
+            let words = if found.is_some() {
+                (Words::CudnnNotAllowed, Words::CudnnNotAllowedCMake, Words::CudnnNotAllowedOptions)
+            } else {
+                (Words::CudnnNotAllowedAbsent, Words::CudnnNotAllowedAbsentCMake, Words::CudnnNotAllowedAbsentOptions)
             };
-            findings.push(words.finding(&values));
+            findings.push(toolchain.by.of(words.0, words.1, words.2).finding(&values));
         }
     }
 
@@ -343,7 +339,7 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
             let values = Values::default().with("built", version).with("found", library_text).with("headers", in_use);
             let values = values.with("path", library.path.display()).with("source", &why_library);
             let values = values.known("told_by", library_version.map(|version| &version.source));
-            let words = if toolchain.by_cmake { Words::CudnnMixedCMake } else { Words::CudnnMixed };
+            let words = toolchain.by.of(Words::CudnnMixed, Words::CudnnMixedCMake, Words::CudnnMixedOptions);
             let finding = words.finding(&values);
             let patch_only = library_version
                 .is_some_and(|found| (found.value.major, found.value.minor) == (version.major, version.minor));
@@ -538,7 +534,7 @@ fn contradictions(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let lines: Vec<_> = [strongest].into_iter().chain(against.iter().copied()).map(line).collect();
     let others = against.iter().map(|declared| declared.source.as_str()).collect::<Vec<_>>().join(" and ");
     let values = Values::default().with("variable", &strongest.source).with("others", others);
-    let words = if toolchain.by_cmake { Words::ArchsContradictCMake } else { Words::ArchsContradict };
+    let words = toolchain.by.of(Words::ArchsContradict, Words::ArchsContradictCMake, Words::ArchsContradictOptions);
     findings.push(unless_torch(words.finding(&values.with("sources", lines.join("\n"))), against));
 }
 
@@ -573,7 +569,7 @@ fn native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
             }
         }
         Some(Native::Unknown(why)) => {
-            let words = if toolchain.by_cmake { Words::NativeUnknownCMake } else { Words::NativeUnknown };
+            let words = toolchain.by.of(Words::NativeUnknown, Words::NativeUnknownCMake, Words::NativeUnknownOptions);
             let finding = words.finding(&values.with("why", why));
             findings.push(if in_force { finding } else { finding.weighing(Severity::Warning) });
         }

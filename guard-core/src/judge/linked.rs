@@ -13,7 +13,7 @@ use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
 use crate::seal::cudart_speaks_for;
 use crate::tables::Cc;
-use crate::toolchain::Fact;
+use crate::toolchain::{Builder, Fact};
 use crate::vendor::{GUARDED, cudart_named};
 use crate::version::{CudaVersion, Version};
 
@@ -43,7 +43,7 @@ pub struct Linked<'a> {
     /// name besides.
     pub in_use: &'a [Fact<Version>],
     /// Whether CMake builds: what to do is said in its words.
-    pub by_cmake: bool,
+    pub by: Builder,
     /// `DT_NEEDED`.
     pub needed: &'a [String],
     /// How it reaches cudart.
@@ -356,7 +356,7 @@ fn cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>)
         return;
     }
     let values = Values::default().with("file", linked.name).with("library", soname).with("built_cuda", toolkit);
-    let words = if linked.by_cmake { Words::NotAsRecordedCMake } else { Words::NotAsRecorded };
+    let words = linked.by.of(Words::NotAsRecorded, Words::NotAsRecordedCMake, Words::NotAsRecordedOptions);
     let finding = words.finding(&values.with("built_major", toolkit.major));
     // Without a kernel nothing of the toolkit's need be in it.
     findings.push(if linked.kernels.any() { finding } else { finding.weighing(Severity::Warning) });
@@ -383,16 +383,17 @@ fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: 
     let values = of_policy(policy).with("file", linked.name).known("library", soname);
     if contradicts {
         let values = values.with("declared", in_words(declared)).known("value", declared.name());
-        let words = if linked.by_cmake { Words::NotAsRecordedLinkageCMake } else { Words::NotAsRecordedLinkage };
-        let finding = words.finding(&values.with("linkage", in_words(linked.library)));
+        let words = (Words::NotAsRecordedLinkage, Words::NotAsRecordedLinkageCMake, Words::NotAsRecordedLinkageOptions);
+        let finding =
+            linked.by.of(words.0, words.1, words.2).finding(&values.with("linkage", in_words(linked.library)));
         // One that is not used asks for nothing.
         findings.push(if linked.library == Linkage::None { finding.weighing(Severity::Warning) } else { finding });
         return;
     }
     let Some((soname, recorded)) = soname.zip(manifest.library.as_ref()) else { return };
     if GUARDED.major(soname).is_some_and(|major| major != recorded.version.major) {
-        let words = if linked.by_cmake { Words::NotAsRecordedHeadersCMake } else { Words::NotAsRecordedHeaders };
-        findings.push(words.finding(&values.with("built", recorded.version)));
+        let words = (Words::NotAsRecordedHeaders, Words::NotAsRecordedHeadersCMake, Words::NotAsRecordedHeadersOptions);
+        findings.push(linked.by.of(words.0, words.1, words.2).finding(&values.with("built", recorded.version)));
     }
 }
 

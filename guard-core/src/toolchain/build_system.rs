@@ -11,9 +11,34 @@ use super::{
     headers_in, installs, limits_of,
 };
 
+/// What builds, and so in whose words is said what to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Builder {
+    /// cargo, with variables and `PATH`.
+    #[default]
+    Cargo,
+    /// CMake, with properties of targets.
+    CMake,
+    /// Whatever calls the command itself, with its options.
+    Options,
+}
+
+impl Builder {
+    /// The one of these that is meant for it.
+    pub fn of<T>(self, cargo: T, cmake: T, options: T) -> T {
+        match self {
+            Self::Cargo => cargo,
+            Self::CMake => cmake,
+            Self::Options => options,
+        }
+    }
+}
+
 /// What a build system has settled; the source of each fact is its name there: `CMAKE_CUDA_COMPILER`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
+    /// Which.
+    pub by: Builder,
     /// The nvcc of the toolkit.
     pub nvcc: Option<Fact<PathBuf>>,
     /// Whether that nvcc compiles something of what is being built: only then do its flags and the host compiler that it

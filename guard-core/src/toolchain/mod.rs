@@ -37,7 +37,7 @@ mod report;
 
 use archs::NvccFlags;
 pub use archs::{Archs, Declared, Native};
-pub use build_system::{Given, include_flags};
+pub use build_system::{Builder, Given, include_flags};
 pub use host_compiler::{Family, HostCompiler, Limits};
 pub use installs::{Headers as LibraryHeaders, Install, Library as LibraryFile, Part as LibraryPart};
 pub use nvcc::Nvcc;
@@ -175,8 +175,8 @@ pub struct Toolchain {
     pub target: String,
     /// Whether this is a release build.
     pub release: bool,
-    /// Whether CMake builds: what to do is said in its words.
-    pub by_cmake: bool,
+    /// What builds: what to do is said in its words.
+    pub by: Builder,
     /// Every toolkit found, those in use first.
     pub toolkits: Vec<Toolkit>,
     /// Whose nvcc compiles.
@@ -314,7 +314,7 @@ impl Toolchain {
     /// Whether the guarded library's headers are but those of the system, which every `-I` of a build script goes before.
     pub fn has_library_headers_of_system(&self) -> bool {
         let of_system = |choice: &Choice| choice.reason.starts_with(installs::SYSTEM);
-        !self.by_cmake && self.library_headers.as_ref().is_some_and(of_system)
+        self.by == Builder::Cargo && self.library_headers.as_ref().is_some_and(of_system)
     }
 
     /// The `cuda.h` in this very folder.
@@ -482,7 +482,7 @@ fn look(request: &Request) -> Toolchain {
     let out = Toolchain {
         target: request.target.clone(),
         release: request.release,
-        by_cmake: request.given.is_some(),
+        by: request.given.as_ref().map_or(Builder::Cargo, |given| given.by),
         ..Toolchain::default()
     };
     let mut looking = Looking { request, layout, out, reach: Vec::new(), compiler: None };

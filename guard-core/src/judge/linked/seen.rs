@@ -95,8 +95,8 @@ fn cudart(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let promised = |release: &CudaVersion| release.major == newest.major && *release < newest;
     let of_this_build = seen.own().iter().chain(&now(linked)).any(|release| others.contains(release));
     let values = values(linked, &others).with("found_cuda", newest);
-    let words = if linked.by_cmake { Words::CudartOfOtherToolkitCMake } else { Words::CudartOfOtherToolkit };
-    let finding = words.finding(&values);
+    let words = (Words::CudartOfOtherToolkit, Words::CudartOfOtherToolkitCMake, Words::CudartOfOtherToolkitOptions);
+    let finding = linked.by.of(words.0, words.1, words.2).finding(&values);
     let fine = others.iter().all(promised) && !of_this_build;
     findings.push(if fine { finding.weighing(Severity::Warning) } else { finding });
 }
@@ -106,7 +106,7 @@ fn in_use(linked: &Linked<'_>, told: bool, findings: &mut Vec<Finding>) {
     let Some(now) = now(linked) else { return };
     let seen = linked.seen;
     let without_now = |releases: Releases| -> Releases { releases.into_iter().filter(|one| *one != now).collect() };
-    let words = if linked.by_cmake { Words::OtherToolkitUsedCMake } else { Words::OtherToolkitUsed };
+    let words = linked.by.of(Words::OtherToolkitUsed, Words::OtherToolkitUsedCMake, Words::OtherToolkitUsedOptions);
     let (own, registered) = (seen.own(), seen.registered());
     if !own.is_empty() {
         let strange = without_now(own);

@@ -30,7 +30,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         own,
         seen: &NOTHING,
         in_use: &[],
-        by_cmake: false,
+        by: Builder::Cargo,
         needed: &[],
         cudart: Linkage::Static,
         library: Linkage::None,

@@ -1,0 +1,221 @@
+//! The guard for build systems that are neither cargo nor CMake: `embed` makes it from what its options say, and `seal`
+//! closes what was linked with it.
+//!
+//! `embed` keeps what it was told in a file of facts beside the guard, in the form in which CMake's are kept, so that `seal`
+//! need not be told again and judges by the same.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cudaguard::env::Env;
+use cudaguard::finding::{Values, Words};
+use cudaguard::guard::{self, Tool};
+
+use crate::arguments::{Options, Sealing};
+use crate::cmake::facts::{BY_OPTIONS, Facts, HEAD};
+use crate::cmake::job::{Job, triple};
+use crate::cmake::{rule, sealed};
+use crate::report::{self, Stop};
+
+/// A line of the facts where there is no guard, with the reason.
+const UNGUARDED: &str = "unguarded";
+
+pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, Stop> {
+    let output = absolute(&options.output)?;
+    let text_in_c = match output.extension().and_then(OsStr::to_str) {
+        Some("o" | "obj") => false,
+        Some("c") => true,
+        _ => {
+            return Err(Stop::no_look(format_args!(
+                "--output {}: name an object (guard.o), or a file of C (guard.c)",
+                options.output.display()
+            )));
+        }
+    };
+    let folder = output.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    let known = facts_of(&output);
+    let mut facts = written(env, options, folder)?;
+    keep(&known, &facts)?;
+    let job = Job::of(Facts::of_options(&known).map_err(Stop::no_look)?).map_err(Stop::no_look)?;
+    let mut files = Vec::new();
+    let made = (|| {
+        let told = job.facts();
+        let judged = told.judge(env).map_err(Stop::no_look)?;
+        files = judged.toolchain.files();
+        job.say(&judged.findings)?;
+        let descriptor = judged.note(&told).map_err(Stop::no_look)?;
+        let made = if text_in_c {
+            let made = guard::supports(told.target);
+            let text = if made.is_ok() { guard::text(&descriptor, &told.component) } else { String::new() };
+            fs::write(&output, text).map_err(|error| cannot_write(&output, &error))?;
+            made
+        } else {
+            guard::compile_whole(&job.facts.tool, &descriptor, &told.component, told.target, &output)
+                .map_err(Stop::no_look)?
+        };
+        if let Err(why) = made {
+            let values = Values::default().with("component", &told.component).with("why", &why);
+            report::line(&Words::Unguarded.finding(&values).render());
+            fact(&mut facts, UNGUARDED, &why)?;
+            keep(&known, &facts)?;
+        }
+        Ok(())
+    })();
+    if let Err(stop) = made {
+        let _ = fs::remove_file(&output);
+        let _ = fs::remove_file(&known);
+        return Err(stop);
+    }
+    if let Some(depfile) = &options.depfile {
+        files.extend(std::env::current_exe().ok());
+        files.extend(job.facts().read_policy().map_err(Stop::no_look)?.path);
+        files.retain(|file| file.exists());
+        // By the name that the build system knows it by.
+        fs::write(depfile, rule(&options.output, &files)).map_err(|error| cannot_write(depfile, &error))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn seal(env: &Env, sealing: &Sealing) -> Result<ExitCode, Stop> {
+    let file = absolute(&sealing.file)?;
+    let mut guards = sealing.objects.iter().chain(&sealing.guard).filter(|object| facts_of(object).is_file());
+    let guard = sealing.guard.as_ref().or_else(|| guards.next()).ok_or_else(|| {
+        Stop::no_look(format_args!(
+            "{}: none of the objects is a guard that `embed` has made; name it with --guard FILE",
+            sealing.file.display()
+        ))
+    })?;
+    let known = absolute(&facts_of(guard))?;
+    let mut facts = Facts::of_options(&known).map_err(Stop::no_look)?;
+    for object in &sealing.objects {
+        facts.objects.push(absolute(object)?);
+    }
+    let job = Job::of(facts).map_err(Stop::no_look)?;
+    let place = match &sealing.output {
+        None => file,
+        Some(output) => {
+            let output = absolute(output)?;
+            // Not into it: it may be running.
+            let _ = fs::remove_file(&output);
+            fs::copy(&file, &output)
+                .map_err(|error| Stop::no_look(format_args!("cannot copy {}: {error}", file.display())))?;
+            output
+        }
+    };
+    if job.facts.unguarded {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Err(stop) = sealed(env, &job, &place) {
+        // No build tool shall take it for one that was accepted.
+        let _ = fs::remove_file(&place);
+        return Err(stop);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The file of facts beside a guard.
+fn facts_of(guard: &Path) -> PathBuf {
+    let mut name = guard.as_os_str().to_owned();
+    name.push(".facts");
+    name.into()
+}
+
+/// The options as facts.
+fn written(env: &Env, options: &Options, folder: &Path) -> Result<String, Stop> {
+    let tool = compiler(&options.compiler);
+    let triple = triple(&tool).map_err(Stop::no_look)?;
+    let source = absolute(&options.source)?;
+    let program = tool.program.display().to_string();
+    let mut text = format!("{HEAD}\n");
+    let configuration = if options.release { "release" } else { "debug" };
+    let path = |path: &Path| path.display().to_string();
+    let mut pairs = vec![
+        ("by", BY_OPTIONS.to_owned()),
+        ("target", options.name.clone()),
+        ("type", "EXECUTABLE".to_owned()),
+        ("component", options.name.clone()),
+        ("version", options.version.clone()),
+        ("source", path(&source)),
+        ("top", path(&source)),
+        ("binary", path(folder)),
+        ("compiler", program),
+        ("triple", triple),
+        ("configuration", configuration.to_owned()),
+        ("debug-configuration", "debug".to_owned()),
+        ("install-rpath", "ON".to_owned()),
+    ];
+    pairs.extend(tool.flags.iter().map(|flag| ("compiler-flag", flag.clone())));
+    if let Some(policy) = &options.policy {
+        pairs.push(("policy", path(&absolute(policy)?)));
+    }
+    if let Some(nvcc) = &options.nvcc {
+        let nvcc = found(env, nvcc)?;
+        pairs.push(("cuda-compiler", path(&nvcc)));
+        pairs.push(("cuda-compiler-id", "NVIDIA".to_owned()));
+        pairs.push(("cuda-source", "its kernels".to_owned()));
+        let real = nvcc.canonicalize().unwrap_or(nvcc);
+        if let Some(root) = real.parent().and_then(Path::parent) {
+            pairs.push(("cuda-toolkit", path(root)));
+        }
+    }
+    pairs.extend(options.nvcc_flags.iter().map(|flags| ("flags", flags.clone())));
+    for (key, folders) in [("include", &options.includes), ("link-directory", &options.libraries)] {
+        for folder in folders {
+            pairs.push((key, path(&absolute(folder)?)));
+        }
+    }
+    if let Some(root) = &options.toolkit {
+        pairs.push(("toolkit", path(&absolute(root)?)));
+    }
+    for (key, value) in &pairs {
+        fact(&mut text, key, value)?;
+    }
+    Ok(text)
+}
+
+fn fact(text: &mut String, key: &str, value: &str) -> Result<(), Stop> {
+    if value.contains('\n') {
+        return Err(Stop::no_look(format_args!("{value:?}: a value of one line is expected")));
+    }
+    text.extend([key, " ", value, "\n"]);
+    Ok(())
+}
+
+/// Kept as it is where it says the same, so that build tools see no newer file.
+fn keep(path: &Path, text: &str) -> Result<(), Stop> {
+    if fs::read_to_string(path).is_ok_and(|kept| kept == text) {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(|error| cannot_write(path, &error))
+}
+
+/// A program's path, or what makefiles call a compiler: `ccache gcc -m64`.
+fn compiler(words: &str) -> Tool {
+    if Path::new(words).is_file() {
+        return Tool { program: words.into(), flags: Vec::new(), kept: None };
+    }
+    let mut words = words.split_whitespace().map(str::to_owned);
+    let program = words.next().unwrap_or_else(|| "cc".to_owned()).into();
+    Tool { program, flags: words.collect(), kept: None }
+}
+
+/// A program by its path, or by a name that is looked for in `PATH`.
+fn found(env: &Env, program: &Path) -> Result<PathBuf, Stop> {
+    if program.components().count() > 1 {
+        return absolute(program);
+    }
+    let path = env.var_os("PATH").unwrap_or_default();
+    let there = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+    there.ok_or_else(|| Stop::no_look(format_args!("--nvcc {}: is not in PATH", program.display())))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Stop> {
+    std::path::absolute(path).map_err(|error| Stop::no_look(format_args!("{}: {error}", path.display())))
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Stop {
+    Stop::no_look(format_args!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,317 @@
+//! Build systems that are neither cargo nor CMake, as docs/other-build-systems.md says it: what stands there is what runs here.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, parts, places, scratch, tools, trials};
+
+use crate::cmake::bed::{manifest, texts};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![make, meson, the_three_commands, bazels_commands, text_in_c, every_option, what_is_wrong, without_a_guard]
+}
+
+const MAIN: &str = "#include <stdio.h>\nvoid run(int *p);\nint main(int n, char **a) {\n  (void)a;\n  if (n > 9) run(0);\n  \
+                    puts(\"main ran\");\n  return 0;\n}\n";
+const KERNELS: &str =
+    "__global__ void k(int *p) { p[threadIdx.x] = 1; }\nextern \"C\" void run(int *p) { k<<<1, 1>>>(p); }\n";
+
+/// The page's blocks of this language, in its order; `""` are the indented ones.
+fn blocks(language: &str) -> Vec<String> {
+    let page = fs::read_to_string(places::workspace().join("docs/other-build-systems.md")).expect("the page");
+    let mut blocks: Vec<String> = Vec::new();
+    let (mut fence, mut inside) = (None, false);
+    for line in page.lines() {
+        match (line.strip_prefix("```"), fence) {
+            (Some(_), Some(_)) => fence = None,
+            (Some(name), None) => {
+                fence = Some(name);
+                blocks.extend((name == language).then(String::new));
+            }
+            (None, Some(name)) if name == language => {
+                let block = blocks.last_mut().expect("one has begun");
+                block.push_str(line);
+                block.push('\n');
+            }
+            (None, None) if language.is_empty() && line.starts_with("    ") => {
+                if !inside {
+                    blocks.push(String::new());
+                }
+                let block = blocks.last_mut().expect("one has begun");
+                block.push_str(line.trim_start());
+                block.push('\n');
+            }
+            _ => {}
+        }
+        inside = fence.is_none() && line.starts_with("    ");
+    }
+    blocks
+}
+
+/// A project with a program of C, a kernel, and what makes the commands of the page find what they name.
+struct Project(Scratch);
+
+impl Project {
+    fn new() -> Self {
+        tools::need_all(&["gcc", "g++"]);
+        let scratch = Scratch::new("other build ü");
+        let project = Self(scratch);
+        project.write("main.c", MAIN);
+        project.write("kernels.cu", KERNELS);
+        project
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        scratch::write(&self.0.join("source").join(file), text);
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.join("source").join(file)
+    }
+
+    /// A call in its folder, where the command, nvcc, make, ninja and meson are found by their names.
+    fn call(&self, program: impl AsRef<std::ffi::OsStr>) -> Call {
+        let tools = self.0.join("bin");
+        if !tools.exists() {
+            fs::create_dir_all(&tools).expect("a folder can be made");
+            std::os::unix::fs::symlink(command::path(), tools.join("cargo-cudaguard")).expect("a link can be made");
+        }
+        let mut path: OsString = tools.into_os_string();
+        path.push(":");
+        path.push(parts::path(&["make", "ninja", "cuda-13.0"]));
+        Call::new(program).env("PATH", path).dir(self.0.join("source"))
+    }
+
+    fn shell(&self, line: &str) -> Outcome {
+        self.call("sh").args(["-ec", line]).run()
+    }
+
+    /// The objects of the program, compiled.
+    fn compiled(&self) -> &Self {
+        let _ = self.shell("gcc -c main.c && nvcc -arch=sm_80 -c kernels.cu").success();
+        self
+    }
+
+    /// `embed` with what the program is built with, and these words.
+    fn embed(&self, words: &str) -> Outcome {
+        self.shell(&format!(
+            "cargo-cudaguard embed --name my-model --version 1.2.0 --nvcc nvcc --nvcc-flags -arch=sm_80 {words}"
+        ))
+    }
+}
+
+/// That the file is guarded and sealed, and starts.
+fn is_whole(project: &Project, file: &str) {
+    let (file, name) = (project.path(file), "my-model");
+    let found = manifest(&file, name);
+    assert_eq!(found["component"]["version"], "1.2.0", "{found:#}");
+    assert_eq!(texts(&found["archs"]["observed"]).first(), Some(&"sm_80"), "{found:#}");
+    assert_eq!(found["archs"]["known"], "observed", "{found:#}");
+    let toolkit = found["toolkit"]["version"].as_str();
+    assert!(toolkit.is_some_and(|version| version.starts_with("13.0.")), "{found:#}");
+    let started = Call::new(&file).run().success();
+    assert_eq!((started.stdout.as_str(), started.stderr.as_str()), ("main ran\n", ""));
+}
+
+fn make() {
+    let project = Project::new();
+    let [makefile] = &blocks("make")[..] else { panic!("one makefile") };
+    project.write("Makefile", makefile);
+    let variable = format!("CUDA={}", parts::cuda("13.0").display());
+    let build = || project.call(parts::program("make", "make")).arg(&variable).run();
+    let first = build().success();
+    assert!(!first.stderr.contains("cudaguard"), "{first}");
+    is_whole(&project, "my-model");
+    let again = build().success();
+    assert!(again.stdout.contains("up to date"), "{again}");
+    // What the guard was judged by, and is no longer: no new guard without a word of the makefile.
+    project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
+    fs::remove_file(project.path("guard.o")).expect("it is there");
+    let refused = build();
+    assert_ne!(refused.status(), Some(0), "{refused}");
+    assert!(refused.stderr.contains("error[CG130]") && refused.stderr.contains("T4"), "{refused}");
+    assert!(!project.path("my-model").exists(), "no build tool takes it for one that was accepted");
+    project.write("cudaguard.toml", "gpu.fleet = [\"A100\"]\n");
+    let mended = build().success();
+    assert!(mended.stdout.contains("cargo-cudaguard embed"), "a policy that changes makes the guard anew: {mended}");
+    is_whole(&project, "my-model");
+}
+
+fn meson() {
+    let project = Project::new();
+    let meson = parts::program("meson", "meson");
+    let [file] = &blocks("meson")[..] else { panic!("one meson.build") };
+    project.write("meson.build", file);
+    let configured = project.call(&meson).args(["setup", "build"]).run().success();
+    assert!(configured.stdout.contains("cargo-cudaguard found: YES"), "{configured}");
+    let built = project.call(&meson).args(["compile", "-C", "build"]).run().success();
+    assert!(!format!("{built}").contains("warning["), "{built}");
+    is_whole(&project, "build/my-model");
+    let again = project.call("ninja").args(["-C", "build"]).run().success();
+    assert!(again.stdout.contains("no work to do"), "{again}");
+    let prefix = project.0.join("installed");
+    let install = project.call(&meson).args(["install", "-C", "build"]).env("DESTDIR", &prefix).run().success();
+    let installed = prefix.join("usr/local/bin/my-model");
+    assert_eq!(fs::read(installed).ok(), fs::read(project.path("build/my-model")).ok(), "{install}");
+}
+
+fn the_three_commands() {
+    let project = Project::new();
+    let [commands] = &blocks("")[..] else { panic!("the three commands stand together") };
+    assert_eq!(commands.lines().count(), 3);
+    let lib = parts::cuda("13.0").join("lib64");
+    let commands =
+        commands.replace("-lcudart", &format!("-L'{}' -lcudart_static -lstdc++ -ldl -lrt -lpthread", lib.display()));
+    let said = project.compiled().shell(&commands).success();
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", ""));
+    is_whole(&project, "my-model");
+}
+
+/// Both rules' commands, with what Bazel would put in; no Bazel is called.
+fn bazels_commands() {
+    let project = Project::new();
+    let [file] = &blocks("python")[..] else { panic!("one BUILD file") };
+    let commands: Vec<&str> =
+        file.lines().filter_map(|line| line.trim().strip_prefix("cmd = \"")?.strip_suffix("\",")).collect();
+    let [embed, seal] = commands[..] else { panic!("two rules: {commands:?}") };
+    let toolkit = parts::cuda("13.0");
+    let root = format!("'{}'", toolkit.display());
+    let filled = |line: &str| {
+        let line = line.replace("$(location guard.c)", "guard.c").replace("/usr/local/cuda", &root);
+        line.replace("$(location :my-model-linked)", "my-model-linked").replace("$@", "my-model-sealed")
+    };
+    let _ = project.compiled().shell(&filled(embed)).success();
+    let link = format!(
+        "gcc -Os -w -o my-model-linked main.o kernels.o guard.c -L{root}/lib64 -lcudart_static -lstdc++ -ldl -lrt -lpthread"
+    );
+    let _ = project.shell(&link).success();
+    let before = fs::read(project.path("my-model-linked")).expect("it was linked");
+    let _ = project.shell(&filled(seal)).success();
+    assert_eq!(fs::read(project.path("my-model-linked")).ok(), Some(before), "the other stays as it is");
+    is_whole(&project, "my-model-sealed");
+}
+
+/// The guard as text: for C and C++, by both compilers, in links that throw away what nobody refers to.
+fn text_in_c() {
+    let project = Project::new();
+    let _ = project.compiled().embed("-o guard.c").success();
+    let mut missing = Vec::new();
+    let lib = parts::cuda("13.0").join("lib64");
+    for compiler in ["gcc", "g++", "clang", "clang++"] {
+        for linker in ["bfd", "gold", "lld", "mold"] {
+            let lacking = [format!("ld.{linker}"), compiler.to_owned()];
+            let lacking: Vec<_> = lacking.into_iter().filter(|tool| tools::find(tool).is_none()).collect();
+            if !lacking.is_empty() {
+                missing.extend(lacking);
+                continue;
+            }
+            let language = if compiler.ends_with("++") { "c++" } else { "c" };
+            let _ = project
+                .shell(&format!(
+                    "rm -f my-model; {compiler} -x {language} -Os -Werror -c guard.c -o guard-of-theirs.o\n\
+                     {compiler} -fuse-ld={linker} -Wl,--gc-sections -s -o my-model main.o kernels.o guard-of-theirs.o \
+                     -L'{}' -lcudart_static -lstdc++ -ldl -lrt -lpthread\n\
+                     cargo-cudaguard seal my-model main.o kernels.o --guard guard.c",
+                    lib.display()
+                ))
+                .success();
+            is_whole(&project, "my-model");
+        }
+    }
+    tools::done_without(&missing);
+}
+
+/// The page names every option that there is, and none that is not.
+fn every_option() {
+    let page = fs::read_to_string(places::workspace().join("docs/other-build-systems.md")).expect("the page");
+    let options = |text: &str| {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+        let mut found: Vec<String> = words
+            .filter(|word| word.starts_with("--") && !word.starts_with("---") && word.len() > 2)
+            .map(str::to_owned)
+            .collect();
+        found.sort();
+        found.dedup();
+        found
+    };
+    let mut known =
+        vec!["--output".to_owned(), "--include".to_owned(), "--library-dir".to_owned(), "--help".to_owned()];
+    for verb in ["embed", "seal"] {
+        known.extend(options(&command::call([verb, "--help"]).run().success().stdout));
+    }
+    let table: String =
+        page.lines().filter(|line| line.starts_with('|')).map(|line| line.replace("-o ", "--output ")).collect();
+    let table = table.replace("-I ", "--include ").replace("-L ", "--library-dir ");
+    for option in options(&page) {
+        assert!(known.contains(&option), "{option}: neither verb has it");
+    }
+    let help = command::call(["embed", "--help"]).run().success().stdout;
+    for option in options(&help).iter().filter(|option| *option != "--help") {
+        assert!(options(&table).contains(option), "{option}: the page does not name it");
+    }
+}
+
+/// Each of them in words that say what to do in the build's own terms.
+fn what_is_wrong() {
+    let project = Project::new();
+    let seen = |outcome: &Outcome, status: i32, words: &[&str]| {
+        assert_eq!(outcome.status(), Some(status), "{outcome}");
+        for word in words {
+            assert!(outcome.stderr.contains(word), "{word}: {outcome}");
+        }
+    };
+    seen(&project.embed("-o guard"), 2, &["guard.o", "guard.c"]);
+    seen(&project.embed("-o guard.o --compiler no-such-cc"), 2, &["no-such-cc", "cannot be started"]);
+    seen(
+        &project.shell("cargo-cudaguard embed --name a -o guard.o --nvcc no-such-nvcc"),
+        2,
+        &["--nvcc no-such-nvcc: is not in PATH"],
+    );
+    seen(&project.shell("cargo-cudaguard seal main.c"), 2, &["none of the objects is a guard"]);
+    project.write("cudaguard.toml", "toolkit.require = \">=14\"\n");
+    let refused = project.embed("--release -o guard.o");
+    seen(&refused, 1, &["error[CG103]", "name it with --nvcc or --toolkit", "my-model"]);
+    assert!(!project.path("guard.o").exists(), "what is refused is not there to be linked");
+    seen(&project.embed("-o guard.o"), 0, &["warning[CG103]"]);
+    project.write("cudaguard.toml", "cudnn.require = \"^9.1\"\n");
+    seen(&project.embed("--release -o guard.o"), 1, &["error[CG113]", "let --include name an allowed cuDNN"]);
+    let old = parts::cudnn("8.9.7-loader");
+    let with_old = format!("--release -o guard.o -I '{}'", old.join("include").display());
+    seen(&project.embed(&with_old), 1, &["error[CG113]", "8.9.7", "--include"]);
+    let new = parts::cudnn("9.15.1");
+    let with_new =
+        format!("--release -o guard.o -I '{}' -L '{}'", new.join("include").display(), new.join("lib").display());
+    let fine = project.embed(&with_new);
+    seen(&fine, 0, &[]);
+    // What was linked without the guard.
+    project.compiled();
+    let lib = parts::cuda("13.0").join("lib64");
+    let _ = project
+        .shell(&format!("g++ -o my-model main.o kernels.o -L'{}' -lcudart_static -ldl -lrt -lpthread", lib.display()))
+        .success();
+    let unlinked = project.shell("cargo-cudaguard seal my-model main.o kernels.o guard.o");
+    seen(&unlinked, 1, &["my-model", "it is not in the file"]);
+    assert!(!project.path("my-model").exists());
+}
+
+/// A target that no guard can be made for builds on, and says so once.
+fn without_a_guard() {
+    let project = Project::new();
+    project.write(
+        "odd-cc",
+        "#!/bin/sh\nif [ \"$1\" = -dumpmachine ]; then echo sparc64-linux-gnu; else exec gcc \"$@\"; fi\n",
+    );
+    let _ = project.shell("chmod +x odd-cc").success();
+    let said = project.compiled().embed("--compiler ./odd-cc -o guard.o").success();
+    assert!(said.stderr.contains("big-endian") && said.stderr.contains("my-model"), "{said}");
+    let lib = parts::cuda("13.0").join("lib64");
+    let sealed = project
+        .shell(&format!(
+            "g++ -o my-model main.o kernels.o guard.o -L'{}' -lcudart_static -ldl -lrt -lpthread\n\
+             cargo-cudaguard seal my-model main.o kernels.o guard.o && ./my-model",
+            lib.display()
+        ))
+        .success();
+    assert_eq!((sealed.stdout.as_str(), sealed.stderr.as_str()), ("main ran\n", ""));
+}
