@@ -512,7 +512,7 @@ pub fn judge_linked(
         let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
         let values = values.with("was", was).with("now", is).with("source", by);
         let values = values.known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = if linked.by_cmake { Words::LockDriftCMake } else { Words::LockDrift };
+        let words = linked.by.of(Words::LockDrift, Words::LockDriftCMake, Words::LockDriftOptions);
         findings.push(words.finding(&values));
     };
     let before = recorded.toolkit.map(CudaVersion::from);

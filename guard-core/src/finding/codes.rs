@@ -502,6 +502,9 @@ words! {
     ArchMissingDeclaredCMake ArchMissing "{file}"
         "kernels of this target in {file} are not built for {targets}, which {source} names.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared}"
         "see what takes it away: flags in CMAKE_CUDA_FLAGS or target_compile_options";
+    ArchMissingDeclaredOptions ArchMissing "{file}"
+        "kernels of this program in {file} are not built for {targets}, which {source} names.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared}"
+        "let nvcc be called with what {source} says, and the other way round";
     ArchSurplus ArchSurplus "{file}"
         "kernels of this package in {file} are built for {targets}, which the policy does not ask for.\nkernels:\t{kernels}\nfound:\t{built_for}\ndeclared:\t{declared} ([gpu] archs[ in {policy}])"
         "see what adds it: nvcc's flags in the build script, NVCC_APPEND_FLAGS, NVCC_PREPEND_FLAGS, or an object of an earlier build; or add it to [gpu] archs";

@@ -164,8 +164,8 @@ fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], f
         let values = Values::default().with("file", linked.name).with("source", source);
         let values = values.with("targets", names(missing)).with("declared", names(&manifest.declared));
         let values = values.with("kernels", listed(mine)).with("built_for", found);
-        let words = if linked.by_cmake { Words::ArchMissingDeclaredCMake } else { Words::ArchMissingDeclared };
-        findings.push(words.finding(&values).weighing(Severity::Warning));
+        let words = (Words::ArchMissingDeclared, Words::ArchMissingDeclaredCMake, Words::ArchMissingDeclaredOptions);
+        findings.push(linked.by.of(words.0, words.1, words.2).finding(&values).weighing(Severity::Warning));
     }
 }
 
