@@ -17,7 +17,7 @@ use crate::arguments::{Options, Sealing};
 use crate::cmake::facts::{BY_OPTIONS, Facts, HEAD};
 use crate::cmake::job::{Job, triple};
 use crate::cmake::{rule, sealed};
-use crate::report::{self, Stop};
+use crate::report::Stop;
 
 /// A line of the facts where there is no guard, with the reason.
 const UNGUARDED: &str = "unguarded";
@@ -58,7 +58,7 @@ pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, Stop> {
         };
         if let Err(why) = made {
             let values = Values::default().with("component", &told.component).with("why", &why);
-            report::line(&Words::Unguarded.finding(&values).render());
+            job.say(&told.weigh(&judged.policy, vec![Words::Unguarded.finding(&values)]).findings)?;
             fact(&mut facts, UNGUARDED, &why)?;
             keep(&known, &facts)?;
         }

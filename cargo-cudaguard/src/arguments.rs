@@ -23,6 +23,8 @@ pub(crate) enum CargoVerb {
     Test,
     /// `cargo install`
     Install,
+    /// Whatever other subcommand builds something by calling cargo's compiler wrapper: its name is the first argument.
+    Any,
 }
 
 impl CargoVerb {
@@ -33,6 +35,7 @@ impl CargoVerb {
             Self::Run => "run",
             Self::Test => "test",
             Self::Install => "install",
+            Self::Any => "",
         }
     }
 
@@ -52,6 +55,8 @@ impl CargoVerb {
 pub(crate) enum Verb {
     /// cargo's own verb with cargo's own arguments.
     Cargo(CargoVerb, Vec<OsString>),
+    /// The variables of a guarded build, for tools that call cargo themselves.
+    Environment(Vec<OsString>),
     /// Judge the toolchain only.
     Check(Vec<OsString>),
     /// Write the files that a project needs.
@@ -233,9 +238,18 @@ pub(crate) fn read() -> Verb {
         if let Some(verb) = CargoVerb::of(word) {
             return Verb::Cargo(verb, words.split_off(1));
         }
+        if word == "--" {
+            if words.len() > 1 {
+                return Verb::Cargo(CargoVerb::Any, words.split_off(1));
+            }
+            words.truncate(0);
+        }
+    }
+    if let Some(word) = words.first().and_then(|word| word.to_str()) {
         // These read cargo's way of naming packages and profiles, as the verbs that build do.
         let verb = match word {
             "check" => Some(Verb::Check as fn(Vec<OsString>) -> Verb),
+            "env" => Some(Verb::Environment as fn(Vec<OsString>) -> Verb),
             "init" => Some(Verb::Init as fn(Vec<OsString>) -> Verb),
             "lock" => Some(Verb::Lock as fn(Vec<OsString>) -> Verb),
             _ => None,
@@ -621,6 +635,17 @@ fn verify() -> Command {
         )
 }
 
+/// What we say of one of cargo's verbs, above what cargo says of it.
+pub(crate) fn of_verb(verb: CargoVerb) -> String {
+    let all = for_people(true);
+    let known = all.get_subcommands().find(|one| one.get_name() == verb.name());
+    let about = known.and_then(|one| one.get_about()).map(ToString::to_string).unwrap_or_default();
+    let name = verb.name();
+    format!(
+        "{about}\n\nUsage: cargo cudaguard {name} [cargo's own arguments]\n\nWhat cargo says of `cargo {name}`:\n\n"
+    )
+}
+
 /// Everything that is understood; with `by_cargo` called as cargo calls it.
 fn command(by_cargo: bool) -> Command {
     for_people(by_cargo).subcommand(cmake())
@@ -638,7 +663,8 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Builds CUDA programs that know what they were built with, and says where they will run")
         .after_help(
-            "Exit status: 0 fine, 1 findings that refuse, 2 could not look, 78 refused at start-up (run, exec); cargo's \
+            "Any other subcommand of cargo's, guarded: cargo cudaguard -- nextest run\n\n\
+             Exit status: 0 fine, 1 findings that refuse, 2 could not look, 78 refused at start-up (run, exec); cargo's \
              own where cargo failed.",
         )
         .subcommand_required(true)
@@ -646,8 +672,26 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         .disable_help_subcommand(true)
         .subcommand(cargos("build", "cargo build, with guard and manifest in what it makes"))
         .subcommand(cargos("run", "cargo run, guarded; says beforehand what would stop the loader"))
-        .subcommand(cargos("test", "cargo test, with guarded programs"))
+        .subcommand(cargos("test", "cargo test; the package's programs are guarded, those that cargo makes of tests are not"))
         .subcommand(cargos("install", "cargo install, guarded"))
+        .subcommand(
+            Command::new("env")
+                .about("The variables of a guarded build, for a shell: eval \"$(cargo cudaguard env --release)\"")
+                .args(packages("Package to build", "All packages of the workspace"))
+                .arg(
+                    Arg::new("release")
+                        .short('r')
+                        .long("release")
+                        .action(ArgAction::SetTrue)
+                        .help("For builds of the release profile"),
+                )
+                .arg(Arg::new("profile").long("profile").value_name("NAME").help("For builds of this profile"))
+                .arg(Arg::new("target").long("target").value_name("TRIPLE").help("For builds for this target"))
+                .arg(Arg::new("target-dir").long("target-dir").value_name("FOLDER").help("Where built files go"))
+                .args(features())
+                .args(of_cargo())
+                .args(locks("Where cudaguard.lock says otherwise, refuse")),
+        )
         .subcommand(
             Command::new("check")
                 .about("Judge the toolchain only")

@@ -16,7 +16,7 @@ use cudaguard::stamp;
 use cudaguard::walk::{self, Facts};
 use serde_json::Value;
 
-use crate::arguments::{Call, CargoVerb};
+use crate::arguments::{Call, CargoVerb, of_verb};
 use crate::config::{self, Config, Words};
 use crate::graph::{self, Graph};
 use crate::guards;
@@ -30,8 +30,14 @@ use crate::signals;
 pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let call = Call::read(Some(verb), arguments);
     let mut command = Command::new(project::cargo(env));
-    command.arg(verb.name()).args(arguments);
+    if verb != CargoVerb::Any {
+        command.arg(verb.name());
+    }
+    command.args(arguments);
     if call.help {
+        if call.usage && verb != CargoVerb::Any {
+            report::result(&of_verb(verb))?;
+        }
         return Err(cannot_run(env, &command.exec()));
     }
     let config = Config::read(env, &call.configs)?;
@@ -65,6 +71,15 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     }
     if form.is_some() {
         command.stdout(Stdio::piped());
+    }
+    if verb == CargoVerb::Any {
+        let mut child = command.spawn().map_err(|error| cannot_run(env, &error))?;
+        signals::leave_to_cargo();
+        let status = child.wait().map_err(|error| cannot_run(env, &error))?;
+        if status.success() {
+            build.summary();
+        }
+        return Ok(signals::end_as(status));
     }
     let mut child = command.spawn().map_err(|error| cannot_run(env, &error))?;
     signals::leave_to_cargo();
@@ -112,6 +127,35 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     Ok(if refused { ExitCode::from(REFUSED) } else { signals::end_as(status) })
 }
 
+/// `env`: what cargo would be started with, for tools that start it themselves.
+pub(crate) fn environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+    let call = Call::read(Some(CargoVerb::Build), arguments);
+    let config = Config::read(env, &call.configs)?;
+    let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
+    let (mut build, _) = prepare(CargoVerb::Build, &call, &config, inner)?;
+    build.outer = outer;
+    let mut variables: Vec<(&str, OsString)> = vec![
+        ("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?.into()),
+        (MARK, "1".into()),
+        (stamp::VARIABLE, build.own.join("stamps").into()),
+    ];
+    if !build.outer.is_empty() {
+        variables.push(("RUSTC_WRAPPER", handover::exe()?.into()));
+    }
+    if call.locked {
+        variables.push((cudaguard::lock::LOCKED, "1".into()));
+    }
+    variables.push((BUILD, build.write()?.into()));
+    let mut text = String::new();
+    for (name, value) in variables {
+        let quoted = value.to_string_lossy().replace('\'', "'\\''");
+        text.push_str("export ");
+        text.extend([name, "='", &quoted, "'\n"]);
+    }
+    report::result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// What a build makes, and what is known of it beforehand.
 #[derive(Debug, Default)]
 struct Made {
@@ -153,6 +197,7 @@ fn cannot_run(env: &Env, error: &std::io::Error) -> Stop {
 fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) -> Result<(Build, Made), Stop> {
     let project = Project::of(Some(verb), call, config)?;
     let variables = config.variables();
+    project.make_target_dir();
     let own = project.target_dir.join("cudaguard");
     let graph = Graph::of_project(&project, call, config, &own, true);
     let mut findings = Vec::new();

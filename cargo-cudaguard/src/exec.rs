@@ -18,12 +18,19 @@ pub(crate) fn run(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<
         return start(env, program, &mut command);
     };
     // At the end of `cargo cudaguard run`: cargo has built, and calls us to start what it built.
-    if let Some(build) = env.var_os(handover::BUILD).and_then(|file| Build::read(Path::new(&file))) {
+    let build = env.var_os(handover::BUILD).and_then(|file| Build::read(Path::new(&file)));
+    if let Some(build) = &build {
         build.summary();
     }
     handover::leave_no_trace(env, &mut command);
     if others > 0 {
         // Another runner knows where the program will run: an emulator, another machine. We do not.
+        if build.is_some_and(|build| !build.quiet) {
+            let runner = Path::new(program).display();
+            report::line(&format!(
+                "cudaguard: {runner} starts the program, and whether the loader finds all there is not looked at"
+            ));
+        }
         return Err(cannot_start(program, &command.exec()));
     }
     start(env, program, &mut command)

@@ -280,9 +280,7 @@ impl Asked<'_> {
         let mut command = Command::new(project::cargo(self.env));
         command.args(["metadata", "--format-version", "1", "--filter-platform", target, "--manifest-path"]);
         command.arg(self.top.join("Cargo.toml")).stdin(Stdio::null());
-        for config in &self.call.configs {
-            command.args(["--config", config]);
-        }
+        command.args(project::asked_too(self.call));
         command
     }
 

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
     }
     let outcome = match arguments::read() {
         Verb::Cargo(verb, arguments) => cargo::run(&env, verb, &arguments),
+        Verb::Environment(arguments) => cargo::environment(&env, &arguments),
         Verb::Check(arguments) => check::run(&env, &arguments),
         Verb::Init(arguments) => init::run(&env, &arguments),
         Verb::Lock(arguments) => lock::run(&env, &arguments),

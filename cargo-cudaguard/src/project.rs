@@ -192,6 +192,18 @@ impl Project {
             .collect()
     }
 
+    /// Makes the target folder as cargo makes it: what it marks as a cache, backups leave out, and `cargo clean` takes away.
+    pub(crate) fn make_target_dir(&self) {
+        const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n# This file is a cache directory tag created by cargo.\n\
+                           # For information about cache directory tags see https://bford.info/cachedir/\n";
+        for folder in [&self.target_dir, &self.build_dir] {
+            // What is wrong with a folder, whoever writes into it says.
+            if !folder.exists() && std::fs::create_dir_all(folder).is_ok() {
+                let _ = std::fs::write(folder.join("CACHEDIR.TAG"), TAG);
+            }
+        }
+    }
+
     /// The folder of a profile's files: `target/debug`, `target/<triple>/release`.
     pub(crate) fn out(&self, target: &str) -> PathBuf {
         self.below(&self.build_dir, target)
@@ -216,13 +228,19 @@ impl Project {
 const OF_CMAKE: &str = "  here is a CMakeLists.txt: a project of CMake's is judged when it is built, and locked by a target of its \
                         own, `cmake --build BUILD --target cudaguard-lock`; `cargo cudaguard init --cmake` adds the guard";
 
+/// Options of this call without which cargo would read another project.
+pub(crate) fn asked_too(call: &Call) -> Vec<String> {
+    let configs = call.configs.iter().map(|one| ["--config".to_owned(), one.clone()]);
+    configs.chain(call.unstable.iter().map(|one| ["-Z".to_owned(), one.clone()])).flatten().collect()
+}
+
 fn metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata, Stop> {
     let mut command = MetadataCommand::new();
     command.cargo_path(cargo(env)).no_deps();
     if let Some(path) = manifest {
         command.manifest_path(path);
     }
-    command.other_options(call.configs.iter().flat_map(|one| ["--config".to_owned(), one.clone()]).collect::<Vec<_>>());
+    command.other_options(asked_too(call));
     command.exec().map_err(|error| match error {
         // cargo's own words, as cargo would have said them.
         cargo_metadata::Error::CargoMetadata { stderr } => {

@@ -14,7 +14,7 @@ use cudaguard::binary::Binary;
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
 use cudaguard::evidence::{self, Seen};
-use cudaguard::finding::Finding;
+use cudaguard::finding::{Finding, Values, Words};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
@@ -84,6 +84,11 @@ pub(crate) fn run(env: &Env, call: &Called) -> ExitCode {
             }
         }
         _ => {}
+    }
+    if let Some(Guarded::Unguarded(why)) = job.guard.as_ref().map(|guard| &guard.guarded) {
+        if let Err(error) = job.unguarded(&job.unit.out.join(&job.unit.name), why) {
+            return fail(&error);
+        }
     }
     let status = match command.status() {
         Ok(status) => status,
@@ -250,6 +255,14 @@ impl<'a> Job<'a> {
             built_with,
             findings,
         })
+    }
+
+    /// Whether a file may go without a guard. Where it may, the line at the end of the build says that it does.
+    fn unguarded(&self, file: &Path, why: &str) -> Result<(), String> {
+        let values = Values::default().with("component", &self.of.component).with("why", why);
+        let finding = Words::Unguarded.finding(&values);
+        let weighed = self.of.facts().weigh(&self.judged.policy, vec![finding]).findings;
+        if walk::refuses(&weighed) { self.accept(file, &weighed) } else { Ok(()) }
     }
 
     /// Whether a file may stay, by these findings.

@@ -18,7 +18,7 @@ use crate::manifest::Component;
 use crate::plain;
 use crate::policy;
 use crate::stamp;
-use crate::walk::{Facts, Judged, Meant};
+use crate::walk::{self, Facts, Judged, Meant};
 
 /// What [`embed!`](crate::embed!) does, with options.
 ///
@@ -121,7 +121,15 @@ impl Embed {
         let guarded = judged.note(&facts).and_then(|note| facts.guard(env, &note, &package.out_dir));
         match guarded.map_err(|error| cannot(env, &error))? {
             Guarded::Objects { note, shim } => link(env, &mut said, &component, &package, &note, &shim)?,
-            Guarded::Unguarded(why) => said.push_str(&unguarded(&component, &why)),
+            Guarded::Unguarded(why) => {
+                let weighed = facts.weigh(&judged.policy, vec![not_guarded(&component, &why)]).findings;
+                if walk::refuses(&weighed) {
+                    return Err(refusal(env, &weighed, &component, package.release));
+                }
+                for finding in weighed.iter().filter(|finding| finding.severity > Severity::Info) {
+                    warn_of(&mut said, finding);
+                }
+            }
         }
         announce(env, &mut said, &package, own.announced, &judged)?;
         Ok(said)
@@ -369,9 +377,12 @@ fn warn_of(said: &mut String, finding: &Finding) {
 
 fn unguarded(component: &Component, why: &str) -> String {
     let mut said = String::new();
-    let values = Values::default().with("component", component).with("why", why);
-    warn_of(&mut said, &Words::Unguarded.finding(&values));
+    warn_of(&mut said, &not_guarded(component, why));
     said
+}
+
+fn not_guarded(component: &Component, why: &str) -> Finding {
+    Words::Unguarded.finding(&Values::default().with("component", component).with("why", why))
 }
 
 #[cfg(test)]

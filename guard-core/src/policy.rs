@@ -63,6 +63,8 @@ pub struct Policy {
     pub release: Option<BuildAction>,
     /// `[build] dev`: the same for dev builds. `None`: warn.
     pub dev: Option<BuildAction>,
+    /// `[build] unguarded`: whether a target that no guard could be made for weighs as an error. `None`: warn.
+    pub unguarded: Option<BuildAction>,
     /// `[runtime]`.
     pub runtime: Runtime,
     /// `[allow]`: code → the reason.
@@ -301,7 +303,12 @@ impl Policy {
                     finding.severity = Severity::Info;
                     finding.message.push_str("\nallowed: ");
                     finding.message.push_str(reason);
-                } else if finding.severity == Severity::Error && action == BuildAction::Warn {
+                    return finding;
+                }
+                if finding.code == Code::Unguarded && self.unguarded == Some(BuildAction::Deny) {
+                    finding.severity = Severity::Error;
+                }
+                if finding.severity == Severity::Error && action == BuildAction::Warn {
                     finding.severity = Severity::Warning;
                 }
                 finding
@@ -361,7 +368,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     (LIBRARY, &["require", "linkage", "patch", "required", "fleet"]),
     ("gpu", &["archs", "fleet", "partial"]),
     ("driver", &["fleet"]),
-    ("build", &["release", "dev"]),
+    ("build", &["release", "dev", "unguarded"]),
     ("runtime", &["mismatch", "gpu", "library"]),
     ("allow", &[]),
 ];
@@ -532,6 +539,7 @@ impl Reader<'_> {
             }
             ("build", "release") => set(&mut policy.release, self.build_action(entry)),
             ("build", "dev") => set(&mut policy.dev, self.build_action(entry)),
+            ("build", "unguarded") => set(&mut policy.unguarded, self.build_action(entry)),
             ("runtime", "mismatch") => {
                 policy.runtime.mismatch_warns =
                     self.choice(entry, &[("refuse", false), ("warn", true)]).unwrap_or_default();
@@ -837,7 +845,7 @@ CG122 = "Hopper only, no PTX on purpose"
             ("fleet = [\"T4\"]\n", ":1: `fleet`: no such key; it belongs to [cudnn] or [gpu] or [driver]"),
             (
                 "[build]\ndebug_assertions = 1\n",
-                ":2: `build.debug_assertions`: no such key; expected one of release, dev",
+                ":2: `build.debug_assertions`: no such key; expected one of release, dev, unguarded",
             ),
             (
                 "speed = 1\n",

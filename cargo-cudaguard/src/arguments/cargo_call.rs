@@ -10,7 +10,6 @@ use super::CargoVerb;
 const WITH_VALUE: &[&str] = &[
     "-j",
     "--jobs",
-    "-Z",
     "--color",
     "--test",
     "--bench",
@@ -70,6 +69,10 @@ pub(crate) struct Call {
     pub(crate) offline: bool,
     /// cargo is only asked about itself.
     pub(crate) help: bool,
+    /// How to use the verb, of all that can be asked.
+    pub(crate) usage: bool,
+    /// The values of `-Z`.
+    pub(crate) unstable: Vec<String>,
 }
 
 /// Which features cargo is told to turn on.
@@ -113,6 +116,14 @@ impl Call {
     /// Reads the arguments of this verb (`None`: of `check`) up to where the program's own begin.
     pub(crate) fn read(verb: Option<CargoVerb>, arguments: &[OsString]) -> Self {
         let mut call = Self { tests: verb == Some(CargoVerb::Test), ..Self::default() };
+        let mut arguments = arguments;
+        // Profiles of nextest are not cargo's.
+        let mut nextest = false;
+        if let (Some(CargoVerb::Any), Some((name, rest))) = (verb, arguments.split_first()) {
+            (arguments, nextest) = (rest, name == "nextest");
+            call.release = name == "bench";
+            call.tests = nextest || name == "bench";
+        }
         let mut words = arguments.iter().map(|word| word.to_string_lossy()).peekable();
         while let Some(word) = words.next() {
             if word == "--" {
@@ -139,6 +150,7 @@ impl Call {
                 "--target" => call.targets.extend(value()),
                 "-p" | "--package" => call.packages.extend(value()),
                 "--exclude" => call.excluded.extend(value()),
+                "--profile" if nextest => drop(value()),
                 "--profile" => call.profile = value(),
                 "--config" => call.configs.extend(value()),
                 "--bin" => call.bins.extend(value()),
@@ -168,7 +180,10 @@ impl Call {
                     call.others = true;
                     let _ = value();
                 }
-                "--help" | "--list" => call.help = true,
+                "-Z" => call.unstable.extend(value()),
+                "--cargo-profile" if verb == Some(CargoVerb::Any) => call.profile = value(),
+                "--help" => (call.help, call.usage) = (true, true),
+                "--list" => call.help = true,
                 "--version" if glued.is_none() && verb != Some(CargoVerb::Install) => call.help = true,
                 other if WITH_VALUE.contains(&other) => drop(value()),
                 short if !short.starts_with("--") => {
@@ -176,7 +191,8 @@ impl Call {
                         match letter {
                             'q' => call.quiet = true,
                             'r' => call.release = true,
-                            'h' | 'V' => call.help = true,
+                            'h' => (call.help, call.usage) = (true, true),
+                            'V' => call.help = true,
                             _ => {}
                         }
                     }
@@ -207,6 +223,15 @@ mod tests {
         assert!(read.release && read.quiet && !read.workspace);
         assert_eq!(read.bins, ["x"]);
         assert_eq!(read.configs, ["k='v'"]);
+    }
+
+    #[test]
+    fn of_other_subcommands() {
+        let read = |words| call(CargoVerb::Any, words);
+        let tests = read("nextest run -p a --cargo-profile dist --profile ci -Zbuild-std name");
+        assert_eq!((tests.profile.as_deref(), tests.packages.as_slice()), (Some("dist"), &["a".to_owned()][..]));
+        assert_eq!((tests.unstable, tests.tests), (vec!["build-std".to_owned()], true));
+        assert!(read("bench").release && !read("clippy -- -r").release && read("zigbuild --release").release);
     }
 
     #[test]

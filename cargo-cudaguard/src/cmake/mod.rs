@@ -112,7 +112,7 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
         }
         Guarded::Unguarded(why) => {
             let values = Values::default().with("component", &facts.component).with("why", &why);
-            report::line(&Words::Unguarded.finding(&values).render());
+            job.say(&facts.weigh(&judged.policy, vec![Words::Unguarded.finding(&values)]).findings)?;
             empty(&job.facts.tool, out).map_err(Stop::no_look)?;
             fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
         }

@@ -19,6 +19,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         another_machine,
         a_target_without_elf,
         no_c_compiler,
+        what_cannot_be_guarded_may_be_refused,
     ];
     for (name, options) in [
         ("plain", &[][..]),
@@ -303,6 +304,30 @@ fn a_target_without_elf() {
     assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded");
     assert!(outcome.stderr.contains("  not guarded: app: "), "{outcome}");
     assert!(outcome.stderr.contains("wasm32-unknown-unknown"), "{outcome}");
+}
+
+/// `[build] unguarded`: where no guard can be made, the policy fails what a mismatch fails, under both doors.
+fn what_cannot_be_guarded_may_be_refused() {
+    let bed = Bed::new("injection-denied", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let call = |policy: &str, words: &[&str]| {
+        bed.write("cudaguard.toml", policy);
+        bed.guard(words).env("CC", "/nowhere/cc").run()
+    };
+    let deny = "build.unguarded = \"deny\"\n";
+    let refused = call(deny, &["build", "--release"]);
+    assert_ne!(refused.status(), Some(0), "{refused}");
+    assert!(refused.stderr.contains("error[CG140]: app 0.1.0 is built without the guard"), "{refused}");
+    assert!(!bed.built("release/app").exists(), "{refused}");
+    for (policy, words) in [
+        (deny, &["build"][..]),
+        ("build.unguarded = \"warn\"\n", &["build", "--release"]),
+        ("build.unguarded = \"deny\"\nbuild.release = \"warn\"\n", &["build", "--release"]),
+        ("build.unguarded = \"deny\"\nallow.CG140 = \"a builder without a compiler\"\n", &["build", "--release"]),
+    ] {
+        let fine = call(policy, words).success();
+        assert_eq!(summary(&fine), "cudaguard: 0 of 1 target guarded", "{policy}: {fine}");
+    }
+    let _ = call("build.unguarded = \"deny\"\nbuild.dev = \"deny\"\n", &["build"]).expect(101);
 }
 
 fn no_c_compiler() {

@@ -15,6 +15,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         programs_are_started_with_their_arguments,
         what_the_loader_would_die_of,
         a_runner_of_the_projects_own,
+        any_other_subcommand,
+        variables_for_tools_that_call_cargo,
+        the_target_folder_is_a_cache,
+        options_that_are_not_stable,
         exec_becomes_the_program,
         check_tells_and_judges,
         inspect_without_a_manifest,
@@ -45,6 +49,12 @@ fn help() {
     }
     assert!(command::call(["--version"]).run().success().stdout.starts_with("cargo-cudaguard "));
     let _ = command::call(["no-such-verb"]).run().expect(2);
+    for verb in ["build", "run", "test", "install"] {
+        let said = command::call([verb, "--help"]).run().success().stdout;
+        let (ours, cargos) = said.split_once("What cargo says").expect("both");
+        assert!(ours.contains(&format!("Usage: cargo cudaguard {verb} [cargo's own arguments]")), "{said}");
+        assert!(cargos.contains("--target-dir"), "{said}");
+    }
     let by_name = command::call(["--help"]).run().success().stdout;
     assert!(by_name.contains("Usage: cargo-cudaguard <COMMAND>"), "{by_name}");
 }
@@ -138,6 +148,82 @@ fn a_runner_of_the_projects_own() {
         bed.write(".cargo/config.toml", &text);
         let outcome = bed.guard(["run", "x"]).run().success();
         assert_eq!(outcome.stdout, "by runner: ran [\"x\"]\n", "{text}");
+        assert!(outcome.stderr.contains("runner starts the program, and whether the loader finds all"), "{outcome}");
+        let quiet = bed.guard(["run", "--quiet", "x"]).run().success();
+        assert!(!quiet.stderr.contains("starts the program"), "{quiet}");
+    }
+}
+
+/// What cargo has itself, and what others add to it: a program called `cargo-NAME`, which calls cargo.
+fn any_other_subcommand() {
+    let bed = program("subcommands");
+    for (words, built) in [
+        (&["rustc", "--", "-Cdebuginfo=0"][..], "debug/app"),
+        (&["rustc", "--release"], "release/app"),
+        (&["b"], "debug/app"),
+    ] {
+        let _ = std::fs::remove_dir_all(bed.built(""));
+        let said = bed.guard([&["--"], words].concat()).run().success();
+        let _ = sealed(&bed.built(built), "app");
+        assert_eq!(summary(&said), "cudaguard: 1 of 1 target guarded (no CUDA)", "{said}");
+    }
+    for words in [&["doc"][..], &["check"], &["bench"], &["metadata", "--format-version", "1", "--no-deps"]] {
+        let said = bed.guard([&["--"], words].concat()).run().success();
+        assert!(!said.stderr.contains("error"), "{said}");
+    }
+    super::cache::executable(&bed.beside("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
+    let _ = std::fs::remove_dir_all(bed.built(""));
+    let path = format!("{}:{}", bed.beside("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let _ = bed.guard(["--", "theirs", "--release"]).env("PATH", path).run().success();
+    let _ = sealed(&bed.built("release/app"), "app");
+    assert_eq!(bed.guard(["--", "no-such-subcommand"]).run().status(), Some(101), "cargo's own status");
+    let _ = bed.guard(["--"]).run().expect(2);
+}
+
+fn variables_for_tools_that_call_cargo() {
+    let bed = program("env");
+    let variables = bed.guard(["env", "--release"]).run().success().stdout;
+    let shell = |line: &str| {
+        let cargo = super::bed::cargo();
+        Call::new("sh")
+            .args(["-ec", &format!("{variables}{line}")])
+            .env("CARGO", cargo)
+            .env("CARGO_NET_OFFLINE", "true")
+            .dir(&bed.root)
+            .run()
+            .success()
+    };
+    let _ = shell("\"$CARGO\" build --release");
+    let _ = sealed(&bed.built("release/app"), "app");
+    let again = shell("\"$CARGO\" build --release -v");
+    assert!(again.stderr.contains("Fresh app"), "{again}");
+}
+
+fn the_target_folder_is_a_cache() {
+    let bed = program("cache");
+    let _ = bed.guard(["build"]).run().success();
+    let tag = std::fs::read(bed.built("CACHEDIR.TAG")).expect("as cargo makes it");
+    let _ = bed.cargo(["build", "--target-dir", "of-cargo"]).run().success();
+    assert_eq!(std::fs::read(bed.root.join("of-cargo/CACHEDIR.TAG")).ok(), Some(tag));
+    let folder = bed.built("");
+    let _ = bed.cargo(["clean", "--target-dir"]).arg(&folder).run().success();
+    assert!(!folder.exists());
+}
+
+/// A manifest that cargo reads with an option of its own alone.
+fn options_that_are_not_stable() {
+    let bed = program("unstable");
+    bed.write("other/Cargo.toml", package("other", ""));
+    bed.write("other/src/main.rs", "fn main() {}\n");
+    bed.write(
+        "Cargo.toml",
+        package("app", "[workspace]\n[build-dependencies]\nother = { path = \"other\", artifact = \"bin\" }\n"),
+    );
+    let call = |words: &[&str]| bed.guard(words).env("RUSTC_BOOTSTRAP", "1").run();
+    assert_ne!(call(&["build"]).status(), Some(0), "cargo asks for the option");
+    for words in [&["build", "-Z", "bindeps"], &["build", "-Zbindeps"][..]] {
+        let _ = call(words).success();
+        let _ = sealed(&bed.built("debug/app"), "app");
     }
 }
 
