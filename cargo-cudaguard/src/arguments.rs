@@ -212,6 +212,13 @@ pub(crate) enum CmakeStep {
         /// The folders of what CMake knows, a line for each guarded target.
         targets: PathBuf,
     },
+    /// Call the linker, then verify and seal what it made.
+    Link {
+        /// What CMake knows; with several configurations, the folder above.
+        facts: PathBuf,
+        /// The linker's command line.
+        words: Vec<OsString>,
+    },
     /// Write the CMake package.
     Install {
         /// Below this folder.
@@ -424,6 +431,10 @@ fn of_cmake(matches: &ArgMatches) -> CmakeStep {
             out: path("out").expect("required"),
             depfile: path("depfile"),
         },
+        "link" => CmakeStep::Link {
+            facts: path("facts").expect("required"),
+            words: matches.get_many::<OsString>("WORD").expect("required").cloned().collect(),
+        },
         "install" => CmakeStep::Install { prefix: path("prefix").expect("required") },
         "lock" => CmakeStep::Lock { targets: path("targets").expect("required") },
         "seal" => CmakeStep::Seal { facts: path("facts").expect("required"), file: path("FILE").expect("required") },
@@ -468,6 +479,20 @@ fn cmake() -> Command {
                 .arg(facts())
                 .arg(path("out").value_name("FOLDER").help("Where the objects go"))
                 .arg(path("depfile").required(false).value_name("FILE").help("Where to write what they depend on")),
+        )
+        .subcommand(
+            Command::new("link")
+                .hide(true)
+                .about("Call the linker, then verify and seal what it made")
+                .arg(facts())
+                .arg(
+                    Arg::new("WORD")
+                        .required(true)
+                        .num_args(1..)
+                        .last(true)
+                        .value_parser(value_parser!(OsString))
+                        .help("Its command line"),
+                ),
         )
         .subcommand(
             Command::new("lock")

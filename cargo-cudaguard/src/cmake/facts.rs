@@ -43,6 +43,8 @@ pub(crate) struct Facts {
     pub(crate) top: PathBuf,
     /// The build folder.
     pub(crate) binary: PathBuf,
+    /// The file that it is.
+    pub(crate) output: Option<PathBuf>,
     /// The policy file, where it is named.
     pub(crate) policy: Option<PathBuf>,
     /// Compiles the guard.
@@ -118,6 +120,7 @@ impl Facts {
             component: Component { name: one("component")?, version: one("version")? },
             release: !configuration.is_empty() && !is_debug,
             configuration,
+            output: lines.one("output").map(PathBuf::from),
             source: one("source")?.into(),
             top: one("top")?.into(),
             policy: lines.one("policy").map(PathBuf::from),

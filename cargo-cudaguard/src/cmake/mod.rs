@@ -4,6 +4,7 @@
 //!   are of one release;
 //! - `embed`, as a build step: judges what the target is built with, and makes the objects of its guard;
 //! - `seal`, after linking: holds the file against the policy and seals its note;
+//! - `link`, in the linker's place where CMake lets no step follow it: calls it, and does as `seal`;
 //! - `lock`, when somebody asks for it: writes the project's lock.
 //!
 //! `install` is for people: it writes the module itself.
@@ -15,7 +16,7 @@ pub(crate) mod job;
 mod lock;
 mod package;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,9 @@ use cudaguard::walk;
 use crate::arguments::CmakeStep;
 use crate::own_kernels;
 use crate::report::{self, REFUSED, Stop};
+use crate::signals;
 use copies::Copies;
+use facts::Facts;
 use job::{Job, triple};
 
 /// The objects, as the module names them too.
@@ -54,6 +57,7 @@ pub(crate) fn run(env: &Env, step: CmakeStep) -> Result<ExitCode, Stop> {
         CmakeStep::Begin { module, tool } => begin(&module, &tool),
         CmakeStep::Embed { facts, out, depfile } => embed(env, &facts, &out, depfile.as_deref()),
         CmakeStep::Seal { facts, file } => seal(env, &facts, &file),
+        CmakeStep::Link { facts, words } => link(env, &facts, &words),
         CmakeStep::Lock { targets } => lock::run(env, &targets),
         CmakeStep::Install { prefix } => match package::install(&prefix) {
             Ok(()) => Ok(ExitCode::SUCCESS),
@@ -163,6 +167,29 @@ pub(crate) fn rule(file: &Path, files: &[PathBuf]) -> String {
     }
     text.push('\n');
     text
+}
+
+fn link(env: &Env, facts: &Path, words: &[OsString]) -> Result<ExitCode, Stop> {
+    let (program, arguments) = words.split_first().expect("at least one word");
+    let status = Command::new(program).args(arguments).status();
+    let status = status
+        .map_err(|error| Stop::no_look(format_args!("cannot start {}: {error}", Path::new(program).display())))?;
+    if !status.success() {
+        return Ok(signals::end_as(status));
+    }
+    let made = words.windows(2).filter(|pair| pair[0] == "-o").find_map(|pair| fs::canonicalize(&pair[1]).ok());
+    // Device code that is linked on its own is an object, and no file of the target.
+    let Some(made) = made else { return Ok(ExitCode::SUCCESS) };
+    let below = fs::read_dir(facts).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut folders = std::iter::once(facts.to_owned()).chain(below.filter(|path| path.is_dir()));
+    let is_it = |folder: &PathBuf| {
+        let facts = Facts::read(folder).ok();
+        facts.and_then(|facts| fs::canonicalize(facts.output?).ok()).is_some_and(|output| output == made)
+    };
+    match folders.find(is_it) {
+        Some(folder) => seal(env, &folder, &made),
+        None => Ok(ExitCode::SUCCESS),
+    }
 }
 
 fn seal(env: &Env, facts: &Path, file: &Path) -> Result<ExitCode, Stop> {

@@ -10,8 +10,9 @@ macro_rules! file {
 }
 
 /// As `cmake --install` of a checkout lays it out.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     file!("lib/cmake/CudaGuard/CudaGuard.cmake", "cmake/CudaGuard.cmake"),
+    file!("lib/cmake/CudaGuard/CudaGuardAll.cmake", "cmake/CudaGuardAll.cmake"),
     file!("lib/cmake/CudaGuard/CudaGuardConfig.cmake", "cmake/CudaGuardConfig.cmake"),
     file!("lib/cmake/CudaGuard/CudaGuardConfigVersion.cmake", "cmake/CudaGuardConfigVersion.cmake"),
     file!("lib/cmake/CudaGuard/README.md", "cmake/README.md"),

@@ -5,10 +5,17 @@ use std::fs;
 
 use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
 
-use super::bed::{Cmake, MAKE, NINJA, Tree, components};
+use super::bed::{Cmake, MAKE, MULTI, NINJA, Tree, components, manifest};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![every_way_in, without_the_command, wrong_uses]
+    trials![
+        every_way_in,
+        untouched_projects,
+        from_the_parent,
+        an_install_without_the_command,
+        without_the_command,
+        wrong_uses
+    ]
 }
 
 const MAIN: &str = "#include <cudaguard.h>\nint main(void) { return cudaguard_check() == CUDAGUARD_WRONG; }\n";
@@ -125,6 +132,98 @@ fn errors(stderr: &str) -> String {
     text.replace(".  ", ". ").replace("CMake Error\n", "CMake Error: ")
 }
 
+const THEIRS: &[(&str, &str)] = &[
+    (
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.18)\nproject(theirs VERSION 4.2 LANGUAGES C CXX)\nadd_executable(app main.c)\n\
+         add_subdirectory(inner/tools)\nadd_library(plain STATIC part.c)\n",
+    ),
+    (
+        "inner/tools/CMakeLists.txt",
+        "add_executable(tool tool.c)\nadd_library(shared SHARED ../../part.c)\ntarget_link_libraries(tool shared)\n\
+         set_target_properties(tool PROPERTIES OUTPUT_NAME \"their tool\")\n",
+    ),
+    ("main.c", "int main(void) { return 0; }\n"),
+    ("part.c", "int part(void) { return 0; }\n"),
+    ("inner/tools/tool.c", "int part(void);\nint main(void) { return part(); }\n"),
+];
+
+/// A project of others, by its own files and one variable: with each generator, sealed, and refused where it is to be refused.
+fn untouched_projects() {
+    for (cmake, generator) in [(Cmake::Oldest, NINJA), (Cmake::Newest, MAKE), (Cmake::Newest, MULTI)] {
+        let tree = Tree::new("hook ü", cmake, generator, THEIRS);
+        let before = tree.sources();
+        let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
+        let hook = format!("-DCMAKE_PROJECT_theirs_INCLUDE={}", hook.display());
+        let (kind, built): (&[&str], _) =
+            if generator == MULTI { (&["--config", "Release"], "Release/") } else { (&[], "") };
+        let _ = tree.configure(&[&hook, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        let _ = tree.build(kind).run().success();
+        let files = [
+            (format!("{built}app"), "app"),
+            (format!("inner/tools/{built}their tool"), "tool"),
+            (format!("inner/tools/{built}libshared.so"), "shared"),
+        ];
+        for (file, name) in &files {
+            let found = manifest(&tree.built(file), name);
+            assert_eq!(found["sealed"], true, "{generator}: {found:#}");
+            assert_eq!(found["profile"], "release", "{generator}: {found:#}");
+        }
+        let again = tree.build(kind).run().success();
+        assert!(!again.stdout.contains("Linking"), "{generator}: {again}");
+        let _ = Call::new(tree.built(&files[1].0)).run().success();
+        assert!(tree.sources() == before, "nothing is written into their tree");
+        // What their policy refuses is not built.
+        tree.write("cudaguard.toml", "toolkit.require = \">=12\"\n");
+        let _ = tree.configure(&[&hook, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        let refused = tree.build(kind).run();
+        assert_ne!(refused.status(), Some(0), "{refused}");
+        assert!(format!("{refused}").contains("error[CG100]"), "{refused}");
+    }
+}
+
+/// A target of a subproject, guarded by who brings it in.
+fn from_the_parent() {
+    let mut files = THEIRS.to_vec();
+    let top = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(mine VERSION 7.0 LANGUAGES C CXX)\n{}add_subdirectory(inner/tools)\n\
+         cudaguard_embed(tool COMPONENT their-tool VERSION 4.2)\ncudaguard_embed_all()\n",
+        super::bed::include()
+    );
+    files[0].1 = &top;
+    for generator in [NINJA, MAKE] {
+        let tree = Tree::new("parent", Cmake::Oldest, generator, &files);
+        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Debug"]).run().success();
+        let _ = tree.build(&[]).run().success();
+        for (file, name) in [("inner/tools/their tool", "their-tool"), ("inner/tools/libshared.so", "shared")] {
+            assert_eq!(components(&tree.built(file)), [name], "{generator}");
+            assert_eq!(manifest(&tree.built(file), name)["sealed"], true, "{generator}");
+        }
+        // Touched, it is linked and sealed anew.
+        tree.write("inner/tools/tool.c", "int part(void);\nint main(void) { return part() + 0; }\n");
+        let _ = tree.build(&[]).run().success();
+        assert_eq!(manifest(&tree.built("inner/tools/their tool"), "their-tool")["sealed"], true, "{generator}");
+        // An error of the linker's is its own.
+        tree.write("inner/tools/tool.c", "int gone(void);\nint main(void) { return gone(); }\n");
+        let broken = tree.build(&[]).run();
+        assert!(broken.status() != Some(0) && format!("{broken}").contains("gone"), "{broken}");
+    }
+}
+
+fn an_install_without_the_command() {
+    let tree = Tree::new("install", Cmake::Oldest, NINJA, &[]);
+    let (build, nowhere) = (tree.beside().join("package"), tree.beside().join("nobody"));
+    std::fs::create_dir_all(tree.source()).expect("a folder can be made");
+    let call = |words: &[&str]| {
+        let call = tree.cmake(words).env("HOME", &nowhere).env("CARGO_HOME", &nowhere);
+        call.env("PATH", format!("{}:/usr/bin:/bin", parts::part("ninja").join("bin").display()))
+    };
+    let _ = call(&["-G", NINJA, "-S"]).arg(places::workspace().join("cmake")).arg("-B").arg(&build).run().success();
+    let refused = call(&["--install"]).arg(&build).arg("--prefix").arg(&nowhere).run().expect(1);
+    let said = refused.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("cudaguard is not installed: the command cargo-cudaguard is not found"), "{refused}");
+}
+
 fn wrong_uses() {
     let cases = [
         ("cudaguard_embed(app COMPONNET x)", "unknown-keyword"),
@@ -135,7 +234,7 @@ fn wrong_uses() {
         ("add_custom_target(u)\ncudaguard_embed(u)", "utility"),
         ("add_library(there SHARED IMPORTED)\ncudaguard_embed(there)", "imported"),
         ("add_executable(alias ALIAS app)\ncudaguard_embed(alias)", "alias"),
-        ("add_subdirectory(below)", "elsewhere"),
+        ("cudaguard_embed_all(app)", "all-of-one"),
         ("cudaguard_add_test(app)", "no-host"),
         ("add_library(archive STATIC main.c)\ncudaguard_add_test(archive HOST a.json)", "archive"),
         ("cudaguard_add_test(app HOST a.json b.json NAME one)", "two-hosts"),
@@ -150,12 +249,7 @@ fn wrong_uses() {
     for (line, name) in &cases {
         let _ = write!(text, "if(CASE STREQUAL \"{name}\")\n{line}\nendif()\n");
     }
-    let tree = Tree::new(
-        "wrong uses",
-        Cmake::Oldest,
-        NINJA,
-        &[("CMakeLists.txt", &text), ("main.c", MAIN), ("below/CMakeLists.txt", "cudaguard_embed(app)\n")],
-    );
+    let tree = Tree::new("wrong uses", Cmake::Oldest, NINJA, &[("CMakeLists.txt", &text), ("main.c", MAIN)]);
     let mut all = String::new();
     for (line, name) in cases {
         // One build folder: the compiler is looked at once.
