@@ -120,7 +120,18 @@ impl Embed {
         }
         let guarded = judged.note(&facts).and_then(|note| facts.guard(env, &note, &package.out_dir));
         match guarded.map_err(|error| cannot(env, &error))? {
-            Guarded::Objects { note, shim } => link(env, &mut said, &component, &package, &note, &shim)?,
+            Guarded::Objects { note, shim } => {
+                if let Some(archive) = is_archive_alone(&package.folder, &package.component.name) {
+                    warn(
+                        &mut said,
+                        &format!(
+                            "{archive} carries the guard, but a linker takes from an archive only what is asked for: link it \
+                             between -Wl,--whole-archive and -Wl,--no-whole-archive, or guard what links it"
+                        ),
+                    );
+                }
+                link(env, &mut said, &component, &package, &note, &shim)?;
+            }
             Guarded::Unguarded(why) => {
                 let weighed = facts.weigh(&judged.policy, vec![not_guarded(&component, &why)]).findings;
                 if walk::refuses(&weighed) {
@@ -288,6 +299,22 @@ fn is_proc_macro(package: &Path) -> bool {
         yes("proc-macro") || yes("proc_macro") || kind("crate-type") || kind("crate_type")
     };
     in_manifest(package, |table| table.get("lib").is_some_and(|library| says(library.get_ref()))).unwrap_or(false)
+}
+
+/// The archive that this package makes, where that is all that could carry its guard.
+fn is_archive_alone(package: &Path, name: &str) -> Option<String> {
+    let alone = |table: &DeTable<'_>| {
+        let library = table.get("lib")?.get_ref();
+        let kinds = library.get("crate-type").or_else(|| library.get("crate_type"))?.get_ref().as_array()?;
+        let is_archive = |kind: &str| kind == "staticlib";
+        let alone = !kinds.is_empty() && kinds.iter().all(|kind| kind.get_ref().as_str().is_some_and(is_archive));
+        let programs = table.get("bin").is_some();
+        let named = library.get("name").and_then(|name| Some(name.get_ref().as_str()?.to_owned()));
+        (alone && !programs).then(|| named.unwrap_or_else(|| name.replace('-', "_")))
+    };
+    let name = in_manifest(package, alone).flatten()?;
+    let programs = ["src/main.rs", "src/bin"].iter().any(|path| package.join(path).exists());
+    (!programs).then(|| format!("lib{name}.a"))
 }
 
 fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {

@@ -1,6 +1,7 @@
 //! Files that nobody sealed: the shim sees their kernels by itself, and says what it says of the sealed twin.
 
 mod bed;
+mod doors;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +13,10 @@ use cudaguard_tests::{Call, Scratch, Trial, tools, trials};
 use bed::{Build, before_linking, object, told, worlds};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![as_the_sealed_twin, by_every_linker, ptx_that_no_table_has]
+    let mut all =
+        trials![as_the_sealed_twin, by_every_linker, ptx_that_no_table_has, more_images_than_there_is_room_for];
+    all.extend(doors::trials());
+    all
 }
 
 /// As nvcc leaves them in an object, so many containers: copies of the one in this object.
@@ -90,6 +94,37 @@ fn by_every_linker() {
     }
     assert!(played >= 3 * 3 * machines.len(), "some linker is here: {played}");
     tools::done_without(&missing);
+}
+
+/// Of more than the guard keeps, it cannot tell what the rest serves: nothing is refused, and nothing said to be right.
+fn more_images_than_there_is_room_for() {
+    world::need();
+    for tool in ["cc", "g++", "objcopy"] {
+        tools::need(tool);
+    }
+    let place = Scratch::new("unsealed-world");
+    let machine = World::new("580.95.05", 13000, &[V100]).make(&place.join("world"));
+    let scratch = Scratch::without_blanks("unsealed");
+    let one = object(scratch.path(), "k", "-gencode arch=compute_80,code=compute_80");
+    let manifest = before_linking();
+    for (count, refused) in [(16_000, true), (17_000, false)] {
+        let objects = [copies(scratch.path(), &one, count - 1), one.clone()];
+        let build = Build { compiler: "cc", options: &[], manifest: &manifest };
+        let [unsealed, sealed] = build.make(scratch.path(), &objects);
+        let verdict = |program: &Path| {
+            let file = place.join("report.json");
+            let _ = fs::remove_file(&file);
+            let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
+            let outcome = machine.call(program, &report).dir(place.path()).run();
+            let report = fs::read_to_string(&file).expect("a report");
+            let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+            (outcome.status(), report["verdict"].as_str().unwrap_or_default().to_owned())
+        };
+        let open = (Some(0), "unknown".to_owned());
+        let wrong = (Some(78), "refused".to_owned());
+        assert_eq!(verdict(&sealed), wrong, "{count}: whoever seals reads them all");
+        assert_eq!(verdict(&unsealed), if refused { wrong } else { open }, "{count}");
+    }
 }
 
 /// (what, the flags of each of its objects).
