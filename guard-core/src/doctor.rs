@@ -9,9 +9,10 @@ use crate::env::Env;
 use crate::finding::{Code, Finding, Severity, Values, Verdict, Words};
 use crate::host::Loader;
 use crate::json::{Value, object};
+use crate::judge::run::lacking;
 use crate::library_version::{numbers_in_name, of_file};
 use crate::loader::{Graph, Look};
-use crate::machine::{Asker, Kind, Library, Machine, look};
+use crate::machine::{Asker, Kind, Library, Machine, Part, look};
 use crate::manifest::{Manifest, Requirement};
 use crate::vendor::{self, GUARDED};
 use crate::version::CudaVersion;
@@ -307,6 +308,15 @@ fn of_guarded(library: &Library) -> Option<Finding> {
         let finding = Words::CudnnInnerMissingNeeded.finding(&values.with("library", part.file));
         return Some(finding.weighing(Severity::Warning));
     }
+    of_another_release(library, parts, &values).or_else(|| {
+        let others = GUARDED.parts(library.major()?).map(|part| part.file);
+        let others: Vec<&str> = others.filter(|file| !parts.iter().any(|part| part.file == *file)).collect();
+        (!others.is_empty()).then(|| lacking(&values, &others))
+    })
+}
+
+/// What of a library is of another release than the rest of it.
+fn of_another_release(library: &Library, parts: &[Part], values: &Values) -> Option<Finding> {
     let whole = library.version?;
     let of_loader = match library.loader {
         Loader::Unknown => None,
@@ -323,7 +333,7 @@ fn of_guarded(library: &Library) -> Option<Finding> {
         return Some(finding.weighing(Severity::Warning));
     }
     let other = parts.iter().find(|part| part.version.is_some_and(|version| version != whole))?;
-    let values = values.with("library", &other.file).known("part", other.version);
+    let values = values.clone().with("library", &other.file).known("part", other.version);
     Some(Words::CudnnInnerMixed.finding(&values).weighing(Severity::Warning))
 }
 
@@ -396,6 +406,11 @@ mod tests {
                 r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.2.0"}]}]}"#,
                 Signs::default(),
                 &["CG206 warning"],
+            ),
+            (
+                r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.1.0"}]}]}"#,
+                Signs::default(),
+                &["CG204 warning"],
             ),
         ] {
             assert_eq!(codes(host, &signs), expected, "{host}");

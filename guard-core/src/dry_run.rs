@@ -15,7 +15,7 @@ use crate::finding::{self, Finding, Phrase, Severity, Values, Verdict, Words};
 use crate::host::{CudartFound, Host, Inner, LibraryFound, Loader};
 use crate::json::{Value, object};
 use crate::judge;
-use crate::library_version::{self, in_name, inner_file, made_with, of_file, word};
+use crate::library_version::{self, in_name, inner_file, made_with, of_file, of_part, word};
 use crate::loader::{self, Answer, Candidate, Graph, Look, Object, Place, Request};
 use crate::machine::{Asker, Components, Machine, of_graph};
 use crate::manifest::{Linkage, Manifest, Requirement};
@@ -559,7 +559,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
             continue;
         }
         let path = inner_file(graph, index, file, by_name);
-        let version = path.as_deref().and_then(|path| word(path, symbol));
+        let version = path.as_deref().and_then(|path| of_part(path, file, symbol));
         if path.is_some() || !graph.is_shut(index, file) {
             inner.push(Inner { file: file.clone(), present: path.is_some(), version, path });
         }

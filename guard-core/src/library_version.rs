@@ -34,6 +34,12 @@ pub(crate) fn numbers_in_name(file: &Path, stem: &str) -> Option<Version> {
     (numbers.split('.').count() >= 3).then(|| numbers.parse().ok()).flatten()
 }
 
+/// The version of an inner library: by its word, else by its real name.
+pub(crate) fn of_part(file: &Path, name: &str, symbol: &str) -> Option<Version> {
+    let stem = || Some(format!("{}.so.", name.split_once(".so")?.0));
+    word(file, symbol).or_else(|| numbers_in_name(file, &stem()?))
+}
+
 /// The packed version that an inner library exports. A word without a plausible major is none.
 pub(crate) fn word(file: &Path, symbol: &str) -> Option<Version> {
     if symbol.is_empty() {

@@ -488,6 +488,11 @@ mod tests {
                 r#"{"kind":"cudnn","min":"9.15.0","below":"10.0.0","built":"9.15.1","soname":"libcudnn.so.9","linkage":"linked"}"#,
                 r#"{"kind":"cudnn-inner","file":"libcudnn_graph.so.9","symbol":"cudnn_graph_version","needed":true}"#,
                 r#"{"kind":"cudnn-inner","file":"libcudnn_ops.so.9","symbol":"cudnn_ops_infer_version","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_cnn.so.9","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_adv.so.9","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_engines_precompiled.so.9","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_engines_runtime_compiled.so.9","needed":false}"#,
+                r#"{"kind":"cudnn-inner","file":"libcudnn_heuristic.so.9","needed":false}"#,
             ]
         );
         let strict = Policy { library_patch_refuse: true, library_required: true, ..Policy::default() };

@@ -56,6 +56,9 @@ CODE void read_part(struct part *p, const char *path) {
     p->cuda = made_with(&e, p->made_with);
     close_file(e.fd);
   }
+  if (p->version) return;
+  real_name(path, &g.real);
+  p->version = version_in_name(base_name(g.real));
 }
 
 /* cuDNN tries its own full version, then the shorter ones, each over the whole search path. */

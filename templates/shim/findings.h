@@ -16,11 +16,11 @@
     built_with, found_cudnn, picked_by, CUDNN_OLDER, \
     "") \
   X(CUDNN_INNER_MISSING, 204, ERROR, REFUSES, 42, cudnn, \
-    W_cudnn "'s library " V_library W_is "missing", \
+    W_cudnn " lacks " V_library ": calls" W_that "need it fail", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
-    "reinstall " W_cudnn " whole, so" W_that "all its libraries are in one folder") \
+    "reinstall " W_cudnn " whole from one package") \
   X(CUDNN_INNER_MISSING_NEEDED, 204, ERROR, REFUSES, 42, cudnn, \
-    W_cudnn "'s library " V_library W_is "missing:" W_the "first call would abort", \
+    W_cudnn " lacks " V_library ":" W_the "first call would abort", \
     built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
     "") \
   X(CUDNN_ABSENT, 205, ERROR, REFUSES, 40, cudnn, \
@@ -33,8 +33,8 @@
     "remove" W_the "stray copy[ of " V_library " in " V_beside "], or reinstall " W_cudnn " whole from one package") \
   X(CUDNN_INNER_MIXED_LOADER, 206, ERROR, REFUSES, 43, cudnn, \
     W_cudnn W_is "mixed: its loader library" W_is V_loader "," W_the "rest " V_found, \
-    built_with, found_cudnn, picked_by, CUDNN_INNER_MIXED_LOADER, \
-    "reinstall " W_cudnn " whole from one package") \
+    built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
+    "") \
   X(CUDNN_OTHER_CUDA, 207, WARNING, INFORMS, 57, cudnn, \
     W_cudnn "[ " V_found "]" W_is "made for" W_cuda V_found_cuda ", and " V_component " for" W_cuda V_built_cuda, \
     found_cudnn, picked_by, none, CUDNN_OTHER_CUDA, \
@@ -148,9 +148,9 @@
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
     "update" W_the W_driver " to " V_needs_release " or " W_newer " to be sure[; or " W_rebuild W_with W_cuda V_cuda_major "]") \
   X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, \
-    W_cannot_tell "this " W_driver " compiles " V_code ": " W_driver " and PTX are both " W_newer " than this guard", \
-    needed_by, found_driver, none, DRIVER_CANNOT_TELL_NEWER_PTX, \
-    W_rebuild " it" W_with " machine code for this GPU to be sure") \
+    W_cannot_tell "this " W_driver " compiles " V_code ": both are " W_newer " than" W_the "guard", \
+    needed_by, found_driver, none, NO_CODE_FOR_GPU, \
+    "") \
   X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, cudart, \
     W_cannot_tell V_library W_is "older than" W_cuda V_built_cuda "," W_which V_component W_was_built_with ": its file's name does not say", \
     found_file, none, none, CUDART_UNKNOWN, \

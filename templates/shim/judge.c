@@ -25,14 +25,25 @@ CALLED uint32_t as_cuda(uint32_t packed) { return (packed >> 16) * 1000 + (packe
 
 CODE int same_minor(uint32_t one, uint32_t other) { return one >> 8 == other >> 8; }
 
-CODE void judge_part(const struct part *p, const struct cudnn *c, const struct library_row *row) {
+CALLED struct finding *find_mixed(uint32_t part, const struct cudnn *c, const struct library_row *row) {
+  struct finding *f = find_cudnn(CUDNN_INNER_MIXED, same_minor(part, c->version) ? WARNING : ERROR, c, row);
+  f->part = part;
+  return f;
+}
+
+/* Those that are missing and that only some calls need are told together: `lacking`. */
+CODE void judge_part(const struct part *p, const struct cudnn *c, const struct library_row *row, struct text *lacking) {
   struct finding *f;
   if (!p->known) return;
+  if (!p->present && !p->needed) {
+    put(lacking, ", ");
+    put(lacking, p->file);
+    return;
+  }
   if (!p->present) {
-    f = find_cudnn(p->needed ? CUDNN_INNER_MISSING_NEEDED : CUDNN_INNER_MISSING, p->needed ? ERROR : WARNING, c, row);
+    f = find_cudnn(CUDNN_INNER_MISSING_NEEDED, ERROR, c, row);
   } else if (p->version && c->version && p->version != c->version) {
-    f = find_cudnn(CUDNN_INNER_MIXED, same_minor(p->version, c->version) ? WARNING : ERROR, c, row);
-    f->part = p->version;
+    f = find_mixed(p->version, c, row);
     show(f->beside, sizeof f->beside, p->path);
   } else {
     return;
@@ -55,6 +66,8 @@ CODE uint32_t cuda_of(const struct note *n) {
 CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
   uint32_t min = least_accepted(row), major = c->version ? c->version >> 16 : major_in_name(c->soname), built = cuda_of(g.now);
   int missing = 0, k;
+  char files[SHOW];
+  struct text lacking = text_in(files, sizeof files);
   if (c->state == INSIDE) return;
   if (c->state == ABSENT) {
     if (row->flags & LIBRARY_DLOPENED) find_cudnn(CUDNN_ABSENT, row->flags & LIBRARY_REQUIRED ? ERROR : INFO, c, row);
@@ -73,12 +86,15 @@ CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
   if (c->version && c->version < min)
     find_cudnn(same_minor(c->version, row->built) ? CUDNN_OLDER_PATCH : CUDNN_OLDER, ERROR, c, row)->min = min;
   if (c->version && c->by_name && c->by_name != c->version) {
-    struct finding *f = find_cudnn(CUDNN_INNER_MIXED, same_minor(c->by_name, c->version) ? WARNING : ERROR, c, row);
-    f->part = c->by_name;
+    find_mixed(c->by_name, c, row);
   } else if (c->version && !c->by_name && c->by_code && !same_minor(c->by_code, c->version)) {
     find_cudnn(CUDNN_INNER_MIXED_LOADER, ERROR, c, row)->loader = as_cuda(c->by_code);
   }
-  for (k = 0; k < c->parts; k++) judge_part(&c->part[k], c, row);
+  for (k = 0; k < c->parts; k++) judge_part(&c->part[k], c, row, &lacking);
+  if (lacking.used) {
+    struct finding *f = find_cudnn(CUDNN_INNER_MISSING, WARNING, c, row);
+    cut(f->library, sizeof f->library, files + 2);
+  }
   if (c->cuda && built && c->cuda / 1000 != built / 1000) {
     struct finding *f = find_cudnn(CUDNN_OTHER_CUDA, WARNING, c, row);
     f->found_cuda = c->cuda, f->built_cuda = built;
@@ -217,19 +233,6 @@ CODE enum words judge_jit(void) {
   return d->jit > 0 ? FITS : CANNOT_BE_TOLD;
 }
 
-/* What older drivers make of its machine code is in no document, nor what newer ones make of PTX that no table has. */
-CODE enum words judge_code(const struct gpu_row *row) {
-  enum words floor = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
-  if (floor != FITS) return floor;
-  return judge_floor(row->sure_cuda, row->sure_release, DRIVER_TOO_OLD_FOR_CODE) == FITS ? FITS : CANNOT_BE_TOLD;
-}
-
-CODE enum words judge_ptx(const struct gpu_row *row) {
-  enum words floor = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
-  if (variable_is_one("CUDA_DISABLE_PTX_JIT")) return JIT_DISABLED;
-  return floor != FITS ? floor : judge_jit();
-}
-
 /* cuDNN has a cudart of its own inside, which starts on drivers of its major alone. */
 CODE enum words judge_cudnn_cuda(const struct part_row *row) {
   uint32_t major = g.now->cudnn_cuda / 1000 * 1000;
@@ -240,16 +243,17 @@ CODE enum words judge_cudnn_cuda(const struct part_row *row) {
 /* A row of GPUs. Flags that stand together: where some containers serve the GPU (BY_SOME), one of them may do so by PTX. */
 CALLED enum words judge_gpu(const struct note *n, const struct gpu_row *row) {
   uint32_t by = row->served_by;
-  enum words ptx;
+  enum words is;
   if ((by & (BY_CUBIN | BY_SOME)) && variable_is_one("CUDA_FORCE_PTX_JIT")) /* which PTX it is, no row says */
     return by & NO_PTX ? JIT_FORCED : CANNOT_BE_TOLD;
   if ((by & BY_SOME) && n->head.partial == PARTIAL_REFUSES) return PARTIAL_CODE;
-  if (by & BY_PTX) {
-    ptx = judge_ptx(row);
-    if (ptx != FITS) return ptx;
-  }
-  if (by & (BY_CUBIN | BY_PTX | BY_SOME)) return judge_code(row);
-  return by & BY_NONE ? NO_CODE_FOR_GPU : CANNOT_BE_TOLD;
+  if (!(by & (BY_CUBIN | BY_PTX | BY_SOME))) return by & BY_NONE ? NO_CODE_FOR_GPU : CANNOT_BE_TOLD;
+  if ((by & BY_PTX) && variable_is_one("CUDA_DISABLE_PTX_JIT")) return JIT_DISABLED;
+  is = judge_floor(row->cuda, row->release, DRIVER_TOO_OLD_FOR_CODE);
+  if (is == FITS && (by & BY_PTX)) is = judge_jit();
+  if (is != FITS) return is;
+  /* What older drivers make of newer machine code is in no document, nor what newer ones make of PTX that no table has. */
+  return judge_floor(row->sure_cuda, row->sure_release, DRIVER_TOO_OLD_FOR_CODE) == FITS ? FITS : CANNOT_BE_TOLD;
 }
 
 /* What a driver that does not work, or none, comes to; whether that is all there is to say. `asks`: whether the note asks

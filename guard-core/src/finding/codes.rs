@@ -173,8 +173,8 @@ codes! {
         "the cuDNN found is an older patch, and the policy refuses that"
         "Patches of one minor are interchangeable by NVIDIA's rule; this project asked for more with [cudnn] patch = \"refuse\".\nWhat to do: update cuDNN to the patch that the program was built with, or drop the option.";
     204 CudnnInnerMissing Error Refuses 42
-        "cuDNN's loader library is there, its inner library is not"
-        "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the process.\nWhat to do: reinstall cuDNN whole, so that all its libraries are in one folder.";
+        "cuDNN's loader library is there, an inner library is not"
+        "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the process. The other libraries are opened by the calls that need them: ops for normalisation, pooling and activations, cnn for convolutions, adv for recurrent networks and attention, train for all that goes backward, engines and heuristic for the plans of the graph API. A program that makes no such call does without them.\nWhat to do: reinstall cuDNN whole, so that all its libraries are in one folder.";
     205 CudnnAbsent Error Refuses 40
         "no cuDNN was found"
         "The program is linked to libcudnn, or the policy requires it, and no folder that the loader looks into has it.\nWhat to do: install cuDNN, or name its folder in LD_LIBRARY_PATH.";
@@ -728,11 +728,11 @@ words! {
         "cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found}";
     CudnnInnerMissing CudnnInnerMissing "cuDNN"
-        "cuDNN's library {library} is missing\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "reinstall cuDNN whole, so that all its libraries are in one folder";
+        "cuDNN lacks {library}: calls that need it fail\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
+        "reinstall cuDNN whole from one package";
     CudnnInnerMissingNeeded CudnnInnerMissing "cuDNN"
-        "cuDNN's library {library} is missing: the first call would abort\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "reinstall cuDNN whole, so that all its libraries are in one folder";
+        "cuDNN lacks {library}: the first call would abort\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
+        "reinstall cuDNN whole from one package";
     CudnnAbsent CudnnAbsent "cuDNN"
         "no cuDNN was found: no folder that the loader looks into has {library}\nbuilt with: cuDNN {built} ({component})"
         "install cuDNN {min} or newer, or name its folder in LD_LIBRARY_PATH";
@@ -905,8 +905,8 @@ words! {
         "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA {cuda_major}]";
     DriverCannotTellNewerPtx DriverCannotTell "driver"
-        "cannot tell whether this driver compiles {code}: driver and PTX are both newer than this guard\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "rebuild it with machine code for this GPU to be sure";
+        "cannot tell whether this driver compiles {code}: both are newer than the guard\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "rebuild it with {archs} added";
     KernelModuleUnknown KernelModuleUnknown "driver"
         "the kernel module's release is not known: libcuda alone was judged\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "for a complete answer name it with --kernel; /proc/driver/nvidia/version says it";

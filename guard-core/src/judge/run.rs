@@ -58,6 +58,12 @@ fn cudart(manifest: &Manifest, host: &Host, values: Values) -> Option<Finding> {
     older.then(|| Words::CudartOlder.finding(&values.with("found_cuda", CudaVersion::from(found))))
 }
 
+/// Without these parts a library answers, and fails whoever calls what is in them.
+pub(crate) fn lacking(values: &Values, files: &[&str]) -> Finding {
+    let values = values.clone().with("library", files.join(", "));
+    Words::CudnnInnerMissing.finding(&values).weighing(Severity::Warning)
+}
+
 struct Rule {
     min: Version,
     below: Version,
@@ -129,13 +135,13 @@ impl Rule {
             }
             Some(_) => {}
         }
-        for (file, needed) in rows().filter(|(file, _)| missing(file)) {
-            let (words, severity) = if needed {
-                (Words::CudnnInnerMissingNeeded, Severity::Error)
-            } else {
-                (Words::CudnnInnerMissing, Severity::Warning)
-            };
-            findings.push(words.finding(&values.clone().with("library", file)).weighing(severity));
+        for (file, _) in rows().filter(|(file, needed)| *needed && missing(file)) {
+            findings.push(Words::CudnnInnerMissingNeeded.finding(&values.clone().with("library", file)));
+        }
+        let others: Vec<&str> =
+            rows().filter(|(file, needed)| !needed && missing(file)).map(|(file, _)| file.as_str()).collect();
+        if !others.is_empty() {
+            findings.push(lacking(&values, &others));
         }
         for (part, whole) in inner.iter().filter(|part| part.present).filter_map(|part| Some((part, version?))) {
             let Some(own) = part.version.filter(|own| *own != whole) else { continue };

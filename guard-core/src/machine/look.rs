@@ -11,7 +11,7 @@ use crate::contents::Contents;
 use crate::elf::Elf;
 use crate::env::Env;
 use crate::host::Loader;
-use crate::library_version::{self, in_name, inner_file, of_file, word};
+use crate::library_version::{self, in_name, inner_file, of_file, of_part};
 use crate::loader::{self, Candidate, Graph, Look};
 use crate::vendor;
 use crate::version::DriverRelease;
@@ -244,7 +244,7 @@ fn parts(graph: &mut Graph, library: &vendor::Library, file: &mut Library) {
     for part in library.parts(major) {
         let Some(own) = inner_file(graph, index, part.file, by_name) else { continue };
         file.cuda = file.cuda.or_else(|| library_version::made_with(library, &own));
-        found.push(Part { file: part.file.to_owned(), version: word(&own, part.symbol) });
+        found.push(Part { file: part.file.to_owned(), version: of_part(&own, part.file, part.symbol) });
     }
     // What its parts say counts; its own file is told of where that says another release.
     file.version = found.iter().find_map(|part| part.version).or(file.version);

@@ -131,7 +131,8 @@ fn library(path: &Path) -> Option<Library> {
 
     let suffix = format!(".so.{major}");
     let needed: Vec<_> = GUARDED.needed_parts(major).map(|part| part.file).collect();
-    let mut names: BTreeSet<String> = GUARDED.parts(major).map(|part| part.file.to_owned()).collect();
+    let asked = GUARDED.parts(major).filter(|part| !part.symbol.is_empty());
+    let mut names: BTreeSet<String> = asked.map(|part| part.file.to_owned()).collect();
     names.extend(entries(folder, &format!("{}_", GUARDED.stem)).iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())

@@ -22,6 +22,17 @@ pub(super) const CUDNN: Library = Library {
         Part { major: 9, file: "libcudnn_graph.so.9", symbol: "cudnn_graph_version", needed: true },
         // The symbol kept its name from cuDNN 8 (measured: 9.1.0, 9.15.1, 9.28.0).
         Part { major: 9, file: "libcudnn_ops.so.9", symbol: "cudnn_ops_infer_version", needed: false },
+        // These have no word, or are too large to ask for it at each start: the names of their files tell, where they do.
+        later(8, "libcudnn_ops_train.so.8"),
+        later(8, "libcudnn_cnn_infer.so.8"),
+        later(8, "libcudnn_cnn_train.so.8"),
+        later(8, "libcudnn_adv_infer.so.8"),
+        later(8, "libcudnn_adv_train.so.8"),
+        later(9, "libcudnn_cnn.so.9"),
+        later(9, "libcudnn_adv.so.9"),
+        later(9, "libcudnn_engines_precompiled.so.9"),
+        later(9, "libcudnn_engines_runtime_compiled.so.9"),
+        later(9, "libcudnn_heuristic.so.9"),
     ],
     own_text: false,
     names: Names {
@@ -54,6 +65,11 @@ pub(super) const CUDNN: Library = Library {
     made_with: Some("cudnnGetCudartVersion"),
     table: Some(table),
 };
+
+/// A part that is opened by the calls that need it, and not before.
+const fn later(major: u32, file: &'static str) -> Part {
+    Part { major, file, symbol: "", needed: false }
+}
 
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();

@@ -87,7 +87,7 @@ pub struct Part {
     pub major: u32,
     /// `libcudnn_graph.so.9`.
     pub file: &'static str,
-    /// The data symbol that it exports with its packed version.
+    /// The data symbol that it exports with its packed version; empty: it is not asked, and a build does without it.
     pub symbol: &'static str,
     /// Without it the library does nothing but abort.
     pub needed: bool,

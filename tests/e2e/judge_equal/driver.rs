@@ -1015,6 +1015,57 @@ pub(crate) fn random(seed: u64, cases: usize) -> Vec<Case> {
     (0..cases).map(case).collect()
 }
 
+/// The same, so many programs for each machine.
+pub(crate) fn random_machines(seed: u64, machines: usize, programs: usize) -> Vec<(Machine, Vec<Vec<Manifest>>)> {
+    let mut dice = Dice(seed);
+    let program = |dice: &mut Dice| {
+        let count = dice.of(&[1, 1, 2, 3]);
+        ["one", "two", "three"][..count].iter().map(|name| dice.manifest(name)).collect()
+    };
+    let machine = |dice: &mut Dice| (dice.machine(), (0..programs).map(|_| program(dice)).collect());
+    (0..machines).map(|_| machine(&mut dice)).collect()
+}
+
+/// Starts each of these programs on this machine, which is made once: a start costs some milliseconds. What differs from the judge
+/// in Rust is told, each in a line.
+pub(crate) fn start_all(machine: &Machine, programs: &[Vec<Manifest>]) -> Vec<String> {
+    const EACH: &str =
+        "cd \"$0\"; for p in p*; do CUDAGUARD_REPORT=$p.json ./$p >$p.out 2>$p.err; echo $? >$p.status; done";
+    let scratch = Scratch::new("driver-batch");
+    machine.build(&NATIVE, scratch.path());
+    for (at, manifests) in programs.iter().enumerate() {
+        let descriptors: Vec<_> = manifests.iter().map(descriptor).collect();
+        NATIVE.program(&scratch.join(format!("programs/p{at}")), &descriptors, None);
+    }
+    let call = in_world(scratch.path()).args(["sh", "-c", EACH]).arg(scratch.join("programs"));
+    let call = call.env("LD_LIBRARY_PATH", scratch.join("lib"));
+    let _ = machine.variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run().success();
+    let mut differences = Vec::new();
+    for (at, manifests) in programs.iter().enumerate() {
+        let left = |ending: &str| {
+            fs::read_to_string(scratch.join(format!("programs/p{at}.{ending}")))
+                .unwrap_or_else(|error| panic!("p{at}.{ending}: {error}"))
+        };
+        let (expected, verdict) = judged(manifests, machine);
+        let text = left("json");
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let word = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+        let findings = report["findings"].as_array().expect("findings").iter();
+        let mut codes: Vec<_> =
+            findings.map(|finding| format!("{} {}", word(&finding["code"]), word(&finding["severity"]))).collect();
+        codes.sort();
+        let ended = (left("status").trim().to_owned(), left("out"), left("err").is_empty());
+        let refused = verdict == "refused";
+        let whole = if refused { ("78", "", false) } else { ("0", "main ran\n", true) };
+        if codes != expected || report["verdict"] != verdict || (&*ended.0, &*ended.1, ended.2) != whole {
+            differences.push(format!(
+                "the Rust judge says {verdict} {expected:?}, the start {ended:?} {report}\n{machine:?}\n{manifests:?}"
+            ));
+        }
+    }
+    differences
+}
+
 pub(crate) fn judged(manifests: &[Manifest], machine: &Machine) -> (Vec<String>, &'static str) {
     let host = machine.host();
     let findings = manifests.iter().flat_map(|manifest| judge(manifest, &host)).chain(together(manifests, &host));

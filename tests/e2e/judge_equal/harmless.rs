@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::manifest::{Component, Linkage, Manifest};
 use cudaguard::note;
+use cudaguard::vendor::GUARDED;
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, skip, tools, trials};
 
 use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
@@ -54,6 +55,9 @@ impl Scene {
         {
             let word = (!graph.is_empty()).then(|| version(graph));
             NATIVE.part(&scratch.join("lib").join(file), symbol, word, "-Wl,--hash-style=gnu");
+        }
+        for part in GUARDED.parts(9).filter(|part| part.symbol.is_empty()) {
+            NATIVE.part(&scratch.join("lib").join(part.file), "", None, "-Wl,--hash-style=gnu");
         }
         let program = scratch.join("program");
         NATIVE.program(&program, &[descriptor(manifest)], Some(9));

@@ -1,10 +1,10 @@
 //! Machines and programs by chance: the judge in Rust, the started shim and a third judge agree on every pair.
 //!
 //! The third judge is written from docs/decisions.md and MANIFEST.md alone, as plainly as they say it: it gives a verdict and
-//! no words. Every pair is judged by it and in Rust; the first of them are started, too, which takes a tenth of a second each.
-//! More of them, from another start of the dice:
+//! no words. Every pair is judged by it and in Rust. Further ones are started, too: a machine is made once, which takes a tenth
+//! of a second, and each of its programs costs some milliseconds. More of both, from another start of the dice:
 //!
-//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_STARTED=2000 CUDAGUARD_SEED=7 cargo test --test e2e judge_equal::random
+//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_STARTED=100000 CUDAGUARD_SEED=7 cargo test --test e2e judge_equal::random
 
 use std::fmt::Write as _;
 
@@ -15,11 +15,43 @@ use cudaguard::policy::GpuNeed;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Trial, trial};
 
-use super::bed::NATIVE;
-use super::driver::{drive, judged, random};
+use super::driver::{judged, need_worlds, random, random_machines, start_all};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![trial("random::three_judges_agree", three_judges_agree)]
+    vec![
+        trial("random::three_judges_agree", three_judges_agree),
+        trial("random::started_programs_agree", started_programs_agree),
+    ]
+}
+
+/// Programs on each machine.
+const PROGRAMS: usize = 50;
+
+/// 0 would be thrown forever.
+fn seed() -> u64 {
+    number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1)
+}
+
+/// The started shim, the judge in Rust and the third judge.
+fn started_programs_agree() {
+    need_worlds();
+    let started = usize::try_from(number("CUDAGUARD_STARTED", 200)).expect("so many fit");
+    let (mut differences, mut pairs) = (Vec::new(), 0);
+    for (machine, programs) in random_machines(seed().rotate_left(17), started.div_ceil(PROGRAMS), PROGRAMS) {
+        let host = machine.host();
+        for manifests in &programs {
+            let (codes, ours) = judged(manifests, &machine);
+            let theirs = manifests.iter().map(|manifest| verdict(manifest, &host)).max().unwrap_or(Plain::Runs);
+            if ours != theirs.verdict().name() {
+                differences
+                    .push(format!("{ours} {codes:?}, and by the documents {theirs:?}\n{machine:?}\n{manifests:?}"));
+            }
+        }
+        differences.extend(start_all(&machine, &programs));
+        pairs += programs.len();
+    }
+    let shown = differences.iter().take(3).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(differences.is_empty(), "{} of {pairs} pairs:\n{shown}", differences.len());
 }
 
 fn number(variable: &str, otherwise: u64) -> u64 {
@@ -29,9 +61,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 
 fn three_judges_agree() {
     let pairs = usize::try_from(number("CUDAGUARD_PAIRS", 5000)).expect("so many fit");
-    let started = usize::try_from(number("CUDAGUARD_STARTED", 20)).expect("so many fit");
-    // 0 would be thrown forever.
-    let cases = random(number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1), pairs);
+    let cases = random(seed(), pairs);
     let (mut differences, mut count) = (String::new(), 0);
     for case in &cases {
         let host = case.machine.host();
@@ -49,7 +79,6 @@ fn three_judges_agree() {
         }
     }
     assert!(count == 0, "{count} of {pairs} pairs:\n{differences}");
-    drive(&NATIVE, &cases[..started.min(pairs)]);
 }
 
 /// The worse the greater.

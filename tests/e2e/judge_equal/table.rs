@@ -8,7 +8,7 @@ use cudaguard::finding::{Values, Verdict, Words};
 use cudaguard::host::{Host, Inner, LibraryFound, Loader as Own};
 use cudaguard::judge::run::judge;
 use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::{self, GUARDED};
 use cudaguard::version::{CudaVersion, Version};
 use cudaguard_tests::{Call, Scratch, Trial, command, trial};
 use serde_json::Value;
@@ -33,6 +33,8 @@ enum Part {
     Word(Version),
     OldHash(Version),
     NoWord,
+    /// The name of its file says it, as in system packages.
+    Named(Version),
     Broken,
 }
 
@@ -83,11 +85,8 @@ fn number(v: Version) -> u32 {
 /// As NVIDIA ships it: the inner library says the version, the loader answers with it.
 fn whole(text: &str) -> Machine {
     let v = version(text);
-    let parts = match v.major {
-        8 => vec![("libcudnn_ops_infer.so.8", Part::Word(v))],
-        9 => vec![("libcudnn_graph.so.9", Part::Word(v)), ("libcudnn_ops.so.9", Part::Word(v))],
-        _ => Vec::new(),
-    };
+    let part = |part: &vendor::Part| (part.file, if part.symbol.is_empty() { Part::NoWord } else { Part::Word(v) });
+    let parts = GUARDED.parts(v.major).map(part).collect();
     Machine {
         loader: Some(Loader { major: v.major, name: None, says: Says::Number(number(v)) }),
         parts,
@@ -97,7 +96,8 @@ fn whole(text: &str) -> Machine {
 
 /// One library with the exact version in its file's name, as system packages have it, or with nothing but its answer.
 fn single(major: u32, name: Option<&str>, says: Says) -> Machine {
-    Machine { loader: Some(Loader { major, name: name.map(version), says }), ..Machine::default() }
+    let parts = GUARDED.parts(major).filter(|part| !part.needed).map(|part| (part.file, Part::NoWord)).collect();
+    Machine { loader: Some(Loader { major, name: name.map(version), says }), parts, ..Machine::default() }
 }
 
 impl Machine {
@@ -171,6 +171,13 @@ impl Machine {
             Part::Word(v) => arch.part(path, symbol, Some(*v), "-Wl,--hash-style=gnu"),
             Part::OldHash(v) => arch.part(path, symbol, Some(*v), "-Wl,--hash-style=sysv"),
             Part::NoWord => arch.part(path, symbol, None, "-Wl,--hash-style=gnu"),
+            Part::Named(v) => {
+                let name = path.file_name().expect("a name").to_string_lossy();
+                let stem = name.split_once(".so").expect("a library").0;
+                let real = path.with_file_name(format!("{stem}.so.{v}"));
+                arch.part(&real, symbol, None, "-Wl,--hash-style=gnu");
+                std::os::unix::fs::symlink(real.file_name().expect("a name"), path).expect("a link can be made");
+            }
             Part::Broken => fs::write(path, "not a library").expect("a file can be written"),
         }
     }
@@ -205,7 +212,7 @@ impl Machine {
             }
             let part = self.parts.iter().find(|(name, _)| name == file).map(|(_, part)| part);
             let version = match part {
-                Some(Part::Word(v)) => Some(*v),
+                Some(Part::Word(v) | Part::Named(v)) => Some(*v),
                 _ => None,
             };
             // A loader that answers without it does not need it; one that cannot be asked tells nothing.
@@ -282,6 +289,9 @@ fn written() -> Vec<Case> {
     use Linkage::{Dlopened, Static, Unknown};
     const GRAPH: &str = "libcudnn_graph.so.9";
     const OPS: &str = "libcudnn_ops.so.9";
+    const CNN: &str = "libcudnn_cnn.so.9";
+    const ADV: &str = "libcudnn_adv.so.9";
+    const ENGINES: &str = "libcudnn_engines_precompiled.so.9";
     const OPS8: &str = "libcudnn_ops_infer.so.8";
     let word = |text: &str| Part::Word(version(text));
     let mut cases = vec![
@@ -341,6 +351,34 @@ fn written() -> Vec<Case> {
             "CG204 error, CG204 warning",
         ),
         case("ops missing", linked("9.15.1"), whole("9.15.1").without(OPS), "CG204 warning"),
+        case("cnn and adv missing", linked("9.15.1"), whole("9.15.1").without(CNN).without(ADV), "CG204 warning"),
+        case("engines missing", by(Dlopened, "9.15.1"), whole("9.15.1").without(ENGINES), "CG204 warning"),
+        case("train missing", linked("8.5.0"), whole("8.9.7").without("libcudnn_ops_train.so.8"), "CG204 warning"),
+        case(
+            "engines and ops missing, and graph",
+            linked("9.15.1"),
+            whole("9.15.1").without(ENGINES).without(OPS).without(GRAPH).saying(Says::Aborts),
+            "CG204 error, CG204 warning",
+        ),
+        case(
+            "engines of another minor",
+            linked("9.1.0"),
+            whole("9.15.1").with(ENGINES, Part::Named(version("9.10.2"))),
+            "CG206 error",
+        ),
+        case(
+            "engines of another patch",
+            linked("9.1.0"),
+            whole("9.15.1").with(ENGINES, Part::Named(version("9.15.0"))),
+            "CG206 warning",
+        ),
+        case("engines of the same", linked("9.1.0"), whole("9.15.1").with(ENGINES, Part::Named(version("9.15.1"))), ""),
+        case(
+            "cnn of another minor",
+            linked("8.5.0"),
+            whole("8.9.7").with("libcudnn_cnn_infer.so.8", Part::Named(version("8.5.0"))),
+            "CG206 error",
+        ),
         case("ops_infer missing", linked("8.9.7"), whole("8.9.7").without(OPS8).saying(Says::Aborts), "CG204 error"),
         case(
             "ops_infer missing in a newer one",
@@ -354,12 +392,7 @@ fn written() -> Vec<Case> {
             single(8, Some("8.1.0"), Says::Aborts),
             "CG202 error, CG204 error",
         ),
-        case(
-            "graph missing where nobody needs it",
-            linked("9.15.1"),
-            single(9, None, Says::Number(91_501)),
-            "CG204 warning",
-        ),
+        case("graph missing where nobody needs it", linked("9.15.1"), single(9, None, Says::Number(91_501)), ""),
         case("ops of another minor", linked("9.1.0"), whole("9.10.2").with(OPS, word("9.1.0")), "CG206 error"),
         case("ops of another patch", linked("9.1.0"), whole("9.10.2").with(OPS, word("9.10.1")), "CG206 warning"),
         case(
@@ -423,7 +456,7 @@ fn written() -> Vec<Case> {
             "CG202 error",
         ),
         // Cannot tell.
-        case("mute", linked("9.15.1"), single(9, None, Says::Nothing), "CG204 warning, CG501 info"),
+        case("mute", linked("9.15.1"), single(9, None, Says::Nothing), "CG501 info"),
         case(
             "mute, without a word",
             linked("8.9.7"),

@@ -99,7 +99,9 @@ fn cudnn_of_another_major() {
     assert_eq!(output.status.code(), Some(127), "the loader knows no cuDNN 8");
     assert_eq!(codes(&findings), [Code::CudnnOtherMajor]);
     let text = findings[0].render();
-    for part in ["libcudnn.so.9 is not found", "cuDNN 8.9.7 is of another major", "libcudnn.so.8", "LD_LIBRARY_PATH"] {
+    for part in
+        ["libcudnn.so.9 is not found", "cuDNN 8.9.7 is another major version", "libcudnn.so.8", "LD_LIBRARY_PATH"]
+    {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     assert!(text.lines().count() <= 6, "{text}");

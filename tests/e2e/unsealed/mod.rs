@@ -206,7 +206,7 @@ fn ptx_that_no_table_has() {
         assert_eq!(text.0.starts_with("status Some(78)"), refused, "{release}: {}", text.0);
         let findings = text.1["findings"].as_array().expect("findings");
         assert!(findings.iter().any(|finding| finding["code"] == code), "{release}: {findings:?}");
-        let newer = findings.iter().any(|finding| finding["message"].to_string().contains("newer than this guard"));
+        let newer = findings.iter().any(|finding| finding["message"].to_string().contains("newer than the guard"));
         assert_eq!(newer, !refused, "{release}: {findings:?}");
     }
 }

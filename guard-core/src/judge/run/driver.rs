@@ -120,7 +120,7 @@ enum Covered<'a> {
     /// It is known, and said.
     Known,
     /// This code may load, and is sure to from a newer driver on.
-    Unsure(&'a str, (CudaVersion, DriverRelease)),
+    Unsure(&'a str, Vec<usize>, (CudaVersion, DriverRelease)),
     /// It cannot be told.
     Open,
 }
@@ -187,7 +187,7 @@ impl<'a> Judge<'a> {
         }
         open |= self.made_with(findings) == Outcome::Open;
         match self.coverage(findings) {
-            Covered::Unsure(code, from) if !open => findings.push(self.unsure(code, from)),
+            Covered::Unsure(code, here, from) if !open => findings.push(self.unsure(code, &here, from)),
             Covered::Known if !open => {}
             Covered::Known | Covered::Unsure(..) | Covered::Open => {
                 findings.push(Words::DriverCannotTell.finding(&self.values(None)));
@@ -292,14 +292,15 @@ impl<'a> Judge<'a> {
         // The first that may be fit says why that is not known.
         let unsure = |row: &&Row<'a>| row.outcome == Outcome::Open && free.iter().any(|at| row.here.contains(at));
         let row = rows.iter().find(unsure);
-        row.and_then(|row| row.unsure.map(|from| Covered::Unsure(row.code, from))).unwrap_or(Covered::Open)
+        row.and_then(|row| row.unsure.map(|from| Covered::Unsure(row.code, row.here.clone(), from)))
+            .unwrap_or(Covered::Open)
     }
 
     /// Machine code of a newer major than the driver's, with nothing of CUDA beside it that needs the newer driver; or PTX that is
     /// newer than every table, on such a driver.
-    fn unsure(&self, code: &str, (cuda, release): (CudaVersion, DriverRelease)) -> Finding {
+    fn unsure(&self, code: &str, here: &[usize], (cuda, release): (CudaVersion, DriverRelease)) -> Finding {
         if (cuda, release) == tables::NO_DRIVER_KNOWN {
-            return Words::DriverCannotTellNewerPtx.finding(&self.values(None).with("code", code));
+            return Words::DriverCannotTellNewerPtx.finding(&self.values(Some(here)).with("code", code));
         }
         let values = self.values(None).with("code", code).with("nvcc_major", cuda.major).with("needs_release", release);
         let major = self.driver.cuda.map(|cuda| cuda.major);
