@@ -10,6 +10,12 @@ CODE void leave(int status) {
   __builtin_trap(); /* a sandbox does not let it go */
 }
 
+/* A driver that calls exit() must not run what the program left to be done at its end. */
+CODE void leave_at_once(void *unused) {
+  (void)unused;
+  leave(1);
+}
+
 /* One answer: its kind, its text and a NUL. */
 CODE void say_back(long fd, int kind, const char *s) {
   char letter = (char)kind;
@@ -89,32 +95,24 @@ CODE int renew_code(struct dl_phdr_info *info, size_t size, void *unused) {
 /* Never returns. What it says: N where there is no such library, L and the library's path, V and the answer, a row's number and that
  * inner library's path, E at the end. */
 CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int traced) {
-  union {
-    struct itimerval timer;
-    struct rlimit limit;
-    uint64_t signals;
-    char action[64]; /* a kernel's sigaction: the default, no mask */
-  } none;
+  const char none[64] __attribute__((aligned(8))) = {0}; /* a kernel's sigaction, the default, and a mask of signals */
   size_t (*cudnn_version)(void);
   char path[PATH_MAX], soname[NOTE_TEXT];
   void *handle;
-  long fd, null;
+  long fd;
   int k;
-  memset(&none, 0, sizeof none);
   sys2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
-  sys4(SYS_prlimit64, 0, RLIMIT_CORE, (long)&none, 0);
-  sys2(SYS_prctl, PR_SET_DUMPABLE, 0); /* a core_pattern that pipes asks no limit */
-  for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)&none, 0, 8);
-  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, 8);
+  sys2(SYS_prctl, PR_SET_DUMPABLE, 0); /* no core file */
+  for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)none, 0, 8);
+  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)none, 0, 8);
   fd = sys3(SYS_fcntl, to, F_DUPFD_CLOEXEC, 3); /* the pipe may be 0, 1 or 2 where the program was started with those closed */
   if (fd < 0) leave(1);
-  null = open_file("/dev/null", O_RDWR);
-  for (k = 0; k < 3; k++)
-    if (null < 0) close_file(k);
-    else if (null != k) sys3(SYS_dup3, null, k, 0);
+  for (k = 0; k < 3; k++) { /* what is opened gets the least number that is free */
+    close_file(k);
+    open_file("/dev/null", O_RDWR);
+  }
   if (traced) dl_iterate_phdr(renew_code, 0);
-  none.timer.it_value.tv_sec = (c ? CHILD_MS : DRIVER_MS) / 1000 + 1;
-  sys3(SYS_setitimer, ITIMER_REAL, (long)&none, 0);
+  __cxa_atexit(leave_at_once, 0, 0);
   shut = 0;
   for (handle = 0; !handle && (names = next_name(names, g.real));) {
     handle = dlopen(g.real, RTLD_LAZY);
@@ -136,6 +134,16 @@ CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int tr
   leave(0);
 }
 
+/* What it said of this kind, as far as it has said it; or null. */
+CODE const char *answer(char kind) {
+  size_t at = 0;
+  while (at < g.answered) {
+    if (g.answer[at] == kind) return g.answer + at + 1;
+    at += len(g.answer + at) + 1;
+  }
+  return 0;
+}
+
 /* Asks once per library and process; the answer is kept. A library may go by several names, one a line: the first that can
  * be opened counts. `c` is null where the library is the driver's. */
 CODE int ask(const char *library, const struct cudnn *c) {
@@ -144,15 +152,20 @@ CODE int ask(const char *library, const struct cudnn *c) {
   char status[512];
   int ends[2], traced, tries;
   long child, got;
-  if (g.outcome != NOT_ASKED && same(g.asked, library)) return g.outcome;
+  if (same(g.asked, library)) return g.outcome;
   keep_path(&g.asked, library);
   g.answered = 0;
   g.outcome = NOBODY_TO_ASK;
-  if (!dlopen || !dlsym || sys2(SYS_pipe2, (long)ends, O_CLOEXEC) != 0) return g.outcome;
+  if (!dlopen || sys2(SYS_pipe2, (long)ends, O_CLOEXEC) != 0) return g.outcome;
+  if (!g.patience) {
+    const char *given = variable("CUDAGUARD_TIMEOUT");
+    long seconds = number(&given, 3600);
+    g.left.tv_sec = g.patience = seconds > 0 ? seconds : (long)PATIENCE;
+  }
   traced = read_text("/proc/self/status", status, sizeof status) && !find_text(status, "TracerPid:\t0");
   /* Exit signal 0: no SIGCHLD, and no wait() of the program sees it; nothing runs that others left with pthread_atfork. No
    * debugger sees it either: it would take a child without that signal for a thread. Where another thread holds the heap at
-   * this moment, the child hangs: it costs CHILD_MS, and we cannot tell. Emulators have no such call, but one with the
+   * this moment, the child hangs, and we cannot tell. Emulators have no such call, but one with the
    * signal. */
   child = sys2(SYS_clone, CLONE_UNTRACED, 0);
   if (child < 0) child = sys2(SYS_clone, SIGCHLD, 0);
@@ -163,20 +176,19 @@ CODE int ask(const char *library, const struct cudnn *c) {
   close_file(ends[1]);
   p.fd = ends[0], p.events = POLLIN;
   if (child > 0) g.outcome = HUNG;
-  wait.tv_sec = (c ? CHILD_MS : DRIVER_MS) / 1000, wait.tv_nsec = 0;
   while (g.outcome == HUNG) {
-    got = sys4(SYS_ppoll, (long)&p, 1, (long)&wait, 0); /* leaves in `wait` what is left of it */
+    got = sys4(SYS_ppoll, (long)&p, 1, (long)&g.left, 0); /* takes from it what it waits */
     if (got == -EINTR) continue;
     if (got <= 0) break;
     got = sys3(SYS_read, ends[0], (long)(g.answer + g.answered), (long)(sizeof g.answer - 1 - g.answered));
     if (got == -EINTR) continue;
     if (got <= 0) g.outcome = DIED;
     else g.answered += (size_t)got;
+    g.answer[g.answered] = 0;
+    if (answer('E')) g.outcome = ANSWERED; /* the end of the file may take longer: a driver may leave a daemon behind */
   }
   close_file(ends[0]);
   if (child < 0) return g.outcome;
-  g.answer[g.answered] = 0;
-  if (g.answered >= 2 && same_bytes(g.answer + g.answered - 2, "E", 2) && (g.answered == 2 || !g.answer[g.answered - 3])) g.outcome = ANSWERED;
   if (g.outcome == HUNG) sys2(SYS_kill, child, SIGKILL);
   for (tries = 0; tries < REAP_MS * 5; tries++) {
     got = sys4(SYS_wait4, child, 0, WNOHANG | __WALL, 0);
@@ -185,13 +197,4 @@ CODE int ask(const char *library, const struct cudnn *c) {
     sys2(SYS_nanosleep, (long)&wait, 0);
   }
   return g.outcome;
-}
-
-CODE const char *answer(char kind) {
-  size_t at = 0;
-  while (at < g.answered) {
-    if (g.answer[at] == kind) return g.answer + at + 1;
-    at += len(g.answer + at) + 1;
-  }
-  return 0;
 }

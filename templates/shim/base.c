@@ -20,10 +20,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +42,12 @@
 #define UNWATCHED
 #endif
 
+/* Every C library has it; none says so in a header. */
+#ifdef __cplusplus
+extern "C"
+#endif
+    int __cxa_atexit(void (*)(void *), void *, void *);
+
 #define SHARED(name) cudaguard_r1_##name
 /* One section for all code of a copy: see the head of shim.c. */
 #define CODE_SECTION section(".text.cudaguard_r1")
@@ -61,9 +65,8 @@ enum { MODE_MANIFEST, MODE_OFF, MODE_WARN, MODE_ENFORCE };
 
 enum {
   STATUS_REFUSED = 78,
-  CHILD_MS = 2000,      /* the longest that a question to the real cuDNN may take */
-  DRIVER_MS = 10000,    /* and one to the driver: many GPUs that nobody keeps awake take seconds to wake */
-  REAP_MS = 200,        /* and its killing, where the driver does not let go of it */
+  PATIENCE = 10,        /* seconds for all questions to the real ones: many GPUs that nobody keeps awake take some to wake */
+  REAP_MS = 200,        /* for the killing of a child, where the driver does not let go of it */
   MAX_NOTES = 256,
   MAX_INNER = 8,
   MAX_GPUS = 64,

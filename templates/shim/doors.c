@@ -109,10 +109,9 @@ SHOWN void SHARED(start)(void) {
   lock();
   prepare(1);
   if (g.mode != MODE_OFF && g.notes) {
-    const struct finding *told[MAX_TOLD];
     judge(1, 0);
-    refuse = errors_to_tell(told, 1) > 0;
-    leave_report(refuse ? "refuse" : errors_to_tell(told, 0) ? "warn" : "start");
+    refuse = next_to_tell(0, 1) != 0;
+    leave_report(refuse ? "refuse" : next_to_tell(0, 0) ? "warn" : "start");
     tell(refuse);
     if (refuse) leave(STATUS_REFUSED);
   }

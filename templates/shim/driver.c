@@ -15,11 +15,7 @@ CODE uint16_t cc_of(const char *id) {
   uint32_t n = 0;
   size_t i;
   if (!starts(id, "0x")) return 0;
-  for (id += 2; *id && n <= 0xffff; id++) {
-    int digit = *id >= '0' && *id <= '9' ? *id - '0' : *id >= 'a' && *id <= 'f' ? *id - 'a' + 10 : -1;
-    if (digit < 0) break;
-    n = n << 4 | (uint32_t)digit;
-  }
+  for (id += 2; *id > ' ' && n <= 0xffff; id++) n = n << 4 | (uint32_t)(*id > '9' ? *id - 'a' + 10 : *id - '0');
   for (i = 0; i < sizeof pci / sizeof pci[0]; i++)
     if (n >= pci[i].first && n <= pci[i].last) return pci[i].cc;
   return 0;

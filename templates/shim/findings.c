@@ -40,7 +40,7 @@ CODE struct finding *find_weighing(enum words words, int severity) {
   struct finding *f = &g.findings.spare;
   begin_finding(f, words, severity);
   f = room_for_finding(worth(f));
-  begin_finding(f, words, severity);
+  *f = g.findings.spare;
   return f;
 }
 

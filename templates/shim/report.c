@@ -1,22 +1,5 @@
 /* The report: what was seen, as JSON, where CUDAGUARD_REPORT names a file. */
 
-struct report {
-  long fd;
-  struct text t;
-  char buffer[64 * 1024]; /* more than one component or finding takes */
-};
-
-CODE void flush(struct report *r) {
-  size_t at = 0;
-  while (at < r->t.used) {
-    long n = sys3(SYS_write, r->fd, (long)(r->t.at + at), (long)(r->t.used - at));
-    if (n == -EINTR) continue;
-    if (n <= 0) break; /* a full disk is not the program's trouble */
-    at += (size_t)n;
-  }
-  r->t.used = 0;
-}
-
 CODE void put_version_member(struct text *t, const char *key, void (*how)(struct text *, uint32_t), uint32_t n) {
   if (!n) return;
   put_key(t, key);
@@ -108,34 +91,34 @@ CODE void report_finding(struct text *t, int finding) {
 
 CODE void leave_report(const char *action) {
   static const char verdicts[][8] = {"runs", "refused", "unknown"};
-  static struct report r;
+  static char buffer[4 << 20]; /* more than all notes and findings take */
   const char *path = variable("CUDAGUARD_REPORT");
+  struct text t = text_in(buffer, sizeof buffer);
+  long fd;
   int k;
   if (!*path) return;
-  r.fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  if (r.fd < 0) return;
-  r.t = text_in(r.buffer, sizeof r.buffer);
-  put_char(&r.t, '{');
-  put_member(&r.t, "file", self());
-  put_member(&r.t, "role", g.program ? "program" : "library");
-  put_member(&r.t, "verdict", verdicts[overall()]);
-  put_member(&r.t, "action", action);
-  put(&r.t, ",\"level\":");
-  put_number(&r.t, (uint32_t)g.level);
-  put(&r.t, ",\"shim\":{\"revision\":1},\"components\":[");
-  for (k = 0; k < g.notes; k++) {
-    flush(&r);
-    report_note(&r.t, k);
+  put_char(&t, '{');
+  put_member(&t, "file", self());
+  put_member(&t, "role", g.program ? "program" : "library");
+  put_member(&t, "verdict", verdicts[overall()]);
+  put_member(&t, "action", action);
+  put(&t, ",\"level\":");
+  put_number(&t, (uint32_t)g.level);
+  if (g.patience > g.left.tv_sec + 1) {
+    put(&t, ",\"waited_seconds\":");
+    put_number(&t, (uint32_t)(g.patience - g.left.tv_sec));
   }
-  put_char(&r.t, ']');
-  if (g.driver_known && g.driver.state == FOUND) report_driver(&r.t);
-  put(&r.t, ",\"findings\":[");
+  put(&t, ",\"shim\":{\"revision\":1},\"components\":[");
+  for (k = 0; k < g.notes; k++) report_note(&t, k);
+  put_char(&t, ']');
+  if (g.driver_known && g.driver.state == FOUND) report_driver(&t);
+  put(&t, ",\"findings\":[");
   for (k = 0; k < g.findings.count; k++) {
     compose(&g.findings.at[k]);
-    flush(&r);
-    report_finding(&r.t, k);
+    report_finding(&t, k);
   }
-  put(&r.t, "]}\n");
-  flush(&r);
-  close_file(r.fd);
+  put(&t, "]}\n");
+  fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  write_out(fd, t.at, t.used, 0); /* a full disk is not the program's trouble */
+  close_file(fd);
 }

@@ -64,6 +64,8 @@ struct state {
   int driver_known, driver_asked;
   int by_name; /* the driver's libraries are found by their names alone, and not opened */
   int outcome, level;
+  long patience; /* seconds for all questions; `left` is what is left of them */
+  struct timespec left;
   size_t answered;
   const char *library_path;
   struct note *now; /* the one that is being judged */

@@ -84,6 +84,29 @@ CODE long open_file(const char *path, int how) {
 
 CODE void close_file(long fd) { sys1(SYS_close, fd); }
 
+/* Writes, whatever the other end is: no signal ends the program for it, and where nobody reads, nobody waits longer than so many
+ * seconds. Pieces that a pipe takes in whole or not at all; most is one write, never mixed with what other processes write. */
+CODE void write_out(long fd, const char *at, size_t left, long seconds) {
+  enum { MASK = 8 };
+  const uint64_t all = ~(uint64_t)0;
+  const uint64_t ours = (uint64_t)1 << (SIGPIPE - 1) | (uint64_t)1 << (SIGXFSZ - 1);
+  uint64_t before;
+  struct timespec wait;
+  struct pollfd p;
+  p.fd = (int)fd, p.events = POLLOUT;
+  wait.tv_sec = seconds, wait.tv_nsec = 0;
+  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, MASK);
+  while (left && sys4(SYS_ppoll, (long)&p, 1, (long)&wait, 0) > 0) {
+    long n = sys3(SYS_write, fd, (long)at, (long)(left < PIPE_BUF ? left : PIPE_BUF));
+    if (n <= 0) break;
+    at += n, left -= (size_t)n;
+  }
+  wait.tv_sec = wait.tv_nsec = 0;
+  while (sys4(SYS_rt_sigtimedwait, (long)&ours, 0, (long)&wait, MASK) > 0)
+    ;
+  sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, MASK);
+}
+
 CODE long read_text(const char *path, char *to, size_t size) {
   long fd = open_file(path, O_RDONLY), n = -1;
   if (fd >= 0) {

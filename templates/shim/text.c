@@ -48,31 +48,53 @@ CODE void put_version(struct text *t, uint32_t packed) {
   put_two(t, packed >> 8 & 0xff, packed & 0xff);
 }
 
-/* A driver's release, as widen() packs it: 535.54.03, and 590.01. */
+CODE void put_point(struct text *t, uint32_t n, uint32_t two_digits) {
+  put(t, two_digits && n < 10 ? ".0" : ".");
+  put_number(t, n);
+}
+
+/* A driver's release, as widen() packs it: 535.54.03, and 590.01; 540.4.0, as Tegra's drivers are called. */
 CODE void put_release(struct text *t, uint32_t n) {
   uint32_t second = n >> 8 & 0xfff, third = n & 0xff;
   put_number(t, n >> 20);
   if (!second && !third) return;
-  put(t, third && second < 10 ? ".0" : ".");
-  put_number(t, second);
-  if (!third && second < 10) put(t, ".0"); /* as Tegra's drivers are called */
-  if (!third) return;
-  put(t, third < 10 ? ".0" : ".");
-  put_number(t, third);
+  put_point(t, second, third);
+  if (third || second < 10) put_point(t, third, third);
 }
 
-/* What came from outside: cut where it is long, and never a second line or a terminal's command. */
+/* The length of the UTF-8 character at s, 0 where it is none, or none to be shown: a terminal's command, the end of a line, a
+ * mark that turns the direction of reading. */
+CODE uint32_t shown(const unsigned char *s) {
+  static const uint32_t least[] = {0x20, 0xa0, 0x800, 0x10000};
+  uint32_t c = *s, more = c < 0x80 ? 0 : c < 0xc0 ? 4 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : c < 0xf8 ? 3 : 4, i;
+  if (more > 3 || c == 0x7f) return 0;
+  if (more) c &= 0x3f >> more;
+  for (i = 1; i <= more; i++) {
+    if ((s[i] & 0xc0) != 0x80) return 0;
+    c = c << 6 | (s[i] & 0x3f);
+  }
+  if (c < least[more] || c >> 11 == 0x1b || c > 0x10ffff) return 0;
+  return c == 0x61c || c - 0x200e < 2 || c - 0x2028 < 7 || c - 0x2066 < 4 ? 0 : more + 1;
+}
+
+/* A text as it may be shown; within a string of JSON, where it is to stand there. */
+CODE void put_shown(struct text *t, const char *s, int json) {
+  while (*s) {
+    uint32_t bytes = shown((const unsigned char *)s);
+    if (json && (*s == '"' || *s == '\\' || *s == '\n')) put_char(t, '\\');
+    if (!bytes) put_char(t, json && *s == '\n' ? 'n' : '?'), s++;
+    for (; bytes; bytes--) put_char(t, *s++);
+  }
+}
+
+/* What came from outside, cut where it is long. */
 CODE void put_outside(struct text *t, const char *s) {
   size_t n = len(s);
   if (n > SHOW) {
     put(t, "...");
     s += n - SHOW;
   }
-  for (; *s; s++) {
-    char c = '?';
-    if ((unsigned char)*s >= 0x20 && *s != 0x7f) c = *s;
-    put_char(t, c);
-  }
+  put_shown(t, s, 0);
 }
 
 /* The same as the whole of a buffer. */
@@ -81,38 +103,11 @@ CODE void show(char *to, size_t size, const char *s) {
   put_outside(&t, s);
 }
 
-/* The length of the UTF-8 character at s, 0 where it is none. */
-CODE int utf8(const unsigned char *s) {
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  int n = *s < 0x80 ? 1 : *s < 0xc0 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf8 ? 4 : 0, i;
-  uint32_t c = n > 1 ? *s & (0x7fu >> n) : *s;
-  for (i = 1; i < n; i++) {
-    if ((s[i] & 0xc0) != 0x80) return 0;
-    c = c << 6 | (s[i] & 0x3f);
-  }
-  return n && (c < least[n] || c >> 11 == 0x1b || c > 0x10ffff) ? 0 : n;
-}
-
 /* ---- JSON ---- */
 
 CODE void put_json(struct text *t, const char *s) {
   put_char(t, '"');
-  while (*s) {
-    int bytes = utf8((const unsigned char *)s);
-    if (!bytes) {
-      put(t, "\\uff" "fd"); /* apart, or a C compiler takes it for a character of its own */
-      s++;
-    } else if (*s == '\n') {
-      put(t, "\\n");
-      s++;
-    } else if (bytes == 1 && ((unsigned char)*s < 0x20 || *s == 0x7f)) {
-      put_char(t, '?');
-      s++;
-    } else {
-      if (*s == '"' || *s == '\\') put_char(t, '\\');
-      for (; bytes; bytes--) put_char(t, *s++);
-    }
-  }
+  put_shown(t, s, 1);
   put_char(t, '"');
 }
 

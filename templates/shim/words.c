@@ -66,7 +66,7 @@ static const struct phrases phrases = {
 
 struct meaning {
   uint16_t code;
-  uint8_t severity, verdict, rank;
+  uint8_t severity : 4, verdict : 4, rank;
   uint16_t subject, sentence, lines[3], hint; /* where they begin */
 };
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::manifest::{Component, Linkage, Manifest};
@@ -19,6 +20,11 @@ pub(crate) fn trials() -> Vec<Trial> {
         the_words_of_a_refusal,
         closed_files,
         a_pipe_that_nobody_reads,
+        words_that_nobody_takes,
+        a_report_that_nobody_takes,
+        a_library_that_leaves_a_daemon,
+        a_library_that_ends_the_process,
+        nobody_waits_longer_than_was_said,
         a_report_that_cannot_be_written,
         programs_with_more_rights_listen_to_nobody,
         no_process_can_be_made,
@@ -207,6 +213,8 @@ pub(crate) const LAUNCHER: &str = r#"
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 int main(int argc, char **argv) {
@@ -218,6 +226,23 @@ int main(int argc, char **argv) {
     close(ends[0]);
     dup2(ends[1], 2);
     close(ends[1]);
+  } else if (!strcmp(argv[1], "full-pipe") || strstr(argv[1], "-socket")) {
+    static char much[65536];
+    int ends[2];
+    if (strstr(argv[1], "-socket") ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends)) return 1;
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    while (strstr(argv[1], "full-") && write(ends[1], much, sizeof much) > 0);
+    fcntl(ends[1], F_SETFL, 0);
+    if (!strcmp(argv[1], "gone-socket")) close(ends[0]);
+    dup2(ends[1], 2);
+    close(ends[1]);
+  } else if (!strcmp(argv[1], "no-file-size")) {
+    struct rlimit none = {0, 0};
+    int file = open("words", O_WRONLY | O_CREAT, 0600);
+    dup2(file, 2);
+    close(file);
+    signal(SIGXFSZ, SIG_DFL);
+    if (setrlimit(RLIMIT_FSIZE, &none)) return 1;
   } else if (!strcmp(argv[1], "no-process")) {
     struct sock_filter deny[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -241,10 +266,14 @@ int main(int argc, char **argv) {
 "#;
 
 fn launch(scene: &Scene, how: &str) -> Outcome {
+    launch_reporting(scene, how, "report.json")
+}
+
+fn launch_reporting(scene: &Scene, how: &str, report: &str) -> Outcome {
     let source = scene.scratch.file("launcher.c", LAUNCHER);
     let launcher = scene.scratch.join("launcher");
     let _ = Call::new("cc").args(["-O1", "-w", "-o"]).arg(&launcher).arg(source).run().success();
-    scene.call(&launcher).arg(how).arg(&scene.program).env("CUDAGUARD_REPORT", "report.json").run()
+    scene.call(&launcher).arg(how).arg(&scene.program).env("CUDAGUARD_REPORT", report).run()
 }
 
 fn a_pipe_that_nobody_reads() {
@@ -254,6 +283,93 @@ fn a_pipe_that_nobody_reads() {
     lenient.runtime.mismatch_warns = true;
     let outcome = launch(&Scene::new(&lenient, "9.1.0", Says::Nothing), "broken-pipe");
     assert_eq!((outcome.status(), outcome.signal()), (Some(0), None), "{outcome}");
+}
+
+/// Programs that are refused, and that are warned, with the status that each must have.
+fn told() -> [(Scene, i32); 2] {
+    let mut lenient = built();
+    lenient.runtime.mismatch_warns = true;
+    [(Scene::older(), 78), (Scene::new(&lenient, "9.1.0", Says::Nothing), 0)]
+}
+
+const NOWHERE: [&str; 5] = ["broken-pipe", "full-pipe", "gone-socket", "full-socket", "no-file-size"];
+
+fn words_that_nobody_takes() {
+    for (scene, status) in told() {
+        for how in NOWHERE {
+            let start = Instant::now();
+            let outcome = launch(&scene, how);
+            assert_eq!((outcome.status(), outcome.signal()), (Some(status), None), "{how}: {outcome}");
+            assert!(start.elapsed() < Duration::from_secs(20), "{how}: {:?}", start.elapsed());
+        }
+    }
+}
+
+fn a_report_that_nobody_takes() {
+    for (scene, status) in told() {
+        let _ = Call::new("mkfifo").arg(scene.scratch.join("fifo")).run().success();
+        let places = ["/dev/stderr", "/proc/self/fd/2", "fifo"].into_iter();
+        for (how, place) in places.flat_map(|place| NOWHERE.map(|how| (how, place))) {
+            let outcome = launch_reporting(&scene, how, place);
+            assert_eq!((outcome.status(), outcome.signal()), (Some(status), None), "{how} {place}: {outcome}");
+        }
+    }
+}
+
+/// A scene whose cuDNN does this when it is asked.
+fn doing(body: &str) -> Scene {
+    let scene = Scene::mute();
+    let source =
+        format!("#include <stdlib.h>\n#include <unistd.h>\nunsigned long cudnnGetVersion(void) {{ {body} }}\n");
+    let source = scene.scratch.file("doing.c", source);
+    let name = ["-Wl,-soname,libcudnn.so.9", "-Wl,--enable-new-dtags,-rpath,$ORIGIN"];
+    let call = Call::new("cc").args(["-shared", "-fPIC"]).args(name).arg("-o").arg(scene.lib().join("libcudnn.so.9"));
+    let _ = call.arg(source).run().success();
+    scene
+}
+
+/// It has the child's pipe as long as it lives.
+fn a_library_that_leaves_a_daemon() {
+    let scene = doing("if (!fork()) { setsid(); sleep(9); _exit(0); } return 91501;");
+    let start = Instant::now();
+    let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().success();
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert_eq!((&scene.report()["verdict"], &scene.report()["level"]), (&"runs".into(), &1.into()));
+}
+
+/// The program's own end is not the child's.
+fn a_library_that_ends_the_process() {
+    let scene = doing("exit(0);");
+    let preload = "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nstatic FILE *file;\nstatic void end(void) { \
+                   fputs(\"end\\n\", file); fflush(file); }\n__attribute__((constructor)) static void loaded(void) {\n  file \
+                   = fopen(\"ends\", \"a\");\n  fputs(\"begun\\n\", file);\n  atexit(end);\n}\n";
+    let source = scene.scratch.file("preload.c", preload);
+    let library = scene.lib().join("libends.so");
+    let _ = Call::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).run().success();
+    let preload = library.strip_prefix(scene.scratch.path()).expect("it lies in the scene");
+    let call = scene.call(&scene.program).env("LD_PRELOAD", preload).env("CUDAGUARD_REPORT", "report.json");
+    let outcome = call.run().success();
+    assert_eq!(outcome.stdout, "main ran\n", "{outcome}");
+    assert_eq!(fs::read_to_string(scene.scratch.join("ends")).expect("a file"), "begun\nend\n");
+    assert_eq!((&scene.report()["verdict"], &scene.report()["level"]), (&"unknown".into(), &1.into()));
+}
+
+fn nobody_waits_longer_than_was_said() {
+    let scene = Scene::new(&built(), "", Says::Hangs);
+    for (given, seconds) in [("1", 1), ("3", 3), ("", 10), ("soon", 10)] {
+        let start = Instant::now();
+        let call = scene.call(&scene.program).arg("check").env("CUDAGUARD_REPORT", "report.json");
+        let outcome = call.env("CUDAGUARD_TIMEOUT", given).run().success();
+        let took = start.elapsed();
+        assert!(outcome.stdout.contains("CG501"), "{outcome}");
+        let (least, most) = (Duration::from_secs(seconds), Duration::from_secs(seconds + 4));
+        assert!(least <= took && took < most, "{given}: {took:?}");
+        let waited = (seconds > 1).then(|| serde_json::Value::from(seconds));
+        assert_eq!(scene.report().get("waited_seconds"), waited.as_ref(), "{given}");
+    }
+    let swift = Scene::asked(91_501);
+    let _ = swift.call(&swift.program).env("CUDAGUARD_REPORT", "report.json").run().success();
+    assert_eq!(swift.report().get("waited_seconds"), None);
 }
 
 fn a_report_that_cannot_be_written() {
