@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 
 use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
 
 use super::bed::{Cmake, NINJA, Tree, components, inspect, manifest, python, said, texts, toolkit, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![a_project_of_others]
+    trials![a_project_of_others, untouched]
 }
 
 const MODULE: &str = "src/example_cpython/example_cpython";
@@ -28,11 +29,46 @@ fn tree() -> Tree {
     tree
 }
 
+/// The same by its own files: one variable brings the guard.
+fn untouched() {
+    let tree = Tree::new("cuvec-hook", Cmake::Oldest, NINJA, &[]);
+    let theirs = parts::part("cuvec").join("cuvec");
+    let _ = Call::new("cp").args(["-r"]).arg(theirs).arg(tree.source()).run().success();
+    let before = tree.sources();
+    let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
+    let hook = format!("-DCMAKE_PROJECT_cuvec_INCLUDE={}", hook.display());
+    configure_with(&tree, &hook);
+    let built = tree.build(&[]).run().success();
+    assert_eq!(said(&built), "", "nothing is wrong: {built}");
+    assert!(tree.build(&[]).run().success().stdout.contains("ninja: no work to do"));
+    let module = module(&tree);
+    assert_eq!(components(&module), ["example_cpython"]);
+    let sealed = manifest(&module, "example_cpython");
+    assert_eq!((&sealed["sealed"], &sealed["toolkit"]["version"]), (&true.into(), &"13.0.88".into()));
+    assert_eq!(texts(&sealed["archs"]["observed"]), ["sm_75", "compute_75"]);
+    assert!(tree.sources() == before, "nothing of theirs has changed");
+    tree.write("cudaguard.toml", "[gpu]\nfleet = [\"V100\"]\n");
+    configure_with(&tree, &hook);
+    let refused = tree.build(&["--target", "example_cpython"]).run();
+    assert!(refused.status() != Some(0) && said(&refused).contains("error[CG130]"), "{refused}");
+    assert!(!module.exists(), "what is refused is removed");
+}
+
+fn module(tree: &Tree) -> PathBuf {
+    let listed = fs::read_dir(tree.built("src/example_cpython")).expect("it is built").flatten();
+    let module = listed.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|ending| ending == "so"));
+    module.unwrap_or_else(|| panic!("no {MODULE}"))
+}
+
 fn configure(tree: &Tree) {
+    configure_with(tree, &format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display()));
+}
+
+fn configure_with(tree: &Tree, guard: &str) {
     let call = tree.configure(&words(&toolkit("13.0")));
     let _ = call
         .arg("-DCMAKE_CUDA_ARCHITECTURES=75")
-        .arg(format!("-DCudaGuard_DIR={}", places::workspace().join("cmake").display()))
+        .arg(guard)
         .arg(format!("-DPython_EXECUTABLE={}", python().display()))
         // As its own build calls it; without what else this machine may have.
         .args(["-DCMAKE_BUILD_TYPE=Release", "-DSKBUILD=ON", "-DSKBUILD_PROJECT_VERSION=6.0.1"])
@@ -48,9 +84,7 @@ fn a_project_of_others() {
     assert_eq!(said(&built), "", "nothing is wrong: {built}");
     let again = tree.build(&[]).run().success();
     assert!(again.stdout.contains("ninja: no work to do"), "{again}");
-    let listed = fs::read_dir(tree.built("src/example_cpython")).expect("it is built").flatten();
-    let module = listed.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|ending| ending == "so"));
-    let module = module.unwrap_or_else(|| panic!("no {MODULE}: {built}"));
+    let module = module(&tree);
     assert_eq!(components(&module), ["example_cpython"]);
     let sealed = manifest(&module, "example_cpython");
     assert_eq!((&sealed["sealed"], &sealed["toolkit"]["version"]), (&true.into(), &"13.0.88".into()));
