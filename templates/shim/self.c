@@ -181,13 +181,13 @@ CODE struct service service_for(uint32_t cc) {
   return s;
 }
 
-/* A text of a row that nobody wrote begins at SEEN; its length says which it is: a code by its number, a cudart by its version, one
- * more where the major is all that is known. */
-enum { SEEN_BUILT_FOR = 0, SEEN_CUDART = 1, SEEN_VERSION = 1 << 13 };
+/* Texts of rows that nobody wrote stand in no note. Such a row says SEEN for the place of a text, and in its length's stead a
+ * number that says which text: one of these two, a code (1 << 2 is the least), or a cudart by its version, 1000 of a major. */
+enum { ALL_CODES = 0, CUDART_NEEDED = 1, LEAST_VERSION = 1 << 13, MAJOR_ALONE = 1 /* added to a version */ };
 
-CODE struct text_ref seen(uint32_t which) {
+CODE struct text_ref seen(uint32_t what) {
   struct text_ref ref;
-  ref.at = SEEN, ref.length = (uint16_t)which;
+  ref.at = SEEN, ref.length = (uint16_t)what;
   return ref;
 }
 
@@ -199,17 +199,17 @@ CODE void put_code(struct text *t, uint32_t code) {
   if (code & SUFFIX) put_char(t, code & IS_SPECIFIC ? 'a' : 'f');
 }
 
-CODE void seen_text(const struct note *n, uint32_t which, char *to) {
+CODE void seen_text(const struct note *n, uint32_t what, char *to) {
   struct text t = text_in(to, NOTE_TEXT);
-  if (which >= SEEN_VERSION) {
+  if (what >= LEAST_VERSION) {
     put(&t, "libcudart ");
-    if (which % 10) put_number(&t, which / 1000);
-    else put_cuda(&t, which);
-  } else if (which == SEEN_CUDART) {
+    if (what % 10 == MAJOR_ALONE) put_number(&t, what / 1000);
+    else put_cuda(&t, what);
+  } else if (what == CUDART_NEEDED) {
     const char *needed = image_needs(&n->image, CUDART_FILE);
     if (needed) put(&t, needed);
-  } else if (which) {
-    put_code(&t, which);
+  } else if (what != ALL_CODES) {
+    put_code(&t, what);
   } else {
     uint32_t last = 0, next;
     for (;; last = next) {
@@ -239,12 +239,12 @@ CODE union row cudart_row(const struct note *n) {
     needed += sizeof CUDART_FILE;
     major = number(&needed, 60);
     if (major > 0 && (uint32_t)major != built / 1000) cudart = (uint32_t)major * 1000;
-    else if (built) row.driver.cudart = seen(SEEN_CUDART), row.driver.cudart_built = built / 1000 << 16 | built % 1000 / 10 << 8;
+    else if (built) row.driver.cudart = seen(CUDART_NEEDED), row.driver.cudart_built = built / 1000 << 16 | built % 1000 / 10 << 8;
   }
   raise_needs(&needs, cudart);
   row.driver.cuda = needs.cuda || !cudart ? needs.cuda : cudart / 1000 * 1000;
   row.driver.release = needs.release;
-  row.driver.because = seen(cudart == built ? cudart : cudart + 1);
+  row.driver.because = seen(cudart == built ? cudart : cudart + MAJOR_ALONE);
   return row;
 }
 
@@ -262,7 +262,7 @@ CODE union row row_of_gpu(const struct note *n, uint32_t cc) {
   if (!s.has_ptx && by & (BY_CUBIN | BY_SOME)) by |= NO_PTX;
   row.gpu.served_by = (uint16_t)by;
   row.gpu.cuda = s.needs.cuda, row.gpu.release = s.needs.release;
-  row.gpu.built_for = seen(SEEN_BUILT_FOR);
+  row.gpu.built_for = seen(ALL_CODES);
   if (s.served) row.gpu.code = seen(s.code ^ IS_PTX);
   raise_needs(&sure, 13000);
   if (s.by_13 && cudart_row(n).driver.cuda < sure.cuda) row.gpu.sure_cuda = sure.cuda, row.gpu.sure_release = sure.release;
