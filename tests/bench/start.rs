@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cudaguard::note;
+use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, Gpu, H100, Library, NEWS, World};
 use cudaguard_tests::{Call, Scratch, parts};
 
@@ -57,6 +59,7 @@ fn main() {
     );
     println!("load of this machine: {}", load.trim());
     guarded();
+    unsealed();
     peers();
     size();
 }
@@ -166,6 +169,39 @@ fn guarded() {
     let bench = Bench::new(&World { library: Some(real), ..World::new("535.261.03", 12020, &[]) });
     let (plain, with) = bench.pair("model", &[]);
     bench.compare("guard: level 1, NVIDIA's libcuda 535, no GPU", &[plain.as_ref()], &[with.as_ref()], "");
+}
+
+/// Files that nobody sealed: the guard looks for their kernels itself.
+fn unsealed() {
+    let bench = Bench::new(&World::new("580.95.05", 13000, &[A100]));
+    let _ = bench.pair("model", &[]);
+    let kernel = bench.scratch.file("k.cu", "__global__ void k(int *p) { p[threadIdx.x] = 1; }\n");
+    let object = bench.scratch.join("k.o");
+    let nvcc = Call::new(parts::cuda("13.0").join("bin/nvcc")).args(["-gencode", "arch=compute_80,code=sm_80", "-c"]);
+    let _ = nvcc.arg(&kernel).arg("-o").arg(&object).run().success();
+    for count in [0, 1, 200] {
+        let folder = bench.scratch.join(format!("unsealed-{count}"));
+        let _ = bed::in_c("model", &folder, "cc", &[]);
+        let descriptor = folder.join("descriptor");
+        let bytes = fs::read(&descriptor).expect("the note of a sealed program");
+        let mut manifest = note::decode(&bytes).expect("a note").manifest;
+        manifest.observed = None;
+        manifest.requires.clear();
+        fs::write(&descriptor, note::encode(&manifest).expect("it is no longer").as_slice()).expect("it is ours");
+        let mut all = vec![folder.join("main.c"), folder.join("note.s")];
+        if count > 0 {
+            all.push(copies(&folder, &object, count));
+        }
+        let linked = |name: &str, more: &[PathBuf]| {
+            let program = folder.join(name);
+            let call = Call::new("cc").args(["-O2", "-o"]).arg(&program).args(&all).args(more).arg("-ldl");
+            let _ = call.run().success();
+            program
+        };
+        let (plain, with) = (linked("plain", &[]), linked("with", &[bench.scratch.join("shim.o")]));
+        let what = format!("guard: 1 GPU, not sealed, {count} container{}", if count == 1 { "" } else { "s" });
+        bench.compare(&what, &[plain.as_ref()], &[with.as_ref()], "");
+    }
 }
 
 fn peer(scratch: &Scratch) -> PathBuf {

@@ -6,6 +6,7 @@
 #![allow(clippy::missing_panics_doc)]
 
 pub mod command;
+pub mod containers;
 #[cfg(test)]
 mod documents;
 pub mod face;

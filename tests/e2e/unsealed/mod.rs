@@ -3,12 +3,12 @@
 mod bed;
 mod doors;
 
-use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, V100, World};
-use cudaguard_tests::{Call, Scratch, Trial, tools, trials};
+use cudaguard_tests::{Scratch, Trial, tools, trials};
 
 use bed::{Build, before_linking, object, told, worlds};
 
@@ -17,29 +17,6 @@ pub(crate) fn trials() -> Vec<Trial> {
         trials![as_the_sealed_twin, by_every_linker, ptx_that_no_table_has, more_images_than_there_is_room_for];
     all.extend(doors::trials());
     all
-}
-
-/// As nvcc leaves them in an object, so many containers: copies of the one in this object.
-fn copies(folder: &Path, object: &Path, count: usize) -> PathBuf {
-    let section = folder.join("container");
-    let _ = Call::new("objcopy")
-        .args(["-O", "binary", "--only-section=.nv_fatbin"])
-        .args([object, &section])
-        .run()
-        .success();
-    let mut text = String::new();
-    for at in 0..count {
-        let _ = writeln!(
-            text,
-            ".section .nv_fatbin,\"a\"\n.balign 8\nc{at}:\n.incbin \"{}\"\n.section .nvFatBinSegment,\"aw\"\n.balign 8\n\
-             .long 0x466243b1, 1\n.quad c{at}, 0",
-            section.display()
-        );
-    }
-    let (source, copies) = (folder.join("copies.s"), folder.join(format!("copies-{count}.o")));
-    fs::write(&source, text + ".section .note.GNU-stack,\"\",%progbits\n").expect("a file can be written");
-    let _ = Call::new("cc").args(["-c", "-o"]).args([&copies, &source]).run().success();
-    copies
 }
 
 /// Whoever links it, and however: the same verdict and the same words.

@@ -1,0 +1,30 @@
+//! GPU code in quantities.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Call;
+
+/// As nvcc leaves them in an object, so many containers: copies of the one in this object.
+pub fn copies(folder: &Path, object: &Path, count: usize) -> PathBuf {
+    let section = folder.join("container");
+    let _ = Call::new("objcopy")
+        .args(["-O", "binary", "--only-section=.nv_fatbin"])
+        .args([object, &section])
+        .run()
+        .success();
+    let mut text = String::new();
+    for at in 0..count {
+        let _ = writeln!(
+            text,
+            ".section .nv_fatbin,\"a\"\n.balign 8\nc{at}:\n.incbin \"{}\"\n.section .nvFatBinSegment,\"aw\"\n.balign 8\n\
+             .long 0x466243b1, 1\n.quad c{at}, 0",
+            section.display()
+        );
+    }
+    let (source, copies) = (folder.join("copies.s"), folder.join(format!("copies-{count}.o")));
+    fs::write(&source, text + ".section .note.GNU-stack,\"\",%progbits\n").expect("a file can be written");
+    let _ = Call::new("cc").args(["-c", "-o"]).args([&copies, &source]).run().success();
+    copies
+}
