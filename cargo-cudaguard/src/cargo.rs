@@ -256,6 +256,7 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
         inner,
         variables,
         made: of_build,
+        rust_libraries: project.rust_libraries(),
         quiet: is_quiet(call, config),
         message_format: call.message_format.clone(),
         kept: project.build_dir.clone(),

@@ -33,6 +33,7 @@ use toml::Value as Toml;
 use crate::arguments::{Call, CargoVerb};
 use crate::config::Config;
 use crate::project::{self, Project};
+use crate::report;
 
 /// Where a name in `Cargo.lock` has one of these in it, cargo is asked; otherwise nothing there is about CUDA.
 const HINTS: [&str; 16] = [
@@ -310,14 +311,30 @@ impl Asked<'_> {
     fn ask(&self, target: &str, features: &[String], switches: &[&str]) -> Option<Metadata> {
         let mut command = self.command(target);
         let quiet = self.apart.is_some() || !features.is_empty() || switches.contains(&"--frozen");
-        let errors = if quiet { Stdio::null() } else { Stdio::inherit() };
-        let said = command.args(features).args(switches).stderr(errors).output().ok()?;
+        let errors = if quiet { Stdio::null() } else { Stdio::piped() };
+        let mut child = command.args(features).args(switches).stdout(Stdio::piped()).stderr(errors).spawn().ok()?;
+        let passing = child.stderr.take().map(|errors| std::thread::spawn(|| pass_on(errors)));
+        let said = child.wait_with_output().ok()?;
+        let _ = passing.map(std::thread::JoinHandle::join);
         if !said.status.success() {
             return None;
         }
         let Some(apart) = self.apart else { return serde_json::from_slice(&said.stdout).ok() };
         let written = json!(apart.to_str()?).to_string();
         serde_json::from_str(&String::from_utf8(said.stdout).ok()?.replace(written.trim_matches('"'), "")).ok()
+    }
+}
+
+/// What cargo says while it fetches; not why it cannot answer, which the build will say a moment later.
+fn pass_on(errors: impl std::io::Read) {
+    use std::io::BufRead as _;
+
+    let mut over = false;
+    for line in std::io::BufReader::new(errors).lines().map_while(Result::ok) {
+        over |= line.starts_with("error");
+        if !over {
+            report::line(&line);
+        }
     }
 }
 

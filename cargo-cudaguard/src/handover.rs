@@ -54,6 +54,8 @@ pub(crate) struct Build {
     pub(crate) graph: Graph,
     /// What the summary is about: target, package, artefact.
     pub(crate) made: Vec<(String, String, Artefact)>,
+    /// Files that are made and cannot be guarded, for what they are.
+    pub(crate) rust_libraries: Vec<String>,
     pub(crate) quiet: bool,
     /// The values of `--message-format`.
     pub(crate) message_format: Vec<String>,
@@ -98,6 +100,7 @@ impl Build {
             "inner": self.inner,
             "variables": variables,
             "made": made,
+            "rust_libraries": self.rust_libraries,
             "quiet": self.quiet,
             "graph": self.graph.to_json(),
         })
@@ -139,6 +142,7 @@ impl Build {
                 .map(|(name, value)| Some((name.clone(), text(value)?.into())))
                 .collect::<Option<_>>()?,
             made: value["made"].as_array()?.iter().map(made).collect::<Option<_>>()?,
+            rust_libraries: texts(&value["rust_libraries"])?,
             quiet: value["quiet"].as_bool()?,
             graph: Graph::from_json(&value["graph"])?,
         })
@@ -182,7 +186,7 @@ impl Build {
 
     /// The one line at the end.
     pub(crate) fn last_line(&self) {
-        if let Some(text) = summary(&self.entries()).filter(|_| !self.quiet) {
+        if let Some(text) = summary(&self.entries(), &self.rust_libraries).filter(|_| !self.quiet) {
             report::line(&text);
         }
     }
@@ -198,8 +202,8 @@ impl Build {
     }
 }
 
-fn summary(entries: &[Entry]) -> Option<String> {
-    if entries.is_empty() {
+fn summary(entries: &[Entry], rust_libraries: &[String]) -> Option<String> {
+    if entries.is_empty() && rust_libraries.is_empty() {
         return None;
     }
     let guarded = entries.iter().filter(|entry| entry.unguarded.is_none()).count();
@@ -217,6 +221,10 @@ fn summary(entries: &[Entry]) -> Option<String> {
     }
     for (why, names) in reasons {
         let _ = write!(text, "\n  not guarded: {}: {why}", names.join(", "));
+    }
+    if !rust_libraries.is_empty() {
+        let why = "a dylib is a part of the programs that load it, and those are guarded";
+        let _ = write!(text, "\n  not guarded: {}: {why}", rust_libraries.join(", "));
     }
     Some(text)
 }
@@ -263,15 +271,23 @@ mod tests {
 
     #[test]
     fn one_line_about_everything() {
-        assert_eq!(summary(&[]), None);
+        assert_eq!(summary(&[], &[]), None);
+        assert!(
+            summary(&[], &["libpart.so".to_owned()])
+                .unwrap()
+                .contains("0 of 0 targets guarded\n  not guarded: libpart.so: ")
+        );
         let both = ["CUDA 13.0, cuDNN 9.15.1"];
         assert_eq!(
-            summary(&[entry("a", None, &both), entry("b", None, &both)]).unwrap(),
+            summary(&[entry("a", None, &both), entry("b", None, &both)], &[]).unwrap(),
             "cudaguard: 2 of 2 targets guarded (CUDA 13.0, cuDNN 9.15.1)"
         );
-        assert_eq!(summary(&[entry("a", None, &["no CUDA"])]).unwrap(), "cudaguard: 1 of 1 target guarded (no CUDA)");
         assert_eq!(
-            summary(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])]).unwrap(),
+            summary(&[entry("a", None, &["no CUDA"])], &[]).unwrap(),
+            "cudaguard: 1 of 1 target guarded (no CUDA)"
+        );
+        assert_eq!(
+            summary(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])], &[]).unwrap(),
             "cudaguard: 0 of 2 targets guarded\n  not guarded: a, b: no ELF"
         );
     }
@@ -292,6 +308,7 @@ mod tests {
             inner: vec!["/usr/bin/clippy-driver".into()],
             variables: [("A".to_owned(), "b".into())].into(),
             made: vec![("t".into(), "p".into(), Artefact::of(Kind::Cdylib, "x"))],
+            rust_libraries: vec!["libx.so".into()],
             quiet: true,
             graph: Graph::default(),
         };

@@ -24,6 +24,8 @@ pub(crate) struct Package {
     pub(crate) embeds: bool,
     /// What it makes that can carry a guard: those that this call makes.
     pub(crate) artefacts: Vec<Artefact>,
+    /// Shared libraries of Rust's own that this call makes of it, which carry no guard.
+    pub(crate) rust_libraries: Vec<String>,
     /// Directories of the packages that it depends on by path.
     pub(crate) paths: Vec<PathBuf>,
     /// What cargo says in each message about it: `package_id`, `manifest_path` and a target.
@@ -192,6 +194,11 @@ impl Project {
             .collect()
     }
 
+    /// Shared libraries of Rust's own of the selected packages.
+    pub(crate) fn rust_libraries(&self) -> Vec<String> {
+        self.selected.iter().flat_map(|at| self.members[*at].rust_libraries.clone()).collect()
+    }
+
     /// Makes the target folder as cargo makes it: what it marks as a cache, backups leave out, and `cargo clean` takes away.
     pub(crate) fn make_target_dir(&self) {
         const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n# This file is a cache directory tag created by cargo.\n\
@@ -258,8 +265,13 @@ fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Ca
     let named = named || !call.bins.is_empty() || !call.examples.is_empty();
     let tests = verb == Some(CargoVerb::Test);
     let is_program = |target: &cargo_metadata::Target| target.kind.contains(&TargetKind::Bin);
-    let mut artefacts = Vec::new();
+    let (mut artefacts, mut rust_libraries) = (Vec::new(), Vec::new());
     for target in &package.targets {
+        if target.crate_types.iter().any(|kind| kind.to_string() == "dylib")
+            && !target.kind.contains(&TargetKind::Example)
+        {
+            rust_libraries.push(format!("lib{}.so", target.name.replace('-', "_")));
+        }
         let c_library = target.crate_types.iter().any(|kind| kind.to_string() == "cdylib");
         let program = target.crate_types.iter().any(|kind| kind.to_string() == "bin");
         let is = |kind: &TargetKind| target.kind.contains(kind);
@@ -285,6 +297,7 @@ fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Ca
         dir: parent(package.manifest_path.as_std_path()),
         embeds: package.dependencies.iter().any(|one| one.kind == build && one.name == "cudaguard"),
         artefacts,
+        rust_libraries,
         paths: package.dependencies.iter().filter_map(|one| one.path.clone()).map(Into::into).collect(),
         about: serde_json::json!({
             "package_id": package.id,
@@ -475,6 +488,7 @@ mod tests {
             dir: "/w/foo".into(),
             embeds: false,
             artefacts: Vec::new(),
+            rust_libraries: Vec::new(),
             paths: Vec::new(),
             about: serde_json::Value::Null,
         };

@@ -16,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_guard_that_the_linker_leaves_out,
         static_position_independent,
         rust_libraries_shared,
+        a_conflict_is_told_once,
         another_machine,
         a_target_without_elf,
         no_c_compiler,
@@ -243,6 +244,36 @@ fn rust_libraries_shared() {
     assert_eq!(outcome.stdout, "ran\n");
     let _ = sealed(&bed.built("debug/app"), "app");
     assert!(notes(&bed.built("debug/libpart.so")).is_empty());
+    assert!(!outcome.stderr.contains("libpart.so"), "the program that was asked for is guarded: {outcome}");
+    let alone = bed.guard(["build", "-p", "part"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
+    assert!(alone.stderr.contains("  not guarded: libpart.so: a dylib is a part of the programs"), "{alone}");
+}
+
+/// What cargo cannot build, it says itself, and once.
+fn a_conflict_is_told_once() {
+    let manifest = |name: &str| {
+        format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\nlinks = \"one\"\nbuild = \"build.rs\"\n"
+        )
+    };
+    let both = "[workspace]\n[dependencies]\na = { path = \"a\" }\nb = { path = \"b\" }\n";
+    let bed = Bed::new(
+        "injection-links",
+        &[
+            ("Cargo.toml", &package("app", both)),
+            ("src/main.rs", MAIN),
+            ("a/Cargo.toml", &manifest("a")),
+            ("a/build.rs", "fn main() {}\n"),
+            ("a/src/lib.rs", ""),
+            ("b/Cargo.toml", &manifest("b")),
+            ("b/build.rs", "fn main() {}\n"),
+            ("b/src/lib.rs", ""),
+        ],
+    );
+    let failed = bed.guard(["build"]).run().expect(101);
+    let times = failed.stderr.matches("links to the native library `one`").count();
+    let alone = bed.cargo(["build"]).run().expect(101);
+    assert_eq!(times, alone.stderr.matches("links to the native library `one`").count(), "{failed}\n{alone}");
 }
 
 /// A compiler for another target, of which no standard library is at hand: it answers as the real one, and compiles the
