@@ -754,6 +754,21 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
                         .conflicts_with_all(["package", "workspace", "manifest-path"])
                         .help("For the CMake project in this folder: lines of CMakeLists.txt, cudaguard.toml, a workflow"),
                 )
+                .arg(
+                    Arg::new("path")
+                        .long("path")
+                        .value_name("FOLDER")
+                        .value_hint(ValueHint::DirPath)
+                        .conflicts_with_all(["cmake", "git"])
+                        .help("Depend on the library cudaguard in this folder, not on a version of the registry's"),
+                )
+                .arg(
+                    Arg::new("git")
+                        .long("git")
+                        .value_name("URL")
+                        .conflicts_with("cmake")
+                        .help("Depend on the library cudaguard of this repository"),
+                )
                 .args(of_cargo()),
         )
         .subcommand(

@@ -20,7 +20,7 @@ use cudaguard::version::Version;
 
 use crate::arguments::Call;
 use crate::guards;
-use crate::project::{Package, Project, repository};
+use crate::project::{Package, Project, absolute, repository};
 use crate::report::{self, Stop};
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
@@ -33,12 +33,13 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
         report::result(&cmake::run(env)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (_, config, project) = Project::asked(env, arguments)?;
+    let (call, config, project) = Project::asked(env, arguments)?;
+    let source = source(&call)?;
     let variables = config.variables();
     let target = &project.targets[0];
     let mut said = String::new();
     for at in &project.selected {
-        embed(&mut said, &project.members[*at])?;
+        embed(&mut said, &project.members[*at], &source)?;
     }
     let first = project.selected.first().map(|at| &project.members[*at]);
     let first = first.ok_or_else(|| Stop::no_look("no package is selected: name one with -p, or --workspace"))?;
@@ -57,8 +58,33 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where the library comes from: the command's own release, or what was named. A path that leads to no library would break
+/// the build.
+fn source(call: &Call) -> Result<String, Stop> {
+    if let Some(folder) = &call.path {
+        let folder = absolute(folder);
+        let manifest =
+            fs::read_to_string(folder.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
+        let name = manifest.as_ref().and_then(|table| table.get("package")?.get("name")?.as_str());
+        if name != Some("cudaguard") {
+            return Err(Stop::no_look(format_args!(
+                "--path {}: holds no package `cudaguard`; in a checkout it is the folder guard-core",
+                folder.display()
+            )));
+        }
+        // A basic string of TOML and one of JSON are spelled alike.
+        return Ok(format!("{{ path = {} }}", Value::from(folder.to_string_lossy().into_owned())));
+    }
+    if let Some(url) = &call.git {
+        return Ok(format!("{{ git = {} }}", Value::from(url.as_str())));
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let (major_minor, _) = version.rsplit_once('.').unwrap_or((version, ""));
+    Ok(format!("\"{major_minor}\""))
+}
+
 /// build.rs and the dependency that it needs; where there is a build script already, what to add to it.
-fn embed(said: &mut String, package: &Package) -> Result<(), Stop> {
+fn embed(said: &mut String, package: &Package, source: &str) -> Result<(), Stop> {
     let manifest = package.dir.join("Cargo.toml");
     let fail = |error: &dyn std::fmt::Display| Stop::no_look(format_args!("{}: {error}", manifest.display()));
     let text = fs::read_to_string(&manifest).map_err(|error| fail(&error))?;
@@ -94,7 +120,7 @@ fn embed(said: &mut String, package: &Package) -> Result<(), Stop> {
         return Ok(());
     }
     if !package.embeds {
-        let Some(text) = depending(&text, &table) else {
+        let Some(text) = depending(&text, &table, source) else {
             // A build.rs without its dependency would break the build.
             let _ = writeln!(
                 said,
@@ -111,9 +137,8 @@ fn embed(said: &mut String, package: &Package) -> Result<(), Stop> {
 }
 
 /// The manifest with the dependency in it; `None` where its table is no plain `[build-dependencies]`.
-fn depending(text: &str, table: &toml::Table) -> Option<String> {
-    let (major_minor, _) = env!("CARGO_PKG_VERSION").rsplit_once('.')?;
-    let line = format!("cudaguard = \"{major_minor}\"\n");
+fn depending(text: &str, table: &toml::Table, source: &str) -> Option<String> {
+    let line = format!("cudaguard = {source}\n");
     let anew = if table.contains_key("build-dependencies") {
         let start = text.lines().position(|line| line.trim() == "[build-dependencies]")?;
         let offset: usize = text.split_inclusive('\n').take(start + 1).map(str::len).sum();
@@ -214,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_dependency_goes_where_it_belongs() {
-        let with = |text: &str| depending(text, &text.parse().unwrap());
+        let with = |text: &str| depending(text, &text.parse().unwrap(), "\"0.1\"");
         let line = "cudaguard = \"0.1\"\n";
         assert_eq!(
             with("[package]\nname = \"a\"\n").unwrap(),

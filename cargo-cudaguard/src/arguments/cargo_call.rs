@@ -48,6 +48,8 @@ pub(crate) struct Call {
     pub(crate) message_format: Vec<String>,
     /// `check --format`.
     pub(crate) format: Option<String>,
+    /// `init --git`.
+    pub(crate) git: Option<String>,
     /// `init --cmake`.
     pub(crate) cmake: bool,
     /// `--locked`, or `--frozen`, which says it too.
@@ -59,7 +61,7 @@ pub(crate) struct Call {
     pub(crate) all_targets: bool,
     /// `--lib`, `--test`, `--tests`, `--bench`, `--benches`, `--doc`: targets are named, and these are none to guard.
     pub(crate) others: bool,
-    /// `install --path`.
+    /// `install --path`, `init --path`.
     pub(crate) path: Option<PathBuf>,
     /// Which features.
     pub(crate) features: Features,
@@ -165,6 +167,7 @@ impl Call {
                     call.message_format.extend(values.split(',').map(|one| one.trim().to_lowercase()));
                 }
                 "--format" if verb.is_none() => call.format = value(),
+                "--git" if verb.is_none() => call.git = value(),
                 "--cmake" if verb.is_none() => call.cmake = true,
                 "--locked" => call.locked = true,
                 "--frozen" => (call.locked, call.offline) = (true, true),

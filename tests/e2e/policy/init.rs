@@ -49,6 +49,26 @@ fn init_of_a_program() {
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
 }
 
+/// Before a registry has the library: from a checkout, and it builds; from a repository, as cargo is told of one.
+fn init_from_elsewhere() {
+    let guard_core = places::workspace().join("guard-core").display().to_string();
+    let bare =
+        |name: &str| equipped(Project::new(name).file(".git/HEAD", "ref: refs/heads/main\n").file("src/main.rs", MAIN));
+    let project = bare("init-path");
+    let call = |project: &Project, words: &[&str]| with(project.cudaguard(words), project.beside(), "12.4").run();
+    let wrong = call(&project, &["init", "--path", "src"]).expect(2);
+    assert!(wrong.stderr.contains("holds no package `cudaguard`"), "{wrong}");
+    assert!(!project.path().join("build.rs").exists());
+    let _ = call(&project, &["init", "--path", &guard_core]).success();
+    assert!(read(&project, "Cargo.toml").contains(&format!("cudaguard = {{ path = \"{guard_core}\" }}")));
+    let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
+    let notes = cudaguard::binary::Binary::read(&project.built("debug/init-path")).expect("it was built");
+    assert_eq!(notes.manifests().count(), 1, "and is guarded");
+    let project = bare("init-git");
+    let _ = call(&project, &["init", "--git", "https://example.invalid/cudaguard"]).success();
+    assert!(read(&project, "Cargo.toml").ends_with("cudaguard = { git = \"https://example.invalid/cudaguard\" }\n"));
+}
+
 fn init_of_a_library_with_a_program() {
     let project = settled("init-both").file("src/main.rs", MAIN).file("src/lib.rs", "pub fn one() {}\n");
     let _ = init(&project, &MADE);
@@ -217,6 +237,7 @@ fn init_without_cuda() {
 pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
         init_of_a_program,
+        init_from_elsewhere,
         init_of_a_library_with_a_program,
         init_of_a_member,
         init_below_the_top_of_a_repository,
