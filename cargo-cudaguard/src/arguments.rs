@@ -110,8 +110,8 @@ pub(crate) enum Verb {
     Completions(Shell),
     /// Manual pages, into this folder.
     Man(PathBuf),
-    /// A finding at length.
-    Explain(Option<String>),
+    /// A finding at length, or what these words mean.
+    Explain(Vec<String>),
 }
 
 /// What a build system that is neither cargo nor CMake says of a program.
@@ -324,7 +324,7 @@ fn understood(matches: &ArgMatches) -> Verb {
         "cmake" => Verb::Cmake(of_cmake(matches)),
         "completions" => Verb::Completions(*matches.get_one::<Shell>("SHELL").expect("required")),
         "man" => Verb::Man(matches.get_one::<PathBuf>("FOLDER").cloned().expect("required")),
-        "explain" => Verb::Explain(matches.get_one::<String>("CODE").cloned()),
+        "explain" => Verb::Explain(matches.get_many::<String>("WHAT").unwrap_or_default().cloned().collect()),
         other => unreachable!("{other} has been dealt with"),
     }
 }
@@ -689,8 +689,8 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         .about("Builds CUDA programs that know what they were built with, and says where they will run")
         .after_help(
             "Any other subcommand of cargo's, guarded: cargo cudaguard -- nextest run\n\n\
-             Exit status: 0 fine, 1 findings that refuse, 2 could not look, 78 refused at start-up (run, exec); cargo's \
-             own where cargo failed.",
+             Exit status: 0 fine, 1 findings that refuse, 2 could not look, 3 nothing known of it (explain), 78 refused at \
+             start-up (run, exec); cargo's own where cargo failed.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -839,8 +839,11 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         )
         .subcommand(
             Command::new("explain")
-                .about("A finding at length; without a code, the list of them")
-                .arg(Arg::new("CODE").help("CG and three digits")),
+                .about("A finding at length, or what an error most often means; without a word, the list of both")
+                .arg(Arg::new("WHAT").num_args(0..).help(
+                    "CG and three digits; or a number (803), a status's name, an error's text; - reads a log from stdin. \
+                     Status 3 where nothing is known",
+                )),
         )
 }
 
@@ -852,6 +855,22 @@ mod tests {
     fn the_commands_are_well_formed() {
         command(true).debug_assert();
         command(false).debug_assert();
+    }
+
+    #[test]
+    fn the_commands_that_symptoms_name_are_there() {
+        let mut own = 0;
+        for cause in cudaguard::symptoms::table().iter().flat_map(|symptom| &symptom.causes) {
+            let named = cause.cure.split('`').filter(|text| text.starts_with("cargo cudaguard"));
+            for command_line in named.chain(std::iter::once(cause.see.as_str())) {
+                let Some(words) = command_line.strip_prefix("cargo cudaguard") else { continue };
+                let words = std::iter::once("cargo-cudaguard").chain(words.split_whitespace());
+                let understood = command(true).try_get_matches_from(words);
+                assert!(understood.is_ok(), "{command_line}: {}", understood.unwrap_err());
+                own += 1;
+            }
+        }
+        assert!(own > 50, "{own}");
     }
 
     #[test]

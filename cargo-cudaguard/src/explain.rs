@@ -1,31 +1,132 @@
-//! `explain`: a finding at length.
+//! `explain`: a finding at length, or what a number, a status, an error's text or a log most often means.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::process::ExitCode;
 
 use cudaguard::finding::Code;
+use cudaguard::symptoms::{self, Answer, Symptom};
 
 use crate::report::{self, Stop};
 
-pub(crate) fn run(code: Option<&str>) -> Result<ExitCode, Stop> {
-    let Some(text) = code else {
-        let mut list = String::new();
-        for code in Code::ALL {
-            let _ = writeln!(list, "{code}  {}", code.title());
+/// How wide a page is.
+const WIDTH: usize = 100;
+/// How much of stdin is read: the first error stands there, and nobody waits for more.
+const MOST: u64 = 16 << 20;
+
+pub(crate) fn run(words: &[String]) -> Result<ExitCode, Stop> {
+    let text = match words {
+        [] => return list(),
+        [one] if one == "-" => {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().take(MOST).read_to_end(&mut bytes);
+            read.map_err(|error| Stop::no_look(format_args!("cannot read stdin: {error}")))?;
+            String::from_utf8_lossy(&bytes).into_owned()
         }
-        return report::result(&list).map(|()| ExitCode::SUCCESS);
+        words => words.join(" "),
     };
-    let code: Code = text.parse().map_err(|()| {
-        Stop::no_look(format_args!(
-            "`{text}` is not a finding's code: codes are CG and three digits, and `cargo cudaguard explain` lists them"
-        ))
-    })?;
+    if let Ok(code) = text.parse() {
+        return report::result(&finding(code)).map(|()| ExitCode::SUCCESS);
+    }
+    if is_a_code(text.trim()) {
+        return Err(Stop::no_look(format_args!(
+            "`{}` is not a finding's code: codes are CG and three digits, and `cargo cudaguard explain` lists them",
+            text.trim()
+        )));
+    }
+    let page = match symptoms::asked(&text) {
+        Answer::Findings(codes) => codes.into_iter().take(3).map(finding).collect::<Vec<_>>().join("\n"),
+        Answer::Number(number, meant) => {
+            let mut page = symptom(meant[0]);
+            for other in &meant[1..] {
+                let families = other.numbers.iter().filter(|one| one.number == number).map(|one| one.family.as_str());
+                let families: Vec<_> = families.collect();
+                let _ = writeln!(page, "{number} of {}: {} ({})", families.join(", "), other.title, other.name);
+            }
+            if let Ok(code) = format!("CG{number}").parse::<Code>() {
+                let _ = writeln!(page, "{code}, a finding of cudaguard's: {}", code.title());
+            }
+            page
+        }
+        Answer::Shown(shown) => {
+            let mut page = symptom(shown[0]);
+            for other in shown[1..].iter().take(2) {
+                let _ = writeln!(page, "shown too: {} (cargo cudaguard explain {})", other.title, other.name);
+            }
+            page
+        }
+        Answer::Nothing => return Err(Stop::not_known(nothing(&text))),
+    };
+    report::result(&page).map(|()| ExitCode::SUCCESS)
+}
+
+/// Every code, and every symptom.
+fn list() -> Result<ExitCode, Stop> {
+    let mut list = String::new();
+    for code in Code::ALL {
+        let _ = writeln!(list, "{code}  {}", code.title());
+    }
+    list.push('\n');
+    for symptom in symptoms::table() {
+        let _ = writeln!(list, "{:<22} {}", symptom.name, symptom.title);
+    }
+    report::result(&list).map(|()| ExitCode::SUCCESS)
+}
+
+fn is_a_code(text: &str) -> bool {
+    let digits = text.strip_prefix("CG").or_else(|| text.strip_prefix("cg"));
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn finding(code: Code) -> String {
     let mut page = format!("{code}: {} ({} unless the policy says otherwise)\n\n", code.title(), code.severity());
     for paragraph in code.explanation().lines() {
-        page.push_str(&wrapped(paragraph, 100));
+        page.push_str(&wrapped(paragraph, WIDTH));
         page.push('\n');
     }
-    report::result(&page).map(|()| ExitCode::SUCCESS)
+    page
+}
+
+/// A symptom on one screen.
+fn symptom(symptom: &Symptom) -> String {
+    let mut page = indented(&format!("{}: {}", symptom.name, symptom.title), "", "  ");
+    let numbers = symptom.numbers.iter().map(|number| format!("{} {}", number.family, number.number));
+    let mut known = String::new();
+    for one in numbers.chain(symptom.names.iter().cloned()) {
+        let longer = if known.is_empty() { one } else { format!("{known}, {one}") };
+        if longer.len() > WIDTH - 2 {
+            break;
+        }
+        known = longer;
+    }
+    if !known.is_empty() {
+        let _ = writeln!(page, "  {known}");
+    }
+    page.push_str(&indented(&symptom.means, "  ", "  "));
+    for (at, cause) in symptom.causes.iter().enumerate() {
+        let codes: Vec<String> = cause.codes.iter().map(ToString::to_string).collect();
+        let codes = if codes.is_empty() { String::new() } else { format!("   [{}]", codes.join(", ")) };
+        page.push_str(&indented(&cause.why, &format!("{}. ", at + 1), "   "));
+        page.push_str(&indented(&format!("{}{codes}", cause.see), "   see: ", "        "));
+        page.push_str(&indented(&cause.cure, "   do:  ", "        "));
+    }
+    page
+}
+
+fn nothing(text: &str) -> String {
+    let shown = text.trim().lines().next().unwrap_or_default();
+    let shown: String = shown.chars().take(60).collect();
+    format!(
+        "nothing that is known here fits `{shown}`\n  what to try: the whole log, which has the first error in it: `cargo cudaguard \
+         explain - < LOG`\n  `cargo cudaguard doctor PROGRAM` says what is wrong on this machine, without any error's \
+         text\n  `cargo cudaguard explain` lists what is known"
+    )
+}
+
+/// A paragraph with this before its first line, and that before the others.
+fn indented(paragraph: &str, first: &str, others: &str) -> String {
+    let text = wrapped(paragraph, WIDTH - others.len().max(first.len()));
+    format!("{first}{}\n", text.replace('\n', &format!("\n{others}")))
 }
 
 /// The paragraph, broken at blanks into lines of at most `width` characters.
@@ -48,9 +149,21 @@ fn wrapped(paragraph: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cudaguard::symptoms::table;
+
     #[test]
     fn lines_are_broken_at_blanks_only() {
         assert_eq!(super::wrapped("one two three", 7), "one two\nthree");
         assert_eq!(super::wrapped("unbreakable word", 4), "unbreakable\nword");
+        assert_eq!(super::indented("one two", "1. ", "   ").lines().count(), 1);
+    }
+
+    #[test]
+    fn a_symptom_is_told_on_one_screen() {
+        for symptom in table() {
+            let page = super::symptom(symptom);
+            assert!((6..=15).contains(&page.lines().count()), "{} lines:\n{page}", page.lines().count());
+            assert!(page.lines().all(|line| line.chars().count() <= super::WIDTH), "{page}");
+        }
     }
 }

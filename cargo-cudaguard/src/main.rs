@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Verb::Cmake(step) => cmake::run(&env, step),
         Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),
         Verb::Man(folder) => shells::man(arguments::for_people(false), &folder),
-        Verb::Explain(code) => explain::run(code.as_deref()),
+        Verb::Explain(words) => explain::run(&words),
     };
     outcome.unwrap_or_else(Stop::say)
 }

@@ -12,6 +12,8 @@ use cudaguard::plain;
 pub(crate) const REFUSED: u8 = 1;
 /// Could not look.
 pub(crate) const NO_LOOK: u8 = 2;
+/// Nothing is known of what `explain` was asked.
+const NOT_KNOWN: u8 = 3;
 /// Refused at start-up: the status of the shim, `run` and `exec`.
 pub(crate) const NO_START: u8 = 78;
 
@@ -26,6 +28,11 @@ impl Stop {
     /// It could not look: what, and why.
     pub(crate) fn no_look(text: impl Display) -> Self {
         Self { status: NO_LOOK, text: text.to_string() }
+    }
+
+    /// Nothing is known of it: what to try next.
+    pub(crate) fn not_known(text: impl Display) -> Self {
+        Self { status: NOT_KNOWN, text: text.to_string() }
     }
 
     /// Everything has been said already.

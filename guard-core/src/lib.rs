@@ -91,6 +91,8 @@ mod inside {
     #[cfg(feature = "command")]
     pub mod dry_run;
     #[cfg(feature = "command")]
+    pub(crate) mod entry;
+    #[cfg(feature = "command")]
     pub mod evidence;
     #[cfg(feature = "command")]
     pub mod files;
@@ -108,6 +110,8 @@ mod inside {
     pub mod seal;
     #[cfg(feature = "command")]
     pub mod symbols;
+    #[cfg(feature = "command")]
+    pub mod symptoms;
 }
 
 #[cfg(feature = "command")]

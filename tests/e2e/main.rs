@@ -18,6 +18,7 @@ mod rebuilds;
 mod recipes;
 mod record;
 mod scenes;
+mod symptoms;
 mod tables;
 mod toolchains;
 mod unsealed;
@@ -43,6 +44,7 @@ fn main() {
         ("recipes", recipes::trials()),
         ("record", record::trials()),
         ("scenes", scenes::trials()),
+        ("symptoms", symptoms::trials()),
         ("tables", tables::trials()),
         ("toolchains", toolchains::trials()),
         ("unsealed", unsealed::trials()),

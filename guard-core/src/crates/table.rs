@@ -7,7 +7,7 @@ use semver::VersionReq;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::tables::kind_of;
+use crate::entry::Entry;
 use crate::version::{CudaVersion, Version};
 
 /// One range of versions of a crate that behave alike.
@@ -251,7 +251,7 @@ impl LibraryRule {
 pub fn read(text: &str) -> Result<Table, String> {
     let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
     let whole = whole.get_ref();
-    let top = Entry { key: String::new(), table: whole };
+    let top = Entry { file: FILE, key: String::new(), table: whole };
     top.only(&["crate", "driver"])?;
     let rows = whole.get("crate").map(Spanned::get_ref).and_then(DeValue::as_array);
     let rows = rows.ok_or_else(|| format!("{FILE}: `crate`: expected an array of tables"))?;
@@ -261,7 +261,7 @@ pub fn read(text: &str) -> Result<Table, String> {
         .map(|(index, row)| {
             let key = format!("crate[{index}]");
             let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
-            crate_row(&Entry { key: format!("{key}."), table })
+            crate_row(&Entry { file: FILE, key: format!("{key}."), table })
         })
         .collect::<Result<Vec<_>, _>>()?;
     let driver = top.inner("driver")?.ok_or_else(|| format!("{FILE}: `driver`: expected a table"))?;
@@ -274,7 +274,7 @@ pub fn read(text: &str) -> Result<Table, String> {
         .map(|(index, row)| {
             let key = format!("driver.levels[{index}]");
             let table = row.get_ref().as_table().ok_or_else(|| format!("{FILE}: `{key}`: expected a table"))?;
-            let row = Entry { key: format!("{key}."), table };
+            let row = Entry { file: FILE, key: format!("{key}."), table };
             row.only(&["level", "needs", "symbol"])?;
             Ok(DriverLevel { level: row.parsed("level")?, needs: row.parsed("needs")?, symbol: row.text("symbol")? })
         })
@@ -393,71 +393,6 @@ fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
             .unwrap_or_default(),
         source,
     })
-}
-
-/// A table of the file, with the key that leads to it.
-struct Entry<'a> {
-    key: String,
-    table: &'a DeTable<'a>,
-}
-
-impl<'a> Entry<'a> {
-    fn get(&self, key: &str) -> Option<&'a DeValue<'a>> {
-        self.table.get(key).map(Spanned::get_ref)
-    }
-
-    fn error(&self, key: &str, expected: &str) -> String {
-        let found = match self.get(key) {
-            None => "nothing".to_owned(),
-            Some(DeValue::String(text)) => format!("\"{text}\""),
-            Some(other) => kind_of(other),
-        };
-        format!("{FILE}: `{}{key}`: expected {expected}, found {found}", self.key)
-    }
-
-    fn only(&self, keys: &[&str]) -> Result<(), String> {
-        let stranger = self.table.keys().find(|key| !keys.contains(&key.get_ref().as_ref()));
-        stranger.map_or(Ok(()), |key| Err(self.error(key.get_ref(), "no such key")))
-    }
-
-    fn text(&self, key: &str) -> Result<String, String> {
-        self.optional_text(key)?.ok_or_else(|| self.error(key, "a text"))
-    }
-
-    fn optional_text(&self, key: &str) -> Result<Option<String>, String> {
-        let read = |value: &DeValue<'_>| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        self.get(key).map(|value| read(value).ok_or_else(|| self.error(key, "a text"))).transpose()
-    }
-
-    fn parsed<T: std::str::FromStr>(&self, key: &str) -> Result<T, String> {
-        self.text(key)?.parse().map_err(|_| self.error(key, "a version"))
-    }
-
-    fn texts(&self, key: &str) -> Result<Vec<String>, String> {
-        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
-        let one = |value: &Spanned<DeValue<'_>>| value.get_ref().as_str().map(str::to_owned);
-        let read = value.as_array().and_then(|array| array.iter().map(one).collect());
-        read.ok_or_else(|| self.error(key, "a list of texts"))
-    }
-
-    fn pairs(&self, key: &str) -> Result<Vec<(String, String)>, String> {
-        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
-        let pair = |value: &Spanned<DeValue<'_>>| {
-            let array = value.get_ref().as_array()?;
-            let text = |at: usize| array.get(at)?.get_ref().as_str().map(str::to_owned);
-            (array.len() == 2).then(|| Some((text(0)?, text(1)?)))?
-        };
-        let read = value.as_array().and_then(|array| array.iter().map(pair).collect());
-        read.ok_or_else(|| self.error(key, "a list of pairs of texts"))
-    }
-
-    fn inner(&self, key: &str) -> Result<Option<Self>, String> {
-        let read = |value: &'a DeValue<'a>| {
-            let table = value.as_table().ok_or_else(|| self.error(key, "a table"))?;
-            Ok(Self { key: format!("{}{key}.", self.key), table })
-        };
-        self.get(key).map(read).transpose()
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod doors;
 mod formats;
 mod init;
 mod lock;
-mod pages;
+pub(crate) mod pages;
 
 use cudaguard_tests::Trial;
 

@@ -194,7 +194,7 @@ fn every_key_of_the_policy_has_its_place_in_the_docs() {
 }
 
 /// Holds a page that is kept against what it is written from.
-fn held(name: &str, page: &str) {
+pub(crate) fn held(name: &str, page: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
     if std::env::var_os("CUDAGUARD_BLESS").is_some_and(|value| !value.is_empty()) {
         cudaguard_tests::scratch::write(&path, page);
