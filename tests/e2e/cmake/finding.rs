@@ -5,12 +5,13 @@ use std::fs;
 
 use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
 
-use super::bed::{Cmake, MAKE, MULTI, NINJA, Tree, components, manifest};
+use super::bed::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, manifest};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
         every_way_in,
         untouched_projects,
+        libraries_that_hand_it_on,
         from_the_parent,
         an_install_without_the_command,
         without_the_command,
@@ -188,7 +189,7 @@ fn from_the_parent() {
     let top = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(mine VERSION 7.0 LANGUAGES C CXX)\n{}add_subdirectory(inner/tools)\n\
          cudaguard_embed(tool COMPONENT their-tool VERSION 4.2)\ncudaguard_embed_all()\n",
-        super::bed::include()
+        include()
     );
     files[0].1 = &top;
     for generator in [NINJA, MAKE] {
@@ -207,6 +208,36 @@ fn from_the_parent() {
         tree.write("inner/tools/tool.c", "int gone(void);\nint main(void) { return gone(); }\n");
         let broken = tree.build(&[]).run();
         assert!(broken.status() != Some(0) && format!("{broken}").contains("gone"), "{broken}");
+    }
+}
+
+/// A program that nobody guards takes the guard of each library that it links, of whatever kind, from another folder too.
+fn libraries_that_hand_it_on() {
+    let top = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(hands VERSION 2.0 LANGUAGES C)\n{}add_subdirectory(below)\n\
+         foreach(kind IN ITEMS st ob in)\n  add_executable(with-${{kind}} main.c)\n  target_link_libraries(with-${{kind}} ${{kind}})\n\
+         endforeach()\n",
+        include()
+    );
+    let below = "set(part \"${CMAKE_CURRENT_SOURCE_DIR}/part.c\")\nadd_library(st STATIC ${part})\nadd_library(ob OBJECT ${part})\n\
+                 add_library(in INTERFACE)\ntarget_sources(in INTERFACE ${part})\n\
+                 foreach(kind IN ITEMS st ob in)\n  cudaguard_embed(${kind})\nendforeach()\n";
+    let files = [
+        ("CMakeLists.txt", top.as_str()),
+        ("below/CMakeLists.txt", below),
+        ("below/part.c", "int part(void) { return 0; }\n"),
+        ("main.c", "int part(void);\nint main(void) { return part(); }\n"),
+    ];
+    for (cmake, generator) in [(Cmake::Oldest, NINJA), (Cmake::Newest, MAKE)] {
+        let tree = Tree::new("hands on", cmake, generator, &files);
+        let _ = tree.configure(&[]).run().success();
+        let _ = tree.build(&[]).run().success();
+        for kind in ["st", "ob", "in"] {
+            let file = tree.built(&format!("with-{kind}"));
+            assert_eq!(components(&file), [kind], "{generator}");
+            let _ = Call::new(file).run().success();
+        }
+        assert!(tree.build(&[]).run().success().stdout.lines().all(|line| !line.contains("Linking")));
     }
 }
 
@@ -230,7 +261,6 @@ fn wrong_uses() {
         ("cudaguard_embed(app POLICY)", "no-value"),
         ("cudaguard_embed(ap)", "no-target"),
         ("cudaguard_embed(app)\ncudaguard_embed(app)", "twice"),
-        ("add_library(i INTERFACE)\ncudaguard_embed(i)", "interface"),
         ("add_custom_target(u)\ncudaguard_embed(u)", "utility"),
         ("add_library(there SHARED IMPORTED)\ncudaguard_embed(there)", "imported"),
         ("add_executable(alias ALIAS app)\ncudaguard_embed(alias)", "alias"),
@@ -244,7 +274,7 @@ fn wrong_uses() {
         "cmake_minimum_required(VERSION 3.24)\nproject(wrong LANGUAGES C)\n\
          if(PACKAGE)\n  include(\"${{PACKAGE}}/CudaGuard.cmake\")\nelse()\n{}endif()\nadd_executable(app main.c)\n\
          if(CASE STREQUAL newer)\n  cudaguard_embed(app)\nendif()\n",
-        super::bed::include()
+        include()
     );
     for (line, name) in &cases {
         let _ = write!(text, "if(CASE STREQUAL \"{name}\")\n{line}\nendif()\n");
