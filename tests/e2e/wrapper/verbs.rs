@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Trial, command, snapshot, stand_in, trials};
+use cudaguard_tests::{Call, Trial, command, parts, snapshot, stand_in, tools, trials};
 
 use super::bed::{Bed, notes, package, sealed, summary};
 use super::injection::library_with_macro;
@@ -17,6 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_runner_of_the_projects_own,
         any_other_subcommand,
         variables_for_tools_that_call_cargo,
+        wheels_of_maturin,
         the_target_folder_is_a_cache,
         options_that_are_not_stable,
         exec_becomes_the_program,
@@ -197,6 +198,47 @@ fn variables_for_tools_that_call_cargo() {
     let _ = sealed(&bed.built("release/app"), "app");
     let again = shell("\"$CARGO\" build --release -v");
     assert!(again.stderr.contains("Fresh app"), "{again}");
+}
+
+/// An extension module for Python, by maturin as it comes: the library in its wheel is sealed.
+fn wheels_of_maturin() {
+    let maturin = parts::program("maturin", "maturin");
+    let python = tools::need("python3");
+    let library = "extern \"C\" {\n    fn PyModule_New(name: *const std::ffi::c_char) -> *mut std::ffi::c_void;\n}\n#[no_mangle]\n\
+                   pub extern \"C\" fn PyInit_ext() -> *mut std::ffi::c_void {\n    \
+                   unsafe { PyModule_New(b\"ext\\0\".as_ptr().cast()) }\n}\n";
+    // All that maturin asks of the bindings is their name.
+    let bindings = package("pyo3-ffi", "[features]\nextension-module = []\n").replace("0.1.0", "0.22.0");
+    let bed = Bed::new(
+        "maturin",
+        &[
+            (
+                "Cargo.toml",
+                &package(
+                    "ext",
+                    "[workspace]\n[lib]\ncrate-type = [\"cdylib\"]\n[dependencies]\npyo3-ffi = { path = \"pyo3-ffi\" }\n",
+                ),
+            ),
+            ("src/lib.rs", library),
+            ("pyo3-ffi/Cargo.toml", &bindings),
+            ("pyo3-ffi/src/lib.rs", ""),
+            (
+                "pyproject.toml",
+                "[build-system]\nrequires = [\"maturin>=1\"]\nbuild-backend = \"maturin\"\n[project]\nname = \"ext\"\n\
+                 version = \"0.1.0\"\n",
+            ),
+        ],
+    );
+    let variables = bed.guard(["env", "--release"]).run().success().stdout;
+    let build = format!(
+        "{variables}\"$1\" build --release --offline --skip-auditwheel --interpreter \"$2\" -o wheels\n\
+         \"$2\" -m zipfile -e wheels/*.whl unpacked\n"
+    );
+    let call = Call::new("sh").args(["-ec", &build, "sh"]).args([&maturin, &python]).dir(&bed.root);
+    let _ = call.env("CARGO", super::bed::cargo()).env("CARGO_NET_OFFLINE", "true").run().success();
+    let listed = std::fs::read_dir(bed.root.join("unpacked/ext")).expect("the wheel's own folder").flatten();
+    let module = listed.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|ending| ending == "so"));
+    let _ = sealed(&module.expect("an extension module"), "ext");
 }
 
 fn the_target_folder_is_a_cache() {
