@@ -78,7 +78,7 @@ fn to_text(file: &Path, binary: &Binary, notes: &[Note], kernels: &Kernels, evid
     };
     page.title(&format!("{}: {what}", file.display()));
     for note in notes {
-        component(&mut page, note);
+        component(&mut page, note, !kernels.entries().is_empty());
     }
     page.title("kernels");
     if kernels.entries().is_empty() {
@@ -129,7 +129,7 @@ impl Page {
     }
 }
 
-fn component(page: &mut Page, note: &Note) {
+fn component(page: &mut Page, note: &Note, has_kernels: bool) {
     let manifest = &note.manifest;
     page.title(&format!("component {}", manifest.component));
     if note.revision > 1 {
@@ -158,7 +158,10 @@ fn component(page: &mut Page, note: &Note) {
         page.line(name, &demand(requirement));
         name = "";
     }
-    if manifest.requires.is_empty() {
+    if manifest.observed.is_none() && has_kernels {
+        // What they ask for stands below; in the note it does not.
+        page.line(name, "what its kernels ask for: nobody sealed it, so it looks when it starts");
+    } else if manifest.requires.is_empty() {
         page.line(name, "nothing");
     }
     for (code, reason) in &manifest.allow {

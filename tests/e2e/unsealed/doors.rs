@@ -175,6 +175,12 @@ fn the_same_through_every_door() {
         ("embed and seal", sealed),
         ("a static library in C", parts.by_static_library()),
     ];
+    for (door, program) in &doors {
+        let page = command::call(["inspect"]).arg(program).run().success().stdout;
+        let seals = ["cargo cudaguard", "CMake", "embed and seal"].contains(door);
+        assert!(!page.contains("requires   nothing"), "{door}: {page}");
+        assert_eq!(page.contains("what its kernels ask for: nobody sealed it"), !seals, "{door}: {page}");
+    }
     for (place, world, refused) in machines() {
         let scratch = Scratch::new("doors-world");
         let machine = world.make(&scratch.join("world"));
