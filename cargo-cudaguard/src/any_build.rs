@@ -109,8 +109,10 @@ pub(crate) fn seal(env: &Env, sealing: &Sealing) -> Result<ExitCode, Stop> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Err(stop) = sealed(env, &job, &place) {
-        // No build tool shall take it for one that was accepted.
-        let _ = fs::remove_file(&place);
+        // No build tool shall take it for one that was accepted. A file that is not even a linked one stays: it may be a slip.
+        if stop.refuses() || sealing.output.is_some() {
+            let _ = fs::remove_file(&place);
+        }
         return Err(stop);
     }
     Ok(ExitCode::SUCCESS)
@@ -127,7 +129,7 @@ fn facts_of(guard: &Path) -> PathBuf {
 fn written(env: &Env, options: &Options, folder: &Path) -> Result<String, Stop> {
     let tool = compiler(&options.compiler);
     let triple = triple(&tool).map_err(Stop::no_look)?;
-    let source = absolute(&options.source)?;
+    let source = there("--source", &options.source)?;
     let program = tool.program.display().to_string();
     let mut text = format!("{HEAD}\n");
     let configuration = if options.release { "release" } else { "debug" };
@@ -168,7 +170,7 @@ fn written(env: &Env, options: &Options, folder: &Path) -> Result<String, Stop> 
         }
     }
     if let Some(root) = &options.toolkit {
-        pairs.push(("toolkit", path(&absolute(root)?)));
+        pairs.push(("toolkit", path(&there("--toolkit", root)?)));
     }
     for (key, value) in &pairs {
         fact(&mut text, key, value)?;
@@ -205,11 +207,18 @@ fn compiler(words: &str) -> Tool {
 /// A program by its path, or by a name that is looked for in `PATH`.
 fn found(env: &Env, program: &Path) -> Result<PathBuf, Stop> {
     if program.components().count() > 1 {
-        return absolute(program);
+        return there("--nvcc", program);
     }
     let path = env.var_os("PATH").unwrap_or_default();
     let there = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
     there.ok_or_else(|| Stop::no_look(format_args!("--nvcc {}: is not in PATH", program.display())))
+}
+
+/// What an option names, which has to be there.
+fn there(option: &str, path: &Path) -> Result<PathBuf, Stop> {
+    let whole = absolute(path)?;
+    fs::metadata(&whole).map_err(|error| Stop::no_look(format_args!("{option} {}: {error}", path.display())))?;
+    Ok(whole)
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Stop> {

@@ -40,6 +40,11 @@ impl Stop {
         Self { status, text: String::new() }
     }
 
+    /// Whether it was looked at, and refused.
+    pub(crate) fn refuses(&self) -> bool {
+        self.status == REFUSED
+    }
+
     /// Says it and gives the status.
     pub(crate) fn say(self) -> ExitCode {
         if !self.text.is_empty() {

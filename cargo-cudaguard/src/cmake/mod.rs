@@ -220,7 +220,7 @@ fn seal(env: &Env, facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
 pub(crate) fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
     let binary = Binary::read(file).map_err(Stop::no_look)?;
     if matches!(binary.kind, Kind::Object | Kind::Archive) {
-        return Err(Stop::no_look(format_args!("{}: is {}, not a linked file", file.display(), binary.kind)));
+        return Err(Stop::no_look(format_args!("{}: not a linked file ({})", file.display(), binary.kind)));
     }
     let kernels = kernels::read(file).map_err(Stop::no_look)?;
     let facts = job.facts();

@@ -268,7 +268,17 @@ fn what_is_wrong() {
         2,
         &["--nvcc no-such-nvcc: is not in PATH"],
     );
+    for named in ["--nvcc ./no/nvcc", "--toolkit no/toolkit", "--source no-folder"] {
+        let call = format!("cargo-cudaguard embed --name a -o guard.o {named}");
+        seen(&project.shell(&call), 2, &[named, "No such file or directory"]);
+    }
     seen(&project.shell("cargo-cudaguard seal main.c"), 2, &["none of the objects is a guard"]);
+    // A slip of the hand costs no file.
+    seen(&project.embed("-o guard.o"), 0, &[]);
+    for file in ["guard.o", "main.c"] {
+        seen(&project.shell(&format!("cargo-cudaguard seal {file} guard.o")), 2, &[file]);
+        assert!(project.path(file).exists(), "{file}");
+    }
     project.write("cudaguard.toml", "toolkit.require = \">=14\"\n");
     let refused = project.embed("--release -o guard.o");
     seen(&refused, 1, &["error[CG103]", "name it with --nvcc or --toolkit", "my-model"]);
