@@ -246,8 +246,11 @@ pub(crate) fn read() -> Verb {
             return Verb::Cargo(verb, words.split_off(1));
         }
         if word == "--" {
-            if words.len() > 1 {
-                return Verb::Cargo(CargoVerb::Any, words.split_off(1));
+            if let Some(name) = words.get(1) {
+                return match name.to_str().and_then(CargoVerb::of) {
+                    Some(verb) => Verb::Cargo(verb, words.split_off(2)),
+                    None => Verb::Cargo(CargoVerb::Any, words.split_off(1)),
+                };
             }
             words.truncate(0);
         }

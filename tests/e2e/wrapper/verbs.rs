@@ -168,6 +168,7 @@ fn any_other_subcommand() {
         let _ = sealed(&bed.built(built), "app");
         assert_eq!(summary(&said), "cudaguard: 1 of 1 target guarded (no CUDA)", "{said}");
     }
+    assert_eq!(bed.guard(["--", "run", "x"]).run().success().stdout, "ran [\"x\"]\n", "a verb of ours is that verb");
     for words in [&["doc"][..], &["check"], &["bench"], &["metadata", "--format-version", "1", "--no-deps"]] {
         let said = bed.guard([&["--"], words].concat()).run().success();
         assert!(!said.stderr.contains("error"), "{said}");
