@@ -9,7 +9,17 @@ use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, parts, places, scr
 use crate::cmake::bed::{manifest, texts};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![make, meson, the_three_commands, bazels_commands, text_in_c, every_option, what_is_wrong, without_a_guard]
+    trials![
+        make,
+        meson,
+        the_three_commands,
+        a_shared_library,
+        bazels_commands,
+        text_in_c,
+        every_option,
+        what_is_wrong,
+        without_a_guard
+    ]
 }
 
 const MAIN: &str = "#include <stdio.h>\nvoid run(int *p);\nint main(int n, char **a) {\n  (void)a;\n  if (n > 9) run(0);\n  \
@@ -166,6 +176,22 @@ fn the_three_commands() {
     let said = project.compiled().shell(&commands).success();
     assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", ""));
     is_whole(&project, "my-model");
+}
+
+/// A plugin, an extension module: the guard is in the library, which starts without a word.
+fn a_shared_library() {
+    let project = Project::new();
+    project.write("part.c", "int part(void) { return 7; }\n");
+    let python = tools::need("python3");
+    let _ = project.embed("-o guard.o").success();
+    let said = project
+        .shell("gcc -fPIC -c part.c && gcc -shared -o libpart.so part.o guard.o && cargo-cudaguard seal libpart.so part.o guard.o")
+        .success();
+    assert_eq!(said.stderr, "");
+    assert_eq!(manifest(&project.path("libpart.so"), "my-model")["sealed"], true);
+    let script = "import ctypes; print(ctypes.CDLL('./libpart.so').part())";
+    let loaded = project.call(&python).args(["-c", script]).run().success();
+    assert_eq!((loaded.stdout.as_str(), loaded.stderr.as_str()), ("7\n", ""));
 }
 
 /// Both rules' commands, with what Bazel would put in; no Bazel is called.
