@@ -27,8 +27,11 @@ impl Text {
                     }
                     gap = true;
                 }
-                // As JSON and Rust write a line break within a text.
-                '\\' => gap |= rest.next_if(|next| matches!(next, 'n' | 'r' | 't')).is_some(),
+                // As JSON and Rust write a line break within a text; or as Windows parts a path.
+                '\\' => {
+                    rest.next_if(|next| matches!(next, 'n' | 'r' | 't'));
+                    gap = true;
+                }
                 _ if c.is_whitespace() => gap = true,
                 '"' | '\'' | '`' | '‘' | '’' | '“' | '”' => gap = true,
                 _ => {
@@ -172,6 +175,7 @@ mod tests {
         assert!(!says("ld: cannot find -lcudart", "cannot find -lcuda"));
         assert!(!says("XCUDNN_STATUS_A", "CUDNN_STATUS_A") && !says("CUDNN_STATUS_A_B", "CUDNN_STATUS_A"));
         assert!(says("Some(CUDNN_STATUS_A)", "CUDNN_STATUS_A"));
+        assert!(says("C:\\cudarc-0.11.1\\src\\driver\\sys\\mod.rs:38", "driversysmod.rs"));
     }
 
     #[test]
