@@ -9,12 +9,16 @@ use cudaguard::arch::Target;
 use cudaguard::binary::{self, Binary, Kind};
 use cudaguard::elf::machine;
 use cudaguard::evidence::Evidence;
-use cudaguard::json::{array, object};
-use cudaguard::kernels::{self, By, Kernels, Known};
+use cudaguard::host::Gpu;
+use cudaguard::json::{Value, array, object};
+use cudaguard::judge::run::answer;
+use cudaguard::kernels::{self, By, Cover, Kernels, Known};
+use cudaguard::machine::Components;
 use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note::Note;
 use cudaguard::plain;
 use cudaguard::vendor::{self, GUARDED, Library};
+use cudaguard::version::{CudaVersion, DriverRelease};
 
 use crate::report::{self, NO_LOOK, Stop};
 use crate::signals;
@@ -38,10 +42,11 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
     for doubt in binary.damage.iter().filter(|damage| !kernels.doubts().contains(damage)).chain(kernels.doubts()) {
         report::line(&format!("warning: {}: {doubt}", file.display()));
     }
+    let drivers = drivers(&Components::of_read(file, &binary, &kernels, &evidence).manifests, &kernels);
     if json {
-        report::result(&to_json(file, &binary, &notes, &kernels, &evidence))?;
+        report::result(&to_json(file, &binary, &notes, &kernels, &evidence, &drivers))?;
     } else {
-        report::result(&to_text(file, &binary, &notes, &kernels, &evidence))?;
+        report::result(&to_text(file, &binary, &notes, &kernels, &evidence, &drivers))?;
     }
     if !damaged.is_empty() && notes.is_empty() {
         return Ok(ExitCode::from(NO_LOOK));
@@ -52,12 +57,78 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn to_json(file: &Path, binary: &Binary, notes: &[Note], kernels: &Kernels, evidence: &Evidence) -> String {
+/// The driver that a file needs at least where it runs on these GPUs; without kernels, wherever it runs.
+struct Needs {
+    gpus: Option<((u8, u8), (u8, u8))>,
+    /// None: any that drives them.
+    driver: Option<(CudaVersion, Option<DriverRelease>)>,
+}
+
+/// For the GPUs that the file has code for; neighbours that need the same stand together.
+fn drivers(manifests: &[Manifest], kernels: &Kernels) -> Vec<Needs> {
+    let mut all: Vec<Needs> = Vec::new();
+    if !kernels.any() {
+        let driver = manifests.iter().filter_map(answer::least_driver).max();
+        return driver.map(|driver| Needs { gpus: None, driver: Some(driver) }).into_iter().collect();
+    }
+    // So that GPUs between which there is one without code do not stand together.
+    let mut alike = false;
+    for Cover { cc, service } in kernels.covers() {
+        if service.by == By::Nothing {
+            alike = false;
+            continue;
+        }
+        let gpu = Gpu { cc: Some(cc), visible: true, ..Gpu::default() };
+        let answers = manifests.iter().flat_map(|manifest| answer::answers(manifest, std::slice::from_ref(&gpu)));
+        let driver = answers.filter_map(|answer| Some((answer.cuda?, answer.release))).max();
+        match all.last_mut() {
+            Some(Needs { gpus: Some((_, to)), driver: last }) if alike && *last == driver => *to = cc,
+            _ => all.push(Needs { gpus: Some((cc, cc)), driver }),
+        }
+        alike = true;
+    }
+    all
+}
+
+impl Needs {
+    fn to_json(&self) -> Value {
+        let mut value = object::<&str>([]);
+        let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
+        value.put("from", self.gpus.map(|(from, _)| cc(from)));
+        value.put("to", self.gpus.map(|(_, to)| cc(to)));
+        value.put("cuda", self.driver.map(|(cuda, _)| cuda.to_string()));
+        value.put("release", self.driver.and_then(|(_, release)| release).map(|release| release.to_string()));
+        value
+    }
+
+    fn in_words(&self) -> String {
+        let needs = match self.driver {
+            None => "any that drives it".to_owned(),
+            Some((cuda, None)) => format!("one that supports CUDA {cuda}"),
+            Some((cuda, Some(release))) => format!("one that supports CUDA {cuda} ({release} or newer)"),
+        };
+        match self.gpus {
+            None => needs,
+            Some(((a, b), (c, d))) if (a, b) == (c, d) => format!("{a}.{b}: {needs}"),
+            Some(((a, b), (c, d))) => format!("{a}.{b} to {c}.{d}: {needs}"),
+        }
+    }
+}
+
+fn to_json(
+    file: &Path,
+    binary: &Binary,
+    notes: &[Note],
+    kernels: &Kernels,
+    evidence: &Evidence,
+    drivers: &[Needs],
+) -> String {
     let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
     value.put("kind", Some(binary.kind.to_string()));
     value.put("machine", processor(binary));
     value.put("components", Some(array(notes.iter().map(|note| note.manifest.to_json()))));
     value.put("kernels", Some(kernels.to_json()));
+    value.put("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(Needs::to_json))));
     value.put("evidence", evidence.to_json());
     value.put("needed", Some(array(binary.needed.iter().map(String::as_str))));
     for library in vendor::ALL {
@@ -69,7 +140,14 @@ fn to_json(file: &Path, binary: &Binary, notes: &[Note], kernels: &Kernels, evid
     format!("{}\n", value.pretty())
 }
 
-fn to_text(file: &Path, binary: &Binary, notes: &[Note], kernels: &Kernels, evidence: &Evidence) -> String {
+fn to_text(
+    file: &Path,
+    binary: &Binary,
+    notes: &[Note],
+    kernels: &Kernels,
+    evidence: &Evidence,
+    drivers: &[Needs],
+) -> String {
     let mut page = Page::default();
     let what = match (binary.kind, processor(binary)) {
         (Kind::GpuCode, _) => "kernels only".to_owned(),
@@ -85,6 +163,11 @@ fn to_text(file: &Path, binary: &Binary, notes: &[Note], kernels: &Kernels, evid
         page.line("none", "no GPU code in this file");
     } else {
         images(&mut page, kernels);
+    }
+    let mut name = "driver";
+    for needs in drivers {
+        page.line(name, &needs.in_words());
+        name = "";
     }
     made_by(&mut page, evidence);
     if binary.kind != Kind::GpuCode {

@@ -162,6 +162,7 @@ struct Drivers {
     cudart: Vec<(u32, Floor)>,
     zstandard: Vec<(u32, Floor)>,
     left: Vec<(Cc, u32)>,
+    compat: Vec<(CudaVersion, Vec<u32>)>,
 }
 
 /// The compiled-in texts: (file, text).
@@ -374,6 +375,12 @@ pub fn driver_supports(release: DriverRelease) -> Supports {
 pub fn last_branch(gpu: Cc) -> Option<u32> {
     let left = driver_table().left.iter().filter(|_| !is_tegra(gpu));
     left.filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
+}
+
+/// The branches of kernel modules on which NVIDIA says that cuda-compat of this CUDA version works. Others may: the list leaves
+/// out those that are no longer supported.
+pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {
+    driver_table().compat.iter().find(|(known, _)| *known == cuda).map_or(&[], |(_, kernels)| kernels)
 }
 
 /// Whether GPUs of this cc are parts of a Tegra, which stand outside binary compatibility. One that no table knows is
@@ -766,6 +773,10 @@ impl Drivers {
                 left: file.rows("left", &["below", "last"], |row| {
                     Ok((row.required("below", A_CC, cc)?, row.required("last", BRANCH, number)?))
                 })?,
+                compat: file.rows("compat", &["cuda", "kernels"], |row| {
+                    let kernels = row.required("kernels", "branches of drivers", |value| several(value, number))?;
+                    Ok((row.required("cuda", A_RELEASE, text)?, kernels))
+                })?,
             })
         })
     }
@@ -1047,7 +1058,7 @@ mod tests {
     fn mistakes_name_the_file_and_the_full_key() {
         let drivers = |rows: &str| {
             let text = format!(
-                "[source]\ns = {{ text = \"read somewhere\", date = \"2026-11-20\" }}\n[table]\ncudart = []\nzstandard = []\nleft = []\n\
+                "[source]\ns = {{ text = \"read somewhere\", date = \"2026-11-20\" }}\n[table]\ncudart = []\nzstandard = []\nleft = []\ncompat = []\n\
                  branch = [{rows}]\n"
             );
             Drivers::read("drivers.toml", &text).map(|_| ()).map_err(|error| error.to_string())

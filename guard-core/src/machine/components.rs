@@ -39,6 +39,15 @@ pub struct Components {
 impl Components {
     /// Of a file that has been read. Where it holds neither a note nor anything of CUDA: nothing, and no finding.
     pub fn of(path: &Path, binary: &Binary) -> Self {
+        Self::from(path, binary, None)
+    }
+
+    /// The same, where its kernels and what they show have been read, too.
+    pub fn of_read(path: &Path, binary: &Binary, kernels: &Kernels, evidence: &Evidence) -> Self {
+        Self::from(path, binary, Some((kernels, evidence)))
+    }
+
+    fn from(path: &Path, binary: &Binary, read: Option<(&Kernels, &Evidence)>) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // What runs on a GPU alone, and an archive without any object, are for every processor.
         let processor = match binary.machine {
@@ -60,7 +69,7 @@ impl Components {
         }
         // What the kernels of a sealed file ask stands in that note; others are of libraries that were linked into it.
         if !components.manifests.iter().any(|manifest| manifest.sealed) {
-            components.complete(path, &name, binary);
+            components.complete(path, &name, binary, read);
         }
         let itself = binary.soname.as_deref().is_some_and(|soname| CUDART.is_named(soname));
         if !itself && components.manifests.iter().any(has_unknown_cudart) {
@@ -109,34 +118,44 @@ impl Components {
         })
     }
 
-    fn complete(&mut self, path: &Path, name: &str, binary: &Binary) {
+    fn complete(&mut self, path: &Path, name: &str, binary: &Binary, read: Option<(&Kernels, &Evidence)>) {
         let file = Values::default().with("file", name);
         let guarded = !self.manifests.is_empty();
         if guarded && matches!(binary.kind, Kind::Object | Kind::Archive) {
             self.findings.push(Words::KernelsCannotTellUnlinked.finding(&file));
             return;
         }
-        let kernels = match kernels::read(path) {
-            Ok(kernels) => Some(kernels),
-            Err(why) => {
-                self.findings.push(Words::KernelsCannotTell.finding(&file.clone().with("why", why)));
-                None
-            }
+        let own;
+        let kernels = match read {
+            Some((kernels, _)) => Some(kernels),
+            None => match kernels::read(path) {
+                Ok(kernels) => {
+                    own = kernels;
+                    Some(&own)
+                }
+                Err(why) => {
+                    self.findings.push(Words::KernelsCannotTell.finding(&file.clone().with("why", why)));
+                    None
+                }
+            },
         };
         if !guarded {
-            if !asks(binary, kernels.as_ref()) {
+            if !asks(binary, kernels) {
                 return;
             }
             self.manifests.push(bare(name, binary));
             self.findings.push(Words::NoManifest.finding(&file));
         }
         // The code of a cudart that stands in the file tells its release, whoever recorded it or not.
-        let inside = kernels.as_ref().filter(|_| binary.linkage(&CUDART) == Linkage::Static);
-        let told = inside.and_then(|kernels| Evidence::of(binary, kernels).ok());
+        let inside = kernels.filter(|_| binary.linkage(&CUDART) == Linkage::Static);
+        let told = inside.and_then(|kernels| match read {
+            Some((_, evidence)) => Some(evidence.cudart.clone()),
+            None => Evidence::of(binary, kernels).ok().map(|told| told.cudart),
+        });
         let observed = Observed {
-            seen: Seen { cudart: told.map(|told| told.cudart).unwrap_or_default(), ..Seen::default() },
-            archs: kernels.as_ref().map(Kernels::targets),
-            gpus: kernels.as_ref().map(Kernels::requirements),
+            seen: Seen { cudart: told.unwrap_or_default(), ..Seen::default() },
+            archs: kernels.map(Kernels::targets),
+            gpus: kernels.map(Kernels::requirements),
             ..Observed::of(binary)
         };
         self.manifests = std::mem::take(&mut self.manifests)

@@ -153,7 +153,7 @@ fn of_libcuda(env: &Env, machine: &mut Machine, driver: &mut Driver, path: &Path
 }
 
 /// `/usr/local/cuda-12.4/compat/libcuda.so.1`: packages of cuda-compat up to 2025 had no note.
-fn in_compat_folder(path: &Path) -> bool {
+pub(super) fn in_compat_folder(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str().to_str().is_some_and(|part| part.contains("compat")))
 }
 

@@ -14,7 +14,7 @@ pub(crate) mod look;
 pub(crate) mod pci;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use asker::Asker;
 #[cfg(target_os = "linux")]
@@ -171,8 +171,17 @@ impl Driver {
             Some(compat) => host::Compat::Branches(compat.branches.clone()),
             // Only who has read the file knows that it has no note, and packages up to 2025 had none.
             None if self.ordinary => host::Compat::Ordinary,
-            None => host::Compat::Unknown,
+            None => self.compat_of_table().map_or(host::Compat::Unknown, host::Compat::Branches),
         }
+    }
+
+    /// A libcuda of a cuda-compat by its folder, where the table knows that it works on this kernel module.
+    fn compat_of_table(&self) -> Option<Vec<u32>> {
+        let (user, kernel) = (self.user?, self.kernel?);
+        let in_folder = self.library.as_deref().is_some_and(|path| look::in_compat_folder(Path::new(path)));
+        let cuda = self.cuda.or_else(|| tables::driver_supports(user).exactly())?;
+        let branches = tables::compat_kernels(cuda);
+        (in_folder && user > kernel && branches.contains(&kernel.branch)).then(|| branches.to_vec())
     }
 
     /// The CUDA version, by libcuda's own answer, else by its release where the table knows that branch. The number of a

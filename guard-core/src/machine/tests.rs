@@ -449,3 +449,27 @@ fn a_branch_that_no_table_has() {
     assert_eq!(super::release("418.39").unwrap().to_string(), "418.39");
     assert_eq!(super::release("595.45.04").unwrap().to_string(), "595.45.04");
 }
+
+/// docs/decisions.md, decision 2: packages of cuda-compat up to 2025 had no note; their folder tells what they are.
+#[test]
+fn a_compat_without_a_note_by_its_folder() {
+    let manifest = with_kernels(crate::manifest::ServedBy::Ptx, (3, 0), Some(CudaVersion::new(13, 0)));
+    let host = |user: &str, kernel: &str, folder: &str, gpu: &str| {
+        format!(
+            r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}", "library": "{folder}/libcuda.so.1"}}, "gpus": [{{"cc": "9.0", "name": "{gpu}"}}]}}"#
+        )
+    };
+    let (compat, h100) = ("/usr/local/cuda-13.0/compat", "NVIDIA H100 80GB HBM3");
+    for (user, kernel, folder, gpu, expected) in [
+        ("580.65.06", "535.261.03", compat, h100, &[][..]),
+        ("580.65.06", "570.172.08", compat, h100, &[]),
+        ("580.65.06", "535.261.03", compat, "NVIDIA GeForce RTX 4090", &["CG305 error"]),
+        // No document lists it, and some note might.
+        ("580.65.06", "520.61.05", compat, h100, &["CG505 info"]),
+        ("580.65.06", "535.261.03", "/opt/lib", h100, &["CG505 info"]),
+        // An older one never works.
+        ("580.65.06", "590.44.01", compat, h100, &["CG304 error"]),
+    ] {
+        assert_eq!(judged(&manifest, &host(user, kernel, folder, gpu)), expected, "{user} on {kernel} in {folder}");
+    }
+}

@@ -57,16 +57,24 @@ pub struct Answer {
     pub release: Option<DriverRelease>,
 }
 
-/// The answers of a component for each of these GPUs whose compute capability is known: none, where it has no kernels.
-pub fn answers(manifest: &Manifest, gpus: &[Gpu]) -> Vec<Answer> {
-    let floors = manifest.requires.iter().filter_map(|row| match row {
+/// The driver that a component needs at least on any GPU, in both currencies.
+pub fn least_driver(manifest: &Manifest) -> Option<(CudaVersion, Option<DriverRelease>)> {
+    floors(manifest).max()
+}
+
+fn floors(manifest: &Manifest) -> impl Iterator<Item = (CudaVersion, Option<DriverRelease>)> {
+    manifest.requires.iter().filter_map(|row| match row {
         // 0: no release is known for it.
         Requirement::Driver { cuda, release, .. } => {
             Some((*cuda, Some(*release).filter(|release| release.branch != 0)))
         }
         _ => None,
-    });
-    let floors: Vec<_> = floors.collect();
+    })
+}
+
+/// The answers of a component for each of these GPUs whose compute capability is known: none, where it has no kernels.
+pub fn answers(manifest: &Manifest, gpus: &[Gpu]) -> Vec<Answer> {
+    let floors: Vec<_> = floors(manifest).collect();
     let mut found: Vec<Answer> = Vec::new();
     for gpu in gpus.iter().filter(|gpu| gpu.visible && !gpu.left_behind) {
         let Some(cc) = gpu.cc else { continue };
