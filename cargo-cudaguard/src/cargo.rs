@@ -34,6 +34,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
         command.arg(verb.name());
     }
     command.args(arguments);
+    signals::as_they_came(&mut command);
     if call.help {
         if call.usage && verb != CargoVerb::Any {
             report::result(&of_verb(verb))?;

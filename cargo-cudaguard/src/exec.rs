@@ -10,10 +10,12 @@ use cudaguard::machine::Asker;
 
 use crate::handover::{self, Build};
 use crate::report::{self, NO_START, Stop};
+use crate::signals;
 
 pub(crate) fn run(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     let mut command = Command::new(program);
     command.args(arguments);
+    signals::as_they_came(&mut command);
     let Some(others) = env.var(handover::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
         return start(env, program, &mut command);
     };

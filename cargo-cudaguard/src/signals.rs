@@ -3,10 +3,11 @@
 //!
 //! And what the kernel sends where a mapped file is cut off while it is being read: a word instead of a core dump.
 
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{ExitCode, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::report::NO_LOOK;
 
@@ -23,9 +24,39 @@ mod libc {
 const SIGINT: i32 = 2;
 const SIGQUIT: i32 = 3;
 const SIGBUS: i32 = 7;
+const SIGPIPE: i32 = 13;
 const STDERR: i32 = 2;
 const DEFAULT: usize = 0;
 const IGNORE: usize = 1;
+
+/// What SIGPIPE did when this process began: Rust ignores it before `main`, and sets it to the default for what it starts.
+static PIPES: AtomicUsize = AtomicUsize::new(DEFAULT);
+
+extern "C" fn remember_pipes() {
+    let was = libc::signal(SIGPIPE, DEFAULT);
+    libc::signal(SIGPIPE, was);
+    PIPES.store(was, Ordering::Relaxed);
+}
+
+// SAFETY: the loader calls what stands in this section before `main`, as a C function; it uses nothing of Rust's runtime.
+#[allow(unsafe_code)]
+#[used]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+static AT_START: extern "C" fn() = remember_pipes;
+
+/// What this process becomes finds SIGPIPE as our caller left it.
+pub(crate) fn as_they_came(command: &mut Command) {
+    if PIPES.load(Ordering::Relaxed) == IGNORE {
+        // SAFETY: signal() may be called between fork and exec, and nothing else is.
+        #[allow(unsafe_code)]
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(SIGPIPE, IGNORE);
+                Ok(())
+            });
+        }
+    }
+}
 
 /// From here on Ctrl-C is for cargo alone. To be called once the child runs: children inherit what is ignored.
 pub(crate) fn leave_to_cargo() {

@@ -35,6 +35,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         an_absent_loader,
         a_program_for_another_machine,
         nothing_to_foretell,
+        the_caller_s_signals_and_variables,
         no_alarm_for_this_systems_programs,
     ]
 }
@@ -54,6 +55,20 @@ fn both(program: &Path, folder: Option<&Path>) -> (Vec<Finding>, Output) {
     let findings = dry_run::start(program, &environment);
     let output = unless_busy(|| Command::new(program).env_clear().envs(&variables).current_dir("/").output()).unwrap();
     (findings, output)
+}
+
+/// `exec` leaves SIGPIPE and the loader's variables to the program as it found them itself.
+fn the_caller_s_signals_and_variables() {
+    let show = "echo \"$LD_LIBRARY_PATH\"; grep SigIgn /proc/self/status";
+    for (before, ignored) in [("", "0"), ("trap '' PIPE; ", "1")] {
+        let script = format!("{before}exec \"$@\"");
+        let call =
+            Call::new("sh").args(["-c", &script, "sh"]).arg(command::path()).args(["exec", "--", "sh", "-c", show]);
+        let outcome = call.env("LD_LIBRARY_PATH", "/some/where:").run().success();
+        let (path, signals) = outcome.stdout.split_once('\n').expect("two lines");
+        assert_eq!(path, "/some/where:", "{outcome}");
+        assert!(signals.trim_end().ends_with(&format!("{ignored}000")), "{outcome}");
+    }
 }
 
 fn codes(findings: &[Finding]) -> Vec<Code> {
