@@ -1,7 +1,25 @@
 /* cudaguard.h: what a guarded program or library can ask its guard.
  *
  * Works in C and C++, in every file that links the guard, and in one that does not: there the answer is "cannot tell".
- * The names behind it are hidden and carry the guard's revision, so that two guards can live in one process. */
+ * The names behind it are hidden and carry the guard's revision, so that two guards can live in one process.
+ *
+ * What may be relied on:
+ *   threads     any thread may ask, at any time; they wait for each other, and the answer is the same.
+ *   signals     not from a signal handler: it may have interrupted the thread that is being answered, and would wait for ever.
+ *   fork        parent and child may both ask. Nothing of the guard's is left running, open, locked or mapped; the program has no
+ *               child that it did not make, and gets no SIGCHLD.
+ *   stack       a thread of 16 KiB may ask.
+ *   namespaces  a library that dlmopen() or LD_AUDIT loads is judged as a library, for its own namespace alone.
+ *   memory      no heap, but in the child that asks a driver or cuDNN.
+ *   files read  of the program and its libraries: the notes, in memory; the files of cuDNN and libcuda, and what the loader reads to
+ *               find them; below /proc/driver/nvidia, /sys/bus/pci/devices and /dev the names and texts of GPUs, opening none.
+ *   written     the report, where CUDAGUARD_REPORT names a file; a refusal, on stderr.
+ *   time        a third of a millisecond where files tell; where the real driver or cuDNN must be asked, theirs, and in all no more
+ *               than ten seconds (CUDAGUARD_TIMEOUT=SECONDS). A pipe on stderr that is full is waited for one second.
+ *   calls of the system
+ *               openat read pread64 close lseek mmap munmap readlinkat newfstatat faccessat getdents64 getpid sched_yield, and for
+ *               words rt_sigprocmask ppoll write rt_sigtimedwait exit_group. To ask: pipe2 clone ppoll wait4 nanosleep kill, and in
+ *               the child prctl rt_sigaction fcntl and all that the driver does. One that is refused leaves a doubt, no more. */
 #ifndef CUDAGUARD_H
 #define CUDAGUARD_H
 

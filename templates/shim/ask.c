@@ -52,7 +52,7 @@ CODE void ask_driver(long to, void *library, const char *path) {
   int (*get_count)(int *) = FUNCTION(int (*)(int *), library, "cuDeviceGetCount");
   int (*get)(int *, int) = FUNCTION(int (*)(int *, int), library, "cuDeviceGet");
   int (*get_attribute)(int *, int, int) = FUNCTION(int (*)(int *, int, int), library, "cuDeviceGetAttribute");
-  char line[PATH_MAX + 64];
+  static char line[PATH_MAX + 64];
   struct text t = text_in(line, sizeof line);
   int n = 0, k, device = 0, major = 0, minor = 0;
   if (!get_version || !init || !get_count || !get || !get_attribute) return;
@@ -77,7 +77,7 @@ CODE void ask_driver(long to, void *library, const char *path) {
 /* Code of a loaded object, anew from its file. A debugger's breakpoints stand in the child's copy of the code, too, and there
  * is nobody to take their traps. */
 CODE int renew_code(struct dl_phdr_info *info, size_t size, void *unused) {
-  struct elf e;
+  static struct elf e;
   int k;
   (void)size, (void)unused;
   if (elf_open(&e, info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe") <= 0) return 0;
@@ -97,7 +97,7 @@ CODE int renew_code(struct dl_phdr_info *info, size_t size, void *unused) {
 CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int traced) {
   const char none[64] __attribute__((aligned(8))) = {0}; /* a kernel's sigaction, the default, and a mask of signals */
   size_t (*cudnn_version)(void);
-  char path[PATH_MAX], soname[NOTE_TEXT];
+  static char path[PATH_MAX], soname[NOTE_TEXT];
   void *handle;
   long fd;
   int k;
@@ -149,7 +149,7 @@ CODE const char *answer(char kind) {
 CODE int ask(const char *library, const struct cudnn *c) {
   struct timespec wait;
   struct pollfd p;
-  char status[512];
+  static char status[512];
   int ends[2], traced, tries;
   long child, got;
   if (same(g.asked, library)) return g.outcome;

@@ -15,7 +15,7 @@ CODE uint32_t plausible(uint32_t packed) { return packed >> 16 && packed >> 16 <
 /* The CUDA release of the cudart inside a part: `mov $13000, %eax` in the function that answers with it. 0 where it is not
  * told. */
 CODE uint32_t made_with(const struct elf *e, const char *answers) {
-  unsigned char code[2048];
+  static unsigned char code[2048];
   size_t size = *answers ? elf_code(e, answers, 0, &code) : 0, at;
   uint32_t n, found = 0;
   for (at = 0; at + 5 <= size; at++) {
@@ -30,7 +30,7 @@ CODE uint32_t made_with(const struct elf *e, const char *answers) {
 /* Major and minor of the library itself, packed, by the names that it looks for, lib.so.9.15.1 and lib.so.9.15: `mov $15, %r9d`
  * before `mov $9, %r8d`. 0 where they are not told. */
 CODE uint32_t own_minor(const struct elf *e) {
-  unsigned char code[2048];
+  static unsigned char code[2048];
   size_t size = elf_code(e, GUARDED_ASKS, 1024, &code), at;
   uint32_t n[2], found = 0;
   for (at = 0; at + 12 <= size; at++) {
@@ -47,7 +47,7 @@ CODE uint32_t own_minor(const struct elf *e) {
 
 /* Reads what the file of an inner library says of itself. */
 CODE void read_part(struct part *p, const char *path) {
-  struct elf e;
+  static struct elf e;
   p->known = p->present = 1;
   p->version = p->cuda = 0;
   cut(p->path, sizeof p->path, path);
@@ -80,9 +80,9 @@ CODE int find_part(const struct cudnn *c, struct part *p, const struct image *of
 
 /* Fills in what the files of the cuDNN at c->path say. */
 CODE void read_cudnn(struct cudnn *c, const struct note *n) {
-  struct elf e;
+  static struct elf e;
   struct image of;
-  char path[PATH_MAX], own[NOTE_TEXT];
+  static char path[PATH_MAX], own[NOTE_TEXT];
   uint32_t i;
   c->state = FOUND;
   c->parts = 0;
@@ -177,7 +177,7 @@ CODE void look(struct cudnn *c, const struct note *n, const struct library_row *
 /* Level 1 over what level 0 found: the files that the real cuDNN really takes, and its own answer. */
 CODE void ask_and_look(struct cudnn *c, const struct note *n, const struct library_row *row) {
   const char *said;
-  char path[PATH_MAX], name[PATH_MAX];
+  static char path[PATH_MAX], name[PATH_MAX];
   int k, outcome, loaded = is_loaded(c->soname, &path, 0);
   keep_path(&name, !loaded && (n->own || c->state == ABSENT) ? c->names : c->path);
   outcome = ask(name, c);

@@ -54,7 +54,7 @@ CODE const char *device_path(char (*to)[PATH_MAX], uint32_t minor) {
  * it cannot be told. Opening one would wake it: the right to do so must be enough. */
 CODE int look_at_gpu(const char *name, uint16_t *cc) {
   static const char mark[] = "Device Minor:";
-  char path[PATH_MAX], text[1024];
+  static char path[PATH_MAX], text[1024];
   const char *s;
   if (!read_text(path_of(&path, GPUS "/", name, "/information"), text, sizeof text) || !(s = find_text(text, mark))) return -1;
   for (s += sizeof mark - 1; *s == ' ' || *s == '\t';) s++;
@@ -74,7 +74,7 @@ CODE void count_gpus(struct driver *d) {
     unsigned char type;
     char name[1];
   };
-  char entries[2048] __attribute__((aligned(8)));
+  static char entries[2048] __attribute__((aligned(8)));
   const char *list = secure_getenv("CUDA_VISIBLE_DEVICES");
   int n = 0, is = 0;
   long fd, got, at, first;
@@ -102,7 +102,7 @@ CODE void count_gpus(struct driver *d) {
 
 CODE void look_at_driver(const struct note *n) {
   struct driver *d = &g.driver;
-  char text[512], path[PATH_MAX];
+  static char text[512], path[PATH_MAX];
   int k, there;
   memset(d, 0, sizeof *d);
   d->state = ABSENT, d->by_files = 1, d->init = d->gpus = -1;

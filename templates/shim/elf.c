@@ -53,7 +53,7 @@ CODE int elf_open(struct elf *e, const char *path) {
   }
   for (k = 0; k < e->n && is > 0; k++)
     if (e->ph[k].p_type == PT_DYNAMIC) {
-      ElfW(Dyn) d[128];
+      static ElfW(Dyn) d[128];
       size_t size = e->ph[k].p_filesz < sizeof d ? e->ph[k].p_filesz : sizeof d;
       if (!read_at(e->fd, e->ph[k].p_offset, d, size)) is = -1;
       else take_tags(&e->tags, d, size / sizeof *d);

@@ -330,7 +330,7 @@ CODE void judge_driver(struct note *n, int asks) {
 
 /* A shared libcudart of an older minor than built with: by its file's name, which in pip's packages does not say. */
 CALLED void judge_cudart(const struct note *n, const struct driver_row *row) {
-  char soname[NOTE_TEXT], path[PATH_MAX];
+  static char soname[NOTE_TEXT], path[PATH_MAX];
   uint32_t version;
   struct finding *f;
   if (!note_text(n, row->cudart, &soname) || !*soname || !is_loaded(soname, &path, 0)) return;

@@ -53,7 +53,7 @@ CODE void image_names(struct image *im) {
   for (k = 0; k < im->n; k++)
     if (im->ph[k].p_type == PT_DYNAMIC) {
       uintptr_t address = im->base + im->ph[k].p_vaddr;
-      mapped = mapped_from(im, address);
+      mapped = address % sizeof(ElfW(Addr)) ? 0 : mapped_from(im, address);
       im->dynamic = (const ElfW(Dyn) *)address;
       im->entries = (mapped < im->ph[k].p_memsz ? mapped : im->ph[k].p_memsz) / sizeof *im->dynamic;
     }

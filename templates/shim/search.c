@@ -21,7 +21,7 @@ CODE int join(char (*to)[PATH_MAX], const char *dir, size_t n, const char *file,
 }
 
 CODE int elf_is(const char *path) {
-  struct elf e;
+  static struct elf e;
   struct stat about;
   int is;
   /* Images of containers hold empty files where the host's are to be mounted. */

@@ -198,16 +198,21 @@ struct walk {
 CODE int on_image(struct dl_phdr_info *info, size_t size, void *data) {
   struct walk *w = (struct walk *)data;
   struct image im = image_of(info);
-  int own = 0, k, first = w->index++ == 0, taken;
+  int own = 0, k, first = w->index++ == 0, program, taken;
   (void)size;
-  if (first || !im.name) im.name = ""; /* musl calls the program argv[0] */
+#ifdef __GLIBC__
+  program = first && !*im.name; /* of a namespace that dlmopen made the first is a library, too */
+#else
+  program = first;
+#endif
+  if (program || !im.name) im.name = ""; /* musl calls the program argv[0] */
   for (k = 0; k < im.n; k++)
     if (im.ph[k].p_type == PT_LOAD && (uintptr_t)&anchor - (im.base + im.ph[k].p_vaddr) < im.ph[k].p_memsz) own = 1;
   if (first) {
     image_names(&im);
     g.first = im;
   }
-  if (own) g.program = first;
+  if (own) g.program = program;
   taken = take_notes(&im, own, own || w->all || (g.program && w->index <= g.startup));
   if (taken && !w->noted++) g.first_noted = own;
   return 0;

@@ -39,6 +39,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         it_compiles_everywhere,
         static_programs,
         the_header_without_the_guard,
+        a_library_in_a_namespace_of_its_own,
+        a_small_stack,
     ]
 }
 
@@ -635,6 +637,59 @@ fn linked(compiler: &str, linker: &str, scratch: &Scratch, source: &Path, object
     let call = Call::new(compiler).args(["-O2", "-s", &linker, "-o"]).arg(&program).arg(source);
     let _ = call.args(objects).args(options).arg("-ldl").run().success();
     i64::try_from(fs::metadata(&program).expect("it was made").len()).expect("small")
+}
+
+/// A program that has no more, and a thread that asks, by files alone and by the real cuDNN.
+fn a_small_stack() {
+    let main = "#include <cudaguard.h>\n#include <pthread.h>\n#include <stdio.h>\nstatic void *ask(void *unused) {\n  \
+                printf(\"%d\\n\", cudaguard_check());\n  return unused;\n}\nint main(void) {\n  pthread_t thread;\n  \
+                pthread_attr_t small;\n  pthread_attr_init(&small);\n  if (pthread_attr_setstacksize(&small, 16384)) return 9;\n  \
+                if (pthread_create(&thread, &small, ask, 0)) return 9;\n  pthread_join(thread, 0);\n  return 0;\n}\n";
+    let mut missing = Vec::new();
+    for (compiler, level) in [("gcc", "-Os"), ("gcc", "-O2"), ("clang", "-Oz"), ("clang", "-O0")] {
+        if tools::find(compiler).is_none() {
+            missing.push(compiler);
+            continue;
+        }
+        for (scene, answer) in [(Scene::right(), "0\n"), (Scene::asked(91_501), "0\n"), (Scene::asked(90_100), "1\n")] {
+            let source = scene.scratch.file("main.c", main);
+            let notes = scene.scratch.file("notes.s", Arch::notes(1));
+            let program = scene.scratch.join("small");
+            let call =
+                Call::new(compiler).args([level, "-w", "-pthread", "-I"]).arg(templates()).arg("-o").arg(&program);
+            let call = call.args([&source, &notes, &templates().join("shim.c")]).arg("-Wl,--no-as-needed");
+            let _ = call.arg(scene.lib().join("libcudnn.so.9")).arg("-ldl").run().success();
+            let bytes = fs::read(&program).expect("it was made");
+            Arch::patched(&program, bytes, &[descriptor(&built())]);
+            let start = |script: &str| scene.call(Path::new("sh")).args(["-c", script]).env("CUDAGUARD", "warn").run();
+            for script in ["./small", "ulimit -s 16 && exec ./small"] {
+                let outcome = start(script).success();
+                assert_eq!(outcome.stdout, answer, "{compiler} {level}: {outcome}");
+            }
+        }
+    }
+    tools::done_without(&missing);
+}
+
+/// There the first object is no program, and who loaded it is not ended.
+fn a_library_in_a_namespace_of_its_own() {
+    let scene = Scene::older();
+    let library = scene.scratch.join("libguarded.so");
+    let ours = "unsigned la_version(unsigned version) { return version; }\n#include <cudaguard.h>\nint ours(void) { return \
+                cudaguard_check(); }\n";
+    let linked = scene.lib().join("libcudnn.so.9").display().to_string();
+    let options = ["-shared", "-fPIC", "-Wl,--no-as-needed", &linked].map(str::to_owned);
+    NATIVE.guarded("namespace", &library, &[descriptor(&built())], ours, &options);
+    let main = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\nint main(int n, char **a) {\n  if (n > 1) {\n    \
+                void *library = dlmopen(LM_ID_NEWLM, a[1], RTLD_NOW);\n    if (!library) return puts(dlerror()), 3;\n    \
+                printf(\"%d\\n\", ((int (*)(void))dlsym(library, \"ours\"))());\n  }\n  puts(\"main ran\");\n  return 0;\n}\n";
+    let source = scene.scratch.file("namespaces.c", main);
+    let program = scene.scratch.join("namespaces");
+    let _ = Call::new("cc").args(["-w", "-o"]).args([&program, &source]).arg("-ldl").run().success();
+    let outcome = scene.call(&program).arg(&library).run().success();
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("1\nmain ran\n", ""), "{outcome}");
+    let outcome = scene.call(&program).env("LD_AUDIT", "./libguarded.so").run().success();
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""), "{outcome}");
 }
 
 /// With every compiler as the guard is compiled for users, and every linker: less the note.
