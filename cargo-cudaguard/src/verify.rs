@@ -70,6 +70,10 @@ pub(crate) fn components(env: &Env, file: &Path) -> Result<Components, Stop> {
 }
 
 fn nothing_to_judge(file: &Path, binary: &Binary) -> Stop {
+    // What is not there may be in what was cut off.
+    if let Some(damage) = &binary.damage {
+        return Stop::no_look(format_args!("{}: {damage}", file.display()));
+    }
     if kernels::read(file).is_ok_and(|kernels| !kernels.entries().is_empty()) {
         let why = "its GPU code holds no kernels: it is to be linked, by the driver or before";
         return Stop::no_look(format_args!("{}: nothing to judge: {why}", file.display()));

@@ -13,6 +13,7 @@ use super::bed::{call, codes, json};
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
         a_cudart_inside,
+        a_file_that_was_cut_off,
         on_described_machines,
         with_libraries_that_lack_a_function,
         names_that_wheel_repair_changed
@@ -173,5 +174,18 @@ fn names_that_wheel_repair_changed() {
         let program = bed.program("prog", &[function], &library, "lazy");
         let value = json(&call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run());
         assert!(codes(&value).contains(&code.to_owned()), "{name}, {flags}: {value}");
+    }
+}
+
+/// What was asked of it may stand in what is not there: that it holds nothing is nobody's to say.
+fn a_file_that_was_cut_off() {
+    let bed = Bed::new("bare cut off");
+    let program = bed.gcc("whole", "int main(void) { return 0; }", &[]);
+    let bytes = fs::read(&program).unwrap();
+    let cut = bed.0.file("cut", &bytes[..bytes.len() - 100]);
+    for (file, says) in [(&cut, "is cut off or damaged"), (&program, "needs no CUDA library")] {
+        let outcome = call(["verify", "--driver", "580", "--gpu", "A100"]).arg(file).run().expect(2);
+        assert!(outcome.stderr.contains(says), "{outcome}");
+        assert_eq!(outcome.stderr.contains("nothing to judge"), file == &program, "{outcome}");
     }
 }
