@@ -34,6 +34,7 @@
 #include "shim/driver.c"
 #include "shim/tables.h"
 #include "shim/self.c"
+#include "shim/slots.c"
 #include "shim/judge.c"
 #include "shim/tell.c"
 #include "shim/report.c"

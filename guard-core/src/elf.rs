@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::ffi::CStr;
 
 #[cfg(feature = "command")]
-pub use links::{Links, Use, Version, Wish};
+pub use links::{Links, Slot, Use, Version, Wish};
 
 /// What a file is: `e_type`.
 pub mod kind {
@@ -63,6 +63,9 @@ pub mod machine {
         }
     }
 }
+
+/// In `st_other` of a symbol: sealing has made it weak, and the guard answers for it where it is missing.
+pub const MADE_WEAK: u8 = 8;
 
 /// Tags of the dynamic section.
 pub mod tag {
@@ -616,6 +619,14 @@ impl<'data> Elf<'data> {
         })
     }
 
+    /// Where in the file stands what lies at this address in memory.
+    pub fn offset_of(&self, address: u64) -> Option<usize> {
+        self.segments().filter(|segment| segment.kind == PT_LOAD).find_map(|segment| {
+            let into = address.checked_sub(segment.addr).filter(|into| *into < segment.file_size)?;
+            usize::try_from(segment.offset.checked_add(into)?).ok()
+        })
+    }
+
     /// The program that loads this one: `/lib64/ld-linux-x86-64.so.2`.
     pub fn interpreter(&self) -> Option<&'data str> {
         let segment = self.segments().find(|segment| segment.kind == PT_INTERP)?;
@@ -725,16 +736,18 @@ impl<'data> Elf<'data> {
 
     fn symbol(&self, entry: &[u8], names: &'data [u8]) -> Option<Symbol<'data>> {
         let (value, size, info, other, section) = if self.class64 { (8, 16, 4, 5, 6) } else { (4, 8, 12, 13, 14) };
-        let info = *entry.get(info)?;
+        let (info, other) = (*entry.get(info)?, *entry.get(other)?);
+        // What sealing made weak is wanted as firmly as ever: the guard answers for it.
+        let made_weak = other & MADE_WEAK != 0 && info >> 4 == 2;
         Some(Symbol {
             names,
             name: u32_at(entry, 0)?,
             value: word_at(entry, value, self.class64)?,
             size: word_at(entry, size, self.class64)?,
             section: u16_at(entry, section)?,
-            binding: info >> 4,
+            binding: if made_weak { 1 } else { info >> 4 },
             kind: info & 15,
-            visibility: entry.get(other)? & 3,
+            visibility: other & 3,
         })
     }
 

@@ -74,7 +74,7 @@ macro_rules! parts {
 const PARTS: &[(&str, &str)] = parts!(
     "base.c" "system_calls.c" "strings.c" "text.c" "vendors.h" "versions.c" "objects.c" "note_layout.h" "note.c" "findings.h" "words.c"
     "state.c" "findings.c" "elf.c" "search.c" "loaded.c" "ask.c" "cudnn.c" "archs.h" "pci.h" "driver.c" "tables.h" "self.c"
-    "judge.c" "tell.c" "report.c" "doors.c"
+    "slots.c" "judge.c" "tell.c" "report.c" "doors.c"
 );
 
 /// The shim's text: `templates/shim.c` with its parts in their places.

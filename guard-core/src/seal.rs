@@ -9,11 +9,14 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+mod slots;
+
 use crate::arch::Target;
 use crate::binary::{Binary, Kind};
+use crate::contents::Contents;
 use crate::evidence::Seen;
 use crate::manifest::{BuiltWith, Cudart, KnownBy, Linkage, Manifest, Requirement};
-use crate::note::{self, SIZE};
+use crate::note;
 use crate::tables;
 use crate::vendor::{CUDART, GUARDED, cudart_named};
 use crate::version::{CudaVersion, DriverRelease, Version};
@@ -119,7 +122,7 @@ pub fn seal(file: &Path, observed: &Observed) -> Result<Sealed, String> {
         // What it will be linked to, nobody knows yet.
         return Ok(sealed);
     }
-    let mut changes: Vec<(u64, Box<[u8; SIZE]>)> = Vec::new();
+    let mut changes: Vec<Change> = Vec::new();
     for found in &binary.notes {
         let known = match found.decode() {
             Ok(known) => known,
@@ -144,11 +147,14 @@ pub fn seal(file: &Path, observed: &Observed) -> Result<Sealed, String> {
         if new[..] == found.descriptor[..] {
             sealed.same += 1;
         } else {
-            changes.push((found.offset, new));
+            changes.push((found.offset, new.to_vec()));
         }
     }
+    sealed.written = changes.len();
+    if binary.kind == Kind::Executable && sealed.written + sealed.same > 0 {
+        changes.extend(slots::changes(&Contents::open(&file)?));
+    }
     if !changes.is_empty() {
-        sealed.written = changes.len();
         replace(&file, &changes).map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
     }
     Ok(sealed)
@@ -307,7 +313,10 @@ impl Drop for Temporary {
     }
 }
 
-fn replace(file: &Path, changes: &[(u64, Box<[u8; SIZE]>)]) -> io::Result<()> {
+/// Bytes, and where they go.
+type Change = (u64, Vec<u8>);
+
+fn replace(file: &Path, changes: &[Change]) -> io::Result<()> {
     let metadata = fs::metadata(file)?;
     let (folder, name) = (file.parent(), file.file_name());
     let (Some(folder), Some(name)) = (folder, name) else { return Err(io::ErrorKind::InvalidInput.into()) };
@@ -319,9 +328,9 @@ fn replace(file: &Path, changes: &[(u64, Box<[u8; SIZE]>)]) -> io::Result<()> {
     // A copy of a read-only file is read-only.
     set_writable(&path)?;
     let mut new = OpenOptions::new().write(true).open(&path)?;
-    for (offset, descriptor) in changes {
+    for (offset, bytes) in changes {
         new.seek(SeekFrom::Start(*offset))?;
-        new.write_all(&descriptor[..])?;
+        new.write_all(bytes)?;
     }
     drop(new);
     keep_owner(&path, &metadata);

@@ -65,6 +65,7 @@ enum { MODE_MANIFEST, MODE_OFF, MODE_WARN, MODE_ENFORCE };
 
 enum {
   STATUS_REFUSED = 78,
+  STATUS_OF_LOADER = 127,
   PATIENCE = 10,        /* seconds for all questions to the real ones: many GPUs that nobody keeps awake take some to wake */
   REAP_MS = 200,        /* for the killing of a child, where the driver does not let go of it */
   MAX_NOTES = 256,

@@ -104,6 +104,7 @@ SHOWN int SHARED(verdict)(void *to) {
 }
 
 SHOWN void SHARED(start)(void) {
+  const ElfW(Sym) * empty;
   int refuse;
   if (g.ready) return;
   lock();
@@ -115,6 +116,8 @@ SHOWN void SHARED(start)(void) {
     tell(refuse);
     if (refuse) leave(STATUS_REFUSED);
   }
+  empty = empty_slot();
+  if (empty) end_as_the_loader(empty);
   unlock();
 }
 

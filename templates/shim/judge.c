@@ -467,5 +467,6 @@ CODE void judge(int level, int late) {
   }
   begin_round();
   judge_together();
+  judge_slots();
   find_what_was_left_out();
 }

@@ -45,6 +45,11 @@ CODE const char *image_string(const struct image *im, ElfW(Addr) at) {
   return im->strings + at;
 }
 
+/* What the dynamic table names. */
+CODE const char *in_image(const struct image *im, ElfW(Addr) at) {
+  return (const char *)(at < im->base ? at + im->base : at); /* musl: as linked */
+}
+
 CODE void image_names(struct image *im) {
   struct tags t;
   size_t mapped;
@@ -58,7 +63,7 @@ CODE void image_names(struct image *im) {
       im->entries = (mapped < im->ph[k].p_memsz ? mapped : im->ph[k].p_memsz) / sizeof *im->dynamic;
     }
   take_tags(&t, im->dynamic, im->entries);
-  im->strings = (const char *)(t.at[DT_STRTAB] < im->base ? t.at[DT_STRTAB] + im->base : t.at[DT_STRTAB]); /* musl: as linked */
+  im->strings = in_image(im, t.at[DT_STRTAB]);
   mapped = mapped_from(im, (uintptr_t)im->strings);
   im->size = t.at[DT_STRSZ] < mapped ? t.at[DT_STRSZ] : mapped;
   im->soname = image_string(im, t.at[DT_SONAME]);

@@ -76,3 +76,22 @@ CODE void tell(int refuse) {
   if (refuse) put(&t, "  (CUDAGUARD=warn starts it all the same; CUDAGUARD_REPORT=FILE tells more)\n");
   say(page);
 }
+
+/* What the loader would have said and done. */
+CODE void end_as_the_loader(const ElfW(Sym) * s) {
+  char line[3 * PATH_MAX];
+  struct text t = text_in(line, sizeof line);
+  const char *called = read_text("/proc/self/cmdline", g.answer, sizeof g.answer) ? g.answer : self(); /* its first word */
+  put(&t, called);
+  put(&t, ": symbol lookup error: ");
+  put(&t, called);
+  put(&t, ": undefined symbol: ");
+  put(&t, g.first.strings + s->st_name);
+  if (s->st_other & HAS_VERSION) {
+    put(&t, ", version ");
+    put(&t, slot_library(s));
+  }
+  put_char(&t, '\n');
+  say(line);
+  leave(STATUS_OF_LOADER);
+}

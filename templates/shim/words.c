@@ -19,7 +19,7 @@ struct finding {
   /* The values of its words, each by its name there. */
   uint32_t part, found, built, built_major, min, dropped_in, found_cuda, built_cuda, loader, needs_cuda, needs_release;
   uint32_t nvcc_major, cuda_major, driver, cuda, kernel, answer, left_out, kept, made_from, made_to;
-  char component[2 * NOTE_TEXT], other[2 * NOTE_TEXT], file[NOTE_TEXT], why[64], kinds[64];
+  char component[2 * NOTE_TEXT], other[2 * NOTE_TEXT], file[NOTE_TEXT], symbol[NOTE_TEXT], why[64], kinds[64];
   char path[SHOW + 4], beside[SHOW + 4], picked_by[WHY], library[SHOW], libcuda[SHOW + 4];
   char code[NOTE_TEXT], built_for[NOTE_TEXT], gpus[6 * MAX_GPUS], archs[8 * MAX_GPUS];
 };

@@ -59,6 +59,17 @@ pub struct Wish<'data> {
     pub weak: bool,
 }
 
+/// A function or variable whose address the loader stores at the start, and without which it starts nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot<'data> {
+    /// Its name.
+    pub name: &'data [u8],
+    /// Its version.
+    pub version: Option<Version<'data>>,
+    /// Where its symbol stands in the file.
+    pub offset: usize,
+}
+
 /// A linked file, as the loader binds it.
 #[derive(Debug)]
 pub struct Links<'data> {
@@ -170,6 +181,47 @@ impl<'data> Links<'data> {
             (wanted && from_others).then(|| Wish { name, version: self.version_of(index), by, lazy, weak })
         };
         uses.into_iter().filter_map(wish).collect()
+    }
+
+    /// What the loader stores before any code of the file runs, in places that a missing symbol would leave empty: by the
+    /// table of addresses or of procedures, or as data, of 64-bit x86 and Arm. What is looked up at its first call is not
+    /// among these, nor is a variable of which the program has a copy.
+    pub fn slots(&self) -> Vec<Slot<'data>> {
+        let kinds: &[u32] = match self.elf.machine() {
+            machine::X86_64 => &[1, 6, 7],
+            machine::AARCH64 => &[257, 1025, 1026],
+            _ => &[],
+        };
+        let lazily = !self.binds_at_start();
+        let mut found: BTreeMap<u32, (bool, bool)> = BTreeMap::new();
+        for (of_calls, kind, symbol) in self.relocations().filter(|(.., symbol)| *symbol != 0) {
+            let (at_start, plain) = found.entry(symbol).or_insert((false, true));
+            *at_start |= !(lazily && of_calls);
+            *plain &= kinds.contains(&kind);
+        }
+        let slot = |(index, _): (u32, (bool, bool))| {
+            let symbol = self.symbol(index)?;
+            let plain =
+                symbol.section == 0 && symbol.binding == STB_GLOBAL && symbol.kind != STT_TLS && !hides(&symbol);
+            let name = text_at(self.names, symbol.name.into()).filter(|name| plain && !name.is_empty())?;
+            let at = usize::try_from(index).ok()?.checked_mul(24)?;
+            let table = self.elf.offset_of(self.elf.dynamic_value(tag::SYMTAB)?)?;
+            Some(Slot { name, version: self.version_of(index), offset: table.checked_add(at)? })
+        };
+        found.into_iter().filter(|(_, (at_start, plain))| *at_start && *plain).filter_map(slot).collect()
+    }
+
+    /// The symbols that sealing has made weak, by their names.
+    pub fn made_weak(&self) -> Vec<&'data [u8]> {
+        let size = if self.elf.class64() { 24 } else { 16 };
+        let marked = |entry: &&[u8]| entry.get(5).is_some_and(|other| other & super::MADE_WEAK != 0);
+        let of = self.relocations().map(|(.., symbol)| symbol).collect::<std::collections::BTreeSet<_>>();
+        let entry = |index: u32| {
+            let at = usize::try_from(index).ok()?.checked_mul(size)?;
+            self.symbols.get(at..at.checked_add(size)?).filter(marked)
+        };
+        let name = |index: u32| text_at(self.names, self.symbol(index)?.name.into());
+        of.into_iter().filter(|index| entry(*index).is_some()).filter_map(name).collect()
     }
 
     /// (it stands in the table of calls, type, symbol) of each relocation.

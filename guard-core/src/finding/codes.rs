@@ -198,7 +198,7 @@ codes! {
         "The program was linked on a newer system: the loader would stop it with `version ... not found`, most often for GLIBC or GLIBCXX.\nWhat to do: run it on a system as new as the one it was built on, or build it on the older one.";
     214 LibraryLacksSymbol Error Refuses 14
         "a library lacks a function that the program binds"
-        "The loader looks up the functions that a program and its libraries use: all of them at the start where they were linked so (Rust, `-z now`) or where their addresses are stored, else each at its first call. One that no library has ends the program with `symbol lookup error`, status 127: most often a library is an older release than the one linked with. For the start of a program only what is bound at the start counts; `verify` and `doctor` also refuse for functions of NVIDIA's libraries that are bound at their first call.\nWhat to do: use a release of the library that has the function (the message names the first where it is known), or rebuild the program against the one that is there.";
+        "The loader looks up the functions that a program and its libraries use: all of them at the start where they were linked so (Rust, `-z now`) or where their addresses are stored, else each at its first call. One that no library has ends the program with `symbol lookup error`, status 127: most often a library is an older release than the one linked with. For the start of a program only what is bound at the start counts; `verify` and `doctor` also refuse for functions of NVIDIA's libraries that are bound at their first call.\nIn a sealed program the guard says it in the loader's place.\nWhat to do: use a release of the library that has the function (the message names the first where it is known), or rebuild the program against the one that is there.";
     301 DriverTooOld Error Refuses 30
         "the driver is too old for what the program is linked to"
         "A CUDA runtime works on drivers of its own major and newer; on an older one every call answers 35, cudaErrorInsufficientDriver. A driver API function that the driver does not have yet ends the program, too.\nWhat to do: update the driver to the release named, or rebuild with an older toolkit; on data centre GPUs cuda-compat may do.";
@@ -790,6 +790,9 @@ words! {
     LibraryLacksSymbolOnMachine LibraryLacksSymbol "{symbol}"
         "{library} {found} lacks {symbols}, which {file} binds: the loader would stop the program\nfound:\t{path}\nfirst in:\t{library} {first}"
         "use {library} {first} or newer; or rebuild against the one that is there";
+    LibraryLacksSymbolEmptySlot LibraryLacksSymbol "library"
+        "{component} uses {symbol}, which no library has\nfound:      {path}\nfirst in:   {library} {min}"
+        "update the library, or rebuild";
     DriverTooOld DriverTooOld "driver"
         "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit";
@@ -879,10 +882,10 @@ words! {
         "unset CUDA_VISIBLE_DEVICES, or name GPUs that exist: by number, or by UUID as nvidia-smi -L lists it";
     CudnnCannotTell CudnnCannotTell "cuDNN"
         "cannot tell which cuDNN this is\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
-        "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every one that could be taken";
+        "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every candidate";
     CudnnCannotTellNotLoaded CudnnCannotTell "cuDNN"
         "cannot tell which cuDNN {component} would get\nbuilt with: cuDNN {built} ({component})"
-        "see that cuDNN {min} or newer is installed and can be read: `cargo cudaguard doctor` lists every one that could be taken";
+        "see that cuDNN {min} or newer is installed and can be read: `cargo cudaguard doctor` lists every candidate";
     NoteNewer NoteNewer "manifest"
         "the manifest of {component} is newer than this cudaguard: what this one knows of it was judged"
         "update cudaguard";

@@ -223,7 +223,7 @@ impl Findings {
         );
         let (mut all, mut said) = (String::new(), Vec::new());
         let (mut subjects, mut hints) = (BTreeMap::new(), BTreeMap::new());
-        for row in self.rows.iter().filter(|row| row.shim) {
+        for row in self.rows.iter().filter(|row| row.words.iter().any(|words| words.shim)) {
             let Row { code, severity, verdict, .. } = row;
             let (rank, severity, verdict) = (row.rank.unwrap_or(255), shout(severity), shout(verdict));
             for Words { name, subject, message, lines, hint, .. } in row.words.iter().filter(|words| words.shim) {
@@ -235,7 +235,7 @@ impl Findings {
                 let first = hints.entry(hint.clone()).or_insert_with(|| name.clone());
                 let _ = write!(
                     out,
-                    " \\\n  X({name}, {code}, {severity}, {verdict}, {rank}, {}, \\\n    {}, \\\n    {}, {}, {}, {first}, \\\n    {})",
+                    " \\\n  /* {sentence} */ \\\n  X({name}, {code}, {severity}, {verdict}, {rank}, {}, \\\n    {}, \\\n    {}, {}, {}, {first}, \\\n    {})",
                     subject.to_lowercase(),
                     literal(sentence),
                     place(0),
@@ -296,7 +296,7 @@ fn line_names(words: &Table) -> impl Iterator<Item = &str> {
 }
 
 /// What many sentences say stands once in the shim, and as one byte in each of them.
-const PIECES: [(&str, &str); 16] = [
+const PIECES: [(&str, &str); 43] = [
     ("compute_capability", " compute capability "),
     ("first_in_path", " first in LD_LIBRARY_PATH"),
     ("cannot_tell", "cannot tell whether "),
@@ -313,6 +313,33 @@ const PIECES: [(&str, &str); 16] = [
     ("with", " with"),
     ("the", " the "),
     ("is", " is "),
+    ("and", " and"),
+    ("or", " or "),
+    ("for", " for"),
+    ("older", "older"),
+    ("install", "install"),
+    ("update", "update"),
+    ("added", " added"),
+    ("library_path", " LD_LIBRARY_PATH"),
+    ("libcuda", "libcuda"),
+    ("gpu", " GPU"),
+    ("manifest", "manifest"),
+    ("supports", "supports"),
+    ("it", " it"),
+    ("on", " on"),
+    ("no", " no"),
+    ("of", " of"),
+    ("librar", "librar"),
+    ("has", " has"),
+    ("visible_devices", "_VISIBLE_DEVICES"),
+    ("in", " in"),
+    ("ptx_jit", "_PTX_JIT"),
+    ("needs", "needs"),
+    ("its_gpus", " its GPUs (--gpus all)"),
+    ("found", "found:      "),
+    ("put_a", "put a "),
+    ("to_be_sure", " to be sure"),
+    ("nvidia_smi", "see what nvidia-smi says"),
 ];
 
 /// Words as a text in C, each placeholder by its own name: `"cuDNN " V_found " is older"`.
