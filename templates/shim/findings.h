@@ -51,8 +51,13 @@
   /* {component} uses {symbol}, which no library has */ \
   X(LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, 214, ERROR, REFUSES, 14, library, \
     V_component " uses " V_symbol "," W_which "no " W_librar "y" W_has, \
-    found_file, first_in, none, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, \
+    first_in, none, none, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, \
     W_update W_the W_librar "y," W_or W_rebuild) \
+  /* {path}: symbol lookup error: {path}: undefined symbol: {symbol}[, version {library}] */ \
+  X(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER, 214, ERROR, REFUSES, 14, library, \
+    V_path ": symbol lookup error: " V_path ": undefined symbol: " V_symbol "[, version " V_library "]", \
+    none, none, none, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, \
+    "") \
   /* the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}] */ \
   X(DRIVER_TOO_OLD, 301, ERROR, REFUSES, 30, driver, \
     "the " W_driver W_is "too old" W_for " " V_code "[," W_which W_needs W_on "e" W_that W_supports W_cuda V_needs_cuda "]", \
@@ -122,7 +127,7 @@
   X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, driver, \
     "no" W_gpu " can run both " V_component W_and " " V_other, \
     found_driver, gpus, none, NO_GPU_FOR_ALL, \
-    W_rebuild " both" W_for W_on "e" W_and W_the "same" W_of " " V_archs) \
+    W_rebuild " both" W_for W_on "e" W_of " " V_archs) \
   /* cuDNN {found} no longer works on compute capability {gpus} */ \
   X(CUDNN_TOO_NEW_FOR_GPU, 313, ERROR, REFUSES, 46, driver, \
     W_cudnn " " V_found W_no " longer works" W_on W_compute_capability V_gpus, \
@@ -147,15 +152,15 @@
   X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, cudnn, \
     "cannot tell" W_which W_cudnn " this is", \
     built_with, found_cudnn, picked_by, CUDNN_CANNOT_TELL, \
-    "see" W_that W_cudnn "'s" W_in "ner " W_librar "ies stand beside" W_it ": `cargo " W_cudaguard " doctor` lists every candidate") \
+    "see" W_that W_cudnn "'s" W_in "ner " W_librar "ies stand beside" W_it ": " W_doctor) \
   /* cannot tell which cuDNN {component} would get */ \
   X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, cudnn, \
     "cannot tell" W_which W_cudnn " " V_component " would get", \
     built_with, none, none, CUDNN_CANNOT_TELL_NOT_LOADED, \
-    "see" W_that W_cudnn " " V_min W_or W_newer W_is W_install "ed" W_and " can be read: `cargo " W_cudaguard " doctor` lists every candidate") \
+    "see" W_that W_cudnn " " V_min W_or W_newer W_is W_install "ed: " W_doctor) \
   /* the manifest of {component} is newer than this cudaguard: what this one knows of it was judged */ \
   X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, \
-    "the " W_manifest W_of " " V_component W_is W_newer " than this " W_cudaguard ": what this" W_on "e knows" W_of W_it " was judged", \
+    "the " W_manifest W_of " " V_component W_is W_newer " than this " W_cudaguard ": what this" W_on "e knows" W_of W_it " was" W_judge "d", \
     none, none, none, NOTE_NEWER, \
     W_update " " W_cudaguard) \
   /* the manifest of {component} asks for what this cudaguard does not know: rows of kind {kinds} */ \
@@ -165,17 +170,17 @@
     "") \
   /* a manifest in {file} is damaged: it was not judged */ \
   X(NOTE_DAMAGED, 503, INFO, OPEN, 62, manifest, \
-    "a " W_manifest W_in " " V_file W_is "damaged:" W_it " was" W_no "t judged", \
+    "a " W_manifest W_in " " V_file W_is "damaged:" W_it " was" W_no "t" W_judge "d", \
     because, none, none, NOTE_DAMAGED, \
     W_rebuild " " V_file ": something wrote" W_in "to" W_it " after" W_it " was linked") \
   /* no GPU is visible: nothing to judge */ \
   X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, \
-    "no" W_gpu W_is "visible:" W_no "thing to judge", \
+    "no" W_gpu W_is "visible:" W_no "thing to" W_judge, \
     none, none, none, NOTHING_TO_SEE, \
     "") \
-  /* cannot tell whether driver and GPU fit: not everything about them is known */ \
+  /* cannot tell whether driver and GPU fit: some facts are missing */ \
   X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, driver, \
-    W_cannot_tell W_driver W_and W_gpu " fit:" W_no "t everything about them" W_is "known", \
+    W_cannot_tell W_driver W_and W_gpu " fit: some facts are missing", \
     found_driver, gpus, none, DRIVER_CANNOT_TELL, \
     "`cargo " W_cudaguard " doctor` says what" W_is "missing") \
   /* cannot tell whether driver and GPU fit: cuInit answers {answer} */ \
@@ -187,7 +192,7 @@
   X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
     W_cannot_tell V_code " loads" W_on " this " W_driver ": nvcc " V_nvcc_major " made" W_it "," W_and " NVIDIA promises" W_that "for " W_driver "s from " V_needs_release W_on, \
     needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
-    W_update W_the W_driver " to " V_needs_release W_or W_newer W_to_be_sure "[;" W_or W_rebuild W_with W_cuda V_cuda_major "]") \
+    W_update W_the W_driver " to " V_needs_release W_or W_newer " to be sure[;" W_or W_rebuild W_with W_cuda V_cuda_major "]") \
   /* cannot tell whether this driver compiles {code}: both are newer than the guard */ \
   X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, \
     W_cannot_tell "this " W_driver " compiles " V_code ": both are " W_newer " than" W_the "guard", \
@@ -196,8 +201,8 @@
   /* cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say */ \
   X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, cudart, \
     W_cannot_tell V_library W_is W_older " than" W_cuda V_built_cuda "," W_which V_component W_was_built_with ":" W_it "s file's name does" W_no "t say", \
-    found_file, none, none, CUDART_UNKNOWN, \
-    W_put_a "f" W_older W_with W_the W_libcuda "rt" W_of W_cuda V_built_cuda W_first_in_path W_to_be_sure ";" W_or "link" W_it " statically") \
+    found_file, none, none, CUDART_OLDER, \
+    "") \
   /* {left_out} findings are left out: the guard keeps {kept} at most */ \
   X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, manifest, \
     V_left_out " findings are left out:" W_the "guard keeps " V_kept " at most", \
@@ -205,7 +210,7 @@
     "`cargo " W_cudaguard " verify` shows all" W_of " them") \
   /* {left_out} manifests were not judged: the guard keeps {kept} at most */ \
   X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, manifest, \
-    V_left_out " " W_manifest "s were" W_no "t judged:" W_the "guard keeps " V_kept " at most", \
+    V_left_out " " W_manifest "s were" W_no "t" W_judge "d:" W_the "guard keeps " V_kept " at most", \
     none, none, none, NOT_ALL_KEPT, \
     "")
 
@@ -312,7 +317,8 @@
   X(its_gpus, " its GPUs (--gpus all)") \
   X(found, "found:      ") \
   X(put_a, "put a ") \
-  X(to_be_sure, " to be sure") \
+  X(doctor, "`cargo cudaguard doctor` lists every candidate") \
+  X(judge, " judge") \
   X(nvidia_smi, "see what nvidia-smi says")
 
 /* How each stands in the words: one byte, its place among these. */
@@ -393,5 +399,6 @@
 #define W_its_gpus "\312"
 #define W_found "\313"
 #define W_put_a "\314"
-#define W_to_be_sure "\315"
-#define W_nvidia_smi "\316"
+#define W_doctor "\315"
+#define W_judge "\316"
+#define W_nvidia_smi "\317"

@@ -33,7 +33,10 @@ CODE const ElfW(Sym) *empty_slot(void) {
   return found;
 }
 
-CODE const char *slot_library(const ElfW(Sym) * s) { return g.first.strings + ((uint64_t)s->st_size >> 32); }
+CODE void name_slot(struct finding *f, const ElfW(Sym) * s) {
+  show(f->symbol, sizeof f->symbol, g.first.strings + s->st_name);
+  show(f->library, sizeof f->library, g.first.strings + ((uint64_t)s->st_size >> 32));
+}
 
 /* Where nothing else is wrong already that explains it. */
 CODE void judge_slots(void) {
@@ -42,8 +45,6 @@ CODE void judge_slots(void) {
   if (!s || !g.note->own || overall() == WRONG) return;
   g.now = g.note; /* the program's is the first */
   f = find(LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
-  show(f->symbol, sizeof f->symbol, g.first.strings + s->st_name);
-  show(f->library, sizeof f->library, slot_library(s));
+  name_slot(f, s);
   f->min = (uint32_t)s->st_size;
-  if (is_loaded(slot_library(s), &g.real, 0)) show(f->path, sizeof f->path, g.real);
 }

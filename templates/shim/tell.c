@@ -79,19 +79,14 @@ CODE void tell(int refuse) {
 
 /* What the loader would have said and done. */
 CODE void end_as_the_loader(const ElfW(Sym) * s) {
-  char line[3 * PATH_MAX];
-  struct text t = text_in(line, sizeof line);
-  const char *called = read_text("/proc/self/cmdline", g.answer, sizeof g.answer) ? g.answer : self(); /* its first word */
-  put(&t, called);
-  put(&t, ": symbol lookup error: ");
-  put(&t, called);
-  put(&t, ": undefined symbol: ");
-  put(&t, g.first.strings + s->st_name);
-  if (s->st_other & HAS_VERSION) {
-    put(&t, ", version ");
-    put(&t, slot_library(s));
-  }
+  struct finding *f = &g.findings.spare;
+  struct text t = text_in(g.real, sizeof g.real);
+  name_slot(f, s);
+  if (!(s->st_other & HAS_VERSION)) f->library[0] = 0;
+  /* The file holds more: up to the first NUL it is what the program was called by. */
+  show(f->path, sizeof f->path, read_text("/proc/self/cmdline", g.answer, sizeof g.answer) ? g.answer : self());
+  put_filled(&t, phrase(meanings[LIBRARY_LACKS_SYMBOL_BY_THE_LOADER].sentence), f);
   put_char(&t, '\n');
-  say(line);
+  say(g.real);
   leave(STATUS_OF_LOADER);
 }

@@ -174,7 +174,7 @@ codes! {
         "Patches of one minor are interchangeable by NVIDIA's rule; this project asked for more with [cudnn] patch = \"refuse\".\nWhat to do: update cuDNN to the patch that the program was built with, or drop the option.";
     204 CudnnInnerMissing Error Refuses 42
         "cuDNN's loader library is there, an inner library is not"
-        "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the process. The other libraries are opened by the calls that need them: ops for normalisation, pooling and activations, cnn for convolutions, adv for recurrent networks and attention, train for all that goes backward, engines and heuristic for the plans of the graph API. A program that makes no such call does without them.\nWhat to do: reinstall cuDNN whole, so that all its libraries are in one folder.";
+        "libcudnn.so.N is a thin loader. Without libcudnn_graph (9) or libcudnn_ops_infer (8) the first call aborts the process. The other libraries are opened by the calls that need them: ops for normalisation, pooling and activations, cnn for convolutions, adv for recurrent networks and attention, train for all that goes backward, engines and heuristic for the plans of the graph API. A program that makes no such call does without them.\nWhat to do: reinstall cuDNN whole from one package.";
     205 CudnnAbsent Error Refuses 40
         "no cuDNN was found"
         "The program is linked to libcudnn, or the policy requires it, and no folder that the loader looks into has it.\nWhat to do: install cuDNN, or name its folder in LD_LIBRARY_PATH.";
@@ -791,7 +791,10 @@ words! {
         "{library} {found} lacks {symbols}, which {file} binds: the loader would stop the program\nfound:\t{path}\nfirst in:\t{library} {first}"
         "use {library} {first} or newer; or rebuild against the one that is there";
     LibraryLacksSymbolEmptySlot LibraryLacksSymbol "library"
-        "{component} uses {symbol}, which no library has\nfound:      {path}\nfirst in:   {library} {min}"
+        "{component} uses {symbol}, which no library has\nfirst in:   {library} {min}"
+        "update the library, or rebuild";
+    LibraryLacksSymbolByTheLoader LibraryLacksSymbol "library"
+        "{path}: symbol lookup error: {path}: undefined symbol: {symbol}[, version {library}]"
         "update the library, or rebuild";
     DriverTooOld DriverTooOld "driver"
         "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
@@ -837,7 +840,7 @@ words! {
         "rebuild all of it with {archs} added, or drop gpu.partial from cudaguard.toml";
     NoGpuForAll NoGpuForAll "driver"
         "no GPU can run both {component} and {other}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
-        "rebuild both for one and the same of {archs}";
+        "rebuild both for one of {archs}";
     CudnnTooNewForGpu CudnnTooNewForGpu "driver"
         "cuDNN {found} no longer works on compute capability {gpus}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "put a cuDNN older than {dropped_in} first in LD_LIBRARY_PATH (the program takes {min} and newer); or run it on a newer GPU";
@@ -885,7 +888,7 @@ words! {
         "see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every candidate";
     CudnnCannotTellNotLoaded CudnnCannotTell "cuDNN"
         "cannot tell which cuDNN {component} would get\nbuilt with: cuDNN {built} ({component})"
-        "see that cuDNN {min} or newer is installed and can be read: `cargo cudaguard doctor` lists every candidate";
+        "see that cuDNN {min} or newer is installed: `cargo cudaguard doctor` lists every candidate";
     NoteNewer NoteNewer "manifest"
         "the manifest of {component} is newer than this cudaguard: what this one knows of it was judged"
         "update cudaguard";
@@ -899,7 +902,7 @@ words! {
         "no GPU is visible: nothing to judge"
         "";
     DriverCannotTell DriverCannotTell "driver"
-        "cannot tell whether driver and GPU fit: not everything about them is known\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "cannot tell whether driver and GPU fit: some facts are missing\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "`cargo cudaguard doctor` says what is missing";
     DriverCannotTellAnswer DriverCannotTell "driver"
         "cannot tell whether driver and GPU fit: cuInit answers {answer}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
@@ -915,7 +918,7 @@ words! {
         "for a complete answer name it with --kernel; /proc/driver/nvidia/version says it";
     CudartUnknown CudartUnknown "cudart"
         "cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say\nfound:      {path}"
-        "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH to be sure; or link it statically";
+        "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
     NotAllKept NotAllKept "manifest"
         "{left_out} findings are left out: the guard keeps {kept} at most"
         "`cargo cudaguard verify` shows all of them";

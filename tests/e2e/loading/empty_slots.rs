@@ -180,11 +180,9 @@ fn with_versions_that_agree() {
     sealed(&program);
     let (status, output, said) = started(&program, "9.1.0", &[]);
     assert_eq!((status, &*output), (Some(78), ""), "{said}");
-    let file = parts::cudnn("9.1.0").join("lib/libcudnn.so.9");
     let expected = format!(
-        "cudaguard: error[CG214]: demo 0.1.0 uses {LACKED}, which no library has\n  found:      {}\n  \
-         first in:   libcudnn.so.9 9.5.0\n  what to do: update the library, or rebuild\n",
-        file.display()
+        "cudaguard: error[CG214]: demo 0.1.0 uses {LACKED}, which no library has\n  \
+         first in:   libcudnn.so.9 9.5.0\n  what to do: update the library, or rebuild\n"
     );
     assert!(said.starts_with(&expected), "{said}");
     let (status, _, said) = started(&program, "9.1.0", &[("CUDAGUARD", "off")]);

@@ -296,7 +296,7 @@ fn line_names(words: &Table) -> impl Iterator<Item = &str> {
 }
 
 /// What many sentences say stands once in the shim, and as one byte in each of them.
-const PIECES: [(&str, &str); 43] = [
+const PIECES: [(&str, &str); 44] = [
     ("compute_capability", " compute capability "),
     ("first_in_path", " first in LD_LIBRARY_PATH"),
     ("cannot_tell", "cannot tell whether "),
@@ -338,7 +338,8 @@ const PIECES: [(&str, &str); 43] = [
     ("its_gpus", " its GPUs (--gpus all)"),
     ("found", "found:      "),
     ("put_a", "put a "),
-    ("to_be_sure", " to be sure"),
+    ("doctor", "`cargo cudaguard doctor` lists every candidate"),
+    ("judge", " judge"),
     ("nvidia_smi", "see what nvidia-smi says"),
 ];
 

@@ -523,8 +523,8 @@ mod tests {
         assert_eq!(told(driver(590), &[(8, 0)], Jit::default()), "");
         // Where more than that is open, that is not the reason.
         let forced = Jit { forced: true, ..Jit::default() };
-        assert!(told(driver(535), &[(8, 0)], forced).contains("not everything about them is known"));
-        assert!(told(releases(None, None), &[(8, 0)], Jit::default()).contains("not everything about them is known"));
+        assert!(told(driver(535), &[(8, 0)], forced).contains("some facts are missing"));
+        assert!(told(releases(None, None), &[(8, 0)], Jit::default()).contains("some facts are missing"));
     }
 
     #[test]
