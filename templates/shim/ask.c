@@ -107,6 +107,7 @@ CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int tr
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)none, 0, 8);
   fd = sys3(SYS_fcntl, to, F_DUPFD_CLOEXEC, 3); /* the pipe may be 0, 1 or 2 where the program was started with those closed */
   if (fd < 0) leave(1);
+  close_file(to); /* where files are scarce, the loader needs its number */
   for (k = 0; k < 3; k++) { /* what is opened gets the least number that is free */
     close_file(k);
     open_file("/dev/null", O_RDWR);
