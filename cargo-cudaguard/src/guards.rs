@@ -69,6 +69,7 @@ pub(crate) fn make(facts: &Facts<'_>, judged: &Judged, own: &Path, since: Option
     let mut content = descriptor.to_vec();
     content.extend_from_slice(guard::source().as_bytes());
     content.extend_from_slice(held_against(&judged.policy).as_bytes());
+    content.extend(judged.lock.iter().flat_map(|lock| fs::read(lock).unwrap_or_default()));
     for finding in judged.deferred.iter().filter(|finding| finding.severity > Severity::Info) {
         content.extend_from_slice(finding.render().as_bytes());
     }
@@ -119,8 +120,11 @@ pub(crate) fn is_current(facts: &Facts<'_>, judged: &Judged, own: &Path) -> bool
 fn held_against(policy: &Policy) -> String {
     let Policy { archs, arch_words, fleet, driver_fleet, partial_refuse, library_linkage, release, dev, allow, .. } =
         policy;
+    let Policy { toolkit, library, library_built, library_fleet, library_patch_refuse, .. } = policy;
+    let [toolkit, library] = [toolkit, library].map(|require| require.as_ref().map(|require| &require.text));
     format!(
-        "{archs:?} {arch_words:?} {fleet:?} {driver_fleet:?} {partial_refuse} {library_linkage:?} {release:?} {dev:?} {allow:?}"
+        "{archs:?} {arch_words:?} {fleet:?} {driver_fleet:?} {partial_refuse} {library_linkage:?} {release:?} {dev:?} {allow:?} \
+         {toolkit:?} {library:?} {library_built:?} {library_fleet:?} {library_patch_refuse}"
     )
 }
 

@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 use cudaguard::binary::Binary;
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
-use cudaguard::evidence::{self, Seen};
+use cudaguard::evidence::{HostCode, Seen};
 use cudaguard::finding::{Finding, Values, Words};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
@@ -221,7 +221,7 @@ impl<'a> Job<'a> {
             let (mut seen, mut taken) = (None, None);
             if !facts.has_nothing(&self.judged.policy, &binary, &kernels)? {
                 let shown = self.seen(env, &binary, &kernels)?;
-                findings = facts.deferred(&self.judged, &shown);
+                findings = facts.deferred(&self.judged, &shown, &binary);
                 let (library, said) = self.verify(env, &binary, &kernels, &shown)?;
                 findings.extend(said);
                 (seen, taken) = (Some(shown), library);
@@ -306,7 +306,7 @@ impl<'a> Job<'a> {
         if facts.has_nothing(&self.judged.policy, &binary, &kernels)? {
             return Ok(());
         }
-        self.accept(file, &facts.deferred(&self.judged, &self.seen(env, &binary, &kernels)?))
+        self.accept(file, &facts.deferred(&self.judged, &self.seen(env, &binary, &kernels)?, &binary))
     }
 
     fn target_dir(&self) -> &Path {
@@ -339,7 +339,7 @@ impl<'a> Job<'a> {
             target_dir: self.target_dir(),
         };
         let mut seen = Seen::of(binary, kernels, in_use, &searched, |data| own_kernels::own(data, kernels, &places))?;
-        seen.host_compilers = Some(evidence::host_compilers(&binary.path, &own_kernels::objects(&places)));
+        seen.host = Some(HostCode::of(&binary.path, &own_kernels::objects(&places)));
         Ok(seen)
     }
 

@@ -20,7 +20,7 @@ use crate::version::CudaVersion;
 mod host;
 mod seen;
 
-pub use host::host_compilers;
+pub use host::HostCode;
 pub use seen::{Kernel, Seen};
 
 /// The facts of one file.

@@ -25,7 +25,7 @@ use crate::vendor::GUARDED;
 use crate::version::Version;
 #[cfg(feature = "command")]
 use crate::{
-    evidence::Seen,
+    evidence::{HostCode, Seen},
     judge::linked::Linked,
     manifest::{KnownBy, Manifest},
     version::CudaVersion,
@@ -95,7 +95,9 @@ impl Pins {
                 self.toolkit = Some(shown);
             }
         }
-        if let Some(compiler) = &manifest.host_compiler {
+        // Only beside kernels is it the one that nvcc called.
+        let kernels = manifest.observed.as_ref().is_some_and(|archs| !archs.is_empty());
+        if let Some(compiler) = manifest.host_compiler.as_ref().filter(|_| kernels) {
             self.host_compiler = Some(compiler.clone());
         }
     }
@@ -522,15 +524,9 @@ pub fn judge_linked(
             drift(TOOLKIT, &pins.toolkit, shown, format!("the code in {}", linked.name));
         }
     }
-    if let (Some(_), Some([is])) = (&pins.host_compiler, linked.seen.host_compilers.as_deref()) {
-        if pins.host_compiler.as_ref() != Some(is) {
-            drift(
-                HOST_COMPILER,
-                &pins.host_compiler,
-                is.clone(),
-                format!("the objects that {} is made of", linked.name),
-            );
-        }
+    let called = linked.seen.host.as_ref().and_then(HostCode::of_nvcc);
+    if let Some(is) = called.filter(|is| pins.host_compiler.as_ref().is_some_and(|was| was != *is)) {
+        drift(HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects that {} is made of", linked.name));
     }
     findings
 }

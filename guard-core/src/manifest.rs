@@ -239,6 +239,7 @@ impl Manifest {
         let linkage = policy.library_linkage.unwrap_or_default();
         let library = toolchain
             .library_version()
+            .or(policy.library_built)
             .filter(|_| linkage != Linkage::None)
             .map(|version| BuiltWith { version, linkage });
         Self {
@@ -250,8 +251,11 @@ impl Manifest {
             toolkit_known: toolchain.toolkit_version().map(|_| KnownBy::Declared),
             toolkits_besides: Vec::new(),
             requires: library.as_ref().map(|library| library.requirements(policy)).unwrap_or_default(),
+            library_known: library
+                .as_ref()
+                .filter(|_| toolchain.library_version().is_none())
+                .map(|_| KnownBy::Declared),
             library,
-            library_known: None,
             cudart: None,
             declared: toolchain.declared(),
             observed: None,

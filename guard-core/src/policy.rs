@@ -40,6 +40,8 @@ pub struct Policy {
     pub toolkit: Option<Requirement>,
     /// `require` of the guarded library's table.
     pub library: Option<Requirement>,
+    /// `built`: the release of its headers, where no place that is looked through has them.
+    pub library_built: Option<Version>,
     /// `linkage`: how the project must reach that library.
     pub library_linkage: Option<Linkage>,
     /// `patch = "refuse"`: older patches of the built minor are refused as well.
@@ -185,6 +187,7 @@ impl Policy {
     pub fn asks(&self) -> bool {
         self.toolkit.is_some()
             || self.library.is_some()
+            || self.library_built.is_some()
             || !matches!(self.library_linkage, None | Some(Linkage::None))
             || self.library_fleet.is_some()
             || !(self.archs.is_empty() && self.arch_words.is_empty() && self.fleet.is_empty())
@@ -365,7 +368,7 @@ const LIBRARY: &str = GUARDED.key;
 /// Every section and its keys; `allow` and `package` have keys of their own.
 const SECTIONS: &[(&str, &[&str])] = &[
     ("toolkit", &["require"]),
-    (LIBRARY, &["require", "linkage", "patch", "required", "fleet"]),
+    (LIBRARY, &["require", "built", "linkage", "patch", "required", "fleet"]),
     ("gpu", &["archs", "fleet", "partial"]),
     ("driver", &["fleet"]),
     ("build", &["release", "dev", "unguarded"]),
@@ -499,6 +502,11 @@ impl Reader<'_> {
         match (section, key) {
             ("toolkit", "require") => set(&mut policy.toolkit, self.requirement(entry, ">=12.4, <14")),
             (LIBRARY, "require") => set(&mut policy.library, self.requirement(entry, "^9.1")),
+            (LIBRARY, "built") => {
+                let expected = format!("the {} of the headers as a string such as \"9.1\"", GUARDED.name);
+                let text: Option<String> = self.parsed(entry, &expected, |_: &Version| true);
+                set(&mut policy.library_built, text.and_then(|text| text.parse().ok()));
+            }
             (LIBRARY, "linkage") => {
                 let linkages = [
                     ("linked", Linkage::Linked),

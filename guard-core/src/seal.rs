@@ -172,9 +172,8 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
         manifest.observed.clone_from(&observed.archs);
     }
     toolkit(&mut manifest, &observed.seen);
-    if let Some(compilers) = &observed.seen.host_compilers {
-        // Of several nobody can say which is meant.
-        manifest.host_compiler = compilers.first().filter(|_| compilers.len() == 1).cloned();
+    if let Some(host) = &observed.seen.host {
+        manifest.host_compiler = host.compiler().cloned();
     }
     if let Some(taken) = &observed.taken {
         taken.record(&mut manifest);

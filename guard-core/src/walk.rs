@@ -30,7 +30,7 @@ use crate::note::{self, SIZE};
 use crate::policy::{self, Policy};
 #[cfg(feature = "command")]
 use crate::seal::{self, Observed, Taken};
-use crate::toolchain::{Fact, Given, Request, Toolchain};
+use crate::toolchain::{Builder, Fact, Given, Request, Toolchain};
 use crate::vendor::GUARDED;
 
 /// Why a file is not guarded from whose note the linker, or a step after it, has left nothing.
@@ -149,10 +149,16 @@ impl Facts<'_> {
             matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed)
         };
         #[cfg(feature = "command")]
-        let drift = |finding: &Finding| self.sees_linked && lock::is_told_by_linked(finding, &toolchain);
+        let drift = |finding: &Finding| lock::is_told_by_linked(finding, &toolchain);
         #[cfg(not(feature = "command"))]
         let drift = |_: &Finding| false;
-        let later = |finding: &Finding| meant == Meant::Nobody || tells && of_toolkit(finding) || drift(finding);
+        // A build script may name the library to the linker alone.
+        let open = |finding: &Finding| {
+            self.sees_linked
+                && toolchain.by == Builder::Cargo
+                && (drift(finding) || is_library_absent(finding, &toolchain))
+        };
+        let later = |finding: &Finding| meant == Meant::Nobody || tells && of_toolkit(finding) || open(finding);
         let (deferred, findings) = weighed.findings.into_iter().partition(later);
         #[cfg(feature = "command")]
         let uses = crates::look(env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
@@ -295,6 +301,12 @@ impl Judged {
     }
 }
 
+/// Whether it says that the policy asks for a guarded library, and that none was found.
+fn is_library_absent(finding: &Finding, toolchain: &Toolchain) -> bool {
+    let found = toolchain.library_headers_used().is_some() || toolchain.library_used().is_some();
+    finding.code == Code::CudnnNotAllowed && !found
+}
+
 /// Whether any of them fails the build: what it weighs decides, which policy and lock have settled.
 pub fn refuses(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.severity == Severity::Error)
@@ -321,41 +333,54 @@ impl Facts<'_> {
         manifest: &Manifest,
         binary: &Binary,
         searched: &[PathBuf],
-    ) -> (Option<Taken>, Option<Finding>) {
-        let Some(soname) = binary.needed.iter().find(|name| GUARDED.is_named(name)) else { return (None, None) };
+    ) -> (Option<Taken>, Vec<Finding>) {
+        let Some(soname) = binary.needed.iter().find(|name| GUARDED.is_named(name)) else { return (None, Vec::new()) };
         let library = Toolchain::library_taken(soname, searched);
         let known = library.as_ref().and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
+        let judged = toolchain.library_used().and_then(|library| library.path.canonicalize().ok());
+        let is_judged = known.is_some_and(|(_, path)| judged.is_some() && path.canonicalize().ok() == judged);
+        let by_policy = policy.library_built.map(|version| (version, KnownBy::Declared));
         if let Some(recorded) = &manifest.library {
             // Headers of the system, and a library from elsewhere: these need not be its headers.
-            let judged = toolchain.library_used().and_then(|library| library.path.canonicalize().ok());
-            let other =
-                known.is_some_and(|(version, path)| version != recorded.version && path.canonicalize().ok() != judged);
-            if manifest.library_known.is_some() || !toolchain.has_library_headers_of_system() || !other {
-                return (None, None);
+            let other = known.is_some_and(|(version, _)| version != recorded.version && !is_judged);
+            let of_system = manifest.library_known.is_none() && toolchain.has_library_headers_of_system() && other;
+            if !of_system && manifest.library_known != Some(KnownBy::Declared) {
+                return (None, Vec::new());
             }
         }
         let bound = binary.bound.iter().find(|bound| GUARDED.is_named(&bound.soname));
-        let release = known.map(|(version, _)| (version, KnownBy::Linked));
+        let release = by_policy.or(known.map(|(version, _)| (version, KnownBy::Linked)));
         let release = release.or_else(|| Some((bound?.first, KnownBy::Symbols)));
         let taken = release.map(|(version, known)| {
             let built = BuiltWith { version, linkage: Linkage::Linked };
             Taken { version, known, rows: built.requirements(policy) }
         });
-        let values = Values::default().with("file", &self.component.name).with("library", soname);
-        let values = values.known("found", known.map(|(version, _)| version));
-        let values = values.known("path", known.map(|(_, path)| path.display()));
-        let values =
-            values.known("symbol", bound.map(|bound| &bound.name)).known("min", bound.map(|bound| bound.first));
-        let by_cargo = if taken.is_some() { Words::CudnnHeadersUnknown } else { Words::CudnnHeadersUnknownNothing };
-        let words = toolchain.by.of(by_cargo, Words::CudnnHeadersUnknownCMake, Words::CudnnHeadersUnknownOptions);
-        (taken, Some(words.finding(&values)))
+        let mut findings = Vec::new();
+        if by_policy.is_none() {
+            let values = Values::default().with("file", &self.component.name).with("library", soname);
+            let values = values.known("found", known.map(|(version, _)| version));
+            let values = values.known("path", known.map(|(_, path)| path.display()));
+            let values =
+                values.known("symbol", bound.map(|bound| &bound.name)).known("min", bound.map(|bound| bound.first));
+            let by_cargo = if taken.is_some() { Words::CudnnHeadersUnknown } else { Words::CudnnHeadersUnknownNothing };
+            let words = toolchain.by.of(by_cargo, Words::CudnnHeadersUnknownCMake, Words::CudnnHeadersUnknownOptions);
+            findings.push(words.finding(&values));
+        }
+        // What policy and toolkit say of it; a build system's way to it has been followed.
+        if let Some(library) = library.filter(|_| !is_judged && toolchain.by == Builder::Cargo) {
+            let taken = toolchain.with_library_taken(library);
+            findings.extend(judge::build::linked_library_anew(policy, toolchain, &taken));
+        }
+        (taken, findings)
     }
 
     /// What was kept back before linking, and holds now that the file has shown what was used.
-    pub fn deferred(&self, judged: &Judged, seen: &Seen) -> Vec<Finding> {
+    pub fn deferred(&self, judged: &Judged, seen: &Seen, binary: &Binary) -> Vec<Finding> {
+        let takes_library = binary.needed.iter().any(|name| GUARDED.is_named(name));
         let named = judged.toolchain.named();
         let holds = |finding: &&Finding| {
-            judge::linked::still_holds(finding, seen, &named) && !lock::is_superseded(finding, seen)
+            let found = takes_library && is_library_absent(finding, &judged.toolchain);
+            judge::linked::still_holds(finding, seen, &named) && !lock::is_superseded(finding, seen) && !found
         };
         judged.deferred.iter().filter(holds).cloned().collect()
     }

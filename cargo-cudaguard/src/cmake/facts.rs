@@ -169,6 +169,11 @@ impl Facts {
         let mut includes = paths("include", &of_target("an include directory", "--include"));
         let flag = of_target("a compile option", "--nvcc-flags");
         includes.extend(include_flags(&of_flags).into_iter().map(|folder| Fact::new(folder, &flag)));
+        // Code that was compiled as a library of its own, with headers that the target itself does not see.
+        includes.extend(paths("inside-include", &format!("an include directory of a library in {target}")));
+        let options: Vec<String> = lines.all("inside-option").into_iter().map(word).collect();
+        let flag = format!("a compile option of a library in {target}");
+        includes.extend(include_flags(&options).into_iter().map(|folder| Fact::new(folder, &flag)));
         let host_known = ["CXX", "C"].iter().find_map(|language| {
             let named = format!("CMAKE_{language}_COMPILER");
             let compiler = lines.one(&format!("{language}-compiler"))?;

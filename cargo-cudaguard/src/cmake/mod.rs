@@ -25,7 +25,7 @@ use std::process::{Command, ExitCode};
 use cudaguard::binary::{Binary, Kind};
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
-use cudaguard::evidence::{self, Seen};
+use cudaguard::evidence::{HostCode, Seen};
 use cudaguard::finding::{Finding, Values, Words};
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::judge::{self, linked::Linked};
@@ -236,7 +236,7 @@ pub(crate) fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
     let places = places(job, &objects);
     let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own_kernels::own(data, &kernels, &places));
     let mut seen = seen.map_err(Stop::no_look)?;
-    seen.host_compilers = Some(evidence::host_compilers(file, &own_kernels::objects(&places)));
+    seen.host = Some(HostCode::of(file, &own_kernels::objects(&places)));
     let (taken, findings) =
         verify(env, job, &policy, &manifest, &binary, &kernels, &seen, &searched).map_err(Stop::no_look)?;
     job.say(&findings)?;
@@ -296,7 +296,7 @@ fn verify(
     let mut library = if linked_to { linked_library(env, job, policy, binary) } else { Vec::new() };
     let mut taken = None;
     // CMake knows where the compiler looks: what it found is what was included.
-    if linked_to && manifest.library.is_none() {
+    if linked_to && (manifest.library.is_none() || manifest.library_known == Some(KnownBy::Declared)) {
         let mut toolchain = Toolchain::default();
         toolchain.by = job.facts.given.by;
         let said;

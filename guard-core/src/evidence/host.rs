@@ -8,33 +8,54 @@ use crate::elf::{self, Elf};
 use crate::kernels::SECTIONS;
 use crate::toolchain::HostCompiler;
 
-/// The compilers of the host's code in a build's objects and static libraries: `gcc 12.2.0`, `clang 14.0.6`. Where some of
-/// these hold GPU code, which nvcc hands to its host compiler, those alone count. What an earlier build has left among them
-/// counts only where the linked file may have been made from it.
-pub fn host_compilers(linked: &Path, objects: &[PathBuf]) -> Vec<String> {
-    let mut found = Found::default();
-    for data in objects.iter().filter_map(|object| Contents::open(object).ok()) {
-        if elf::is_archive(&data) {
-            for member in elf::archive(&data).into_iter().flatten().map_while(Result::ok) {
-                found.look(member.data.unwrap_or_default());
-            }
-        } else {
-            found.look(&data);
-        }
-    }
-    let all = if found.with_kernels.is_empty() { found.others } else { found.with_kernels };
-    if all.is_empty() {
-        return Vec::new();
-    }
-    // One that is not stripped lists the compilers of everything in it.
-    let listed = Contents::open(linked).ok().and_then(|data| {
-        let elf = Elf::parse(&data).ok()?;
-        let listed: BTreeSet<String> = comments(&elf).filter_map(HostCompiler::in_comment).collect();
-        (!listed.is_empty()).then_some(listed)
-    });
-    all.into_iter().filter(|one| listed.as_ref().is_none_or(|listed| listed.contains(one))).collect()
+/// The compilers of the host's code in what a build has made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostCode {
+    /// `gcc 12.2.0`, `clang 14.0.6`.
+    pub compilers: Vec<String>,
+    /// Whether they compiled what stands beside GPU code: then nvcc has called them.
+    pub beside_kernels: bool,
 }
 
+impl HostCode {
+    /// The one compiler; of several nobody can say which is meant.
+    pub fn compiler(&self) -> Option<&String> {
+        self.compilers.first().filter(|_| self.compilers.len() == 1)
+    }
+
+    /// The one that nvcc called.
+    pub fn of_nvcc(&self) -> Option<&String> {
+        self.compiler().filter(|_| self.beside_kernels)
+    }
+
+    /// What a build's objects and static libraries name. Where some of these hold GPU code, which nvcc hands to its host
+    /// compiler, those alone count. What an earlier build has left among them counts only where the linked file may have
+    /// been made from it.
+    pub fn of(linked: &Path, objects: &[PathBuf]) -> Self {
+        let mut found = Found::default();
+        for data in objects.iter().filter_map(|object| Contents::open(object).ok()) {
+            if elf::is_archive(&data) {
+                for member in elf::archive(&data).into_iter().flatten().map_while(Result::ok) {
+                    found.look(member.data.unwrap_or_default());
+                }
+            } else {
+                found.look(&data);
+            }
+        }
+        let beside_kernels = !found.with_kernels.is_empty();
+        let mut all = if beside_kernels { found.with_kernels } else { found.others };
+        // One that is not stripped lists the compilers of everything in it.
+        let listed = Contents::open(linked).ok().filter(|_| !all.is_empty()).and_then(|data| {
+            let elf = Elf::parse(&data).ok()?;
+            let listed: BTreeSet<String> = comments(&elf).filter_map(HostCompiler::in_comment).collect();
+            (!listed.is_empty()).then_some(listed)
+        });
+        if let Some(listed) = listed {
+            all.retain(|one| listed.contains(one));
+        }
+        Self { compilers: all.into_iter().collect(), beside_kernels }
+    }
+}
 #[derive(Default)]
 struct Found {
     with_kernels: BTreeSet<String>,
@@ -89,7 +110,7 @@ mod tests {
         let (plain, other) = (write("plain.o", object(GCC, false)), write("other.o", object(CLANG, false)));
         let kernels = write("kernels.o", object(CLANG, true));
         let said = |linked: &PathBuf, objects: &[&PathBuf]| {
-            host_compilers(linked, &objects.iter().map(|object| (*object).clone()).collect::<Vec<_>>())
+            HostCode::of(linked, &objects.iter().map(|object| (*object).clone()).collect::<Vec<_>>()).compilers
         };
         assert_eq!(said(&both, &[]), [""; 0]);
         assert_eq!(said(&both, &[&plain]), ["gcc 12.2.0"]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::Evidence;
+use super::{Evidence, HostCode};
 use crate::binary::Binary;
 use crate::contents::Contents;
 use crate::kernels::{Form, Kernels, Known};
@@ -22,9 +22,8 @@ pub struct Seen {
     pub cudart_named: Option<CudaVersion>,
     /// The release of the libcudart that the linker took, and its file.
     pub cudart_taken: Option<(CudaVersion, PathBuf)>,
-    /// The compilers of the host's code in what this build has made ([`super::host_compilers`]); `None` where nobody has
-    /// looked.
-    pub host_compilers: Option<Vec<String>>,
+    /// The compilers of the host's code in what this build has made; `None` where nobody has looked.
+    pub host: Option<HostCode>,
 }
 
 /// A container whose code tells the release that made it.

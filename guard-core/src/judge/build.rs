@@ -292,7 +292,7 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
     let (why_headers, why_library) = (reason(&toolchain.library_headers), reason(&toolchain.library_file));
 
     if let Some(require) = &policy.library {
-        let found = version.or(library_version.map(|version| version.value));
+        let found = version.or(policy.library_built).or(library_version.map(|version| version.value));
         if !found.is_some_and(|found| takes(&require.parsed, found, true)) && (found.is_some() || headers.is_none()) {
             let listed: Vec<_> = toolchain
                 .installs

@@ -23,7 +23,7 @@ pub fn declared(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     driver(policy, toolchain, &mut findings, &mut open);
     if policy.library_fleet.is_some()
         && policy.library_linkage != Some(Linkage::None)
-        && used_library(toolchain).is_none()
+        && used_library(policy, toolchain).is_none()
     {
         open.push(Phrase::OpenCudnn.of(&Values::default()));
     }
@@ -263,12 +263,13 @@ fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
 }
 
 /// The cuDNN in use: its version, where that stands, and the CUDA major that it is built for.
-fn used_library(toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)> {
+fn used_library(policy: &Policy, toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)> {
     let library = toolchain.library_used();
     let by_library = library.and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
     let by_headers = toolchain.library_headers_used().and_then(|headers| Some((headers.version?, &headers.path)));
+    let by_policy = policy.library_built.zip(policy.path.as_ref());
     // The program is held to its headers when it starts.
-    let (version, path) = by_headers.or(by_library)?;
+    let (version, path) = by_headers.or(by_policy).or(by_library)?;
     let built = library.and_then(|library| library.cuda_major.as_ref()).map(|major| major.value);
     Some((version, path.display().to_string(), built.or(toolchain.toolkit_version().map(|toolkit| toolkit.major))))
 }
@@ -276,7 +277,7 @@ fn used_library(toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)>
 /// cuDNN against `[cudnn] fleet` and `[gpu] fleet`.
 pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let Some((version, path, cuda)) = used_library(toolchain) else { return findings };
+    let Some((version, path, cuda)) = used_library(policy, toolchain) else { return findings };
     let named = policy.fleet_ccs();
     let values = of_fleet(policy, &named).with("found", version).with("path", path);
     // One that is linked in needs none on the machine.

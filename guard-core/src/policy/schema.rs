@@ -122,6 +122,7 @@ fn the_schema_agrees_with_the_parser() {
         "",
         "[toolkit]\nrequire = \">=12.4, <14\"\n",
         "[cudnn]\nrequire = \"^9.1\"\npatch = \"refuse\"\nrequired = true\nfleet = \"9.1\"\n",
+        "[cudnn]\nbuilt = \"9.1.0\"\n",
         "[cudnn]\nlinkage = \"linked\"\npatch = \"accept\"\n",
         "[cudnn]\nlinkage = \"static\"\n",
         "[cudnn]\nlinkage = \"dlopened\"\n",

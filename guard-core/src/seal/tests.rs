@@ -80,9 +80,12 @@ fn a_cudnn_of_another_major_is_not_what_the_headers_say() {
 
 #[test]
 fn the_host_compiler_is_the_one_that_the_objects_name() {
+    use crate::evidence::HostCode;
+
     let said = |compilers: Option<&[&str]>| {
-        let host_compilers = compilers.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
-        let observed = Observed { seen: Seen { host_compilers, ..Seen::default() }, ..Observed::default() };
+        let named = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
+        let host = compilers.map(|all| HostCode { compilers: named(all), beside_kernels: true });
+        let observed = Observed { seen: Seen { host, ..Seen::default() }, ..Observed::default() };
         let looked_up = Manifest { host_compiler: Some("gcc 12.2.0".to_owned()), ..manifest(Linkage::Unknown) };
         truth(looked_up, &observed).host_compiler
     };

@@ -311,6 +311,16 @@ impl Toolchain {
         installs::taken(soname, folders)
     }
 
+    /// The same with this library, which the linker has taken, in the place of what was found.
+    pub(crate) fn with_library_taken(&self, library: LibraryFile) -> Self {
+        let mut toolchain = self.clone();
+        toolchain.library_headers = None;
+        let reason = "the linker took it".to_owned();
+        toolchain.library_file = Some(Choice { index: toolchain.installs.len(), reason: reason.clone() });
+        toolchain.installs.push(Install { found: vec![reason], headers: None, library: Some(library) });
+        toolchain
+    }
+
     /// Whether the guarded library's headers are but those of the system, which every `-I` of a build script goes before.
     pub fn has_library_headers_of_system(&self) -> bool {
         let of_system = |choice: &Choice| choice.reason.starts_with(installs::SYSTEM);

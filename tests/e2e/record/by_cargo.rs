@@ -23,6 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         the_host_compiler_that_compiled,
         an_arch_that_is_declared_and_not_made,
         the_lock_holds_what_was_compiled_with,
+        policy_of_a_library_whose_headers_nobody_names,
     ]
 }
 
@@ -307,7 +308,7 @@ fn the_lock_holds_what_was_compiled_with() {
     assert_eq!(codes(&right), [""; 0], "{right}");
     // Another compiler, and another toolkit: by the file, since nothing else tells.
     for (version, ccbin, said) in
-        [("13.0", "g++-11", "the host compiler is another"), ("13.2", &*clang, "the toolkit is another")]
+        [("13.0", "g++-11", "the host compiler is not the one"), ("13.2", &*clang, "the toolkit is not the one")]
     {
         bed.change("tools", &tools_of(version, ccbin));
         let outcome = refused(&bed, None);
@@ -323,7 +324,39 @@ fn the_lock_holds_what_was_compiled_with() {
     let _ = build(&bed, &[], None).success();
     let accepted = lock(None, &[]).success();
     assert!(accepted.stdout.contains("toolkit: 13.0 → 13.2 (by what was linked)"), "{accepted}");
+    for words in [&[][..], &["--release", "--locked"]] {
+        let right = build(&bed, words, None).success();
+        assert_eq!(codes(&right), [""; 0], "{right}");
+    }
     // PATH has another toolkit now: nobody has built with that yet, and it is what is agreed on.
     let _ = lock(Some("13.0"), &[]).success();
     assert!(read().contains("toolkit = \"13.0.88\""), "{}", read());
+}
+
+/// The policy is about the library that the linker took, and it can say which headers they were.
+fn policy_of_a_library_whose_headers_nobody_names() {
+    let cudnn = parts::cudnn("9.15.1");
+    let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
+    let bed = package("asked", "");
+    bed.write("src/main.rs", main);
+    bed.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
+    let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
+    let declared = json!({"version": "9.14.0", "linkage": "linked", "known": "declared"});
+    for (policy, said, recorded) in [
+        ("require = \"^9.1\"", &["warning[CG146]"][..], Some(&linked)),
+        ("require = \"^9.20\"", &["warning[CG146]", "error[CG113]"], None),
+        ("fleet = \"9.10\"", &["warning[CG146]", "error[CG136]"], None),
+        ("built = \"9.14\"", &[], Some(&declared)),
+        ("built = \"9.14\"\nrequire = \"^9.15\"", &["error[CG113]"], None),
+    ] {
+        bed.change("cudaguard.toml", &format!("[cudnn]\n{policy}\n"));
+        if let Some(recorded) = recorded {
+            let built = build(&bed, &["--release"], None).success();
+            assert_eq!(codes(&built), said, "{policy}: {built}");
+            assert_eq!(&manifest(&bed.built("release/app"))["cudnn"], recorded, "{policy}");
+        } else {
+            let refused = refused(&bed, None);
+            assert_eq!(codes(&refused), said, "{policy}: {refused}");
+        }
+    }
 }

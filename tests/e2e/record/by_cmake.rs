@@ -16,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         headers_in_a_flag,
         the_host_compiler_that_compiled,
         an_arch_that_is_declared_and_not_made,
+        headers_of_a_library_inside,
     ]
 }
 
@@ -172,5 +173,42 @@ fn an_arch_that_is_declared_and_not_made() {
         let _ = tree.configure(&words.iter().map(String::as_str).collect::<Vec<_>>()).run().success();
         let built = tree.build(&[]).run().success();
         assert_eq!(codes(&built), said, "{declared}: {built}");
+    }
+}
+
+const OPS: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnGetVersion();\n\
+                   unsigned long ops() { return cudnnGetVersion() == CUDNN_MAJOR * 10000 + CUDNN_MINOR * 100 + CUDNN_PATCHLEVEL; }\n";
+
+/// A static library sees cuDNN's headers, and the program that it becomes part of does not.
+fn headers_of_a_library_inside() {
+    let cudnn = parts::cudnn("9.15.1");
+    let include = cudnn.join("include");
+    for (kind, names_headers) in [
+        ("STATIC", format!("target_include_directories(ops PRIVATE \"{}\")", include.display())),
+        ("OBJECT", format!("target_compile_options(ops PRIVATE \"SHELL:-isystem \\\"{}\\\"\")", include.display())),
+    ] {
+        let text = format!(
+            "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX)\n{}\
+             add_library(ops {kind} ops.cpp)\n{names_headers}\nadd_library(middle STATIC middle.cpp)\n\
+             target_link_libraries(ops PRIVATE \"{}\")\ntarget_link_libraries(middle PRIVATE ops)\n\
+             add_executable(app main.cpp)\ntarget_link_libraries(app PRIVATE middle)\n{}cudaguard_embed(app)\n",
+            crate::cmake::bed::include(),
+            cudnn.join("lib/libcudnn.so").display(),
+            if kind == "OBJECT" { "target_link_libraries(app PRIVATE ops)\n" } else { "" },
+        );
+        let tree = Tree::new(
+            "inside",
+            Cmake::Oldest,
+            NINJA,
+            &[
+                ("CMakeLists.txt", &text),
+                ("ops.cpp", OPS),
+                ("middle.cpp", "unsigned long ops();\nextern \"C\" int launch() { return ops() ? 0 : 1; }\n"),
+                ("main.cpp", MAIN),
+            ],
+        );
+        let built = build(&tree, "Release", None, &[]).success();
+        assert_eq!(codes(&built), [""; 0], "{kind}: {built}");
+        assert_eq!(manifest(&tree.built("app"))["cudnn"], json!({"version": "9.15.1", "linkage": "linked"}), "{kind}");
     }
 }

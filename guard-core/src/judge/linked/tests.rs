@@ -41,7 +41,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
 }
 
 static NOTHING: Seen =
-    Seen { kernels: Vec::new(), cudart: Vec::new(), cudart_named: None, cudart_taken: None, host_compilers: None };
+    Seen { kernels: Vec::new(), cudart: Vec::new(), cudart_named: None, cudart_taken: None, host: None };
 
 fn said(findings: &[Finding]) -> Vec<String> {
     let line = |finding: &Finding| finding.render().lines().next().unwrap_or_default().to_owned();
