@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::arch::Target;
+use crate::arch::{Suffix, Target};
 use crate::evidence::Seen;
 use crate::finding::{Code, Finding, Phrase, Severity, Values, Words};
 use crate::kernels::{By, Container, Group, Kernels, Service};
@@ -154,8 +154,16 @@ fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], f
     let Some(source) = linked.declared_by else { return };
     for group in groups.iter().filter(|group| group.whole) {
         let mine: Vec<String> = own(linked, group).map(|container| called(linked.kernels, container)).collect();
-        // Machine code and PTX of one arch both run on its GPUs: which of the two was meant, names do not always tell.
-        let there = |target: &&Target| group.targets.iter().any(|made| made.arch() == target.arch());
+        // Machine code and PTX of one arch both run on its GPUs: which of the two was meant, names do not always tell. A builder
+        // may take an arch with all its own features (sm_90a) where the plain number was named.
+        let there = |target: &&Target| {
+            let wanted = target.arch();
+            let is_it = |made: &Target| match wanted.suffix {
+                Suffix::None => made.arch().number == wanted.number,
+                _ => made.arch() == wanted,
+            };
+            group.targets.iter().any(is_it)
+        };
         let missing: Vec<&Target> = manifest.declared.iter().filter(|target| !there(target)).collect();
         if mine.is_empty() || missing.is_empty() {
             continue;

@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::kernels::tests::{compute, plain, sm, writer::fatbin};
+use crate::kernels::tests::writer::{self, fatbin};
+use crate::kernels::tests::{compute, plain, sm};
 use crate::manifest::{BuiltWith, Component as Package};
 use crate::policy::Policy;
 use crate::tables;
@@ -89,6 +90,25 @@ fn an_arch_that_is_declared_and_not_in_the_file_is_told() {
     assert_eq!(on(&["sm_80", "sm_90"], variable, &[true, false]), [""; 0], "PTX of it is there");
     assert_eq!(on(&["sm_80", "compute_80"], variable, &[true, false]), [""; 0]);
     assert_eq!(on(&["sm_80"], variable, &[true, true]).len(), 1, "each is held against it");
+    let own_features = writer::Image {
+        kind: 2,
+        arch: 90,
+        version: (1, 7),
+        flags: writer::SPECIFIC,
+        payload: vec![2; 4096],
+        unpacked: None,
+        options: Vec::new(),
+        name: String::new(),
+    };
+    let accelerated = plain(&[fatbin(&[writer::entry(&own_features)])]);
+    let of_it = |declared: &str| {
+        let file = Linked { declared_by: variable, ..linked(&accelerated, &[true]) };
+        let found =
+            judge(&Policy::default(), &Manifest { declared: vec![declared.parse().unwrap()], ..manifest() }, &file);
+        found.iter().filter(|one| one.code == Code::ArchMissing).count()
+    };
+    assert_eq!(of_it("sm_90"), 0, "what serves the GPUs that are named");
+    assert_eq!(of_it("sm_100a"), 1);
     assert_eq!(on(&["sm_86"], variable, &[false, false]), [""; 0], "whose they are, nobody knows");
     assert_eq!(on(&["sm_86"], None, &[true, true]), [""; 0], "a list that is there for everybody");
     assert_eq!(on(&[], variable, &[true, true]), [""; 0]);
