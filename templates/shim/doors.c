@@ -104,7 +104,7 @@ SHOWN int SHARED(verdict)(void *to) {
 }
 
 SHOWN void SHARED(start)(void) {
-  const ElfW(Sym) * empty;
+  const ElfW(Sym) * slot;
   int refuse;
   if (g.ready) return;
   lock();
@@ -116,8 +116,8 @@ SHOWN void SHARED(start)(void) {
     tell(refuse);
     if (refuse) leave(STATUS_REFUSED);
   }
-  empty = empty_slot();
-  if (empty) end_as_the_loader(empty);
+  slot = empty_slot();
+  if (slot) end_as_the_loader(slot);
   unlock();
 }
 
