@@ -119,6 +119,8 @@ pub(crate) fn call(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Call {
 
 /// The same of any verb.
 pub(crate) fn call_of(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Call {
+    // One that every toolkit here takes.
+    let _ = tools::need("g++-11");
     let call = bed.guard(words).env("PATH", path(toolkit)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
     ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "NVCC"].into_iter().fold(call, Call::env_remove)
 }
