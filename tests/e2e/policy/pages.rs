@@ -101,10 +101,13 @@ fn findings_are_written_from_their_table() {
 fn findings_are_as_they_were_read() {
     let mut text = String::new();
     for row in &cudaguard_findings::read().rows {
-        let cudaguard_findings::Row { code, name, severity, verdict, title, .. } = row;
+        let cudaguard_findings::Row { code, name, severity, verdict, title, explanation, .. } = row;
         let rank = row.rank.map_or_else(String::new, |rank| format!(", told at {rank}"));
         let shim = if row.shim { ", by the shim too" } else { "" };
         let _ = writeln!(text, "CG{code} {name}: {severity}, {verdict}{rank}{shim}\n  {title}");
+        for line in explanation.lines() {
+            let _ = writeln!(text, "  > {line}");
+        }
         for words in &row.words {
             let _ = writeln!(text, "  {} (about {})", words.name, words.subject);
             for line in words.message.lines().chain(words.hint.lines()) {
