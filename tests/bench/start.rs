@@ -6,8 +6,8 @@
 //! turn, from outside: from the call that makes the process to its end. A loaded machine is as loaded for both; the lower
 //! quartile of the pairs' differences tells more than the median there.
 
-#[path = "../e2e/driver/bed.rs"]
-mod bed;
+#[path = "../e2e/driver/fixture.rs"]
+mod fixture;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -84,12 +84,12 @@ impl Bench {
         // As the guard is compiled for users.
         let _ = Call::new("cc")
             .args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-c", "-o"])
-            .args([&shim, &bed::shim()])
+            .args([&shim, &fixture::shim()])
             .run()
             .success();
-        let plain = bed::in_c(package, &self.scratch.join("plain"), "cc", &[&["-O2".as_ref()], more].concat());
+        let plain = fixture::in_c(package, &self.scratch.join("plain"), "cc", &[&["-O2".as_ref()], more].concat());
         let with: [&OsStr; 2] = ["-O2".as_ref(), shim.as_ref()];
-        (plain, bed::in_c(package, &self.scratch.join("guarded"), "cc", &[&with[..], more].concat()))
+        (plain, fixture::in_c(package, &self.scratch.join("guarded"), "cc", &[&with[..], more].concat()))
     }
 
     fn compare(&self, what: &str, one: &[&OsStr], other: &[&OsStr], library_path: &str) {
@@ -194,7 +194,7 @@ fn unsealed() {
     let _ = nvcc.arg(&kernel).arg("-o").arg(&object).run().success();
     for count in [0, 1, 200] {
         let folder = bench.scratch.join(format!("unsealed-{count}"));
-        let _ = bed::in_c("model", &folder, "cc", &[]);
+        let _ = fixture::in_c("model", &folder, "cc", &[]);
         let descriptor = folder.join("descriptor");
         let bytes = fs::read(&descriptor).expect("the note of a sealed program");
         let mut manifest = note::decode(&bytes).expect("a note").manifest;

@@ -1,8 +1,8 @@
 //! Builds the programs of the driver's scenes into a folder, for `tests/on-a-gpu.sh`.
 
 #[allow(dead_code, reason = "the suite needs more of it")]
-#[path = "../e2e/driver/bed.rs"]
-mod bed;
+#[path = "../e2e/driver/fixture.rs"]
+mod fixture;
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn main() {
     let folder = Path::new(&folder);
     fs::create_dir_all(folder.join("stubs")).expect("the folder can be made");
     for name in ["model", "needy", "patient", "robot", "runtime"] {
-        fs::copy(bed::program(name), folder.join(name)).expect("a program can be copied");
+        fs::copy(fixture::program(name), folder.join(name)).expect("a program can be copied");
     }
     // What images that build leave in LD_LIBRARY_PATH.
     let stub = parts::cuda("13.0").join("lib/stubs/libcuda.so");

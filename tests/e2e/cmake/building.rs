@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use cudaguard_tests::{Call, Trial, tools, trials};
 
-use super::bed::{
+use super::fixture::{
     Cmake, MAKE, MULTI, NINJA, Tree, components, include, inspect, manifest, program, texts, toolkit, words,
 };
 
@@ -177,14 +177,14 @@ fn every_kind_of_target() {
 
     let unfit = tree.build(&["--config", "Release", "--target", "unfit"]).run();
     assert_ne!(unfit.status(), Some(0), "{unfit}");
-    cudaguard_tests::snapshot::check("cmake/unfit", &tree.plain(&super::bed::said(&unfit)));
+    cudaguard_tests::snapshot::check("cmake/unfit", &tree.plain(&super::fixture::said(&unfit)));
     assert!(!tree.built("Release/unfit").exists(), "what is refused is not left to be taken for good: {unfit}");
 
     let surplus = tree.build(&["--config", "Release", "--target", "surplus"]).run().success();
-    cudaguard_tests::snapshot::check("cmake/surplus", &tree.plain(&super::bed::said(&surplus)));
+    cudaguard_tests::snapshot::check("cmake/surplus", &tree.plain(&super::fixture::said(&surplus)));
     let lacking = tree.build(&["--config", "Release", "--target", "lacking"]).run();
     assert_ne!(lacking.status(), Some(0), "{lacking}");
-    cudaguard_tests::snapshot::check("cmake/lacking", &tree.plain(&super::bed::said(&lacking)));
+    cudaguard_tests::snapshot::check("cmake/lacking", &tree.plain(&super::fixture::said(&lacking)));
 
     // One test for each machine that is described: the kernels of `app` are for sm_80 alone.
     let tested = Call::new(Cmake::Oldest.ctest()).args(["-C", "Release", "--output-on-failure"]).dir(tree.out());
@@ -195,7 +195,7 @@ fn every_kind_of_target() {
         let found = tested.stdout.lines().find(|told| told.contains(line) && told.contains("Test #"));
         assert!(found.is_some_and(|found| found.contains(verdict)), "{line}: {tested}");
     }
-    cudaguard_tests::snapshot::check("cmake/tested", &tree.plain(&super::bed::said(&tested)));
+    cudaguard_tests::snapshot::check("cmake/tested", &tree.plain(&super::fixture::said(&tested)));
 
     // Installing takes the build folder out of the runtime path; the note stays as it was sealed.
     let _ = tree.cmake(&["--install"]).arg(tree.out()).args(["--config", "Release", "--strip"]).run().success();

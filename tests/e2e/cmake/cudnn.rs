@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Trial, parts, snapshot, trials};
 
-use super::bed::{Cmake, MULTI, Tree, include, manifest, said};
+use super::fixture::{Cmake, MULTI, Tree, include, manifest, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![found_in_every_way]

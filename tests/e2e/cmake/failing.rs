@@ -3,7 +3,7 @@
 use cudaguard::binary::Binary;
 use cudaguard_tests::{Trial, layout, parts, snapshot, trials};
 
-use super::bed::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, toolkit, words};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, toolkit, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

@@ -5,7 +5,7 @@ use std::fs;
 
 use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
 
-use super::bed::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, manifest};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, manifest};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

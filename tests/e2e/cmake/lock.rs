@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Trial, command, scratch, snapshot, trials};
 
-use super::bed::{Cmake, MAKE, MULTI, NINJA, Tree, include, said, words};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, said, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

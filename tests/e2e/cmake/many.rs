@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use cudaguard_tests::{Trial, scratch, stand_in, tools, trials};
 
-use super::bed::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

@@ -2,11 +2,11 @@
 //!
 //! A project is configured once and then asked about much: each costs seconds.
 
-pub(crate) mod bed;
 mod building;
 mod cudnn;
 mod failing;
 mod finding;
+pub(crate) mod fixture;
 mod header;
 mod lock;
 mod many;

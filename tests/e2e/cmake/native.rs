@@ -4,7 +4,7 @@
 use cudaguard_tests::world::{self, H100, World};
 use cudaguard_tests::{Trial, snapshot, trials};
 
-use super::bed::{Cmake, MAKE, NINJA, Tree, include, manifest, said, texts, toolkit, words};
+use super::fixture::{Cmake, MAKE, NINJA, Tree, include, manifest, said, texts, toolkit, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![where_there_is_no_gpu, where_there_is_one]

@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Call, Outcome, Trial, parts, snapshot, trials};
 
-use super::bed::{Cmake, NINJA, Tree, include, python};
+use super::fixture::{Cmake, NINJA, Tree, include, python};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![import_errors]

@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Trial, scratch, trials};
 
-use super::bed::{Cmake, MAKE, NINJA, Tree, include, manifest, said};
+use super::fixture::{Cmake, MAKE, NINJA, Tree, include, manifest, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![touched_and_untouched, a_language_that_is_gone]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use cudaguard_tests::{Project, Trial, parts, trials};
 use serde_json::Value;
 
-use super::bed::{Cmake, NINJA, Tree, include, manifest, toolkit, words};
+use super::fixture::{Cmake, NINJA, Tree, include, manifest, toolkit, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![cargo_and_cmake]

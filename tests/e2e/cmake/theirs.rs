@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
 
-use super::bed::{Cmake, NINJA, Tree, components, inspect, manifest, python, said, texts, toolkit, words};
+use super::fixture::{Cmake, NINJA, Tree, components, inspect, manifest, python, said, texts, toolkit, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![a_project_of_others, untouched]

@@ -6,7 +6,7 @@ use cudaguard::elf::machine;
 use cudaguard::manifest::Linkage;
 use cudaguard_tests::{Project, Trial, stand_in, tools, trials};
 
-use super::bed::{
+use super::fixture::{
     AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed, start,
 };
 
@@ -142,7 +142,7 @@ fn cudnn_of_this_machine_is_not() {
         |target: &str| guard(&project, ["build", "--release", "--target", target]).env("CUDNN_PATH", &own).run();
     // Who asks for a cuDNN has what there is of it judged.
     project.change("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
-    let outcome = build(super::bed::HOST).expect(1);
+    let outcome = build(super::fixture::HOST).expect(1);
     assert!(outcome.stderr.contains("CG110"), "{outcome}");
     project.change("cudaguard.toml", "");
     let outcome = build(AARCH64).success();

@@ -2,7 +2,7 @@
 //! there can be one, and a word where there cannot.
 
 mod aarch64;
-mod bed;
+mod fixture;
 mod others;
 mod statics;
 

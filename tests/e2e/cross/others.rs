@@ -6,7 +6,7 @@ use cudaguard::binary::Binary;
 use cudaguard::elf::machine;
 use cudaguard_tests::{Project, Trial, tools, trials};
 
-use super::bed::{
+use super::fixture::{
     AARCH64, C_LIBRARY, MUSL, WASM, WINDOWS, built, embedding, guard, nothing_to_do, plain, said, sealed, with_linkers,
 };
 use super::statics::{is_static_and_guarded, release, with_cudnn};

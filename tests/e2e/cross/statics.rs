@@ -7,7 +7,7 @@ use cudaguard::binary::Binary;
 use cudaguard::elf::machine;
 use cudaguard_tests::{Call, Outcome, Project, Trial, stand_in, tools, trials};
 
-use super::bed::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed};
+use super::fixture::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![static_pie, static_pie_that_embeds, musl, musl_by_its_own_compiler, musl_without_a_compiler,]

@@ -8,7 +8,7 @@ use std::path::Path;
 use cudaguard_tests::world::{A100, H100, World};
 use cudaguard_tests::{Trial, skip, snapshot, tools, trials};
 
-use super::bed;
+use super::fixture;
 use super::refused::r580;
 use super::scene::Stage;
 
@@ -48,7 +48,7 @@ fn nothing_of_nvidia_is_executed() {
             if name == "needy" && world.kernel.is_none() {
                 continue;
             }
-            let lines = traced(&stage, &bed::program(name), "");
+            let lines = traced(&stage, &fixture::program(name), "");
             for line in &lines[1..] {
                 for call in ["clone", "fork(", "vfork(", "execve"] {
                     assert!(!line.starts_with(call), "{name} makes a process: {line}");
@@ -76,7 +76,7 @@ fn system_calls() {
         ("one GPU, with cudart", "runtime", r580(&[A100]), 32),
     ] {
         let stage = Stage::new(&world);
-        let program = bed::in_c(name, &stage.scratch, "cc", &[bed::shim().as_ref(), "-O2".as_ref()]);
+        let program = fixture::in_c(name, &stage.scratch, "cc", &[fixture::shim().as_ref(), "-O2".as_ref()]);
         let count = |guard: &str| {
             let mut counts: BTreeMap<String, i64> = BTreeMap::new();
             for line in traced(&stage, &program, guard) {

@@ -7,7 +7,7 @@ use std::fs;
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
 use cudaguard_tests::{Call, Outcome, Trial, layout, skip, tools, trials};
 
-use super::bed;
+use super::fixture;
 use super::refused::{r535, r580};
 use super::scene::{Stage, codes};
 
@@ -50,7 +50,7 @@ const USED: &str = "cuDriverGetVersion 0: 13000\ncuInit 0\nGPU 0, compute capabi
 
 fn a_program_that_forks_afterwards() {
     let stage = Stage::new(&asked());
-    let program = bed::program("model");
+    let program = fixture::program("model");
     let outcome = ran(stage.call(&[], &program, &[]).arg("fork").run());
     assert_eq!(outcome.stdout, format!("{USED}the child ended with 7\nmain ran\n"));
     assert_eq!(stage.report()["level"], 1);
@@ -63,7 +63,7 @@ fn the_driver_is_asked_once() {
     let log = file.join("log");
     let count = || fs::read_to_string(&log).unwrap_or_default().lines().count();
     let stage = Stage::new(&asked().library(|library| library.log = Some(log.clone())));
-    let program = bed::program("model");
+    let program = fixture::program("model");
     ran(stage.call(&[], &program, &[]).run());
     assert_eq!(count(), 1);
     // What was answered at the start holds for check().
@@ -72,7 +72,7 @@ fn the_driver_is_asked_once() {
     ran(stage.call(&[], &program, &[("CUDAGUARD", "off")]).run());
     assert_eq!(count(), 2);
     // A program that can do without asks when it wants to know.
-    let patient = bed::program("patient");
+    let patient = fixture::program("patient");
     ran(stage.call(&[], &patient, &[]).run());
     assert_eq!(count(), 2);
     let outcome = ran(stage.call(&[], &patient, &[]).arg("check").run());
@@ -81,7 +81,7 @@ fn the_driver_is_asked_once() {
 
 fn the_program_has_no_child() {
     let stage = Stage::new(&asked());
-    let outcome = ran(stage.call(&[], &bed::program("model"), &[]).arg("children").run());
+    let outcome = ran(stage.call(&[], &fixture::program("model"), &[]).arg("children").run());
     assert_eq!(outcome.stdout, "children: -1\nmain ran\n");
     assert_eq!(stage.report()["level"], 1);
 }
@@ -106,7 +106,7 @@ fn a_debugger_sees_no_child() {
         [(asked(), "", "exited normally"), (r580(&[T4]), "CG303 error", "exited with code 0116")]
     {
         let stage = Stage::new(&world);
-        let outcome = stage.call(&tool, &bed::program("model"), &[]).run().success();
+        let outcome = stage.call(&tool, &fixture::program("model"), &[]).run().success();
         assert!(outcome.stdout.contains(ended), "{outcome}");
         assert_eq!((codes(&stage.report()).as_str(), &stage.report()["level"]), (told, &1.into()), "{outcome}");
     }
@@ -119,7 +119,7 @@ fn another_driver_is_preloaded() {
     for (stage, other, status) in [(&old, &new, 0), (&new, &old, 78)] {
         layout::link(&other.machine.root().join(&folder), &stage.scratch.join("other"));
         let preload = [("LD_PRELOAD", "./other/libcuda.so.1")];
-        let outcome = stage.call(&[], &bed::program("runtime"), &preload).run().expect(status);
+        let outcome = stage.call(&[], &fixture::program("runtime"), &preload).run().expect(status);
         if status == 0 {
             ran(outcome);
         } else {
@@ -174,7 +174,7 @@ __attribute__((constructor)) static void loaded(void) {
 fn sandboxed(stage: &Stage, program: &str, what: &str) -> Outcome {
     stage.library("libsandbox.so", SANDBOX);
     let variables = [("LD_PRELOAD", "./libsandbox.so"), ("SANDBOX", what)];
-    let outcome = stage.call(&[], &bed::program(program), &variables).run();
+    let outcome = stage.call(&[], &fixture::program(program), &variables).run();
     if outcome.status() == Some(99) {
         skip("seccomp filters", "a kernel that has them");
     }
@@ -223,11 +223,11 @@ fn no_proc() {
     for (world, program) in
         [(r580(&[A100]), "model"), (asked(), "model"), (World::bare(), "model"), (r580(&[A100]), "needy")]
     {
-        ran(Stage::new(&without(world)).call(&[], &bed::program(program), &[]).run());
+        ran(Stage::new(&without(world)).call(&[], &fixture::program(program), &[]).run());
     }
     // The driver knows without it.
     let stage = Stage::new(&without(r580(&[T4])));
-    let outcome = stage.call(&[], &bed::program("model"), &[]).run().expect(78);
+    let outcome = stage.call(&[], &fixture::program("model"), &[]).run().expect(78);
     assert_eq!(
         (codes(&stage.report()).as_str(), outcome.stderr.lines().count() <= 6),
         ("CG303 error", true),
@@ -260,7 +260,7 @@ fn a_root_of_its_own() {
         (World::bare(), "needy", "CG307 error"),
     ] {
         let stage = Stage::new(&world);
-        let (root, program) = (stage.scratch.join("root"), bed::program(name));
+        let (root, program) = (stage.scratch.join("root"), fixture::program(name));
         let [root, path] = [&root, &program].map(|path| path.to_str().expect("UTF-8"));
         let outcome = stage.call(&["sh", "-c", MOVE_IN, "sh", root, path], &program, &[]).run();
         assert_eq!(codes(&stage.report()), told, "{:#}\n{outcome}", stage.report());
@@ -276,7 +276,7 @@ fn closed_files() {
     let (fine, unfit) = (Stage::new(&asked()), Stage::new(&r580(&[T4])));
     for redirections in ["2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full", "<&-"] {
         let script = format!("exec \"$@\" {redirections}");
-        let start = |stage: &Stage| stage.call(&["sh", "-c", &script, "sh"], &bed::program("model"), &[]).run();
+        let start = |stage: &Stage| stage.call(&["sh", "-c", &script, "sh"], &fixture::program("model"), &[]).run();
         let outcome = start(&unfit).expect(78);
         assert_eq!(outcome.stdout, "", "{redirections}");
         assert_eq!(codes(&unfit.report()), "CG303 error", "{redirections}");
@@ -297,7 +297,7 @@ fn disks_that_are_full_or_not_to_be_written() {
         for (stage, status) in [(&fine, 0), (&unfit, 78)] {
             let report = [("CUDAGUARD_REPORT", "/dev/shm/report.json")];
             let tool = ["sh", "-c", &script, "sh"];
-            let outcome = stage.machine.under(&tool, bed::program("model"), &report).run();
+            let outcome = stage.machine.under(&tool, fixture::program("model"), &report).run();
             assert_eq!(outcome.status(), Some(status), "{mount}: {outcome}");
             assert_eq!(outcome.stdout == "main ran\n", status == 0, "{outcome}");
         }
@@ -314,7 +314,7 @@ fn cuda_was_called_before() {
         let stage = Stage::new(&world);
         stage.library("libeager.so", eager);
         let preload = [("LD_PRELOAD", "./libeager.so")];
-        let outcome = ran(stage.call(&[], &bed::program("model"), &preload).arg("use").run());
+        let outcome = ran(stage.call(&[], &fixture::program("model"), &preload).arg("use").run());
         assert!(outcome.stdout.contains("cuInit 0\n"), "{outcome}");
         assert_eq!(codes(&stage.report()), told, "{world:?}");
     }
@@ -329,7 +329,7 @@ fn threads_were_started_before() {
         let stage = Stage::new(&world);
         stage.library("libbusy.so", busy);
         let preload = [("LD_PRELOAD", "./libbusy.so")];
-        let outcome = stage.call(&[], &bed::program("model"), &preload).run();
+        let outcome = stage.call(&[], &fixture::program("model"), &preload).run();
         let told = codes(&stage.report());
         assert!(
             told == answered && outcome.status() == Some(status) || told == "CG505 info" && outcome.status() == Some(0),
@@ -343,7 +343,7 @@ fn several_guarded_libraries() {
     let file = cudaguard_tests::Scratch::new("asked");
     let log = file.join("log");
     let count = || fs::read_to_string(&log).unwrap_or_default().lines().count();
-    let (engine, motor) = (bed::program("libengine.so"), bed::program("libmotor.so"));
+    let (engine, motor) = (fixture::program("libengine.so"), fixture::program("libmotor.so"));
     let main = "#include <dlfcn.h>\n#include <stdio.h>\nint main(int n, char **a) {\n  (void)n;\n  void *engine = dlopen(a[1], \
                 RTLD_NOW), *motor = dlopen(a[2], RTLD_NOW);\n  int (*one)(void), (*two)(void);\n  if (!engine || !motor) return \
                 puts(dlerror()), 3;\n  *(void **)&one = dlsym(engine, \"engine_check\"), *(void **)&two = dlsym(motor, \
@@ -371,11 +371,12 @@ fn a_program_and_its_library_on_unlike_gpus() {
     {
         let stage = Stage::new(&r580(gpus));
         let folder = stage.scratch.join("library");
-        let made = bed::in_c("robot", &folder, "cc", &[bed::shim().as_ref(), "-shared".as_ref(), "-fPIC".as_ref()]);
+        let made =
+            fixture::in_c("robot", &folder, "cc", &[fixture::shim().as_ref(), "-shared".as_ref(), "-fPIC".as_ref()]);
         let library = folder.join("librobot.so");
         fs::rename(made, &library).expect("it was made");
-        let options = [bed::shim().into_os_string(), "-Wl,--no-as-needed".into(), library.into_os_string()];
-        let program = bed::in_c("model", &stage.scratch, "cc", &options.each_ref().map(OsString::as_os_str));
+        let options = [fixture::shim().into_os_string(), "-Wl,--no-as-needed".into(), library.into_os_string()];
+        let program = fixture::in_c("model", &stage.scratch, "cc", &options.each_ref().map(OsString::as_os_str));
         let outcome = stage.call(&[], &program, &[]).run();
         assert_eq!(outcome.status(), Some(status), "{outcome}");
         assert_eq!(codes(&stage.report()), told, "{outcome}");
@@ -389,7 +390,7 @@ fn two_cudaguard_versions_in_one_program() {
     for (world, status) in [(r580(&[A100]), 0), (asked(), 0), (r580(&[T4]), 78)] {
         let stage = Stage::new(&world);
         let other = stage.scratch.file("other.c", shim.replace("cudaguard_r1", "cudaguard_r2"));
-        let program = bed::in_c("model", &stage.scratch, "cc", &[bed::shim().as_ref(), other.as_ref()]);
+        let program = fixture::in_c("model", &stage.scratch, "cc", &[fixture::shim().as_ref(), other.as_ref()]);
         let outcome = stage.call(&[], &program, &[]).run();
         assert_eq!(outcome.status(), Some(status), "{outcome}");
         assert_eq!(outcome.stdout, if status == 0 { "main ran\n" } else { "" }, "{outcome}");

@@ -3,7 +3,7 @@
 use cudaguard_tests::world::{A100, T4};
 use cudaguard_tests::{Call, Scratch, Trial, tools, trial};
 
-use super::bed;
+use super::fixture;
 use super::refused::r580;
 use super::scene::{Stage, codes};
 
@@ -22,7 +22,7 @@ fn by(compiler: &str, level: &str) {
     tools::need(compiler);
     let scratch = Scratch::new("linked");
     let shim = scratch.join("shim.o");
-    let _ = Call::new(compiler).args([level, "-fPIC", "-c", "-o"]).args([&shim, &bed::shim()]).run().success();
+    let _ = Call::new(compiler).args([level, "-fPIC", "-c", "-o"]).args([&shim, &fixture::shim()]).run().success();
     let mut missing = Vec::new();
     for linker in ["bfd", "gold", "lld", "mold"] {
         let program = format!("ld.{linker}");
@@ -32,7 +32,7 @@ fn by(compiler: &str, level: &str) {
         }
         let chosen = format!("-fuse-ld={linker}");
         let options = [shim.as_ref(), level.as_ref(), chosen.as_ref(), "-Wl,--gc-sections".as_ref(), "-s".as_ref()];
-        let program = bed::in_c("model", &scratch, compiler, &options);
+        let program = fixture::in_c("model", &scratch, compiler, &options);
         let outcome = fit.call(&[], &program, &[]).run().success();
         assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""), "{linker}");
         assert_eq!(fit.report()["level"], 0, "{linker}");

@@ -4,7 +4,7 @@
 
 mod accepted;
 mod accepting;
-mod bed;
+mod fixture;
 mod harmless;
 mod linked;
 mod on_a_gpu;

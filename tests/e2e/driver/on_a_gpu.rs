@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use cudaguard_tests::world::{A100, H100, T4, World};
 use cudaguard_tests::{Outcome, Trial, places, trials};
 
-use super::bed;
+use super::fixture;
 use super::refused::{r535, r580};
 use super::scene::Stage;
 
@@ -29,7 +29,7 @@ fn played(stage: &Stage, programs: &[(&str, &PathBuf)]) -> Outcome {
 }
 
 fn a_guard_that_is_right() {
-    let programs = ["model", "needy", "robot"].map(|name| (name, bed::program(name)));
+    let programs = ["model", "needy", "robot"].map(|name| (name, fixture::program(name)));
     let programs = programs.each_ref().map(|(name, program)| (*name, program));
     let upgraded = r580(&[A100]).library(|library| library.init = 803);
     let mismatched = World { kernel: Some("580.65.06"), ..upgraded };
@@ -51,7 +51,7 @@ fn a_guard_that_is_right() {
 /// One whose note nobody finds any more, where there is no code for the GPU.
 fn a_guard_that_is_wrong() {
     let stage = Stage::new(&r580(&[T4]));
-    let mut bytes = fs::read(bed::program("model")).expect("it was built");
+    let mut bytes = fs::read(fixture::program("model")).expect("it was built");
     let at = bytes.windows(18).position(|window| window == b"cudaguard\0\0\0cudagr").expect("a note");
     bytes[at] = b'C';
     let program = stage.scratch.file("blind", bytes);

@@ -5,7 +5,7 @@ use std::fs;
 use cudaguard_tests::world::{A100, Gpu, Layout, World};
 use cudaguard_tests::{Trial, layout, parts, snapshot, trial, trials};
 
-use super::bed;
+use super::fixture;
 use super::refused::r535;
 use super::scene::{Scene, Stage, codes, scene};
 
@@ -38,7 +38,7 @@ fn the_stub_of_a_toolkit() {
     let folder = stage.scratch.join("stubs");
     layout::link(&fs::canonicalize(&stub).expect("a stub"), &folder.join("libcuda.so.1"));
     let path = [("LD_LIBRARY_PATH", folder.to_str().expect("UTF-8"))];
-    let outcome = stage.call(&[], &bed::program("model"), &path).run().expect(78);
+    let outcome = stage.call(&[], &fixture::program("model"), &path).run().expect(78);
     assert_eq!(codes(&stage.report()), "CG306 error", "{outcome}");
     let names = [(stage.scratch.path(), "<scene>")];
     snapshot::check("driver/the-stub-of-a-toolkit", &snapshot::paths(&outcome.stderr, &names));

@@ -7,7 +7,7 @@ use cudaguard_tests::world::{self, Machine, Manner, World};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, snapshot, stand_in, trial};
 use serde_json::Value;
 
-use super::bed;
+use super::fixture;
 use crate::judge_equal;
 
 /// A row of the tables.
@@ -58,7 +58,7 @@ impl Scene {
         assert_eq!(codes(report), self.codes, "{report:#}\n{outcome}");
         assert_eq!(report["level"], self.level, "{report:#}\n{outcome}");
         if self.refused {
-            assert_eq!((&*outcome.stdout, judge_equal::bed::is_short(&outcome.stderr)), ("", true), "{outcome}");
+            assert_eq!((&*outcome.stdout, judge_equal::fixture::is_short(&outcome.stderr)), ("", true), "{outcome}");
         } else {
             assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""), "{outcome}");
         }
@@ -152,7 +152,7 @@ pub(crate) struct Played {
 impl Played {
     pub(crate) fn new(program: &str, world: &World, variables: &[(&str, String)]) -> Self {
         let stage = Stage::new(world);
-        let program = bed::program(program);
+        let program = fixture::program(program);
         let all: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, &**value)).collect();
         let outcome = stage.call(&[], &program, &all).run();
         let report = stage.report();

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cudaguard_tests::{Call, Trial, command, parts, trials};
 use serde_json::Value;
 
-use super::bed::Tree;
+use super::fixture::Tree;
 use super::real::tree;
 
 pub(crate) fn trials() -> Vec<Trial> {

@@ -14,7 +14,7 @@ use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Call, Trial, command, parts, scratch, snapshot, stand_in, trials};
 
-use super::bed::Tree;
+use super::fixture::Tree;
 use super::real::tree;
 
 pub(crate) fn trials() -> Vec<Trial> {

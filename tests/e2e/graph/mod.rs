@@ -1,6 +1,6 @@
 //! The crates of a graph and CUDA: what is refused in a release build, warned of in another, and left alone.
 
-mod bed;
+mod fixture;
 mod kernels;
 mod loaded;
 mod pages;

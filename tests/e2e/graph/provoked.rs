@@ -3,7 +3,7 @@
 
 use cudaguard_tests::{Trial, snapshot, trials};
 
-use super::bed::{Tree, program};
+use super::fixture::{Tree, program};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Call, Outcome, Trial, skip, snapshot, trials};
 
-use super::bed::{Tree, cargo};
+use super::fixture::{Tree, cargo};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

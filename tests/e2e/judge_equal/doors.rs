@@ -12,10 +12,10 @@ use cudaguard::policy::GpuNeed;
 use cudaguard_tests::{Call, Scratch, Trial, command, places, trial};
 use serde_json::Value;
 
-use crate::judge_equal::bed::{Arch, NATIVE, descriptor};
 use crate::judge_equal::driver::{
     Case, H100, Scene, T4, cudart, in_world, kernels, named, need_worlds, needing, plain, r535, written,
 };
+use crate::judge_equal::fixture::{Arch, NATIVE, descriptor};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

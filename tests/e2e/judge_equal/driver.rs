@@ -17,7 +17,7 @@ use cudaguard::vendor::GUARDED;
 use cudaguard::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, tools, trial, world};
 
-use super::bed::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
+use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -415,14 +415,14 @@ fn shared_cudart(manifest: Manifest, minor: u32) -> Manifest {
 
 /// Loads a cuDNN 9.5 by name.
 fn with_cudnn(mut manifest: Manifest) -> Manifest {
-    let own = super::bed::manifest("demo", version("9.5.0"), Linkage::Dlopened);
+    let own = super::fixture::manifest("demo", version("9.5.0"), Linkage::Dlopened);
     manifest.requires.insert(0, own.requires.into_iter().next().expect("a row"));
     manifest
 }
 
 /// Loads a cuDNN 8.5 by name.
 fn with_cudnn_8(mut manifest: Manifest) -> Manifest {
-    let own = super::bed::manifest("demo", version("8.5.0"), Linkage::Dlopened);
+    let own = super::fixture::manifest("demo", version("8.5.0"), Linkage::Dlopened);
     manifest.requires.insert(0, own.requires.into_iter().next().expect("a row"));
     manifest
 }
@@ -1320,7 +1320,7 @@ fn under(name: &str, options: &[&str], tool: &[&str]) {
     ] {
         let scene = Scene::new(&NATIVE, &manifest, &machine);
         let mut all: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-        all.push(super::bed::templates().join("shim.c").display().to_string());
+        all.push(super::fixture::templates().join("shim.c").display().to_string());
         NATIVE.bare(&format!("driver-{name}"), &scene.program, &[descriptor(&manifest)], MAIN, &all);
         let mut call = in_world(scene.scratch.path())
             .args(tool)

@@ -11,7 +11,7 @@ use cudaguard::note;
 use cudaguard::vendor::GUARDED;
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, skip, tools, trials};
 
-use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
+use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

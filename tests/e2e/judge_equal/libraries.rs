@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard_tests::{Call, Scratch, Trial, places, tools, trials};
 
-use super::bed::{Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
+use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

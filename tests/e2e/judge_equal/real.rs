@@ -6,7 +6,7 @@ use std::path::Path;
 use cudaguard::manifest::{Linkage, Opens};
 use cudaguard_tests::{Outcome, Scratch, Trial, command, parts, trials};
 
-use super::bed::{NATIVE, descriptor, manifest, version};
+use super::fixture::{NATIVE, descriptor, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

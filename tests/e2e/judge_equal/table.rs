@@ -13,8 +13,8 @@ use cudaguard::version::{CudaVersion, Version};
 use cudaguard_tests::{Call, Scratch, Trial, command, trial};
 use serde_json::Value;
 
-use super::bed::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
 use super::doors::{Told, are_printed, sorted};
+use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cudaguard_tests::{Call, Trial, skip, tools, trials};
 
-use super::bed::{Arch, MAIN, descriptor, templates};
+use super::fixture::{Arch, MAIN, descriptor, templates};
 use super::harmless::{Scene, built};
 
 pub(crate) fn trials() -> Vec<Trial> {

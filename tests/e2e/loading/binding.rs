@@ -115,28 +115,33 @@ const WANT: [(&str, &str, &[&str]); 6] = [
 const MAIN: &str = "int use(int); int main(int n, char **a) { (void)a; return use(n); }";
 
 /// Everything in one folder.
-struct Bed {
+struct Fixture {
     folder: Scratch,
     linker: &'static str,
 }
 
-impl Bed {
+impl Fixture {
     /// `other`: the libraries that lack something take it from a second one, of these versions.
     fn new(linker: &'static str) -> Self {
-        let bed = Self { folder: Scratch::without_blanks(&format!("binding-{linker}")), linker };
+        let fixture = Self { folder: Scratch::without_blanks(&format!("binding-{linker}")), linker };
         for (name, source, versions, arguments) in HAVE {
-            bed.library(&format!("{name}/libx.so.1"), source, versions, arguments);
-            bed.library(&format!("plain {name}/libx.so.1"), &source.replace("__asm__", "// "), "", &[]);
+            fixture.library(&format!("{name}/libx.so.1"), source, versions, arguments);
+            fixture.library(&format!("plain {name}/libx.so.1"), &source.replace("__asm__", "// "), "", &[]);
         }
         let whole = "int g(void) { return 1; } int v = 2;";
-        bed.library("more/libmore.so", whole, "", &[]);
-        bed.library("more/libversioned.so", whole, "V_2 { global: g; v; };", &[]);
-        let more = bed.at("more/libmore.so").display().to_string();
+        fixture.library("more/libmore.so", whole, "", &[]);
+        fixture.library("more/libversioned.so", whole, "V_2 { global: g; v; };", &[]);
+        let more = fixture.at("more/libmore.so").display().to_string();
         for (name, versions) in [("lacks it", HAVE[1].2), ("no versions and lacks it", "")] {
             let path = format!("{name}, another has it/libx.so.1");
-            bed.library(&path, "int f; int h;", versions, &[&more, "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/../more"]);
+            fixture.library(
+                &path,
+                "int f; int h;",
+                versions,
+                &[&more, "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN/../more"],
+            );
         }
-        bed
+        fixture
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -236,12 +241,12 @@ fn hold(program: &(String, PathBuf), place: &str, variables: &BTreeMap<String, O
 }
 
 fn matrix(linker: &'static str, linked_with: &str, places: &[(&str, &str, &str)]) -> Count {
-    let bed = Bed::new(linker);
+    let fixture = Fixture::new(linker);
     let mut count = Count::default();
-    for program in bed.programs(linked_with) {
+    for program in fixture.programs(linked_with) {
         for (folder, preload, bind_now) in places {
             let plain = if linked_with == "all" || folder.contains(", another") { "" } else { "plain " };
-            let at = |path: &str| bed.at(path).into_os_string();
+            let at = |path: &str| fixture.at(path).into_os_string();
             let mut variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), at(&format!("{plain}{folder}")))]);
             if !preload.is_empty() {
                 variables.insert("LD_PRELOAD".to_owned(), at(preload));
@@ -296,10 +301,10 @@ fn by_other_linkers() {
 }
 
 fn without_section_headers() {
-    let bed = Bed::new("bfd");
-    let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), bed.at("lacks it").into_os_string())]);
+    let fixture = Fixture::new("bfd");
+    let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), fixture.at("lacks it").into_os_string())]);
     let mut count = Count::default();
-    for (name, path) in bed.programs("all") {
+    for (name, path) in fixture.programs("all") {
         let mut bytes = std::fs::read(&path).unwrap();
         // e_shoff, e_shnum, e_shstrndx
         bytes[40..48].fill(0);
@@ -312,13 +317,13 @@ fn without_section_headers() {
 
 /// A library is loaded by a program that nobody knows: it may have what the library wants from nobody in particular.
 fn of_a_library_alone() {
-    let bed = Bed::new("bfd");
-    let library = bed.at("all/libx.so.1").display().to_string();
+    let fixture = Fixture::new("bfd");
+    let library = fixture.at("all/libx.so.1").display().to_string();
     let source = format!("{}\nint of_the_program(void); int ask(void) {{ return of_the_program(); }}", WANT[0].1);
-    bed.library("alone/libalone.so", &source, "", &[&library, "-Wl,-z,now"]);
+    fixture.library("alone/libalone.so", &source, "", &[&library, "-Wl,-z,now"]);
     for (folder, lacks) in [("all", false), ("lacks it", true)] {
-        let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), bed.at(folder).into_os_string())]);
-        let findings = dry_run::start(&bed.at("alone/libalone.so"), &Env::of(variables, "/"));
+        let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), fixture.at(folder).into_os_string())]);
+        let findings = dry_run::start(&fixture.at("alone/libalone.so"), &Env::of(variables, "/"));
         let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
         assert_eq!(codes, if lacks { vec![Code::LibraryLacksSymbol] } else { vec![] }, "{findings:?}");
         assert!(findings.iter().all(|finding| !finding.message.contains("of_the_program")), "{findings:?}");

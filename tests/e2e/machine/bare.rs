@@ -8,7 +8,7 @@ use std::process::Command;
 
 use cudaguard_tests::{Scratch, Trial, parts, trials};
 
-use super::bed::{call, codes, json};
+use super::fixture::{call, codes, json};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -21,9 +21,9 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// Libraries as NVIDIA names and versions them, and programs that use one function of one of them.
-struct Bed(Scratch);
+struct Fixture(Scratch);
 
-impl Bed {
+impl Fixture {
     fn new(name: &str) -> Self {
         Self(Scratch::new(name))
     }
@@ -63,10 +63,10 @@ impl Bed {
 }
 
 fn on_described_machines() {
-    let bed = Bed::new("bare described");
-    let cudnn = bed
+    let fixture = Fixture::new("bare described");
+    let cudnn = fixture
         .library("all/libcudnn.so.9", &["cudnnCreate", "cudnnBackendPopulateCudaGraph", "cudnnBackendCreateCudaGraph"]);
-    let libcuda = bed.library("all/libcuda.so.1", &["cuInit", "cuMemAllocAsync", "cuGraphAddNode_v2"]);
+    let libcuda = fixture.library("all/libcuda.so.1", &["cuInit", "cuMemAllocAsync", "cuGraphAddNode_v2"]);
     for (function, library, flags, verdict, expected) in [
         ("cudnnCreate", &cudnn, "--cudnn 9.0.0", "runs", &["CG513 info"][..]),
         ("cudnnCreate", &cudnn, "--cudnn 9.28.0", "runs", &["CG513 info"]),
@@ -82,20 +82,20 @@ fn on_described_machines() {
         ("cuGraphAddNode_v2", &libcuda, "--driver 535", "refused", &["CG301 error", "CG513 info"]),
         ("cuGraphAddNode_v2", &libcuda, "--driver 550", "runs", &["CG513 info"]),
     ] {
-        let program = bed.program("prog", &[function], library, "lazy");
+        let program = fixture.program("prog", &[function], library, "lazy");
         let value = json(&call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run());
         let mut found: Vec<String> = codes(&value).into_iter().filter(|code| !code.starts_with("CG50")).collect();
         found.sort();
         assert_eq!(found, expected, "{function}, {flags}: {value}");
         assert_eq!(value["verdict"] == "refused", verdict == "refused", "{function}, {flags}: {value}");
     }
-    let cudart = bed.library("all/libcudart.so.12", &["cudaMalloc", "cudaGraphAddNode_v2"]);
-    let program = bed.program("prog", &["cudaGraphAddNode_v2"], &cudart, "now");
+    let cudart = fixture.library("all/libcudart.so.12", &["cudaMalloc", "cudaGraphAddNode_v2"]);
+    let program = fixture.program("prog", &["cudaGraphAddNode_v2"], &cudart, "now");
     for (version, refused) in [("12.2.140", true), ("12.3.52", false), ("12.9.79", false)] {
         let host = format!(
             "{{\"revision\": 1, \"cudart\": [{{\"soname\": \"libcudart.so.12\", \"version\": \"{version}\", \"path\": \"/x\"}}]}}"
         );
-        let host = bed.0.file("host.json", host);
+        let host = fixture.0.file("host.json", host);
         let value = json(&call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run());
         assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), refused, "{version}: {value}");
         assert!(!refused || value.to_string().contains("libcudart.so.12 12.3.52"), "{value}");
@@ -104,11 +104,11 @@ fn on_described_machines() {
 
 /// A static cudart has a driver floor: nobody recorded which, and its code tells, unless that says nothing either.
 fn a_cudart_inside() {
-    let bed = Bed::new("bare static");
+    let fixture = Fixture::new("bare static");
     let library = parts::cuda("13.0").join("lib64/libcudart_static.a").display().to_string();
     let arguments = [library.as_str(), "-ldl", "-lpthread", "-lrt"].map(str::to_owned);
     let source = "int cudaDriverGetVersion(int *); int main(void) { int v; return cudaDriverGetVersion(&v); }";
-    let program = bed.gcc("prog", source, &arguments);
+    let program = fixture.gcc("prog", source, &arguments);
     let verify = || json(&call(["verify", "--json"]).arg(&program).args(["--driver", "390.157"]).run());
     let value = verify();
     assert!(codes(&value).contains(&"CG301 error".to_owned()), "{value}");
@@ -129,20 +129,20 @@ fn a_cudart_inside() {
 
 /// The words of the loader and ours: bound at the start, `exec` says it; bound at the first call, `verify` does.
 fn with_libraries_that_lack_a_function() {
-    let bed = Bed::new("bare lacking");
+    let fixture = Fixture::new("bare lacking");
     for (name, old, new, first) in [
         ("libcudnn.so.9", "cudnnCreate", "cudnnBackendPopulateCudaGraph", "9.5.0"),
         ("libcudart.so.12", "cudaMalloc", "cudaGraphAddNode_v2", "12.3.52"),
         ("libnccl.so.2", "ncclAllReduce", "ncclAllGatherConfig", "2.31.2"),
         ("libcuda.so.1", "cuInit", "cuGraphAddNode_v2", "12.3"),
     ] {
-        let whole = bed.library(&format!("new/{name}"), &[old, new]);
-        bed.library(&format!("old/{name}"), &[old]);
+        let whole = fixture.library(&format!("new/{name}"), &[old, new]);
+        fixture.library(&format!("old/{name}"), &[old]);
         for bind in ["now", "lazy"] {
-            let program = bed.program("prog", &[old, new], &whole, bind);
+            let program = fixture.program("prog", &[old, new], &whole, bind);
             for (folder, lacks) in [("new", false), ("old", true)] {
                 let scene = format!("{name}, {bind}, {folder}");
-                let folder = bed.0.join(folder);
+                let folder = fixture.0.join(folder);
                 let value = json(&call(["verify", "--json"]).arg(&program).env("LD_LIBRARY_PATH", &folder).run());
                 assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), lacks, "{scene}: {value}");
                 let text = value.to_string();
@@ -163,15 +163,15 @@ fn with_libraries_that_lack_a_function() {
 
 /// As in torch 1.13.1: `libcudart-e409450e.so.11.0`.
 fn names_that_wheel_repair_changed() {
-    let bed = Bed::new("bare renamed");
+    let fixture = Fixture::new("bare renamed");
     for (name, flags, code) in [
         ("libcudart-e409450e.so.11.0", "--driver 440.33.01", "CG301 error"),
         ("libcudart-1a2b3c4d.so.12", "--driver 450.80.02", "CG301 error"),
         ("libcudnn-1a2b3c4d.so.9", "--cudnn 8.9.7", "CG201 error"),
     ] {
         let function = if name.starts_with("libcudnn") { "cudnnCreate" } else { "cudaMalloc" };
-        let library = bed.library(&format!("lib/{name}"), &[function]);
-        let program = bed.program("prog", &[function], &library, "lazy");
+        let library = fixture.library(&format!("lib/{name}"), &[function]);
+        let program = fixture.program("prog", &[function], &library, "lazy");
         let value = json(&call(["verify", "--json"]).arg(&program).args(flags.split(' ')).run());
         assert!(codes(&value).contains(&code.to_owned()), "{name}, {flags}: {value}");
     }
@@ -179,10 +179,10 @@ fn names_that_wheel_repair_changed() {
 
 /// What was asked of it may stand in what is not there: that it holds nothing is nobody's to say.
 fn a_file_that_was_cut_off() {
-    let bed = Bed::new("bare cut off");
-    let program = bed.gcc("whole", "int main(void) { return 0; }", &[]);
+    let fixture = Fixture::new("bare cut off");
+    let program = fixture.gcc("whole", "int main(void) { return 0; }", &[]);
     let bytes = fs::read(&program).unwrap();
-    let cut = bed.0.file("cut", &bytes[..bytes.len() - 100]);
+    let cut = fixture.0.file("cut", &bytes[..bytes.len() - 100]);
     for (file, says) in [(&cut, "is cut off or damaged"), (&program, "needs no CUDA library")] {
         let outcome = call(["verify", "--driver", "580", "--gpu", "A100"]).arg(file).run().expect(2);
         assert!(outcome.stderr.contains(says), "{outcome}");

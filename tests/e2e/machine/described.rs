@@ -11,7 +11,7 @@ use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, snapshot, trials};
 use serde_json::Value;
 
-use super::bed::{self, call, codes, demo, host, json, manifest, said};
+use super::fixture::{self, call, codes, demo, host, json, manifest, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -192,7 +192,7 @@ fn files_that_cannot_be_judged() {
 fn several_files() {
     let scratch = Scratch::new("several");
     let loads = scratch.join("loads");
-    bed::program(&loads, &[manifest(Linkage::Dlopened)]);
+    fixture::program(&loads, &[manifest(Linkage::Dlopened)]);
     let outcome =
         call(["verify"]).args([demo(), &loads]).args(["--driver", "580.65.06", "--gpu", "8.6", "--cudnn", "none"]);
     snapshot::check("machine/several_files", &said(&outcome.run().expect(1), &[(&scratch, "<scratch>")]));

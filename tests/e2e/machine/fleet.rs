@@ -6,7 +6,7 @@ use std::process::Stdio;
 use cudaguard::manifest::Linkage;
 use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, trials};
 
-use super::bed::{self, call, demo, host, manifest, said};
+use super::fixture::{self, call, demo, host, manifest, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![a_list, as_json_lines, lines_that_cannot_be_read, lists_that_are_none, a_reader_that_goes_away]
@@ -33,7 +33,7 @@ fn a_list() {
     let scratch = Scratch::new("fleet");
     let file = scratch.file("fleet.jsonl", list(2));
     let loads = scratch.join("loads");
-    bed::program(&loads, &[manifest(Linkage::Dlopened)]);
+    fixture::program(&loads, &[manifest(Linkage::Dlopened)]);
     let outcome = call(["verify"]).args([demo(), &loads]).arg("--fleet").arg(&file).run().expect(1);
     snapshot::check("machine/fleet", &said(&outcome, &[(&scratch, "<scratch>")]));
 }

@@ -13,7 +13,7 @@ use cudaguard::policy::GpuNeed;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Scratch, Trial, command, parts, skip, snapshot, trials};
 
-use super::bed::{self, call, codes, json, said};
+use super::fixture::{self, call, codes, json, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -38,7 +38,7 @@ fn program(folder: &Path) -> std::path::PathBuf {
         skip("a machine without a driver of its own", "another machine");
     }
     let path = folder.join("app");
-    bed::link(bed::of_driver(), &path);
+    fixture::link(fixture::of_driver(), &path);
     path
 }
 
@@ -59,7 +59,7 @@ fn the_real_libcuda_of_535() {
 fn probe_for_people() {
     let scratch = Scratch::new("probe");
     let _ = program(&scratch);
-    let driver = bed::driver(&scratch, "550.163.01", "12040 0 0 1797 2048");
+    let driver = fixture::driver(&scratch, "550.163.01", "12040 0 0 1797 2048");
     let cudnn = parts::cudnn("9.15.1").join("lib");
     let path = std::env::join_paths([&driver, &cudnn]).expect("a path");
     let outcome = call(["probe"]).env("LD_LIBRARY_PATH", path).run().success();
@@ -77,7 +77,7 @@ fn what_probe_writes_verify_reads() {
         ("535.261.03", "12020 100 0", "unknown"),
     ] {
         let folder = Scratch::new("probe-driver");
-        let driver = bed::driver(&folder, release, says);
+        let driver = fixture::driver(&folder, release, says);
         let probed = call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success();
         let host = scratch.file("host.json", &probed.stdout);
         let there = json(&call(["verify", "--json"]).arg(&app).arg("--host").arg(&host).run());
@@ -96,7 +96,7 @@ fn what_probe_writes_verify_reads() {
 fn nobodys_name() {
     let scratch = Scratch::new("probe-home");
     let home = scratch.join("home/alice");
-    let driver = bed::driver(&home, "550.163.01", "12040 0 0 2048");
+    let driver = fixture::driver(&home, "550.163.01", "12040 0 0 2048");
     let outcome = call(["probe", "--json"])
         .env("HOME", &home)
         .env("USER", "alice")
@@ -113,7 +113,7 @@ fn nobodys_name() {
 fn a_driver_that_fits() {
     let scratch = Scratch::new("fits");
     let app = program(&scratch);
-    let driver = bed::driver(&scratch, "580.65.06", "13000 0 0 2048 1537");
+    let driver = fixture::driver(&scratch, "580.65.06", "13000 0 0 2048 1537");
     let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
     snapshot::check("machine/a_driver_that_fits", &said(&outcome, &[(&scratch, "<scratch>")]));
     // The second is a P4, for which there is no code.
@@ -128,7 +128,7 @@ fn a_driver_that_fits() {
 fn a_driver_that_is_too_old() {
     let scratch = Scratch::new("too-old");
     let app = program(&scratch);
-    let driver = bed::driver(&scratch, "535.261.03", "12020 0 0 2048");
+    let driver = fixture::driver(&scratch, "535.261.03", "12020 0 0 2048");
     let outcome = call(["verify"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().expect(1);
     snapshot::check("machine/a_driver_that_is_too_old", &said(&outcome, &[(&scratch, "<scratch>")]));
 }
@@ -141,7 +141,7 @@ fn a_driver_that_misbehaves() {
         ("580.65.06", "13000 0 1 2048", &["CG505 info", "CG506 info", "CG515 info"][..], "in cuInit"),
         ("580.65.07", "13000 0 3 2048", &[], ""),
     ] {
-        let driver = bed::driver(&scratch, release, says);
+        let driver = fixture::driver(&scratch, release, says);
         let outcome = call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
         assert!(!outcome.stderr.contains("talks"), "what a driver prints goes nowhere: {outcome}");
         let value = json(&outcome);
@@ -149,7 +149,7 @@ fn a_driver_that_misbehaves() {
         assert!(outcome.stdout.contains(words), "{value}");
     }
     // One that hangs is left after a while, here after a second.
-    let driver = bed::driver(&scratch, "580.65.08", "13000 0 2 2048");
+    let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
     let asker = Asker::by(command::path().to_owned()).patient(Duration::from_secs(1));
     let foretold = dry_run::verify(&app, &Env::of(variables, "/"), Some(&asker));
@@ -199,15 +199,15 @@ fn exec_refuses_on_the_drivers_word() {
     let scratch = Scratch::new("exec");
     let app = program(&scratch);
     let run = |driver: &Path| call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", driver).run();
-    let old = bed::driver(&scratch, "535.261.03", "12020 0 0 2048");
+    let old = fixture::driver(&scratch, "535.261.03", "12020 0 0 2048");
     let outcome = run(&old).expect(78);
     assert_eq!(outcome.stderr.matches("CG301").count(), 1, "said once: {outcome}");
     assert!(outcome.stdout.is_empty(), "{outcome}");
-    let good = bed::driver(&scratch, "580.65.06", "13000 0 0 2048");
+    let good = fixture::driver(&scratch, "580.65.06", "13000 0 0 2048");
     let outcome = run(&good).success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
     // Its file's name is old, and it supports what is needed: cuda-compat under an odd name. Only the driver knows.
-    let odd = bed::driver(&scratch, "535.1.1", "13000 0 0 2048");
+    let odd = fixture::driver(&scratch, "535.1.1", "13000 0 0 2048");
     let outcome = run(&odd).success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
     let outcome = call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", &old).env("CUDAGUARD", "off").run().success();
@@ -218,14 +218,14 @@ fn exec_refuses_on_the_drivers_word() {
 fn exec_leaves_doubts_to_the_program() {
     let scratch = Scratch::new("exec-doubt");
     let app = program(&scratch);
-    let driver = bed::driver(&scratch, "535.261.03", "12020 0 1 2048");
+    let driver = fixture::driver(&scratch, "535.261.03", "12020 0 1 2048");
     let outcome = call(["exec", "--"]).arg(&app).env("LD_LIBRARY_PATH", &driver).run().success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran\n", ""));
     // There is no libcuda, and it is required: the shim's business.
     let required = scratch.join("required");
-    let mut manifest = bed::asks_driver();
+    let mut manifest = fixture::asks_driver();
     manifest.runtime.gpu = GpuNeed::Required;
-    bed::program(&required, &[manifest]);
+    fixture::program(&required, &[manifest]);
     let outcome = call(["exec", "--"]).arg(&required).run();
     assert!(outcome.stderr.matches("error[").count() <= 1, "{outcome}");
 }
@@ -234,7 +234,7 @@ fn exec_leaves_doubts_to_the_program() {
 fn every_candidate_and_its_fate() {
     let scratch = Scratch::new("doctor");
     let app = scratch.join("app");
-    bed::program(&app, &[bed::manifest(Linkage::Dlopened)]);
+    fixture::program(&app, &[fixture::manifest(Linkage::Dlopened)]);
     let (old, new) = (parts::cudnn("9.1.0").join("lib"), parts::cudnn("9.15.1"));
     let mut foreign = std::fs::read(old.join("libcudnn.so.9")).expect("a library");
     foreign[18] = 183;

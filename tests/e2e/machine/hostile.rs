@@ -6,7 +6,7 @@ use std::fs;
 use cudaguard::manifest::Linkage;
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, trials};
 
-use super::bed::{self, BUILT, call, demo};
+use super::fixture::{self, BUILT, call, demo};
 use super::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -30,7 +30,7 @@ fn harmless(outcome: &Outcome) -> String {
 fn a_file_name() {
     let scratch = Scratch::new("hostile-file");
     let file = scratch.join(HOSTILE);
-    bed::link(demo(), &file);
+    fixture::link(demo(), &file);
     for (verb, place) in [("inspect", &[][..]), ("verify", &["--driver", "535", "--gpu", "8.0"]), ("doctor", &[])] {
         let outcome = call([verb]).arg(&file).args(place).run();
         let said = harmless(&outcome);
@@ -39,13 +39,13 @@ fn a_file_name() {
     // JSON says the name itself.
     let outcome = call(["inspect", "--json"]).arg(&file).run().success();
     let _ = harmless(&outcome);
-    assert_eq!(bed::json(&outcome)["file"], file.to_str().expect("it is UTF-8"));
+    assert_eq!(fixture::json(&outcome)["file"], file.to_str().expect("it is UTF-8"));
 }
 
 fn a_component() {
     let scratch = Scratch::new("hostile-component");
     let file = scratch.join("program");
-    bed::program(&file, &[guarded::manifest(HOSTILE, BUILT, Linkage::Linked)]);
+    fixture::program(&file, &[guarded::manifest(HOSTILE, BUILT, Linkage::Linked)]);
     for words in [&["inspect"][..], &["verify", "--driver", "535", "--gpu", "8.0", "--cudnn", "8.9.0"]] {
         let said = harmless(&call(words).arg(&file).run());
         assert!(said.contains(SHOWN), "{said}");

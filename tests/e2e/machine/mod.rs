@@ -2,8 +2,8 @@
 //! `exec` on a driver that does not fit. No GPU is needed: libcuda is the real one of driver 535, or the fake one.
 
 mod bare;
-mod bed;
 mod described;
+mod fixture;
 mod fleet;
 mod here;
 mod hostile;

@@ -7,7 +7,7 @@ use cudaguard::vendor::{self, Library};
 use cudaguard::version::Version;
 use cudaguard_tests::{Call, Scratch, Trial, parts, trials};
 
-use super::bed::{self, call, json};
+use super::fixture::{self, call, json};
 use super::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -83,7 +83,7 @@ fn probe_and_doctor_find_it() {
 fn verify_tells_which_is_loaded() {
     let scratch = Scratch::new("nccl-verify");
     let app = scratch.join("app");
-    let objects = guarded::objects(&scratch, &[bed::manifest(Linkage::None)]);
+    let objects = guarded::objects(&scratch, &[fixture::manifest(Linkage::None)]);
     program(&app, &objects);
     let value = json(&call(["verify", "--json"]).arg(&app).env("LD_LIBRARY_PATH", folder()).run());
     let loaded = value["libraries"].as_array().expect("a list");

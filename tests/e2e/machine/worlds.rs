@@ -9,7 +9,7 @@ use cudaguard_tests::world::{
 use cudaguard_tests::{Scratch, Trial, command, snapshot, trials};
 use serde_json::Value;
 
-use super::bed;
+use super::fixture;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -57,19 +57,19 @@ impl Stage {
         let scratch = Scratch::new("machine-world");
         let machine = world.make(&scratch.join("world"));
         let app = scratch.join("app");
-        bed::link(bed::of_driver(), &app);
+        fixture::link(fixture::of_driver(), &app);
         Self { scratch, machine, app }
     }
 
     fn probe(&self, variables: &[(&str, &str)]) -> Value {
         let outcome = self.machine.call(command::path(), variables).args(["probe", "--json"]).run().success();
-        bed::json(&outcome)
+        fixture::json(&outcome)
     }
 
     fn verify(&self, variables: &[(&str, &str)], more: &[&Path]) -> (String, Vec<String>) {
         let call = self.machine.call(command::path(), variables).args(["verify", "--json"]).arg(&self.app);
-        let value = bed::json(&call.args(more).run());
-        (value["verdict"].as_str().expect("a verdict").to_owned(), sorted(bed::codes(&value)))
+        let value = fixture::json(&call.args(more).run());
+        (value["verdict"].as_str().expect("a verdict").to_owned(), sorted(fixture::codes(&value)))
     }
 }
 
@@ -203,7 +203,7 @@ fn verify_says_what_the_program_does() {
         let refusing =
             |codes: Vec<String>| -> Vec<String> { codes.into_iter().filter(|code| code.ends_with(" error")).collect() };
         let refused = refusing(codes);
-        assert_eq!(refused, refusing(sorted(bed::codes(&report))), "{name}");
+        assert_eq!(refused, refusing(sorted(fixture::codes(&report))), "{name}");
         // And exec says it beforehand, or starts the program, which says nothing more.
         let exec = stage.machine.call(command::path(), variables).args(["exec", "--"]).arg(&stage.app).run();
         assert_eq!(exec.status(), started.status(), "{name}: {exec}");
@@ -231,8 +231,9 @@ fn a_probe_tells_as_much_as_a_look() {
             let stage = Stage::new(&world);
             let there = stage.verify(variables, &[]);
             let host = stage.scratch.file("host.json", stage.probe(variables).to_string());
-            let value = bed::json(&bed::call(["verify", "--json"]).arg(&stage.app).arg("--host").arg(host).run());
-            let elsewhere = (value["verdict"].as_str().expect("a verdict").to_owned(), sorted(bed::codes(&value)));
+            let value =
+                fixture::json(&fixture::call(["verify", "--json"]).arg(&stage.app).arg("--host").arg(host).run());
+            let elsewhere = (value["verdict"].as_str().expect("a verdict").to_owned(), sorted(fixture::codes(&value)));
             assert_eq!(elsewhere, there, "{variables:?} {world:?}");
         }
     }
@@ -272,11 +273,11 @@ fn the_doctor() {
     ] {
         let stage = Stage::new(&world);
         let doctor = |more: &[&str]| stage.machine.call(command::path(), variables).arg("doctor").args(more).run();
-        let value = bed::json(&doctor(&["--json"]).expect(status));
-        assert_eq!(bed::codes(&value), expected, "{name}: {value}");
+        let value = fixture::json(&doctor(&["--json"]).expect(status));
+        assert_eq!(fixture::codes(&value), expected, "{name}: {value}");
         assert!(value.get("verdict").is_none(), "{value}");
         let app = stage.app.to_str().expect("UTF-8");
-        let of_app = bed::json(&doctor(&[app, "--json"]));
+        let of_app = fixture::json(&doctor(&[app, "--json"]));
         assert_eq!(of_app["verdict"].as_str(), Some(&*stage.verify(variables, &[]).0), "{name}: {of_app}");
         if matches!(name, "half updated" | "no driver" | "a compat that is no longer needed") {
             let said = doctor(&[app]).stdout;

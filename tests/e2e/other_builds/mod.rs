@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, parts, places, scratch, tools, trials};
 
-use crate::cmake::bed::{manifest, texts};
+use crate::cmake::fixture::{manifest, texts};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![

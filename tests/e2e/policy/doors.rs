@@ -8,7 +8,7 @@ use std::path::Path;
 use cudaguard::elf::Elf;
 use cudaguard_tests::{Call, Outcome, Project, Scratch, Trial, command, project, scratch, trials};
 
-use super::bed::{toolkit, with};
+use super::fixture::{toolkit, with};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![three_doors_say_the_same]
@@ -65,7 +65,7 @@ fn descriptor(note: &Path) -> Vec<u8> {
     elf.notes().find(|found| found.owner == "cudaguard").expect("a note").desc.to_vec()
 }
 
-struct Bed {
+struct Fixture {
     scratch: Scratch,
     /// A build script that has been compiled.
     script: std::path::PathBuf,
@@ -82,7 +82,7 @@ struct Case {
     locked: bool,
 }
 
-impl Bed {
+impl Fixture {
     fn new() -> Self {
         let scripted = Project::bare("scripted")
             .file("Cargo.toml", project::package("app") + &project::build_dependency())
@@ -195,16 +195,18 @@ impl Bed {
 }
 
 fn three_doors_say_the_same() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let (mut refused, mut warned, mut silent) = (0, 0, 0);
     for (name, policy) in POLICIES {
         for toolchain in TOOLCHAINS {
             for release in [true, false] {
                 for (lock, locked) in LOCKS {
                     let case = Case { policy, toolchain: *toolchain, release, lock, locked: *locked };
-                    bed.prepare(&case);
-                    let by_command = bed.by_command(&case);
-                    for (door, said) in [("a build.rs", bed.by_build_script(&case)), ("CMake", bed.by_cmake(&case))] {
+                    fixture.prepare(&case);
+                    let by_command = fixture.by_command(&case);
+                    for (door, said) in
+                        [("a build.rs", fixture.by_build_script(&case)), ("CMake", fixture.by_cmake(&case))]
+                    {
                         assert_eq!(said.findings, by_command.findings, "{door}, {name}: {case:?}");
                         assert_eq!(said.built, by_command.built, "{door}, {name}: {case:?}");
                         assert!(said.note == by_command.note, "{door}, {name}: another note: {case:?}");

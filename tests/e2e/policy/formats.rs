@@ -3,7 +3,7 @@
 use cudaguard_tests::{Outcome, Project, trials};
 use serde_json::Value;
 
-use super::bed::{Tree, equipped, with};
+use super::fixture::{Tree, equipped, with};
 
 /// A policy that asks for another toolkit, and allows what is not there.
 fn tree(name: &str) -> Tree {

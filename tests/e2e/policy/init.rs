@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Call, Project, command, parts, places, project, trials};
 
-use super::bed::{Tree, equipped, with};
+use super::fixture::{Tree, equipped, with};
 
 /// A project whose registry has the `cudaguard` of this repository.
 fn settled(name: &str) -> Project {

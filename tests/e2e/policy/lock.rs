@@ -2,7 +2,7 @@
 
 use cudaguard_tests::{Call, Project, snapshot, trials};
 
-use super::bed::{Tree, equipped, with};
+use super::fixture::{Tree, equipped, with};
 
 const FILE: &str = "cudaguard.lock";
 

@@ -1,7 +1,7 @@
 //! What a project asks of its builds: the lock, and how findings reach editors and CI.
 
-mod bed;
 mod doors;
+mod fixture;
 mod formats;
 mod init;
 mod lock;

@@ -2,12 +2,12 @@
 //! refuse it in release, in the same words, warn of it in dev, and build it where it is allowed with a reason, which is then
 //! found in the manifest.
 
-mod bed;
+mod fixture;
 mod profiles;
 mod table;
 
-use bed::{Lane, Recipe};
 use cudaguard_tests::{Trial, trial};
+use fixture::{Lane, Recipe};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::binary::Binary;
 use cudaguard_tests::{Call, Project};
 
-use super::bed::Machine;
+use super::fixture::Machine;
 
 /// Settings that make a release build look like a dev build and the other way round.
 const PROFILES: &str = r#"

@@ -2,7 +2,7 @@
 
 use cudaguard_tests::parts;
 
-use super::bed::{Machine, Recipe};
+use super::fixture::{Machine, Recipe};
 
 const fn recipe(
     name: &'static str,

@@ -3,7 +3,7 @@
 use cudaguard_tests::{Call, Trial, parts, tools, trials};
 use serde_json::json;
 
-use super::bed::{
+use super::fixture::{
     build, call, call_of, codes, cudart, made_elsewhere, manifest, nvcc, package, refused, shared_cudart,
 };
 
@@ -28,20 +28,20 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn the_toolkit_in_path_alone() {
-    let bed = package("alone", "");
-    bed.write("tools", nvcc("13.0") + &cudart("13.0"));
-    let built = build(&bed, &["--release"], Some("13.0")).success();
+    let fixture = package("alone", "");
+    fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let built = build(&fixture, &["--release"], Some("13.0")).success();
     assert_eq!(codes(&built), [""; 0], "{built}");
-    let manifest = manifest(&bed.built("release/app"));
+    let manifest = manifest(&fixture.built("release/app"));
     assert_eq!(manifest["toolkit"], json!({"version": "13.0.88", "known": "observed"}));
     assert_eq!(manifest["cudart"], json!({"linkage": "static", "version": "13.0"}));
 }
 
 fn another_major_than_in_path() {
     for (used, in_path, floor) in [("13.0", "11.8", "13.0"), ("11.8", "13.0", "11.0")] {
-        let bed = package("other", "");
-        bed.write("tools", nvcc(used) + &cudart(used));
-        let outcome = refused(&bed, Some(in_path));
+        let fixture = package("other", "");
+        fixture.write("tools", nvcc(used) + &cudart(used));
+        let outcome = refused(&fixture, Some(in_path));
         assert_eq!(codes(&outcome), ["error[CG144]"], "{outcome}");
         let said = outcome.clean_stderr();
         for words in [
@@ -51,9 +51,9 @@ fn another_major_than_in_path() {
         ] {
             assert!(said.contains(&words), "{words}: {outcome}");
         }
-        let warned = build(&bed, &[], Some(in_path)).success();
+        let warned = build(&fixture, &[], Some(in_path)).success();
         assert_eq!(codes(&warned), ["warning[CG144]"], "{warned}");
-        let manifest = manifest(&bed.built("debug/app"));
+        let manifest = manifest(&fixture.built("debug/app"));
         assert_eq!(manifest["toolkit"], json!({"version": format!("{used}.0"), "known": "observed"}), "{manifest:#}");
         assert_eq!(manifest["cudart"]["version"], used);
         let drivers = manifest["requires"].as_array().expect("rows").iter().filter(|row| row["kind"] == "driver");
@@ -63,24 +63,24 @@ fn another_major_than_in_path() {
 }
 
 fn no_toolkit_in_path() {
-    let bed = package("nowhere", "");
-    bed.write("tools", nvcc("13.0") + &cudart("13.0"));
-    let built = build(&bed, &["--release"], None).success();
+    let fixture = package("nowhere", "");
+    fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let built = build(&fixture, &["--release"], None).success();
     assert_eq!(codes(&built), [""; 0], "{built}");
     assert!(built.stderr.contains("1 of 1 target guarded (CUDA 13.0)"), "{built}");
-    let manifest = manifest(&bed.built("release/app"));
-    bed.remove("target/release/app");
+    let manifest = manifest(&fixture.built("release/app"));
+    fixture.remove("target/release/app");
     assert_eq!(manifest["toolkit"], json!({"version": "13.0.0", "known": "observed"}));
-    bed.change("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
-    let outcome = refused(&bed, None);
+    fixture.change("cudaguard.toml", "[driver]\nfleet = \"535\"\n");
+    let outcome = refused(&fixture, None);
     assert_eq!(codes(&outcome), ["error[CG133]"], "{outcome}");
 }
 
 fn cudart_of_another_major() {
     for in_path in ["11.8", "13.0"] {
-        let bed = package("majors", "");
-        bed.write("tools", nvcc("11.8") + &cudart("13.0"));
-        let outcome = refused(&bed, Some(in_path));
+        let fixture = package("majors", "");
+        fixture.write("tools", nvcc("11.8") + &cudart("13.0"));
+        let outcome = refused(&fixture, Some(in_path));
         let mut expected = vec!["error[CG145]"];
         if in_path == "13.0" {
             // Its nvcc is not the one that compiled, either.
@@ -93,21 +93,21 @@ fn cudart_of_another_major() {
                 .contains("app holds kernels from CUDA 11.8, but the cudart that it was linked with is 13.0."),
             "{outcome}"
         );
-        let warned = build(&bed, &[], Some("11.8")).success();
+        let warned = build(&fixture, &[], Some("11.8")).success();
         assert_eq!(codes(&warned), ["warning[CG145]"], "{warned}");
-        let manifest = manifest(&bed.built("debug/app"));
+        let manifest = manifest(&fixture.built("debug/app"));
         assert_eq!(manifest["toolkit"], json!({"version": "11.8.89", "known": "observed"}));
         assert_eq!(manifest["cudart"], json!({"linkage": "static", "version": "13.0"}));
     }
 }
 
 fn cudart_of_another_release() {
-    let bed = package("releases", "");
-    bed.write("tools", nvcc("13.0") + &cudart("13.2"));
-    let outcome = refused(&bed, Some("13.0"));
+    let fixture = package("releases", "");
+    fixture.write("tools", nvcc("13.0") + &cudart("13.2"));
+    let outcome = refused(&fixture, Some("13.0"));
     assert_eq!(codes(&outcome), ["error[CG145]"], "{outcome}");
-    let _ = build(&bed, &[], Some("13.0")).success();
-    assert_eq!(manifest(&bed.built("debug/app"))["cudart"]["version"], "13.2");
+    let _ = build(&fixture, &[], Some("13.0")).success();
+    assert_eq!(manifest(&fixture.built("debug/app"))["cudart"]["version"], "13.2");
 }
 
 fn a_library_made_elsewhere() {
@@ -115,35 +115,35 @@ fn a_library_made_elsewhere() {
     for (other, in_path, fine, said) in
         [("11.8", "13.0", false, "error[CG145]"), ("13.0", "13.2", true, "warning[CG145]")]
     {
-        let bed = package("elsewhere", "");
-        bed.write("tools", nvcc(in_path) + &made_elsewhere(&bed, other) + &cudart(in_path));
-        let built = build(&bed, &["--release"], Some(in_path));
+        let fixture = package("elsewhere", "");
+        fixture.write("tools", nvcc(in_path) + &made_elsewhere(&fixture, other) + &cudart(in_path));
+        let built = build(&fixture, &["--release"], Some(in_path));
         assert_eq!(built.status() == Some(0), fine, "{built}");
         assert_eq!(codes(&built), [said], "{built}");
-        let _ = build(&bed, &[], Some(in_path)).success();
-        let manifest = manifest(&bed.built("debug/app"));
+        let _ = build(&fixture, &[], Some(in_path)).success();
+        let manifest = manifest(&fixture.built("debug/app"));
         assert_eq!(manifest["toolkit"]["besides"], json!([other]), "{manifest:#}");
         assert!(manifest["toolkit"]["version"].as_str().expect("one").starts_with(in_path), "{manifest:#}");
     }
 }
 
 fn objects_of_an_earlier_toolkit() {
-    let bed = package("kept", "");
-    bed.write("tools", nvcc("13.0") + &cudart("13.0"));
-    let _ = build(&bed, &[], Some("13.0")).success();
-    bed.change(
+    let fixture = package("kept", "");
+    fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let _ = build(&fixture, &[], Some("13.0")).success();
+    fixture.change(
         "src/main.rs",
         "fn main() { std::process::exit(unsafe { launch() }) }\nunsafe extern \"C\" { fn launch() -> i32; }\n",
     );
-    let warned = build(&bed, &[], Some("13.2")).success();
+    let warned = build(&fixture, &[], Some("13.2")).success();
     assert_eq!(codes(&warned), ["warning[CG144]"], "{warned}");
-    assert_eq!(manifest(&bed.built("debug/app"))["toolkit"], json!({"version": "13.0.0", "known": "observed"}));
+    assert_eq!(manifest(&fixture.built("debug/app"))["toolkit"], json!({"version": "13.0.0", "known": "observed"}));
 }
 
 fn the_policy_is_about_what_was_used() {
-    let bed = package("policy", "[toolkit]\nrequire = \">=13\"\n");
-    bed.write("tools", nvcc("11.8") + &cudart("11.8"));
-    let outcome = refused(&bed, Some("13.0"));
+    let fixture = package("policy", "[toolkit]\nrequire = \">=13\"\n");
+    fixture.write("tools", nvcc("11.8") + &cudart("11.8"));
+    let outcome = refused(&fixture, Some("13.0"));
     assert_eq!(codes(&outcome), ["error[CG103]", "error[CG144]"], "{outcome}");
     assert!(outcome.stderr.contains("the policy asks for CUDA >=13, but app holds code from CUDA 11.8."), "{outcome}");
 }
@@ -152,17 +152,17 @@ fn a_shared_cudart() {
     for (used, linked, said) in
         [("13.0", "13.0", &[][..]), ("13.0", "13.2", &["error[CG145]"]), ("11.8", "13.0", &["error[CG145]"])]
     {
-        let bed = package("shared", "");
-        bed.write("tools", nvcc(used) + &shared_cudart(linked));
+        let fixture = package("shared", "");
+        fixture.write("tools", nvcc(used) + &shared_cudart(linked));
         if said.is_empty() {
-            let built = build(&bed, &["--release"], Some(used)).success();
+            let built = build(&fixture, &["--release"], Some(used)).success();
             assert_eq!(codes(&built), [""; 0], "{built}");
         } else {
-            let outcome = refused(&bed, Some(used));
+            let outcome = refused(&fixture, Some(used));
             assert_eq!(codes(&outcome), said, "{outcome}");
         }
-        let _ = build(&bed, &[], Some(used)).success();
-        let manifest = manifest(&bed.built("debug/app"));
+        let _ = build(&fixture, &[], Some(used)).success();
+        let manifest = manifest(&fixture.built("debug/app"));
         assert_eq!(manifest["cudart"], json!({"linkage": "linked", "version": linked}), "{manifest:#}");
         assert_eq!(manifest["toolkit"]["known"], "observed");
     }
@@ -173,20 +173,20 @@ fn two_toolkits_are_named_and_one_is_used() {
     let policy = "[toolkit]\nrequire = \">=13\"\n";
     for (used, also, policy) in [("13.0", "13.2", ""), ("13.2", "13.0", policy), ("13.0", "11.8", policy)] {
         let home = parts::cuda(if used == "13.0" { also } else { used });
-        let bed = package("two", policy);
-        bed.write("tools", nvcc(used) + &cudart(used));
+        let fixture = package("two", policy);
+        fixture.write("tools", nvcc(used) + &cudart(used));
         let path = if used == "13.0" { used } else { also };
-        let built = call(&bed, &["--release"], Some(path)).env("CUDA_HOME", &home).run().success();
+        let built = call(&fixture, &["--release"], Some(path)).env("CUDA_HOME", &home).run().success();
         assert_eq!(codes(&built), [""; 0], "{used} of {path} and {}: {built}", home.display());
-        let toolkit = manifest(&bed.built("release/app"))["toolkit"].clone();
+        let toolkit = manifest(&fixture.built("release/app"))["toolkit"].clone();
         assert!(toolkit["version"].as_str().is_some_and(|version| version.starts_with(used)), "{toolkit}");
     }
     // Where both were used, and where nothing shows which was.
     for tools in [nvcc("13.0") + &cudart("13.2"), nvcc("13.0")] {
-        let bed = package("both", "");
-        bed.write("tools", tools + "link -lcudart\n");
+        let fixture = package("both", "");
+        fixture.write("tools", tools + "link -lcudart\n");
         let home = parts::cuda("13.2");
-        let outcome = call(&bed, &["--release"], Some("13.0"))
+        let outcome = call(&fixture, &["--release"], Some("13.0"))
             .env("CUDA_HOME", &home)
             .env("LIBRARY_PATH", home.join("lib64/stubs/../../lib64"))
             .run();
@@ -200,8 +200,8 @@ fn two_toolkits_are_named_and_one_is_used() {
 fn a_library_whose_headers_nobody_names() {
     let cudnn = parts::cudnn("9.15.1");
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
-    let old = |bed: &crate::wrapper::bed::Bed| {
-        let root = bed.beside("root");
+    let old = |fixture: &crate::wrapper::fixture::Fixture| {
+        let root = fixture.beside("root");
         cudaguard_tests::scratch::write(
             &root.join("usr/include/cudnn_version.h"),
             "#define CUDNN_MAJOR 8\n#define CUDNN_MINOR 9\n#define CUDNN_PATCHLEVEL 7\n",
@@ -219,19 +219,19 @@ fn a_library_whose_headers_nobody_names() {
         (true, "", &["warning[CG146]"], &linked),
         (true, "CUDNN_INCLUDE_DIR", &[], &told),
     ] {
-        let bed = package("headers", "");
-        bed.write("src/main.rs", main);
-        bed.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
-        let mut call = call(&bed, &["--release"], None);
+        let fixture = package("headers", "");
+        fixture.write("src/main.rs", main);
+        fixture.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
+        let mut call = call(&fixture, &["--release"], None);
         if stale {
-            call = call.env("CUDAGUARD_SYSROOT", old(&bed));
+            call = call.env("CUDAGUARD_SYSROOT", old(&fixture));
         }
         if !variable.is_empty() {
             call = call.env(variable, &include);
         }
         let built = call.run().success();
         assert_eq!(codes(&built), said, "{stale} {variable}: {built}");
-        let manifest = manifest(&bed.built("release/app"));
+        let manifest = manifest(&fixture.built("release/app"));
         assert_eq!(&manifest["cudnn"], recorded, "{stale} {variable}: {manifest:#}");
         let rows = manifest["requires"].as_array().expect("rows");
         assert!(rows.iter().any(|row| row["kind"] == "cudnn" && row["min"] == "9.15.0"), "{manifest:#}");
@@ -240,10 +240,11 @@ fn a_library_whose_headers_nobody_names() {
         }
     }
     // Headers that somebody names, and another library: these do not belong together.
-    let bed = package("mixed", "");
-    bed.write("src/main.rs", main);
-    bed.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
-    let outcome = call(&bed, &["--release"], None).env("CUDNN_INCLUDE_DIR", old(&bed).join("usr/include")).run();
+    let fixture = package("mixed", "");
+    fixture.write("src/main.rs", main);
+    fixture.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
+    let outcome =
+        call(&fixture, &["--release"], None).env("CUDNN_INCLUDE_DIR", old(&fixture).join("usr/include")).run();
     assert!(outcome.status() != Some(0) && codes(&outcome).contains(&"error[CG142]".to_owned()), "{outcome}");
 }
 
@@ -254,36 +255,36 @@ fn the_host_compiler_that_compiled() {
     let full = |program: &str| Call::new(program).arg("-dumpfullversion").run().success().stdout.trim().to_owned();
     let (clang_said, gcc_said) = (format!("clang {}", version(&clang)), format!("gcc {}", full(&gcc)));
     for (used, suggested, said) in [(&clang, &gcc, &clang_said), (&gcc, &clang, &gcc_said)] {
-        let bed = package("host", "");
-        bed.write("tools", format!("ccbin {used}\n") + &nvcc("13.0") + &cudart("13.0"));
-        let built = call(&bed, &["--release"], Some("13.0")).env("CXX", suggested).env("NVCC_CCBIN", suggested);
+        let fixture = package("host", "");
+        fixture.write("tools", format!("ccbin {used}\n") + &nvcc("13.0") + &cudart("13.0"));
+        let built = call(&fixture, &["--release"], Some("13.0")).env("CXX", suggested).env("NVCC_CCBIN", suggested);
         let _ = built.run().success();
-        let file = bed.built("release/app");
+        let file = fixture.built("release/app");
         assert_eq!(manifest(&file)["host_compiler"], **said);
         let comment = Call::new(tools::need("readelf")).args(["-p", ".comment"]).arg(&file).run().success();
         let (_, release) = said.split_once(' ').expect("a release");
         assert!(comment.stdout.contains(release), "{release}: {comment}");
     }
     // Nothing that a compiler made: what PATH suggests is not on record, also where CUDA is used.
-    let bed = package("nobody", "");
-    bed.write("tools", shared_cudart("13.0"));
+    let fixture = package("nobody", "");
+    fixture.write("tools", shared_cudart("13.0"));
     let main = "unsafe extern \"C\" { fn cudaGetDeviceCount(count: *mut i32) -> i32; }\n\
                 fn main() { println!(\"{}\", unsafe { cudaGetDeviceCount(&mut 0) }) }\n";
-    bed.write("src/main.rs", main);
-    let _ = build(&bed, &["--release"], Some("13.0")).success();
-    let manifest = manifest(&bed.built("release/app"));
+    fixture.write("src/main.rs", main);
+    let _ = build(&fixture, &["--release"], Some("13.0")).success();
+    let manifest = manifest(&fixture.built("release/app"));
     assert!(manifest["cudart"]["linkage"] == "linked" && manifest["host_compiler"].is_null(), "{manifest:#}");
 }
 
 /// A variable names archs, and the build script follows its own mind.
 fn an_arch_that_is_declared_and_not_made() {
-    let bed = package("declared", "");
-    bed.write("tools", nvcc("13.0") + &cudart("13.0"));
-    let with = |archs: &str| call(&bed, &["--release"], Some("13.0")).env("CUDAARCHS", archs).run().success();
+    let fixture = package("declared", "");
+    fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let with = |archs: &str| call(&fixture, &["--release"], Some("13.0")).env("CUDAARCHS", archs).run().success();
     let told = with("80;90");
     assert_eq!(codes(&told), ["warning[CG128]"], "{told}");
     assert!(told.stderr.contains("are not built for sm_90, compute_90, which CUDAARCHS names."), "{told}");
-    assert_eq!(manifest(&bed.built("release/app"))["archs"]["observed"], json!(["sm_80", "compute_80"]));
+    assert_eq!(manifest(&fixture.built("release/app"))["archs"]["observed"], json!(["sm_80", "compute_80"]));
     let right = with("80");
     assert_eq!(codes(&right), [""; 0], "{right}");
 }
@@ -291,41 +292,41 @@ fn an_arch_that_is_declared_and_not_made() {
 /// No nvcc is in `PATH`, or another host compiler is suggested: the lock is of what was used, and held against that.
 fn the_lock_holds_what_was_compiled_with() {
     let clang = tools::need("clang++").display().to_string();
-    let bed = package("locked", "");
+    let fixture = package("locked", "");
     let tools_of = |version: &str, ccbin: &str| format!("ccbin {ccbin}\n") + &nvcc(version) + &cudart(version);
-    bed.write("tools", tools_of("13.0", &clang));
-    let lock = |toolkit: Option<&str>, words: &[&str]| call_of(&bed, &[&["lock"], words].concat(), toolkit).run();
+    fixture.write("tools", tools_of("13.0", &clang));
+    let lock = |toolkit: Option<&str>, words: &[&str]| call_of(&fixture, &[&["lock"], words].concat(), toolkit).run();
     assert_eq!(lock(None, &[]).status(), Some(2), "nothing tells yet");
-    let _ = build(&bed, &["--release"], None).success();
+    let _ = build(&fixture, &["--release"], None).success();
     let written = lock(None, &[]).success();
     assert!(written.stdout.contains("  toolkit: 13.0 (by what was linked)\n"), "{written}");
-    let read = || std::fs::read_to_string(bed.root.join("cudaguard.lock")).expect("it was written");
+    let read = || std::fs::read_to_string(fixture.root.join("cudaguard.lock")).expect("it was written");
     let text = read();
     assert!(text.contains("toolkit = \"13.0\"") && text.contains("host-compiler = \"clang "), "{text}");
     let again = lock(None, &["--locked"]).success();
     assert!(again.stdout.contains("is up to date"), "{again}");
-    let right = build(&bed, &["--release", "--locked"], None).success();
+    let right = build(&fixture, &["--release", "--locked"], None).success();
     assert_eq!(codes(&right), [""; 0], "{right}");
     // Another compiler, and another toolkit: by the file, since nothing else tells.
     for (version, ccbin, said) in
         [("13.0", "g++-11", "the host compiler is not the one"), ("13.2", &*clang, "the toolkit is not the one")]
     {
-        bed.change("tools", &tools_of(version, ccbin));
-        let outcome = refused(&bed, None);
+        fixture.change("tools", &tools_of(version, ccbin));
+        let outcome = refused(&fixture, None);
         assert_eq!(codes(&outcome), ["error[CG107]"], "{outcome}");
         assert!(outcome.stderr.contains(said), "{outcome}");
-        let warned = build(&bed, &[], None).success();
+        let warned = build(&fixture, &[], None).success();
         assert_eq!(codes(&warned), ["warning[CG107]"], "{warned}");
-        let insisted = build(&bed, &["--locked"], None);
+        let insisted = build(&fixture, &["--locked"], None);
         assert!(insisted.status() != Some(0) && codes(&insisted) == ["error[CG107]"], "{insisted}");
     }
     assert_eq!(read(), text);
     // Accepted: what the dev build has made is what is written.
-    let _ = build(&bed, &[], None).success();
+    let _ = build(&fixture, &[], None).success();
     let accepted = lock(None, &[]).success();
     assert!(accepted.stdout.contains("toolkit: 13.0 → 13.2 (by what was linked)"), "{accepted}");
     for words in [&[][..], &["--release", "--locked"]] {
-        let right = build(&bed, words, None).success();
+        let right = build(&fixture, words, None).success();
         assert_eq!(codes(&right), [""; 0], "{right}");
     }
     // PATH has another toolkit now: nobody has built with that yet, and it is what is agreed on.
@@ -337,9 +338,9 @@ fn the_lock_holds_what_was_compiled_with() {
 fn policy_of_a_library_whose_headers_nobody_names() {
     let cudnn = parts::cudnn("9.15.1");
     let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
-    let bed = package("asked", "");
-    bed.write("src/main.rs", main);
-    bed.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
+    let fixture = package("asked", "");
+    fixture.write("src/main.rs", main);
+    fixture.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
     let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
     let declared = json!({"version": "9.14.0", "linkage": "linked", "known": "declared"});
     for (policy, said, recorded) in [
@@ -349,13 +350,13 @@ fn policy_of_a_library_whose_headers_nobody_names() {
         ("built = \"9.14\"", &[], Some(&declared)),
         ("built = \"9.14\"\nrequire = \"^9.15\"", &["error[CG113]"], None),
     ] {
-        bed.change("cudaguard.toml", &format!("[cudnn]\n{policy}\n"));
+        fixture.change("cudaguard.toml", &format!("[cudnn]\n{policy}\n"));
         if let Some(recorded) = recorded {
-            let built = build(&bed, &["--release"], None).success();
+            let built = build(&fixture, &["--release"], None).success();
             assert_eq!(codes(&built), said, "{policy}: {built}");
-            assert_eq!(&manifest(&bed.built("release/app"))["cudnn"], recorded, "{policy}");
+            assert_eq!(&manifest(&fixture.built("release/app"))["cudnn"], recorded, "{policy}");
         } else {
-            let refused = refused(&bed, None);
+            let refused = refused(&fixture, None);
             assert_eq!(codes(&refused), said, "{policy}: {refused}");
         }
     }

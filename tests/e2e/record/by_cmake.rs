@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use cudaguard_tests::{Call, Outcome, Trial, parts, tools, trials};
 use serde_json::{Value, json};
 
-use super::bed::manifest;
-use crate::cmake::bed::{Cmake, NINJA, Tree, include, said, toolkit};
+use super::fixture::manifest;
+use crate::cmake::fixture::{Cmake, NINJA, Tree, include, said, toolkit};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -127,7 +127,7 @@ fn headers_in_a_flag() {
     );
     let built = build(&tree, "Release", None, &[&cudnn.join("lib/libcudnn.so")]).success();
     assert_eq!(codes(&built), ["warning[CG146]"], "{built}");
-    let manifest = super::bed::manifest(&tree.built("app"));
+    let manifest = super::fixture::manifest(&tree.built("app"));
     assert_eq!(manifest["cudnn"], json!({"version": "9.15.1", "linkage": "linked", "known": "linked"}), "{built}");
 }
 
@@ -192,7 +192,7 @@ fn headers_of_a_library_inside() {
              add_library(ops {kind} ops.cpp)\n{names_headers}\nadd_library(middle STATIC middle.cpp)\n\
              target_link_libraries(ops PRIVATE \"{}\")\ntarget_link_libraries(middle PRIVATE ops)\n\
              add_executable(app main.cpp)\ntarget_link_libraries(app PRIVATE middle)\n{}cudaguard_embed(app)\n",
-            crate::cmake::bed::include(),
+            crate::cmake::fixture::include(),
             cudnn.join("lib/libcudnn.so").display(),
             if kind == "OBJECT" { "target_link_libraries(app PRIVATE ops)\n" } else { "" },
         );

@@ -2,9 +2,9 @@
 //! of two, by cargo and by CMake. Wrong in a release build is refused and leaves nothing, wrong in a dev build is said, and
 //! right is silent.
 
-mod bed;
 mod by_cargo;
 mod by_cmake;
+mod fixture;
 
 use cudaguard_tests::Trial;
 

@@ -70,7 +70,7 @@ pub(crate) fn runs(outcome: Outcome, version: usize) {
 pub(crate) fn refused(outcome: Outcome, snapshot: &str, names: &[(&Path, &str)]) -> Outcome {
     let outcome = outcome.expect(78);
     assert_eq!(outcome.stdout, "", "refused before main: {outcome}");
-    assert!(judge_equal::bed::is_short(&outcome.stderr), "six lines at most: {outcome}");
+    assert!(judge_equal::fixture::is_short(&outcome.stderr), "six lines at most: {outcome}");
     snapshot::check(&format!("scenes/{snapshot}"), &snapshot::paths(&outcome.stderr, names));
     outcome
 }

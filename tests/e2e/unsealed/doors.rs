@@ -7,9 +7,9 @@ use cudaguard_tests::project::{build_dependency, check_dependency};
 use cudaguard_tests::world::{self, A100, H100, V100, World};
 use cudaguard_tests::{Call, Project, Scratch, Trial, command, parts, scratch, snapshot, tools, trials};
 
-use crate::cmake::bed::{Cmake, NINJA, Tree, include, toolkit, words};
+use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
 
-use super::bed::nvcc;
+use super::fixture::nvcc;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![the_same_through_every_door, a_static_library_says_how_it_is_linked]
@@ -225,7 +225,7 @@ fn a_static_library_says_how_it_is_linked() {
         let call = Call::new("gcc").arg("-o").arg(&file).arg(folder.join("main.c")).args(before).arg(&archive);
         let _ = call.args(["-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"]).run().success();
         let _ = Call::new(&file).run().success();
-        crate::cmake::bed::components(&file).len()
+        crate::cmake::fixture::components(&file).len()
     };
     assert_eq!(link(&["-Wl,--whole-archive"], "whole"), 1);
 }

@@ -1,7 +1,7 @@
 //! Files that nobody sealed: the shim sees their kernels by itself, and says what it says of the sealed twin.
 
-mod bed;
 mod doors;
+mod fixture;
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, V100, World};
 use cudaguard_tests::{Scratch, Trial, tools, trials};
 
-use bed::{Build, before_linking, object, told, worlds};
+use fixture::{Build, before_linking, object, told, worlds};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut all =

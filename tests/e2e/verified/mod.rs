@@ -1,12 +1,12 @@
 //! What the linked file really holds, against what was declared: release builds with a real nvcc.
 
-mod bed;
+mod fixture;
 
 use cudaguard::finding::Code;
 use cudaguard::manifest::{Linkage, Requirement, ServedBy};
 use cudaguard_tests::{Call, Trial, command, layout, snapshot, stand_in, trial};
 
-use bed::{Bed, gencode};
+use fixture::{Fixture, gencode};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -26,35 +26,35 @@ const ARCHS: &str = "[gpu]\narchs = [\"sm_80\", \"sm_90\", \"compute_90\"]\n";
 const RIGHT: &str = "80:sm_80 90:sm_90,compute_90";
 
 fn missing() {
-    let bed = Bed::new("missing", &gencode("80:sm_80 90:compute_90"), ARCHS);
-    let refused = bed.build(&["--release"]).expect(101);
-    bed.check("refused", &refused);
-    assert!(!bed.built("release").exists());
+    let fixture = Fixture::new("missing", &gencode("80:sm_80 90:compute_90"), ARCHS);
+    let refused = fixture.build(&["--release"]).expect(101);
+    fixture.check("refused", &refused);
+    assert!(!fixture.built("release").exists());
     // cargo takes nothing of it for built.
-    let again = bed.build(&["--release"]).expect(101);
-    assert_eq!(bed.said(&again), bed.said(&refused));
+    let again = fixture.build(&["--release"]).expect(101);
+    assert_eq!(fixture.said(&again), fixture.said(&refused));
 
     // A dev build goes on, and says it each time.
-    let first = bed.build(&[]).success();
-    bed.check("dev", &first);
-    assert_eq!(bed.said(&bed.build(&[]).success()), bed.said(&first));
+    let first = fixture.build(&[]).success();
+    fixture.check("dev", &first);
+    assert_eq!(fixture.said(&fixture.build(&[]).success()), fixture.said(&first));
 
-    bed.change("cudaguard.toml", &format!("{ARCHS}[allow]\nCG128 = \"no H100 before spring\"\n"));
-    let allowed = bed.build(&["--release"]).success();
-    bed.check("allowed", &allowed);
-    let recorded = bed.manifest("release").allow;
+    fixture.change("cudaguard.toml", &format!("{ARCHS}[allow]\nCG128 = \"no H100 before spring\"\n"));
+    let allowed = fixture.build(&["--release"]).success();
+    fixture.check("allowed", &allowed);
+    let recorded = fixture.manifest("release").allow;
     assert_eq!(recorded, [(Code::ArchMissing, "no H100 before spring".to_owned())]);
 
-    bed.change("cudaguard.toml", ARCHS);
-    bed.change("kernels/flags", &gencode(RIGHT));
-    let right = bed.build(&["--release"]).success();
-    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
-    sealed(&bed);
+    fixture.change("cudaguard.toml", ARCHS);
+    fixture.change("kernels/flags", &gencode(RIGHT));
+    let right = fixture.build(&["--release"]).success();
+    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    sealed(&fixture);
 }
 
 /// The note tells what the file asks of a machine; nothing is printed because of it.
-fn sealed(bed: &Bed) {
-    let manifest = bed.manifest("release");
+fn sealed(fixture: &Fixture) {
+    let manifest = fixture.manifest("release");
     let names: Vec<String> = manifest.observed.iter().flatten().map(ToString::to_string).collect();
     assert_eq!(names, ["sm_80", "sm_90", "compute_90"]);
     assert_eq!(manifest.cudart.map(|cudart| cudart.linkage), Some(Linkage::Static));
@@ -70,7 +70,7 @@ fn sealed(bed: &Bed) {
         .collect();
     assert_eq!(rows.first().map(|row| (row.0, row.2)), Some(((0, 0), ServedBy::Nothing)));
     assert_eq!(rows.last().map(|row| (row.1, row.2, row.3)), Some((None, ServedBy::Ptx, "compute_90")));
-    let file = bed.built("release");
+    let file = fixture.built("release");
     let inspected = command::call(["inspect"]).arg(&file).run().success();
     // What the machine's own compiler brings along is another matter.
     let of_the_machine = |line: &&str| ["  target", "  compiler", "  others"].iter().any(|name| line.starts_with(name));
@@ -83,71 +83,71 @@ fn sealed(bed: &Bed) {
 }
 
 fn stale() {
-    let bed = Bed::new("stale", &gencode(RIGHT), ARCHS);
-    bed.source("second");
+    let fixture = Fixture::new("stale", &gencode(RIGHT), ARCHS);
+    fixture.source("second");
     // Left by an earlier build, for the GPUs of that time.
-    bed.nvcc(&format!("{} -c kernels/second.cu -o kernels/second.o", gencode("75:sm_75 80:sm_80")));
-    std::fs::remove_file(bed.root.join("kernels/second.cu")).expect("it is there");
-    bed.check("refused", &bed.build(&["--release"]).expect(101));
-    bed.nvcc(&format!("{} -c kernels/first.cu -o kernels/second.o", gencode(RIGHT)));
-    std::fs::remove_file(bed.root.join("kernels/first.cu")).expect("it is there");
-    bed.change("kernels/flags", "");
-    let right = bed.build(&["--release"]).success();
-    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    fixture.nvcc(&format!("{} -c kernels/second.cu -o kernels/second.o", gencode("75:sm_75 80:sm_80")));
+    std::fs::remove_file(fixture.root.join("kernels/second.cu")).expect("it is there");
+    fixture.check("refused", &fixture.build(&["--release"]).expect(101));
+    fixture.nvcc(&format!("{} -c kernels/first.cu -o kernels/second.o", gencode(RIGHT)));
+    std::fs::remove_file(fixture.root.join("kernels/first.cu")).expect("it is there");
+    fixture.change("kernels/flags", "");
+    let right = fixture.build(&["--release"]).success();
+    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
 fn appended() {
-    let mut bed = Bed::new("appended", &gencode(RIGHT), ARCHS);
-    bed.set("NVCC_APPEND_FLAGS", "-gencode arch=compute_86,code=sm_86");
-    bed.check("said", &bed.build(&["--release"]).success());
+    let mut fixture = Fixture::new("appended", &gencode(RIGHT), ARCHS);
+    fixture.set("NVCC_APPEND_FLAGS", "-gencode arch=compute_86,code=sm_86");
+    fixture.check("said", &fixture.build(&["--release"]).success());
 }
 
 fn fleet() {
     let policy = |fleet: &str| format!("[gpu]\nfleet = [{fleet}]\n");
-    let bed = Bed::new("fleet", &gencode(RIGHT), &policy("\"T4\", \"A100\""));
-    bed.check("unserved", &bed.build(&["--release"]).expect(101));
+    let fixture = Fixture::new("fleet", &gencode(RIGHT), &policy("\"T4\", \"A100\""));
+    fixture.check("unserved", &fixture.build(&["--release"]).expect(101));
     // Only the policy changes: what was linked before is judged anew.
-    bed.change("cudaguard.toml", &policy("\"A100\", \"H100\", \"L40S\""));
-    let right = bed.build(&["--release"]).success();
-    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
-    bed.source("narrow");
-    bed.change("kernels/narrow.flags", &gencode("80:sm_80"));
-    bed.check("partial", &bed.build(&["--release"]).success());
-    let fresh = bed.build(&["--release"]).success();
-    bed.check("partial", &fresh);
-    bed.change("cudaguard.toml", &format!("{}partial = \"refuse\"\n", policy("\"H100\"")));
-    bed.check("partial-refused", &bed.build(&["--release"]).expect(101));
+    fixture.change("cudaguard.toml", &policy("\"A100\", \"H100\", \"L40S\""));
+    let right = fixture.build(&["--release"]).success();
+    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    fixture.source("narrow");
+    fixture.change("kernels/narrow.flags", &gencode("80:sm_80"));
+    fixture.check("partial", &fixture.build(&["--release"]).success());
+    let fresh = fixture.build(&["--release"]).success();
+    fixture.check("partial", &fresh);
+    fixture.change("cudaguard.toml", &format!("{}partial = \"refuse\"\n", policy("\"H100\"")));
+    fixture.check("partial-refused", &fixture.build(&["--release"]).expect(101));
     // Without a fleet it is worth a word.
-    bed.change("cudaguard.toml", "");
-    bed.check("partial-unasked", &bed.build(&["--release"]).success());
+    fixture.change("cudaguard.toml", "");
+    fixture.check("partial-unasked", &fixture.build(&["--release"]).success());
     // No PTX at all.
-    bed.change("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n");
-    bed.change("kernels/flags", &gencode("80:sm_80"));
-    bed.check("no-ptx", &bed.build(&["--release"]).success());
+    fixture.change("cudaguard.toml", "[gpu]\narchs = [\"sm_80\"]\n");
+    fixture.change("kernels/flags", &gencode("80:sm_80"));
+    fixture.check("no-ptx", &fixture.build(&["--release"]).success());
 }
 
 fn runtime_paths() {
-    let bed = Bed::new("paths", &gencode(RIGHT), "");
-    let library = bed.root.join("target/lib");
+    let fixture = Fixture::new("paths", &gencode(RIGHT), "");
+    let library = fixture.root.join("target/lib");
     let folders = format!("$ORIGIN:/tmp/nowhere:/usr/lib:{}", library.display());
-    bed.change("kernels/link", &format!("-Wl,--enable-new-dtags,-rpath,{folders}"));
-    bed.check("release", &bed.build(&["--release"]).success());
-    let dev = bed.build(&[]).success();
-    assert_eq!(bed.said(&dev), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
-    bed.change("kernels/link", "-Wl,-rpath,/usr/local/cuda/lib64/stubs");
-    bed.check("stubs", &bed.build(&["--release"]).expect(101));
-    bed.change("cudaguard.toml", "[allow]\nCG106 = \"a test\"\n");
-    let _ = bed.build(&["--release"]).success();
-    assert_eq!(bed.manifest("release").allow, [(Code::StubInRuntimePath, "a test".to_owned())]);
-    bed.change("cudaguard.toml", "");
-    bed.change("kernels/link", "-Wl,-rpath,$ORIGIN/../lib:/usr/local/cuda/lib64");
-    let right = bed.build(&["--release"]).success();
-    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    fixture.change("kernels/link", &format!("-Wl,--enable-new-dtags,-rpath,{folders}"));
+    fixture.check("release", &fixture.build(&["--release"]).success());
+    let dev = fixture.build(&[]).success();
+    assert_eq!(fixture.said(&dev), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    fixture.change("kernels/link", "-Wl,-rpath,/usr/local/cuda/lib64/stubs");
+    fixture.check("stubs", &fixture.build(&["--release"]).expect(101));
+    fixture.change("cudaguard.toml", "[allow]\nCG106 = \"a test\"\n");
+    let _ = fixture.build(&["--release"]).success();
+    assert_eq!(fixture.manifest("release").allow, [(Code::StubInRuntimePath, "a test".to_owned())]);
+    fixture.change("cudaguard.toml", "");
+    fixture.change("kernels/link", "-Wl,-rpath,$ORIGIN/../lib:/usr/local/cuda/lib64");
+    let right = fixture.build(&["--release"]).success();
+    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
 /// What `[gpu] archs` says is about the package's own kernels; the fleet is about all of them.
 fn dependency() {
-    let bed = Bed::new("dependency", &gencode(RIGHT), ARCHS);
+    let fixture = Fixture::new("dependency", &gencode(RIGHT), ARCHS);
     let manifest = "[package]\nname = \"dep\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
     let flags = gencode("75:sm_75 80:sm_80,compute_80");
     let build = format!(
@@ -160,26 +160,26 @@ fn dependency() {
 }}
 "#
     );
-    bed.change("dep/Cargo.toml", manifest);
-    bed.change("dep/build.rs", &build);
-    bed.change("dep/k.cu", "__global__ void of_another(int *p) { *p = 3; }\n");
-    bed.change("dep/src/lib.rs", "");
-    bed.change("src/main.rs", "extern crate dep as _;\nfn main() {}\n");
-    let head = std::fs::read_to_string(bed.root.join("Cargo.toml")).expect("it is there");
-    bed.change("Cargo.toml", &format!("{head}\n[dependencies]\ndep = {{ path = \"dep\" }}\n"));
-    let built = bed.build(&["--release"]).success();
-    let found: Vec<String> = bed.manifest("release").observed.iter().flatten().map(ToString::to_string).collect();
+    fixture.change("dep/Cargo.toml", manifest);
+    fixture.change("dep/build.rs", &build);
+    fixture.change("dep/k.cu", "__global__ void of_another(int *p) { *p = 3; }\n");
+    fixture.change("dep/src/lib.rs", "");
+    fixture.change("src/main.rs", "extern crate dep as _;\nfn main() {}\n");
+    let head = std::fs::read_to_string(fixture.root.join("Cargo.toml")).expect("it is there");
+    fixture.change("Cargo.toml", &format!("{head}\n[dependencies]\ndep = {{ path = \"dep\" }}\n"));
+    let built = fixture.build(&["--release"]).success();
+    let found: Vec<String> = fixture.manifest("release").observed.iter().flatten().map(ToString::to_string).collect();
     assert_eq!(found, ["sm_75", "sm_80", "sm_90", "compute_80", "compute_90"]);
-    bed.check("said", &built);
-    bed.change("cudaguard.toml", &format!("{ARCHS}fleet = [\"T4\", \"H100\"]\n"));
-    bed.check("fleet", &bed.build(&["--release"]).success());
+    fixture.check("said", &built);
+    fixture.change("cudaguard.toml", &format!("{ARCHS}fleet = [\"T4\", \"H100\"]\n"));
+    fixture.check("fleet", &fixture.build(&["--release"]).success());
 }
 
 /// What nvcc made is put into a library, that into a folder of the machine's, and both are gone after the link.
 fn deleted() {
-    let bed = Bed::new("deleted", &gencode("80:sm_80"), ARCHS);
-    let build = std::fs::read_to_string(bed.root.join("build.rs")).expect("it is there");
-    let beside = bed.beside("objects");
+    let fixture = Fixture::new("deleted", &gencode("80:sm_80"), ARCHS);
+    let build = std::fs::read_to_string(fixture.root.join("build.rs")).expect("it is there");
+    let beside = fixture.beside("objects");
     let folder = beside.display();
     let (from, to) = ("PathBuf::from(env::var_os(\"OUT_DIR\").unwrap())", format!("PathBuf::from(\"{folder}\")"));
     assert!(build.contains(from));
@@ -191,52 +191,52 @@ fn deleted() {
     );
     assert!(build.contains(link));
     std::fs::create_dir_all(&beside).expect("a folder");
-    bed.change("build.rs", &build.replace(from, &to).replace(link, &archived));
-    bed.check("said", &bed.build(&["--release"]).success());
+    fixture.change("build.rs", &build.replace(from, &to).replace(link, &archived));
+    fixture.check("said", &fixture.build(&["--release"]).success());
     // The same archs as the policy's: whose they are is no question.
-    bed.change("kernels/flags", &gencode(RIGHT));
-    let right = bed.build(&["--release"]).success();
-    assert_eq!(bed.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
+    fixture.change("kernels/flags", &gencode(RIGHT));
+    let right = fixture.build(&["--release"]).success();
+    assert_eq!(fixture.said(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
 }
 
 fn other_cudart() {
-    let bed = Bed::new("cudart", &gencode(RIGHT), "");
-    let library = bed.beside("libcudart.so.12");
+    let fixture = Fixture::new("cudart", &gencode(RIGHT), "");
+    let library = fixture.beside("libcudart.so.12");
     stand_in::shared_library("libcudart.so.12").source("int stands_in(void) { return 12; }\n").make(&library);
-    bed.change("kernels/link", &format!("-Wl,--no-as-needed\n{}", library.display()));
-    bed.check("refused", &bed.build(&["--release"]).expect(101));
+    fixture.change("kernels/link", &format!("-Wl,--no-as-needed\n{}", library.display()));
+    fixture.check("refused", &fixture.build(&["--release"]).expect(101));
 }
 
 /// A cuDNN of two releases in the environment: worth a word while nobody knows whether the program uses it.
 fn unnamed_cudnn() {
-    let mut bed = Bed::new("cudnn", &gencode(RIGHT), "");
-    let environment = bed.beside("env");
-    layout::farm(&bed.cuda, &environment);
+    let mut fixture = Fixture::new("cudnn", &gencode(RIGHT), "");
+    let environment = fixture.beside("env");
+    layout::farm(&fixture.cuda, &environment);
     stand_in::cudnn(&environment, (9, 1, 0));
-    let newer = bed.beside("newer");
+    let newer = fixture.beside("newer");
     stand_in::cudnn(&newer, (9, 15, 1));
     let header = "include/cudnn_version.h";
     std::fs::copy(newer.join(header), environment.join(header)).expect("it is there");
-    bed.set("CUDA_HOME", &environment);
-    bed.check("not-linked", &bed.build(&["--release"]).success());
+    fixture.set("CUDA_HOME", &environment);
+    fixture.check("not-linked", &fixture.build(&["--release"]).success());
     let about_cudnn = |profile: &str| {
         let of_cudnn = |row: &&Requirement| matches!(row, Requirement::Library { .. } | Requirement::Part { .. });
-        bed.manifest(profile).requires.iter().filter(of_cudnn).count()
+        fixture.manifest(profile).requires.iter().filter(of_cudnn).count()
     };
     assert_eq!(about_cudnn("release"), 0);
 
     let link = |folder: &std::path::Path| format!("-Wl,--no-as-needed\n-L{}\n-lcudnn", folder.join("lib").display());
-    bed.change("kernels/link", &link(&environment));
-    bed.check("linked", &bed.build(&["--release"]).expect(101));
+    fixture.change("kernels/link", &link(&environment));
+    fixture.check("linked", &fixture.build(&["--release"]).expect(101));
     // Another one, which the build script names: what stands in the environment is not in the program.
-    bed.change("kernels/link", &link(&newer));
-    bed.check("another-linked", &bed.build(&["--release"]).success());
+    fixture.change("kernels/link", &link(&newer));
+    fixture.check("another-linked", &fixture.build(&["--release"]).success());
     assert_eq!(about_cudnn("release"), 8);
     // A library of another major than the headers: nobody can say what it was built with.
-    let older = bed.beside("older");
+    let older = fixture.beside("older");
     stand_in::cudnn(&older, (8, 9, 7));
-    bed.change("kernels/link", &link(&older));
-    bed.check("other-major", &bed.build(&["--release"]).expect(101));
-    let _ = bed.build(&[]).success();
+    fixture.change("kernels/link", &link(&older));
+    fixture.check("other-major", &fixture.build(&["--release"]).expect(101));
+    let _ = fixture.build(&[]).success();
     assert_eq!(about_cudnn("debug"), 0, "asked of no machine");
 }

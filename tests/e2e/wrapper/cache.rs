@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use cudaguard::binary::Binary;
 use cudaguard_tests::{Call, Outcome, Trial, trials};
 
-use super::bed::{Bed, compiled, notes, package, sealed, set, set_time};
+use super::fixture::{Fixture, compiled, notes, package, sealed, set, set_time};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -29,7 +29,7 @@ type With<'a> = Box<dyn Fn(Call) -> Call + 'a>;
 
 /// A package of some shape, and what of it a change must make cargo compile.
 struct Shape {
-    bed: Bed,
+    fixture: Fixture,
     /// Arguments of every build.
     arguments: Vec<String>,
     /// The files that are guarded, with their components.
@@ -50,8 +50,8 @@ impl Shape {
     }
 
     fn guard(&self, with: impl FnOnce(Call) -> Call) -> Outcome {
-        let outcome = with(self.bed.guard(self.words())).run().success();
-        self.bed.settle();
+        let outcome = with(self.fixture.guard(self.words())).run().success();
+        self.fixture.settle();
         for (file, component) in &self.guarded {
             let _ = sealed(file, component);
         }
@@ -59,7 +59,7 @@ impl Shape {
     }
 
     fn plain(&self) -> Outcome {
-        let outcome = self.bed.cargo(self.words()).run().success();
+        let outcome = self.fixture.cargo(self.words()).run().success();
         for (file, _) in &self.guarded {
             assert!(notes(file).is_empty(), "{}: cargo build leaves no guard", file.display());
         }
@@ -81,8 +81,8 @@ impl Shape {
         assert_eq!(compiled(&self.guard(|call| call)), set(&[]), "nothing changed");
         assert_eq!(self.contents(), before, "nothing changed: the same bytes");
 
-        let text = fs::read_to_string(self.bed.root.join(self.source.0)).expect("a source file");
-        self.bed.change(self.source.0, &(text + "\n// changed\n"));
+        let text = fs::read_to_string(self.fixture.root.join(self.source.0)).expect("a source file");
+        self.fixture.change(self.source.0, &(text + "\n// changed\n"));
         assert_eq!(compiled(&self.guard(|call| call)), set(&self.source.1), "a source file changed");
 
         // By content, whatever the times say.
@@ -92,8 +92,8 @@ impl Shape {
             ("the policy goes", None),
         ] {
             match policy {
-                Some(text) => self.bed.write("cudaguard.toml", text),
-                None => self.bed.remove("cudaguard.toml"),
+                Some(text) => self.fixture.write("cudaguard.toml", text),
+                None => self.fixture.remove("cudaguard.toml"),
             }
             assert_eq!(compiled(&self.guard(|call| call)), holders, "{what}");
             let warns = policy.is_some_and(|text| text.contains("warn"));
@@ -104,7 +104,7 @@ impl Shape {
         }
 
         let (older, newer) = (self.toolkit(12, 4), self.toolkit(13, 0));
-        let cudnn = self.bed.beside("cudnn");
+        let cudnn = self.fixture.beside("cudnn");
         cudaguard_tests::stand_in::cudnn(&cudnn, (9, 15, 1));
         let steps: [(&str, With<'_>); 6] = [
             ("a toolkit", Box::new(|call| call.env("CUDA_HOME", &older))),
@@ -138,7 +138,7 @@ impl Shape {
 
     /// A stand-in of a toolkit: its header, by which it is told.
     fn toolkit(&self, major: u32, minor: u32) -> PathBuf {
-        let root = self.bed.beside(&format!("cuda-{major}.{minor}"));
+        let root = self.fixture.beside(&format!("cuda-{major}.{minor}"));
         cuda_h(&root, major, minor);
         root
     }
@@ -158,10 +158,10 @@ const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
 const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
 
 fn a_program() {
-    let bed = Bed::new("cache-bin", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let fixture = Fixture::new("cache-bin", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     Shape {
-        guarded: vec![(bed.built("debug/app"), "app")],
-        bed,
+        guarded: vec![(fixture.built("debug/app"), "app")],
+        fixture,
         arguments: vec![],
         holders: vec!["app:bin"],
         source: ("src/main.rs", vec!["app:bin"]),
@@ -172,7 +172,7 @@ fn a_program() {
 }
 
 fn a_library_with_a_program() {
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "cache-lib-bin",
         &[
             ("Cargo.toml", &package("app", "[workspace]\n")),
@@ -182,8 +182,8 @@ fn a_library_with_a_program() {
         ],
     );
     Shape {
-        guarded: vec![(bed.built("debug/app"), "app"), (bed.built("debug/other"), "app")],
-        bed,
+        guarded: vec![(fixture.built("debug/app"), "app"), (fixture.built("debug/other"), "app")],
+        fixture,
         arguments: vec![],
         holders: vec!["app:bin", "other:bin"],
         source: ("src/main.rs", vec!["app:bin"]),
@@ -194,13 +194,13 @@ fn a_library_with_a_program() {
 }
 
 fn a_c_library() {
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "cache-cdylib",
         &[("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")), ("src/lib.rs", EXPORT)],
     );
     Shape {
-        guarded: vec![(bed.built("debug/libseven.so"), "seven")],
-        bed,
+        guarded: vec![(fixture.built("debug/libseven.so"), "seven")],
+        fixture,
         arguments: vec![],
         holders: vec!["seven:cdylib"],
         source: ("src/lib.rs", vec!["seven:cdylib"]),
@@ -212,7 +212,7 @@ fn a_c_library() {
 
 fn a_library_of_both_kinds() {
     let more = "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n[workspace]\n";
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "cache-both",
         &[
             ("Cargo.toml", &package("seven", more)),
@@ -221,8 +221,8 @@ fn a_library_of_both_kinds() {
         ],
     );
     Shape {
-        guarded: vec![(bed.built("debug/libseven.so"), "seven"), (bed.built("debug/seven"), "seven")],
-        bed,
+        guarded: vec![(fixture.built("debug/libseven.so"), "seven"), (fixture.built("debug/seven"), "seven")],
+        fixture,
         arguments: vec![],
         holders: vec!["seven:lib+cdylib", "seven:bin"],
         source: ("src/main.rs", vec!["seven:bin"]),
@@ -233,8 +233,8 @@ fn a_library_of_both_kinds() {
     .holds();
 }
 
-fn workspace(name: &str, more: &str) -> Bed {
-    Bed::new(
+fn workspace(name: &str, more: &str) -> Fixture {
+    Fixture::new(
         name,
         &[
             (
@@ -261,10 +261,10 @@ fn workspace(name: &str, more: &str) -> Bed {
 }
 
 fn a_workspace() {
-    let bed = workspace("cache-workspace", "");
+    let fixture = workspace("cache-workspace", "");
     let shape = Shape {
-        guarded: vec![(bed.built("debug/app"), "app"), (bed.built("debug/libc_part.so"), "c-part")],
-        bed,
+        guarded: vec![(fixture.built("debug/app"), "app"), (fixture.built("debug/libc_part.so"), "c-part")],
+        fixture,
         arguments: vec![],
         holders: vec!["app:bin", "c_part:cdylib"],
         source: ("part/src/lib.rs", vec!["part:lib", "app:bin"]),
@@ -277,7 +277,7 @@ fn a_workspace() {
 
 fn a_named_target() {
     let host = host();
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "cache-target",
         &[
             ("Cargo.toml", &package("app", "[workspace]\n")),
@@ -286,8 +286,8 @@ fn a_named_target() {
         ],
     );
     Shape {
-        guarded: vec![(bed.built(&format!("{host}/debug/app")), "app")],
-        bed,
+        guarded: vec![(fixture.built(&format!("{host}/debug/app")), "app")],
+        fixture,
         arguments: vec![],
         holders: vec!["app:bin"],
         source: ("src/main.rs", vec!["app:bin"]),
@@ -299,10 +299,10 @@ fn a_named_target() {
 
 fn a_custom_profile() {
     let more = "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\nstrip = true\n";
-    let bed = Bed::new("cache-profile", &[("Cargo.toml", &package("seven", more)), ("src/lib.rs", EXPORT)]);
+    let fixture = Fixture::new("cache-profile", &[("Cargo.toml", &package("seven", more)), ("src/lib.rs", EXPORT)]);
     let shape = Shape {
-        guarded: vec![(bed.built("dist/libseven.so"), "seven")],
-        bed,
+        guarded: vec![(fixture.built("dist/libseven.so"), "seven")],
+        fixture,
         arguments: vec!["--profile".to_owned(), "dist".to_owned()],
         holders: vec!["seven:cdylib"],
         source: ("src/lib.rs", vec!["seven:cdylib"]),
@@ -316,20 +316,20 @@ fn a_custom_profile() {
 
 /// A guard that another cudaguard left is made anew, and linked anew.
 fn what_another_version_left() {
-    let bed = workspace("cache-version", "");
-    let _ = bed.guard(["build"]).run().success();
-    let guards = bed.built("cudaguard/guards").join(host()).join("dev");
+    let fixture = workspace("cache-version", "");
+    let _ = fixture.guard(["build"]).run().success();
+    let guards = fixture.built("cudaguard/guards").join(host()).join("dev");
     for component in ["app-0.1.0", "c-part-0.1.0"] {
         cudaguard_tests::scratch::write(&guards.join(component).join("guard"), "of another version");
     }
-    let outcome = bed.guard(["build", "-v"]).run().success();
+    let outcome = fixture.guard(["build", "-v"]).run().success();
     assert_eq!(compiled(&outcome), set(&["app:bin", "c_part:cdylib"]));
-    let _ = sealed(&bed.built("debug/app"), "app");
+    let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
 /// `build.build-dir`: cargo's own files apart from what it hands over.
 fn a_build_folder_elsewhere() {
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "cache-build-dir",
         &[
             ("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")),
@@ -337,27 +337,28 @@ fn a_build_folder_elsewhere() {
             (".cargo/config.toml", "[build]\nbuild-dir = \"elsewhere\"\ntarget-dir = \"handed over\"\n"),
         ],
     );
-    let library = bed.root.join("handed over/debug/libseven.so");
-    let _ = bed.cargo(["build"]).run().success();
+    let library = fixture.root.join("handed over/debug/libseven.so");
+    let _ = fixture.cargo(["build"]).run().success();
     assert!(notes(&library).is_empty());
-    let _ = bed.guard(["build"]).run().success();
+    let _ = fixture.guard(["build"]).run().success();
     let _ = sealed(&library, "seven");
-    let _ = bed.cargo(["build"]).run().success();
+    let _ = fixture.cargo(["build"]).run().success();
     assert!(notes(&library).is_empty());
 }
 
 /// The wrapper is killed once the linker is done: whatever cargo hands on later is whole and sealed.
 fn killed_between_compiling_and_sealing() {
-    let bed = Bed::new("cache-killed", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
-    let script = bed.beside("rustc-then-kill");
+    let fixture =
+        Fixture::new("cache-killed", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let script = fixture.beside("rustc-then-kill");
     let text = "#!/bin/sh\n\"$@\" || exit\ncase \"$*\" in *'--crate-name app '*) kill -KILL $PPID;; esac\n";
     executable(&script, text);
-    let outcome = bed.guard(["build"]).env("RUSTC_WORKSPACE_WRAPPER", &script).run();
+    let outcome = fixture.guard(["build"]).env("RUSTC_WORKSPACE_WRAPPER", &script).run();
     assert_ne!(outcome.status(), Some(0), "{outcome}");
-    assert!(!bed.built("debug/app").exists(), "cargo hands nothing on");
-    let _ = bed.guard(["build"]).run().success();
-    let _ = sealed(&bed.built("debug/app"), "app");
-    assert!(Binary::read(&bed.built("debug/app")).is_ok_and(|binary| binary.damage.is_none()));
+    assert!(!fixture.built("debug/app").exists(), "cargo hands nothing on");
+    let _ = fixture.guard(["build"]).run().success();
+    let _ = sealed(&fixture.built("debug/app"), "app");
+    assert!(Binary::read(&fixture.built("debug/app")).is_ok_and(|binary| binary.damage.is_none()));
 }
 
 pub(crate) fn executable(path: &Path, text: &str) {

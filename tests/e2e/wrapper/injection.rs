@@ -4,8 +4,8 @@ use std::path::Path;
 
 use cudaguard_tests::{Call, Trial, tools, trial, trials};
 
-use super::bed::{Bed, notes, package, sealed, set_time, summary};
 use super::cache::{executable, host, long_ago};
+use super::fixture::{Fixture, notes, package, sealed, set_time, summary};
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut all = trials![
@@ -42,10 +42,10 @@ pub(crate) fn trials() -> Vec<Trial> {
 const LIB: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
 const MAIN: &str = "fn main() {\n    println!(\"ran {}\", std::env::args().count());\n}\n";
 
-fn everything(name: &str) -> Bed {
+fn everything(name: &str) -> Fixture {
     let more = "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n\
                 [[example]]\nname = \"c-example\"\ncrate-type = [\"cdylib\"]\n[workspace]\n";
-    Bed::new(
+    Fixture::new(
         name,
         &[
             ("Cargo.toml", &package("app", more)),
@@ -58,27 +58,27 @@ fn everything(name: &str) -> Bed {
 }
 
 fn programs_examples_and_c_libraries() {
-    let bed = everything("injection-all");
-    let outcome = bed.guard(["build", "--all-targets"]).run().success();
+    let fixture = everything("injection-all");
+    let outcome = fixture.guard(["build", "--all-targets"]).run().success();
     for file in ["debug/app", "debug/libapp.so", "debug/examples/shown", "debug/examples/libc_example.so"] {
-        let _ = sealed(&bed.built(file), "app");
+        let _ = sealed(&fixture.built(file), "app");
     }
     assert_eq!(summary(&outcome), "cudaguard: 4 of 4 targets guarded (no CUDA)");
-    assert_eq!(Call::new(bed.built("debug/app")).run().success().stdout, "ran 1\n");
-    assert_eq!(Call::new(bed.built("debug/examples/shown")).run().success().stdout, "ran 1\n");
+    assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
+    assert_eq!(Call::new(fixture.built("debug/examples/shown")).run().success().stdout, "ran 1\n");
     // A library that is a guest in another program.
     let script = "import ctypes, sys\nprint(ctypes.CDLL(sys.argv[1]).seven())\n";
-    let python = Call::new("python3").args(["-c", script]).arg(bed.built("debug/libapp.so")).run().success();
+    let python = Call::new("python3").args(["-c", script]).arg(fixture.built("debug/libapp.so")).run().success();
     assert_eq!(python.stdout, "7\n");
 }
 
 fn tests_build_scripts_and_macros_are_left_alone() {
-    let bed = library_with_macro("injection-none");
-    let outcome = bed.guard(["test", "--workspace"]).run().success();
+    let fixture = library_with_macro("injection-none");
+    let outcome = fixture.guard(["test", "--workspace"]).run().success();
     assert!(outcome.stdout.contains("test result: ok. 1 passed"), "{outcome}");
     let mut seen = 0;
     for folder in ["debug/deps", "debug/build"] {
-        for file in files(&bed.built(folder)) {
+        for file in files(&fixture.built(folder)) {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let harness =
                 name.starts_with("plain-") || name.starts_with("owned_main-") || name.starts_with("in_tests-");
@@ -94,8 +94,8 @@ fn tests_build_scripts_and_macros_are_left_alone() {
 }
 
 /// A library with a build script, a macro of its own workspace, tests inside and outside, and a documented example.
-pub(crate) fn library_with_macro(name: &str) -> Bed {
-    Bed::new(
+pub(crate) fn library_with_macro(name: &str) -> Fixture {
+    Fixture::new(
         name,
         &[
             ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"plain\", \"spell\"]\n"),
@@ -165,19 +165,19 @@ fn linked(name: &str, options: &[&str]) {
     if ["gold", "lld", "mold"].contains(&name) {
         tools::need(&format!("ld.{name}"));
     }
-    let bed = everything(&format!("linked-{name}"));
+    let fixture = everything(&format!("linked-{name}"));
     let mut arguments = vec!["build".to_owned(), "--examples".to_owned(), "--bins".to_owned(), "--lib".to_owned()];
     arguments.extend(options.iter().flat_map(|option| ["--config".to_owned(), (*option).to_owned()]));
-    let _ = bed.guard(&arguments).run().success();
+    let _ = fixture.guard(&arguments).run().success();
     for file in ["debug/app", "debug/libapp.so", "debug/examples/shown", "debug/examples/libc_example.so"] {
-        let _ = sealed(&bed.built(file), "app");
+        let _ = sealed(&fixture.built(file), "app");
     }
-    assert_eq!(Call::new(bed.built("debug/app")).run().success().stdout, "ran 1\n");
+    assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
 }
 
 fn a_linker_called_directly() {
     tools::need("ld.lld");
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "injection-direct",
         &[("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n")), ("src/lib.rs", LIB)],
     );
@@ -188,8 +188,8 @@ fn a_linker_called_directly() {
         .into_iter()
         .chain(folders.split(':').map(|folder| format!("-Clink-arg=-L{folder}")))
         .collect();
-    let _ = bed.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")).run().success();
-    let _ = sealed(&bed.built("debug/libseven.so"), "seven");
+    let _ = fixture.guard(["build"]).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")).run().success();
+    let _ = sealed(&fixture.built("debug/libseven.so"), "seven");
 }
 
 /// The same finding as CMake's. A file without CUDA that nobody asked to guard is not worth one.
@@ -212,25 +212,27 @@ fn a_guard_that_the_linker_leaves_out() {
     assert!(built.stderr.contains("  not guarded: injection_dropped: "), "{built}");
     assert!(project.built("debug/injection-dropped").exists(), "{built}");
 
-    let bed = Bed::new("injection-left", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
-    let built = bed.guard(["build", "--release"]).env(&variable, &linker).run().success();
+    let fixture =
+        Fixture::new("injection-left", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let built = fixture.guard(["build", "--release"]).env(&variable, &linker).run().success();
     assert!(!built.stderr.contains("CG170"), "{built}");
     assert!(built.stderr.contains("  not guarded: app: the guard was linked, and it is not in the file"), "{built}");
 }
 
 fn static_position_independent() {
-    let bed = Bed::new("injection-static", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let fixture =
+        Fixture::new("injection-static", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let target = host();
     for flag in ["-Ctarget-feature=+crt-static", "-Ctarget-feature=+crt-static -Crelocation-model=static"] {
-        let _ = bed.guard(["build", "--target", &target]).env("RUSTFLAGS", flag).run().success();
-        let file = bed.built(&format!("{target}/debug/app"));
+        let _ = fixture.guard(["build", "--target", &target]).env("RUSTFLAGS", flag).run().success();
+        let file = fixture.built(&format!("{target}/debug/app"));
         let _ = sealed(&file, "app");
         assert_eq!(Call::new(&file).run().success().stdout, "ran 1\n", "{flag}");
     }
 }
 
 fn rust_libraries_shared() {
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "injection-dylib",
         &[
             ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"app\", \"part\"]\n"),
@@ -240,12 +242,12 @@ fn rust_libraries_shared() {
             ("part/src/lib.rs", "pub fn word() -> &'static str {\n    \"ran\"\n}\n"),
         ],
     );
-    let outcome = bed.guard(["run", "-p", "app"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
+    let outcome = fixture.guard(["run", "-p", "app"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
     assert_eq!(outcome.stdout, "ran\n");
-    let _ = sealed(&bed.built("debug/app"), "app");
-    assert!(notes(&bed.built("debug/libpart.so")).is_empty());
+    let _ = sealed(&fixture.built("debug/app"), "app");
+    assert!(notes(&fixture.built("debug/libpart.so")).is_empty());
     assert!(!outcome.stderr.contains("libpart.so"), "the program that was asked for is guarded: {outcome}");
-    let alone = bed.guard(["build", "-p", "part"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
+    let alone = fixture.guard(["build", "-p", "part"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
     assert!(alone.stderr.contains("  not guarded: libpart.so: a dylib is a part of the programs"), "{alone}");
 }
 
@@ -257,7 +259,7 @@ fn a_conflict_is_told_once() {
         )
     };
     let both = "[workspace]\n[dependencies]\na = { path = \"a\" }\nb = { path = \"b\" }\n";
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "injection-links",
         &[
             ("Cargo.toml", &package("app", both)),
@@ -270,16 +272,16 @@ fn a_conflict_is_told_once() {
             ("b/src/lib.rs", ""),
         ],
     );
-    let failed = bed.guard(["build"]).run().expect(101);
+    let failed = fixture.guard(["build"]).run().expect(101);
     let times = failed.stderr.matches("links to the native library `one`").count();
-    let alone = bed.cargo(["build"]).run().expect(101);
+    let alone = fixture.cargo(["build"]).run().expect(101);
     assert_eq!(times, alone.stderr.matches("links to the native library `one`").count(), "{failed}\n{alone}");
 }
 
 /// A compiler for another target, of which no standard library is at hand: it answers as the real one, and compiles the
 /// `main.c` beside it with the target's C compiler, with whatever objects it is given.
-fn foreign(bed: &Bed, compile: &str) -> std::path::PathBuf {
-    let script = bed.beside("rustc");
+fn foreign(fixture: &Fixture, compile: &str) -> std::path::PathBuf {
+    let script = fixture.beside("rustc");
     let text = format!(
         r#"#!/bin/bash
 case " $* " in *" --print"*|*" -vV "*) exec rustc "$@";; esac
@@ -303,13 +305,14 @@ printf '%s: src/main.rs\n\nsrc/main.rs:\n' "$file.d" > "$file.d"
 
 fn another_machine() {
     tools::need("aarch64-linux-gnu-gcc");
-    let bed = Bed::new("injection-aarch64", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
-    bed.write("main.c", "#include <stdio.h>\nint main(void) { puts(\"ran\"); return 0; }\n");
-    let rustc = foreign(&bed, "aarch64-linux-gnu-gcc main.c $objects -ldl -o \"$file\"");
+    let fixture =
+        Fixture::new("injection-aarch64", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    fixture.write("main.c", "#include <stdio.h>\nint main(void) { puts(\"ran\"); return 0; }\n");
+    let rustc = foreign(&fixture, "aarch64-linux-gnu-gcc main.c $objects -ldl -o \"$file\"");
     let target = "aarch64-unknown-linux-gnu";
-    let outcome = bed.guard(["build", "--target", target]).env("RUSTC", &rustc).run().success();
+    let outcome = fixture.guard(["build", "--target", target]).env("RUSTC", &rustc).run().success();
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
-    let file = bed.built(&format!("{target}/debug/app"));
+    let file = fixture.built(&format!("{target}/debug/app"));
     assert_eq!(sealed(&file, "app").manifest.target, target);
     let binary = cudaguard::binary::Binary::read(&file).expect("an ELF file");
     assert_eq!(binary.machine, cudaguard::elf::machine::AARCH64);
@@ -317,7 +320,7 @@ fn another_machine() {
         let ran = Call::new("qemu-aarch64").args(["-L", "/usr/aarch64-linux-gnu"]).arg(&file).run().success();
         assert_eq!(ran.stdout, "ran\n");
         // cargo's own runner stays what it is.
-        let outcome = bed
+        let outcome = fixture
             .guard(["run", "--target", target])
             .env("RUSTC", &rustc)
             .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu")
@@ -328,9 +331,10 @@ fn another_machine() {
 }
 
 fn a_target_without_elf() {
-    let bed = Bed::new("injection-wasm", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
-    let rustc = foreign(&bed, "printf 'no ELF' > \"$file.wasm\"");
-    let call = || bed.guard(["build", "--target", "wasm32-unknown-unknown"]).env("RUSTC", &rustc);
+    let fixture =
+        Fixture::new("injection-wasm", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let rustc = foreign(&fixture, "printf 'no ELF' > \"$file.wasm\"");
+    let call = || fixture.guard(["build", "--target", "wasm32-unknown-unknown"]).env("RUSTC", &rustc);
     let outcome = call().run().success();
     assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded");
     assert!(outcome.stderr.contains("  not guarded: app: "), "{outcome}");
@@ -339,16 +343,17 @@ fn a_target_without_elf() {
 
 /// `[build] unguarded`: where no guard can be made, the policy fails what a mismatch fails, under both doors.
 fn what_cannot_be_guarded_may_be_refused() {
-    let bed = Bed::new("injection-denied", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let fixture =
+        Fixture::new("injection-denied", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     let call = |policy: &str, words: &[&str]| {
-        bed.write("cudaguard.toml", policy);
-        bed.guard(words).env("CC", "/nowhere/cc").run()
+        fixture.write("cudaguard.toml", policy);
+        fixture.guard(words).env("CC", "/nowhere/cc").run()
     };
     let deny = "build.unguarded = \"deny\"\n";
     let refused = call(deny, &["build", "--release"]);
     assert_ne!(refused.status(), Some(0), "{refused}");
     assert!(refused.stderr.contains("error[CG140]: app 0.1.0 is built without the guard"), "{refused}");
-    assert!(!bed.built("release/app").exists(), "{refused}");
+    assert!(!fixture.built("release/app").exists(), "{refused}");
     for (policy, words) in [
         (deny, &["build"][..]),
         ("build.unguarded = \"warn\"\n", &["build", "--release"]),
@@ -362,14 +367,15 @@ fn what_cannot_be_guarded_may_be_refused() {
 }
 
 fn no_c_compiler() {
-    let bed = Bed::new("injection-no-cc", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
-    let call = || bed.guard(["build"]).env("CC", "/nowhere/cc");
+    let fixture =
+        Fixture::new("injection-no-cc", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
+    let call = || fixture.guard(["build"]).env("CC", "/nowhere/cc");
     let outcome = call().run().success();
     assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded");
     assert!(outcome.stderr.contains("/nowhere/cc"), "{outcome}");
-    assert_eq!(Call::new(bed.built("debug/app")).run().success().stdout, "ran 1\n");
+    assert_eq!(Call::new(fixture.built("debug/app")).run().success().stdout, "ran 1\n");
     assert_eq!(summary(&call().run().success()), "cudaguard: 0 of 1 target guarded", "said each time");
-    let outcome = bed.guard(["build"]).run().success();
+    let outcome = fixture.guard(["build"]).run().success();
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)", "a compiler has come");
-    let _ = sealed(&bed.built("debug/app"), "app");
+    let _ = sealed(&fixture.built("debug/app"), "app");
 }

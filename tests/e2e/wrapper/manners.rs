@@ -4,8 +4,8 @@ use std::fs;
 
 use cudaguard_tests::{Outcome, Scratch, Trial, skip, trials};
 
-use super::bed::{Bed, cargo, compiled, notes, package, sealed, set, summary};
 use super::cache::executable;
+use super::fixture::{Fixture, cargo, compiled, notes, package, sealed, set, summary};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -29,13 +29,13 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
 
-fn program(name: &str) -> Bed {
-    Bed::new(name, &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)])
+fn program(name: &str) -> Fixture {
+    Fixture::new(name, &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)])
 }
 
 /// A wrapper that writes down what it was called with.
-fn wrapper(bed: &Bed, name: &str) -> std::path::PathBuf {
-    let script = bed.beside(name);
+fn wrapper(fixture: &Fixture, name: &str) -> std::path::PathBuf {
+    let script = fixture.beside(name);
     executable(&script, "#!/bin/sh\nprintf '%s\\n' \"$*\" >> \"$0.log\"\nexec \"$@\"\n");
     script
 }
@@ -45,11 +45,11 @@ fn log(script: &std::path::Path) -> String {
 }
 
 fn wrappers_are_chained() {
-    let bed = program("chain");
-    let (outer, inner) = (wrapper(&bed, "outer"), wrapper(&bed, "inner"));
-    let call = || bed.guard(["build", "-v"]).env("RUSTC_WRAPPER", &outer).env("RUSTC_WORKSPACE_WRAPPER", &inner);
+    let fixture = program("chain");
+    let (outer, inner) = (wrapper(&fixture, "outer"), wrapper(&fixture, "inner"));
+    let call = || fixture.guard(["build", "-v"]).env("RUSTC_WRAPPER", &outer).env("RUSTC_WORKSPACE_WRAPPER", &inner);
     let _ = call().run().success();
-    let _ = sealed(&bed.built("debug/app"), "app");
+    let _ = sealed(&fixture.built("debug/app"), "app");
     let line = |log: &str| log.lines().find(|line| line.contains("--crate-name app ")).unwrap_or_default().to_owned();
     let seen = line(&log(&outer));
     // sccache and its kind ask what they call for its kind: they must meet what they would meet without us.
@@ -61,28 +61,28 @@ fn wrappers_are_chained() {
 }
 
 fn a_wrapper_by_configuration() {
-    let bed = program("chain-config");
-    let inner = wrapper(&bed, "inner");
-    bed.write(".cargo/config.toml", format!("[build]\nrustc-workspace-wrapper = '{}'\n", inner.display()));
-    let _ = bed.guard(["build"]).run().success();
-    let _ = sealed(&bed.built("debug/app"), "app");
+    let fixture = program("chain-config");
+    let inner = wrapper(&fixture, "inner");
+    fixture.write(".cargo/config.toml", format!("[build]\nrustc-workspace-wrapper = '{}'\n", inner.display()));
+    let _ = fixture.guard(["build"]).run().success();
+    let _ = sealed(&fixture.built("debug/app"), "app");
     assert!(log(&inner).contains("--crate-name app "), "{}", log(&inner));
 }
 
 /// cargo keeps apart what different wrappers made; so do we with those inside ours.
 fn a_wrapper_that_changes() {
-    let bed = program("chain-change");
-    let (one, other) = (wrapper(&bed, "one"), wrapper(&bed, "other"));
-    let call = |script| bed.guard(["build", "-v"]).env("RUSTC_WORKSPACE_WRAPPER", script).run().success();
+    let fixture = program("chain-change");
+    let (one, other) = (wrapper(&fixture, "one"), wrapper(&fixture, "other"));
+    let call = |script| fixture.guard(["build", "-v"]).env("RUSTC_WORKSPACE_WRAPPER", script).run().success();
     assert_eq!(compiled(&call(&one)), set(&["app:bin"]));
     assert_eq!(compiled(&call(&other)), set(&["app:bin"]));
-    assert_eq!(compiled(&bed.guard(["build", "-v"]).run().success()), set(&["app:bin"]));
+    assert_eq!(compiled(&fixture.guard(["build", "-v"]).run().success()), set(&["app:bin"]));
     assert_eq!(compiled(&call(&one)), set(&[]));
 }
 
 /// What cargo says, with hashes, times and the folder taken out.
-fn same(text: &str, bed: &Bed) -> String {
-    let folder = bed.root.display().to_string();
+fn same(text: &str, fixture: &Fixture) -> String {
+    let folder = fixture.root.display().to_string();
     // As it is, and in addresses.
     let text = text.replace(&folder, "<tree>").replace(&folder.replace(' ', "%20"), "<tree>");
     let mut lines = Vec::new();
@@ -114,12 +114,12 @@ fn every_message_format() {
     for format in
         ["human", "short", "json", "json-diagnostic-short", "json-diagnostic-rendered-ansi", "json-render-diagnostics"]
     {
-        let bed = |name: &str| {
-            let bed = program(&format!("format-{name}"));
-            bed.write("src/main.rs", text);
-            bed
+        let fixture = |name: &str| {
+            let fixture = program(&format!("format-{name}"));
+            fixture.write("src/main.rs", text);
+            fixture
         };
-        let (plain, guarded) = (bed("plain"), bed("guarded"));
+        let (plain, guarded) = (fixture("plain"), fixture("guarded"));
         let words = ["build", "--message-format", format];
         let by_cargo = plain.cargo(words).run().success();
         let by_us = guarded.guard(words).run().success();
@@ -131,53 +131,53 @@ fn every_message_format() {
 }
 
 fn quiet() {
-    let bed = program("quiet");
+    let fixture = program("quiet");
     for (words, variable) in [(&["build", "-q"][..], None), (&["build"], Some(("CARGO_TERM_QUIET", "true")))] {
-        let mut call = bed.guard(words);
+        let mut call = fixture.guard(words);
         if let Some((name, value)) = variable {
             call = call.env(name, value);
         }
         let outcome = call.run().success();
         assert_eq!((outcome.stdout.as_str(), outcome.clean_stderr().as_str()), ("", ""));
     }
-    let _ = sealed(&bed.built("debug/app"), "app");
+    let _ = sealed(&fixture.built("debug/app"), "app");
 }
 
 fn cargos_status() {
-    let bed = program("status");
+    let fixture = program("status");
     let same_as_cargo = |words: &[&str]| {
-        let (ours, cargos) = (bed.guard(words).run(), bed.cargo(words).run());
+        let (ours, cargos) = (fixture.guard(words).run(), fixture.cargo(words).run());
         assert_eq!(ours.status(), cargos.status(), "{ours}\n{cargos}");
         ours
     };
     let _ = same_as_cargo(&["build", "--no-such-option"]);
     let _ = same_as_cargo(&["build", "--help"]);
-    bed.write("src/main.rs", "fn main() { std::process::exit(41) }\n");
+    fixture.write("src/main.rs", "fn main() { std::process::exit(41) }\n");
     assert_eq!(same_as_cargo(&["run"]).status(), Some(41));
     assert_eq!(same_as_cargo(&["run", "--", "--release", "-q"]).status(), Some(41));
-    bed.change("src/main.rs", "fn main() { no_such_thing() }\n");
+    fixture.change("src/main.rs", "fn main() { no_such_thing() }\n");
     let outcome = same_as_cargo(&["build"]);
     assert!(!outcome.stderr.contains("cudaguard: "), "nothing was built, nothing is summed up: {outcome}");
-    let outcome = bed.guard(["build", "--manifest-path", "nowhere/Cargo.toml"]).run().expect(2);
+    let outcome = fixture.guard(["build", "--manifest-path", "nowhere/Cargo.toml"]).run().expect(2);
     assert!(outcome.stderr.contains("nowhere/Cargo.toml"), "{outcome}");
 }
 
 /// cargo dies by a signal: so do we.
 fn cargos_death() {
-    let bed = program("death");
-    let fake = bed.beside("cargo");
+    let fixture = program("death");
+    let fake = fixture.beside("cargo");
     let text = format!(
         "#!/bin/sh\ncase $1 in metadata) exec {:?} \"$@\";; esac\nkill -TERM $$\nsleep 60\n",
         cargo().to_string_lossy()
     );
     executable(&fake, &text);
-    let outcome = bed.guard(["build"]).env("CARGO", &fake).run();
+    let outcome = fixture.guard(["build"]).env("CARGO", &fake).run();
     assert_eq!(outcome.signal(), Some(15), "{outcome}");
 }
 
 /// A build script or a test that calls cargo, or us, for a project of its own.
 fn inside_itself() {
-    let bed = program("nested");
+    let fixture = program("nested");
     let inner = program("nested-inner");
     let guard = cudaguard_tests::command::path();
     let script = format!(
@@ -187,25 +187,28 @@ fn inside_itself() {
         guard.display(),
         inner.root.display()
     );
-    bed.write("build.rs", script);
-    let _ = bed.guard(["build"]).run().success();
-    let _ = sealed(&bed.built("debug/app"), "app");
+    fixture.write("build.rs", script);
+    let _ = fixture.guard(["build"]).run().success();
+    let _ = sealed(&fixture.built("debug/app"), "app");
     assert!(notes(&inner.root.join("by-5/debug/app")).is_empty(), "plain cargo on another project guards nothing");
     let _ = sealed(&inner.root.join(format!("by-{}/debug/app", guard.as_os_str().len())), "app");
 }
 
 fn variables_of_the_configuration() {
-    let bed = program("config-env");
-    let cudnn = bed.root.join("cudnn");
+    let fixture = program("config-env");
+    let cudnn = fixture.root.join("cudnn");
     cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
     // What the policy asks says that CUDA is meant; nothing else here would.
-    bed.write("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
-    bed.write(".cargo/config.toml", "[env]\nCUDNN_PATH = { value = \"cudnn\", relative = true }\nCUDAARCHS = \"90\"\n");
-    let _ = bed.guard(["build"]).run().success();
-    let note = sealed(&bed.built("debug/app"), "app");
+    fixture.write("cudaguard.toml", "[cudnn]\nrequire = \"9\"\n");
+    fixture.write(
+        ".cargo/config.toml",
+        "[env]\nCUDNN_PATH = { value = \"cudnn\", relative = true }\nCUDAARCHS = \"90\"\n",
+    );
+    let _ = fixture.guard(["build"]).run().success();
+    let note = sealed(&fixture.built("debug/app"), "app");
     let declared: Vec<String> = note.manifest.declared.iter().map(ToString::to_string).collect();
     assert!(declared.contains(&"sm_90".to_owned()), "{declared:?}");
-    assert_eq!(compiled(&bed.guard(["build", "-v"]).run().success()), set(&[]));
+    assert_eq!(compiled(&fixture.guard(["build", "-v"]).run().success()), set(&[]));
 }
 
 fn a_folder_with_blanks() {
@@ -234,9 +237,9 @@ fn a_folder_with_blanks() {
 }
 
 fn a_target_folder_that_cannot_be_written() {
-    let bed = program("read-only");
-    bed.write("target/cudaguard", "a file where a folder should be");
-    let outcome = bed.guard(["build"]).run().expect(2);
+    let fixture = program("read-only");
+    fixture.write("target/cudaguard", "a file where a folder should be");
+    let outcome = fixture.guard(["build"]).run().expect(2);
     assert!(outcome.stderr.contains("target/cudaguard"), "the place is named: {outcome}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
 }
@@ -246,17 +249,17 @@ fn a_full_disk() {
     if !full.exists() {
         skip("/dev/full", "a machine that has it");
     }
-    let bed = program("full");
-    let _ = bed.guard(["build"]).run().success();
+    let fixture = program("full");
+    let _ = fixture.guard(["build"]).run().success();
     let script = ["-c", "exec \"$0\" inspect target/debug/app > /dev/full"];
     let call = cudaguard_tests::Call::new("sh").args(script).arg(cudaguard_tests::command::path());
-    let outcome = call.dir(&bed.root).run().expect(2);
+    let outcome = call.dir(&fixture.root).run().expect(2);
     assert!(outcome.stderr.contains("No space left"), "{outcome}");
 }
 
 /// Stand-ins of a cuDNN whose headers and library disagree: a finding that everyone understands.
-fn mixed_cudnn(bed: &Bed) -> std::path::PathBuf {
-    let cudnn = bed.beside("cudnn");
+fn mixed_cudnn(fixture: &Fixture) -> std::path::PathBuf {
+    let cudnn = fixture.beside("cudnn");
     cudaguard_tests::stand_in::cudnn(&cudnn, (9, 1, 0));
     let header = cudnn.join("include/cudnn_version.h");
     let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
@@ -265,7 +268,7 @@ fn mixed_cudnn(bed: &Bed) -> std::path::PathBuf {
 }
 
 fn release_errors_stop_before_cargo() {
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "stops",
         &[
             ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"strict\", \"lax\"]\n"),
@@ -277,8 +280,8 @@ fn release_errors_stop_before_cargo() {
             ("lax/cudaguard.toml", "[cudnn]\nrequire = \"9\"\n[build]\nrelease = \"warn\"\n"),
         ],
     );
-    let cudnn = mixed_cudnn(&bed);
-    let build = |words: &[&str]| bed.guard(words).env("CUDNN_PATH", &cudnn).run();
+    let cudnn = mixed_cudnn(&fixture);
+    let build = |words: &[&str]| fixture.guard(words).env("CUDNN_PATH", &cudnn).run();
     let outcome = build(&["build", "--release"]).expect(1);
     assert!(outcome.stderr.contains("error[CG110]"), "{outcome}");
     assert!(!outcome.stderr.contains("Compiling"), "cargo was not started: {outcome}");
@@ -290,21 +293,21 @@ fn release_errors_stop_before_cargo() {
 }
 
 fn a_policy_that_cannot_be_read() {
-    let bed = program("policy");
-    bed.write("cudaguard.toml", "[cudnn]\nrequires = \"9\"\n");
-    let outcome = bed.guard(["build"]).run().expect(2);
+    let fixture = program("policy");
+    fixture.write("cudaguard.toml", "[cudnn]\nrequires = \"9\"\n");
+    let outcome = fixture.guard(["build"]).run().expect(2);
     assert!(outcome.stderr.contains("cudaguard.toml") && outcome.stderr.contains("requires"), "{outcome}");
 }
 
 /// Two folders, one tree: the wrapper's path must not show in the program.
 fn equal_trees_give_equal_programs() {
     let build = |name: &str| {
-        let bed = program(name);
+        let fixture = program(name);
         // As a list: RUSTFLAGS is parted at blanks, and one may stand in the path.
-        let flags = format!("[build]\nrustflags = ['--remap-path-prefix={}=/tree']\n", bed.root.display());
-        bed.write(".cargo/config.toml", flags);
-        let _ = bed.guard(["build", "--release"]).run().success();
-        fs::read(bed.built("release/app")).expect("it was built")
+        let flags = format!("[build]\nrustflags = ['--remap-path-prefix={}=/tree']\n", fixture.root.display());
+        fixture.write(".cargo/config.toml", flags);
+        let _ = fixture.guard(["build", "--release"]).run().success();
+        fs::read(fixture.built("release/app")).expect("it was built")
     };
     let note = |bytes: &[u8]| {
         let mark = b"cudagrd\0";

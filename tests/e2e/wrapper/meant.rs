@@ -6,8 +6,8 @@ use std::path::Path;
 
 use cudaguard_tests::{Call, Trial, parts, trials};
 
-use super::bed::{Bed, package, sealed, summary};
 use super::cache::executable;
+use super::fixture::{Fixture, package, sealed, summary};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -22,8 +22,8 @@ const MAIN: &str = "fn main() {\n    println!(\"{}\", used::seven!());\n}\n";
 const MACROS: &str = "use proc_macro::TokenStream;\n#[proc_macro]\npub fn seven(_: TokenStream) -> TokenStream {\n    \"7\".parse().unwrap()\n}\n";
 
 /// A program and a procedural macro that it uses.
-fn plain() -> Bed {
-    Bed::new(
+fn plain() -> Fixture {
+    Fixture::new(
         "meant-plain",
         &[
             ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"tool\", \"used\"]\n"),
@@ -36,7 +36,7 @@ fn plain() -> Bed {
 }
 
 /// Twenty environments in which builds of CUDA programs go wrong.
-fn hostile(bed: &Bed) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
+fn hostile(fixture: &Fixture) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
     let [old, cuda, next] = ["11.8", "13.0", "13.2"].map(parts::cuda);
     let cudnn = parts::cudnn("8.9.7");
     let text = |path: &Path| path.as_os_str().to_owned();
@@ -47,12 +47,12 @@ fn hostile(bed: &Bed) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
         ("PATH", path)
     };
     let word = |text: &str| OsString::from(text);
-    let silent = bed.beside("silent");
+    let silent = fixture.beside("silent");
     executable(&silent.join("bin/nvcc"), "#!/bin/sh\necho nonsense\nexit 3\n");
     let stubs = text(&cuda.join("lib64/stubs"));
     let mut rpath = word("-Clink-arg=-Wl,-rpath,");
     rpath.push(&stubs);
-    let mixed = bed.beside("mixed");
+    let mixed = fixture.beside("mixed");
     cudaguard_tests::stand_in::cudnn(&mixed, (9, 1, 0));
     let header = mixed.join("include/cudnn_version.h");
     let said = fs::read_to_string(&header).expect("just written");
@@ -83,10 +83,10 @@ fn hostile(bed: &Bed) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
 }
 
 fn plain_programs_build_anywhere() {
-    let bed = plain();
-    for (name, variables) in hostile(&bed) {
+    let fixture = plain();
+    for (name, variables) in hostile(&fixture) {
         for words in [&["build", "--release"][..], &["test", "--release"]] {
-            let call = bed.guard(words);
+            let call = fixture.guard(words);
             let outcome = variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run();
             assert_eq!(outcome.status(), Some(0), "{name}: {outcome}");
             for word in ["CG1", "warning", "error", "nvcc", "toolkit"] {
@@ -96,13 +96,13 @@ fn plain_programs_build_anywhere() {
                 assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)", "{name}");
             }
         }
-        let note = sealed(&bed.built("release/tool"), "tool").manifest;
+        let note = sealed(&fixture.built("release/tool"), "tool").manifest;
         assert!(note.toolkit.is_none() && note.library.is_none() && note.requires.is_empty(), "{name}: {note:?}");
     }
 }
 
 /// A package whose build script, and nothing else, says that it links cudart.
-fn linking(name: &str) -> Bed {
+fn linking(name: &str) -> Fixture {
     let folder = parts::cuda("13.0").join("lib64");
     let script = format!(
         "fn main() {{\n    println!(\"cargo:rustc-link-search=native={}\");\n    println!(\"cargo:rustc-link-lib=cudart\");\n}}\n",
@@ -110,7 +110,7 @@ fn linking(name: &str) -> Bed {
     );
     let main = "extern \"C\" {\n    fn cudaGetDeviceCount(count: *mut i32) -> i32;\n}\nfn main() {\n    let mut count = 0;\n    \
                 println!(\"{} {}\", unsafe { cudaGetDeviceCount(&mut count) }, count);\n}\n";
-    Bed::new(
+    Fixture::new(
         name,
         &[
             ("Cargo.toml", &package("app", "build = \"script.rs\"\n[workspace]\n")),
@@ -128,34 +128,34 @@ fn with(call: Call, home: &str) -> Call {
 }
 
 fn what_links_cuda_is_judged_after_linking() {
-    let bed = linking("meant-linked");
-    let refused = with(bed.guard(["build", "--release"]), "11.8").run().expect(101);
+    let fixture = linking("meant-linked");
+    let refused = with(fixture.guard(["build", "--release"]), "11.8").run().expect(101);
     assert!(refused.stderr.contains("error[CG101]: "), "{refused}");
     assert!(refused.stderr.contains("Compiling app"), "nobody knew before: {refused}");
     assert!(!refused.stderr.contains("guarded"), "{refused}");
-    assert!(!bed.built("release/app").exists());
+    assert!(!fixture.built("release/app").exists());
     // The same for whoever looks at it again.
-    let again = with(bed.guard(["build", "--release"]), "11.8").run().expect(101);
+    let again = with(fixture.guard(["build", "--release"]), "11.8").run().expect(101);
     assert!(again.stderr.contains("error[CG101]: "), "{again}");
-    let right = with(bed.guard(["build", "--release"]), "13.0").run().success();
+    let right = with(fixture.guard(["build", "--release"]), "13.0").run().success();
     assert!(!right.stderr.contains("CG1"), "{right}");
     assert_eq!(summary(&right), "cudaguard: 1 of 1 target guarded (CUDA 13.0)");
     // Fresh to cargo, and wrong all the same.
-    let _ = with(bed.guard(["build", "--release"]), "11.8").run().expect(101);
-    let warned = with(bed.guard(["build"]), "11.8").run().success();
+    let _ = with(fixture.guard(["build", "--release"]), "11.8").run().expect(101);
+    let warned = with(fixture.guard(["build"]), "11.8").run().success();
     assert!(warned.stderr.contains("warning[CG101]: "), "{warned}");
 }
 
 fn a_test_that_links_cuda_is_judged_after_linking() {
-    let bed = linking("meant-tested");
-    bed.write("src/main.rs", "fn main() {}\n");
+    let fixture = linking("meant-tested");
+    fixture.write("src/main.rs", "fn main() {}\n");
     let test = "extern \"C\" {\n    fn cudaGetDeviceCount(count: *mut i32) -> i32;\n}\n#[test]\nfn counts() {\n    let mut count = 0;\n    \
                 unsafe { cudaGetDeviceCount(&mut count) };\n}\n";
-    bed.write("tests/counts.rs", test);
-    let refused = with(bed.guard(["test", "--release", "--no-run"]), "11.8").run().expect(101);
+    fixture.write("tests/counts.rs", test);
+    let refused = with(fixture.guard(["test", "--release", "--no-run"]), "11.8").run().expect(101);
     assert!(refused.stderr.contains("error[CG101]: "), "{refused}");
-    let _ = with(bed.guard(["build", "--release"]), "11.8").run().success();
-    let _ = with(bed.guard(["test", "--release", "--no-run"]), "13.0").run().success();
+    let _ = with(fixture.guard(["build", "--release"]), "11.8").run().success();
+    let _ = with(fixture.guard(["test", "--release", "--no-run"]), "13.0").run().success();
 }
 
 fn an_owner_who_means_cuda_is_warned_of_variables() {

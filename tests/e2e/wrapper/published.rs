@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cudaguard_tests::{Call, Outcome, Trial, command, parts, places, scratch, skip, trials};
 
-use super::bed::{cargo, package, sealed, summary};
+use super::fixture::{cargo, package, sealed, summary};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![hexyl_without_cuda, cudarc_linked, cudarc_loading, cust_driver]

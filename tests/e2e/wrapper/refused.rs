@@ -7,8 +7,8 @@ use cargo_metadata::Message;
 use cargo_metadata::diagnostic::DiagnosticLevel;
 use cudaguard_tests::{Call, Outcome, Project, Trial, parts, trials};
 
-use super::bed::{Bed, package};
 use super::cache::host;
+use super::fixture::{Fixture, package};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -22,7 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 const EXPORT: &str = "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n";
 
 /// A program, an example and a C library that a build script links to cudart.
-fn linking(name: &str) -> Bed {
+fn linking(name: &str) -> Fixture {
     let folder = parts::cuda("13.0").join("lib64");
     let script = format!(
         "fn main() {{\n    for word in [\"-L{}\", \"-Wl,--no-as-needed\", \"-lcudart\"] {{\n        \
@@ -31,7 +31,7 @@ fn linking(name: &str) -> Bed {
     );
     let more =
         "[lib]\nname = \"app_c\"\ncrate-type = [\"cdylib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\n";
-    Bed::new(
+    Fixture::new(
         name,
         &[
             ("Cargo.toml", &package("my-app", more)),
@@ -51,13 +51,13 @@ fn with(call: Call, home: &str) -> Call {
 }
 
 /// What of these lies in a folder of the target folder.
-fn lying(bed: &Bed, folder: &str) -> Vec<PathBuf> {
+fn lying(fixture: &Fixture, folder: &str) -> Vec<PathBuf> {
     let names = ["my-app", "libapp_c.so", "examples/shown-here"];
-    names.iter().map(|name| bed.built(folder).join(name)).filter(|file| file.exists()).collect()
+    names.iter().map(|name| fixture.built(folder).join(name)).filter(|file| file.exists()).collect()
 }
 
 fn nothing_is_left_of_a_build_refused_after_linking() {
-    let bed = linking("refused-linked");
+    let fixture = linking("refused-linked");
     let host = host();
     let named = format!("{host}/release");
     for (words, folder) in [
@@ -67,33 +67,33 @@ fn nothing_is_left_of_a_build_refused_after_linking() {
     ] {
         let build = |home: &str| {
             let words = ["build", "--bins", "--lib", "--examples"].into_iter().chain(words.iter().copied());
-            with(bed.guard(words), home).run()
+            with(fixture.guard(words), home).run()
         };
         for round in 0..2 {
             let right = build("13.0").success();
             assert!(right.stderr.contains("3 of 3 targets guarded"), "{right}");
-            assert_eq!(lying(&bed, folder).len(), 3, "{folder}, {round}");
+            assert_eq!(lying(&fixture, folder).len(), 3, "{folder}, {round}");
             let refused = build("11.8").expect(101);
             assert!(refused.stderr.contains("error[CG101]: ") && !refused.stderr.contains("guarded"), "{refused}");
-            assert_eq!(lying(&bed, folder), [] as [PathBuf; 0], "{folder}, {round}");
+            assert_eq!(lying(&fixture, folder), [] as [PathBuf; 0], "{folder}, {round}");
         }
     }
 }
 
 fn nothing_is_left_of_a_build_refused_before_cargo() {
-    let bed = linking("refused-before");
-    let right = with(bed.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
-    assert_eq!(lying(&bed, "release").len(), 3, "{right}");
-    bed.write("cudaguard.toml", "[toolkit]\nrequire = \"^11\"\n");
+    let fixture = linking("refused-before");
+    let right = with(fixture.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
+    assert_eq!(lying(&fixture, "release").len(), 3, "{right}");
+    fixture.write("cudaguard.toml", "[toolkit]\nrequire = \"^11\"\n");
     for words in [&["build", "--release", "--all-targets"][..], &["run", "--release"]] {
-        let refused = with(bed.guard(words), "13.0").run().expect(1);
+        let refused = with(fixture.guard(words), "13.0").run().expect(1);
         assert!(refused.stderr.contains("error[CG103]: ") && !refused.stderr.contains("guarded"), "{refused}");
-        assert!(!bed.built("release/my-app").exists(), "{refused}");
+        assert!(!fixture.built("release/my-app").exists(), "{refused}");
     }
-    assert_eq!(lying(&bed, "release"), [] as [PathBuf; 0]);
-    fs::remove_file(bed.root.join("cudaguard.toml")).expect("just written");
-    let _ = with(bed.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
-    assert_eq!(lying(&bed, "release").len(), 3, "it comes back");
+    assert_eq!(lying(&fixture, "release"), [] as [PathBuf; 0]);
+    fs::remove_file(fixture.root.join("cudaguard.toml")).expect("just written");
+    let _ = with(fixture.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
+    assert_eq!(lying(&fixture, "release").len(), 3, "it comes back");
 }
 
 /// What cargo's own parser makes of it: codes with their levels, and how the build ended.
@@ -124,14 +124,14 @@ fn refusals_and_warnings_are_messages_of_cargos() {
     let after = ("", "11.8", "CG101", 101);
     let before = ("[toolkit]\nrequire = \"^11\"\n", "13.0", "CG103", 1);
     for (asked, home, code, status) in [after, before] {
-        let bed = linking("refused-messages");
+        let fixture = linking("refused-messages");
         if !asked.is_empty() {
-            bed.write("cudaguard.toml", asked);
+            fixture.write("cudaguard.toml", asked);
         }
         for format in ["json", "json-diagnostic-short", "json,json-diagnostic-rendered-ansi"] {
             let call = |words: &[&str], home: &str| {
                 let words = words.iter().copied().chain(["--bin", "my-app", "--message-format", format]);
-                with(bed.guard(words), home).run()
+                with(fixture.guard(words), home).run()
             };
             let refused = call(&["build", "--release"], home).expect(status);
             let (said, ended) = read(&refused);
@@ -153,7 +153,7 @@ fn refusals_and_warnings_are_messages_of_cargos() {
         }
         // These are for people, on stderr.
         let words = ["build", "--release", "--bin", "my-app", "--message-format", "json-render-diagnostics"];
-        let refused = with(bed.guard(words), home).run();
+        let refused = with(fixture.guard(words), home).run();
         assert_ne!(refused.status(), Some(0), "{refused}");
         assert_eq!(read(&refused), (Vec::new(), vec![false]), "{refused}");
         assert!(refused.stderr.contains(&format!("error[{code}]: ")), "{refused}");

@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Call, Trial, command, parts, snapshot, stand_in, tools, trials};
 
-use super::bed::{Bed, notes, package, sealed, summary};
+use super::fixture::{Fixture, notes, package, sealed, summary};
 use super::injection::library_with_macro;
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -31,8 +31,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
                     println!(\"ran {words:?}\");\n}\n";
 
-fn program(name: &str) -> Bed {
-    Bed::new(name, &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)])
+fn program(name: &str) -> Fixture {
+    Fixture::new(name, &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)])
 }
 
 fn help() {
@@ -61,10 +61,10 @@ fn help() {
 }
 
 fn install_by_path() {
-    let bed = program("install");
-    let root = bed.beside("root");
+    let fixture = program("install");
+    let root = fixture.beside("root");
     let outcome =
-        bed.guard(["install", "--path", ".", "--root"].iter().map(std::ffi::OsStr::new).chain([root.as_os_str()]));
+        fixture.guard(["install", "--path", ".", "--root"].iter().map(std::ffi::OsStr::new).chain([root.as_os_str()]));
     let outcome = outcome.run().success();
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
     let note = sealed(&root.join("bin/app"), "app");
@@ -73,8 +73,8 @@ fn install_by_path() {
 }
 
 fn a_library_tested() {
-    let bed = library_with_macro("tested");
-    let (ours, cargos) = (bed.guard(["test"]).run().success(), bed.cargo(["test"]).run().success());
+    let fixture = library_with_macro("tested");
+    let (ours, cargos) = (fixture.guard(["test"]).run().success(), fixture.cargo(["test"]).run().success());
     let results = |text: &str| -> Vec<String> {
         let kept = text.lines().filter(|line| line.starts_with("test "));
         kept.map(|line| line.split("; finished in").next().unwrap_or_default().to_owned()).collect()
@@ -84,18 +84,18 @@ fn a_library_tested() {
 }
 
 fn programs_are_started_with_their_arguments() {
-    let bed = program("started");
-    let outcome = bed.guard(["run", "--release", "--", "--quiet", "two words"]).run().success();
+    let fixture = program("started");
+    let outcome = fixture.guard(["run", "--release", "--", "--quiet", "two words"]).run().success();
     assert_eq!(outcome.stdout, "ran [\"--quiet\", \"two words\"]\n");
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
     let at = |text: &str| outcome.stderr.find(text).unwrap_or_else(|| panic!("{text}: {outcome}"));
     assert!(at("Running") < at("cudaguard: ") && outcome.stderr.contains(" exec -- target/release/app"), "{outcome}");
     // Nothing of the build is left in the program's environment.
-    bed.change(
+    fixture.change(
         "src/main.rs",
         "fn main() {\n    for (name, _) in std::env::vars() {\n        println!(\"{name}\");\n    }\n}\n",
     );
-    let names = bed.guard(["run", "-q"]).run().success().stdout;
+    let names = fixture.guard(["run", "-q"]).run().success().stdout;
     for name in names.lines() {
         let ours = name.starts_with("CUDAGUARD_") && name != "CUDAGUARD_PARTS";
         assert!(!ours && !name.contains("WRAPPER"), "{name}");
@@ -103,8 +103,8 @@ fn programs_are_started_with_their_arguments() {
 }
 
 /// A program linked to a library that is not there when it starts.
-fn orphan(name: &str) -> Bed {
-    let bed = Bed::new(
+fn orphan(name: &str) -> Fixture {
+    let fixture = Fixture::new(
         name,
         &[
             ("Cargo.toml", &package("app", "[workspace]\n")),
@@ -118,27 +118,27 @@ fn orphan(name: &str) -> Bed {
             ),
         ],
     );
-    let _ = stand_in::shared_library("libgone.so.7").answers("gone", 7).make(&bed.root.join("lib/libgone.so"));
-    bed
+    let _ = stand_in::shared_library("libgone.so.7").answers("gone", 7).make(&fixture.root.join("lib/libgone.so"));
+    fixture
 }
 
 fn what_the_loader_would_die_of() {
-    let bed = orphan("orphan");
-    let outcome = bed.guard(["run"]).run().expect(78);
+    let fixture = orphan("orphan");
+    let outcome = fixture.guard(["run"]).run().expect(78);
     assert!(outcome.stderr.contains("CG210") && outcome.stderr.contains("libgone.so.7"), "{outcome}");
     assert!(outcome.stdout.is_empty(), "{outcome}");
-    let there = bed.root.join("lib");
-    let outcome = bed.guard(["run"]).env("LD_LIBRARY_PATH", &there).run().success();
+    let there = fixture.root.join("lib");
+    let outcome = fixture.guard(["run"]).env("LD_LIBRARY_PATH", &there).run().success();
     assert_eq!(outcome.stdout, "ran 7\n");
-    let outcome = bed.guard(["exec", "--", "target/debug/app"]).run().expect(78);
+    let outcome = fixture.guard(["exec", "--", "target/debug/app"]).run().expect(78);
     assert!(outcome.stderr.contains("libgone.so.7"), "{outcome}");
     // Switched off, the loader has the word.
-    let _ = bed.guard(["exec", "--", "target/debug/app"]).env("CUDAGUARD", "off").run().expect(127);
+    let _ = fixture.guard(["exec", "--", "target/debug/app"]).env("CUDAGUARD", "off").run().expect(127);
 }
 
 fn a_runner_of_the_projects_own() {
-    let bed = program("runner");
-    let runner = bed.beside("runner");
+    let fixture = program("runner");
+    let runner = fixture.beside("runner");
     super::cache::executable(&runner, "#!/bin/sh\nprintf 'by runner: '\nexec \"$@\"\n");
     let host = super::cache::host();
     for text in [
@@ -146,57 +146,61 @@ fn a_runner_of_the_projects_own() {
         // cargo parts a text at its blanks: from here the path has none.
         "[target.'cfg(all(unix, not(windows)))']\nrunner = '../runner'\n".to_owned(),
     ] {
-        bed.write(".cargo/config.toml", &text);
-        let outcome = bed.guard(["run", "x"]).run().success();
+        fixture.write(".cargo/config.toml", &text);
+        let outcome = fixture.guard(["run", "x"]).run().success();
         assert_eq!(outcome.stdout, "by runner: ran [\"x\"]\n", "{text}");
         assert!(outcome.stderr.contains("runner starts the program, and whether the loader finds all"), "{outcome}");
-        let quiet = bed.guard(["run", "--quiet", "x"]).run().success();
+        let quiet = fixture.guard(["run", "--quiet", "x"]).run().success();
         assert!(!quiet.stderr.contains("starts the program"), "{quiet}");
     }
 }
 
 /// What cargo has itself, and what others add to it: a program called `cargo-NAME`, which calls cargo.
 fn any_other_subcommand() {
-    let bed = program("subcommands");
+    let fixture = program("subcommands");
     for (words, built) in [
         (&["rustc", "--", "-Cdebuginfo=0"][..], "debug/app"),
         (&["rustc", "--release"], "release/app"),
         (&["b"], "debug/app"),
     ] {
-        let _ = std::fs::remove_dir_all(bed.built(""));
-        let said = bed.guard([&["--"], words].concat()).run().success();
-        let _ = sealed(&bed.built(built), "app");
+        let _ = std::fs::remove_dir_all(fixture.built(""));
+        let said = fixture.guard([&["--"], words].concat()).run().success();
+        let _ = sealed(&fixture.built(built), "app");
         assert_eq!(summary(&said), "cudaguard: 1 of 1 target guarded (no CUDA)", "{said}");
     }
-    assert_eq!(bed.guard(["--", "run", "x"]).run().success().stdout, "ran [\"x\"]\n", "a verb of ours is that verb");
+    assert_eq!(
+        fixture.guard(["--", "run", "x"]).run().success().stdout,
+        "ran [\"x\"]\n",
+        "a verb of ours is that verb"
+    );
     for words in [&["doc"][..], &["check"], &["bench"], &["metadata", "--format-version", "1", "--no-deps"]] {
-        let said = bed.guard([&["--"], words].concat()).run().success();
+        let said = fixture.guard([&["--"], words].concat()).run().success();
         assert!(!said.stderr.contains("error"), "{said}");
     }
-    super::cache::executable(&bed.beside("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
-    let _ = std::fs::remove_dir_all(bed.built(""));
-    let path = format!("{}:{}", bed.beside("bin").display(), std::env::var("PATH").unwrap_or_default());
-    let _ = bed.guard(["--", "theirs", "--release"]).env("PATH", path).run().success();
-    let _ = sealed(&bed.built("release/app"), "app");
-    assert_eq!(bed.guard(["--", "no-such-subcommand"]).run().status(), Some(101), "cargo's own status");
-    let _ = bed.guard(["--"]).run().expect(2);
+    super::cache::executable(&fixture.beside("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
+    let _ = std::fs::remove_dir_all(fixture.built(""));
+    let path = format!("{}:{}", fixture.beside("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let _ = fixture.guard(["--", "theirs", "--release"]).env("PATH", path).run().success();
+    let _ = sealed(&fixture.built("release/app"), "app");
+    assert_eq!(fixture.guard(["--", "no-such-subcommand"]).run().status(), Some(101), "cargo's own status");
+    let _ = fixture.guard(["--"]).run().expect(2);
 }
 
 fn variables_for_tools_that_call_cargo() {
-    let bed = program("env");
-    let variables = bed.guard(["env", "--release"]).run().success().stdout;
+    let fixture = program("env");
+    let variables = fixture.guard(["env", "--release"]).run().success().stdout;
     let shell = |line: &str| {
-        let cargo = super::bed::cargo();
+        let cargo = super::fixture::cargo();
         Call::new("sh")
             .args(["-ec", &format!("{variables}{line}")])
             .env("CARGO", cargo)
             .env("CARGO_NET_OFFLINE", "true")
-            .dir(&bed.root)
+            .dir(&fixture.root)
             .run()
             .success()
     };
     let _ = shell("\"$CARGO\" build --release");
-    let _ = sealed(&bed.built("release/app"), "app");
+    let _ = sealed(&fixture.built("release/app"), "app");
     let again = shell("\"$CARGO\" build --release -v");
     assert!(again.stderr.contains("Fresh app"), "{again}");
 }
@@ -210,7 +214,7 @@ fn wheels_of_maturin() {
                    unsafe { PyModule_New(b\"ext\\0\".as_ptr().cast()) }\n}\n";
     // All that maturin asks of the bindings is their name.
     let bindings = package("pyo3-ffi", "[features]\nextension-module = []\n").replace("0.1.0", "0.22.0");
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "maturin",
         &[
             (
@@ -230,76 +234,76 @@ fn wheels_of_maturin() {
             ),
         ],
     );
-    let variables = bed.guard(["env", "--release"]).run().success().stdout;
+    let variables = fixture.guard(["env", "--release"]).run().success().stdout;
     let build = format!(
         "{variables}\"$1\" build --release --offline --skip-auditwheel --interpreter \"$2\" -o wheels\n\
          \"$2\" -m zipfile -e wheels/*.whl unpacked\n"
     );
-    let call = Call::new("sh").args(["-ec", &build, "sh"]).args([&maturin, &python]).dir(&bed.root);
-    let _ = call.env("CARGO", super::bed::cargo()).env("CARGO_NET_OFFLINE", "true").run().success();
-    let listed = std::fs::read_dir(bed.root.join("unpacked/ext")).expect("the wheel's own folder").flatten();
+    let call = Call::new("sh").args(["-ec", &build, "sh"]).args([&maturin, &python]).dir(&fixture.root);
+    let _ = call.env("CARGO", super::fixture::cargo()).env("CARGO_NET_OFFLINE", "true").run().success();
+    let listed = std::fs::read_dir(fixture.root.join("unpacked/ext")).expect("the wheel's own folder").flatten();
     let module = listed.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|ending| ending == "so"));
     let _ = sealed(&module.expect("an extension module"), "ext");
 }
 
 fn the_target_folder_is_a_cache() {
-    let bed = program("cache");
-    let _ = bed.guard(["build"]).run().success();
-    let tag = std::fs::read(bed.built("CACHEDIR.TAG")).expect("as cargo makes it");
-    let _ = bed.cargo(["build", "--target-dir", "of-cargo"]).run().success();
-    assert_eq!(std::fs::read(bed.root.join("of-cargo/CACHEDIR.TAG")).ok(), Some(tag));
-    let folder = bed.built("");
-    let _ = bed.cargo(["clean", "--target-dir"]).arg(&folder).run().success();
+    let fixture = program("cache");
+    let _ = fixture.guard(["build"]).run().success();
+    let tag = std::fs::read(fixture.built("CACHEDIR.TAG")).expect("as cargo makes it");
+    let _ = fixture.cargo(["build", "--target-dir", "of-cargo"]).run().success();
+    assert_eq!(std::fs::read(fixture.root.join("of-cargo/CACHEDIR.TAG")).ok(), Some(tag));
+    let folder = fixture.built("");
+    let _ = fixture.cargo(["clean", "--target-dir"]).arg(&folder).run().success();
     assert!(!folder.exists());
 }
 
 /// A manifest that cargo reads with an option of its own alone.
 fn options_that_are_not_stable() {
-    let bed = program("unstable");
-    bed.write("other/Cargo.toml", package("other", ""));
-    bed.write("other/src/main.rs", "fn main() {}\n");
-    bed.write(
+    let fixture = program("unstable");
+    fixture.write("other/Cargo.toml", package("other", ""));
+    fixture.write("other/src/main.rs", "fn main() {}\n");
+    fixture.write(
         "Cargo.toml",
         package("app", "[workspace]\n[build-dependencies]\nother = { path = \"other\", artifact = \"bin\" }\n"),
     );
-    let call = |words: &[&str]| bed.guard(words).env("RUSTC_BOOTSTRAP", "1").run();
+    let call = |words: &[&str]| fixture.guard(words).env("RUSTC_BOOTSTRAP", "1").run();
     assert_ne!(call(&["build"]).status(), Some(0), "cargo asks for the option");
     for words in [&["build", "-Z", "bindeps"], &["build", "-Zbindeps"][..]] {
         let _ = call(words).success();
-        let _ = sealed(&bed.built("debug/app"), "app");
+        let _ = sealed(&fixture.built("debug/app"), "app");
     }
 }
 
 fn exec_becomes_the_program() {
-    let bed = program("exec");
-    let _ = bed.guard(["build"]).run().success();
-    let outcome = bed.guard(["exec", "--", "target/debug/app", "-q", "--json"]).run().success();
+    let fixture = program("exec");
+    let _ = fixture.guard(["build"]).run().success();
+    let outcome = fixture.guard(["exec", "--", "target/debug/app", "-q", "--json"]).run().success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran [\"-q\", \"--json\"]\n", ""));
     assert_eq!(command::call(["exec", "--", "sh", "-c", "exit 9"]).run().status(), Some(9));
     assert_eq!(command::call(["exec", "--", "sh", "-c", "kill -TERM $$"]).run().signal(), Some(15));
     let outcome = command::call(["exec", "--", "/no/such/program"]).run().expect(2);
     assert!(outcome.stderr.contains("/no/such/program"), "{outcome}");
     // A file in PATH that nobody may execute is passed over, and not judged for the one that is started.
-    let (first, second) = (bed.beside("first"), bed.built("debug"));
+    let (first, second) = (fixture.beside("first"), fixture.built("debug"));
     fs::create_dir_all(&first).expect("a folder");
     let mut foreign = fs::read(second.join("app")).expect("it was built");
     foreign[18] = 183; // EM_AARCH64
     fs::write(first.join("app"), foreign).expect("it can be written");
     let path = std::env::join_paths([&first, &second]).expect("no colon in them");
-    let outcome = bed.guard(["exec", "--", "app"]).env("PATH", path).run().success();
+    let outcome = fixture.guard(["exec", "--", "app"]).env("PATH", path).run().success();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("ran []\n", ""));
 }
 
 fn check_tells_and_judges() {
-    let bed = program("check");
-    let outcome = bed.guard(["check"]).run().success();
+    let fixture = program("check");
+    let outcome = fixture.guard(["check"]).run().success();
     assert!(outcome.stdout.starts_with("app 0.1.0 for ") && outcome.stderr.is_empty(), "{outcome}");
-    let cudnn = bed.beside("cudnn");
+    let cudnn = fixture.beside("cudnn");
     stand_in::cudnn(&cudnn, (9, 1, 0));
     let header = cudnn.join("include/cudnn_version.h");
     let text = fs::read_to_string(&header).expect("just written").replace("MINOR 1", "MINOR 4");
     fs::write(&header, text.replace("90100", "90400")).expect("it can be written");
-    let check = |words: &[&str]| bed.guard(words).env("CUDNN_PATH", &cudnn).run();
+    let check = |words: &[&str]| fixture.guard(words).env("CUDNN_PATH", &cudnn).run();
     assert!(check(&["check"]).success().stderr.contains("warning[CG110]"));
     assert!(check(&["check", "--release"]).expect(1).stderr.contains("error[CG110]"));
     let outcome = check(&["check", "--json", "-r"]).expect(1);
@@ -310,27 +314,27 @@ fn check_tells_and_judges() {
     }
     assert_eq!((finding["code"].as_str(), finding["component"].as_str()), (Some("CG110"), Some("app 0.1.0")));
     assert_eq!(value["packages"][0]["cudnn"]["version"], "9.4.0");
-    assert!(!bed.built("").exists(), "nothing is built, nothing is written");
-    let _ = bed.guard(["check", "--no-such-option"]).run().expect(2);
+    assert!(!fixture.built("").exists(), "nothing is built, nothing is written");
+    let _ = fixture.guard(["check", "--no-such-option"]).run().expect(2);
 }
 
 fn inspect_without_a_manifest() {
-    let bed = program("inspect-none");
-    let _ = bed.cargo(["build"]).run().success();
-    let outcome = bed.guard(["inspect", "target/debug/app"]).run().expect(0);
+    let fixture = program("inspect-none");
+    let _ = fixture.cargo(["build"]).run().success();
+    let outcome = fixture.guard(["inspect", "target/debug/app"]).run().expect(0);
     assert!(outcome.stderr.contains("no manifest"), "{outcome}");
     assert!(outcome.stdout.contains("target/debug/app: executable"), "what there is is shown: {outcome}");
-    let outcome = bed.guard(["inspect", "--json", "target/debug/app"]).run().expect(0);
+    let outcome = fixture.guard(["inspect", "--json", "target/debug/app"]).run().expect(0);
     let value: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     assert_eq!(value["components"], serde_json::json!([]));
     for file in ["Cargo.toml", "nowhere", "src"] {
-        let outcome = bed.guard(["inspect", file]).run().expect(2);
+        let outcome = fixture.guard(["inspect", file]).run().expect(2);
         assert!(outcome.stderr.contains(file) && outcome.stdout.is_empty(), "{outcome}");
     }
 }
 
 fn inspect_every_kind_of_file() {
-    let bed = Bed::new(
+    let fixture = Fixture::new(
         "inspect-kinds",
         &[
             ("Cargo.toml", &package("seven", "[lib]\ncrate-type = [\"lib\", \"cdylib\"]\n[workspace]\n")),
@@ -338,13 +342,13 @@ fn inspect_every_kind_of_file() {
             ("src/main.rs", "fn main() {\n    println!(\"{}\", seven::seven());\n}\n"),
         ],
     );
-    let _ = bed.guard(["build"]).run().success();
-    let object = bed.built("cudaguard/guards").join(super::cache::host()).join("dev/seven-0.1.0/cudaguard-note.o");
-    let archive = bed.beside("libguard.a");
+    let _ = fixture.guard(["build"]).run().success();
+    let object = fixture.built("cudaguard/guards").join(super::cache::host()).join("dev/seven-0.1.0/cudaguard-note.o");
+    let archive = fixture.beside("libguard.a");
     let _ = Call::new("ar").arg("rcs").arg(&archive).arg(&object).run().success();
     for (file, kind) in [
-        (bed.built("debug/seven"), "executable"),
-        (bed.built("debug/libseven.so"), "shared library"),
+        (fixture.built("debug/seven"), "executable"),
+        (fixture.built("debug/libseven.so"), "shared library"),
         (object, "object"),
         (archive, "static archive"),
     ] {

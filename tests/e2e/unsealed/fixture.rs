@@ -12,7 +12,7 @@ use cudaguard_tests::world::World;
 use cudaguard_tests::{Call, Scratch, parts, places, snapshot, world};
 use serde_json::Value;
 
-use crate::judge_equal::bed::manifest;
+use crate::judge_equal::fixture::manifest;
 
 /// A source file with one kernel and its host code.
 pub(crate) const KERNEL: &str =

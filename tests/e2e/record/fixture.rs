@@ -6,7 +6,7 @@ use std::path::Path;
 use cudaguard_tests::{Call, Outcome, command, parts, tools};
 use serde_json::Value;
 
-use crate::wrapper::bed::Bed;
+use crate::wrapper::fixture::Fixture;
 
 /// Reads `tools`: a toolkit's root for each kernel, those of `made elsewhere` among them, and what is linked. It runs again
 /// where that file changes, and for nothing else.
@@ -74,8 +74,8 @@ pub(crate) fn nvcc(version: &str) -> String {
 }
 
 /// A library with a kernel that this toolkit has compiled, outside of the package.
-pub(crate) fn made_elsewhere(bed: &Bed, version: &str) -> String {
-    let (source, object) = (bed.beside("elsewhere/other.cu"), bed.beside("elsewhere/other.o"));
+pub(crate) fn made_elsewhere(fixture: &Fixture, version: &str) -> String {
+    let (source, object) = (fixture.beside("elsewhere/other.cu"), fixture.beside("elsewhere/other.o"));
     cudaguard_tests::scratch::write(&source, OTHER);
     let mut call = Call::new(parts::cuda(version).join("bin/nvcc"));
     if version == "11.8" {
@@ -86,11 +86,11 @@ pub(crate) fn made_elsewhere(bed: &Bed, version: &str) -> String {
 }
 
 /// The package, with this policy.
-pub(crate) fn package(name: &str, policy: &str) -> Bed {
-    Bed::new(
+pub(crate) fn package(name: &str, policy: &str) -> Fixture {
+    Fixture::new(
         name,
         &[
-            ("Cargo.toml", &(crate::wrapper::bed::package("app", "") + "\n[workspace]\n")),
+            ("Cargo.toml", &(crate::wrapper::fixture::package("app", "") + "\n[workspace]\n")),
             ("build.rs", BUILD_RS),
             ("kernel.cu", KERNEL),
             ("src/main.rs", MAIN),
@@ -108,29 +108,29 @@ fn path(toolkit: Option<&str>) -> OsString {
 }
 
 /// A build with this toolkit in `PATH`.
-pub(crate) fn build(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Outcome {
-    call(bed, words, toolkit).run()
+pub(crate) fn build(fixture: &Fixture, words: &[&str], toolkit: Option<&str>) -> Outcome {
+    call(fixture, words, toolkit).run()
 }
 
 /// The same, to which variables may be added.
-pub(crate) fn call(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Call {
-    call_of(bed, &[&["build"], words].concat(), toolkit)
+pub(crate) fn call(fixture: &Fixture, words: &[&str], toolkit: Option<&str>) -> Call {
+    call_of(fixture, &[&["build"], words].concat(), toolkit)
 }
 
 /// The same of any verb.
-pub(crate) fn call_of(bed: &Bed, words: &[&str], toolkit: Option<&str>) -> Call {
+pub(crate) fn call_of(fixture: &Fixture, words: &[&str], toolkit: Option<&str>) -> Call {
     // One that every toolkit here takes.
     let _ = tools::need("g++-11");
-    let call = bed.guard(words).env("PATH", path(toolkit)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
+    let call = fixture.guard(words).env("PATH", path(toolkit)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
     ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "NVCC"].into_iter().fold(call, Call::env_remove)
 }
 
 /// A release build that must not be.
 #[track_caller]
-pub(crate) fn refused(bed: &Bed, toolkit: Option<&str>) -> Outcome {
-    let outcome = build(bed, &["--release"], toolkit);
+pub(crate) fn refused(fixture: &Fixture, toolkit: Option<&str>) -> Outcome {
+    let outcome = build(fixture, &["--release"], toolkit);
     assert!(outcome.status() != Some(0) && outcome.stderr.contains("app 0.1.0 is not built"), "{outcome}");
-    assert!(!bed.built("release/app").exists(), "nothing is left: {outcome}");
+    assert!(!fixture.built("release/app").exists(), "nothing is left: {outcome}");
     outcome
 }
 

@@ -51,7 +51,7 @@ fn main() {
 "#;
 
 /// The package, its toolkit and what was changed since the last build.
-pub(crate) struct Bed {
+pub(crate) struct Fixture {
     name: &'static str,
     scratch: Scratch,
     pub(crate) root: PathBuf,
@@ -59,12 +59,12 @@ pub(crate) struct Bed {
     variables: Vec<(&'static str, OsString)>,
 }
 
-impl Bed {
+impl Fixture {
     /// A package with one kernel, compiled with these flags, and this policy.
     pub(crate) fn new(name: &'static str, flags: &str, policy: &str) -> Self {
         let cuda = parts::cuda("13.0");
         let scratch = Scratch::new(name);
-        let bed = Self { name, root: scratch.join("tree"), scratch, cuda, variables: Vec::new() };
+        let fixture = Self { name, root: scratch.join("tree"), scratch, cuda, variables: Vec::new() };
         for (file, content) in [
             ("Cargo.toml", CARGO_TOML),
             ("build.rs", BUILD_RS),
@@ -73,9 +73,9 @@ impl Bed {
             ("kernels/flags", flags),
             ("cudaguard.toml", policy),
         ] {
-            scratch::write(&bed.root.join(file), content);
+            scratch::write(&fixture.root.join(file), content);
         }
-        bed
+        fixture
     }
 
     /// Adds a source.

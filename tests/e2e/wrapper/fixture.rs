@@ -12,14 +12,14 @@ use cudaguard::note::Note;
 use cudaguard_tests::{Call, Outcome, Scratch, command, scratch};
 
 /// A workspace or package in a scratch folder, without any dependency from elsewhere.
-pub(crate) struct Bed {
+pub(crate) struct Fixture {
     scratch: Scratch,
     pub(crate) root: PathBuf,
     /// Sources changed since the last build.
     changed: RefCell<Vec<PathBuf>>,
 }
 
-impl Bed {
+impl Fixture {
     pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let scratch = Scratch::new(name);
         let root = scratch.join("tree");
