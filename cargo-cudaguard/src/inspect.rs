@@ -43,15 +43,13 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
         report::line(&format!("warning: {}: {doubt}", file.display()));
     }
     let drivers = drivers(&Components::of_read(file, &binary, &kernels, &evidence).manifests, &kernels);
-    if json {
-        report::result(&to_json(file, &binary, &notes, &kernels, &evidence, &drivers))?;
-    } else {
-        report::result(&to_text(file, &binary, &notes, &kernels, &evidence, &drivers))?;
-    }
-    if !damaged.is_empty() && notes.is_empty() {
+    let unguarded = notes.is_empty();
+    let seen = Seen { file, binary: &binary, notes, kernels: &kernels, evidence: &evidence, drivers };
+    report::result(&if json { seen.to_json() } else { seen.to_text() })?;
+    if !damaged.is_empty() && unguarded {
         return Ok(ExitCode::from(NO_LOOK));
     }
-    if notes.is_empty() && binary.kind != Kind::GpuCode {
+    if unguarded && binary.kind != Kind::GpuCode {
         report::line(&format!("{}: no manifest: it was built without cudaguard", file.display()));
     }
     Ok(ExitCode::SUCCESS)
@@ -115,75 +113,76 @@ impl Needs {
     }
 }
 
-fn to_json(
-    file: &Path,
-    binary: &Binary,
-    notes: &[Note],
-    kernels: &Kernels,
-    evidence: &Evidence,
-    drivers: &[Needs],
-) -> String {
-    let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
-    value.put("kind", Some(binary.kind.to_string()));
-    value.put("machine", processor(binary));
-    value.put("components", Some(array(notes.iter().map(|note| note.manifest.to_json()))));
-    value.put("kernels", Some(kernels.to_json()));
-    value.put("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(Needs::to_json))));
-    value.put("evidence", evidence.to_json());
-    value.put("needed", Some(array(binary.needed.iter().map(String::as_str))));
-    for library in vendor::ALL {
-        value.put(library.key, binary.linkage(library).name().filter(|_| binary.kind != Kind::GpuCode));
-    }
-    let told = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
-    let told: Vec<_> = vendor::ALL.iter().filter_map(told).collect();
-    value.put("inside", (!told.is_empty()).then(|| object(told)));
-    format!("{}\n", value.pretty())
+/// What there is to tell of a file.
+struct Seen<'a> {
+    file: &'a Path,
+    binary: &'a Binary,
+    notes: Vec<Note>,
+    kernels: &'a Kernels,
+    evidence: &'a Evidence,
+    drivers: Vec<Needs>,
 }
 
-fn to_text(
-    file: &Path,
-    binary: &Binary,
-    notes: &[Note],
-    kernels: &Kernels,
-    evidence: &Evidence,
-    drivers: &[Needs],
-) -> String {
-    let mut page = Page::default();
-    let what = match (binary.kind, processor(binary)) {
-        (Kind::GpuCode, _) => "kernels only".to_owned(),
-        (kind, Some(processor)) => format!("{kind}, {processor}"),
-        (kind, None) => format!("{kind} without any object"),
-    };
-    page.title(&format!("{}: {what}", file.display()));
-    for note in notes {
-        component(&mut page, note, !kernels.entries().is_empty());
-    }
-    page.title("kernels");
-    if kernels.entries().is_empty() {
-        page.line("none", "no GPU code in this file");
-    } else {
-        images(&mut page, kernels);
-    }
-    let mut name = "driver";
-    for needs in drivers {
-        page.line(name, &needs.in_words());
-        name = "";
-    }
-    made_by(&mut page, evidence);
-    if binary.kind != Kind::GpuCode {
-        page.title("libraries");
-        let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
-        page.line("CUDA", &listed(&of_cuda, "none needed"));
+impl Seen<'_> {
+    fn to_json(&self) -> String {
+        let Self { file, binary, notes, kernels, evidence, drivers } = self;
+        let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
+        value.put("kind", Some(binary.kind.to_string()));
+        value.put("machine", processor(binary));
+        value.put("components", Some(array(notes.iter().map(|note| note.manifest.to_json()))));
+        value.put("kernels", Some(kernels.to_json()));
+        value.put("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(Needs::to_json))));
+        value.put("evidence", evidence.to_json());
+        value.put("needed", Some(array(binary.needed.iter().map(String::as_str))));
         for library in vendor::ALL {
-            let linkage = binary.linkage(library);
-            if linkage != Linkage::None {
-                let version = version_inside(binary, library).map(|version| format!("{version}, ")).unwrap_or_default();
-                page.line(library.name, &format!("{version}{}", linkage.name().unwrap_or("not known")));
-            }
+            value.put(library.key, binary.linkage(library).name().filter(|_| binary.kind != Kind::GpuCode));
         }
-        page.line("others", &listed(&others, "none needed"));
+        let told = |library: &&Library| Some((library.key, version_inside(binary, library)?.into()));
+        let told: Vec<_> = vendor::ALL.iter().filter_map(told).collect();
+        value.put("inside", (!told.is_empty()).then(|| object(told)));
+        format!("{}\n", value.pretty())
     }
-    page.0
+
+    fn to_text(&self) -> String {
+        let Self { file, binary, notes, kernels, evidence, drivers } = self;
+        let mut page = Page::default();
+        let what = match (binary.kind, processor(binary)) {
+            (Kind::GpuCode, _) => "kernels only".to_owned(),
+            (kind, Some(processor)) => format!("{kind}, {processor}"),
+            (kind, None) => format!("{kind} without any object"),
+        };
+        page.title(&format!("{}: {what}", file.display()));
+        for note in notes {
+            component(&mut page, note, !kernels.entries().is_empty());
+        }
+        page.title("kernels");
+        if kernels.entries().is_empty() {
+            page.line("none", "no GPU code in this file");
+        } else {
+            images(&mut page, kernels);
+        }
+        let mut name = "driver";
+        for needs in drivers {
+            page.line(name, &needs.in_words());
+            name = "";
+        }
+        made_by(&mut page, evidence);
+        if binary.kind != Kind::GpuCode {
+            page.title("libraries");
+            let (of_cuda, others): (Vec<&str>, Vec<&str>) = binary.needed.iter().map(String::as_str).partition(is_cuda);
+            page.line("CUDA", &listed(&of_cuda, "none needed"));
+            for library in vendor::ALL {
+                let linkage = binary.linkage(library);
+                if linkage != Linkage::None {
+                    let version =
+                        version_inside(binary, library).map(|version| format!("{version}, ")).unwrap_or_default();
+                    page.line(library.name, &format!("{version}{}", linkage.name().unwrap_or("not known")));
+                }
+            }
+            page.line("others", &listed(&others, "none needed"));
+        }
+        page.0
+    }
 }
 
 /// The version of a library whose code stands in the file itself, where that tells.

@@ -8,6 +8,25 @@ use std::time::{Duration, SystemTime};
 
 use crate::{Call, Scratch, command, places, scratch};
 
+/// Variables that would lead to another toolkit or cuDNN than the one of a trial, or into another form of output.
+pub const LEAD_ELSEWHERE: &[&str] = &[
+    "NVCC",
+    "CUDACXX",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_ROOT",
+    "CUDA_TOOLKIT_ROOT_DIR",
+    "CUDAToolkit_ROOT",
+    "CUDA_LIBRARY_PATH",
+    "CUDNN_PATH",
+    "CUDNN_LIB",
+    "CUDAARCHS",
+    "CUDA_COMPUTE_CAP",
+    "CUDARC_CUDA_VERSION",
+    "CUDAGUARD_LOCKED",
+    "GITHUB_ACTIONS",
+];
+
 /// A cargo package in a scratch folder of its own, with the workspace's own choice of dependencies (its Cargo.lock), and
 /// with `cudaguard` and what it needs already compiled. Its target folder is its own, `target/` in it.
 #[derive(Debug)]

@@ -62,6 +62,22 @@ pub fn need_all(programs: &[&str]) {
     done_without(&missing);
 }
 
+/// Each of these compilers with each linker, as far as this machine has both. What it lacks is added to `missing`.
+pub fn linking<'a>(compilers: &[&'a str], missing: &mut Vec<String>) -> Vec<(&'a str, &'static str)> {
+    let mut pairs = Vec::new();
+    for &compiler in compilers {
+        for linker in ["bfd", "gold", "lld", "mold"] {
+            let lacking = [format!("ld.{linker}"), compiler.to_owned()];
+            let lacking: Vec<_> = lacking.into_iter().filter(|tool| find(tool).is_none()).collect();
+            if lacking.is_empty() {
+                pairs.push((compiler, linker));
+            }
+            missing.extend(lacking);
+        }
+    }
+    pairs
+}
+
 /// At the end of a trial that did without some of these: skips it for want of them. It passes where there are none.
 pub fn done_without(missing: &[impl AsRef<str>]) {
     let lacks: BTreeSet<_> = missing.iter().map(|name| lack(name.as_ref())).collect();

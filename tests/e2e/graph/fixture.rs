@@ -7,25 +7,6 @@ use std::path::{Path, PathBuf};
 
 use cudaguard_tests::{Call, Outcome, Scratch, command, project, scratch, snapshot};
 
-/// Variables that would lead elsewhere than a trial wants.
-const OTHERS: &[&str] = &[
-    "NVCC",
-    "CUDACXX",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "CUDA_ROOT",
-    "CUDA_TOOLKIT_ROOT_DIR",
-    "CUDAToolkit_ROOT",
-    "CUDA_LIBRARY_PATH",
-    "CUDNN_PATH",
-    "CUDNN_LIB",
-    "CUDAARCHS",
-    "CUDA_COMPUTE_CAP",
-    "CUDARC_CUDA_VERSION",
-    "CUDAGUARD_LOCKED",
-    "GITHUB_ACTIONS",
-];
-
 /// A package, with stand-in toolkits and cuDNNs beside it: nvcc and headers that say a version, and do nothing.
 pub(crate) struct Tree {
     scratch: Scratch,
@@ -101,7 +82,7 @@ impl Tree {
         let path = std::env::var("PATH").expect("a PATH");
         let recorded = self.beside("cargo");
         let cargo = if recorded.is_file() { recorded.into_os_string() } else { cargo() };
-        OTHERS
+        project::LEAD_ELSEWHERE
             .iter()
             .fold(command::call(arguments).dir(self.root()), Call::env_remove)
             .env("CARGO", cargo)

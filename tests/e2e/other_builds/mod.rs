@@ -224,26 +224,18 @@ fn text_in_c() {
     let _ = project.compiled().embed("-o guard.c").success();
     let mut missing = Vec::new();
     let lib = parts::cuda("13.0").join("lib64");
-    for compiler in ["gcc", "g++", "clang", "clang++"] {
-        for linker in ["bfd", "gold", "lld", "mold"] {
-            let lacking = [format!("ld.{linker}"), compiler.to_owned()];
-            let lacking: Vec<_> = lacking.into_iter().filter(|tool| tools::find(tool).is_none()).collect();
-            if !lacking.is_empty() {
-                missing.extend(lacking);
-                continue;
-            }
-            let language = if compiler.ends_with("++") { "c++" } else { "c" };
-            let _ = project
-                .shell(&format!(
-                    "rm -f my-model; {compiler} -x {language} -Os -Werror -c guard.c -o guard-of-theirs.o\n\
+    for (compiler, linker) in tools::linking(&["gcc", "g++", "clang", "clang++"], &mut missing) {
+        let language = if compiler.ends_with("++") { "c++" } else { "c" };
+        let _ = project
+            .shell(&format!(
+                "rm -f my-model; {compiler} -x {language} -Os -Werror -c guard.c -o guard-of-theirs.o\n\
                      {compiler} -fuse-ld={linker} -Wl,--gc-sections -s -o my-model main.o kernels.o guard-of-theirs.o \
                      -L'{}' -lcudart_static -lstdc++ -ldl -lrt -lpthread\n\
                      cargo-cudaguard seal my-model main.o kernels.o --guard guard.c",
-                    lib.display()
-                ))
-                .success();
-            is_whole(&project, "my-model");
-        }
+                lib.display()
+            ))
+            .success();
+        is_whole(&project, "my-model");
     }
     tools::done_without(&missing);
 }

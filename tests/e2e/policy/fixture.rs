@@ -5,22 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use cudaguard::toolchain::SYSROOT;
-use cudaguard_tests::{Call, Project, Scratch, command, scratch};
-
-/// Variables that would lead to another toolkit than the one of a trial, or into another form of output.
-const OTHERS: &[&str] = &[
-    "NVCC",
-    "CUDACXX",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "CUDA_ROOT",
-    "CUDA_TOOLKIT_ROOT_DIR",
-    "CUDAToolkit_ROOT",
-    "CUDNN_PATH",
-    "CUDAARCHS",
-    "CUDAGUARD_LOCKED",
-    "GITHUB_ACTIONS",
-];
+use cudaguard_tests::{Call, Project, Scratch, command, project, scratch};
 
 /// A toolkit of this release: an nvcc that says so, a `cuda.h`, and a host compiler that both accept, whatever this machine
 /// has. Stand-ins.
@@ -49,7 +34,7 @@ pub(crate) fn with(call: Call, beside: &Path, release: &str) -> Call {
     // What the building machine has in the usual places is not seen.
     let call = call.env("PATH", format!("{}:{path}", nvcc.display())).env(SYSROOT, beside);
     let call = call.env("NVCC_CCBIN", nvcc.join("g++-12"));
-    OTHERS.iter().fold(call, Call::env_remove)
+    project::LEAD_ELSEWHERE.iter().fold(call, Call::env_remove)
 }
 
 /// A tree that is looked at and never built.

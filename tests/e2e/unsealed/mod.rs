@@ -42,29 +42,21 @@ fn by_every_linker() {
             1 => vec![one],
             _ => vec![copies(scratch.path(), &one, count - 1), one],
         };
-        for compiler in ["gcc", "clang"] {
-            for linker in ["bfd", "gold", "lld", "mold"] {
-                let lacking = [format!("ld.{linker}"), compiler.to_owned()];
-                let lacking: Vec<_> = lacking.into_iter().filter(|tool| tools::find(tool).is_none()).collect();
-                if !lacking.is_empty() {
-                    missing.extend(lacking);
-                    continue;
-                }
-                let linker = format!("-fuse-ld={linker}");
-                for options in [&[][..], &["-Wl,--gc-sections", "-s"], &["-no-pie", "-O2"]] {
-                    let options = [&[&*linker], options].concat();
-                    let manifest = before_linking();
-                    let build = Build { compiler, options: &options, manifest: &manifest };
-                    let twins = build.make(scratch.path(), &objects);
-                    for (at, (place, machine)) in machines.iter().enumerate() {
-                        let [unsealed, sealed] = twins.each_ref().map(|twin| told(place, machine, twin, &[]));
-                        let text = unsealed.0.replace("/unsealed/", "/sealed/");
-                        assert_eq!(text, sealed.0, "{count} containers, {compiler} {options:?}");
-                        assert_eq!(unsealed.1, sealed.1, "{count} containers, {compiler} {options:?}");
-                        let refused = at == 0 && count > 0;
-                        assert_eq!(text.starts_with("status Some(78)"), refused, "{compiler} {options:?}: {text}");
-                        played += 1;
-                    }
+        for (compiler, linker) in tools::linking(&["gcc", "clang"], &mut missing) {
+            let linker = format!("-fuse-ld={linker}");
+            for options in [&[][..], &["-Wl,--gc-sections", "-s"], &["-no-pie", "-O2"]] {
+                let options = [&[&*linker], options].concat();
+                let manifest = before_linking();
+                let build = Build { compiler, options: &options, manifest: &manifest };
+                let twins = build.make(scratch.path(), &objects);
+                for (at, (place, machine)) in machines.iter().enumerate() {
+                    let [unsealed, sealed] = twins.each_ref().map(|twin| told(place, machine, twin, &[]));
+                    let text = unsealed.0.replace("/unsealed/", "/sealed/");
+                    assert_eq!(text, sealed.0, "{count} containers, {compiler} {options:?}");
+                    assert_eq!(unsealed.1, sealed.1, "{count} containers, {compiler} {options:?}");
+                    let refused = at == 0 && count > 0;
+                    assert_eq!(text.starts_with("status Some(78)"), refused, "{compiler} {options:?}: {text}");
+                    played += 1;
                 }
             }
         }
