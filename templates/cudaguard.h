@@ -13,13 +13,20 @@
  *   memory      no heap, but in the child that asks a driver or cuDNN.
  *   files read  of the program and its libraries: the notes, in memory; the files of cuDNN and libcuda, and what the loader reads to
  *               find them; below /proc/driver/nvidia, /sys/bus/pci/devices and /dev the names and texts of GPUs, opening none.
- *   written     the report, where CUDAGUARD_REPORT names a file; a refusal, on stderr.
+ *   written     a refusal, on stderr; and where CUDAGUARD_REPORT names a file, the report: beside it, and renamed, so that it is whole
+ *               at any time. %p in the name is the number of the process, %h the name of the host. A library that is loaded later
+ *               adds itself. Of several processes on one file the last one's report stays. One that is killed while it writes may
+ *               leave FILE.HOST.PID.new. What is no plain file, and where the folder takes no other, is written to directly.
  *   time        a third of a millisecond where files tell; where the real driver or cuDNN must be asked, theirs, and in all no more
  *               than ten seconds (CUDAGUARD_TIMEOUT=SECONDS). A pipe on stderr that is full is waited for one second.
- *   calls of the system
- *               openat read pread64 close lseek mmap munmap readlinkat newfstatat faccessat getdents64 getpid sched_yield, and for
- *               words rt_sigprocmask ppoll write rt_sigtimedwait exit_group. To ask: pipe2 clone ppoll wait4 nanosleep kill, and in
- *               the child prctl rt_sigaction fcntl and all that the driver does. One that is refused leaves a doubt, no more. */
+ *   calls of the system, by what they are for. One that is refused leaves a doubt, no more.
+ *     files     openat read pread64 newfstatat close mmap munmap access readlink, as the loader (aarch64: faccessat and readlinkat)
+ *     GPUs      getdents64, where NVIDIA's kernel module is loaded
+ *     words     rt_sigprocmask ppoll write rt_sigtimedwait exit_group
+ *     report    uname getpid newfstatat unlinkat renameat, and those for words
+ *     check()   getpid sched_yield
+ *     asking    pipe2 getpid clone ppoll wait4 nanosleep kill, where files do not tell
+ *     child     prctl getppid rt_sigaction rt_sigprocmask fcntl write exit_group, and all that the driver or cuDNN does */
 #ifndef CUDAGUARD_H
 #define CUDAGUARD_H
 
@@ -36,17 +43,18 @@
 /* The verdict as data. Its size says which members the caller knows: later ones are added behind, and these never move.
  * Texts are UTF-8, always ended by a NUL, cut where they would not fit, and empty where there is nothing to say. */
 struct cudaguard_verdict {
-  size_t size;         /* sizeof(struct cudaguard_verdict): cudaguard_check_verdict() sets it */
-  int verdict;         /* CUDAGUARD_RIGHT, CUDAGUARD_WRONG, CUDAGUARD_CANNOT_TELL */
-  int code;            /* of the finding that decided: 202 for CG202; 0 where there is none */
-  int severity;        /* of that finding */
-  int level;           /* how far it had to look: 0 files and names only, 1 the real driver or cuDNN was asked */
-  char subject[16];    /* "cuDNN", "driver", "manifest" */
-  char component[256]; /* "my-model 0.3.0" */
-  char built[32];      /* "9.15.1" where it is about cuDNN; the CUDA version needed, "13.0", where about the driver */
-  char found[32];      /* "9.1.0"; the CUDA version that the driver supports, "12.2" */
-  char message[2048];  /* what is wrong, and each fact on a line of its own */
-  char hint[512];      /* what to do */
+  size_t size;          /* sizeof(struct cudaguard_verdict): cudaguard_check_verdict() sets it */
+  int verdict;          /* CUDAGUARD_RIGHT, CUDAGUARD_WRONG, CUDAGUARD_CANNOT_TELL */
+  int code;             /* of the finding that decided: 202 for CG202; 0 where there is none */
+  int severity;         /* of that finding */
+  int level;            /* how far it had to look: 0 files and names only, 1 the real driver or cuDNN was asked */
+  char subject[16];     /* "cuDNN", "driver", "manifest" */
+  char component[256];  /* "my-model 0.3.0" */
+  char built[32];       /* "9.15.1" where it is about cuDNN; the CUDA version needed, "13.0", where about the driver */
+  char found[32];       /* "9.1.0"; the CUDA version that the driver supports, "12.2" */
+  char message[2048];   /* what is wrong, and each fact on a line of its own */
+  char hint[512];       /* what to do */
+  char not_judged[256]; /* what of the file nobody could look at, joined by "; ": "GPU code that stands as plain data" */
 };
 
 #if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
+use cudaguard::files;
 use cudaguard::finding::{Values, Words};
 use cudaguard::guard::{self, Tool};
+use cudaguard::seal;
 
 use crate::arguments::{Options, Sealing};
 use crate::cmake::facts::{BY_OPTIONS, Facts, HEAD};
@@ -50,7 +52,7 @@ pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, Stop> {
         let made = if text_in_c {
             let made = guard::supports(told.target);
             let text = if made.is_ok() { guard::text(&descriptor, &told.component) } else { String::new() };
-            fs::write(&output, text).map_err(|error| cannot_write(&output, &error))?;
+            files::write(&output, text.as_bytes()).map_err(|error| cannot_write(&output, &error))?;
             made
         } else {
             guard::compile_whole(&job.facts.tool, &descriptor, &told.component, told.target, &output)
@@ -74,7 +76,8 @@ pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, Stop> {
         files.extend(job.facts().read_policy().map_err(Stop::no_look)?.path);
         files.retain(|file| file.exists());
         // By the name that the build system knows it by.
-        fs::write(depfile, rule(&options.output, &files)).map_err(|error| cannot_write(depfile, &error))?;
+        files::write(depfile, rule(&options.output, &files).as_bytes())
+            .map_err(|error| cannot_write(depfile, &error))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -94,24 +97,23 @@ pub(crate) fn seal(env: &Env, sealing: &Sealing) -> Result<ExitCode, Stop> {
         facts.objects.push(absolute(object)?);
     }
     let job = Job::of(facts).map_err(Stop::no_look)?;
-    let place = match &sealing.output {
-        None => file,
-        Some(output) => {
-            let output = absolute(output)?;
-            // Not into it: it may be running.
-            let _ = fs::remove_file(&output);
-            fs::copy(&file, &output)
-                .map_err(|error| Stop::no_look(format_args!("cannot copy {}: {error}", file.display())))?;
-            output
+    let output = sealing.output.as_deref().map(absolute).transpose()?;
+    if job.facts.unguarded.is_some() {
+        if let Some(output) = &output {
+            seal::copy(&file, output).map_err(Stop::no_look)?;
         }
-    };
-    if job.facts.unguarded {
         return Ok(ExitCode::SUCCESS);
     }
-    if let Err(stop) = sealed(env, &job, &place) {
+    if let Err(stop) = sealed(env, &job, &file, output.as_deref()) {
         // No build tool shall take it for one that was accepted. A file that is not even a linked one stays: it may be a slip.
-        if stop.refuses() || sealing.output.is_some() {
-            let _ = fs::remove_file(&place);
+        match output {
+            Some(output) if fs::canonicalize(&output).ok() != fs::canonicalize(&file).ok() => {
+                let _ = fs::remove_file(output);
+            }
+            _ if stop.refuses() => {
+                let _ = fs::remove_file(file);
+            }
+            _ => {}
         }
         return Err(stop);
     }
@@ -188,10 +190,10 @@ fn fact(text: &mut String, key: &str, value: &str) -> Result<(), Stop> {
 
 /// Kept as it is where it says the same, so that build tools see no newer file.
 fn keep(path: &Path, text: &str) -> Result<(), Stop> {
-    if fs::read_to_string(path).is_ok_and(|kept| kept == text) {
+    if files::text(path).is_ok_and(|kept| kept == text) {
         return Ok(());
     }
-    fs::write(path, text).map_err(|error| cannot_write(path, &error))
+    files::write(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
 }
 
 /// A program's path, or what makefiles call a compiler: `ccache gcc -m64`.

@@ -12,6 +12,8 @@ mod cargo_call;
 
 pub(crate) use cargo_call::Call;
 
+use crate::report;
+
 /// cargo's verbs that build something to guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CargoVerb {
@@ -111,7 +113,7 @@ pub(crate) enum Verb {
     /// Manual pages, into this folder.
     Man(PathBuf),
     /// A finding at length, or what these words mean.
-    Explain(Vec<String>),
+    Explain { words: Vec<String>, json: bool },
 }
 
 /// What a build system that is neither cargo nor CMake says of a program.
@@ -265,15 +267,25 @@ pub(crate) fn read() -> Verb {
             _ => None,
         };
         if let Some(verb) = verb.filter(|_| !words.iter().any(|word| word == "--help" || word == "-h")) {
-            let _ = command(by_cargo).get_matches_from(named(&words));
+            let _ = matches(by_cargo, &words);
             return verb(words.split_off(1));
         }
     }
     if words.first().is_some_and(|word| word == "verify") {
         words = apart(words);
     }
-    let matches = command(by_cargo).get_matches_from(named(&words));
-    understood(&matches)
+    understood(&matches(by_cargo, &words))
+}
+
+/// Ends the process where there is nothing to do: help or version were asked for, or the words are wrong.
+fn matches(by_cargo: bool, words: &[OsString]) -> ArgMatches {
+    command(by_cargo).try_get_matches_from(named(words)).unwrap_or_else(|told| {
+        if told.use_stderr() {
+            told.exit();
+        }
+        let written = report::written(told.print());
+        std::process::exit(written.map_or_else(|stop| stop.told().into(), |_| 0))
+    })
 }
 
 /// Several GPUs may follow one `--gpu`, and so may a file: what names no GPU is one.
@@ -327,7 +339,10 @@ fn understood(matches: &ArgMatches) -> Verb {
         "cmake" => Verb::Cmake(of_cmake(matches)),
         "completions" => Verb::Completions(*matches.get_one::<Shell>("SHELL").expect("required")),
         "man" => Verb::Man(matches.get_one::<PathBuf>("FOLDER").cloned().expect("required")),
-        "explain" => Verb::Explain(matches.get_many::<String>("WHAT").unwrap_or_default().cloned().collect()),
+        "explain" => Verb::Explain {
+            words: matches.get_many::<String>("WHAT").unwrap_or_default().cloned().collect(),
+            json: matches.get_flag("json"),
+        },
         other => unreachable!("{other} has been dealt with"),
     }
 }
@@ -675,11 +690,11 @@ pub(crate) fn of_verb(verb: CargoVerb) -> String {
 }
 
 /// Everything that is understood; with `by_cargo` called as cargo calls it.
-fn command(by_cargo: bool) -> Command {
+pub(crate) fn command(by_cargo: bool) -> Command {
     for_people(by_cargo).subcommand(cmake())
 }
 
-/// The same without what only programs call: for shells and manual pages.
+/// The same without what only programs call: for shells.
 pub(crate) fn for_people(by_cargo: bool) -> Command {
     let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON on stdout");
     let cargos = |name: &'static str, about: &'static str| {
@@ -846,7 +861,8 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
                 .arg(Arg::new("WHAT").num_args(0..).help(
                     "CG and three digits; or a number (803), a status's name, an error's text; - reads a log from stdin. \
                      Status 3 where nothing is known",
-                )),
+                ))
+                .arg(json()),
         )
 }
 

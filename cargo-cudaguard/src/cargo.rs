@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::SystemTime;
 
-use cudaguard::env::Env;
+use cudaguard::env::{self, Env};
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::policy;
 use cudaguard::stamp;
@@ -60,7 +60,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?);
     let began = SystemTime::now();
     command.env(MARK, "1").env(BUILD, &file).env(STARTED, handover::now());
-    command.env(stamp::VARIABLE, build.own.join("stamps"));
+    command.env(env::STAMPS, build.own.join("stamps"));
     if call.locked {
         // For the build scripts, which cannot see cargo's arguments.
         command.env(cudaguard::lock::LOCKED, "1");
@@ -138,7 +138,7 @@ pub(crate) fn environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode,
     let mut variables: Vec<(&str, OsString)> = vec![
         ("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?.into()),
         (MARK, "1".into()),
-        (stamp::VARIABLE, build.own.join("stamps").into()),
+        (env::STAMPS, build.own.join("stamps").into()),
     ];
     if !build.outer.is_empty() {
         variables.push(("RUSTC_WRAPPER", handover::exe()?.into()));
@@ -220,9 +220,19 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
                 findings.extend(judged.findings.iter().cloned());
             }
             of_build.extend(artefacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
-            made.files.extend(artefacts.iter().map(|one| project.handed_over(target, one)));
+            made.files.extend(artefacts.iter().map(|one| project.handed_over(target, &one.file)));
             made.about.insert(facts.component.to_string(), package.about.clone());
             ready.push((facts, judged, artefacts));
+        }
+        for package in project.with_static_libraries() {
+            if package.embeds && package.artefacts.is_empty() {
+                let facts =
+                    Facts { crates: graph.of(target, &package.name), ..guards::facts(&project, package, target) };
+                let judged = guards::judge(&config.env, &facts, &variables).map_err(Stop::no_look)?;
+                guards::stamp(&facts, &judged, &own.join("stamps")).map_err(Stop::no_look)?;
+                made.left.insert(stamp::said(&own.join("stamps"), &facts.component));
+            }
+            made.files.extend(package.static_libraries.iter().map(|file| project.handed_over(target, file)));
         }
     }
     if let Err(stop) = say(&findings, project.release, Form::of(&call.message_format), &made) {
@@ -258,6 +268,10 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
         variables,
         made: of_build,
         rust_libraries: project.rust_libraries(),
+        static_libraries: project
+            .with_static_libraries()
+            .flat_map(|package| package.static_libraries.clone())
+            .collect(),
         quiet: is_quiet(call, config),
         message_format: call.message_format.clone(),
         kept: project.build_dir.clone(),

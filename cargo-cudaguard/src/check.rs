@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
-use cudaguard::finding::{Code, Finding, Values, Words};
+use cudaguard::finding::{self, Code, Finding, Values, Words};
 use cudaguard::json::{Value, array, object};
 use cudaguard::policy::Policy;
 use cudaguard::spelling::nearest;
@@ -48,6 +48,8 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
             }
         }
     }
+    finding::sort(&mut findings);
+    results.sort_by_key(|result| finding::order(&result.finding));
     let status = if walk::refuses(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
     let form = if call.json { "json" } else { call.format.as_deref().unwrap_or("text") };
     if form != "github" {
@@ -63,7 +65,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
         }
         "sarif" => report::result(&format!("{}\n", sarif::sarif(&results).pretty()))?,
         "github" => {
-            let lines: Vec<String> = report::unique(&findings).into_iter().map(Finding::annotation).collect();
+            let lines: Vec<String> = finding::told(&findings).into_iter().map(Finding::annotation).collect();
             report::result(&joined(lines.iter().map(String::as_str)))?;
         }
         _ => {

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use cargo_platform::{Cfg, Platform};
 use cudaguard::env::Env;
+use cudaguard::files;
 use toml::{Table, Value};
 
 use crate::report::Stop;
@@ -181,7 +183,7 @@ enum Found<'a> {
 
 impl Layer {
     fn file(path: &Path) -> Result<Self, Stop> {
-        let text = std::fs::read_to_string(path)
+        let text = files::text(path)
             .map_err(|error| Stop::no_look(format_args!("cannot read {}: {error}", path.display())))?;
         let table =
             text.parse().map_err(|error| Stop::no_look(format_args!("cannot read {}: {error}", path.display())))?;
@@ -214,51 +216,8 @@ fn cargo_home(env: &Env) -> Option<PathBuf> {
 /// Whether a `cfg(…)` expression holds where the compiler says `set` (the lines of `rustc --print cfg`). What cannot be
 /// read does not hold.
 pub(crate) fn cfg_holds(expression: &str, set: &[String]) -> bool {
-    expression
-        .trim()
-        .strip_prefix("cfg(")
-        .and_then(|rest| rest.strip_suffix(')'))
-        .is_some_and(|inside| holds(inside.trim(), set).unwrap_or(false))
-}
-
-fn holds(term: &str, set: &[String]) -> Option<bool> {
-    if let Some((name, rest)) = term.split_once('(').filter(|(name, _)| ["all", "any", "not"].contains(&name.trim())) {
-        let parts = split(rest.strip_suffix(')')?)?;
-        let mut truths = Vec::new();
-        for part in parts {
-            truths.push(holds(part, set)?);
-        }
-        return match name.trim() {
-            "all" => Some(truths.iter().all(|truth| *truth)),
-            "any" => Some(truths.contains(&true)),
-            _ => truths.first().map(|truth| !truth),
-        };
-    }
-    let wanted = match term.split_once('=') {
-        Some((key, value)) => format!("{}={}", key.trim(), value.trim()),
-        None => term.to_owned(),
-    };
-    Some(wanted == "true" || set.contains(&wanted))
-}
-
-/// The parts between the commas that stand in no bracket and no quotes.
-fn split(list: &str) -> Option<Vec<&str>> {
-    let (mut parts, mut depth, mut quoted, mut start) = (Vec::new(), 0_u32, false, 0);
-    for (at, c) in list.char_indices() {
-        match c {
-            '"' => quoted = !quoted,
-            '(' if !quoted => depth += 1,
-            ')' if !quoted => depth = depth.checked_sub(1)?,
-            ',' if !quoted && depth == 0 => {
-                parts.push(list[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(list[start..].trim());
-    parts.retain(|part| !part.is_empty());
-    Some(parts)
+    let set: Vec<Cfg> = set.iter().filter_map(|line| line.parse().ok()).collect();
+    matches!(expression.trim().parse(), Ok(Platform::Cfg(expression)) if expression.matches(&set))
 }
 
 #[cfg(test)]

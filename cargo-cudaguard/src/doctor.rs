@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use cudaguard::doctor::{self, Checkup, Choice};
 use cudaguard::env::Env;
-use cudaguard::finding::{Finding, Severity, Verdict};
+use cudaguard::finding::{self, Finding, Severity, Verdict};
 use cudaguard::json::{array, object};
 use cudaguard::machine::Asker;
 use cudaguard::plain;
@@ -16,7 +16,7 @@ use crate::report::{self, REFUSED, Stop};
 
 pub(crate) fn run(env: &Env, program: Option<&Path>, json: bool) -> Result<ExitCode, Stop> {
     let checkup = doctor::checkup(program, env, &Asker::own()).map_err(Stop::no_look)?;
-    let findings = report::unique(&checkup.findings);
+    let findings = finding::told(&checkup.findings);
     if json {
         let mut value = object::<&str>([]);
         value.put("file", program.map(|program| program.to_string_lossy().into_owned()));

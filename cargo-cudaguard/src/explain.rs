@@ -5,7 +5,8 @@ use std::io::Read as _;
 use std::process::ExitCode;
 
 use cudaguard::finding::Code;
-use cudaguard::symptoms::{self, Answer, Symptom};
+use cudaguard::json::{Value, array, object};
+use cudaguard::symptoms::{self, Answer, Cause, Symptom};
 
 use crate::report::{self, Stop};
 
@@ -14,8 +15,12 @@ const WIDTH: usize = 100;
 /// How much of stdin is read: the first error stands there, and nobody waits for more.
 const MOST: u64 = 16 << 20;
 
-pub(crate) fn run(words: &[String]) -> Result<ExitCode, Stop> {
+pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, Stop> {
     let text = match words {
+        [] if json => {
+            let all: Vec<&Symptom> = symptoms::table().iter().collect();
+            return report::result(&data(None, Code::ALL, &all)).map(|()| ExitCode::SUCCESS);
+        }
         [] => return list(),
         [one] if one == "-" => {
             let mut bytes = Vec::new();
@@ -26,7 +31,8 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode, Stop> {
         words => words.join(" "),
     };
     if let Ok(code) = text.parse() {
-        return report::result(&finding(code)).map(|()| ExitCode::SUCCESS);
+        let told = if json { data(None, &[code], &[]) } else { finding(code) };
+        return report::result(&told).map(|()| ExitCode::SUCCESS);
     }
     if is_a_code(text.trim()) {
         return Err(Stop::no_look(format_args!(
@@ -34,7 +40,24 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode, Stop> {
             text.trim()
         )));
     }
-    let page = match symptoms::asked(&text) {
+    let answer = symptoms::asked(&text);
+    if json {
+        let told = match &answer {
+            Answer::Findings(codes) => data(None, codes, &[]),
+            Answer::Number(number, meant) => {
+                let own: Vec<Code> = format!("CG{number}").parse::<Code>().into_iter().collect();
+                data(Some(*number), &own, meant)
+            }
+            Answer::Shown(shown) => data(None, &[], shown),
+            Answer::Nothing => data(None, &[], &[]),
+        };
+        report::result(&told)?;
+        if let Answer::Nothing = answer {
+            return Err(Stop::not_known(nothing(&text)));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let page = match answer {
         Answer::Findings(codes) => codes.into_iter().take(3).map(finding).collect::<Vec<_>>().join("\n"),
         Answer::Number(number, meant) => {
             let mut page = symptom(meant[0]);
@@ -58,6 +81,48 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode, Stop> {
         Answer::Nothing => return Err(Stop::not_known(nothing(&text))),
     };
     report::result(&page).map(|()| ExitCode::SUCCESS)
+}
+
+/// All that is known of the answer, for programs: the most telling first. `number` is what was asked, where it was a number
+/// alone.
+fn data(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
+    let texts = |texts: &[String]| array(texts.iter().map(String::as_str));
+    let mut value = object::<&str>([]);
+    value.put("number", number.map(u64::from));
+    let finding = |code: &Code| {
+        object([
+            ("code", Value::from(code.to_string())),
+            ("severity", code.severity().to_string().into()),
+            ("title", code.title().into()),
+            ("explanation", code.explanation().into()),
+        ])
+    };
+    value.put("findings", Some(array(codes.iter().map(finding))));
+    let cause = |cause: &Cause| {
+        object([
+            ("why", Value::from(cause.why.as_str())),
+            ("codes", array(cause.codes.iter().map(ToString::to_string))),
+            ("see", cause.see.as_str().into()),
+            ("do", cause.cure.as_str().into()),
+        ])
+    };
+    let symptom = |symptom: &&Symptom| {
+        let numbers = symptom
+            .numbers
+            .iter()
+            .map(|one| object([("of", Value::from(one.family.as_str())), ("number", u64::from(one.number).into())]));
+        object([
+            ("name", Value::from(symptom.name.as_str())),
+            ("title", symptom.title.as_str().into()),
+            ("means", symptom.means.as_str().into()),
+            ("numbers", array(numbers)),
+            ("statuses", texts(&symptom.names)),
+            ("causes", array(symptom.causes.iter().map(cause))),
+            ("sources", texts(&symptom.sources)),
+        ])
+    };
+    value.put("symptoms", Some(array(symptoms.iter().map(symptom))));
+    format!("{}\n", value.pretty())
 }
 
 /// Every code, and every symptom.

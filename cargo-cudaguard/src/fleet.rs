@@ -12,7 +12,7 @@ use cudaguard::machine::fleet::{Fleet, Outcome};
 use cudaguard::plain;
 
 use crate::report::{self, NO_LOOK, REFUSED, Stop};
-use crate::verify::{components, open, to_json};
+use crate::verify::{self, components, not_judged, put_not_judged, to_json};
 
 /// A longer line is no host file; what is left of it is passed over.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -23,6 +23,7 @@ const TOLD: usize = 10;
 
 pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, Stop> {
     let read = files.iter().map(|file| components(env, file)).collect::<Result<Vec<_>, _>>()?;
+    let open: Vec<_> = read.iter().map(|components| not_judged(&components.manifests)).collect();
     let mut fleet = Fleet::new(read);
     let stdin = list == Path::new("-");
     let name = if stdin { "stdin".to_owned() } else { list.display().to_string() };
@@ -30,7 +31,7 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Resu
         Box::new(std::io::stdin().lock())
     } else {
         // It is read a line at a time, so that it may be as long as it likes.
-        Box::new(BufReader::with_capacity(256 * 1024, open(list, "fleet", u64::MAX)?))
+        Box::new(BufReader::with_capacity(256 * 1024, verify::open(list, "fleet", u64::MAX)?))
     };
     let mut out = BufWriter::with_capacity(256 * 1024, std::io::stdout().lock());
     let mut counts: Vec<Count> = files.iter().map(|_| Count::default()).collect();
@@ -69,12 +70,12 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Resu
             }
         };
         machines += 1;
-        for ((file, outcome), count) in files.iter().zip(outcomes.iter()).zip(&mut counts) {
+        for (((file, outcome), count), open) in files.iter().zip(outcomes.iter()).zip(&mut counts).zip(&open) {
             count.add(outcome, label.as_deref(), number);
             if json {
-                let text = one(file, outcome, label.as_deref(), number);
-                if out.write_all(text.as_bytes()).is_err() {
-                    // Nobody reads any more.
+                let text = one(file, outcome, open, label.as_deref(), number);
+                if !report::written(out.write_all(text.as_bytes()))? {
+                    // Nobody reads any more, and the list may have no end.
                     return Ok(ExitCode::from(NO_LOOK));
                 }
             }
@@ -89,11 +90,12 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Resu
         return Err(Stop::no_look(format_args!("{name}: {why}")));
     }
     if !json {
-        for (file, count) in files.iter().zip(&counts) {
-            let _ = out.write_all(count.text(file, machines).as_bytes());
+        for ((file, count), open) in files.iter().zip(&counts).zip(&open) {
+            let text = count.text(file, machines) + &verify::not_judged_in_words(open);
+            report::written(out.write_all(text.as_bytes()))?;
         }
     }
-    let _ = out.flush();
+    report::written(out.flush())?;
     Ok(match (counts.iter().any(|count| count.refused > 0), unread) {
         (true, _) => ExitCode::from(REFUSED),
         (false, 0) => ExitCode::SUCCESS,
@@ -119,8 +121,9 @@ fn skip_line(input: &mut dyn BufRead) -> std::io::Result<()> {
 }
 
 /// One verdict as a line of JSON: as without a fleet, with the machine's label, or the line it stands in.
-fn one(file: &Path, outcome: &Outcome, label: Option<&str>, number: usize) -> String {
+fn one(file: &Path, outcome: &Outcome, open: &[&str], label: Option<&str>, number: usize) -> String {
     let mut value = to_json(file, outcome.verdict, &outcome.findings);
+    put_not_judged(&mut value, open);
     value.put("host", label);
     value.put("line", Some(number as u64));
     plain::text(&format!("{value}\n")).into_owned()

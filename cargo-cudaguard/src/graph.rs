@@ -23,6 +23,7 @@ use cudaguard::crates::table::table;
 use cudaguard::crates::{Crate, Ran, Use};
 use cudaguard::digest::Digest;
 use cudaguard::env::Env;
+use cudaguard::files;
 use cudaguard::files::write_where_new;
 use cudaguard::finding::Finding;
 use cudaguard::policy::Policy;
@@ -72,7 +73,7 @@ impl Graph {
     /// Reads the graph of this project. Where cargo cannot tell it, it will say so itself when it builds: there is nothing
     /// then. `builds`: cargo is about to build, so that a lock may be written now as well as then; otherwise none is.
     pub(crate) fn of_project(project: &Project, call: &Call, config: &Config, own: &Path, builds: bool) -> Self {
-        let lock = fs::read_to_string(project.top.join("Cargo.lock"));
+        let lock = files::text(&project.top.join("Cargo.lock"));
         if lock.as_ref().is_ok_and(|text| !speaks_of_cuda(text)) {
             return Self::default();
         }
@@ -197,7 +198,7 @@ fn speaks_of_cuda(lock: &str) -> bool {
 
 /// Of a file's content; of one that is not there, that of nothing.
 fn digest_of(path: &Path) -> String {
-    Digest::of(&fs::read(path).unwrap_or_default()).to_string()
+    Digest::of(&files::bytes(path).unwrap_or_default()).to_string()
 }
 
 /// The workspace's folder once more, made of links: where cargo writes its lock there, the project has none.
@@ -583,7 +584,7 @@ fn made(package: &Package, features: BTreeSet<String>, path: Vec<String>, tool: 
 
 impl Manifest {
     fn read(file: &Path, top: &Path) -> Option<Self> {
-        let text = fs::read_to_string(file).ok()?;
+        let text = files::text(file).ok()?;
         let table = Toml::Table(text.parse().ok()?);
         Some(Self { path: file.strip_prefix(top).unwrap_or(file).display().to_string(), text, table })
     }
@@ -752,7 +753,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_comes_back_until_something_changes() {
-        let folder = std::env::temp_dir().join(format!("cudaguard-graph-kept-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
         let one = Crate {
             name: "cudarc".into(),
             version: "0.19.10".into(),
@@ -766,7 +768,6 @@ mod tests {
         let crates = BTreeMap::from([("t".to_owned(), BTreeMap::from([("app".to_owned(), vec![one])]))]);
         let graph = Graph { crates, untold: None };
         let (file, input) = (folder.join("graph.json"), folder.join("Cargo.lock"));
-        fs::create_dir_all(&folder).unwrap();
         fs::write(&input, "one").unwrap();
         let inputs = json!([[input, digest_of(&input)]]);
         fs::write(&file, json!({ "inputs": inputs, "targets": graph.to_json() }).to_string()).unwrap();
@@ -775,7 +776,6 @@ mod tests {
         assert_eq!(kept(&file), None);
         fs::write(&file, "{\"inputs\": [[1]]}").unwrap();
         assert_eq!(kept(&file), None);
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

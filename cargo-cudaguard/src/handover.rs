@@ -56,6 +56,8 @@ pub(crate) struct Build {
     pub(crate) made: Vec<(String, String, Artefact)>,
     /// Files that are made and cannot be guarded, for what they are.
     pub(crate) rust_libraries: Vec<String>,
+    /// Files that are made and sealed by nobody: they go where the build is refused.
+    pub(crate) static_libraries: Vec<String>,
     pub(crate) quiet: bool,
     /// The values of `--message-format`.
     pub(crate) message_format: Vec<String>,
@@ -101,6 +103,7 @@ impl Build {
             "variables": variables,
             "made": made,
             "rust_libraries": self.rust_libraries,
+            "static_libraries": self.static_libraries,
             "quiet": self.quiet,
             "graph": self.graph.to_json(),
         })
@@ -143,6 +146,7 @@ impl Build {
                 .collect::<Option<_>>()?,
             made: value["made"].as_array()?.iter().map(made).collect::<Option<_>>()?,
             rust_libraries: texts(&value["rust_libraries"])?,
+            static_libraries: texts(&value["static_libraries"])?,
             quiet: value["quiet"].as_bool()?,
             graph: Graph::from_json(&value["graph"])?,
         })
@@ -240,7 +244,7 @@ pub(crate) fn exe() -> Result<PathBuf, Stop> {
 /// Takes what is ours out of the environment of a program that is started at the end of a build.
 pub(crate) fn leave_no_trace(env: &Env, command: &mut Command) {
     let build = env.var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).unwrap_or_default();
-    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::stamp::VARIABLE, cudaguard::lock::LOCKED] {
+    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::env::STAMPS, cudaguard::lock::LOCKED] {
         command.env_remove(name);
     }
     command.env_remove("RUSTC_WORKSPACE_WRAPPER");
@@ -294,9 +298,10 @@ mod tests {
 
     #[test]
     fn what_the_wrapper_reads_is_what_was_written() {
-        let own = std::env::temp_dir().join(format!("cudaguard-build-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let own = scratch.path();
         let build = Build {
-            own: own.clone(),
+            own: own.to_owned(),
             kept: "/b".into(),
             message_format: vec!["json".into()],
             top: "/w".into(),
@@ -309,11 +314,11 @@ mod tests {
             variables: [("A".to_owned(), "b".into())].into(),
             made: vec![("t".into(), "p".into(), Artefact::of(Kind::Cdylib, "x"))],
             rust_libraries: vec!["libx.so".into()],
+            static_libraries: vec!["libx.a".into()],
             quiet: true,
             graph: Graph::default(),
         };
         let file = build.write().unwrap();
         assert_eq!(format!("{:?}", Build::read(&file).unwrap()), format!("{build:?}"));
-        fs::remove_dir_all(own).unwrap();
     }
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
+use cudaguard::files;
 use cudaguard::json::Value;
 use cudaguard::lock::{Pins, Scope};
 use cudaguard::policy::{FILE, Policy};
@@ -61,10 +62,12 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
 /// Where the library comes from: the command's own release, or what was named. A path that leads to no library would break
 /// the build.
 fn source(call: &Call) -> Result<String, Stop> {
+    // Beside path and URL, too: without a version cargo packs nothing that depends on it.
+    let version = env!("CARGO_PKG_VERSION");
+    let (version, _) = version.rsplit_once('.').unwrap_or((version, ""));
     if let Some(folder) = &call.path {
         let folder = absolute(folder);
-        let manifest =
-            fs::read_to_string(folder.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
+        let manifest = files::text(&folder.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
         let name = manifest.as_ref().and_then(|table| table.get("package")?.get("name")?.as_str());
         if name != Some("cudaguard") {
             return Err(Stop::no_look(format_args!(
@@ -73,21 +76,20 @@ fn source(call: &Call) -> Result<String, Stop> {
             )));
         }
         // A basic string of TOML and one of JSON are spelled alike.
-        return Ok(format!("{{ path = {} }}", Value::from(folder.to_string_lossy().into_owned())));
+        let folder = Value::from(folder.to_string_lossy().into_owned());
+        return Ok(format!("{{ path = {folder}, version = \"{version}\" }}"));
     }
     if let Some(url) = &call.git {
-        return Ok(format!("{{ git = {} }}", Value::from(url.as_str())));
+        return Ok(format!("{{ git = {}, version = \"{version}\" }}", Value::from(url.as_str())));
     }
-    let version = env!("CARGO_PKG_VERSION");
-    let (major_minor, _) = version.rsplit_once('.').unwrap_or((version, ""));
-    Ok(format!("\"{major_minor}\""))
+    Ok(format!("\"{version}\""))
 }
 
 /// build.rs and the dependency that it needs; where there is a build script already, what to add to it.
 fn embed(said: &mut String, package: &Package, source: &str) -> Result<(), Stop> {
     let manifest = package.dir.join("Cargo.toml");
     let fail = |error: &dyn std::fmt::Display| Stop::no_look(format_args!("{}: {error}", manifest.display()));
-    let text = fs::read_to_string(&manifest).map_err(|error| fail(&error))?;
+    let text = files::text(&manifest).map_err(|error| fail(&error))?;
     let table: toml::Table = text.parse().map_err(|error| fail(&error))?;
     let named = table.get("package").and_then(|table| table.get("build"));
     let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
@@ -106,16 +108,21 @@ fn embed(said: &mut String, package: &Package, source: &str) -> Result<(), Stop>
         return Ok(());
     }
     let embeds = |text: &str| ["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word));
-    let there = match fs::read_to_string(&script) {
+    let there = match files::text(&script) {
         Ok(text) => Some(embeds(&text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(Stop::no_look(format_args!("{}: {error}", script.display()))),
     };
-    let add = format!("`cargo add --build --package {} cudaguard`", package.name);
+    // From elsewhere than a registry: cargo's own verb would write no version beside a repository, and then packs nothing.
+    let add = if source.starts_with('{') {
+        format!("add `cudaguard = {source}` to [build-dependencies] of {}", manifest.display())
+    } else {
+        format!("run `cargo add --build --package {} cudaguard`", package.name)
+    };
     if there == Some(false) {
         // The dependency alone would tell `cargo cudaguard` that the script judges by itself.
         let line = "`cudaguard::embed!();`";
-        let first = if package.embeds { String::new() } else { format!("run {add} and ") };
+        let first = if package.embeds { String::new() } else { format!("{add} and ") };
         let _ = writeln!(said, "{}: is there and embeds nothing: {first}add {line} to its main", script.display());
         return Ok(());
     }
@@ -124,7 +131,7 @@ fn embed(said: &mut String, package: &Package, source: &str) -> Result<(), Stop>
             // A build.rs without its dependency would break the build.
             let _ = writeln!(
                 said,
-                "{}: [build-dependencies] is written in a way that is not edited here: run {add}, then this again",
+                "{}: [build-dependencies] is written in a way that is not edited here: {add}, then run this again",
                 manifest.display()
             );
             return Ok(());
@@ -177,7 +184,7 @@ fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
     } else {
         let _ = write!(text, "\n[gpu]\narchs = [{}]\n", archs.join(", "));
     }
-    text.push_str("\n[build]\nrelease = \"deny\"\ndev = \"warn\"\n");
+    text.push_str("\n[build]\nrelease = \"deny\"\ndev = \"warn\"\n# Where no guard can be made, a release would go out without one.\nunguarded = \"deny\"\n");
     text
 }
 

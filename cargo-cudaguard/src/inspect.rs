@@ -16,6 +16,7 @@ use cudaguard::kernels::{self, By, Cover, Kernels, Known};
 use cudaguard::machine::Components;
 use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note::Note;
+use cudaguard::opened::Entry;
 use cudaguard::plain;
 use cudaguard::vendor::{self, GUARDED, Library};
 use cudaguard::version::{CudaVersion, DriverRelease};
@@ -60,6 +61,8 @@ struct Needs {
     gpus: Option<((u8, u8), (u8, u8))>,
     /// None: any that drives them.
     driver: Option<(CudaVersion, Option<DriverRelease>)>,
+    /// From which on it is sure that the code loads, where that is a newer one.
+    sure_from: Option<(CudaVersion, DriverRelease)>,
 }
 
 /// For the GPUs that the file has code for; neighbours that need the same stand together.
@@ -67,7 +70,7 @@ fn drivers(manifests: &[Manifest], kernels: &Kernels) -> Vec<Needs> {
     let mut all: Vec<Needs> = Vec::new();
     if !kernels.any() {
         let driver = manifests.iter().filter_map(answer::least_driver).max();
-        return driver.map(|driver| Needs { gpus: None, driver: Some(driver) }).into_iter().collect();
+        return driver.map(|driver| Needs { gpus: None, driver: Some(driver), sure_from: None }).into_iter().collect();
     }
     // So that GPUs between which there is one without code do not stand together.
     let mut alike = false;
@@ -77,11 +80,18 @@ fn drivers(manifests: &[Manifest], kernels: &Kernels) -> Vec<Needs> {
             continue;
         }
         let gpu = Gpu { cc: Some(cc), visible: true, ..Gpu::default() };
-        let answers = manifests.iter().flat_map(|manifest| answer::answers(manifest, std::slice::from_ref(&gpu)));
-        let driver = answers.filter_map(|answer| Some((answer.cuda?, answer.release))).max();
+        let answers: Vec<_> =
+            manifests.iter().flat_map(|manifest| answer::answers(manifest, std::slice::from_ref(&gpu))).collect();
+        let driver = answers.iter().filter_map(|answer| Some((answer.cuda?, answer.release))).max();
+        let sure_from = answers.iter().filter_map(|answer| answer.sure_from).max();
+        let sure_from = sure_from.filter(|(cuda, _)| driver.is_none_or(|(needs, _)| needs < *cuda));
         match all.last_mut() {
-            Some(Needs { gpus: Some((_, to)), driver: last }) if alike && *last == driver => *to = cc,
-            _ => all.push(Needs { gpus: Some((cc, cc)), driver }),
+            Some(Needs { gpus: Some((_, to)), driver: last, sure_from: sure })
+                if alike && (*last, *sure) == (driver, sure_from) =>
+            {
+                *to = cc;
+            }
+            _ => all.push(Needs { gpus: Some((cc, cc)), driver, sure_from }),
         }
         alike = true;
     }
@@ -96,6 +106,10 @@ impl Needs {
         value.put("to", self.gpus.map(|(_, to)| cc(to)));
         value.put("cuda", self.driver.map(|(cuda, _)| cuda.to_string()));
         value.put("release", self.driver.and_then(|(_, release)| release).map(|release| release.to_string()));
+        let sure = |(cuda, release): (CudaVersion, DriverRelease)| {
+            object([("cuda", cuda.to_string()), ("release", release.to_string())].map(|(key, text)| (key, text.into())))
+        };
+        value.put("sure_from", self.sure_from.map(sure));
         value
     }
 
@@ -104,6 +118,10 @@ impl Needs {
             None => "any that drives it".to_owned(),
             Some((cuda, None)) => format!("one that supports CUDA {cuda}"),
             Some((cuda, Some(release))) => format!("one that supports CUDA {cuda} ({release} or newer)"),
+        };
+        let needs = match self.sure_from {
+            None => needs,
+            Some((cuda, release)) => format!("{needs}; sure where it supports CUDA {cuda} ({release} or newer)"),
         };
         match self.gpus {
             None => needs,
@@ -134,6 +152,7 @@ impl Seen<'_> {
         value.put("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(Needs::to_json))));
         value.put("evidence", evidence.to_json());
         value.put("needed", Some(array(binary.needed.iter().map(String::as_str))));
+        value.put("opened", (!binary.opened.is_empty()).then(|| array(binary.opened.iter().map(opened_to_json))));
         for library in vendor::ALL {
             value.put(library.key, binary.linkage(library).name().filter(|_| binary.kind != Kind::GpuCode));
         }
@@ -180,9 +199,26 @@ impl Seen<'_> {
                 }
             }
             page.line("others", &listed(&others, "none needed"));
+            for entry in &binary.opened {
+                page.line(
+                    "opened",
+                    &format!("{}: {}, {}", entry.sonames.join(", "), entry.priority, entry.description),
+                );
+            }
         }
         page.0
     }
+}
+
+/// As systemd's package notes call it.
+fn opened_to_json(entry: &Entry) -> Value {
+    let text = |text: &String| Value::from(text.as_str());
+    object([
+        ("feature", text(&entry.feature)),
+        ("description", text(&entry.description)),
+        ("priority", text(&entry.priority)),
+        ("soname", array(entry.sonames.iter().map(String::as_str))),
+    ])
 }
 
 /// The version of a library whose code stands in the file itself, where that tells.
@@ -231,7 +267,8 @@ fn component(page: &mut Page, note: &Note, has_kernels: bool) {
     if let Some(compiler) = &manifest.host_compiler {
         page.line("compiler", compiler);
     }
-    let archs = manifest.observed.as_deref().unwrap_or(&manifest.declared);
+    let observed = manifest.observed.as_deref().filter(|_| manifest.archs_known() == "observed");
+    let archs = observed.unwrap_or(&manifest.declared);
     let names: Vec<String> = archs.iter().map(Target::to_string).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     page.line("archs", &format!("{} ({})", listed(&names, "none"), manifest.archs_known()));
@@ -243,8 +280,13 @@ fn component(page: &mut Page, note: &Note, has_kernels: bool) {
     if manifest.observed.is_none() && has_kernels {
         // What they ask for stands below; in the note it does not.
         page.line(name, "what its kernels ask for: nobody sealed it, so it looks when it starts");
+    } else if let Some(what) = manifest.not_judged() {
+        page.line(name, &format!("not known of {what}"));
     } else if manifest.requires.is_empty() {
-        page.line(name, "nothing");
+        page.line(
+            name,
+            if manifest.sealed { "nothing" } else { "nothing on record: nobody sealed it, so it looks when it starts" },
+        );
     }
     for (code, reason) in &manifest.allow {
         page.line("allows", &format!("{code}: {reason}"));
@@ -285,6 +327,7 @@ fn demand(requirement: &Requirement) -> String {
                 Some(to) if to == from => format!("GPU {}.{}: ", from.0, from.1),
                 // An interval that ends with a major.
                 Some((major, u8::MAX)) if *from == (0, 0) => format!("GPU up to {major}.x: "),
+                Some((major, minor)) if *from == (0, 0) => format!("GPU up to {major}.{minor}: "),
                 Some((major, u8::MAX)) if *from == (*major, 0) => format!("GPU {major}.x: "),
                 Some((major, u8::MAX)) => format!("GPU {}.{} to {major}.x: ", from.0, from.1),
                 Some(to) => format!("GPU {}.{} to {}.{}: ", from.0, from.1, to.0, to.1),
@@ -436,4 +479,34 @@ pub(crate) fn built_with(manifest: &Manifest) -> String {
         parts.push(format!("{} {}", GUARDED.name, guarded.version));
     }
     if parts.is_empty() { "no CUDA".to_owned() } else { parts.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use cudaguard::manifest::Beside;
+
+    use super::*;
+
+    #[test]
+    fn a_row_begins_with_no_gpu_that_never_was() {
+        let row = |from, to| Requirement::Gpu {
+            from,
+            to,
+            by: ServedBy::Nothing,
+            code: String::new(),
+            cuda: None,
+            release: None,
+            sure_from: None,
+            beside: Beside::Nothing,
+        };
+        for (from, to, says) in [
+            ((0, 0), Some((7, 4)), "GPU up to 7.4: not served"),
+            ((0, 0), Some((7, 255)), "GPU up to 7.x: not served"),
+            ((8, 0), Some((8, 6)), "GPU 8.0 to 8.6: not served"),
+            ((8, 7), Some((8, 7)), "GPU 8.7: not served"),
+            ((9, 1), None, "GPU 9.1 and newer: not served"),
+        ] {
+            assert_eq!(demand(&row(from, to)), says);
+        }
+    }
 }

@@ -173,12 +173,13 @@ mod tests {
 
     #[test]
     fn a_file_changed_since_is_a_stranger_and_removed() {
-        let folder = std::env::temp_dir().join(format!("cudaguard-ledger-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
         let out = folder.join("debug");
         fs::create_dir_all(out.join("deps")).unwrap();
         let file = out.join("deps/libx.so");
         let artefact = Artefact::of(Kind::Cdylib, "x");
-        let ledger = Ledger::of(&folder, "t", "dev");
+        let ledger = Ledger::of(folder, "t", "dev");
         fs::write(&file, "plain").unwrap();
         drop_strangers(&ledger, &out, "p", &artefact).unwrap();
         assert!(!file.exists(), "nothing is known of it");
@@ -204,6 +205,5 @@ mod tests {
         fs::write(&file, "plain again").unwrap();
         drop_strangers(&ledger, &out, "p", &artefact).unwrap();
         assert!(!file.exists(), "another file has taken its place");
-        fs::remove_dir_all(folder).unwrap();
     }
 }

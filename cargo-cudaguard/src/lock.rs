@@ -44,7 +44,9 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
             Facts { component: nobody, package: "", folder: &project.top, ..guards::facts(&project, first, target) };
         let base = guards::judge(env, &workspace, &variables).map_err(Stop::no_look)?;
         let mut pins = Pins::of(&base.policy, &base.toolchain, workspace.scope());
-        for manifest in built(env, &project, target, &graph, &variables).map_err(Stop::no_look)? {
+        let manifests = built(env, &project, target, &graph, &variables).map_err(Stop::no_look)?;
+        one_of_each(&manifests).map_err(Stop::no_look)?;
+        for manifest in manifests {
             pins.observe(&manifest);
         }
         if pins.toolkit.is_none() {
@@ -106,6 +108,34 @@ fn built(
     Ok(manifests.into_iter().map(|(_, manifest)| manifest).collect())
 }
 
+/// A lock names one toolkit, one guarded library and one host compiler: what was last built of each package must show the same.
+fn one_of_each(manifests: &[Manifest]) -> Result<(), String> {
+    type Fact = fn(&Pins) -> Option<&String>;
+    let facts: [(&str, Fact); 3] = [
+        ("toolkit", |pins| pins.toolkit.as_ref()),
+        (GUARDED.name, |pins| pins.library.as_ref()),
+        ("host compiler", |pins| pins.host_compiler.as_ref()),
+    ];
+    let last: BTreeMap<&str, &Manifest> = manifests.iter().map(|one| (one.component.name.as_str(), one)).collect();
+    let shown = last.into_iter().map(|(name, manifest)| {
+        let mut pins = Pins::default();
+        pins.observe(manifest);
+        (name, pins)
+    });
+    let shown: Vec<(&str, Pins)> = shown.collect();
+    for (what, fact) in facts {
+        let mut all = shown.iter().filter_map(|(name, pins)| Some((name, fact(pins)?)));
+        let Some((first, its)) = all.next() else { continue };
+        if let Some((other, others)) = all.find(|(_, others)| *others != its) {
+            return Err(format!(
+                "the packages of this workspace were last built with different {what}s, and a lock names one: {its} ({first}), \
+                 {others} ({other})"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Writes a lock over the old one, and tells what is in it; with `--locked`, whether it would be another.
 pub(crate) fn write(
     file: &Path,
@@ -134,10 +164,13 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
     let by_file = || Some("by what was linked".to_owned());
     let as_found = same_release(pins.toolkit.as_deref(), found.as_deref());
     let toolkit = if as_found { toolchain.toolkit().map(|fact| fact.source) } else { by_file() };
+    let as_found = toolchain.library_version().map(|version| version.to_string()) == pins.library;
+    let headers = || toolchain.library_headers_used().map(|headers| headers.path.display().to_string());
+    let library = if as_found { headers() } else { by_file() };
     let host = toolchain.host.as_ref().filter(|host| host.name() == pins.host_compiler);
     let sources: BTreeMap<&str, String> = [
         ("toolkit", toolkit),
-        (GUARDED.key, toolchain.library_headers_used().map(|headers| headers.path.display().to_string())),
+        (GUARDED.key, library),
         ("host-compiler", host.map(|host| host.path.display().to_string()).or_else(by_file)),
     ]
     .into_iter()

@@ -62,8 +62,8 @@ fn main() -> ExitCode {
         Verb::Seal(sealing) => any_build::seal(&env, &sealing),
         Verb::Cmake(step) => cmake::run(&env, step),
         Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),
-        Verb::Man(folder) => shells::man(arguments::for_people(false), &folder),
-        Verb::Explain(words) => explain::run(&words),
+        Verb::Man(folder) => shells::man(arguments::command(false), &folder),
+        Verb::Explain { words, json } => explain::run(&words, json),
     };
     outcome.unwrap_or_else(Stop::say)
 }

@@ -4,7 +4,7 @@
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 
 use cargo_metadata::{BuildScript, Message};
-use cudaguard::finding::{Finding, Severity};
+use cudaguard::finding::{self, Finding, Severity};
 use serde_json::{Value, json};
 
 use crate::report;
@@ -94,7 +94,9 @@ impl Form {
 pub(crate) fn say(form: Option<Form>, findings: &[Finding], about: impl Fn(&Finding) -> Option<Value>) {
     let mut as_text = Vec::new();
     let mut lines = String::new();
-    for finding in findings {
+    let mut findings = findings.to_vec();
+    finding::sort(&mut findings);
+    for finding in &findings {
         match form.filter(|form| !form.on_stderr).and_then(|form| Some((form, about(finding)?))) {
             Some((form, about)) => lines += &form.line(finding, &about),
             None => as_text.push(finding.clone()),
@@ -104,7 +106,7 @@ pub(crate) fn say(form: Option<Form>, findings: &[Finding], about: impl Fn(&Find
         let _ = report::result(&lines);
     }
     report::findings(&as_text);
-    report::annotations(findings);
+    report::annotations(&findings);
 }
 
 /// cargo's last message.

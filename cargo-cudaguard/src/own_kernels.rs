@@ -45,7 +45,8 @@ pub(crate) fn own(data: &[u8], found: &Kernels, places: &Places<'_>) -> Vec<bool
                 continue;
             }
             for at in by_size.get(&container.size).into_iter().flatten() {
-                own[*at] |= bytes_of(data, &found.containers()[*at]) == Some(wanted);
+                // Each is compared until it is found: where it stands several times, all of its bytes count but once.
+                own[*at] = own[*at] || bytes_of(data, &found.containers()[*at]) == Some(wanted);
             }
         }
     };
@@ -147,7 +148,8 @@ mod tests {
 
     #[test]
     fn the_same_text_is_found_and_another_is_not() {
-        let folder = std::env::temp_dir().join(format!("cudaguard-own-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
         let out = folder.join("target/out");
         fs::create_dir_all(&out).unwrap();
         fs::create_dir_all(folder.join("member")).unwrap();
@@ -159,12 +161,11 @@ mod tests {
         fs::write(folder.join("member/theirs.ptx"), ptx("theirs")).unwrap();
         fs::write(out.join("built.ptx"), ptx("built")).unwrap();
         let target = folder.join("target");
-        let places = Places { package: Some(&folder), out_dirs: vec![out], target_dir: &target, objects: &[] };
+        let places = Places { package: Some(folder), out_dirs: vec![out], target_dir: &target, objects: &[] };
         for (name, expected) in [("mine", true), ("theirs", false), ("built", true), ("elsewhere", false)] {
             let text = ptx(name);
             let found = kernels::read_bytes(text.as_bytes()).unwrap();
             assert_eq!(own(text.as_bytes(), &found, &places), [expected], "{name}");
         }
-        fs::remove_dir_all(folder).unwrap();
     }
 }

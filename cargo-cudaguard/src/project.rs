@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use cudaguard::env::Env;
+use cudaguard::files;
 use cudaguard::lock::is_locked;
 use cudaguard::spelling::nearest;
 
@@ -26,6 +27,8 @@ pub(crate) struct Package {
     pub(crate) artefacts: Vec<Artefact>,
     /// Shared libraries of Rust's own that this call makes of it, which carry no guard.
     pub(crate) rust_libraries: Vec<String>,
+    /// Static libraries of it, whose guard is in whatever they are linked into.
+    pub(crate) static_libraries: Vec<String>,
     /// Directories of the packages that it depends on by path.
     pub(crate) paths: Vec<PathBuf>,
     /// What cargo says in each message about it: `package_id`, `manifest_path` and a target.
@@ -199,6 +202,11 @@ impl Project {
         self.selected.iter().flat_map(|at| self.members[*at].rust_libraries.clone()).collect()
     }
 
+    /// Those that this call makes something of which may carry a guard, but no file that is sealed.
+    pub(crate) fn with_static_libraries(&self) -> impl Iterator<Item = &Package> {
+        self.selected.iter().map(|at| &self.members[*at]).filter(|package| !package.static_libraries.is_empty())
+    }
+
     /// Makes the target folder as cargo makes it: what it marks as a cache, backups leave out, and `cargo clean` takes away.
     pub(crate) fn make_target_dir(&self) {
         const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n# This file is a cache directory tag created by cargo.\n\
@@ -217,8 +225,8 @@ impl Project {
     }
 
     /// The file that cargo hands over.
-    pub(crate) fn handed_over(&self, target: &str, artefact: &Artefact) -> PathBuf {
-        self.below(&self.target_dir, target).join(&artefact.file)
+    pub(crate) fn handed_over(&self, target: &str, file: &str) -> PathBuf {
+        self.below(&self.target_dir, target).join(file)
     }
 
     fn below(&self, top: &Path, target: &str) -> PathBuf {
@@ -265,12 +273,16 @@ fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Ca
     let named = named || !call.bins.is_empty() || !call.examples.is_empty();
     let tests = verb == Some(CargoVerb::Test);
     let is_program = |target: &cargo_metadata::Target| target.kind.contains(&TargetKind::Bin);
-    let (mut artefacts, mut rust_libraries) = (Vec::new(), Vec::new());
+    let (mut artefacts, mut rust_libraries, mut static_libraries) = (Vec::new(), Vec::new(), Vec::new());
     for target in &package.targets {
         if target.crate_types.iter().any(|kind| kind.to_string() == "dylib")
             && !target.kind.contains(&TargetKind::Example)
         {
             rust_libraries.push(format!("lib{}.so", target.name.replace('-', "_")));
+        }
+        if target.crate_types.iter().any(|kind| kind.to_string() == "staticlib") {
+            let folder = if target.kind.contains(&TargetKind::Example) { "examples/" } else { "" };
+            static_libraries.push(format!("{folder}lib{}.a", target.name.replace('-', "_")));
         }
         let c_library = target.crate_types.iter().any(|kind| kind.to_string() == "cdylib");
         let program = target.crate_types.iter().any(|kind| kind.to_string() == "bin");
@@ -298,6 +310,7 @@ fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Ca
         embeds: package.dependencies.iter().any(|one| one.kind == build && one.name == "cudaguard"),
         artefacts,
         rust_libraries,
+        static_libraries,
         paths: package.dependencies.iter().filter_map(|one| one.path.clone()).map(Into::into).collect(),
         about: serde_json::json!({
             "package_id": package.id,
@@ -368,7 +381,7 @@ fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) ->
         _ => "dev".to_owned(),
     };
     let manifest: toml::Table =
-        std::fs::read_to_string(top.join("Cargo.toml")).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
+        files::text(&top.join("Cargo.toml")).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
     let mut root = name.clone();
     // A chain has no more links than there are profiles; a ring is cargo's to complain about.
     for _ in 0..32 {
@@ -489,6 +502,7 @@ mod tests {
             embeds: false,
             artefacts: Vec::new(),
             rust_libraries: Vec::new(),
+            static_libraries: Vec::new(),
             paths: Vec::new(),
             about: serde_json::Value::Null,
         };

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
-use cudaguard::finding::{Finding, Severity, Verdict, annotated_error};
+use cudaguard::finding::{self, Finding, Severity, Verdict, annotated_error};
 use cudaguard::plain;
 
 /// Findings that refuse.
@@ -47,13 +47,18 @@ impl Stop {
 
     /// Says it and gives the status.
     pub(crate) fn say(self) -> ExitCode {
+        ExitCode::from(self.told())
+    }
+
+    /// The same as a number.
+    pub(crate) fn told(self) -> u8 {
         if !self.text.is_empty() {
             raw(&format!("{}: {}", paint(Severity::Error, "error"), plain::text(&self.text)));
             if Env::of_process().is_github_workflow() {
                 line(&annotated_error(&self.text));
             }
         }
-        ExitCode::from(self.status)
+        self.status
     }
 }
 
@@ -70,17 +75,21 @@ fn raw(text: &str) {
 /// Text on stdout, without what a terminal would obey; JSON stays the same JSON. A reader that has gone away (`| head`) is no trouble of ours.
 pub(crate) fn result(text: &str) -> Result<(), Stop> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(plain::text(text).as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Stop::no_look(format_args!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
+    written(out.write_all(plain::text(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
+}
+
+/// What came of a write to stdout: whether anybody still reads.
+pub(crate) fn written(outcome: std::io::Result<()>) -> Result<bool, Stop> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Stop::no_look(format_args!("cannot write to stdout: {error}"))),
     }
 }
 
-/// Each finding once, the grave ones last, where the eye is.
+/// Each finding once, the grave ones first.
 pub(crate) fn findings(findings: &[Finding]) {
-    for finding in unique(findings) {
+    for finding in finding::told(findings) {
         let text = finding.render();
         let head = finding.severity.name();
         raw(&text.replacen(head, &paint(finding.severity, head), 1));
@@ -91,23 +100,10 @@ pub(crate) fn findings(findings: &[Finding]) {
 /// program's, or a report's.
 pub(crate) fn annotations(findings: &[Finding]) {
     if Env::of_process().is_github_workflow() {
-        for finding in unique(findings).into_iter().filter(|finding| finding.severity > Severity::Info) {
+        for finding in finding::told(findings).into_iter().filter(|finding| finding.severity > Severity::Info) {
             line(&finding.annotation());
         }
     }
-}
-
-/// Each once, whichever packages it is about, sorted by weight.
-pub(crate) fn unique(findings: &[Finding]) -> Vec<&Finding> {
-    let mut sorted: Vec<&Finding> = Vec::new();
-    for finding in findings {
-        let same = |other: &&Finding| (*other).clone().of("") == finding.clone().of("");
-        if !sorted.iter().any(same) {
-            sorted.push(finding);
-        }
-    }
-    sorted.sort_by_key(|finding| finding.severity);
-    sorted
 }
 
 /// Whether they refuse a start. Of a build [`cudaguard::walk::refuses`] says so, where a policy and the lock have their say.

@@ -30,7 +30,7 @@ pub(crate) fn completions(mut command: Command, shell: Shell) -> Result<ExitCode
     report::result(&script).map(|()| ExitCode::SUCCESS)
 }
 
-/// One page for the command and one for each verb, into this folder.
+/// One page for the command and one for each verb that its help shows, into this folder.
 pub(crate) fn man(command: Command, folder: &Path) -> Result<ExitCode, Stop> {
     let fail = |error: std::io::Error| Stop::no_look(format_args!("cannot write into {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(fail)?;

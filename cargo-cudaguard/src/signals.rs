@@ -11,30 +11,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::report::NO_LOOK;
 
+/// What this signal does from here on; says what it did.
 #[allow(unsafe_code)]
-mod libc {
-    unsafe extern "C" {
-        pub(super) safe fn signal(number: i32, handler: usize) -> usize;
-        pub(super) safe fn raise(number: i32) -> i32;
-        pub(super) safe fn _exit(status: i32) -> !;
-        pub(super) fn write(file: i32, text: *const u8, length: usize) -> isize;
-    }
+fn set(number: i32, to: libc::sighandler_t) -> libc::sighandler_t {
+    // SAFETY: signal() takes numbers; each handler given here calls nothing but what may be called in one.
+    unsafe { libc::signal(number, to) }
 }
 
-const SIGINT: i32 = 2;
-const SIGQUIT: i32 = 3;
-const SIGBUS: i32 = 7;
-const SIGPIPE: i32 = 13;
-const STDERR: i32 = 2;
-const DEFAULT: usize = 0;
-const IGNORE: usize = 1;
-
 /// What SIGPIPE did when this process began: Rust ignores it before `main`, and sets it to the default for what it starts.
-static PIPES: AtomicUsize = AtomicUsize::new(DEFAULT);
+static PIPES: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
 extern "C" fn remember_pipes() {
-    let was = libc::signal(SIGPIPE, DEFAULT);
-    libc::signal(SIGPIPE, was);
+    let was = set(libc::SIGPIPE, libc::SIG_DFL);
+    set(libc::SIGPIPE, was);
     PIPES.store(was, Ordering::Relaxed);
 }
 
@@ -46,12 +35,12 @@ static AT_START: extern "C" fn() = remember_pipes;
 
 /// What this process becomes finds SIGPIPE as our caller left it.
 pub(crate) fn as_they_came(command: &mut Command) {
-    if PIPES.load(Ordering::Relaxed) == IGNORE {
+    if PIPES.load(Ordering::Relaxed) == libc::SIG_IGN {
         // SAFETY: signal() may be called between fork and exec, and nothing else is.
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(|| {
-                libc::signal(SIGPIPE, IGNORE);
+                set(libc::SIGPIPE, libc::SIG_IGN);
                 Ok(())
             });
         }
@@ -60,8 +49,8 @@ pub(crate) fn as_they_came(command: &mut Command) {
 
 /// From here on Ctrl-C is for cargo alone. To be called once the child runs: children inherit what is ignored.
 pub(crate) fn leave_to_cargo() {
-    for number in [SIGINT, SIGQUIT] {
-        libc::signal(number, IGNORE);
+    for number in [libc::SIGINT, libc::SIGQUIT] {
+        set(number, libc::SIG_IGN);
     }
 }
 
@@ -77,7 +66,7 @@ pub(crate) fn reading(file: &Path) {
     );
     let _ = SHORTER.set(text.into_bytes());
     let handler: extern "C" fn(i32) = shorter;
-    libc::signal(SIGBUS, handler as usize);
+    set(libc::SIGBUS, handler as libc::sighandler_t);
 }
 
 /// Calls nothing but what may be called in a handler: the text is there already.
@@ -86,17 +75,25 @@ extern "C" fn shorter(_: i32) {
         // SAFETY: the pointer and the length are those of a text that nobody changes or frees.
         #[allow(unsafe_code)]
         unsafe {
-            libc::write(STDERR, text.as_ptr(), text.len());
+            libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
         }
     }
-    libc::_exit(NO_LOOK.into());
+    // SAFETY: it ends the process, and runs nothing of it.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::_exit(NO_LOOK.into())
+    }
 }
 
 /// Ends as the child did: with its status, or by its signal.
 pub(crate) fn end_as(status: ExitStatus) -> ExitCode {
     if let Some(number) = status.signal() {
-        libc::signal(number, DEFAULT);
-        libc::raise(number);
+        set(number, libc::SIG_DFL);
+        // SAFETY: it takes a number.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::raise(number);
+        }
         // Still here: the signal is blocked. What a shell says of such a child:
         return ExitCode::from(u8::try_from(128 + number).unwrap_or(u8::MAX));
     }

@@ -91,10 +91,34 @@ fn nothing_to_judge(file: &Path, binary: &Binary) -> Stop {
 struct Judged {
     /// The components in words.
     components: Vec<String>,
+    /// What of them no rule has judged, in words.
+    open: Vec<&'static str>,
     /// What becomes of them on each GPU.
     gpus: Vec<Answer>,
     /// NVIDIA's libraries that the loader would load; `None`: the loader of that machine cannot be asked.
     libraries: Option<Vec<Loaded>>,
+}
+
+impl Judged {
+    fn of(manifests: &[Manifest], gpus: Vec<Answer>, libraries: Option<Vec<Loaded>>) -> Self {
+        Self { components: described(manifests), open: not_judged(manifests), gpus, libraries }
+    }
+}
+
+/// What of these components no rule has judged, each name once.
+pub(crate) fn not_judged(manifests: &[Manifest]) -> Vec<&'static str> {
+    let mut names: Vec<_> = manifests.iter().filter_map(Manifest::not_judged).collect();
+    names.dedup();
+    names
+}
+
+pub(crate) fn put_not_judged(value: &mut Value, names: &[&str]) {
+    value.put("not_judged", (!names.is_empty()).then(|| array(names.iter().copied())));
+}
+
+/// A line for each name.
+pub(crate) fn not_judged_in_words(names: &[&str]) -> String {
+    names.iter().fold(String::new(), |text, name| text + "  not judged: " + name + "\n")
 }
 
 /// What becomes of these components on each of the machine's GPUs; the containers of what is served in part are counted.
@@ -126,8 +150,7 @@ fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
         return Err(nothing_to_judge(file, &binary));
     }
     let gpus = on_each(file, &foretold.manifests, foretold.machine.as_ref());
-    let judged = Judged { components: described(&foretold.manifests), gpus, libraries: Some(foretold.libraries()) };
-    Ok((findings, judged))
+    Ok((findings, Judged::of(&foretold.manifests, gpus, Some(foretold.libraries()))))
 }
 
 fn on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), Stop> {
@@ -136,7 +159,7 @@ fn on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Fin
     findings.extend(machine.doubt());
     finding::sort(&mut findings);
     let gpus = on_each(file, &components.manifests, Some(machine));
-    Ok((findings, Judged { components: described(&components.manifests), gpus, libraries: None }))
+    Ok((findings, Judged::of(&components.manifests, gpus, None)))
 }
 
 fn described(manifests: &[Manifest]) -> Vec<String> {
@@ -255,11 +278,12 @@ pub(crate) fn to_json(file: &Path, verdict: Verdict, findings: &[Finding]) -> Va
     object([
         ("file", file.to_string_lossy().as_ref().into()),
         ("verdict", verdict.name().into()),
-        ("findings", array(report::unique(findings).into_iter().map(Finding::to_json))),
+        ("findings", array(finding::told(findings).into_iter().map(Finding::to_json))),
     ])
 }
 
 fn with_judged(mut value: Value, judged: &Judged) -> Value {
+    put_not_judged(&mut value, &judged.open);
     value.put("gpus", (!judged.gpus.is_empty()).then(|| array(judged.gpus.iter().map(Answer::to_json))));
     value.put("libraries", judged.libraries.as_ref().map(|loaded| array(loaded.iter().map(Loaded::to_json))));
     value
@@ -271,6 +295,7 @@ fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Findi
     for component in &judged.components {
         let _ = writeln!(text, "  {}", plain::line(component));
     }
+    text.push_str(&not_judged_in_words(&judged.open));
     for answer in &judged.gpus {
         // Of several components each line says whose it is.
         let of = if judged.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };

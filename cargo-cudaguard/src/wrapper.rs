@@ -13,8 +13,8 @@ use std::process::{Command, ExitCode};
 use cudaguard::binary::Binary;
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
-use cudaguard::evidence::{HostCode, Seen};
-use cudaguard::finding::{Finding, Values, Words};
+use cudaguard::evidence::{self, HostCode, Included, Seen};
+use cudaguard::finding::{self, Finding, Values, Words};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
@@ -228,7 +228,7 @@ impl<'a> Job<'a> {
             }
             self.accept(&file, &findings)?;
             let about_cuda = seen.is_some();
-            match facts.seal(&file, &binary, &kernels, &self.judged.uses, seen, taken)? {
+            match facts.seal(&binary, None, &kernels, Some(&self.judged), seen, taken)? {
                 Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
                 Err(why) => {
                     // Where nobody asked for the guard, a file without CUDA lacks nothing.
@@ -274,7 +274,7 @@ impl<'a> Job<'a> {
             Some(form) => {
                 // cargo takes a line of JSON for one of the compiler's, and hands it on as such.
                 let manifest = self.of.folder.join("Cargo.toml");
-                for finding in report::unique(findings) {
+                for finding in finding::told(findings) {
                     report::line(&form.diagnostic(finding, &manifest.to_string_lossy()).to_string());
                 }
             }
@@ -295,7 +295,8 @@ impl<'a> Job<'a> {
         let build = self.of.build;
         let below = self.unit.out.parent()?.strip_prefix(&build.kept).ok()?;
         let folder = build.own.parent()?.join(below);
-        Some(build.made.iter().map(|(_, _, artefact)| folder.join(&artefact.file)).collect())
+        let files = build.made.iter().map(|(_, _, artefact)| &artefact.file).chain(&build.static_libraries);
+        Some(files.map(|file| folder.join(file)).collect())
     }
 
     /// What carries no guard is refused as any other file where it turns out to be about CUDA.
@@ -313,15 +314,9 @@ impl<'a> Job<'a> {
         self.of.build.own.parent().unwrap_or(&self.of.build.own)
     }
 
-    /// What the tools of the file tell of the toolkit.
-    fn seen(&self, env: &Env, binary: &Binary, kernels: &Kernels) -> Result<Seen, String> {
-        let in_use = self.judged.toolchain.toolkit_version().map(Into::into);
-        // What was found on the linker's way without any `-L` comes last.
-        let usual = self.judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
-        let usual = usual.and_then(|cudart| cudart.path.parent().map(Path::to_owned));
-        let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).collect();
-        // What build scripts made, those of other packages among them; what lies in a package's folder may have come with
-        // its sources.
+    /// Folders that build scripts wrote to, those of other packages among them. What lies in a package's folder may have come
+    /// with its sources.
+    fn out_dirs(&self, env: &Env) -> Vec<PathBuf> {
         let of_script = |folder: &PathBuf| {
             let mut ours = folder.ancestors().take_while(|folder| folder.starts_with(self.target_dir()));
             let out = |folder: &&Path| {
@@ -330,14 +325,41 @@ impl<'a> Job<'a> {
             ours.find(out).map(Path::to_owned)
         };
         let others: BTreeSet<PathBuf> = self.unit.searched.iter().filter_map(of_script).collect();
-        let made = self.unit.objects.iter().filter(|object| object.starts_with(self.target_dir()));
-        let objects: Vec<PathBuf> = made.cloned().collect();
-        let places = own_kernels::Places {
-            package: None,
-            out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().chain(others).collect(),
-            objects: &objects,
-            target_dir: self.target_dir(),
-        };
+        let own = env.var_os("OUT_DIR").map(PathBuf::from).filter(|own| !others.contains(own));
+        own.into_iter().chain(others).collect()
+    }
+
+    /// Objects that the linker is given by name, as far as this build has made them.
+    fn objects(&self) -> Vec<PathBuf> {
+        self.unit.objects.iter().filter(|object| object.starts_with(self.target_dir())).cloned().collect()
+    }
+
+    /// Where that lies which build scripts have made.
+    fn made<'p>(&'p self, env: &Env, objects: &'p [PathBuf]) -> own_kernels::Places<'p> {
+        own_kernels::Places { package: None, out_dirs: self.out_dirs(env), objects, target_dir: self.target_dir() }
+    }
+
+    /// Which headers of the guarded library the code was compiled with, as far as what build scripts have left shows it.
+    fn included(&self, env: &Env, binary: &Binary) -> Vec<Included> {
+        if !binary.needed.iter().any(|name| GUARDED.is_named(name)) {
+            return Vec::new();
+        }
+        let objects = self.objects();
+        let places = self.made(env, &objects);
+        evidence::included(&places.out_dirs, &own_kernels::objects(&places))
+    }
+
+    /// What the tools of the file tell of the toolkit.
+    fn seen(&self, env: &Env, binary: &Binary, kernels: &Kernels) -> Result<Seen, String> {
+        let in_use = self.judged.toolchain.toolkit_version().map(Into::into);
+        // What was found on the linker's way without any `-L` comes last.
+        let usual = self.judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
+        let usual = usual.and_then(|cudart| cudart.path.parent().map(Path::to_owned));
+        let library =
+            self.judged.toolchain.library_used().and_then(|library| library.path.parent().map(Path::to_owned));
+        let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).chain(library).collect();
+        let objects = self.objects();
+        let places = self.made(env, &objects);
         let mut seen = Seen::of(binary, kernels, in_use, &searched, |data| own_kernels::own(data, kernels, &places))?;
         seen.host = Some(HostCode::of(&binary.path, &own_kernels::objects(&places)));
         Ok(seen)
@@ -386,15 +408,16 @@ impl<'a> Job<'a> {
             runpath: binary.runpath.as_deref(),
             folders: &folders,
         };
-        let mut library = if self.links_the_library_found(binary) {
-            judge::build::linked_library(policy, toolchain)
+        let shown = facts.compiled_with(policy, toolchain, seen, &self.included(env, binary));
+        let (taken, library) = if let Some((taken, said)) = shown {
+            (Some(taken), said)
         } else {
-            Vec::new()
+            let found = self.links_the_library_found(binary);
+            let mut library = if found { judge::build::linked_library(policy, toolchain) } else { Vec::new() };
+            let (taken, said) = facts.taken(policy, toolchain, &manifest, binary, seen);
+            library.extend(said);
+            (taken, library)
         };
-        let usual = toolchain.library_used().and_then(|library| library.path.parent().map(Path::to_owned));
-        let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).collect();
-        let (taken, said) = facts.taken(policy, toolchain, &manifest, binary, &searched);
-        library.extend(said);
         let mut findings = facts.judge_linked(policy, &manifest, &linked, library, taken.as_ref());
         findings.extend(facts.drifted(policy, &manifest, &linked, &self.judged.deferred, is_locked(env))?);
         Ok((taken, findings))
@@ -653,9 +676,9 @@ mod tests {
 
     #[test]
     fn dependencies_are_added_to_every_rule() {
-        let folder = std::env::temp_dir().join(format!("cudaguard-dep-info-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let unit = Unit { name: "x".into(), out: folder.clone(), dep_info: true, ..Unit::default() };
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        let unit = Unit { name: "x".into(), out: folder.to_owned(), dep_info: true, ..Unit::default() };
         fs::write(
             folder.join("x.d"),
             "/t/x.d: src/lib.rs\n\n/t/libx.so: src/lib.rs\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n",
@@ -667,6 +690,5 @@ mod tests {
             "/t/x.d: src/lib.rs /a\\ b/guard\n\n/t/libx.so: src/lib.rs /a\\ b/guard\n\nsrc/lib.rs:\n\n# env-dep:A=b: c\n\n\
              # env-dep:CUDAGUARD_WRAPS=1\n"
         );
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::shell_words::words;
 use crate::version::Version;
 
 /// `90a`: the number of an `sm_` or `compute_` name, with its suffix.
@@ -425,7 +426,7 @@ const TEXT_FOLLOWS: &[(&str, &str)] = &[
 /// As nvcc 13.0 does: `-arch` and `-gencode` add up, of several `-arch` the last counts, `-arch=sm_90` alone is machine
 /// code and PTX, beside `-code` only a virtual `-arch` may stand.
 pub fn nvcc_flags(text: &str) -> Result<NvccFlags, ArchError> {
-    let words = shell_words(text);
+    let words = words(text);
     let mut words = words.iter().map(String::as_str);
     let mut flags = NvccFlags::default();
     let mut arch: Option<String> = None;
@@ -538,29 +539,6 @@ fn nvcc_code(code: &str, flags: &mut NvccFlags) -> Result<(), ArchError> {
     }
     push(&mut flags.requests, code.parse::<Target>()?.into());
     Ok(())
-}
-
-/// Words as a shell splits them: blanks apart, single and double quotes, a backslash before any character. A quote left
-/// open ends with the text.
-fn shell_words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote: Option<char> = None;
-    let mut characters = text.chars();
-    while let Some(c) = characters.next() {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(characters.next()),
-            (None, _) if c.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
 }
 
 #[cfg(test)]
@@ -748,20 +726,6 @@ mod tests {
             (found.options_files.join(" "), found.ccbin.as_deref()),
             ("a.txt b.txt c.txt".into(), Some("g++-11"))
         );
-    }
-
-    #[test]
-    fn words_of_a_shell() {
-        for (text, wanted) in [
-            ("a  b\tc", &["a", "b", "c"][..]),
-            ("a'b c'd", &["ab cd"]),
-            (r#""a \" b" '' c\ d"#, &["a \" b", "", "c d"]),
-            ("'open a", &["open a"]),
-            ("a\\", &["a"]),
-            ("  ", &[]),
-        ] {
-            assert_eq!(shell_words(text), wanted, "{text}");
-        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::elf::{self, Elf, tag};
 use crate::kernels;
 use crate::manifest::Linkage;
 use crate::note;
+use crate::opened;
 use crate::symbols::{self, Bound};
 use crate::vendor::{self, Library, Mark, NVML, is_nvidias};
 use crate::version::Version;
@@ -91,6 +92,8 @@ pub struct Binary {
     pub notes: Vec<Found>,
     /// The libraries it needs, in order.
     pub needed: Vec<String>,
+    /// What notes of packagers' say that it opens by name.
+    pub opened: Vec<opened::Entry>,
     /// Its own name, of a shared library.
     pub soname: Option<String>,
     /// `DT_RPATH`, as written.
@@ -125,6 +128,7 @@ impl Binary {
             class64: false,
             notes: Vec::new(),
             needed: Vec::new(),
+            opened: Vec::new(),
             soname: None,
             rpath: None,
             runpath: None,
@@ -154,6 +158,7 @@ impl Binary {
         (binary.machine, binary.class64) = (elf.machine(), elf.class64());
         let text = |text: &str| text.to_owned();
         binary.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        binary.opened = opened::read(&elf);
         binary.soname = elf.soname().map(text);
         binary.rpath = elf.rpath().map(text);
         binary.runpath = elf.runpath().map(text);
@@ -411,8 +416,8 @@ mod tests {
 
     #[test]
     fn what_is_no_binary_is_named_with_the_reason() {
-        let folder = std::env::temp_dir().join(format!("cudaguard-binary-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
         let file = |name: &str, data: &[u8]| {
             let path = folder.join(name);
             std::fs::write(&path, data).unwrap();
@@ -423,7 +428,7 @@ mod tests {
         for (path, why) in [
             (file("empty", b""), "is empty"),
             (file("text", b"#!/bin/sh"), "is not an ELF file"),
-            (folder.clone(), "is a folder"),
+            (folder.to_owned(), "is a folder"),
             (folder.join("absent"), "No such file"),
             (fifo, "is not a regular file"),
             (PathBuf::from("/dev/zero"), "is not a regular file"),
@@ -431,7 +436,6 @@ mod tests {
             let error = Binary::read(&path).unwrap_err();
             assert!(error.contains(why) && error.contains(&path.display().to_string()), "{error}");
         }
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -3,8 +3,12 @@
 /// What the guard found, as [`check`] returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing is wrong.
-    Right,
+    /// Nothing is wrong with what was judged.
+    Right {
+        /// What of the file nobody could look at, each by its name: `GPU code that stands as plain data`. Empty where
+        /// everything was judged.
+        not_judged: Vec<String>,
+    },
     /// Something is wrong: in words, the lines that the guard would print at the start.
     Wrong(String),
     /// It cannot be told: why. No reason to stop: nothing that was found is wrong.
@@ -21,7 +25,8 @@ pub enum Verdict {
 /// use cudaguard::Verdict;
 ///
 /// match cudaguard::check() {
-///     Verdict::Right => println!("the GPU it is"),
+///     Verdict::Right { not_judged } if not_judged.is_empty() => println!("the GPU it is"),
+///     Verdict::Right { not_judged } => println!("the GPU, it seems; not judged: {}", not_judged.join(", ")),
 ///     Verdict::Wrong(why) => eprintln!("not on this machine:\n{why}"),
 ///     Verdict::CannotTell(why) => println!("we shall see: {why}"),
 /// }
@@ -36,13 +41,30 @@ pub fn check() -> Verdict {
 #[allow(unsafe_code)]
 mod shim {
     use std::arch::asm;
-    use std::ffi::{c_char, c_int};
+    use std::ffi::c_int;
 
     use super::Verdict;
 
-    type Check = unsafe extern "C" fn(text: *mut c_char, size: usize) -> c_int;
+    type Door = unsafe extern "C" fn(to: *mut Told) -> c_int;
 
-    /// The address of `cudaguard_r1_check` of this very file; null where it has none. The name is hidden where it is
+    /// `struct cudaguard_verdict` of cudaguard.h: members are only ever added behind the last.
+    #[repr(C)]
+    struct Told {
+        size: usize,
+        verdict: c_int,
+        code: c_int,
+        severity: c_int,
+        level: c_int,
+        subject: [u8; 16],
+        component: [u8; 256],
+        built: [u8; 32],
+        found: [u8; 32],
+        message: [u8; 2048],
+        hint: [u8; 512],
+        not_judged: [u8; 256],
+    }
+
+    /// The address of `cudaguard_r1_verdict` of this very file; null where it has none. The name is hidden where it is
     /// defined, and not here: gold takes a hidden weak name that nobody defines for the file's start.
     fn door() -> *const () {
         let address: *const ();
@@ -51,16 +73,16 @@ mod shim {
         unsafe {
             #[cfg(target_arch = "x86_64")]
             asm!(
-                ".weak cudaguard_r1_check",
-                "mov {address}, qword ptr [rip + cudaguard_r1_check@GOTPCREL]",
+                ".weak cudaguard_r1_verdict",
+                "mov {address}, qword ptr [rip + cudaguard_r1_verdict@GOTPCREL]",
                 address = out(reg) address,
                 options(pure, readonly, nostack, preserves_flags),
             );
             #[cfg(target_arch = "aarch64")]
             asm!(
-                ".weak cudaguard_r1_check",
-                "adrp {address}, :got:cudaguard_r1_check",
-                "ldr {address}, [{address}, :got_lo12:cudaguard_r1_check]",
+                ".weak cudaguard_r1_verdict",
+                "adrp {address}, :got:cudaguard_r1_verdict",
+                "ldr {address}, [{address}, :got_lo12:cudaguard_r1_verdict]",
                 address = out(reg) address,
                 options(pure, readonly, nostack, preserves_flags),
             );
@@ -74,17 +96,42 @@ mod shim {
             return None;
         }
         // SAFETY: the name carries the revision of the shim, and in revision 1 it is a C function of this type.
-        let check = unsafe { std::mem::transmute::<*const (), Check>(door) };
-        let mut text = [0_u8; 2048];
-        // SAFETY: the buffer is writable and of the size given; the function writes no further, and ends it with a NUL.
-        let answer = unsafe { check(text.as_mut_ptr().cast(), text.len()) };
-        let text = text.split(|&b| b == 0).next().unwrap_or_default();
-        let text = String::from_utf8_lossy(text).into_owned();
+        let verdict = unsafe { std::mem::transmute::<*const (), Door>(door) };
+        // What an older shim does not know stays as it is here: empty.
+        let mut told = Told {
+            size: size_of::<Told>(),
+            verdict: 0,
+            code: 0,
+            severity: 0,
+            level: 0,
+            subject: [0; 16],
+            component: [0; 256],
+            built: [0; 32],
+            found: [0; 32],
+            message: [0; 2048],
+            hint: [0; 512],
+            not_judged: [0; 256],
+        };
+        // SAFETY: it is writable, and says its size; the function writes no further, and only what any of these may be.
+        let answer = unsafe { verdict(&raw mut told) };
+        let message = || match told.code {
+            0 => text(&told.message),
+            code => format!("[CG{code}] {}", text(&told.message)),
+        };
         Some(match answer {
-            0 => Verdict::Right,
-            1 => Verdict::Wrong(text),
-            _ => Verdict::CannotTell(text),
+            0 => {
+                let names = text(&told.not_judged);
+                let names = names.split("; ").filter(|name| !name.is_empty());
+                Verdict::Right { not_judged: names.map(str::to_owned).collect() }
+            }
+            1 => Verdict::Wrong(message()),
+            _ => Verdict::CannotTell(message()),
         })
+    }
+
+    /// Up to its NUL.
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes.split(|&b| b == 0).next().unwrap_or_default()).into_owned()
     }
 }
 

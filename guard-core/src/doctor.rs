@@ -9,7 +9,7 @@ use crate::env::Env;
 use crate::finding::{Code, Finding, Severity, Values, Verdict, Words};
 use crate::host::Loader;
 use crate::json::{Value, object};
-use crate::judge::run::lacking;
+use crate::judge::run::{lacking, older_than};
 use crate::library_version::{numbers_in_name, of_file};
 use crate::loader::{Graph, Look};
 use crate::machine::{Asker, Kind, Library, Machine, Part, look};
@@ -280,8 +280,10 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     if driver.ptx_compiler == Some(false) && driver.init == Some(0) && machine.kind.is_none() {
         found.push(Words::JitMissingAnybody.finding(&values).weighing(Severity::Warning));
     }
+    let gpus: Vec<(u8, u8)> = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).collect();
     for library in machine.libraries(GUARDED).into_iter().flatten().filter(|library| library.taken) {
         found.extend(of_guarded(library));
+        found.extend(library.version.and_then(|version| older_than(version, library.cuda, &gpus, values.clone())));
         let (Some(made), Some(cuda)) =
             (library.cuda, machine.driver.as_ref().and_then(|own| own.supports(machine.kind)))
         else {

@@ -559,7 +559,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
             continue;
         }
         let path = inner_file(graph, index, file, by_name);
-        let version = path.as_deref().and_then(|path| of_part(path, file, symbol));
+        let version = path.as_deref().and_then(|path| of_part(GUARDED, path, file, symbol));
         if path.is_some() || !graph.is_shut(index, file) {
             inner.push(Inner { file: file.clone(), present: path.is_some(), version, path });
         }

@@ -9,8 +9,9 @@ use std::path::{self, Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use crate::env::Env;
-use crate::finding::{Finding, Severity, Values, Words, annotated_error};
+use crate::env::{self, Env};
+use crate::files;
+use crate::finding::{self, Finding, Severity, Values, Words, annotated_error};
 use crate::guard::{self, Guarded};
 use crate::json::array;
 use crate::lock;
@@ -115,13 +116,13 @@ impl Embed {
             return Err(refusal(env, &judged.findings, &component, package.release));
         }
         let mut said = String::new();
-        for finding in judged.findings.iter().filter(|finding| finding.severity > Severity::Info) {
+        for finding in weighing(&judged.findings) {
             warn_of(&mut said, finding);
         }
         let guarded = judged.note(&facts).and_then(|note| facts.guard(env, &note, &package.out_dir));
         match guarded.map_err(|error| cannot(env, &error))? {
             Guarded::Objects { note, shim } => {
-                if let Some(archive) = is_archive_alone(&package.folder, &package.component.name) {
+                if let Some(archive) = archive_alone(&package) {
                     warn(
                         &mut said,
                         &format!(
@@ -137,7 +138,7 @@ impl Embed {
                 if walk::refuses(&weighed) {
                     return Err(refusal(env, &weighed, &component, package.release));
                 }
-                for finding in weighed.iter().filter(|finding| finding.severity > Severity::Info) {
+                for finding in weighing(&weighed) {
                     warn_of(&mut said, finding);
                 }
             }
@@ -157,8 +158,8 @@ impl Embed {
             profile: &package.profile,
             release: package.release,
             locked: None,
-            // The command looks into the linked file, and names the folder of stamps.
-            sees_linked: env.var_os(stamp::VARIABLE).is_some(),
+            // The command looks into the linked file, and names the folder of stamps. An archive is linked by somebody else.
+            sees_linked: env.var_os(env::STAMPS).is_some() && archive_alone(package).is_none(),
             meant: if kernels { Meant::Build } else { Meant::Owner },
             archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
             headers: self.cudnn_include.as_ref().map(|folder| package.folder.join(folder)),
@@ -173,9 +174,8 @@ impl Embed {
 /// Leaves the findings where the command, if it is the one that builds, looks for them: cargo has no message of its own
 /// for what a build script says. That they cannot be left stops nothing.
 fn leave(env: &Env, component: &Component, findings: &[Finding]) {
-    let Some(folder) = env.var_os(stamp::VARIABLE) else { return };
-    let heavy = findings.iter().filter(|finding| finding.severity > Severity::Info);
-    let text = array(heavy.map(Finding::to_json)).to_string();
+    let Some(folder) = env.var_os(env::STAMPS) else { return };
+    let text = array(weighing(findings).map(Finding::to_json)).to_string();
     let _ = fs::write(stamp::said(Path::new(&folder), component), text);
 }
 
@@ -185,16 +185,20 @@ fn cannot(env: &Env, why: &str) -> String {
     format!("error: {why}{annotation}")
 }
 
+/// Those that people are told of, in their order.
+fn weighing(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    finding::told(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
+}
+
 /// The findings of a build that may not go on, as people read them, and what else they can do.
 fn refusal(env: &Env, findings: &[Finding], component: &Component, release: bool) -> String {
     let mut text = String::new();
-    let weighing = || findings.iter().filter(|finding| finding.severity > Severity::Info);
-    for finding in weighing() {
+    for finding in weighing(findings) {
         let _ = writeln!(text, "{}", finding.render());
     }
     let _ = write!(text, "cudaguard: {}", policy::not_built(component, release));
     if env.is_github_workflow() {
-        for finding in weighing() {
+        for finding in weighing(findings) {
             let _ = write!(text, "\n{}", finding.annotation());
         }
     }
@@ -302,7 +306,8 @@ fn is_proc_macro(package: &Path) -> bool {
 }
 
 /// The archive that this package makes, where that is all that could carry its guard.
-fn is_archive_alone(package: &Path, name: &str) -> Option<String> {
+fn archive_alone(package: &Package) -> Option<String> {
+    let folder = &package.folder;
     let alone = |table: &DeTable<'_>| {
         let library = table.get("lib")?.get_ref();
         let kinds = library.get("crate-type").or_else(|| library.get("crate_type"))?.get_ref().as_array()?;
@@ -310,15 +315,15 @@ fn is_archive_alone(package: &Path, name: &str) -> Option<String> {
         let alone = !kinds.is_empty() && kinds.iter().all(|kind| kind.get_ref().as_str().is_some_and(is_archive));
         let programs = table.get("bin").is_some();
         let named = library.get("name").and_then(|name| Some(name.get_ref().as_str()?.to_owned()));
-        (alone && !programs).then(|| named.unwrap_or_else(|| name.replace('-', "_")))
+        (alone && !programs).then(|| named.unwrap_or_else(|| package.component.name.replace('-', "_")))
     };
-    let name = in_manifest(package, alone).flatten()?;
-    let programs = ["src/main.rs", "src/bin"].iter().any(|path| package.join(path).exists());
+    let name = in_manifest(folder, alone).flatten()?;
+    let programs = ["src/main.rs", "src/bin"].iter().any(|path| folder.join(path).exists());
     (!programs).then(|| format!("lib{name}.a"))
 }
 
 fn in_manifest<T>(folder: &Path, answer: impl FnOnce(&DeTable<'_>) -> T) -> Option<T> {
-    let text = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+    let text = files::text(&folder.join("Cargo.toml")).ok()?;
     let table = DeTable::parse(&text).ok()?;
     Some(answer(table.get_ref()))
 }
@@ -364,7 +369,7 @@ fn announce(
     files.extend(judged.policy.path.clone());
     files.extend(judged.lock.clone());
     files.extend(judged.toolchain.files());
-    if let Some(folder) = env.var_os(stamp::VARIABLE) {
+    if let Some(folder) = env.var_os(env::STAMPS) {
         // By the package, also where the builder names the component: the command knows no more.
         files.push(stamp::file(Path::new(&folder), &package.component));
     }
@@ -374,7 +379,7 @@ fn announce(
     for file in files.iter().filter(|file| file.exists()) {
         tell(said, "rerun-if-changed", text(file)?);
     }
-    tell(said, "rerun-if-env-changed", stamp::VARIABLE);
+    tell(said, "rerun-if-env-changed", env::STAMPS);
     for variable in env.read_so_far().iter().filter(|name| !stamp::given_by_cargo(name)) {
         tell(said, "rerun-if-env-changed", variable);
     }
@@ -438,7 +443,8 @@ mod tests {
 
     #[test]
     fn the_workspace_is_the_one_that_cargo_takes() {
-        let top = std::env::temp_dir().join(format!("cudaguard-workspace-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let top = scratch.path();
         let plain = "[package]\nname = \"p\"\n";
         for (folder, manifest) in [
             ("", "[workspace]\nmembers = [\"in\", \"apart/but/in\"]\nexclude = [\"out\", \"apart\"]\n"),
@@ -465,6 +471,5 @@ mod tests {
         ] {
             assert_eq!(workspace(&top.join(package)).components(), top.join(root).components(), "{package}");
         }
-        fs::remove_dir_all(top).unwrap();
     }
 }

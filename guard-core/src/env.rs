@@ -8,6 +8,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+/// Names the folder of the files that tell cargo of what a guarded build was judged by. Every build script that embeds announces it.
+pub const STAMPS: &str = "CUDAGUARD_STAMPS";
+
 /// The variables of a process and its current folder.
 #[derive(Clone)]
 pub struct Env {
@@ -80,6 +83,15 @@ impl Env {
     pub fn paths(&self, name: &str) -> Vec<PathBuf> {
         let value = self.var_os(name).unwrap_or_default();
         std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect()
+    }
+
+    /// Whether this process itself has these variables as we have them: what a library reads of it is then what we would
+    /// tell that library.
+    #[allow(clippy::disallowed_methods)]
+    pub(crate) fn is_the_process(&self, names: &[&str]) -> bool {
+        let same = |name: &&str| self.even_empty(name) == std::env::var_os(name);
+        // Each is asked for, so that each is in the log.
+        names.iter().filter(|name| same(name)).count() == names.len()
     }
 
     /// Whether this is a job of GitHub's, whose runner makes annotations of lines that begin with `::`.

@@ -18,9 +18,12 @@ use crate::vendor::CUDART;
 use crate::version::CudaVersion;
 
 mod host;
+mod included;
+mod line_table;
 mod seen;
 
 pub use host::HostCode;
+pub use included::{Included, included};
 pub use seen::{Kernel, Seen};
 
 /// The facts of one file.

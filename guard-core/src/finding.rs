@@ -280,7 +280,25 @@ impl Verdict {
 
 /// In the order in which they are told: what weighs more first, and of that what has to be mended before the rest matters.
 pub fn sort(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.code.rank()));
+    findings.sort_by_key(order);
+}
+
+/// The place of a finding among those of one answer: see [`sort`].
+pub fn order(finding: &Finding) -> impl Ord + use<> {
+    (std::cmp::Reverse(finding.severity), finding.code.rank(), finding.code)
+}
+
+/// What is printed of them: each once, whichever packages it is about, in the order in which they are told.
+pub fn told(findings: &[Finding]) -> Vec<&Finding> {
+    let mut told: Vec<&Finding> = Vec::new();
+    for finding in findings {
+        let same = |other: &&Finding| (*other).clone().of("") == finding.clone().of("");
+        if !told.iter().any(same) {
+            told.push(finding);
+        }
+    }
+    told.sort_by_key(|finding| order(finding));
+    told
 }
 
 impl Code {

@@ -277,7 +277,7 @@ fn assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> Strin
 /// other note's fate. Only the command knows of any.
 #[cfg(feature = "command")]
 fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
-    use crate::crates::dlopen::{OWNER, SECTION, TYPE, text};
+    use crate::opened::{OWNER, SECTION, TYPE, text};
 
     let manifest = crate::note::decode(descriptor).ok();
     let Some(json) = manifest.and_then(|note| text(&note.manifest)) else { return String::new() };
@@ -390,6 +390,7 @@ impl Compiler {
         let source = folder.join(format!("{name}.{language}"));
         let object = folder.join(format!("{name}.o"));
         fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
+        let _ = fs::remove_file(&object);
         let mut command = Command::new(&self.program);
         command.args(&self.flags);
         command.args(["-Os", "-g0", "-w", "-fPIC", "-c"]);
@@ -417,12 +418,26 @@ impl Compiler {
             }
         };
         if output.status.success() {
-            return Ok(Ok(object));
+            // Flags may make anything else of it: nothing at all, assembly, bitcode, code of another kind.
+            let made = text.is_empty() || is_object(&object, &self.target);
+            let flags = self.flags.iter().map(|flag| flag.to_string_lossy()).collect::<Vec<_>>().join(" ");
+            let other =
+                || one_line(&format!("the C compiler `{compiler}` makes no object for {} with {flags}", self.target));
+            return Ok(if made { Ok(object) } else { Err(other()) });
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let line = said.lines().find(|line| line.contains("error")).or_else(|| said.lines().next()).unwrap_or_default();
         Ok(Err(one_line(&format!("the C compiler `{compiler}` failed on the guard ({}): {line}", output.status))))
     }
+}
+
+/// Whether a file is what a linker for this target takes: an ELF object of 64 bits, little-endian, of its machine.
+fn is_object(file: &Path, target: &str) -> bool {
+    let Ok(bytes) = fs::read(file) else { return false };
+    let machine = [("x86_64", 62), ("aarch64", 183)].into_iter().find(|(arch, _)| target.starts_with(arch));
+    bytes.starts_with(b"\x7fELF\x02\x01")
+        && bytes.get(16..18) == Some(&[1, 0])
+        && machine.is_none_or(|(_, machine)| bytes.get(18..20) == Some(&[machine, 0]))
 }
 
 /// `x86_64-unknown-linux-gnu` and `x86_64-pc-linux-gnu` are one machine, `…-musl` is another.
@@ -488,23 +503,6 @@ mod tests {
 
     fn descriptor() -> [u8; SIZE] {
         std::array::from_fn(|at| u8::try_from(at % 251).unwrap())
-    }
-
-    /// A folder of this test's own, gone afterwards.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("cudaguard-guard-{name}-{}", std::process::id()));
-            fs::create_dir_all(&folder).unwrap();
-            Self(folder)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
     }
 
     #[test]
@@ -591,10 +589,14 @@ mod tests {
     /// stands in the program once.
     #[test]
     fn notes_are_kept_and_stand_once() {
-        let folder = Folder::new("kept");
-        let at = |name: &str| folder.0.join(name);
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
         let run = |program: &str, arguments: &[&str]| {
-            Command::new(program).args(arguments).current_dir(&folder.0).output().is_ok_and(|out| out.status.success())
+            Command::new(program)
+                .args(arguments)
+                .current_dir(folder.path())
+                .output()
+                .is_ok_and(|out| out.status.success())
         };
         fs::write(at("main.c"), "int main(void) { return 0; }\n").unwrap();
         if !run("cc", &["-c", "main.c", "-o", "main.o"]) {
@@ -623,17 +625,17 @@ mod tests {
 
     #[test]
     fn objects_hold_no_path() {
-        let (one, other) = (Folder::new("here"), Folder::new("elsewhere"));
-        let objects = |folder: &Folder| {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let objects = |folder: &tempfile::TempDir| {
             let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-            match compile(&Env::of_process(), &descriptor(), &component("same"), &target, &folder.0).unwrap() {
+            match compile(&Env::of_process(), &descriptor(), &component("same"), &target, folder.path()).unwrap() {
                 Guarded::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
                 Guarded::Unguarded(_) => None,
             }
         };
         assert_eq!(objects(&one), objects(&other));
         let unguarded =
-            compile(&Env::of_process(), &descriptor(), &component("x"), "wasm32-unknown-unknown", &one.0).unwrap();
+            compile(&Env::of_process(), &descriptor(), &component("x"), "wasm32-unknown-unknown", one.path()).unwrap();
         assert!(matches!(unguarded, Guarded::Unguarded(why) if why.contains("wasm32")));
     }
 }

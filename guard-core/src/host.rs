@@ -17,6 +17,8 @@ pub struct Host {
     pub jit: Jit,
     /// The shared libcudart that the program gets, where it needs one.
     pub cudart: CudartFound,
+    /// Whether somebody describes it: what is lacking could be named.
+    pub described: bool,
 }
 
 /// What was found of a shared libcudart.

@@ -25,7 +25,7 @@
 //! use cudaguard::Verdict;
 //!
 //! let on_gpu = match cudaguard::check() {
-//!     Verdict::Right => true,
+//!     Verdict::Right { .. } => true,
 //!     Verdict::Wrong(why) | Verdict::CannotTell(why) => {
 //!         eprintln!("going on without the GPU: {why}");
 //!         false
@@ -58,6 +58,7 @@ mod inside {
     pub mod arch;
     pub mod elf;
     pub mod env;
+    pub mod files;
     pub mod finding;
     pub mod guard;
     pub mod json;
@@ -68,7 +69,9 @@ mod inside {
     pub mod note;
     pub mod plain;
     pub mod policy;
+    pub mod served;
     pub mod serves;
+    pub(crate) mod shell_words;
     pub mod spelling;
     pub mod stamp;
     pub(crate) mod subprocess;
@@ -95,8 +98,6 @@ mod inside {
     #[cfg(feature = "command")]
     pub mod evidence;
     #[cfg(feature = "command")]
-    pub mod files;
-    #[cfg(feature = "command")]
     pub mod host;
     #[cfg(feature = "command")]
     pub mod kernels;
@@ -106,6 +107,8 @@ mod inside {
     pub mod loader;
     #[cfg(feature = "command")]
     pub mod machine;
+    #[cfg(feature = "command")]
+    pub mod opened;
     #[cfg(feature = "command")]
     pub mod seal;
     #[cfg(feature = "command")]

@@ -28,6 +28,7 @@ use crate::{
     evidence::{HostCode, Seen},
     judge::linked::Linked,
     manifest::{KnownBy, Manifest},
+    toolchain::Builder,
     version::CudaVersion,
 };
 
@@ -62,7 +63,7 @@ pub struct Lock {
 pub struct Pins {
     /// The toolkit: `13.0.88`, or `13.0` where only its headers tell.
     pub toolkit: Option<String>,
-    /// The guarded library's headers: `9.15.1`.
+    /// The guarded library that was linked, else its headers: `9.15.1`.
     pub library: Option<String>,
     /// `gcc 12.2.0`.
     pub host_compiler: Option<String>,
@@ -100,12 +101,23 @@ impl Pins {
         if let Some(compiler) = manifest.host_compiler.as_ref().filter(|_| kernels) {
             self.host_compiler = Some(compiler.clone());
         }
+        if let Some(linked) = linked_library(manifest) {
+            self.library = Some(linked.to_string());
+        }
     }
 
     /// The archs locked for a package.
     pub fn archs_of(&self, package: &str) -> &[String] {
         self.packages.get(package).unwrap_or(&self.archs)
     }
+}
+
+/// The guarded library that a sealed file is linked to: its own release, not its headers'.
+#[cfg(feature = "command")]
+fn linked_library(manifest: &Manifest) -> Option<Version> {
+    let library = manifest.library.as_ref().filter(|library| manifest.sealed && library.linkage == Linkage::Linked)?;
+    let known = !matches!(manifest.library_known, Some(KnownBy::Declared | KnownBy::Symbols));
+    manifest.library_linked.or(Some(library.version).filter(|_| known))
 }
 
 /// The declared archs, without PyTorch's list: what a container sets for everybody is not this project's.
@@ -447,13 +459,20 @@ pub fn judge(
         }
     }
     let has_library = now.library.is_some();
-    // One that was locked is compared with whatever stands there now; one that was not must be meant to count.
+    // One that was locked is compared with whatever stands there now; one that was not must be meant to count. Where nothing is
+    // found, a build script may name it to the compiler alone: then the linked file tells.
+    let open = toolchain.library_version().is_none();
     let is = if pins.library.is_some() {
         toolchain.library_version().map(|version| version.to_string())
     } else {
         now.library
     };
-    if pins.library != is && scope.library && concerns(has_library) && policy.library_linkage != Some(Linkage::None) {
+    if pins.library != is
+        && !open
+        && scope.library
+        && concerns(has_library)
+        && policy.library_linkage != Some(Linkage::None)
+    {
         let headers = toolchain.library_headers_used();
         let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
         drift(GUARDED.name, text(&pins.library), text(&is), by, Severity::Error);
@@ -482,18 +501,22 @@ pub fn judge(
 }
 
 /// Whether a drift is told by the linked file, where somebody looks at that: the host compiler is known by the objects alone,
-/// and the toolkit may be one that the looked-up facts leave open.
+/// the guarded library may be another than its headers, and the toolkit may be one that the looked-up facts leave open, where no
+/// build system has chosen it.
 #[cfg(feature = "command")]
 pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
-    let open = || toolchain.toolkit().is_none() || toolchain.named().len() > 1;
-    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || finding.subject == TOOLKIT && open())
+    let by_cargo = toolchain.by == Builder::Cargo;
+    let open = || by_cargo && (toolchain.toolkit().is_none() || toolchain.named().len() > 1);
+    let by_objects = finding.subject == HOST_COMPILER || finding.subject == GUARDED.name;
+    finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
 }
 
 /// Whether this drift, kept back before linking, is superseded by what a linked file shows.
 #[cfg(feature = "command")]
 pub(crate) fn is_superseded(finding: &Finding, seen: &Seen) -> bool {
     let toolkit = || finding.subject == TOOLKIT && seen.toolkit(None).is_some();
-    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit())
+    let library = || finding.subject == GUARDED.name && seen.library().is_some();
+    finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
 }
 
 /// Where a linked file shows another toolchain than the locked one. `recorded` is what stood on record before it was linked,
@@ -521,12 +544,18 @@ pub fn judge_linked(
     if let Some(shown) = linked.seen.toolkit(before).filter(|shown| kept_back || before != Some(*shown)) {
         let shown = shown.to_string();
         if !same_release(pins.toolkit.as_deref(), Some(&shown)) {
-            drift(TOOLKIT, &pins.toolkit, shown, format!("the code in {}", linked.name));
+            drift(TOOLKIT, &pins.toolkit, shown, format!("the code of {}", linked.name));
+        }
+    }
+    if let Some((library, is)) = linked.seen.library_taken.as_ref().zip(linked.seen.library()) {
+        let is = is.to_string();
+        if pins.library.as_ref().is_some_and(|was| *was != is) && linked.library == Linkage::Linked {
+            drift(GUARDED.name, &pins.library, is, library.path.display().to_string());
         }
     }
     let called = linked.seen.host.as_ref().and_then(HostCode::of_nvcc);
     if let Some(is) = called.filter(|is| pins.host_compiler.as_ref().is_some_and(|was| was != *is)) {
-        drift(HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects that {} is made of", linked.name));
+        drift(HOST_COMPILER, &pins.host_compiler, is.clone(), format!("the objects of {}", linked.name));
     }
     findings
 }

@@ -37,6 +37,8 @@ pub struct Manifest {
     pub library: Option<BuiltWith>,
     /// How its release is known, where that is not by the headers.
     pub library_known: Option<KnownBy>,
+    /// The release of the guarded library that the linker took, where it is another than its headers'.
+    pub library_linked: Option<Version>,
     /// cudart; `None` until it is sealed.
     pub cudart: Option<Cudart>,
     /// Archs as declared: by the policy, variables or the builder.
@@ -182,9 +184,20 @@ pub enum Requirement {
         /// From which driver on it is sure that its machine code loads; what an older one makes of it, no document says
         /// (docs/decisions.md, decision 24).
         sure_from: Option<(CudaVersion, DriverRelease)>,
-        /// No PTX stands beside the machine code: where a variable has that passed over, nothing is left.
-        no_ptx: bool,
+        /// What is left of it where a variable has machine code passed over.
+        beside: Beside,
     },
+}
+
+/// The PTX beside machine code, which `CUDA_FORCE_PTX_JIT=1` has the driver compile in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// There is none. In a row that PTX serves: some of the machine code there has none, or it cannot be told.
+    Nothing,
+    /// Wherever machine code serves, there is some, and a driver that compiles this ISA compiles all of it.
+    Isa((u8, u8)),
+    /// Some has it and some has not, or it cannot be told. In a row that PTX serves: nothing but what is compiled anyway.
+    Untold,
 }
 
 /// How GPUs of an interval are served.
@@ -255,6 +268,7 @@ impl Manifest {
                 .as_ref()
                 .filter(|_| toolchain.library_version().is_none())
                 .map(|_| KnownBy::Declared),
+            library_linked: None,
             library,
             cudart: None,
             declared: toolchain.declared(),
@@ -314,13 +328,22 @@ impl Manifest {
         names.join(", ")
     }
 
-    /// How the archs are known: `observed`, `declared` or `unsealed`.
+    /// How the archs are known: `observed`, `declared` or `unsealed`. Where archs are declared and the file shows none, the
+    /// declaration is all there is: the code may be packed, or stand elsewhere.
     pub fn archs_known(&self) -> &'static str {
-        match self.observed {
-            Some(_) => "observed",
-            None if self.declared.is_empty() => "unsealed",
-            None => "declared",
+        match (&self.observed, self.declared.is_empty()) {
+            (Some(observed), declared_none) if declared_none || !observed.is_empty() => "observed",
+            (None, true) => "unsealed",
+            _ => "declared",
         }
+    }
+
+    /// What of a file that was read whole no rule has judged, in the shim's words (templates/shim/judge.c): where its owner gave
+    /// his word for what cannot be seen, that counts.
+    pub fn not_judged(&self) -> Option<&'static str> {
+        let rows = self.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
+        let unseen = self.observed.is_some() && self.archs_known() == "declared" && !rows;
+        unseen.then_some("GPU code that was declared and not found")
     }
 
     /// The JSON text of the note; keys as MANIFEST.md lists them. Absent is what nobody knows.
@@ -332,6 +355,7 @@ impl Manifest {
             let mut value = object([("version", library.version.to_string().into())]);
             value.put("linkage", library.linkage.name());
             value.put("known", self.library_known.map(KnownBy::name));
+            value.put("library", self.library_linked.map(|version| version.to_string()));
             value
         });
         let cudart = self.cudart.and_then(|cudart| {
@@ -453,7 +477,7 @@ impl Requirement {
                 value.put("because", Some(because.as_str()));
                 value
             }
-            Self::Gpu { from, to, by, code, cuda, release, sure_from, no_ptx } => {
+            Self::Gpu { from, to, by, code, cuda, release, sure_from, beside } => {
                 let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
                 let mut value = object([("kind", "gpu".into()), ("from", cc(*from).into())]);
                 value.put("to", to.map(cc));
@@ -467,7 +491,10 @@ impl Requirement {
                     "sure_from",
                     if sure_from.as_ref().is_some_and(nobody) { Some("unknown".to_owned()) } else { named },
                 );
-                value.put("no_ptx", no_ptx.then_some(true));
+                value.put("no_ptx", (*beside == Beside::Nothing).then_some(true));
+                if let Beside::Isa((major, minor)) = beside {
+                    value.put("ptx_isa", Some(format!("{major}.{minor}")));
+                }
                 value
             }
         }
@@ -531,9 +558,14 @@ mod tests {
         let mut manifest = Manifest::of(component, "t", "dev", &Policy::default(), &Toolchain::default());
         assert_eq!(manifest.archs_known(), "unsealed");
         manifest.declared = vec![Target::Cubin(Arch { number: 90, suffix: Suffix::Specific })];
-        assert_eq!(manifest.archs_known(), "declared");
+        assert_eq!((manifest.archs_known(), manifest.not_judged()), ("declared", None));
         manifest.observed = Some(Vec::new());
-        assert_eq!(manifest.archs_known(), "observed");
+        assert_eq!(manifest.archs_known(), "declared");
+        assert_eq!(manifest.not_judged(), Some("GPU code that was declared and not found"));
+        manifest.observed = Some(manifest.declared.clone());
+        assert_eq!((manifest.archs_known(), manifest.not_judged()), ("observed", None));
+        (manifest.observed, manifest.declared) = (Some(Vec::new()), Vec::new());
+        assert_eq!((manifest.archs_known(), manifest.not_judged()), ("observed", None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 pub(crate) mod layout;
 
 use crate::json::Value;
-use crate::manifest::{Linkage, Manifest, REVISION, Requirement, ServedBy};
+use crate::manifest::{Beside, Linkage, Manifest, REVISION, Requirement, ServedBy};
 use crate::policy::GpuNeed;
 use crate::tables;
 use crate::vendor::GUARDED;
@@ -96,10 +96,10 @@ fn assemble(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
         GpuNeed::Optional => GPU_OPTIONAL,
     };
     out.bytes[head::LIBRARY] = u8::from(manifest.runtime.library_enforces);
-    out.bytes[head::ARCHS_KNOWN] = match (&manifest.observed, manifest.declared.is_empty()) {
-        (Some(_), _) => ARCHS_OBSERVED,
-        (None, false) => ARCHS_DECLARED,
-        (None, true) => ARCHS_UNSEALED,
+    out.bytes[head::ARCHS_KNOWN] = match manifest.archs_known() {
+        "observed" => ARCHS_OBSERVED,
+        "declared" => ARCHS_DECLARED,
+        _ => ARCHS_UNSEALED,
     };
     out.bytes[head::SEALED] = u8::from(manifest.sealed);
     out.bytes[head::PARTIAL] = u8::from(manifest.partial_refuse);
@@ -192,6 +192,11 @@ impl Writer<'_> {
                     self.packed(at + library_row::DROPS_GPUS_FROM, &format!("{of} {from}"), from.packed())?;
                     self.u32(at + library_row::OLDEST_GPU, u32::from(major) << 8 | u32::from(minor));
                 }
+                if let Some(gpus) = GUARDED.table().newest_gpus(built.major) {
+                    let all = [u32::from(gpus.newest), gpus.from_minor, u32::from(gpus.before), gpus.below_cuda];
+                    let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
+                    self.u32(at + library_row::NEWEST_GPUS, u32::from_le_bytes(all.map(byte)));
+                }
                 self.text(at + library_row::SONAME, soname)?;
                 self.text(at + library_row::LIBRARY, of)?;
                 let names = self.manifest.library_names().filter(|_| *linkage != Linkage::Static).unwrap_or_default();
@@ -217,10 +222,10 @@ impl Writer<'_> {
                 self.packed(at + driver_row::CUDART_BUILT, &format!("libcudart {built}"), packed)?;
                 self.text(at + driver_row::CUDART, &soname)
             }
-            Requirement::Gpu { from, to, by, code, cuda, release, sure_from, no_ptx } => {
+            Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside } => {
                 let cc = |(major, minor): (u8, u8)| u32::from(major) << 8 | u32::from(minor);
                 self.u16(at, ROW_GPU.into())?;
-                self.u16(at + gpu_row::SERVED_BY, (served_flag(*by) | if *no_ptx { NO_PTX } else { 0 }).into())?;
+                self.u16(at + gpu_row::SERVED_BY, (served_flag(*by) | beside_flags(*beside)).into())?;
                 self.u32(at + gpu_row::LOWEST, cc(*from));
                 self.u32(at + gpu_row::HIGHEST, to.map_or(NO_END, cc));
                 self.u32(at + gpu_row::ARCH, arch_number(code));
@@ -252,6 +257,14 @@ fn short(list: &[String], separator: &str, rest: &str) -> String {
     let ends = whole.match_indices(separator).map(|(at, _)| at);
     let end = ends.filter(|at| at + separator.len() + rest.len() <= SHOWN).last().unwrap_or_default();
     if rest.is_empty() { whole[..end].to_owned() } else { format!("{}{separator}{rest}", &whole[..end]) }
+}
+
+const fn beside_flags(beside: Beside) -> u16 {
+    match beside {
+        Beside::Nothing => NO_PTX,
+        Beside::Isa((major, minor)) => u16::from_le_bytes([0, major << 4 | minor]),
+        Beside::Untold => 0,
+    }
 }
 
 const fn served_flag(by: ServedBy) -> u16 {
@@ -302,7 +315,8 @@ mod read {
         ROW_LIBRARY, ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
     };
     use super::{
-        CudaVersion, GpuNeed, Linkage, MAGIC, Manifest, NO_END, Note, REVISION, Requirement, ServedBy, served_flag,
+        Beside, CudaVersion, GpuNeed, Linkage, MAGIC, Manifest, NO_END, Note, REVISION, Requirement, ServedBy,
+        served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
     use crate::manifest::{BuiltWith, Component, Cudart, KnownBy, Opens};
@@ -469,7 +483,11 @@ mod read {
                     release: (release != 0).then(|| DriverRelease::from_packed(release)),
                     sure_from: (sure != 0)
                         .then(|| (CudaVersion::from_int(sure), DriverRelease::from_packed(sure_release))),
-                    no_ptx: flags & NO_PTX != 0,
+                    beside: match flags.to_le_bytes()[1] {
+                        _ if flags & NO_PTX != 0 => Beside::Nothing,
+                        0 => Beside::Untold,
+                        isa => Beside::Isa((isa >> 4, isa & 15)),
+                    },
                 })
             }
             _ => None,
@@ -505,6 +523,7 @@ mod read {
                 linkage: facts[GUARDED.key]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
             }),
             library_known: facts[GUARDED.key]["known"].as_str().and_then(KnownBy::by_name),
+            library_linked: facts[GUARDED.key]["library"].as_str().and_then(|text| text.parse().ok()),
             cudart: facts["cudart"]["linkage"].as_str().map(|linkage| Cudart {
                 linkage: Linkage::by_name(linkage),
                 version: version(&facts["cudart"]["version"]).map(CudaVersion::from),
@@ -587,6 +606,7 @@ mod tests {
             toolkits_besides: vec![CudaVersion::new(11, 8), CudaVersion::new(12, 4)],
             library: Some(BuiltWith { version, linkage: Linkage::Linked }),
             library_known: Some(KnownBy::Linked),
+            library_linked: Some(Version::new(9, 17, 1)),
             cudart: Some(Cudart { linkage: Linkage::Static, version: Some(CudaVersion::new(13, 0)) }),
             declared: vec![
                 Target::Cubin(Arch { number: 90, suffix: Suffix::Specific }),
@@ -631,7 +651,7 @@ mod tests {
                     cuda: Some(CudaVersion::new(12, 4)),
                     release: None,
                     sure_from: None,
-                    no_ptx: false,
+                    beside: Beside::Untold,
                 },
             ],
         }
@@ -679,7 +699,7 @@ mod tests {
             cuda: None,
             release: None,
             sure_from,
-            no_ptx: by == ServedBy::Cubin,
+            beside: if by == ServedBy::Cubin { Beside::Nothing } else { Beside::Isa((8, 4)) },
         };
         let sure = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
         manifest.requires.truncate(1);
@@ -694,7 +714,7 @@ mod tests {
         let text_at = |at: usize| std::str::from_utf8(&bytes[u16_at(at)..][..u16_at(at + 2)]).unwrap();
         assert_eq!([44 + 24, 44 + 32].map(text_at), ["libcudnn.so.9", "libcudnn.so\nlibcudnn.so.9"]);
         assert_eq!(text_at(84 + 28), "sm_80, compute_90");
-        assert_eq!([124 + 2, 164 + 2].map(u16_at), [1 | 32, 2]);
+        assert_eq!([124 + 2, 164 + 2].map(u16_at), [1 | 32, 2 | 0x8400]);
         assert_eq!([124 + 32, 124 + 36, 164 + 32, 164 + 36].map(u32_at), [13_000, 580 << 16 | 65 << 8 | 6, 0, 0]);
     }
 
@@ -745,7 +765,7 @@ mod tests {
                 cuda: Some(CudaVersion::new(12, 0)),
                 release: Some(DriverRelease::new(525, 60, 13)),
                 sure_from: None,
-                no_ptx: false,
+                beside: Beside::Untold,
             }
         }));
         manifest.declared.clone_from(&all);
@@ -877,10 +897,15 @@ mod tests {
                     prop::option::of(cuda()),
                     prop::option::of(release()),
                     prop::option::of((cuda(), release())),
-                    any::<bool>()
+                    prop::option::of((0..16u8, 0..16u8))
                 )
-                    .prop_map(|(from, to, by, code, cuda, release, sure_from, no_ptx)| {
-                        Requirement::Gpu { from, to, by, code, cuda, release, sure_from, no_ptx }
+                    .prop_map(|(from, to, by, code, cuda, release, sure_from, isa)| {
+                        let beside = match isa {
+                            None => Beside::Untold,
+                            Some((0, _)) => Beside::Nothing,
+                            Some(isa) => Beside::Isa(isa),
+                        };
+                        Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside }
                     }),
             ]
         }
@@ -924,6 +949,7 @@ mod tests {
                     toolkits_besides: toolkit.map(CudaVersion::from).into_iter().collect(),
                     library: library.map(|(version, linkage)| BuiltWith { version, linkage }),
                     library_known: None,
+                    library_linked: None,
                     cudart: cudart
                         .filter(|(linkage, _)| *linkage != Linkage::Unknown)
                         .map(|(linkage, version)| Cudart { linkage, version: version.map(CudaVersion::from) }),

@@ -1003,32 +1003,14 @@ CG122 = "Hopper only, no PTX on purpose"
         }
     }
 
-    /// A folder of its own, gone afterwards.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("cudaguard-policy-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&folder);
-            fs::create_dir_all(&folder).unwrap();
-            Self(folder)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn found_from_the_package_upwards_to_the_workspace() {
-        let folder = Folder::new("upwards");
-        let top = folder.0.join("workspace");
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().join("workspace");
         let member = top.join("crates/member");
         fs::create_dir_all(&member).unwrap();
         let found = || Policy::of_package(&member, &top, "member").unwrap().path;
-        fs::write(folder.0.join(FILE), "nonsense above the workspace").unwrap();
+        fs::write(folder.path().join(FILE), "nonsense above the workspace").unwrap();
         assert_eq!(found(), None);
         fs::write(top.join(FILE), "[driver]\nfleet = \"535\"\n").unwrap();
         assert_eq!(found(), Some(top.join(FILE)));
@@ -1037,16 +1019,16 @@ CG122 = "Hopper only, no PTX on purpose"
         assert_eq!(Policy::places(&member, &top), [member.join(FILE), top.join("crates").join(FILE), top.join(FILE)]);
         assert_eq!(Policy::places(&top, &top), [top.join(FILE)]);
         // A member that lies elsewhere.
-        let other = folder.0.join("elsewhere");
+        let other = folder.path().join("elsewhere");
         assert_eq!(Policy::places(&other, &top), [other.join(FILE), top.join(FILE)]);
         assert_eq!(Policy::of_package(&other, &top, "other").unwrap().path, Some(top.join(FILE)));
     }
 
     #[test]
     fn files_that_are_no_policy() {
-        let folder = Folder::new("files");
-        let path = folder.0.join(FILE);
-        let error = || Policy::of_package(&folder.0, &folder.0, "demo").unwrap_err().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let error = || Policy::of_package(folder.path(), folder.path(), "demo").unwrap_err().to_string();
         fs::create_dir(&path).unwrap();
         assert_eq!(error(), format!("{}: is a folder; expected a policy file", path.display()));
         fs::remove_dir(&path).unwrap();
@@ -1059,8 +1041,8 @@ CG122 = "Hopper only, no PTX on purpose"
             let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
             assert_eq!(error(), format!("{}: is not a regular file; expected a policy file", path.display()));
             fs::remove_file(&path).unwrap();
-            std::os::unix::fs::symlink(folder.0.join("gone"), &path).unwrap();
-            let gone = folder.0.join("gone");
+            std::os::unix::fs::symlink(folder.path().join("gone"), &path).unwrap();
+            let gone = folder.path().join("gone");
             assert_eq!(error(), format!("{}: is a link to {}, which is not there", path.display(), gone.display()));
             fs::remove_file(&path).unwrap();
             std::os::unix::fs::symlink(&path, &path).unwrap();

@@ -17,6 +17,7 @@ use crate::contents::Contents;
 use crate::evidence::Seen;
 use crate::manifest::{BuiltWith, Cudart, KnownBy, Linkage, Manifest, Requirement};
 use crate::note;
+use crate::served;
 use crate::tables;
 use crate::vendor::{CUDART, GUARDED, cudart_named};
 use crate::version::{CudaVersion, DriverRelease, Version};
@@ -45,12 +46,17 @@ pub struct Observed {
     pub looked_up: Vec<(CudaVersion, String)>,
     /// What its tools tell of the toolkit.
     pub seen: Seen,
-    /// The guarded library that stands for headers that are not known, and the rows that follow from it.
+    /// The release of the guarded library's headers, where it is another than was recorded, and the rows that follow from it.
     pub taken: Option<Taken>,
     /// The newest of the driver's functions that the file binds, and the CUDA version that brought it.
     pub bound: Option<(CudaVersion, String)>,
+    /// Nobody has the file yet, and one that was left half written would be made anew: it is written to where it stands, since
+    /// a copy of a large one takes longer than all the rest.
+    pub fresh: bool,
     /// It has nothing of CUDA, and nobody has said that it should: what the machine has was not used.
     pub nothing: bool,
+    /// What the note declares of archs is a list that is there for everybody: where the file shows no code, there is none.
+    pub archs_of_nobody: bool,
 }
 
 impl Observed {
@@ -58,7 +64,9 @@ impl Observed {
     pub fn of(binary: &Binary) -> Self {
         Self {
             component: None,
+            fresh: false,
             nothing: false,
+            archs_of_nobody: false,
             library: binary.linkage(GUARDED),
             library_named: binary.needed.iter().find_map(|name| GUARDED.major(name)),
             cudart: binary.linkage(&CUDART),
@@ -77,13 +85,14 @@ impl Observed {
     }
 }
 
-/// The release of the guarded library that stands for headers that are not known.
+/// The release of the guarded library's headers, as the build's own files show them, or what stands for them where nothing
+/// does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The release.
     pub version: Version,
-    /// How it is known.
-    pub known: KnownBy,
+    /// How it is known; `None`: by the headers themselves.
+    pub known: Option<KnownBy>,
     /// What follows from it.
     pub rows: Vec<Requirement>,
 }
@@ -92,7 +101,7 @@ impl Taken {
     /// Writes it into a manifest, in the place of what was taken for its headers.
     pub(crate) fn record(&self, manifest: &mut Manifest) {
         manifest.library = Some(BuiltWith { version: self.version, linkage: Linkage::Linked });
-        manifest.library_known = Some(self.known);
+        manifest.library_known = self.known;
         let others = std::mem::take(&mut manifest.requires)
             .into_iter()
             .filter(|row| !matches!(row, Requirement::Library { .. } | Requirement::Part { .. }));
@@ -111,9 +120,9 @@ pub struct Sealed {
     pub left: Vec<String>,
 }
 
-/// Seals the notes of a file. A file without notes, or whose notes say the same already, is not touched. An error says
-/// what stopped it; the file is then as it was.
-pub fn seal(file: &Path, observed: &Observed) -> Result<Sealed, String> {
+/// Seals the notes of a file: in its place, where a file without notes, or whose notes say the same already, is not touched,
+/// or as a new file `to` that replaces what stands there. An error says what stopped it; both are then as they were.
+pub fn seal(file: &Path, to: Option<&Path>, observed: &Observed) -> Result<Sealed, String> {
     // Behind a link stands the file to replace, not the link.
     let file = fs::canonicalize(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let binary = Binary::read(&file)?;
@@ -154,10 +163,22 @@ pub fn seal(file: &Path, observed: &Observed) -> Result<Sealed, String> {
     if binary.kind == Kind::Executable && sealed.written + sealed.same > 0 {
         changes.extend(slots::changes(&Contents::open(&file)?));
     }
-    if !changes.is_empty() {
-        replace(&file, &changes).map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
+    if let Some(to) = to {
+        replace(to, &file, &changes).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
+    } else if !changes.is_empty() {
+        let in_place = observed.fresh && has_one_name(&file) && write(&file, &changes).is_ok();
+        let done = if in_place { Ok(()) } else { replace(&file, &file, &changes) };
+        done.map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
     }
     Ok(sealed)
+}
+
+/// Makes `to` a copy of a file that has no note to seal.
+///
+/// # Errors
+/// With the name of what cannot be written.
+pub fn copy(file: &Path, to: &Path) -> Result<(), String> {
+    replace(to, file, &[]).map_err(|error| format!("cannot write {}: {error}", to.display()))
 }
 
 /// The manifest as the linked file shows it.
@@ -167,6 +188,9 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
         (manifest.toolkit, manifest.library, manifest.host_compiler) = (None, None, None);
         manifest.declared.clear();
         manifest.requires.retain(|row| !matches!(row, Requirement::Library { .. } | Requirement::Part { .. }));
+    }
+    if observed.archs_of_nobody && observed.archs.as_ref().is_some_and(Vec::is_empty) {
+        manifest.declared.clear();
     }
     if observed.archs.is_some() {
         manifest.observed.clone_from(&observed.archs);
@@ -179,6 +203,8 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
         taken.record(&mut manifest);
     }
     library(&mut manifest, observed);
+    let named = manifest.library.as_ref().map(|library| library.version);
+    manifest.library_linked = observed.seen.library().filter(|linked| named.is_some_and(|named| named != *linked));
     cudart(&mut manifest, observed);
     looked_up(&mut manifest, observed);
     if let Some(rows) = &observed.gpus {
@@ -195,6 +221,8 @@ pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
                 *sure_from = sure_from.filter(|(cuda, _)| newest.is_none_or(|newest| newest < *cuda));
             }
         }
+        // What differed in nothing else is told together.
+        manifest.requires.dedup_by(|next, row| served::join(row, next));
     }
     manifest
 }
@@ -315,27 +343,32 @@ impl Drop for Temporary {
 /// Bytes, and where they go.
 type Change = (u64, Vec<u8>);
 
-fn replace(file: &Path, changes: &[Change]) -> io::Result<()> {
-    let metadata = fs::metadata(file)?;
+/// Makes `file` what `from` is with the changes; they may be one.
+fn replace(file: &Path, from: &Path, changes: &[Change]) -> io::Result<()> {
+    let metadata = fs::metadata(from)?;
     let (folder, name) = (file.parent(), file.file_name());
     let (Some(folder), Some(name)) = (folder, name) else { return Err(io::ErrorKind::InvalidInput.into()) };
     let prefix = format!(".{}.cudaguard-", name.to_string_lossy());
     remove_leftovers(folder, &prefix);
     let mut temporary = create(folder, &prefix)?;
     let Some(path) = temporary.0.clone() else { return Err(io::ErrorKind::NotFound.into()) };
-    fs::copy(file, &path)?;
+    fs::copy(from, &path)?;
     // A copy of a read-only file is read-only.
     set_writable(&path)?;
-    let mut new = OpenOptions::new().write(true).open(&path)?;
-    for (offset, bytes) in changes {
-        new.seek(SeekFrom::Start(*offset))?;
-        new.write_all(bytes)?;
-    }
-    drop(new);
+    write(&path, changes)?;
     keep_owner(&path, &metadata);
     fs::set_permissions(&path, metadata.permissions())?;
     fs::rename(&path, file)?;
     temporary.0 = None;
+    Ok(())
+}
+
+fn write(file: &Path, changes: &[Change]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(file)?;
+    for (offset, bytes) in changes {
+        file.seek(SeekFrom::Start(*offset))?;
+        file.write_all(bytes)?;
+    }
     Ok(())
 }
 
@@ -362,6 +395,18 @@ fn remove_leftovers(folder: &Path, prefix: &str) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Under a second name it may be somebody's already: a cache's, for one.
+#[cfg(unix)]
+fn has_one_name(file: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(file).is_ok_and(|about| about.nlink() == 1)
+}
+
+#[cfg(not(unix))]
+fn has_one_name(_: &Path) -> bool {
+    false
 }
 
 #[cfg(unix)]

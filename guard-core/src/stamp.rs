@@ -11,10 +11,7 @@ pub use digest::Stamp;
 
 use crate::manifest::Component;
 
-/// The variable that names the folder of the stamp files.
-pub const VARIABLE: &str = "CUDAGUARD_STAMPS";
-
-/// Where the stamp of a component stands in the folder that [`VARIABLE`] names.
+/// Where the stamp of a component stands in the folder that [`STAMPS`](crate::env::STAMPS) names.
 pub fn file(folder: &Path, component: &Component) -> PathBuf {
     folder.join(format!("{}.stamp", crate::guard::group(component)))
 }
@@ -38,7 +35,7 @@ pub(crate) fn given_by_cargo(name: &str) -> bool {
         "RUSTC",
         "RUSTDOC",
         "TARGET",
-        VARIABLE,
+        crate::env::STAMPS,
     ];
     OTHERS.contains(&name)
         || ["CARGO_PKG_", "CARGO_CFG_", "CARGO_FEATURE_", "CARGO_MANIFEST_", "CARGO_ENCODED_"]
@@ -50,7 +47,6 @@ pub(crate) fn given_by_cargo(name: &str) -> bool {
 #[cfg(feature = "command")]
 mod digest {
     use std::fmt;
-    use std::fs::File;
     use std::io::{self, Read, Seek, SeekFrom};
     use std::path::{Path, PathBuf};
     use std::time::UNIX_EPOCH;
@@ -58,6 +54,7 @@ mod digest {
     use super::given_by_cargo;
     use crate::digest::Digest;
     use crate::env::Env;
+    use crate::files;
     use crate::files::write_where_new;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
@@ -125,7 +122,7 @@ mod digest {
     }
 
     fn file(digest: &mut Digest, path: &Path) -> io::Result<()> {
-        let mut file = File::open(path)?;
+        let mut file = files::open(path)?;
         let facts = file.metadata()?;
         if facts.len() <= WHOLE {
             let mut bytes = Vec::new();
@@ -157,22 +154,6 @@ mod tests {
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("cudaguard-stamp-{name}-{}", std::process::id()));
-            fs::create_dir_all(&folder).unwrap();
-            Self(folder)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     fn set_time(path: &Path, seconds: u64) {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
@@ -180,8 +161,8 @@ mod tests {
 
     #[test]
     fn contents_count_and_times_do_not() {
-        let folder = Folder::new("contents");
-        let (one, two) = (folder.0.join("one"), folder.0.join("two"));
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
         fs::write(&one, "12.4").unwrap();
         fs::write(&two, "9.1").unwrap();
         let stamp = || Stamp::of_files([one.clone(), two.clone()]);
@@ -200,8 +181,8 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_large_file_count() {
-        let folder = Folder::new("large");
-        let path = folder.0.join("nvcc");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nvcc");
         let mut bytes = vec![7; usize::try_from(WHOLE).unwrap() + 1];
         let stamp = |bytes: &[u8], seconds: u64| {
             fs::write(&path, bytes).unwrap();

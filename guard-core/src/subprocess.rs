@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+
+use crate::env::Env;
 
 /// As much as is read of an answer; nvcc's longest is a fiftieth of it.
 const ENOUGH: u64 = 256 * 1024;
@@ -113,16 +115,27 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The program of this name in these folders (a `PATH`), as the shell finds it: the first file that may be executed.
-pub(crate) fn in_path(name: &str, path: Option<&OsStr>) -> Option<std::path::PathBuf> {
-    let path = path?;
-    std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .find(|file| executable(file))
+/// The program of this name in `PATH`, as the shell of this system finds it: the first file that we may execute.
+#[cfg(feature = "command")]
+pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
+    which::which_in(name, Some(env.var_os("PATH")?), env.folder()).ok()
+}
+
+/// The same, as far as a build.rs needs it: what somebody may execute.
+#[cfg(not(feature = "command"))]
+pub(crate) fn in_path(name: &str, env: &Env) -> Option<PathBuf> {
+    env.paths("PATH").into_iter().map(|folder| env.folder().join(folder).join(name)).find(|file| executable(file))
+}
+
+/// Whether this is a file that we may execute.
+#[cfg(feature = "command")]
+pub(crate) fn executable(file: &Path) -> bool {
+    let here = Path::new(".");
+    which::which_in(here.join(file), None::<&OsStr>, here).is_ok()
 }
 
 /// Whether this is a file that somebody may execute.
+#[cfg(not(feature = "command"))]
 pub(crate) fn executable(file: &Path) -> bool {
     let Ok(data) = file.metadata() else { return false };
     #[cfg(unix)]

@@ -314,6 +314,14 @@ pub fn ptx_floor(isa: (u32, u32)) -> Floor {
     Floor { cuda: CudaVersion::new(newest.major, newest.minor + 1), release: None, exact: false }
 }
 
+/// The oldest PTX ISA whose driver supports this CUDA version; `None`: no table has it, or it is none that PTX could have.
+pub fn isa_of_driver(cuda: CudaVersion) -> Option<(u8, u8)> {
+    let table = toolkit_table();
+    let rows = table.older_ptx.iter().copied().chain(table.rows.iter().map(|row| (row.ptx, row.version)));
+    let (major, minor) = rows.map(|((major, minor), _)| (major, minor)).find(|isa| ptx_floor(*isa).cuda >= cuda)?;
+    Some((u8::try_from(major).ok()?, u8::try_from(minor).ok()?)).filter(|(major, minor)| *major < 16 && *minor < 16)
+}
+
 /// From which driver on PTX is sure to be compiled that is newer than the tables: none that anybody knows
 /// (docs/decisions.md, decision 38).
 pub const NO_DRIVER_KNOWN: (CudaVersion, DriverRelease) = (CudaVersion::new(99, 0), DriverRelease::new(0, 0, 0));
@@ -874,14 +882,15 @@ mod tests {
             ((8, 6), floor("12.7", "565")),
             ((8, 7), floor("12.8", "570.26")),
             ((7, 9), floor("12.0", "525.60.13")),
-            ((9, 5), floor("13.5", "")),
             ((6, 0), floor("9.0", "390")),
             ((3, 2), floor("6.5", "340")),
         ] {
             assert_eq!(ptx_floor(isa), wanted, "PTX {isa:?}");
         }
         // News: above every row.
-        let newest = toolkits().last().expect("a toolkit").version;
+        let newest = toolkits().last().expect("a toolkit");
+        assert_eq!(ptx_floor(newest.ptx), Floor { cuda: newest.version, release: newest.driver, exact: true });
+        let newest = newest.version;
         let above = CudaVersion::new(newest.major, newest.minor + 1);
         assert_eq!(ptx_floor((99, 9)), Floor { cuda: above, release: None, exact: false });
         for (cudart, wanted) in [
@@ -894,7 +903,8 @@ mod tests {
             assert_eq!(cudart_floor(cuda(cudart)), wanted, "cudart {cudart}");
         }
         assert_eq!(toolkit_floor(toolkit("12.6.85")), floor("12.6", "560.28.03"));
-        assert_eq!(toolkit_floor(toolkit("13.6")), floor("13.6", ""));
+        let after = Version::new(above.major, above.minor, 0);
+        assert_eq!(toolkit_floor(after), Floor { cuda: above, release: None, exact: true });
         assert_eq!(zstandard_floor(12), Some(floor("12.4", "550.54.14")));
         assert_eq!(zstandard_floor(14), None);
         assert_eq!(ptx_isa(toolkit("12.6")), Some((8, 5)));
@@ -908,7 +918,6 @@ mod tests {
             ("580.65.06", "13.0", "13.0"),
             ("565.57.01", "12.7", "12.7"),
             ("585.10", "13.0", "13.1"),
-            ("620.10", "13.4", ""),
             ("304.1", "", "6.5"),
             ("430.50", "10.1", "10.2"),
             ("425.10", "10.1", "10.2"),
@@ -920,8 +929,11 @@ mod tests {
             let found = driver_supports(release.parse().unwrap());
             assert_eq!(found, Supports { least: version(least), most: version(most) }, "{release}");
         }
-        let open = driver_supports("620.10".parse().unwrap());
-        assert_eq!((open.covers(cuda("13.4")), open.covers(cuda("14.0"))), (Some(true), None));
+        let newest = branches().last().expect("a branch");
+        let open = driver_supports(DriverRelease::new(newest.branch + 5, 10, 0));
+        assert_eq!(open, Supports { least: Some(newest.least), most: None }, "news");
+        let later = CudaVersion::new(newest.least.major + 1, 0);
+        assert_eq!((open.covers(newest.least), open.covers(later)), (Some(true), None));
         let old = driver_supports("535.261.03".parse().unwrap());
         assert_eq!((old.covers(cuda("12.4")), old.exactly()), (Some(false), Some(cuda("12.2"))));
     }

@@ -12,7 +12,7 @@ use crate::binary::Binary;
 use crate::crates::{self, Crate, Use};
 use crate::env::Env;
 #[cfg(feature = "command")]
-use crate::evidence::Seen;
+use crate::evidence::{Included, Seen};
 use crate::finding::{Code, Finding, Severity};
 #[cfg(feature = "command")]
 use crate::finding::{Values, Words};
@@ -25,11 +25,15 @@ use crate::kernels::Kernels;
 use crate::lock::{self, Lock, Scope};
 #[cfg(feature = "command")]
 use crate::manifest::{BuiltWith, KnownBy, Linkage};
-use crate::manifest::{Component, Manifest};
+use crate::manifest::{Component, Manifest, Requirement};
 use crate::note::{self, SIZE};
 use crate::policy::{self, Policy};
 #[cfg(feature = "command")]
 use crate::seal::{self, Observed, Taken};
+use crate::served;
+use crate::tables;
+#[cfg(feature = "command")]
+use crate::toolchain::LibraryHeaders;
 use crate::toolchain::{Builder, Fact, Given, Request, Toolchain};
 use crate::vendor::GUARDED;
 
@@ -121,7 +125,11 @@ impl Facts<'_> {
         let policy = self.read_policy()?;
         let toolchain = self.look(env, &policy, &[]);
         self.named_headers_are_used(&toolchain)?;
-        let meant = self.meant(&policy);
+        let meant = match self.meant(&policy) {
+            // A build system knows of each target, whatever it is about.
+            Meant::Build if toolchain.by == Builder::CMake && toolchain.is_empty() && !policy.asks() => Meant::Nobody,
+            meant => meant,
+        };
         let mut findings = judge::build::judge(&policy, &toolchain);
         if meant == Meant::Owner {
             judge::build::spare_unused_variables(&toolchain, &mut findings);
@@ -152,10 +160,11 @@ impl Facts<'_> {
         let drift = |finding: &Finding| lock::is_told_by_linked(finding, &toolchain);
         #[cfg(not(feature = "command"))]
         let drift = |_: &Finding| false;
-        // A build script may name the library to the linker alone.
+        // A library may be named to the linker alone, and nvcc's compiler by an option. Who is told all by options need not
+        // name the objects later.
         let open = |finding: &Finding| {
             self.sees_linked
-                && toolchain.by == Builder::Cargo
+                && toolchain.by != Builder::Options
                 && (drift(finding) || is_library_absent(finding, &toolchain))
         };
         let later = |finding: &Finding| meant == Meant::Nobody || tells && of_toolkit(finding) || open(finding);
@@ -285,11 +294,22 @@ impl Judged {
             Manifest::of(facts.component.clone(), facts.target, facts.profile, &self.policy, &self.toolchain);
         // An allow whose reason has gone is no fact of this build.
         manifest.allow.retain(|(code, _)| !self.stale_allows.contains(code));
+        if !facts.sees_linked {
+            manifest.requires.extend(self.declared_kernels());
+        }
         #[cfg(feature = "command")]
         {
             manifest.opens = crates::dlopen::opens(&self.uses);
         }
         manifest
+    }
+
+    /// What the project's own archs ask of a host, where nobody will look at the linked file: a guard that sees its program's
+    /// kernels at start-up goes by those, and where they are plain data, by the owner's word.
+    fn declared_kernels(&self) -> Vec<Requirement> {
+        let isa = self.toolchain.toolkit_version().and_then(tables::ptx_isa).unwrap_or_default();
+        let declared = self.toolchain.archs.declared.iter().find(|one| one.is_of_project());
+        declared.map(|one| served::declared(&one.targets, isa)).unwrap_or_default()
     }
 
     /// The note's payload.
@@ -325,17 +345,17 @@ impl Facts<'_> {
 
     /// The guarded library that a linked file needs, where nobody can tell which headers it was compiled with: the release
     /// of the library that the linker took stands for theirs, since they come in one package; else the first release that
-    /// has all the functions that the file binds. With it the finding that says so. `searched` is where the linker looked.
+    /// has all the functions that the file binds. With it the finding that says so.
     pub fn taken(
         &self,
         policy: &Policy,
         toolchain: &Toolchain,
         manifest: &Manifest,
         binary: &Binary,
-        searched: &[PathBuf],
+        seen: &Seen,
     ) -> (Option<Taken>, Vec<Finding>) {
         let Some(soname) = binary.needed.iter().find(|name| GUARDED.is_named(name)) else { return (None, Vec::new()) };
-        let library = Toolchain::library_taken(soname, searched);
+        let library = seen.library_taken.clone();
         let known = library.as_ref().and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
         let judged = toolchain.library_used().and_then(|library| library.path.canonicalize().ok());
         let is_judged = known.is_some_and(|(_, path)| judged.is_some() && path.canonicalize().ok() == judged);
@@ -353,7 +373,7 @@ impl Facts<'_> {
         let release = release.or_else(|| Some((bound?.first, KnownBy::Symbols)));
         let taken = release.map(|(version, known)| {
             let built = BuiltWith { version, linkage: Linkage::Linked };
-            Taken { version, known, rows: built.requirements(policy) }
+            Taken { version, known: Some(known), rows: built.requirements(policy) }
         });
         let mut findings = Vec::new();
         if by_policy.is_none() {
@@ -372,6 +392,35 @@ impl Facts<'_> {
             findings.extend(judge::build::linked_library_anew(policy, toolchain, &taken));
         }
         (taken, findings)
+    }
+
+    /// The guarded library's headers that the code of a linked file was compiled with, where the build has left something that
+    /// shows them: whatever is named elsewhere, the record is of these, and they are held against the library that the linker
+    /// took. Of several the newest is recorded. Nothing where the file needs no such library, or nothing shows its headers.
+    pub fn compiled_with(
+        &self,
+        policy: &Policy,
+        toolchain: &Toolchain,
+        seen: &Seen,
+        included: &[Included],
+    ) -> Option<(Taken, Vec<Finding>)> {
+        let newest = included.iter().map(|one| one.version).max()?;
+        let linked = match &seen.library_taken {
+            Some(library) => toolchain.with_library_taken(library.clone()),
+            None => toolchain.clone(),
+        };
+        let mut findings = Vec::new();
+        for one in included {
+            let headers = LibraryHeaders { path: one.path.clone(), version: Some(one.version) };
+            let now = linked.with_library_included(headers, &one.by);
+            for finding in judge::build::linked_library_anew(policy, toolchain, &now) {
+                if !findings.contains(&finding) {
+                    findings.push(finding);
+                }
+            }
+        }
+        let built = BuiltWith { version: newest, linkage: Linkage::Linked };
+        Some((Taken { version: newest, known: None, rows: built.requirements(policy) }, findings))
     }
 
     /// What was kept back before linking, and holds now that the file has shown what was used.
@@ -427,23 +476,25 @@ impl Facts<'_> {
         Ok(weighed)
     }
 
-    /// Seals its notes in the file: the manifests that stand in it then. `seen` is what its tools tell; `None` where it has
-    /// nothing of CUDA. The inner error is why the file does not carry this package's guard, though one was given to the
+    /// Seals its notes in the file, or in `to`, which becomes a copy of it: the manifests that stand in it then. `seen` is what its tools tell; `None` where it has
+    /// nothing of CUDA; `judged` is the build, where its crates and variables are its own. The inner error is why the file does not carry this package's guard, though one was given to the
     /// linker: what [`Self::not_guarded`] takes.
     ///
     /// # Errors
     /// Why the file cannot be read or written.
     pub fn seal(
         &self,
-        file: &Path,
         binary: &Binary,
+        to: Option<&Path>,
         kernels: &Kernels,
-        uses: &[Use],
+        judged: Option<&Judged>,
         seen: Option<Seen>,
         taken: Option<Taken>,
     ) -> Result<Result<Vec<Manifest>, String>, String> {
         use crate::binary::holds_name;
 
+        let file = binary.path.as_path();
+        let uses = judged.map_or(&[][..], |judged| &judged.uses);
         let mut looked_up = Vec::new();
         for (symbol, cuda, by) in crates::floors(uses) {
             if holds_name(file, symbol)? {
@@ -455,7 +506,10 @@ impl Facts<'_> {
         let opened = binary.linkage(GUARDED) == Linkage::Unknown && uses.iter().any(|one| one.opens(GUARDED.key));
         let observed = Observed {
             looked_up,
+            // cargo hands a file on only where its compiler has ended well, and runs it again where it has not.
+            fresh: self.given.is_none(),
             nothing: seen.is_none(),
+            archs_of_nobody: judged.is_some_and(|judged| judged.toolchain.archs.named_by().is_none()),
             seen: seen.unwrap_or_default(),
             taken,
             library: if opened { Linkage::Dlopened } else { of_file.library },
@@ -464,11 +518,11 @@ impl Facts<'_> {
             gpus: Some(kernels.requirements()),
             ..of_file
         };
-        let sealed = seal::seal(file, &observed)?;
+        let sealed = seal::seal(file, to, &observed)?;
         if sealed.written + sealed.same == 0 {
             return Ok(Err(sealed.left.into_iter().next().unwrap_or_else(|| NOT_THERE.to_owned())));
         }
-        Ok(Ok(Binary::read(file)?.manifests().flatten().map(|note| note.manifest).collect()))
+        Ok(Ok(Binary::read(to.unwrap_or(file))?.manifests().flatten().map(|note| note.manifest).collect()))
     }
 
     /// What to say of a file that does not carry the guard which the linker was given, as it weighs in this build.

@@ -5,7 +5,7 @@ enum { NOT_ASKED, NOBODY_TO_ASK, ANSWERED, DIED, HUNG };
 #define LIBCUDA "libcuda.so.1"
 #define LIBJIT "libnvidia-ptxjitcompiler.so.1"
 
-CODE void leave(int status) {
+CALLED void leave(int status) {
   sys1(SYS_exit_group, status);
   __builtin_trap(); /* a sandbox does not let it go */
 }
@@ -92,16 +92,17 @@ CODE int renew_code(struct dl_phdr_info *info, size_t size, void *unused) {
   return 0;
 }
 
-/* Never returns. What it says: N where there is no such library, L and the library's path, V and the answer, a row's number and that
+/* Never returns. What it says: N where there is no such library, T and why where there is one and it cannot be loaded, L and the library's path, V and the answer, a row's number and that
  * inner library's path, E at the end. */
-CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int traced) {
+CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int traced, int parent) {
   const char none[64] __attribute__((aligned(8))) = {0}; /* a kernel's sigaction, the default, and a mask of signals */
   size_t (*cudnn_version)(void);
   static char path[PATH_MAX], soname[NOTE_TEXT];
   void *handle;
   long fd;
-  int k;
+  int k, there = 0;
   sys2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  if (sys1(SYS_getppid, 0) != parent) leave(1); /* it is gone already, and nobody else bounds the time */
   sys2(SYS_prctl, PR_SET_DUMPABLE, 0); /* no core file */
   for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)none, 0, 8);
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)none, 0, 8);
@@ -117,12 +118,13 @@ CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int tr
   shut = 0;
   for (handle = 0; !handle && (names = next_name(names, g.real));) {
     handle = dlopen(g.real, RTLD_LAZY);
-    if (!handle) driver_has(g.real);
+    if (!handle) there |= driver_has(g.real);
   }
   if (!handle) {
     /* Whatever the reason is: where nothing can be opened, it says nothing of what is there. */
     close_file(open_file("/", O_RDONLY));
-    if (!shut) say_back(fd, 'N', "");
+    if (there && !c) say_back(fd, 'T', dlerror());
+    else if (!shut) say_back(fd, 'N', "");
   } else {
     path[0] = soname[0] = 0;
     if (is_loaded(base_name(g.real), &path, &soname) || (c && is_loaded(0, &path, &soname))) say_back(fd, 'L', path);
@@ -151,7 +153,7 @@ CODE int ask(const char *library, const struct cudnn *c) {
   struct timespec wait;
   struct pollfd p;
   static char status[512];
-  int ends[2], traced, tries;
+  int ends[2], traced, tries, parent = this_process();
   long child, got;
   if (same(g.asked, library)) return g.outcome;
   keep_path(&g.asked, library);
@@ -172,7 +174,7 @@ CODE int ask(const char *library, const struct cudnn *c) {
   if (child < 0) child = sys2(SYS_clone, SIGCHLD, 0);
   if (child == 0) {
     close_file(ends[0]);
-    ask_as_child(ends[1], library, c, traced);
+    ask_as_child(ends[1], library, c, traced, parent);
   }
   close_file(ends[1]);
   p.fd = ends[0], p.events = POLLIN;

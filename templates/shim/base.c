@@ -22,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@
 /* Before glibc 2.34 these live in libdl, and a static program has none: then there is nobody to ask, and no more. */
 #pragma weak dlopen
 #pragma weak dlsym
+#pragma weak dlerror
 
 /* What the kernel writes, a sanitizer of memory does not see, and no sanitizer of calls knows the functions of a library that was
  * just opened: each would end a healthy program. */
@@ -51,6 +53,9 @@ extern "C"
 #define SHARED(name) cudaguard_r1_##name
 /* One section for all code of a copy: see the head of shim.c. */
 #define CODE_SECTION section(".text.cudaguard_r1")
+/* gold rounds code and constants up to a whole page. What is long, and read only when there is something to say, stands among the
+ * variables instead, which are not rounded. */
+#define AMONG_VARIABLES __attribute__((section(".data")))
 #define SHOWN UNWATCHED __attribute__((weak, used, visibility("hidden"), CODE_SECTION))
 #define CODE UNWATCHED static __attribute__((CODE_SECTION))
 /* Where clang's -Oz would write a function out in its callers, and the shim would grow. */

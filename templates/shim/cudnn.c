@@ -14,7 +14,7 @@ CODE uint32_t plausible(uint32_t packed) { return packed >> 16 && packed >> 16 <
 
 /* The CUDA release of the cudart inside a part: `mov $13000, %eax` in the function that answers with it. 0 where it is not
  * told. */
-CODE uint32_t made_with(const struct elf *e, const char *answers) {
+CALLED uint32_t made_with(const struct elf *e, const char *answers) {
   static unsigned char code[2048];
   size_t size = *answers ? elf_code(e, answers, 0, &code) : 0, at;
   uint32_t n, found = 0;
@@ -62,7 +62,7 @@ CODE void read_part(struct part *p, const char *path) {
 }
 
 /* cuDNN tries its own full version, then the shorter ones, each over the whole search path. */
-CODE int find_part(const struct cudnn *c, struct part *p, const struct image *of, char (*to)[PATH_MAX]) {
+CALLED int find_part(const struct cudnn *c, struct part *p, const struct image *of, char (*to)[PATH_MAX]) {
   char name[NOTE_TEXT + 16];
   const char *ending = find_text(p->file, ".so");
   int numbers;
@@ -86,9 +86,7 @@ CODE void read_cudnn(struct cudnn *c, const struct note *n) {
   uint32_t i;
   c->state = FOUND;
   c->parts = 0;
-  c->version = 0;
   c->by_code = 0;
-  c->from = 0;
   real_name(c->path, &path);
   c->by_name = version_in_name(base_name(path));
   memset(&of, 0, sizeof of);
@@ -135,10 +133,7 @@ CODE void look(struct cudnn *c, const struct note *n, const struct library_row *
   const char *needed = image_needs(&n->image, GUARDED_FILE), *names = c->names;
   int found = 0, is = 0, broken = 0;
   shut = 0;
-  c->state = UNKNOWN;
-  c->answered = c->parts = 0;
-  c->version = c->by_name = c->by_code = c->cuda = 0;
-  c->path[0] = c->why[0] = 0;
+  memset(c, 0, sizeof *c); /* UNKNOWN */
   note_text(n, row->soname, &c->soname);
   if (!note_text(n, row->names, &c->names) || !c->names[0]) cut(c->names, NOTE_TEXT, c->soname);
   if ((flags & LIBRARY_STATIC) && !(flags & LIBRARY_LINKED)) {

@@ -30,10 +30,13 @@ CODE void prepare(int all) {
   }
 }
 
-CODE void lock(void) {
-  int pid = (int)sys1(SYS_getpid, 0), seen = 0;
-  while (!__atomic_compare_exchange_n(&g.lock, &seen, pid, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-    if (seen != pid) continue; /* left locked by the process that this one was forked from: taken over */
+/* Whoever holds the lock: a process, or the start, which asks the kernel for no number. */
+enum { START = -1 };
+
+CODE void lock(int holder) {
+  int seen = 0;
+  while (!__atomic_compare_exchange_n(&g.lock, &seen, holder, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    if (seen != holder && seen != START) continue; /* left locked by the process that this one was forked from: taken over */
     sys1(SYS_sched_yield, 0);
     seen = 0;
   }
@@ -46,6 +49,7 @@ CODE void complete(void) {
   struct verdict *v = &g.verdict;
   const struct finding *f = 0;
   const char *why = 0;
+  struct text open;
   int k = 0, result = CANNOT_TELL;
   prepare(0);
   if (g.mode == MODE_OFF) {
@@ -61,6 +65,9 @@ CODE void complete(void) {
   if (why) cut(v->message, sizeof v->message, why);
   else f = decisive(result);
   if (f) compose(f);
+  open = text_in(v->not_judged, sizeof v->not_judged);
+  for (k = 0; !why && k < g.notes; k++)
+    if (in_scope(&g.note[k])) put_not_judged(&open, 0, &g.note[k], "; ");
   v->verdict = result, v->level = g.level;
 }
 
@@ -74,7 +81,7 @@ SHOWN void SHARED(start)(void);
 
 SHOWN int SHARED(check)(char *text, size_t size) {
   int result;
-  lock();
+  lock(this_process());
   complete();
   result = g.verdict.verdict;
   if (text && size) {
@@ -95,7 +102,7 @@ SHOWN int SHARED(verdict)(void *to) {
   size_t size;
   memcpy(&size, to, sizeof size); /* what the caller knows of it: newer members are left out, older ones never move */
   if (size > sizeof g.verdict) size = sizeof g.verdict;
-  lock();
+  lock(this_process());
   complete();
   result = g.verdict.verdict;
   if (size > sizeof size) memcpy((char *)to + sizeof size, (const char *)&g.verdict + sizeof size, size - sizeof size);
@@ -107,7 +114,7 @@ SHOWN void SHARED(start)(void) {
   const ElfW(Sym) * slot;
   int refuse;
   if (g.ready) return;
-  lock();
+  lock(START);
   prepare(1);
   if (g.mode != MODE_OFF && g.notes) {
     judge(1, 0);

@@ -30,9 +30,9 @@ CODE uint32_t release_in(const char *s) {
   return numbers_in(s, 100, n) ? n[0] << 20 | n[1] << 8 | (n[2] & 0xff) : 0;
 }
 
-CODE int is_there(const char *path, int mode) { return looked(sys3(SYS_faccessat, AT_FDCWD, (long)path, mode)) == 0; }
+CODE int is_there(const char *path, int mode) { return looked(ACCESS(path, mode)) == 0; }
 
-#define GPUS "/proc/driver/nvidia/gpus"
+#define GPUS "/proc/driver/nvidia/gpus/"
 
 /* A path of three pieces. */
 CODE const char *path_of(char (*to)[PATH_MAX], const char *before, const char *name, const char *after) {
@@ -56,7 +56,7 @@ CODE int look_at_gpu(const char *name, uint16_t *cc) {
   static const char mark[] = "Device Minor:";
   static char path[PATH_MAX], text[1024];
   const char *s;
-  if (!read_text(path_of(&path, GPUS "/", name, "/information"), text, sizeof text) || !(s = find_text(text, mark))) return -1;
+  if (!read_text(path_of(&path, GPUS, name, "/information"), text, sizeof text) || !(s = find_text(text, mark))) return -1;
   for (s += sizeof mark - 1; *s == ' ' || *s == '\t';) s++;
   if (!is_there(device_path(&path, (uint32_t)number(&s, 9999)), R_OK | W_OK)) return 0;
   read_text(path_of(&path, "/sys/bus/pci/devices/", name, "/device"), text, sizeof text);
@@ -77,7 +77,8 @@ CODE void count_gpus(struct driver *d) {
   static char entries[2048] __attribute__((aligned(8)));
   const char *list = secure_getenv("CUDA_VISIBLE_DEVICES");
   int n = 0, is = 0;
-  long fd, got, at, first;
+  const struct entry *e;
+  long fd, got, first;
   if (list && (!*list || same(list, "-1"))) {
     d->gpus = 0;
     return;
@@ -85,10 +86,9 @@ CODE void count_gpus(struct driver *d) {
   fd = open_file(GPUS, O_RDONLY | O_DIRECTORY);
   if (fd < 0) return;
   while (is >= 0 && (got = sys3(SYS_getdents64, fd, (long)entries, sizeof entries)) > 0)
-    for (at = 0; is >= 0 && at < got; at += ((const struct entry *)(entries + at))->size) {
-      const char *name = entries + at + offsetof(struct entry, name);
-      if (name[0] == '.') continue;
-      is = n < MAX_GPUS ? look_at_gpu(name, &d->cc[n]) : -1;
+    for (e = (const struct entry *)entries; is >= 0 && (const char *)e < entries + got; e = (const struct entry *)((const char *)e + e->size)) {
+      if (e->name[0] == '.') continue;
+      is = n < MAX_GPUS ? look_at_gpu(e->name, &d->cc[n]) : -1;
       n += is > 0;
     }
   close_file(fd);
@@ -135,6 +135,7 @@ CODE void ask_the_driver(void) {
     d->by_files = d->chosen = 0, d->state = UNKNOWN, d->init = d->gpus = -1;
     if (ask(LIBCUDA, 0) == ANSWERED) {
       if (answer('N')) d->state = ABSENT;
+      if ((said = answer('T'))) show(d->trouble, sizeof d->trouble, said);
       if ((said = answer('I'))) {
         d->state = FOUND;
         if ((d->init = (int)number(&said, 99999))) d->gpus = g.driver.gpus; /* whatever it answers, they stand there */

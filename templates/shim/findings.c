@@ -7,10 +7,6 @@ CODE int worth(const struct finding *f) {
   return 2 + in_scope(n) + (speaks_for(n) && note_refuses(n));
 }
 
-CODE void forget_at(int k) {
-  for (g.findings.count--; k < g.findings.count; k++) g.findings.at[k] = g.findings.at[k + 1];
-}
-
 /* A place for one more, of this worth at most: where all are taken, that of the one that is worth least, if it is less. */
 CODE struct finding *room_for_finding(int more) {
   struct findings *all = &g.findings;
@@ -22,16 +18,16 @@ CODE struct finding *room_for_finding(int more) {
     all->left_out_now++;
     return &all->spare;
   }
-  if (all->at[least].round == all->round) all->left_out_now++;
-  else all->left_out++;
-  forget_at(least);
-  return &all->at[all->count++];
+  if (least >= all->round) all->left_out_now++;
+  else all->left_out++, all->round--;
+  for (k = least + 1; k < all->count; k++) all->at[k - 1] = all->at[k];
+  return &all->at[all->count - 1];
 }
 
 /* A finding about the note that is being judged, of this weight; of its values only the component is filled in. */
 CODE void begin_finding(struct finding *f, enum words words, int severity) {
   memset(f, 0, sizeof *f);
-  f->words = words, f->severity = severity, f->note = g.now, f->round = g.findings.round;
+  f->words = words, f->severity = severity, f->note = g.now;
   component(g.now, &f->component);
 }
 
@@ -48,38 +44,36 @@ CODE struct finding *find(enum words words) { return find_weighing(words, meanin
 
 /* Findings come in rounds: what a look at files alone has found is forgotten where the real library is asked afterwards. */
 CODE void begin_round(void) {
-  g.findings.round++;
+  g.findings.round = g.findings.count;
   g.findings.left_out += g.findings.left_out_now;
   g.findings.left_out_now = 0;
 }
 
-CODE void forget_round(void) {
-  int k;
-  for (k = g.findings.count; k-- > 0;)
-    if (g.findings.at[k].round == g.findings.round) forget_at(k);
+CALLED void forget_round(void) {
+  g.findings.count = g.findings.round;
   g.findings.left_out_now = 0;
 }
 
 CODE int round_has(int severity) {
-  int k, n = 0;
-  for (k = 0; k < g.findings.count; k++)
-    n += g.findings.at[k].round == g.findings.round && g.findings.at[k].severity >= severity;
-  return n + (int)g.findings.left_out_now;
+  int k, n = (int)g.findings.left_out_now;
+  for (k = g.findings.round; k < g.findings.count; k++) n += g.findings.at[k].severity >= severity;
+  return n;
+}
+
+CODE void find_left_out(enum words words, uint32_t left_out, uint32_t kept) {
+  struct finding *f = &g.findings.at[g.findings.count];
+  if (!left_out) return;
+  g.findings.count++;
+  begin_finding(f, words, meanings[words].severity);
+  f->left_out = left_out, f->kept = kept;
 }
 
 /* What was left out, said about the first note that this guard speaks for. */
 CODE void find_what_was_left_out(void) {
-  struct findings *all = &g.findings;
-  const uint32_t left_out[2] = {all->left_out + all->left_out_now, g.notes_left_out};
   int k;
   for (k = 1, g.now = g.note; k < g.notes && !in_scope(g.now); k++) g.now++;
-  for (k = 0; k < 2; k++)
-    if (left_out[k]) {
-      struct finding *f = &all->at[all->count++];
-      enum words words = k ? NOT_ALL_KEPT_NOTES : NOT_ALL_KEPT;
-      begin_finding(f, words, meanings[words].severity);
-      f->left_out = left_out[k], f->kept = k ? MAX_NOTES : MAX_FINDINGS;
-    }
+  find_left_out(NOT_ALL_KEPT, g.findings.left_out + g.findings.left_out_now, MAX_FINDINGS);
+  find_left_out(NOT_ALL_KEPT_NOTES, g.notes_left_out, MAX_NOTES);
 }
 
 /* The finding that decided on this verdict: of several the one to be mended first; null where nothing is to be said. */

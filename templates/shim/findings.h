@@ -1,239 +1,184 @@
 /* Written by `cargo findings` from guard-core/data/findings.toml; a test keeps it so. What the shim speaks, and
- * the placeholders in it: that table says what each column means, and how the words are read. */
+ * the placeholders in it: that table says what each column means, and how the words are read. In a text each
+ * placeholder is one byte, from 0x80 on, and behind those what many texts have in common. */
 
 /* name, code, severity, verdict, rank, subject, sentence, its three lines, the finding that has the same hint, hint */
 #define FINDINGS(X) \
-  /* cuDNN[ {found}] is another major version than cuDNN {built}, which {component} was built with */ \
-  X(CUDNN_OTHER_MAJOR, 201, ERROR, REFUSES, 41, cudnn, \
-    W_cudnn "[ " V_found "]" W_is "another major version than " W_cudnn " " V_built "," W_which V_component W_was_built_with, \
-    built_with, found_cudnn, picked_by, CUDNN_OTHER_MAJOR, \
-    W_install " " W_cudnn " " V_built_major " (" V_min W_or W_newer ") where" W_the "loader looks first;" W_or W_rebuild " against" W_the "one found") \
-  /* cuDNN {found} is older than cuDNN {built}, which {component} was built with */ \
-  X(CUDNN_OLDER, 202, ERROR, REFUSES, 44, cudnn, \
-    W_cudnn " " V_found W_is W_older " than " W_cudnn " " V_built "," W_which V_component W_was_built_with, \
-    built_with, found_cudnn, picked_by, CUDNN_OLDER, \
-    W_update W_it "," W_or W_put_a "f" W_older W_with " " W_cudnn " " V_min W_or W_newer W_first_in_path ";" W_or W_rebuild " against " W_cudnn " " V_found) \
-  /* cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with */ \
-  X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, cudnn, \
-    W_cudnn " " V_found W_is "an " W_older " patch than " W_cudnn " " V_built "," W_which V_component W_was_built_with, \
-    built_with, found_cudnn, picked_by, CUDNN_OLDER, \
-    "") \
-  /* cuDNN lacks {library}: calls that need it fail */ \
-  X(CUDNN_INNER_MISSING, 204, ERROR, REFUSES, 42, cudnn, \
-    W_cudnn " lacks " V_library ": calls" W_that "need" W_it " fail", \
-    built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
-    "re" W_install " " W_cudnn " whole from" W_on "e package") \
-  /* cuDNN lacks {library}: the first call would abort */ \
-  X(CUDNN_INNER_MISSING_NEEDED, 204, ERROR, REFUSES, 42, cudnn, \
-    W_cudnn " lacks " V_library ":" W_the "first call would abort", \
-    built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
-    "") \
-  /* no cuDNN was found: no folder that the loader looks into has {library} */ \
-  X(CUDNN_ABSENT, 205, ERROR, REFUSES, 40, cudnn, \
-    "no " W_cudnn " was found:" W_no " f" W_older W_that "the loader looks" W_in "to" W_has " " V_library, \
-    built_with, none, none, CUDNN_ABSENT, \
-    W_install " " W_cudnn " " V_min W_or W_newer "," W_or "name" W_it "s f" W_older W_in W_library_path) \
-  /* cuDNN is mixed: {library} is {part}, the rest {found} */ \
-  X(CUDNN_INNER_MIXED, 206, ERROR, REFUSES, 43, cudnn, \
-    W_cudnn W_is "mixed: " V_library W_is V_part "," W_the "rest " V_found, \
-    built_with, found_cudnn, picked_by, CUDNN_INNER_MIXED, \
-    "remove" W_the "stray copy[" W_of " " V_library W_in " " V_beside "]," W_or "re" W_install " " W_cudnn " whole from" W_on "e package") \
-  /* cuDNN is mixed: its loader library is {loader}, the rest {found} */ \
-  X(CUDNN_INNER_MIXED_LOADER, 206, ERROR, REFUSES, 43, cudnn, \
-    W_cudnn W_is "mixed:" W_it "s loader " W_librar "y" W_is V_loader "," W_the "rest " V_found, \
-    built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, \
-    "") \
-  /* cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda} */ \
-  X(CUDNN_OTHER_CUDA, 207, WARNING, INFORMS, 57, cudnn, \
-    W_cudnn "[ " V_found "]" W_is "made" W_for W_cuda V_found_cuda "," W_and " " V_component W_for W_cuda V_built_cuda, \
-    found_cudnn, picked_by, none, CUDNN_OTHER_CUDA, \
-    W_put_a W_cudnn W_for W_cuda V_built_cuda W_first_in_path) \
-  /* {component} uses {symbol}, which no library has */ \
-  X(LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, 214, ERROR, REFUSES, 14, library, \
-    V_component " uses " V_symbol "," W_which "no " W_librar "y" W_has, \
-    first_in, none, none, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, \
-    W_update W_the W_librar "y," W_or W_rebuild) \
-  /* {path}: symbol lookup error: {path}: undefined symbol: {symbol}[, version {library}] */ \
-  X(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER, 214, ERROR, REFUSES, 14, library, \
-    V_path ": symbol lookup error: " V_path ": undefined symbol: " V_symbol "[, version " V_library "]", \
-    none, none, none, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, \
-    "") \
-  /* the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}] */ \
-  X(DRIVER_TOO_OLD, 301, ERROR, REFUSES, 30, driver, \
-    "the " W_driver W_is "too old" W_for " " V_code "[," W_which W_needs W_on "e" W_that W_supports W_cuda V_needs_cuda "]", \
-    needed_by, found_driver, gpus, DRIVER_TOO_OLD, \
-    W_update W_the W_driver "[ to " V_needs_release W_or W_newer "];" W_or W_rebuild W_with " an " W_older " toolkit") \
-  /* the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}] */ \
-  X(DRIVER_TOO_OLD_FOR_CODE, 302, ERROR, REFUSES, 32, driver, \
-    "the " W_driver W_is "too old" W_for " " V_code W_on W_compute_capability V_gpus "[," W_which W_needs W_on "e" W_that W_supports W_cuda V_needs_cuda "]", \
-    needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE, \
-    W_update W_the W_driver "[ to " V_needs_release W_or W_newer "];" W_or W_rebuild W_with " " V_archs W_added) \
-  /* {component} has no code for compute capability {gpus} */ \
-  X(NO_CODE_FOR_GPU, 303, ERROR, REFUSES, 31, driver, \
-    V_component W_has W_no " code" W_for W_compute_capability V_gpus, \
-    built_for, found_driver, none, NO_CODE_FOR_GPU, \
-    W_rebuild W_it W_with " " V_archs W_added) \
-  /* {component} has no code for compute capability {gpus} */ \
-  X(NO_CODE_FOR_GPU_NO_LONGER_MADE, 303, ERROR, REFUSES, 31, driver, \
-    V_component W_has W_no " code" W_for W_compute_capability V_gpus, \
-    built_for, found_driver, none, NO_CODE_FOR_GPU_NO_LONGER_MADE, \
-    W_rebuild W_it W_with " " V_archs W_added W_and W_cuda V_made_to W_or W_older ":" W_cuda V_built_cuda W_no " longer makes that") \
-  /* {component} has no code for compute capability {gpus} */ \
-  X(NO_CODE_FOR_GPU_NOT_YET_MADE, 303, ERROR, REFUSES, 31, driver, \
-    V_component W_has W_no " code" W_for W_compute_capability V_gpus, \
-    built_for, found_driver, none, NO_CODE_FOR_GPU_NOT_YET_MADE, \
-    W_rebuild W_it W_with " " V_archs W_added W_and W_cuda V_made_from W_or W_newer ";" W_or "with PTX" W_of " an " W_older " arch" W_added) \
-  /* libcuda and the kernel module do not belong together (803) */ \
-  X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, driver, \
-    W_libcuda W_and W_the "kernel module do" W_no "t belong together (803)", \
-    found_driver, gpus, none, DRIVER_MISMATCH, \
-    "reboot after a " W_driver " " W_update ";" W_in " a container, remove" W_the W_libcuda W_that "it brought along[: " V_libcuda "]") \
-  /* cuda-compat does not work with this GPU (804) */ \
-  X(FORWARD_COMPAT_UNSUPPORTED, 305, ERROR, REFUSES, 24, driver, \
-    "cuda-compat does" W_no "t work" W_with " this" W_gpu " (804)", \
-    found_driver, gpus, none, FORWARD_COMPAT_UNSUPPORTED, \
-    "take" W_the "f" W_older W_of " cuda-compat[, where " V_libcuda " lies,] out" W_of W_library_path W_and " " W_update W_the W_driver ";" W_or "hide" W_that "GPU" W_with " CUDA" W_visible_devices) \
-  /* the libcuda found is the stub, which is for linking only (34) */ \
-  X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, \
-    "the " W_libcuda " found" W_is "the stub," W_which "is" W_for " linking" W_on "ly (34)", \
-    found_driver, gpus, none, STUB_DRIVER, \
-    "take" W_the "stubs f" W_older "[, where " V_libcuda " lies,] out" W_of W_library_path W_and W_of " RPATH") \
-  /* there is no libcuda.so.1, and {component} requires a GPU */ \
-  X(DRIVER_MISSING, 307, ERROR, REFUSES, 20, driver, \
-    "there" W_is "no " W_libcuda ".so.1," W_and " " V_component " requires a" W_gpu, \
-    none, none, none, DRIVER_MISSING, \
-    W_install W_the "NVIDIA " W_driver W_start_a_container W_with W_its_gpus) \
-  /* CUDA_DISABLE_PTX_JIT=1 forbids what compute capability {gpus} needs: {code} */ \
-  X(JIT_DISABLED, 308, ERROR, REFUSES, 34, driver, \
-    "CUDA_DISABLE" W_ptx_jit "=1" W_for "bids what" W_compute_capability V_gpus " " W_needs ": " V_code, \
-    needed_by, found_driver, none, JIT_DISABLED, \
-    "unset CUDA_DISABLE" W_ptx_jit ";" W_or W_rebuild W_with " " V_archs W_added) \
-  /* libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221) */ \
-  X(JIT_MISSING, 309, ERROR, REFUSES, 35, driver, \
-    "libnvidia-ptxjitcompiler.so.1" W_is "missing," W_and W_compute_capability V_gpus " " W_needs W_it W_for " " V_code " (221)", \
-    needed_by, found_driver, none, JIT_MISSING, \
-    W_install W_the W_driver " whole" W_start_a_container W_with " NVIDIA_DRIVER_CAPABILITIES=compute,utility;" W_or W_rebuild W_with " " V_archs W_added) \
-  /* there is no GPU, and {component} requires one */ \
-  X(GPU_MISSING, 310, ERROR, REFUSES, 21, driver, \
-    "there" W_is "no" W_gpu "," W_and " " V_component " requires" W_on "e", \
-    found_driver, none, none, GPU_MISSING, \
-    W_nvidia_smi W_and " what CUDA" W_visible_devices " holds" W_start_a_container W_with W_its_gpus) \
-  /* only part of the code in {component} is for compute capability {gpus} */ \
-  X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, driver, \
-    "only part" W_of W_the "code" W_in " " V_component W_is "for" W_compute_capability V_gpus, \
-    built_for, found_driver, none, PARTIAL_CODE, \
-    W_rebuild " all" W_of W_it W_with " " V_archs W_added "," W_or "drop gpu.partial from " W_cudaguard ".toml") \
-  /* no GPU can run both {component} and {other} */ \
-  X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, driver, \
-    "no" W_gpu " can run both " V_component W_and " " V_other, \
-    found_driver, gpus, none, NO_GPU_FOR_ALL, \
-    W_rebuild " both" W_for W_on "e" W_of " " V_archs) \
-  /* cuDNN {found} no longer works on compute capability {gpus} */ \
-  X(CUDNN_TOO_NEW_FOR_GPU, 313, ERROR, REFUSES, 46, driver, \
-    W_cudnn " " V_found W_no " longer works" W_on W_compute_capability V_gpus, \
-    needed_by, found_driver, none, CUDNN_TOO_NEW_FOR_GPU, \
-    W_put_a W_cudnn " " W_older " than " V_dropped_in W_first_in_path " (the program takes " V_min W_and " " W_newer ");" W_or "run" W_it W_on " a " W_newer W_gpu) \
-  /* {library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with */ \
-  X(CUDART_OLDER, 314, WARNING, INFORMS, 51, cudart, \
-    V_library W_is "of" W_cuda V_found_cuda ", " W_older " than" W_cuda V_built_cuda "," W_which V_component W_was_built_with, \
-    found_file, none, none, CUDART_OLDER, \
-    W_put_a "f" W_older W_with W_the W_libcuda "rt" W_of W_cuda V_built_cuda W_first_in_path ";" W_or "link" W_it " statically") \
-  /* {component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 allows nothing else */ \
-  X(JIT_FORCED, 315, ERROR, REFUSES, 33, driver, \
-    V_component W_has W_no " PTX" W_for W_compute_capability V_gpus "," W_and " CUDA_FORCE" W_ptx_jit "=1 allows" W_no "thing else", \
-    built_for, found_driver, none, JIT_FORCED, \
-    "unset CUDA_FORCE" W_ptx_jit) \
-  /* cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda} */ \
-  X(CUDNN_NEEDS_NEWER_DRIVER, 316, ERROR, REFUSES, 26, driver, \
-    W_cudnn "[ " V_found "]" W_is "made" W_for W_cuda V_found_cuda "," W_and " " W_needs " a " W_driver W_that W_supports W_cuda V_needs_cuda, \
-    needed_by, found_driver, gpus, CUDNN_NEEDS_NEWER_DRIVER, \
-    W_put_a W_cudnn W_for " CUDA[ " V_cuda_major "]" W_first_in_path ";" W_or W_update W_the W_driver) \
-  /* cannot tell which cuDNN this is */ \
-  X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, cudnn, \
-    "cannot tell" W_which W_cudnn " this is", \
-    built_with, found_cudnn, picked_by, CUDNN_CANNOT_TELL, \
-    "see" W_that W_cudnn "'s" W_in "ner " W_librar "ies stand beside" W_it ": " W_doctor) \
-  /* cannot tell which cuDNN {component} would get */ \
-  X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, cudnn, \
-    "cannot tell" W_which W_cudnn " " V_component " would get", \
-    built_with, none, none, CUDNN_CANNOT_TELL_NOT_LOADED, \
-    "see" W_that W_cudnn " " V_min W_or W_newer W_is W_install "ed: " W_doctor) \
-  /* the manifest of {component} is newer than this cudaguard: what this one knows of it was judged */ \
-  X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, \
-    "the " W_manifest W_of " " V_component W_is W_newer " than this " W_cudaguard ": what this" W_on "e knows" W_of W_it " was" W_judge "d", \
-    none, none, none, NOTE_NEWER, \
-    W_update " " W_cudaguard) \
-  /* the manifest of {component} asks for what this cudaguard does not know: rows of kind {kinds} */ \
-  X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, manifest, \
-    "the " W_manifest W_of " " V_component " asks" W_for " what this " W_cudaguard " does" W_no "t know: rows" W_of " kind " V_kinds, \
-    none, none, none, NOTE_NEWER, \
-    "") \
-  /* a manifest in {file} is damaged: it was not judged */ \
-  X(NOTE_DAMAGED, 503, INFO, OPEN, 62, manifest, \
-    "a " W_manifest W_in " " V_file W_is "damaged:" W_it " was" W_no "t" W_judge "d", \
-    because, none, none, NOTE_DAMAGED, \
-    W_rebuild " " V_file ": something wrote" W_in "to" W_it " after" W_it " was linked") \
-  /* no GPU is visible: nothing to judge */ \
-  X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, \
-    "no" W_gpu W_is "visible:" W_no "thing to" W_judge, \
-    none, none, none, NOTHING_TO_SEE, \
-    "") \
-  /* cannot tell whether driver and GPU fit: some facts are missing */ \
-  X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, driver, \
-    W_cannot_tell W_driver W_and W_gpu " fit: some facts are missing", \
-    found_driver, gpus, none, DRIVER_CANNOT_TELL, \
-    "`cargo " W_cudaguard " doctor` says what" W_is "missing") \
-  /* cannot tell whether driver and GPU fit: cuInit answers {answer} */ \
-  X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, driver, \
-    W_cannot_tell W_driver W_and W_gpu " fit: cuInit answers " V_answer, \
-    found_driver, gpus, none, DRIVER_CANNOT_TELL_ANSWER, \
-    W_nvidia_smi "," W_and W_the "kernel's log: dmesg | grep -i nvrm") \
-  /* cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on */ \
-  X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, \
-    W_cannot_tell V_code " loads" W_on " this " W_driver ": nvcc " V_nvcc_major " made" W_it "," W_and " NVIDIA promises" W_that "for " W_driver "s from " V_needs_release W_on, \
-    needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, \
-    W_update W_the W_driver " to " V_needs_release W_or W_newer " to be sure[;" W_or W_rebuild W_with W_cuda V_cuda_major "]") \
-  /* cannot tell whether this driver compiles {code}: both are newer than the guard */ \
-  X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, \
-    W_cannot_tell "this " W_driver " compiles " V_code ": both are " W_newer " than" W_the "guard", \
-    needed_by, found_driver, none, NO_CODE_FOR_GPU, \
-    "") \
-  /* cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say */ \
-  X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, cudart, \
-    W_cannot_tell V_library W_is W_older " than" W_cuda V_built_cuda "," W_which V_component W_was_built_with ":" W_it "s file's name does" W_no "t say", \
-    found_file, none, none, CUDART_OLDER, \
-    "") \
-  /* {left_out} findings are left out: the guard keeps {kept} at most */ \
-  X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, manifest, \
-    V_left_out " findings are left out:" W_the "guard keeps " V_kept " at most", \
-    none, none, none, NOT_ALL_KEPT, \
-    "`cargo " W_cudaguard " verify` shows all" W_of " them") \
-  /* {left_out} manifests were not judged: the guard keeps {kept} at most */ \
-  X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, manifest, \
-    V_left_out " " W_manifest "s were" W_no "t" W_judge "d:" W_the "guard keeps " V_kept " at most", \
-    none, none, none, NOT_ALL_KEPT, \
-    "")
+  /* cuDNN[ {found}] is another major version than cuDNN {built}, which {component} was built with | install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found */ \
+  X(CUDNN_OTHER_MAJOR, 201, ERROR, REFUSES, 41, cudnn, "\325[ \216]\302a\303\314\332maj\255v\261si\312\371\247\203\262\210\301", \
+    built_with, found_cudnn, picked_by, CUDNN_OTHER_MAJOR, "\304 \247\206 (\232\275) \357\261e\326\360\332look\253fir\364\321\256 aga\272\364\326\312\265\324") \
+  /* cuDNN {found} is older than cuDNN {built}, which {component} was built with | update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found} */ \
+  X(CUDNN_OLDER, 202, ERROR, REFUSES, 44, cudnn, "\247\216\302\271\371\247\203\262\210\301", \
+    built_with, found_cudnn, picked_by, CUDNN_OLDER, "\334\265\331\355\255\323f\271\350\247\232\275 \307\321\256 aga\272s\260\247\216") \
+  /* cuDNN {found} is an older patch than cuDNN {built}, which {component} was built with | update it, or put a folder with cuDNN {min} or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN {found} */ \
+  X(CUDNN_OLDER_PATCH, 203, ERROR, REFUSES, 45, cudnn, "\247\216\302\313 \271 p\376ch\371\247\203\262\210\301", \
+    built_with, found_cudnn, picked_by, CUDNN_OLDER, "") \
+  /* cuDNN lacks {library}: calls that need it fail | reinstall cuDNN whole from one package */ \
+  X(CUDNN_INNER_MISSING, 204, ERROR, REFUSES, 42, cudnn, "\247lack\253\226\274c\330s\351\345\327 \365fail", \
+    built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, "\353\342ge") \
+  /* cuDNN lacks {library}: the first call would abort | reinstall cuDNN whole from one package */ \
+  X(CUDNN_INNER_MISSING_NEEDED, 204, ERROR, REFUSES, 42, cudnn, "\247lack\253\226:\326firs\260c\330 would ab\354t", \
+    built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, "") \
+  /* no cuDNN was found: no folder that the loader looks into has {library} | install cuDNN {min} or newer, or name its folder in LD_LIBRARY_PATH */ \
+  X(CUDNN_ABSENT, 205, ERROR, REFUSES, 40, cudnn, "\367\247wa\253\324\274\367f\271\250\376\326\360\332look\253\272to ha\253\226", \
+    built_with, none, none, CUDNN_ABSENT, "\304 \247\232\275\355\255nam\265\331\253f\271 \272\251") \
+  /* cuDNN is mixed: {library} is {part}, the rest {found} | remove the stray copy[ of {library} in {beside}], or reinstall cuDNN whole from one package */ \
+  X(CUDNN_INNER_MIXED, 206, ERROR, REFUSES, 43, cudnn, "\247\362mix\327\274\226\302\240,\326\353s\260\216", \
+    built_with, found_cudnn, picked_by, CUDNN_INNER_MIXED, "\353move\326\364ray copy[ \317\226 \272 \202]\355\255\353\342ge") \
+  /* cuDNN is mixed: its loader library is {loader}, the rest {found} | reinstall cuDNN whole from one package */ \
+  X(CUDNN_INNER_MIXED_LOADER, 206, ERROR, REFUSES, 43, cudnn, "\247\362mix\327\274\331\253\360\332\361y\302\227,\326\353s\260\216", \
+    built_with, found_cudnn, picked_by, CUDNN_INNER_MISSING, "") \
+  /* cuDNN[ {found}] is made for CUDA {found_cuda}, and {component} for CUDA {built_cuda} | put a cuDNN for CUDA {built_cuda} first in LD_LIBRARY_PATH */ \
+  X(CUDNN_OTHER_CUDA, 207, WARNING, INFORMS, 57, cudnn, "\325[ \216]\302mad\265\352\333\217,\263\210 \352\333\204", \
+    found_cudnn, picked_by, none, CUDNN_OTHER_CUDA, "\323\247\352\333\204 \307") \
+  /* {component} uses {symbol}, which no library has | update the library, or rebuild */ \
+  X(LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, 214, ERROR, REFUSES, 14, library, "\210 u\372\253\243\262\367\361y has", \
+    found_file, first_in, none, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, "\334e\326\361y\355\255\256") \
+  /* {path}: symbol lookup error: {path}: undefined symbol: {symbol}[, version {library}] | update the library, or rebuild */ \
+  X(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER, 214, ERROR, REFUSES, 14, library, "\241\274symbol lookup \261r\354\274\241\274undef\272\327 symbol\274\243[\355v\261si\312 \226]", \
+    none, none, none, LIBRARY_LACKS_SYMBOL_EMPTY_SLOT, "") \
+  /* the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}] | update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit */ \
+  X(DRIVER_TOO_OLD, 301, ERROR, REFUSES, 30, driver, "\314\270\255\207[\300\233]", \
+    needed_by, found_driver, gpus, DRIVER_TOO_OLD, "\273[\322\234\275]\321\256\315") \
+  /* the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}] | rebuild with an older toolkit: no driver is known that supports this one */ \
+  X(DRIVER_TOO_OLD_NONE_KNOWN, 301, ERROR, REFUSES, 30, driver, "\314\270\255\207[\300\233]", \
+    needed_by, found_driver, gpus, DRIVER_TOO_OLD_NONE_KNOWN, "\256\340") \
+  /* the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}] | update the driver[ to {needs_release} or newer]; or rebuild with {archs} added */ \
+  X(DRIVER_TOO_OLD_FOR_CODE, 302, ERROR, REFUSES, 32, driver, "\314\270\255\207 \312 \277\220[\300\233]", \
+    needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE, "\273[\322\234\275]\321\256\350\201\276") \
+  /* the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}] | rebuild with {archs} added, or with an older toolkit: no driver is known that supports this one */ \
+  X(DRIVER_TOO_OLD_FOR_CODE_NONE_KNOWN, 302, ERROR, REFUSES, 32, driver, "\314\270\255\207 \312 \277\220[\300\233]", \
+    needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE_NONE_KNOWN, "\256\350\201\276\355\354\340") \
+  /* CUDA_FORCE_PTX_JIT=1 needs {code} for compute capability {gpus}: the driver is too old for that[, CUDA {needs_cuda}] | unset CUDA_FORCE_PTX_JIT[; or update the driver to {needs_release} or newer] */ \
+  X(DRIVER_TOO_OLD_FOR_CODE_FORCED, 302, ERROR, REFUSES, 32, driver, "\266=1 \345\327\253\207 \352\277\220:\250\270\354\250\376[\355\333\233]", \
+    needed_by, found_driver, none, DRIVER_TOO_OLD_FOR_CODE_FORCED, "un\372\260\266[\321\273\322\234\275]") \
+  /* {component} has no code for compute capability {gpus} | rebuild it with {archs} added */ \
+  X(NO_CODE_FOR_GPU, 303, ERROR, REFUSES, 31, driver, "\210\316\220", \
+    built_for, found_driver, none, NO_CODE_FOR_GPU, "\256 \331\350\201\276") \
+  /* {component} has no code for compute capability {gpus} | rebuild it with {archs} added and CUDA {made_to} or older: CUDA {built_cuda} no longer makes that */ \
+  X(NO_CODE_FOR_GPU_NO_LONGER_MADE, 303, ERROR, REFUSES, 31, driver, "\210\316\220", \
+    built_for, found_driver, none, NO_CODE_FOR_GPU_NO_LONGER_MADE, "\256 \331\350\201\276\263\333\231 \255\271\274\333\204 \367l\312g\332makes\250\376") \
+  /* {component} has no code for compute capability {gpus} | rebuild it with {archs} added and CUDA {made_from} or newer; or with PTX of an older arch added */ \
+  X(NO_CODE_FOR_GPU_NOT_YET_MADE, 303, ERROR, REFUSES, 31, driver, "\210\316\220", \
+    built_for, found_driver, none, NO_CODE_FOR_GPU_NOT_YET_MADE, "\256 \331\350\201\276\263\333\230\275; \354\350PTX \317\313 \271 \336ch\276") \
+  /* libcuda and the kernel module do not belong together (803) | reboot after a driver update; in a container, remove the libcuda that it brought along[: {libcuda}] */ \
+  X(DRIVER_MISMATCH, 304, ERROR, REFUSES, 23, driver, "\306 \313d\326\374do \303\260bel\312g toge\314\332(803)", \
+    found_driver, gpus, none, DRIVER_MISMATCH, "\353boo\260aft\332a\246 \334e; \272 a c\312ta\272\261\355\353move\326\306\351\365brough\260al\312g[\274\225]") \
+  /* cuda-compat does not work with this GPU (804) | take the folder of cuda-compat[, where {libcuda} lies,] out of LD_LIBRARY_PATH and update the driver; or hide that GPU with CUDA_VISIBLE_DEVICES */ \
+  X(FORWARD_COMPAT_UNSUPPORTED, 305, ERROR, REFUSES, 24, driver, "cuda-\363a\260\375w\354k\254\250\362\320 (804)", \
+    found_driver, gpus, none, FORWARD_COMPAT_UNSUPPORTED, "take\326f\271 \317cuda-\363\376[\355\357\261\265\225 lies,] ou\260of\251\263\273\321hide\351\320\350\344S") \
+  /* the libcuda found is the stub, which is for linking only (34) | take the stubs folder[, where {libcuda} lies,] out of LD_LIBRARY_PATH and of RPATH */ \
+  X(STUB_DRIVER, 306, ERROR, REFUSES, 25, driver, "\314\265\306 \324 is\326\364ub\262\362\352l\272k\272g \312ly (34)", \
+    found_driver, gpus, none, STUB_DRIVER, "take\326\364ub\253f\271[\355\357\261\265\225 lies,] ou\260of\251\263\317RPATH") \
+  /* there is no libcuda.so.1, and {component} requires a GPU | install the NVIDIA driver; start a container with its GPUs (--gpus all) */ \
+  X(DRIVER_MISSING, 307, ERROR, REFUSES, 20, driver, "\314\261\265\362\367\306.so.1,\263\210 \353qui\353\253a \320", \
+    none, none, none, DRIVER_MISSING, "\304\326\377\246\347") \
+  /* CUDA_DISABLE_PTX_JIT=1 forbids what compute capability {gpus} needs: {code} | unset CUDA_DISABLE_PTX_JIT; or rebuild with {archs} added */ \
+  X(JIT_DISABLED, 308, ERROR, REFUSES, 34, driver, "\257_DISABL\337=1 f\354bid\253\357a\260\277\220 \345\327s\274\207", \
+    needed_by, found_driver, none, JIT_DISABLED, "un\372\260\257_DISABL\337\321\256\350\201\276") \
+  /* libnvidia-ptxjitcompiler.so.1 is missing, and compute capability {gpus} needs it for {code} (221) | install the driver whole; start a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility; or rebuild with {archs} added */ \
+  X(JIT_MISSING, 309, ERROR, REFUSES, 35, driver, "libnvidia-ptxj\331\363il\261.so.1\302\373,\263\277\220 \345\327\253\365\352\207 (221)", \
+    needed_by, found_driver, none, JIT_MISSING, "\304\250e\246 \357ole; \305\377_DRIVER_CAPABILITIES=\363ute,util\331y\321\256\350\201\276") \
+  /* there is no GPU, and {component} requires one | see what nvidia-smi says and what CUDA_VISIBLE_DEVICES holds; start a container with its GPUs (--gpus all) */ \
+  X(GPU_MISSING, 310, ERROR, REFUSES, 21, driver, "\314\261\265\362\367\320,\263\210 \353qui\353\253\312e", \
+    found_driver, none, none, GPU_MISSING, "\372\343say\253\313d \357a\260\344S holds\347") \
+  /* only part of the code in {component} is for compute capability {gpus} | rebuild all of it with {archs} added, or drop gpu.partial from cudaguard.toml */ \
+  X(PARTIAL_CODE, 311, ERROR, REFUSES, 36, driver, "\312ly p\336\260of\326cod\265\272 \210\302\352\277\220", \
+    built_for, found_driver, none, PARTIAL_CODE, "\256 \330 \317\331\350\201\276\355\255drop gpu.p\336tial \335\267.toml") \
+  /* no GPU can run both {component} and {other} | rebuild both for one of {archs} */ \
+  X(NO_GPU_FOR_ALL, 312, WARNING, INFORMS, 50, driver, "\367\320 c\313 run bo\314 \210\263\237", \
+    found_driver, gpus, none, NO_GPU_FOR_ALL, "\256 bo\314 \352\312\265\317\201") \
+  /* cuDNN {found} no longer works on compute capability {gpus} | put a cuDNN older than {dropped_in} first in LD_LIBRARY_PATH (the program takes {min} and newer); or run it on a newer GPU */ \
+  X(CUDNN_TOO_NEW_FOR_GPU, 313, ERROR, REFUSES, 46, driver, "\247\216 \367l\312g\332w\354k\253\312 \277\220", \
+    needed_by, found_driver, none, CUDNN_TOO_NEW_FOR_GPU, "\323\247\271\371\214 \307 (\314\265program take\253\232\263\345w\261)\321run \365\312 a \345w\332\320") \
+  /* {library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with | put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically */ \
+  X(CUDART_OLDER, 314, WARNING, INFORMS, 51, cudart, "\226\302\317\333\217\355\271\371\333\204\262\210\301", \
+    found_file, none, none, CUDART_OLDER, "\323f\271\254\326\306r\260\317\333\204 \307\321l\272k \365\364\376ic\330y") \
+  /* {component} has no PTX for compute capability {gpus}, and CUDA_FORCE_PTX_JIT=1 allows nothing else | unset CUDA_FORCE_PTX_JIT */ \
+  X(JIT_FORCED, 315, ERROR, REFUSES, 33, driver, "\210 ha\253\367PTX \352\277\220,\263\266=1 \330ow\253\303\314\272g el\372", \
+    built_for, found_driver, none, JIT_FORCED, "un\372\260\266") \
+  /* cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda} | put a cuDNN for CUDA[ {cuda_major}] first in LD_LIBRARY_PATH; or update the driver */ \
+  X(CUDNN_NEEDS_NEWER_DRIVER, 316, ERROR, REFUSES, 26, driver, "\325[ \216]\302mad\265\352\333\217,\263\345\327\253a\246\264\253\333\233", \
+    needed_by, found_driver, gpus, CUDNN_NEEDS_NEWER_DRIVER, "\323\247\352\257[ \212] \307\321\273") \
+  /* cannot tell which cuDNN this is | see that cuDNN's inner libraries stand beside it: `cargo cudaguard doctor` lists every candidate */ \
+  X(CUDNN_CANNOT_TELL, 501, INFO, OPEN, 63, cudnn, "\252ich \247\314\362is", \
+    built_with, found_cudnn, picked_by, CUDNN_CANNOT_TELL, "\372e\351\325'\253\272n\332\361ie\253\364\313d besid\265\331\274`\341\376e") \
+  /* cannot tell which cuDNN {component} would get | see that cuDNN {min} or newer is installed: `cargo cudaguard doctor` lists every candidate */ \
+  X(CUDNN_CANNOT_TELL_NOT_LOADED, 501, INFO, OPEN, 63, cudnn, "\252ich \247\210 would get", \
+    built_with, none, none, CUDNN_CANNOT_TELL_NOT_LOADED, "\372e\351\247\232\275\302\304\327\274`\341\376e") \
+  /* the manifest of {component} is newer than this cudaguard: what this one knows of it was judged | update cudaguard */ \
+  X(NOTE_NEWER, 502, INFO, OPEN, 61, manifest, "\314\265\346\260\317\210\302\345w\261\250\313\250\362\267\274\357\376\250\362\312\265k\303w\253\317\365wa\253judg\327", \
+    none, none, none, NOTE_NEWER, "\334\265\267") \
+  /* the manifest of {component} asks for what this cudaguard does not know: rows of kind {kinds} | update cudaguard */ \
+  X(NOTE_NEWER_ROWS, 502, INFO, OPEN, 61, manifest, "\314\265\346\260\317\210 ask\253\352\357\376\250\362\267 \375k\303w\274row\253\317k\272d \223", \
+    none, none, none, NOTE_NEWER, "") \
+  /* a manifest in {file} is damaged: it was not judged | rebuild {file}: something wrote into it after it was linked */ \
+  X(NOTE_DAMAGED, 503, INFO, OPEN, 62, manifest, "a \346\260\272 \215\302damag\327\274\365wa\253\303\260judg\327", \
+    because, none, none, NOTE_DAMAGED, "\256 \215\274some\314\272g wrot\265\272to \365aft\332\365wa\253l\272k\327") \
+  /* no GPU is visible: nothing to judge |  */ \
+  X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, "\367\320\302visible\274\303\314\272g\322judge", \
+    none, none, none, NOTHING_TO_SEE, "") \
+  /* cannot tell whether driver and GPU fit: some facts are missing | `cargo cudaguard doctor` says what is missing */ \
+  X(DRIVER_CANNOT_TELL, 505, INFO, OPEN, 64, driver, "\311som\265fact\253\336\265\373", \
+    found_driver, gpus, none, DRIVER_CANNOT_TELL, "`\310say\253\357a\260\362\373") \
+  /* cannot tell whether driver and GPU fit: cuInit answers {answer} | see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm */ \
+  X(DRIVER_CANNOT_TELL_ANSWER, 505, INFO, OPEN, 64, driver, "\311cuIn\365\313sw\261\253\200", \
+    found_driver, gpus, none, DRIVER_CANNOT_TELL_ANSWER, "\372\343says\355\313d\326k\261\345l'\253log\274dmesg | g\353p -i nvrm") \
+  /* cannot tell whether driver and GPU fit: libcuda.so.1 is there, and cannot be loaded: {why} | `cargo cudaguard doctor` says what is missing */ \
+  X(DRIVER_CANNOT_TELL_NOT_LOADED, 505, INFO, OPEN, 64, driver, "\311\306.so.1 is\250\261e,\263c\313\303\260b\265\360\327\274\244", \
+    gpus, none, none, DRIVER_CANNOT_TELL, "") \
+  /* cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on | update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA {cuda_major}] */ \
+  X(DRIVER_CANNOT_TELL_UNSURE, 505, INFO, OPEN, 64, driver, "\370\332\207 \360\253\312\250is\246\274nvcc \236 mad\265\331,\263\377 promi\372s\351f\354\246\253\335\234 \312", \
+    needed_by, found_driver, none, DRIVER_CANNOT_TELL_UNSURE, "\273\322\234\275\322b\265su\353[\321\256\350\333\212]") \
+  /* cannot tell whether this driver compiles {code}: both are newer than the guard | rebuild it with {archs} added */ \
+  X(DRIVER_CANNOT_TELL_NEWER_PTX, 505, INFO, OPEN, 64, driver, "\370\261\250is\246 \363ile\253\207\274bo\314 \336\265\345w\261\250\313\326gu\336d", \
+    needed_by, found_driver, none, NO_CODE_FOR_GPU, "") \
+  /* cannot tell whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: not all in {component} is known to have PTX | unset CUDA_FORCE_PTX_JIT */ \
+  X(DRIVER_CANNOT_TELL_FORCED, 505, INFO, OPEN, 64, driver, "\370\332\266=1 leave\253cod\265\352\277\220\274\303\260\330 \272 \210\302k\303wn\322hav\265PTX", \
+    built_for, found_driver, none, JIT_FORCED, "") \
+  /* cannot tell whether {library} is older than CUDA {built_cuda}, which {component} was built with: its file's name does not say | put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically */ \
+  X(CUDART_UNKNOWN, 507, INFO, INFORMS, 67, cudart, "\370\332\226\302\271\371\333\204\262\210\301\274\331\253file'\253nam\265\375say", \
+    found_file, none, none, CUDART_OLDER, "") \
+  /* {left_out} findings are left out: the guard keeps {kept} at most | `cargo cudaguard verify` shows all of them */ \
+  X(NOT_ALL_KEPT, 508, INFO, OPEN, 60, manifest, "\224 f\272d\272g\253\336\265lef\260out\366\221 a\260mo\364", \
+    none, none, none, NOT_ALL_KEPT, "`c\336go \267 v\261ify` show\253\330 of\250em") \
+  /* {left_out} manifests were not judged: the guard keeps {kept} at most | `cargo cudaguard verify` shows all of them */ \
+  X(NOT_ALL_KEPT_NOTES, 508, INFO, OPEN, 60, manifest, "\224 \346t\253w\261\265\303\260judg\327\366\221 a\260mo\364", \
+    none, none, none, NOT_ALL_KEPT, "") \
+  /* cannot tell whether cuDNN {found} works on compute capability {gpus}: it has code up to {newest_major}.x | put a newer cuDNN first in LD_LIBRARY_PATH: from cuDNN 9 for CUDA 12 on it serves GPUs that came after it */ \
+  X(CUDNN_BEFORE_THIS_GPU, 517, INFO, OPEN, 72, driver, "\370\332\247\216 w\354k\253\312 \277\220\274\365ha\253cod\265up\322\235.x", \
+    needed_by, found_driver, none, CUDNN_BEFORE_THIS_GPU, "\323\345w\332\247\307\274\335\2479 \352\33312 \312 \365s\261ve\253\320s\351cam\265aft\332\331")
 
 /* name, subject */
 #define SUBJECTS(X) \
-  X(cudart, "cudart") \
   X(cudnn, "cuDNN") \
+  X(cudart, "cudart") \
   X(driver, "driver") \
   X(library, "library") \
   X(manifest, "manifest")
 
 /* name, line; `none` is no line */
 #define LINES(X) \
-  X(because, "because:    " V_why) \
-  X(built_for, "built" W_for ":  " V_built_for) \
-  X(built_with, "built" W_with ": " W_cudnn " " V_built " (" V_component ")") \
-  X(first_in, "first" W_in ":   " V_library " " V_min) \
-  X(found_cudnn, W_found W_cudnn "[ " V_found "]" W_in " " V_path "[," W_with " " V_beside "]") \
-  X(found_driver, W_found W_driver "[ " V_driver "][" W_that W_supports W_cuda V_cuda "][" W_on " kernel module " V_kernel "][" W_in " " V_libcuda "]") \
-  X(found_file, W_found V_path) \
-  X(gpus, "GPUs:      " W_compute_capability V_gpus) \
-  X(needed_by, "needed by:  " V_component) \
-  X(picked_by, "picked by:  " V_picked_by)
+  /* because:    {why} */ \
+  X(because, "becau\372\274   \244") \
+  /* built for:  {built_for} */ \
+  X(built_for, "buil\260f\354\274 \205") \
+  /* built with: cuDNN {built} ({component}) */ \
+  X(built_with, "built\254\274\247\203 (\210)") \
+  /* first in:   {library} {min} */ \
+  X(first_in, "firs\260\272\274  \226 \232") \
+  /* found:      cuDNN[ {found}] in {path}[, with {beside}] */ \
+  X(found_cudnn, "\324\356 \325[ \216] \272 \241[,\350\202]") \
+  /* found:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}] */ \
+  X(found_driver, "\324\356\246[ \213][\264\253\333\211][ \312 \374\222][ \272 \225]") \
+  /* found:      {path} */ \
+  X(found_file, "\324\356 \241") \
+  /* GPUs:       compute capability {gpus} */ \
+  X(gpus, "\320s\356  \277\220") \
+  /* needed by:  {component} */ \
+  X(needed_by, "\345\327\327 by\274 \210") \
+  /* picked by:  {picked_by} */ \
+  X(picked_by, "pick\327 by\274 \242")
 
 /* name, kind */
 #define FIELDS(X) \
@@ -266,6 +211,7 @@
   X(min, VERSION) /* the oldest that the program accepts */ \
   X(needs_cuda, CUDA) /* the CUDA version that the driver must support */ \
   X(needs_release, RELEASE) /* the oldest driver that will do */ \
+  X(newest_major, NUMBER) /* the major of the newest compute capability that it has code for */ \
   X(nvcc_major, NUMBER) /* the CUDA major of the nvcc that made the code */ \
   X(other, TEXT) /* name and version of the second package */ \
   X(part, VERSION) /* the version of that library, where it is not the one of the rest */ \
@@ -274,131 +220,96 @@
   X(symbol, TEXT) /* a function */ \
   X(why, TEXT) /* why something could not be read */
 
-/* name, what many sentences say */
-#define PIECES(X) \
-  X(compute_capability, " compute capability ") \
-  X(first_in_path, " first in LD_LIBRARY_PATH") \
-  X(cannot_tell, "cannot tell whether ") \
-  X(was_built_with, " was built with") \
-  X(start_a_container, "; start a container") \
-  X(rebuild, "rebuild") \
-  X(cudaguard, "cudaguard") \
-  X(cudnn, "cuDNN") \
-  X(driver, "driver") \
-  X(cuda, " CUDA ") \
-  X(which, " which ") \
-  X(newer, "newer") \
-  X(that, " that ") \
-  X(with, " with") \
-  X(the, " the ") \
-  X(is, " is ") \
-  X(and, " and") \
-  X(or, " or ") \
-  X(for, " for") \
-  X(older, "older") \
-  X(install, "install") \
-  X(update, "update") \
-  X(added, " added") \
-  X(library_path, " LD_LIBRARY_PATH") \
-  X(libcuda, "libcuda") \
-  X(gpu, " GPU") \
-  X(manifest, "manifest") \
-  X(supports, "supports") \
-  X(it, " it") \
-  X(on, " on") \
-  X(no, " no") \
-  X(of, " of") \
-  X(librar, "librar") \
-  X(has, " has") \
-  X(visible_devices, "_VISIBLE_DEVICES") \
-  X(in, " in") \
-  X(ptx_jit, "_PTX_JIT") \
-  X(needs, "needs") \
-  X(its_gpus, " its GPUs (--gpus all)") \
-  X(found, "found:      ") \
-  X(put_a, "put a ") \
-  X(doctor, "`cargo cudaguard doctor` lists every candidate") \
-  X(judge, " judge") \
-  X(nvidia_smi, "see what nvidia-smi says")
-
-/* How each stands in the words: one byte, its place among these. */
-#define V_answer "\200"
-#define V_archs "\201"
-#define V_beside "\202"
-#define V_built "\203"
-#define V_built_cuda "\204"
-#define V_built_for "\205"
-#define V_built_major "\206"
-#define V_code "\207"
-#define V_component "\210"
-#define V_cuda "\211"
-#define V_cuda_major "\212"
-#define V_driver "\213"
-#define V_dropped_in "\214"
-#define V_file "\215"
-#define V_found "\216"
-#define V_found_cuda "\217"
-#define V_gpus "\220"
-#define V_kept "\221"
-#define V_kernel "\222"
-#define V_kinds "\223"
-#define V_left_out "\224"
-#define V_libcuda "\225"
-#define V_library "\226"
-#define V_loader "\227"
-#define V_made_from "\230"
-#define V_made_to "\231"
-#define V_min "\232"
-#define V_needs_cuda "\233"
-#define V_needs_release "\234"
-#define V_nvcc_major "\235"
-#define V_other "\236"
-#define V_part "\237"
-#define V_path "\240"
-#define V_picked_by "\241"
-#define V_symbol "\242"
-#define V_why "\243"
-#define W_compute_capability "\244"
-#define W_first_in_path "\245"
-#define W_cannot_tell "\246"
-#define W_was_built_with "\247"
-#define W_start_a_container "\250"
-#define W_rebuild "\251"
-#define W_cudaguard "\252"
-#define W_cudnn "\253"
-#define W_driver "\254"
-#define W_cuda "\255"
-#define W_which "\256"
-#define W_newer "\257"
-#define W_that "\260"
-#define W_with "\261"
-#define W_the "\262"
-#define W_is "\263"
-#define W_and "\264"
-#define W_or "\265"
-#define W_for "\266"
-#define W_older "\267"
-#define W_install "\270"
-#define W_update "\271"
-#define W_added "\272"
-#define W_library_path "\273"
-#define W_libcuda "\274"
-#define W_gpu "\275"
-#define W_manifest "\276"
-#define W_supports "\277"
-#define W_it "\300"
-#define W_on "\301"
-#define W_no "\302"
-#define W_of "\303"
-#define W_librar "\304"
-#define W_has "\305"
-#define W_visible_devices "\306"
-#define W_in "\307"
-#define W_ptx_jit "\310"
-#define W_needs "\311"
-#define W_its_gpus "\312"
-#define W_found "\313"
-#define W_put_a "\314"
-#define W_doctor "\315"
-#define W_judge "\316"
-#define W_nvidia_smi "\317"
+/* What many texts have in common */
+#define PIECES \
+  "put\265capabil\331y " "\0" \
+  " driv\261" "\0" \
+  "\325 " "\0" \
+  " \314" "\0" \
+  " LD_LIBRARY_PATH" "\0" \
+  "c\313\303\260tell \357" "\0" \
+  "s " "\0" \
+  " wi\314" "\0" \
+  "\354 " "\0" \
+  "\353build" "\0" \
+  "CUDA" "\0" \
+  "t " "\0" \
+  "er" "\0" \
+  "\355\357ich " "\0" \
+  " \313d " "\0" \
+  "\351supp\354t" "\0" \
+  "e " "\0" \
+  "\257_FORC\337" "\0" \
+  "cudagu\336d" "\0" \
+  "e\246\302too old f" "\0" \
+  "old\261" "\0" \
+  "in" "\0" \
+  "\334e\250e\246" "\0" \
+  ": " "\0" \
+  " \255\345w\261" "\0" \
+  " add\327" "\0" \
+  "com\245" "\0" \
+  "\262\345\327\253\312e\264\253\333" "\0" \
+  " wa\253built\254" "\0" \
+  " \362" "\0" \
+  "no" "\0" \
+  "\272\364\330" "\0" \
+  "\364\336\260a c\312ta\272\261\350" "\0" \
+  "libcuda" "\0" \
+  "firs\260\272\251" "\0" \
+  "c\336go \267 doct\354` " "\0" \
+  "\370\261\246\263\320 f\331\274" "\0" \
+  "on" "\0" \
+  "an" "\0" \
+  "th" "\0" \
+  "\350\313 \271 toolk\331" "\0" \
+  " ha\253\367cod\265\352\277" "\0" \
+  "of " "\0" \
+  "GPU" "\0" \
+  "; \255" "\0" \
+  " to " "\0" \
+  "pu\260a " "\0" \
+  "found" "\0" \
+  "cuDNN" "\0" \
+  "\250\265" "\0" \
+  "ed" "\0" \
+  "all" "\0" \
+  "it" "\0" \
+  "\261 " "\0" \
+  "\257 " "\0" \
+  "upd\376" "\0" \
+  "from " "\0" \
+  "ar" "\0" \
+  "E_PTX_JIT" "\0" \
+  "\315\274\303\246\302k\303wn\264s\250\362\312e" "\0" \
+  "\310li\364\253ev\261y c\313did" "\0" \
+  "\304 \247\357ol\265\335\312\265packa" "\0" \
+  "\265\357a\260nvidia-smi " "\0" \
+  "\257_VISIBLE_DEVICE" "\0" \
+  "ne" "\0" \
+  "m\313ifes" "\0" \
+  "; \305\331\253\320\253(--gpu\253\330)" "\0" \
+  "\254 " "\0" \
+  "\250a\260" "\0" \
+  "f\255" "\0" \
+  "re" "\0" \
+  "or" "\0" \
+  ", " "\0" \
+  "\274    " "\0" \
+  "wh" "\0" \
+  "load" "\0" \
+  "libr\336" "\0" \
+  "i\253" "\0" \
+  "comp" "\0" \
+  "st" "\0" \
+  "i\260" "\0" \
+  ":\326gu\336d keep\253" "\0" \
+  "\303 " "\0" \
+  "\252e\314" "\0" \
+  "\250\313 " "\0" \
+  "se" "\0" \
+  "miss\272g" "\0" \
+  "k\261\345l modul\265" "\0" \
+  "doe\253\303\260" "\0" \
+  "at" "\0" \
+  "NVIDIA" "\0"

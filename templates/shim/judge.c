@@ -58,7 +58,7 @@ CODE uint32_t cuda_of(const struct note *n) {
   if (toolkit) return toolkit;
   for (i = 0; i < rows_of(n); i++) {
     const union row row = note_row(n, i);
-    if (row.kind == ROW_DRIVER && note_text(n, row.driver.because, &text) && starts(text, "libcudart")) return row.driver.cuda;
+    if (row.kind == ROW_DRIVER && note_text(n, row.driver.because, &text) && starts(text, "libcudart ")) return row.driver.cuda;
   }
   return 0;
 }
@@ -103,14 +103,41 @@ CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
 
 /* ---- driver and GPU ---- */
 
+/* Whether this row is of a cuDNN, and the one found has left GPUs behind. */
+CODE int leaves_gpus(const union row *row) {
+  return row->kind == ROW_LIBRARY && row->cudnn.oldest_gpu && g.now->cudnn >= row->cudnn.drops_gpus_from;
+}
+
+/* The newest generation of GPUs that the cuDNN found has code for, where no document says what it does on later ones; else 0. */
+CODE uint32_t newest_gpus(const union row *row) {
+  const struct library_row *of = &row->cudnn;
+  uint32_t cuda = g.now->cudnn_cuda / 1000;
+  if (row->kind != ROW_LIBRARY || !g.now->cudnn || (cuda ? cuda : 254) >= of->newest_gpus_below_cuda) return 0;
+  return (g.now->cudnn >> 8 & 0xff) >= of->newest_gpus_from ? of->newest_gpus : of->newest_gpus_before;
+}
+
+/* Whether all visible GPUs are later ones. */
+CODE int are_later(uint32_t newest) {
+  int k = 0;
+  while (k < g.driver.gpus && g.driver.cc[k] >> 8 > newest && !chip_of(g.driver.cc[k])->tegra) k++;
+  return newest && k && k == g.driver.gpus;
+}
+
+/* Whether it is known of each visible GPU what it is. */
+CODE int gpus_are_known(void) {
+  int k = 0;
+  while (k < g.driver.gpus && g.driver.cc[k]) k++;
+  return k == g.driver.gpus;
+}
+
 /* The GPUs that a row is about: those of its interval, or those that the cuDNN found has left behind. */
 CODE uint64_t gpus_of(const union row *row) {
   const struct driver *d = &g.driver;
-  uint32_t lowest = 1, highest = 0, cudnn = g.now->cudnn;
+  uint32_t lowest = 1, highest = 0;
   uint64_t gpus = 0;
   int k;
   if (row->kind == ROW_GPU) lowest = row->gpu.lowest, highest = row->gpu.highest;
-  if (row->kind == ROW_LIBRARY && row->cudnn.oldest_gpu && cudnn >= row->cudnn.drops_gpus_from) highest = row->cudnn.oldest_gpu - 1;
+  if (leaves_gpus(row)) highest = row->cudnn.oldest_gpu - 1;
   for (k = 0; k < d->gpus; k++)
     if (d->cc[k] && d->cc[k] >= lowest && d->cc[k] <= highest) gpus |= (uint64_t)1 << k;
   return gpus;
@@ -193,7 +220,11 @@ CODE struct finding *find_no_code(int severity, uint64_t gpus) {
 
 /* The same about the GPUs of a row, and what the row says. */
 CODE struct finding *find_row(enum words words, int severity, const union row *row) {
-  struct finding *f = words == NO_CODE_FOR_GPU ? find_no_code(severity, gpus_of(row)) : find_driver(words, severity);
+  struct finding *f;
+  if (words == DRIVER_TOO_OLD && !row->driver.release) words = DRIVER_TOO_OLD_NONE_KNOWN;
+  if (words == DRIVER_TOO_OLD_FOR_CODE)
+    words = row->gpu.arch ? DRIVER_TOO_OLD_FOR_CODE_FORCED : row->gpu.release ? words : DRIVER_TOO_OLD_FOR_CODE_NONE_KNOWN;
+  f = words == NO_CODE_FOR_GPU ? find_no_code(severity, gpus_of(row)) : find_driver(words, severity);
   if (row->kind == ROW_DRIVER) {
     f->needs_cuda = row->driver.cuda, f->needs_release = widen(row->driver.release);
     show_text(f->code, sizeof f->code, row->driver.because);
@@ -211,6 +242,11 @@ CODE struct finding *find_row(enum words words, int severity, const union row *r
   f->needs_cuda = row->gpu.cuda, f->needs_release = widen(row->gpu.release);
   show_text(f->code, sizeof f->code, row->gpu.code);
   show_text(f->built_for, sizeof f->built_for, row->gpu.built_for);
+  if (row->gpu.arch) {
+    struct text t = text_in(f->code, sizeof f->code);
+    put(&t, "PTX ");
+    put_capability(&t, row->gpu.arch);
+  }
   return f;
 }
 
@@ -237,15 +273,35 @@ CODE enum words judge_jit(void) {
 CODE enum words judge_cudnn_cuda(const struct part_row *row) {
   uint32_t major = g.now->cudnn_cuda / 1000 * 1000;
   uint32_t release = major <= row->older_cuda ? row->older_release : major <= row->newer_cuda ? row->newer_release : 0;
-  return row->needed && row->newer_cuda ? judge_floor(major, release, CUDNN_NEEDS_NEWER_DRIVER) : FITS;
+  return major && row->needed && row->newer_cuda ? judge_floor(major, release, CUDNN_NEEDS_NEWER_DRIVER) : FITS;
+}
+
+/* What a row of GPUs comes to where a variable has machine code passed over, and PTX compiled in its place. `arch` is then its
+ * ISA, MIXED where not all is known to have PTX, else 0. */
+enum { MIXED = 1 };
+
+CODE void force(struct gpu_row *row) {
+  uint32_t by = row->served_by;
+  struct needs needs;
+  row->arch = 0;
+  /* What PTX serves says of machine code beside it only where that makes a difference. */
+  if (by & (BY_CUBIN | BY_SOME) ? by & NO_PTX : !(by & BY_PTX) || by < NO_PTX) return;
+  if (!variable_is_one("CUDA_FORCE_PTX_JIT")) return;
+  row->served_by = BY_UNKNOWN, row->arch = MIXED;
+  if (!(by & BY_PTX)) row->cuda = row->release = row->sure_cuda = row->sure_release = 0; /* what is PTX anyway keeps what it needs */
+  if (by < PTX_ISA) return;
+  row->served_by = (uint16_t)((by & BY_SOME) | BY_PTX);
+  row->arch = by >> 12 << 8 | (by >> 8 & 15);
+  needs.cuda = row->cuda, needs.release = row->release;
+  raise_needs(&needs, row->arch);
+  row->cuda = needs.cuda, row->release = needs.release;
 }
 
 /* A row of GPUs. Flags that stand together: where some containers serve the GPU (BY_SOME), one of them may do so by PTX. */
 CALLED enum words judge_gpu(const struct note *n, const struct gpu_row *row) {
   uint32_t by = row->served_by;
   enum words is;
-  if ((by & (BY_CUBIN | BY_SOME)) && variable_is_one("CUDA_FORCE_PTX_JIT")) /* which PTX it is, no row says */
-    return by & NO_PTX ? JIT_FORCED : CANNOT_BE_TOLD;
+  if (by & NO_PTX && (by & (BY_CUBIN | BY_SOME)) && variable_is_one("CUDA_FORCE_PTX_JIT")) return JIT_FORCED;
   if ((by & BY_SOME) && n->head.partial == PARTIAL_REFUSES) return PARTIAL_CODE;
   if (!(by & (BY_CUBIN | BY_PTX | BY_SOME))) return by & BY_NONE ? NO_CODE_FOR_GPU : CANNOT_BE_TOLD;
   if ((by & BY_PTX) && variable_is_one("CUDA_DISABLE_PTX_JIT")) return JIT_DISABLED;
@@ -270,12 +326,12 @@ CODE int judge_answer(const struct note *n, int asks) {
     words = !required ? NOTHING_TO_SEE : d->state == ABSENT ? DRIVER_MISSING : GPU_MISSING;
     severity = required ? ERROR : INFO;
   } else if (d->init > 0 || d->state == UNKNOWN) {
-    words = d->init > 0 ? DRIVER_CANNOT_TELL_ANSWER : DRIVER_CANNOT_TELL;
+    words = d->init > 0 ? DRIVER_CANNOT_TELL_ANSWER : *d->trouble ? DRIVER_CANNOT_TELL_NOT_LOADED : DRIVER_CANNOT_TELL;
     severity = INFO;
   } else {
     return 0;
   }
-  if (asks) find_driver(words, severity);
+  if (asks) cut(find_driver(words, severity)->why, SHOW, d->trouble);
   return 1;
 }
 
@@ -291,7 +347,7 @@ CODE void judge_rows(struct note *n, int asks) {
   open = d->gpus < 0 || (d->init < 0 && d->user && d->kernel && d->user != d->kernel) || (d->by_files && (!d->user || !d->kernel));
   for (pass = 0; pass < 2; pass++) /* what a row weighs depends on those behind it */
     for (i = 0; i < rows_of(n); i++) {
-      const union row row = note_row(n, i);
+      union row row = note_row(n, i);
       uint64_t here = gpus_of(&row);
       enum words is = CUDNN_TOO_NEW_FOR_GPU;
       if (row.kind == ROW_DRIVER) is = judge_floor(row.driver.cuda, row.driver.release, DRIVER_TOO_OLD);
@@ -301,7 +357,12 @@ CODE void judge_rows(struct note *n, int asks) {
         if (is < FITS && pass) find_row(is, ERROR, &row);
         if (is != FITS && d->by_files) doubt = 1;
       }
-      if (row.kind == ROW_GPU) kernels = all, is = judge_gpu(n, &row.gpu);
+      if (d->by_files && (leaves_gpus(&row) || newest_gpus(&row)) && !gpus_are_known()) open = doubt = 1; /* too old or new for it */
+      if (pass && are_later(newest_gpus(&row))) {
+        struct finding *f = find_driver(CUDNN_BEFORE_THIS_GPU, INFO);
+        f->found = n->cudnn, f->newest_major = newest_gpus(&row);
+      }
+      if (row.kind == ROW_GPU) force(&row.gpu), kernels = all, is = judge_gpu(n, &row.gpu);
       if (!here || (row.kind != ROW_GPU && row.kind != ROW_LIBRARY)) continue;
       if (is == FITS) fit |= here;
       if (is < FITS) {
@@ -312,9 +373,12 @@ CODE void judge_rows(struct note *n, int asks) {
     }
   n->not_unfit = kernels & ~unfit;
   covered = !n->not_unfit || (fit & ~unfit);
-  if (!open && !covered && has_unsure && !d->by_files && !variable_is_one("CUDA_FORCE_PTX_JIT") &&
-      judge_floor(unsure.gpu.sure_cuda, unsure.gpu.sure_release, DRIVER_TOO_OLD_FOR_CODE) < FITS) {
-    struct finding *f = find_row(unsure.gpu.sure_release ? DRIVER_CANNOT_TELL_UNSURE : DRIVER_CANNOT_TELL_NEWER_PTX, INFO, &unsure);
+  if (!open && !covered && has_unsure && !d->by_files &&
+      (unsure.gpu.arch == MIXED || judge_floor(unsure.gpu.sure_cuda, unsure.gpu.sure_release, DRIVER_TOO_OLD_FOR_CODE) < FITS)) {
+    struct finding *f = find_row(unsure.gpu.arch == MIXED ? DRIVER_CANNOT_TELL_FORCED
+                                 : unsure.gpu.sure_release ? DRIVER_CANNOT_TELL_UNSURE
+                                                           : DRIVER_CANNOT_TELL_NEWER_PTX,
+                                 INFO, &unsure);
     f->needs_release = widen(unsure.gpu.sure_release);
     f->nvcc_major = unsure.gpu.sure_cuda / 1000;
     return;
@@ -368,6 +432,39 @@ CODE void find_unknown_rows(const struct note *n) {
   }
 }
 
+/* GPU code of the note's component that nobody has looked at, in words, or null. Of what its owner declares, his word counts. */
+CODE const char *code_not_judged(const struct note *n) {
+  uint32_t i;
+  for (i = 0; i < n->head.rows; i++) {
+    const union row row = note_row(n, i);
+    if (row.kind == ROW_GPU) return 0;
+  }
+  if (n->own && g.looks) return "GPU code that stands as plain data"; /* of which no container says anything */
+  if (n->state != NOTE_WHOLE || n->head.archs_known == ARCHS_OBSERVED) return 0;
+  if (!n->own) return "GPU code of another file"; /* where nobody looks for containers */
+  return n->head.sealed && n->head.archs_known == ARCHS_DECLARED ? "GPU code that was declared and not found" : 0;
+}
+
+/* Puts one name more behind those that stand from there on. */
+CALLED void put_behind(struct text *t, size_t from, const char *between, const char *name) {
+  if (t->used > from) put(t, between);
+  put(t, name);
+}
+
+/* Names what of a note was not judged, for the report and for whoever asks. Several notes may say the same. */
+CODE void put_not_judged(struct text *t, size_t from, const struct note *n, const char *between) {
+  static const char cudart[] = "what a static cudart asks of the driver";
+  const char *code = code_not_judged(n);
+  int kind = -1;
+  while ((kind = next_unknown_kind(n, kind)) >= 0) {
+    put_behind(t, from, between, "row of kind ");
+    put_number(t, (uint32_t)kind);
+  }
+  if (code && !find_text(t->at + from, code)) put_behind(t, from, between, code);
+  /* A shared one is needed by its name, and host code that nvcc made has one; of others nothing shows. */
+  if (n->own && g.looks && !n->sees && !find_text(t->at + from, cudart)) put_behind(t, from, between, cudart);
+}
+
 /* What cannot be read of a note is said, and leaves the verdict open. Whether there is anything in it to judge. */
 CODE int judge_bytes(const struct note *n) {
   if (n->state == NOTE_IS_DAMAGED) {
@@ -406,7 +503,7 @@ CALLED void judge_cudnn_row(struct note *n, struct cudnn *c, const struct librar
 
 CODE int only_nothing_to_see(void) {
   const struct findings *all = &g.findings;
-  return all->count && all->at[all->count - 1].round == all->round && all->at[all->count - 1].words == NOTHING_TO_SEE;
+  return all->count > all->round && all->at[all->count - 1].words == NOTHING_TO_SEE;
 }
 
 CODE void judge_driver_rows(struct note *n, int asks, int level, int late) {
@@ -415,8 +512,8 @@ CODE void judge_driver_rows(struct note *n, int asks, int level, int late) {
   judge_driver(n, asks);
   if (!g.driver.by_files || !round_has(INFO) || only_nothing_to_see()) return;
   forget_round();
-  /* A program that can do without a GPU is not kept waiting: it asks by check(). */
-  if (level && (late || n->head.gpu != GPU_OPTIONAL)) {
+  /* A program that can do without a GPU is not kept waiting: it asks by check(). Who wants a report waits for it. */
+  if (level && (late || n->head.gpu != GPU_OPTIONAL || *variable("CUDAGUARD_REPORT"))) {
     ask_the_driver();
     judge_driver(n, asks);
   } else if (asks) {
@@ -424,7 +521,7 @@ CODE void judge_driver_rows(struct note *n, int asks, int level, int late) {
   }
 }
 
-CODE void judge_note(struct note *n, int level, int late) {
+CALLED void judge_note(struct note *n, int level, int late) {
   int asks = n->head.gpu == GPU_REQUIRED, rests_on_cudnn = 0;
   uint32_t i;
   begin_round();
@@ -436,7 +533,7 @@ CODE void judge_note(struct note *n, int level, int late) {
     if (row.kind == ROW_DRIVER || row.kind == ROW_GPU) asks = 1;
     if (row.kind != ROW_LIBRARY) continue;
     judge_cudnn_row(n, c, &row.cudnn, level, late);
-    rests_on_cudnn |= n->cudnn_cuda || (row.cudnn.oldest_gpu && n->cudnn >= row.cudnn.drops_gpus_from);
+    rests_on_cudnn |= n->cudnn_cuda || leaves_gpus(&row) || newest_gpus(&row);
     if (g.seen < MAX_SEEN - 1 && (c->state == FOUND || c->state == INSIDE)) g.seen++;
   }
   if (asks || rests_on_cudnn) judge_driver_rows(n, asks, level, late);
@@ -444,14 +541,11 @@ CODE void judge_note(struct note *n, int level, int late) {
 
 /* Of two components whose fit GPUs are different ones, the warning that names both. */
 CODE void judge_together(void) {
-  int one, two;
-  for (one = 0; one < g.notes; one++)
-    for (two = one + 1; two < g.notes; two++) {
-      struct finding *f;
-      if (!g.note[one].not_unfit || !g.note[two].not_unfit || (g.note[one].not_unfit & g.note[two].not_unfit)) continue;
-      g.now = &g.note[one];
-      f = find_driver(NO_GPU_FOR_ALL, WARNING);
-      component(&g.note[two], &f->other);
+  const struct note *end = g.note + g.notes, *other;
+  for (g.now = g.note; g.now < end; g.now++)
+    for (other = g.now + 1; other < end; other++) {
+      if (!g.now->not_unfit || !other->not_unfit || (g.now->not_unfit & other->not_unfit)) continue;
+      component(other, &find_driver(NO_GPU_FOR_ALL, WARNING)->other);
       return;
     }
 }

@@ -56,15 +56,10 @@ CODE union row note_row(const struct note *n, uint32_t i) {
 
 CODE int row_is_known(const union row *row) { return row->kind >= ROW_LIBRARY && row->kind <= ROW_GPU; }
 
-/* What is wrong with the texts of a row, or null. */
-CODE const char *damaged_texts(const struct note *n, const union row *row) {
+/* The two texts that every row has stand in the same place, whatever its kind. */
+CODE int texts_are_whole(const struct note *n, const union row *row) {
   char text[NOTE_TEXT];
-  const struct text_ref *first = &row->cudnn.soname, *second = &row->cudnn.library;
-  if (row->kind == ROW_PART) first = &row->inner.file, second = &row->inner.symbol;
-  if (row->kind == ROW_DRIVER) first = &row->driver.because, second = &row->driver.cudart;
-  if (row->kind == ROW_GPU) first = &row->gpu.code, second = &row->gpu.built_for;
-  if (!note_text(n, *first, &text) || !note_text(n, *second, &text)) return "a text of a row is not within it";
-  return 0;
+  return note_text(n, row->cudnn.soname, &text) && note_text(n, row->cudnn.library, &text);
 }
 
 /* What is wrong with a note's bytes, or null. */
@@ -82,13 +77,12 @@ CODE const char *note_damage(const struct note *n) {
     return "the component's name is not within it";
   for (i = 0; i < h->rows; i++) {
     union row row = note_row(n, i);
-    const char *damage = row_is_known(&row) ? damaged_texts(n, &row) : 0;
-    if (damage) return damage;
+    if (row_is_known(&row) && !texts_are_whole(n, &row)) return "a text of a row is not within it";
   }
   return 0;
 }
 
-CODE void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
+CALLED void read_note(struct note *n, const unsigned char *descriptor, uint32_t size) {
   memset(n, 0, sizeof *n);
   n->descriptor = descriptor;
   n->size = size;

@@ -38,7 +38,10 @@ struct library_row {
   struct text_ref soname;
   struct text_ref library;
   struct text_ref names;
-  uint32_t unused;
+  uint8_t newest_gpus;
+  uint8_t newest_gpus_from;
+  uint8_t newest_gpus_before;
+  uint8_t newest_gpus_below_cuda;
 };
 
 struct part_row {
@@ -87,7 +90,7 @@ enum { REVISION = 1 };
 enum { HEAD_SIZE = 44, ROW_SIZE = 40 };
 enum { ROW_LIBRARY = 1, ROW_PART = 2, ROW_DRIVER = 3, ROW_GPU = 4 };
 enum { LIBRARY_LINKED = 1, LIBRARY_DLOPENED = 2, LIBRARY_STATIC = 4, LIBRARY_PATCH = 8, LIBRARY_REQUIRED = 16 };
-enum { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, BY_UNKNOWN = 16, NO_PTX = 32 };
+enum { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, BY_UNKNOWN = 16, NO_PTX = 32, PTX_ISA = 256 };
 enum { MISMATCH_WARNS = 0, MISMATCH_REFUSES = 1 };
 enum { GPU_AUTO = 0, GPU_REQUIRED = 1, GPU_OPTIONAL = 2 };
 enum { LIBRARY_REPORTS = 0, LIBRARY_ENFORCES = 1 };

@@ -25,15 +25,17 @@ struct image {
 };
 
 /* How many bytes from this address on were mapped from the object's file: 0 where the address lies in no readable segment.
+ * Segments that follow each other without a gap are one: patchelf puts a new one before the first, and a note may lie in both.
  * A header may say anything of places that the loader itself never reads. */
 CODE size_t mapped_from(const struct image *im, uintptr_t address) {
+  size_t size = 0;
   int k;
   for (k = 0; k < im->n; k++) {
     const ElfW(Phdr) *ph = &im->ph[k];
-    uintptr_t into = address - (im->base + ph->p_vaddr);
-    if (ph->p_type == PT_LOAD && (ph->p_flags & PF_R) && into < ph->p_filesz) return ph->p_filesz - into;
+    uintptr_t into = address + size - (im->base + ph->p_vaddr);
+    if (ph->p_type == PT_LOAD && (ph->p_flags & PF_R) && into < ph->p_filesz) size += ph->p_filesz - into;
   }
-  return 0;
+  return size;
 }
 
 /* A string of the object, or null where it does not end within the strings. */

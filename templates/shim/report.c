@@ -8,7 +8,12 @@ CODE void put_version_member(struct text *t, const char *key, void (*how)(struct
   put_char(t, '"');
 }
 
-CODE void report_cudnn(struct text *t, const struct cudnn *c) {
+CODE void put_number_member(struct text *t, const char *key, uint32_t n) {
+  put_key(t, key);
+  put_number(t, n);
+}
+
+CALLED void report_cudnn(struct text *t, const struct cudnn *c) {
   put(t, ",\"cudnn\":{");
   put_member(t, "path", c->path);
   put_member(t, "picked_by", c->why);
@@ -20,13 +25,12 @@ CODE void report_cudnn(struct text *t, const struct cudnn *c) {
   put_char(t, '}');
 }
 
-CODE void report_note(struct text *t, int note) {
+CODE void report_note(struct text *t, const struct note *n) {
   static const char states[][8] = {"whole", "newer", "damaged"};
-  const struct note *n = &g.note[note];
   char name[NOTE_TEXT], version[NOTE_TEXT];
-  uint32_t i, skipped = 0;
+  size_t from;
   int k;
-  put(t, note ? ",{" : "{");
+  put_next(t, "{");
   put_member(t, "file", file_of(&n->image));
   put_member(t, "note", states[n->state]);
   if (n->state != NOTE_IS_DAMAGED) {
@@ -39,19 +43,11 @@ CODE void report_note(struct text *t, int note) {
         report_cudnn(t, &g.cudnn[k]);
         break;
       }
-    put(t, ",\"not_judged\":[");
-    for (i = 0; i < n->head.rows; i++) {
-      const union row row = note_row(n, i);
-      if (row_is_known(&row)) continue;
-      put(t, skipped++ ? ",\"row of kind " : "\"row of kind ");
-      put_number(t, row.kind);
-      put_char(t, '"');
-    }
-    /* In another file nobody looks for containers; of what is plain data, they say nothing. */
-    if (n->own ? g.looks : n->state == NOTE_WHOLE && n->head.archs_known != ARCHS_OBSERVED) {
-      put(t, skipped ? ",\"GPU code" : "\"GPU code");
-      put(t, n->own ? " that stands as plain data\"" : "\"");
-    }
+    put(t, ",\"not_judged\":[\"");
+    from = t->used;
+    put_not_judged(t, from, n, "\",\"");
+    if (t->used > from) put_char(t, '"');
+    else cut_back(t, from - 1);
     put_char(t, ']');
   }
   put_char(t, '}');
@@ -67,7 +63,7 @@ CODE void report_driver(struct text *t) {
   put_version_member(t, "cuda", put_cuda, d->cuda);
   put(t, "},\"gpus\":[");
   for (k = 0; k < d->gpus; k++) {
-    put(t, k ? ",{" : "{");
+    put_next(t, "{");
     if (!d->chosen) put(t, "\"visible\":true");
     put_version_member(t, "cc", put_capability, d->cc[k]);
     put_char(t, '}');
@@ -75,10 +71,10 @@ CODE void report_driver(struct text *t) {
   put_char(t, ']');
 }
 
-CODE void report_finding(struct text *t, int finding) {
+CODE void report_finding(struct text *t) {
   static const char severities[][8] = {"info", "warning", "error"};
   const struct verdict *v = &g.verdict;
-  put(t, finding ? ",{\"code\":\"CG" : "{\"code\":\"CG");
+  put_next(t, "{\"code\":\"CG");
   put_number(t, (uint32_t)v->code);
   put_char(t, '"');
   put_member(t, "severity", severities[v->severity]);
@@ -89,36 +85,149 @@ CODE void report_finding(struct text *t, int finding) {
   put_char(t, '}');
 }
 
-CODE void leave_report(const char *action) {
-  static const char verdicts[][8] = {"runs", "refused", "unknown"};
-  static char buffer[4 << 20]; /* more than all notes and findings take */
-  const char *path = variable("CUDAGUARD_REPORT");
-  struct text t = text_in(buffer, sizeof buffer);
-  long fd;
+/* The file that this guard stands in. */
+CALLED const char *own_file(void) {
   int k;
-  if (!*path) return;
-  put_char(&t, '{');
-  put_member(&t, "file", self());
-  put_member(&t, "role", g.program ? "program" : "library");
-  put_member(&t, "verdict", verdicts[overall()]);
-  put_member(&t, "action", action);
-  put(&t, ",\"level\":");
-  put_number(&t, (uint32_t)g.level);
-  if (g.patience > g.left.tv_sec + 1) {
-    put(&t, ",\"waited_seconds\":");
-    put_number(&t, (uint32_t)(g.patience - g.left.tv_sec));
-  }
-  put(&t, ",\"shim\":{\"revision\":1},\"components\":[");
-  for (k = 0; k < g.notes; k++) report_note(&t, k);
-  put_char(&t, ']');
-  if (g.driver_known && g.driver.state == FOUND) report_driver(&t);
-  put(&t, ",\"findings\":[");
+  for (k = 0; k < g.notes; k++)
+    if (g.note[k].own) return file_of(&g.note[k].image);
+  return self();
+}
+
+/* When this process was started, as the kernel counts it: a process's number comes again. */
+CALLED const char *started(char (*stat)[512]) {
+  char *s = *stat, *end;
+  int spaces = 0;
+  read_text("/proc/self/stat", *stat, sizeof *stat);
+  for (end = s; *end; end++)
+    if (*end == ')') s = end; /* the last: the program's name may hold others */
+  while (*s && spaces < 20) spaces += *s++ == ' ';
+  for (end = s; *end > ' ';) end++;
+  *end = 0;
+  return s;
+}
+
+/* What this guard has seen, as one object. It begins with the process, `process` bytes, and the guard, `guard` bytes. */
+CODE void put_report(struct text *t, const char *action, const char *host, size_t *process, size_t *guard) {
+  static const char verdicts[][8] = {"runs", "refused", "unknown"};
+  static char stat[512];
+  int k;
+  put_char(t, '{');
+  put_member(t, "host", host);
+  put_number_member(t, "pid", (uint32_t)this_process());
+  put_member(t, "started", started(&stat));
+  *process = t->used;
+  put_member(t, "file", own_file());
+  *guard = t->used;
+  put_member(t, "role", g.program ? "program" : "library");
+  put_member(t, "verdict", verdicts[overall()]);
+  put_member(t, "action", action);
+  put_number_member(t, "level", (uint32_t)g.level);
+  if (g.patience > g.left.tv_sec + 1) put_number_member(t, "waited_seconds", (uint32_t)(g.patience - g.left.tv_sec));
+  put(t, ",\"shim\":{\"revision\":1},\"components\":[");
+  for (k = 0; k < g.notes; k++) report_note(t, &g.note[k]);
+  put_char(t, ']');
+  if (g.driver_known && g.driver.state == FOUND) report_driver(t);
+  put(t, ",\"findings\":[");
   for (k = 0; k < g.findings.count; k++) {
     compose(&g.findings.at[k]);
-    report_finding(&t, k);
+    report_finding(t);
   }
-  put(&t, "]}\n");
-  fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  write_out(fd, t.at, t.used, 0); /* a full disk is not the program's trouble */
+  put(t, "]}");
+}
+
+/* ---- its file: a line for the first guard of the process, the program's where it has one, and one for each that came later ---- */
+
+CODE void put_line(struct text *t, const char *line) {
+  while (*line && *line != '\n') put_char(t, *line++);
+  if (t->at[t->used - 1] == ',') cut_back(t, t->used - 1);
+}
+
+CALLED void put_later(struct text *t, const char *line) {
+  put_next(t, "\n");
+  put_line(t, line);
+}
+
+CALLED const char *next_line(const char *s) {
+  while (*s && *s++ != '\n')
+    ;
+  return s;
+}
+
+/* `old`: what stands there of this process, or nothing. What other guards have left in it stays. */
+CODE void put_all(struct text *t, const char *mine, size_t guard, const char *old) {
+  int later = *old && !g.program && !same_bytes(old, mine, guard);
+  if (later) {
+    put_line(t, old);
+  } else {
+    put_line(t, mine);
+    cut_back(t, t->used - 1);
+    put(t, ",\"loaded_later\":[");
+  }
+  while (*(old = next_line(old)) == '{')
+    if (!same_bytes(old, mine, guard)) put_later(t, old);
+  if (later) put_later(t, mine);
+  put(t, "\n]}\n");
+}
+
+/* A name with %p for the number of the process and %h for the name of the host. */
+CODE void put_name(struct text *t, const char *s, const char *host) {
+  for (; *s; s++) {
+    char is = 0;
+    if (*s == '%') is = s[1];
+    if (is == 'p') put_number(t, (uint32_t)this_process()), s++;
+    else if (is == 'h') put(t, host), s++;
+    else put_char(t, *s);
+  }
+}
+
+CODE void remove_file(const char *path) { sys3(SYS_unlinkat, AT_FDCWD, (long)path, 0); }
+
+/* Beside it, and renamed: whoever reads it finds a whole one. Directly where the folder does not allow that, or where something
+ * else than a file goes by the name: a link, a pipe, a device. */
+CODE void write_report(const char *path, const char *beside, const struct text *t) {
+  long fd = -1;
+  int whole;
+  if (*beside) {
+    remove_file(beside); /* of one that was killed */
+    fd = open_file(beside, O_WRONLY | O_CREAT | O_EXCL);
+  }
+  if (fd < 0) beside = "", fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  whole = write_out(fd, t->at, t->used, 0); /* a full disk is not the program's trouble */
   close_file(fd);
+  if (!*beside) return;
+  if (!whole || sys6(SYS_renameat, AT_FDCWD, (long)beside, AT_FDCWD, (long)path, 0, 0) < 0) remove_file(beside);
+}
+
+static const size_t REPORT_ROOM = 4 << 20; /* more than all notes and findings take; what is not used takes no memory */
+
+CODE void write_to(const char *asked, const char *action, char *room) {
+  static char path[PATH_MAX], beside[PATH_MAX];
+  static struct utsname host;
+  char *old = room + 2 * REPORT_ROOM;
+  struct text mine = text_in(room, REPORT_ROOM), all = text_in(room + REPORT_ROOM, REPORT_ROOM);
+  struct text name = text_in(path, sizeof path), next = text_in(beside, sizeof beside);
+  struct stat about;
+  size_t process, guard;
+  sys1(SYS_uname, (long)&host);
+  put_name(&name, asked, host.nodename);
+  put_report(&mine, action, host.nodename, &process, &guard);
+  if (sys4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(about.st_mode)) {
+    put(&next, path);
+    put_name(&next, ".%h.%p.new", host.nodename);
+    read_text(path, old, REPORT_ROOM);
+    if (!same_bytes(old, mine.at, process)) *old = 0;
+  }
+  put_all(&all, mine.at, guard, old);
+  if (mine.used + 1 < mine.size && all.used + 1 < all.size) write_report(path, beside, &all);
+}
+
+CODE void leave_report(const char *action) {
+  const char *asked = variable("CUDAGUARD_REPORT");
+  const size_t size = 3 * REPORT_ROOM; /* what this guard says, what stands there, and both */
+  long room;
+  if (!*asked) return;
+  room = sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if ((unsigned long)room > (unsigned long)-4096) return;
+  write_to(asked, action, (char *)room);
+  sys2(SYS_munmap, room, (long)size);
 }

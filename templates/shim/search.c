@@ -22,10 +22,8 @@ CODE int join(char (*to)[PATH_MAX], const char *dir, size_t n, const char *file,
 
 CODE int elf_is(const char *path) {
   static struct elf e;
-  struct stat about;
   int is;
-  /* Images of containers hold empty files where the host's are to be mounted. */
-  if (g.by_name) return looked(sys4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, 0)) == 0 && about.st_size > 0;
+  if (g.by_name) return size_of_file(path) > 0; /* images of containers hold empty files where the host's are to be mounted */
   is = elf_open(&e, path);
   if (is > 0) close_file(e.fd);
   return is;
@@ -78,7 +76,7 @@ CODE int in_cache(const char *file, char (*to)[PATH_MAX]) {
   const struct head *h;
   const struct entry *en;
   if (fd < 0) return 0;
-  end = sys3(SYS_lseek, fd, 0, SEEK_END);
+  end = size_of_file(CACHE);
   size = end > 0 && end < (64 << 20) ? (size_t)end : 0;
   map = (const char *)(size > sizeof *h ? sys6(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0) : -1);
   close_file(fd);
@@ -94,9 +92,9 @@ CODE int in_cache(const char *file, char (*to)[PATH_MAX]) {
   if (at + sizeof *h <= size && same_bytes(map + at, "glibc-ld.so.cache1.1", 20)) {
     h = (const struct head *)(map + at);
     en = (const struct entry *)(map + at + 48);
-    for (i = 0; i < h->count && at + 48 + (i + 1) * sizeof *en <= size && !found; i++) {
-      size_t key = at + en[i].key, value = at + en[i].value;
-      if (en[i].flags != kind || en[i].hwcap || key >= size || value >= size) continue;
+    for (i = 0; i < h->count && at + 48 + (i + 1) * sizeof *en <= size && !found; i++, en++) {
+      size_t key = at + en->key, value = at + en->value;
+      if (en->flags != kind || en->hwcap || key >= size || value >= size) continue;
       if (size - key <= length || !same_bytes(map + key, file, length + 1)) continue;
       path = text_in(*to, PATH_MAX);
       while (value < size && map[value]) put_char(&path, map[value++]);

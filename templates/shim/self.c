@@ -66,7 +66,7 @@ CODE const struct chip *chip_of(uint32_t cc) {
 enum { IS_PTX = 1 << 12, SUFFIX = 3, IS_FAMILY = 1, IS_SPECIFIC = 2 };
 
 /* Whether GPUs of this compute capability run it. */
-CODE int serves(uint32_t code, uint32_t cc) {
+CALLED int serves(uint32_t code, uint32_t cc) {
   uint32_t arch = code >> 2 & 0x3ff, made = arch / 10 << 8 | arch % 10;
   int plain_ptx = (code & (IS_PTX | SUFFIX)) == IS_PTX;
   const struct chip *one = chip_of(made), *other = chip_of(cc);
@@ -120,26 +120,48 @@ struct needs {
   uint32_t cuda, release;
 };
 
+/* The release is that of the newer CUDA: of one that no table has, none is known, and that of an older one does not serve. */
+CALLED void raise_to(struct needs *n, uint32_t cuda, uint32_t release) {
+  if (n->cuda > cuda) return;
+  if (n->cuda < cuda || n->release < release) n->release = release;
+  n->cuda = cuda;
+}
+
 CODE void raise_needs(struct needs *n, uint32_t of) {
   const struct floor *f = floors;
   while (f->of < of) f++;
-  if (n->cuda < f->cuda) n->cuda = f->cuda;
-  if (n->release < f->release) n->release = f->release;
+  raise_to(n, f->cuda, f->release);
+}
+
+/* The oldest PTX ISA whose driver supports this CUDA version, as a row has it; 0 where no table knows. */
+CODE uint32_t packed_isa(uint32_t cuda) {
+  enum { OLDEST_ISA = 1 << 10 };
+  const struct floor *f = floors;
+  if (!cuda || cuda > NEWEST_CUDA) return 0;
+  while (f->of < OLDEST_ISA || f->cuda < cuda) f++;
+  return ((uint32_t)f->of >> 4 & 0xf0) | (f->of & 15);
 }
 
 /* What GPUs of one compute capability find in this file. */
 struct service {
   int served, left_out, unknown, has_ptx, by_13;
+  int bare;      /* machine code serves it, and its container has no PTX */
   uint32_t code; /* the weakest that one uses: PTX before machine code, then the older; less IS_PTX */
-  struct needs needs;
+  struct needs needs, ptx; /* ptx: of PTX alone, beside machine code, too */
 };
 
-CODE void use(struct service *s, const struct code *code, int how) {
+CALLED void need(struct needs *n, const struct code *code, int how) {
+  raise_needs(n, code->isa);
+  if (code->how & IS_PACKED) raise_needs(n, how & BY_13 ? 13 : 12);
+}
+
+CODE void use(struct service *s, const struct code *code, const struct code *ptx, int how) {
   s->served = 1;
   if (s->code > (code->is ^ IS_PTX)) s->code = code->is ^ IS_PTX;
-  raise_needs(&s->needs, code->isa);
-  if (code->how & IS_PACKED) raise_needs(&s->needs, how & BY_13 ? 13 : 12);
+  need(&s->needs, code, how);
   s->by_13 |= !(code->is & IS_PTX) && how & BY_13;
+  if (ptx) need(&s->ptx, ptx, how);
+  else s->bare = 1;
 }
 
 CODE struct service service_for(uint32_t cc) {
@@ -163,7 +185,7 @@ CODE struct service service_for(uint32_t cc) {
     used = best[0] && to == &s ? best[0] : best[1];
     s.has_ptx |= best[1] || unknown;
     links += (how & IS_LINKED) != 0;
-    if (used) use(to, used, how);
+    if (used) use(to, used, best[1], how);
     else if (how & IS_LINKED) unserved = 1;
     else if (unknown) to->unknown = 1;
     else to->left_out = 1;
@@ -174,8 +196,8 @@ CODE struct service service_for(uint32_t cc) {
     else {
       s.served = 1;
       if (s.code > linking.code) s.code = linking.code;
-      if (s.needs.cuda < linking.needs.cuda) s.needs.cuda = linking.needs.cuda;
-      if (s.needs.release < linking.needs.release) s.needs.release = linking.needs.release;
+      raise_to(&s.needs, linking.needs.cuda, linking.needs.release);
+      raise_to(&s.ptx, linking.ptx.cuda, linking.ptx.release);
     }
   }
   return s;
@@ -252,14 +274,16 @@ CODE union row row_of_gpu(const struct note *n, uint32_t cc) {
   struct service s = service_for(cc);
   struct needs sure;
   union row row;
-  int by = s.code & IS_PTX ? BY_CUBIN : BY_PTX;
+  int isa, by = s.code & IS_PTX ? BY_CUBIN : BY_PTX;
   memset(&row, 0, sizeof row);
   memset(&sure, 0, sizeof sure);
   row.kind = ROW_GPU;
   if (s.served && s.left_out) by = BY_SOME | (by & BY_PTX);
   else if (s.unknown) by = BY_UNKNOWN;
   else if (!s.served) by = BY_NONE;
-  if (!s.has_ptx && by & (BY_CUBIN | BY_SOME)) by |= NO_PTX;
+  isa = s.bare ? 0 : (int)(packed_isa(s.ptx.cuda) * PTX_ISA);
+  if (by & (BY_CUBIN | BY_SOME)) by |= s.has_ptx ? isa : NO_PTX;
+  else if (by == BY_PTX && (s.bare || s.ptx.cuda > s.needs.cuda)) by |= isa ? isa : NO_PTX;
   row.gpu.served_by = (uint16_t)by;
   row.gpu.cuda = s.needs.cuda, row.gpu.release = s.needs.release;
   row.gpu.built_for = seen(ALL_CODES);
@@ -298,7 +322,12 @@ CODE union row seen_row(const struct note *n, int i) {
 }
 
 CODE uint32_t rows_of(const struct note *n) {
-  return n->head.rows + (n->sees ? 1 + (g.driver.gpus > 0 ? (uint32_t)g.driver.gpus : 0) : 0);
+  return n->head.rows + (n->sees ? 1 + (g.codes && g.driver.gpus > 0 ? (uint32_t)g.driver.gpus : 0) : 0);
+}
+
+/* Rows of kernels that were declared, last in their note: what is seen counts more. */
+CODE void leave_out_declared(struct note *n) {
+  while (n->head.rows && note_row(n, n->head.rows - 1).kind == ROW_GPU) n->head.rows--;
 }
 
 /* Which notes are judged by what is seen: those of this file, where none was sealed. A sanitizer would keep it from looking beside
@@ -310,7 +339,7 @@ __attribute__((no_sanitize_address)) CODE void look_at_kernels(void) {
   for (k = 0; k < g.notes; k++)
     if (g.note[k].own) {
       n = &g.note[k];
-      if (n->head.archs_known == ARCHS_OBSERVED) return;
+      if (n->head.sealed || n->head.archs_known == ARCHS_OBSERVED) return;
     }
   if (!n) return;
   g.looks = 1;
@@ -321,5 +350,9 @@ __attribute__((no_sanitize_address)) CODE void look_at_kernels(void) {
     if (r->container != &empty)
       take_container(r->container, mapped_from(&n->image, (uintptr_t)r->container), r->version == LINKED_RECORD ? IS_LINKED : 0);
   if (g.codes == MAX_CODES) g.code[MAX_CODES - 1].is = 0, g.code[MAX_CODES - 1].how = STARTS; /* and who knows what else */
-  for (k = 0; k < g.notes; k++) g.note[k].sees = g.codes && g.note[k].own && g.note[k].state == NOTE_WHOLE;
+  for (k = 0; k < g.notes; k++) {
+    struct note *of = &g.note[k];
+    of->sees = of->own && of->state == NOTE_WHOLE && (g.codes || image_needs(&of->image, CUDART_FILE));
+    if (of->sees && g.codes) leave_out_declared(of);
+  }
 }

@@ -46,5 +46,6 @@ CODE void judge_slots(void) {
   g.now = g.note; /* the program's is the first */
   f = find(LIBRARY_LACKS_SYMBOL_EMPTY_SLOT);
   name_slot(f, s);
+  if (is_loaded(f->library, &g.real, 0)) show(f->path, sizeof f->path, g.real);
   f->min = (uint32_t)s->st_size;
 }

@@ -34,6 +34,7 @@ struct driver {
   uint32_t user, kernel; /* releases, widened */
   uint32_t cuda;         /* that the driver supports, as cuDriverGetVersion says it */
   uint16_t cc[MAX_GPUS];
+  char trouble[SHOW]; /* why a libcuda that is there cannot be loaded */
   char path[PATH_MAX];
 };
 
@@ -41,7 +42,7 @@ struct driver {
 struct verdict {
   size_t size;
   int verdict, code, severity, level;
-  char subject[16], component[256], built[32], found[32], message[2048], hint[512];
+  char subject[16], component[256], built[32], found[32], message[2048], hint[512], not_judged[256];
 };
 
 /* One thing in this file that a GPU may use (self.c). */
@@ -90,11 +91,13 @@ CODE const char *variable(const char *name) {
   return value ? value : "";
 }
 
+CALLED int this_process(void) { return (int)sys1(SYS_getpid, 0); }
+
 CODE int variable_is_one(const char *name) { return same(variable(name), "1"); }
 
-CODE long read_link(const char *path, char (*link)[PATH_MAX]) {
+CALLED long read_link(const char *path, char (*link)[PATH_MAX]) {
   char *to = *link;
-  long n = sys4(SYS_readlinkat, AT_FDCWD, (long)path, (long)to, PATH_MAX - 1);
+  long n = READLINK(path, to, PATH_MAX - 1);
   to[n > 0 ? n : 0] = 0;
   return n;
 }
@@ -147,7 +150,7 @@ CODE uint32_t toolkit_of(const struct note *n) {
 static const char anchor = 0; /* stands in this very file: how it finds its own image */
 
 /* Where a note goes for which there is no room: in place of one that is not this file's own, where it is. */
-CODE struct note *room_for_note(int own) {
+CALLED struct note *room_for_note(int own) {
   int k = g.notes;
   if (g.notes < MAX_NOTES) return &g.note[g.notes++];
   g.notes_left_out++;

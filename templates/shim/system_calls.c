@@ -70,6 +70,18 @@ CODE long sys6(long n, long a, long b, long c, long d, long e, long f) {
 #define sys4(n, a, b, c, d) sys6(n, a, b, c, d, 0, 0)
 #endif
 
+/* A sandbox may know the older of two calls alone, which is the C library's own. */
+#ifdef SYS_access
+#define ACCESS(path, how) sys2(SYS_access, (long)(path), how)
+#else
+#define ACCESS(path, how) sys3(SYS_faccessat, AT_FDCWD, (long)(path), how)
+#endif
+#ifdef SYS_readlink
+#define READLINK(path, to, size) sys3(SYS_readlink, (long)(path), (long)(to), size)
+#else
+#define READLINK(path, to, size) sys4(SYS_readlinkat, AT_FDCWD, (long)(path), (long)(to), size)
+#endif
+
 /* Whether something could not be looked at: it may be there, for all that is known. */
 static int shut;
 
@@ -82,11 +94,18 @@ CODE long open_file(const char *path, int how) {
   return looked(sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
 }
 
+/* -1 where there is none. Nothing is opened. */
+CODE long size_of_file(const char *path) {
+  struct stat about;
+  return looked(sys4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, 0)) == 0 ? (long)about.st_size : -1;
+}
+
 CODE void close_file(long fd) { sys1(SYS_close, fd); }
 
 /* Writes, whatever the other end is: no signal ends the program for it, and where nobody reads, nobody waits longer than so many
- * seconds. Pieces that a pipe takes in whole or not at all; most is one write, never mixed with what other processes write. */
-CODE void write_out(long fd, const char *at, size_t left, long seconds) {
+ * seconds. Pieces that a pipe takes in whole or not at all; most is one write, never mixed with what other processes write.
+ * Whether all was written. */
+CODE int write_out(long fd, const char *at, size_t left, long seconds) {
   enum { MASK = 8 };
   const uint64_t all = ~(uint64_t)0;
   const uint64_t ours = (uint64_t)1 << (SIGPIPE - 1) | (uint64_t)1 << (SIGXFSZ - 1);
@@ -105,6 +124,7 @@ CODE void write_out(long fd, const char *at, size_t left, long seconds) {
   while (sys4(SYS_rt_sigtimedwait, (long)&ours, 0, (long)&wait, MASK) > 0)
     ;
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, MASK);
+  return !left;
 }
 
 CODE long read_text(const char *path, char *to, size_t size) {

@@ -1,6 +1,6 @@
 /* Telling: a finding as a program gets it that asks, and on stderr. */
 
-CODE int is_about_driver(const struct finding *f) { return meaning_of(f)->subject == offsetof(struct phrases, subject_driver); }
+CODE int is_about_driver(const struct finding *f) { return meaning_of(f)->subject == SUBJECT_driver; }
 
 CODE void put_where_known(char (*to)[32], void (*how)(struct text *, uint32_t), uint32_t n) {
   struct text t = text_in(*to, sizeof *to);
@@ -15,12 +15,12 @@ CODE void compose(const struct finding *f) {
   int driver = is_about_driver(f);
   void (*how)(struct text *, uint32_t) = driver ? put_cuda : put_version;
   v->code = m->code, v->severity = f->severity;
-  cut(v->subject, sizeof v->subject, phrase(m->subject));
+  cut(v->subject, sizeof v->subject, text_of(m->subject));
   cut(v->component, sizeof v->component, f->component);
   put_where_known(&v->built, how, driver ? f->needs_cuda : f->built);
   put_where_known(&v->found, how, driver ? f->cuda : f->found);
   put_message(&message, f);
-  put_filled(&hint, phrase(m->hint), f);
+  put_filled(&hint, text_of(m->hint), f);
 }
 
 CODE void say(const char *text) { write_out(STDERR_FILENO, text, len(text), 1); }
@@ -43,7 +43,7 @@ CODE const struct finding *next_to_tell(const struct finding *last, int refuse) 
 }
 
 /* The first with all its facts in lines of their own; of the others what is wrong, and what to do. */
-CODE void put_told(struct text *t, const struct finding *f, int first, int refuse) {
+CALLED void put_told(struct text *t, const struct finding *f, int first, int refuse) {
   const char *s;
   compose(f);
   put(t, refuse ? "cudaguard: error[CG" : "cudaguard: warning[CG");
@@ -85,7 +85,7 @@ CODE void end_as_the_loader(const ElfW(Sym) * s) {
   if (!(s->st_other & HAS_VERSION)) f->library[0] = 0;
   /* The file holds more: up to the first NUL it is what the program was called by. */
   show(f->path, sizeof f->path, read_text("/proc/self/cmdline", g.answer, sizeof g.answer) ? g.answer : self());
-  put_filled(&t, phrase(meanings[LIBRARY_LACKS_SYMBOL_BY_THE_LOADER].sentence), f);
+  put_filled(&t, text_of(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER_SENTENCE), f);
   put_char(&t, '\n');
   say(g.real);
   leave(STATUS_OF_LOADER);

@@ -5,7 +5,7 @@ struct text {
   size_t used, size;
 };
 
-CODE struct text text_in(char *to, size_t size) {
+CALLED struct text text_in(char *to, size_t size) {
   struct text t;
   t.at = to, t.used = 0, t.size = size;
   *to = 0;
@@ -21,7 +21,7 @@ CODE void put(struct text *t, const char *s) {
   while (*s) put_char(t, *s++);
 }
 
-CODE void cut_back(struct text *t, size_t to) { t->at[t->used = to] = 0; }
+CALLED void cut_back(struct text *t, size_t to) { t->at[t->used = to] = 0; }
 
 CODE void put_number(struct text *t, uint32_t n) {
   uint32_t unit = 1;
@@ -111,10 +111,15 @@ CODE void put_json(struct text *t, const char *s) {
   put_char(t, '"');
 }
 
-/* A comma goes before it, but where it is the first of its object. */
+/* Puts a comma before it, but where it is the first of its object or list. */
+CALLED void put_next(struct text *t, const char *s) {
+  char last = t->at[t->used - 1];
+  if (last != '{' && last != '[') put_char(t, ',');
+  put(t, s);
+}
+
 CODE void put_key(struct text *t, const char *key) {
-  if (t->at[t->used - 1] != '{') put_char(t, ',');
-  put_char(t, '"');
+  put_next(t, "\"");
   put(t, key);
   put(t, "\":");
 }

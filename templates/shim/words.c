@@ -14,75 +14,69 @@ enum words {
 
 struct finding {
   enum words words;
-  int severity, round;
+  int severity;
   const struct note *note;
   /* The values of its words, each by its name there. */
   uint32_t part, found, built, built_major, min, dropped_in, found_cuda, built_cuda, loader, needs_cuda, needs_release;
-  uint32_t nvcc_major, cuda_major, driver, cuda, kernel, answer, left_out, kept, made_from, made_to;
-  char component[2 * NOTE_TEXT], other[2 * NOTE_TEXT], file[NOTE_TEXT], symbol[NOTE_TEXT], why[64], kinds[64];
+  uint32_t nvcc_major, cuda_major, newest_major, driver, cuda, kernel, answer, left_out, kept, made_from, made_to;
+  char component[2 * NOTE_TEXT], other[2 * NOTE_TEXT], file[NOTE_TEXT], symbol[NOTE_TEXT], why[SHOW], kinds[64];
   char path[SHOW + 4], beside[SHOW + 4], picked_by[WHY], library[SHOW], libcuda[SHOW + 4];
   char code[NOTE_TEXT], built_for[NOTE_TEXT], gpus[6 * MAX_GPUS], archs[8 * MAX_GPUS];
 };
 
 struct findings {
-  int count, round;
+  int count, round; /* round: the first that was found in this one */
   uint32_t left_out, left_out_now; /* now: in this round */
   struct finding at[MAX_FINDINGS + 2]; /* two more say what was left out */
   struct finding spare;                /* the one for which there is no room */
 };
 
-/* All texts stand in one object, and the table says where each begins: addresses would have to be corrected by the loader at
- * every start. */
-struct phrases {
-#define PHRASES(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) \
-  char name##_sentence[sizeof(sentence)], name##_hint[sizeof(hint)];
-  FINDINGS(PHRASES)
-#undef PHRASES
-#define PHRASE(name, line) char line_##name[sizeof(line)];
-  LINES(PHRASE)
-#undef PHRASE
-#define PHRASE(name, subject) char subject_##name[sizeof(subject)];
-  SUBJECTS(PHRASE)
-#undef PHRASE
-  char line_none[1];
-#define PIECE(name, piece) char piece_##name[sizeof(piece)];
-  PIECES(PIECE)
-#undef PIECE
-};
+/* All texts, one behind the other, each known by its number: addresses would have to be corrected by the loader at every start. */
+static char texts[] AMONG_VARIABLES =
+#define TEXTS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) sentence "\0" hint "\0"
+#define TEXT(name, text) text "\0"
+    FINDINGS(TEXTS) LINES(TEXT) SUBJECTS(TEXT);
+#undef TEXTS
+#undef TEXT
 
-static const struct phrases phrases = {
-#define PHRASES(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) sentence, hint,
-    FINDINGS(PHRASES)
-#undef PHRASES
-#define PHRASE(name, text) text,
-    LINES(PHRASE)
-    SUBJECTS(PHRASE)
-#undef PHRASE
-    "",
-#define PIECE(name, piece) piece,
-    PIECES(PIECE)
-#undef PIECE
+static char pieces[] AMONG_VARIABLES = PIECES;
+
+enum {
+#define NUMBERS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) name##_SENTENCE, name##_HINT,
+  FINDINGS(NUMBERS)
+#undef NUMBERS
+#define NUMBER(name, text) LINE_##name,
+  LINES(NUMBER)
+#undef NUMBER
+#define NUMBER(name, text) SUBJECT_##name,
+  SUBJECTS(NUMBER)
+#undef NUMBER
+  LINE_none /* the NUL that ends them all */
 };
 
 struct meaning {
   uint16_t code;
   uint8_t severity : 4, verdict : 4, rank;
-  uint16_t subject, sentence, lines[3], hint; /* where they begin */
+  uint8_t subject, sentence, lines[3], hint; /* texts */
 };
 
 static const struct meaning meanings[] = {
-#define AT(member) offsetof(struct phrases, member)
 #define MEANING(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) \
-  {code, severity, verdict, rank, AT(subject_##subject), AT(name##_sentence), {AT(line_##one), AT(line_##two), AT(line_##three)}, AT(hint_of##_hint)},
+  {code, severity, verdict, rank, SUBJECT_##subject, name##_SENTENCE, {LINE_##one, LINE_##two, LINE_##three}, hint_of##_HINT},
     FINDINGS(MEANING)
 #undef MEANING
-#undef AT
 };
 
 CODE const struct meaning *meaning_of(const struct finding *f) { return &meanings[f->words]; }
-CODE const char *phrase(uint16_t at) { return (const char *)&phrases + at; }
 
-enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE, PIECE_VALUE };
+CALLED const char *text_at(const char *s, int n) {
+  for (; n; n--) s += len(s) + 1;
+  return s;
+}
+
+CODE const char *text_of(int n) { return text_at(texts, n); }
+
+enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
 
 static const struct {
   uint16_t kind, at;
@@ -90,12 +84,10 @@ static const struct {
 #define FIELD(name, kind) {kind##_VALUE, offsetof(struct finding, name)},
     FIELDS(FIELD)
 #undef FIELD
-#define FIELD(name, piece) {PIECE_VALUE, offsetof(struct phrases, piece_##name)},
-    PIECES(FIELD)
-#undef FIELD
 };
 
-enum { A_VALUE = 0x80 }; /* a byte of words that is no letter: this, and the number of the field or piece */
+/* A byte of a text that is no letter: this, and the number of the field; behind the fields, of the piece. */
+enum { A_VALUE = 0x80, FIELDS_END = sizeof fields / sizeof *fields };
 
 /* Puts a field's value; whether there is one. */
 CODE int put_value(struct text *t, const struct finding *f, int k) {
@@ -114,6 +106,7 @@ CODE int put_value(struct text *t, const struct finding *f, int k) {
   return 1;
 }
 
+/* NOLINTBEGIN(misc-no-recursion): a piece holds pieces that `cargo findings` took before it, and never itself. */
 /* A text with its values: each is one byte; what stands between [ and ] is left out where a value in it is empty. Whether there
  * is any value outside of those that were left out, and none outside of [ ] is empty. */
 CODE int put_filled(struct text *t, const char *words, const struct finding *f) {
@@ -127,7 +120,7 @@ CODE int put_filled(struct text *t, const char *words, const struct finding *f) 
       inside = 0;
     } else if (*words & A_VALUE) {
       int k = *words & (A_VALUE - 1);
-      if (fields[k].kind == PIECE_VALUE) put(t, phrase(fields[k].at));
+      if (k >= FIELDS_END) put_filled(t, text_at(pieces, k - FIELDS_END), f);
       else if (put_value(t, f, k)) any = 1;
       else if (inside) inside_lacks = 1;
       else lacks = 1;
@@ -137,15 +130,16 @@ CODE int put_filled(struct text *t, const char *words, const struct finding *f) 
   }
   return any && !lacks;
 }
+/* NOLINTEND(misc-no-recursion) */
 
 /* The sentence, and each line that has something to say. */
 CODE void put_message(struct text *t, const struct finding *f) {
   const struct meaning *m = meaning_of(f);
   int k;
-  put_filled(t, phrase(m->sentence), f);
+  put_filled(t, text_of(m->sentence), f);
   for (k = 0; k < 3; k++) {
     size_t line = t->used;
     put_char(t, '\n');
-    if (!put_filled(t, phrase(m->lines[k]), f)) cut_back(t, line);
+    if (!put_filled(t, text_of(m->lines[k]), f)) cut_back(t, line);
   }
 }

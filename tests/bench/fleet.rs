@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cudaguard::env::Env;
 use cudaguard::guard::{self, Guarded};
-use cudaguard::manifest::{BuiltWith, Component, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::manifest::{Beside, BuiltWith, Component, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::note;
 use cudaguard::policy::Policy;
 use cudaguard::toolchain::Toolchain;
@@ -104,7 +104,7 @@ fn make(to: &Path, folder: &Path) {
         cuda: None,
         release: None,
         sure_from: None,
-        no_ptx: false,
+        beside: Beside::Untold,
     };
     let inner = GUARDED.needed_parts(9).map(Requirement::part);
     manifest.requires = [

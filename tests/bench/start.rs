@@ -5,6 +5,9 @@
 //! namespace each, see the harness's `world`); in the same run what peers pay who ask NVIDIA's libraries themselves. Pairs in
 //! turn, from outside: from the call that makes the process to its end. A loaded machine is as loaded for both; the lower
 //! quartile of the pairs' differences tells more than the median there.
+//!
+//! `-- --against SHIM.c` measures another shim in the same rounds, as of an earlier commit: `git worktree add EARLIER COMMIT`,
+//! then `-- --against EARLIER/templates/shim.c`. Its figures stand behind those of this tree's.
 
 #[path = "../e2e/driver/fixture.rs"]
 mod fixture;
@@ -13,6 +16,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::slice;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use cudaguard::note;
@@ -43,6 +48,13 @@ int main(int n, char **a) {
 
 const ROUNDS: usize = 1001;
 
+/// What this tree's shim is measured against, where the caller names one.
+static AGAINST: OnceLock<Option<PathBuf>> = OnceLock::new();
+
+fn against() -> Option<&'static Path> {
+    AGAINST.get().and_then(Option::as_deref)
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     // Inside the namespace: so many rounds of the one and the other.
@@ -54,10 +66,18 @@ fn main() {
         return;
     }
     world::need();
+    let named = arguments.iter().position(|word| word == "--against").map(|at| {
+        let source = arguments.get(at + 1).expect("--against SHIM.c");
+        fs::canonicalize(source).unwrap_or_else(|error| panic!("--against {source}: {error}"))
+    });
+    AGAINST.set(named).expect("set once");
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!(
         "microseconds, of {ROUNDS} pairs in turn: median of the one; median and lower quartile of what the other adds"
     );
+    if let Some(source) = against() {
+        println!("behind them the same of {}", source.display());
+    }
     println!("load of this machine: {}", load.trim());
     guarded();
     unsealed();
@@ -78,35 +98,55 @@ impl Bench {
         Self { scratch, machine }
     }
 
-    /// The same program without the shim and with it.
-    fn pair(&self, package: &str, more: &[&OsStr]) -> (PathBuf, PathBuf) {
-        let shim = self.scratch.join("shim.o");
-        // As the guard is compiled for users.
-        let _ = Call::new("cc")
-            .args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-c", "-o"])
-            .args([&shim, &fixture::shim()])
-            .run()
-            .success();
-        let plain = fixture::in_c(package, &self.scratch.join("plain"), "cc", &[&["-O2".as_ref()], more].concat());
-        let with: [&OsStr; 2] = ["-O2".as_ref(), shim.as_ref()];
-        (plain, fixture::in_c(package, &self.scratch.join("guarded"), "cc", &[&with[..], more].concat()))
+    /// The shims to measure, compiled as for users: this tree's, and the one that it is measured against.
+    fn shims(&self) -> Vec<PathBuf> {
+        let sources = [Some(fixture::shim()), against().map(Path::to_owned)].into_iter().flatten();
+        let compiled = sources.enumerate().map(|(which, source)| {
+            let object = self.scratch.join(format!("shim-{which}.o"));
+            let call =
+                Call::new("cc").args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-c"]);
+            let _ = call.arg("-o").args([&object, &source]).run().success();
+            object
+        });
+        compiled.collect()
     }
 
-    fn compare(&self, what: &str, one: &[&OsStr], other: &[&OsStr], library_path: &str) {
+    /// The same program without a shim and with each.
+    fn programs(&self, package: &str, more: &[&OsStr]) -> (PathBuf, Vec<PathBuf>) {
+        let program = |name: &str, shim: Option<&Path>| {
+            let objects: Vec<&OsStr> = ["-O2".as_ref()].into_iter().chain(shim.map(Path::as_os_str)).collect();
+            fixture::in_c(package, &self.scratch.join(name), "cc", &[&objects[..], more].concat())
+        };
+        let shims = self.shims();
+        let guarded = shims.iter().enumerate().map(|(which, shim)| program(&format!("guarded-{which}"), Some(shim)));
+        (program("plain", None), guarded.collect())
+    }
+
+    fn compare_guarded(&self, what: &str, plain: &Path, guarded: &[PathBuf], library_path: &str) {
+        let guarded: Vec<[&OsStr; 1]> = guarded.iter().map(|program| [program.as_os_str()]).collect();
+        let guarded: Vec<&[&OsStr]> = guarded.iter().map(<[_; 1]>::as_slice).collect();
+        self.compare(what, &[plain.as_ref()], &guarded, library_path);
+    }
+
+    fn compare(&self, what: &str, one: &[&OsStr], others: &[&[&OsStr]], library_path: &str) {
         let here = std::env::current_exe().expect("this program");
         let mut variables = Vec::new();
         if !library_path.is_empty() {
             variables.push(("LD_LIBRARY_PATH", library_path));
         }
-        let call = self.machine.call(here, &variables).arg("--inside").arg(what).args(one).arg("--").args(other);
+        let mut call = self.machine.call(here, &variables).arg("--inside").arg(what).args(one);
+        for other in others {
+            call = call.arg("--").args(*other);
+        }
         print!("{}", call.run().success().stdout);
     }
 }
 
-/// WHAT ONE... -- OTHER...
+/// WHAT ONE... -- OTHER... [-- OTHER...]
 fn inside(arguments: &[String]) {
-    let mut parts = arguments[1..].split(|word| word == "--");
-    let (one, other) = (parts.next().expect("one"), parts.next().expect("another"));
+    let mut commands = arguments[1..].split(|word| word == "--");
+    let one = commands.next().expect("one");
+    let others: Vec<&[String]> = commands.collect();
     let start = |words: &[String]| {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -115,22 +155,22 @@ fn inside(arguments: &[String]) {
         began.elapsed()
     };
     // What takes long is done less often.
-    let rounds = if start(other) > Duration::from_millis(8) { ROUNDS / 10 } else { ROUNDS };
-    let (mut alone, mut added) = (Vec::new(), Vec::new());
+    let rounds = if start(others[0]) > Duration::from_millis(8) { ROUNDS / 10 } else { ROUNDS };
+    let (mut alone, mut added) = (Vec::new(), vec![Vec::new(); others.len()]);
     for _ in 0..rounds {
-        let (first, second) = (us(start(one)), us(start(other)));
+        let first = us(start(one));
         alone.push(first);
-        added.push(second - first);
+        for (other, added) in others.iter().zip(&mut added) {
+            added.push(us(start(other)) - first);
+        }
     }
     alone.sort_by(f64::total_cmp);
-    added.sort_by(f64::total_cmp);
-    println!(
-        "{:58} {:7.0}   + {:6.0}   + {:6.0}",
-        arguments[0],
-        alone[rounds / 2],
-        added[rounds / 2],
-        added[rounds / 4]
-    );
+    print!("{:58} {:7.0}", arguments[0], alone[rounds / 2]);
+    for added in &mut added {
+        added.sort_by(f64::total_cmp);
+        print!("   + {:6.0}   + {:6.0}", added[rounds / 2], added[rounds / 4]);
+    }
+    println!();
 }
 
 fn us(time: Duration) -> f64 {
@@ -165,9 +205,9 @@ fn guarded() {
     ] {
         let bench = Bench::new(&world);
         let more = if package == "vision" { &linked[..] } else { &[] };
-        let (plain, with) = bench.pair(package, more);
+        let (plain, guarded) = bench.programs(package, more);
         let path = if package == "vision" { cudnn.to_str().expect("UTF-8") } else { "" };
-        bench.compare(what, &[plain.as_ref()], &[with.as_ref()], path);
+        bench.compare_guarded(what, &plain, &guarded, path);
     }
     // The driver's own part of level 1 is what this peer pays.
     let bench = Bench::new(&r580(&[NEWS]));
@@ -175,19 +215,19 @@ fn guarded() {
     bench.compare(
         "peer: dlopen and cuInit of that fake driver",
         &[peer.as_ref()],
-        &[peer.as_ref(), "cuInit".as_ref()],
+        &[&[peer.as_ref(), "cuInit".as_ref()]],
         "",
     );
     let real = Library { real: Some(parts::driver("535")), ..Library::new("535.261.03", 12020) };
     let bench = Bench::new(&World { library: Some(real), ..World::new("535.261.03", 12020, &[]) });
-    let (plain, with) = bench.pair("model", &[]);
-    bench.compare("guard: level 1, NVIDIA's libcuda 535, no GPU", &[plain.as_ref()], &[with.as_ref()], "");
+    let (plain, guarded) = bench.programs("model", &[]);
+    bench.compare_guarded("guard: level 1, NVIDIA's libcuda 535, no GPU", &plain, &guarded, "");
 }
 
 /// Files that nobody sealed: the guard looks for their kernels itself.
 fn unsealed() {
     let bench = Bench::new(&World::new("580.95.05", 13000, &[A100]));
-    let _ = bench.pair("model", &[]);
+    let shims = bench.shims();
     let kernel = bench.scratch.file("k.cu", "__global__ void k(int *p) { p[threadIdx.x] = 1; }\n");
     let object = bench.scratch.join("k.o");
     let nvcc = Call::new(parts::cuda("13.0").join("bin/nvcc")).args(["-gencode", "arch=compute_80,code=sm_80", "-c"]);
@@ -211,9 +251,12 @@ fn unsealed() {
             let _ = call.run().success();
             program
         };
-        let (plain, with) = (linked("plain", &[]), linked("with", &[bench.scratch.join("shim.o")]));
+        let plain = linked("plain", &[]);
+        let guarded =
+            shims.iter().enumerate().map(|(which, shim)| linked(&format!("guarded-{which}"), slice::from_ref(shim)));
+        let guarded: Vec<PathBuf> = guarded.collect();
         let what = format!("guard: 1 GPU, not sealed, {count} container{}", if count == 1 { "" } else { "s" });
-        bench.compare(&what, &[plain.as_ref()], &[with.as_ref()], "");
+        bench.compare_guarded(&what, &plain, &guarded, "");
     }
 }
 
@@ -233,13 +276,14 @@ fn peers() {
         ("peer: dlopen of cuDNN 9.15.1 and cudnnGetVersion", "cudnn", &parts::cudnn("9.15.1").join("lib")),
     ] {
         let path = folder.to_str().expect("UTF-8");
-        bench.compare(what, &[peer.as_ref()], &[peer.as_ref(), word.as_ref()], path);
+        bench.compare(what, &[peer.as_ref()], &[&[peer.as_ref(), word.as_ref()]], path);
     }
 }
 
 fn size() {
     let bench = Bench::new(&World::bare());
     let length = |path: &Path| fs::metadata(path).expect("it was made").len();
-    let (plain, with) = bench.pair("model", &["-s".as_ref(), "-Wl,--gc-sections".as_ref()]);
-    println!("bytes that the shim adds to a stripped program, the note excluded: {}", length(&with) - length(&plain));
+    let (plain, guarded) = bench.programs("model", &["-s".as_ref(), "-Wl,--gc-sections".as_ref()]);
+    let added: Vec<String> = guarded.iter().map(|with| (length(with) - length(&plain)).to_string()).collect();
+    println!("bytes that the shim adds to a stripped program, the note excluded: {}", added.join(", "));
 }

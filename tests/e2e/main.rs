@@ -12,8 +12,10 @@ mod kernels;
 mod loading;
 mod machine;
 mod other_builds;
+mod outside;
 mod policy;
 mod quick;
+mod readme;
 mod rebuilds;
 mod recipes;
 mod record;
@@ -26,7 +28,10 @@ mod verified;
 mod worlds;
 mod wrapper;
 
+use cudaguard_tests::compiled_once;
+
 fn main() {
+    compiled_once::prepare();
     loading::seal_where_asked();
     let suites = vec![
         ("cmake", cmake::trials()),
@@ -39,7 +44,9 @@ fn main() {
         ("loading", loading::trials()),
         ("machine", machine::trials()),
         ("other_builds", other_builds::trials()),
+        ("outside", outside::trials()),
         ("policy", policy::trials()),
+        ("readme", readme::trials()),
         ("rebuilds", rebuilds::trials()),
         ("recipes", recipes::trials()),
         ("record", record::trials()),

@@ -99,6 +99,96 @@ fn the_decisions_name_files_that_are_there() {
     }
 }
 
+/// A heading as a link names it: `#on-call`.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase();
+    let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let manifest = fs::read_to_string(places::workspace().join("Cargo.toml")).expect("the workspace's manifest");
+    let mut wrong = Vec::new();
+    let mut links = 0;
+    for page in files(&[".md"]) {
+        let text = fs::read_to_string(&page).expect("a page");
+        // What stands in a block of code is no link.
+        let words: String = text.split("\n```").step_by(2).collect();
+        for (_, behind) in words.match_indices("](").map(|(at, sign)| words.split_at(at + sign.len())) {
+            let target = behind.split(')').next().unwrap_or_default();
+            if target.contains("://") {
+                assert!(
+                    !target.contains("cudaguard") || manifest.contains(&format!("repository = \"{target}\"")),
+                    "{target}"
+                );
+                continue;
+            }
+            links += 1;
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { page.clone() } else { page.parent().expect("a folder").join(file) };
+            let has = |text: String| {
+                heading.is_empty()
+                    || text.lines().any(|line| line.starts_with('#') && anchor(line.trim_start_matches('#')) == heading)
+            };
+            if !file.is_dir() && !fs::read_to_string(&file).is_ok_and(has) {
+                wrong.push(format!("{}: {target}", page.display()));
+            }
+        }
+    }
+    assert!(links > 30, "{links}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The pages are a small book: its contents lead to each.
+#[test]
+fn the_contents_name_every_page() {
+    let folder = places::workspace().join("docs");
+    let contents = fs::read_to_string(folder.join("README.md")).expect("the contents");
+    for page in files(&[".md"]).iter().filter(|page| page.parent() == Some(&folder)) {
+        let name = page.file_name().unwrap_or_default().to_string_lossy();
+        let told = name == "README.md" || contents.contains(&format!("]({name})"));
+        assert!(told, "docs/README.md does not lead to {name}");
+    }
+}
+
+/// What makes a figure anew is there: benches, programs, suites of trials.
+#[test]
+fn the_commands_of_what_was_measured_are_there() {
+    let page = fs::read_to_string(places::workspace().join("docs/trust.md")).expect("the page");
+    let manifest = fs::read_to_string(places::workspace().join("tests/Cargo.toml")).expect("the manifest");
+    let rows = page.lines().filter(|line| line.starts_with("| ") && line.ends_with(" |"));
+    let commands: Vec<&str> = rows.filter_map(|row| row.rsplit(" | ").next()?.split('`').nth(1)).collect();
+    assert!(commands.len() > 10, "{commands:?}");
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        let behind = |flag: &str| words.iter().position(|word| *word == flag).map(|at| words[at + 1]);
+        if let Some(bench) = behind("--bench") {
+            assert!(manifest.contains(&format!("[[bench]]\nname = \"{bench}\"")), "{command}");
+        } else if behind("--test") == Some("e2e") {
+            let mut parts = words[words.len() - 1].split("::");
+            let suite = places::workspace().join("tests/e2e").join(parts.next().unwrap_or_default());
+            let part = parts.next().unwrap_or_default();
+            let main = fs::read_to_string(suite.join("mod.rs")).expect("a suite");
+            assert!(suite.join(format!("{part}.rs")).is_file() || main.contains(&format!("fn {part}()")), "{command}");
+        } else {
+            assert!(places::workspace().join(words[0]).is_file(), "{command}");
+        }
+    }
+}
+
+/// Until it is published, the command comes from a checkout or from the repository, and no page says otherwise.
+#[test]
+fn one_way_of_installing_is_told() {
+    for file in files(&[".md", ".cmake", ".yml", ".toml", ".rs"]) {
+        let text = fs::read_to_string(&file).expect("a file");
+        for line in text.lines().filter(|line| line.contains(concat!("cargo ", "install"))) {
+            let unpublished = line.contains("cargo-cudaguard") && !line.contains("--path") && !line.contains("--git");
+            assert!(!unpublished, "{}: {line}", file.display());
+        }
+    }
+}
+
 #[test]
 fn what_looks_like_a_document() {
     assert_eq!(

@@ -6,9 +6,13 @@
 #![allow(clippy::missing_panics_doc)]
 
 pub mod command;
+pub mod compiled_once;
 pub mod containers;
+pub mod crates;
 #[cfg(test)]
 mod documents;
+#[cfg(test)]
+mod environment;
 pub mod face;
 pub mod layout;
 pub mod modules;
@@ -28,5 +32,5 @@ pub mod world;
 pub use project::Project;
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;
-pub use skip::skip;
+pub use skip::{skip, skip_machine};
 pub use suite::{Trial, run, trial};

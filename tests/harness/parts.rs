@@ -47,6 +47,11 @@ pub fn part(name: &str) -> PathBuf {
     }
 }
 
+/// Has the crates that trials build in cargo's own home. Skips the trial where they cannot be had.
+pub fn crates() {
+    let _ = part("crates");
+}
+
 /// Skips the trial for want of this part, which could not be had because.
 pub fn skip_without(name: &str, why: &str) -> ! {
     let why: Vec<&str> = why.lines().map(str::trim).collect();

@@ -19,6 +19,8 @@ pub enum Cure {
     Packages(&'static str),
     /// Something else, in words.
     Words(String),
+    /// Another machine: nothing that could be installed or allowed on this one. `CUDAGUARD_NO_SKIP` does not ask for it.
+    Machine(&'static str),
 }
 
 /// Why a trial is skipped: the payload that [`run`](crate::run()) looks for.
@@ -28,6 +30,11 @@ pub(crate) struct Skip(pub(crate) Vec<Lack>);
 /// Ends this trial: not done here for want of this, which `cure` would bring. A failure where `CUDAGUARD_NO_SKIP` is set.
 pub fn skip(what: impl Into<String>, cure: impl Into<String>) -> ! {
     skip_all(vec![Lack { what: what.into(), cure: Cure::Words(cure.into()) }])
+}
+
+/// Ends this trial, which no change to this machine would bring: it is skipped wherever it runs.
+pub fn skip_machine(what: &str, machine: &'static str) -> ! {
+    skip_all(vec![Lack { what: what.to_owned(), cure: Cure::Machine(machine) }])
 }
 
 /// The same for want of several things.

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting};
 
-use crate::skip::Skip;
+use crate::skip::{Cure, Skip};
 use crate::summary::{End, Summary};
 
 thread_local! {
@@ -68,7 +68,8 @@ pub fn run(suites: Vec<(&'static str, Vec<Trial>)>, quick: &[&str]) -> ! {
     let began = Instant::now();
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     if !arguments.list && arguments.format != Some(FormatSetting::Json) {
-        print!("{}", summary.lock().expect("nothing panics with it").table(began.elapsed()));
+        let summary = summary.lock().expect("nothing panics with it");
+        print!("{}{}", summary.table(began.elapsed()), summary.failures());
     }
     conclusion.exit()
 }
@@ -107,13 +108,17 @@ fn ended(body: Box<dyn FnOnce() + Send>) -> End {
     IN_TRIAL.set(false);
     let Err(payload) = result else { return End::Passed };
     match payload.downcast::<Skip>() {
-        Ok(skip) if std::env::var_os("CUDAGUARD_NO_SKIP").is_some_and(|value| !value.is_empty()) => {
+        Ok(skip) if skip.0.iter().any(|lack| !matches!(lack.cure, Cure::Machine(_))) && no_skip() => {
             let what: Vec<String> = skip.0.iter().map(|lack| format!("{} ({})", lack.what, lack.cure)).collect();
             End::Failed(format!("skipped although CUDAGUARD_NO_SKIP is set, for want of {}", what.join(", ")))
         }
         Ok(skip) => End::Skipped(skip.0),
         Err(payload) => End::Failed(said(&*payload)),
     }
+}
+
+fn no_skip() -> bool {
+    std::env::var_os("CUDAGUARD_NO_SKIP").is_some_and(|value| !value.is_empty())
 }
 
 /// What the last panic said: with its place where the hook saw it, else its payload.

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::skip::{Cure, Lack};
 
+/// As much of each failure as stands at the end of a run.
+const LAST_LINES: usize = 40;
+
 /// How a trial ended.
 #[derive(Debug)]
 pub(crate) enum End {
@@ -23,6 +26,7 @@ impl fmt::Display for Cure {
         match self {
             Self::Packages(names) => write!(f, "apt install {names}"),
             Self::Words(words) => f.write_str(words),
+            Self::Machine(machine) => write!(f, "on {machine}"),
         }
     }
 }
@@ -81,7 +85,7 @@ impl Summary {
             .keys()
             .filter_map(|lack| match lack.cure {
                 Cure::Packages(names) => Some(names.split(' ')),
-                Cure::Words(_) => None,
+                Cure::Words(_) | Cure::Machine(_) => None,
             })
             .flatten()
             .collect();
@@ -90,6 +94,29 @@ impl Summary {
             let _ = writeln!(text, "\nAll that packages bring back: apt install {}", names.join(" "));
         }
         text + "\n"
+    }
+
+    /// Why each failed, shortened: what stands last in a log is what people see of it. All of it stands further up.
+    pub(crate) fn failures(&self) -> String {
+        let mut text = String::new();
+        for (_, trial, _, end) in &self.0 {
+            let End::Failed(why) = end else { continue };
+            let lines: Vec<&str> = why.lines().collect();
+            let left_out = lines.len().saturating_sub(LAST_LINES + 1);
+            let _ = writeln!(text, "failed: {trial}");
+            // Where it failed stands in the first line, what it saw in the last ones.
+            let last = if left_out == 0 {
+                lines.as_slice()
+            } else {
+                let _ = writeln!(text, "    {}\n    ... {left_out} lines ...", lines[0]);
+                &lines[1 + left_out..]
+            };
+            for line in last {
+                let _ = writeln!(text, "    {line}");
+            }
+            text.push('\n');
+        }
+        text
     }
 }
 
@@ -135,5 +162,20 @@ All that packages bring back: apt install mold strace
 
 ";
         assert_eq!(summary.table(3 * second), expected);
+    }
+
+    #[test]
+    fn what_failed_stands_last_and_shortened() {
+        let mut summary = Summary::default();
+        let mut add = |name: &str, end| summary.add("a", name.to_owned(), Duration::ZERO, end);
+        add("a::passed", End::Passed);
+        add("a::short", End::Failed("at here.rs:1\nwhy".to_owned()));
+        let long: String = (1..=60).fold("at there.rs:2\n".to_owned(), |text, n| text + &format!("line {n}\n"));
+        add("a::long", End::Failed(long));
+        let said = summary.failures();
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines[..4], ["failed: a::short", "    at here.rs:1", "    why", ""]);
+        assert_eq!(lines[4..8], ["failed: a::long", "    at there.rs:2", "    ... 20 lines ...", "    line 21"]);
+        assert_eq!(lines[46..], ["    line 60", ""]);
     }
 }

@@ -6,11 +6,12 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-import debs, finish, wheels  # noqa: E402 (after the path is set)
+import crates, debs, finish, wheels  # noqa: E402 (after the path is set)
 
 HELP = """Each part becomes one folder, DIR/NAME, once it is whole and its checksums are right; its path is printed.
 What was interrupted goes on where it stopped. Nothing is installed, and no address stands here: wheels come by way
-of pip, Debian packages by way of apt, as they are configured on this machine.
+of pip, Debian packages by way of apt, crates by way of cargo, as they are configured on this machine. The part `crates`
+is what trials build of others' crates; cargo keeps it in its own home.
 
 status: 0 every part is there, 1 something received is wrong, 3 something could not be had (no network)"""
 BY_HAND = {
@@ -91,7 +92,8 @@ def assemble(name, part, downloads, into, recording):
         progress.say("fetching from " + what)
         place, pinned = chooser(source["take"]), True
         if "wheel" in source:
-            digests = wheels.take(source["wheel"], place, downloads, into, progress)
+            processor = source.get("processor", "x86_64")
+            digests = wheels.take(source["wheel"], place, downloads, into, progress, processor)
         elif "sources" in source:
             digests = wheels.take_sources(source["sources"], place, downloads, into, progress)
         else:
@@ -152,21 +154,42 @@ def provide(name, part, parts, recording):
     return folder
 
 
+def provide_crates():
+    """Status 0, 1 or 3: see HELP."""
+    try:
+        crates.provide(Progress("crates").say)
+        return 0
+    except crates.Unreachable as error:
+        print("error: crates that are not fetched yet could not be had.\n  %s\n  hint: with a network, run this again" %
+              str(error).replace("\n", "\n  "), file=sys.stderr, flush=True)
+        return 3
+    except (ValueError, OSError) as error:
+        print("error: crates: %s" % error, file=sys.stderr, flush=True)
+        return 1
+
+
 def main():
     with open(os.path.join(HERE, "parts.json")) as file:
         known = json.load(file)
     parser = argparse.ArgumentParser(description=__doc__, epilog=HELP,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="one of: " + ", ".join(known))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="crates, or one of: " + ", ".join(known))
     parser.add_argument("--into", metavar="DIR", default=os.path.join(HERE, "../../target/parts"))
     parser.add_argument("--all", action="store_true", help="every part that the tests run on: all but the large ones that only a benchmark asks for")
     parser.add_argument("--record", action="store_true", help="fetch anew and write the checksums to parts.json")
     call = parser.parse_args()
     parts = os.path.abspath(call.into)
     status = 0
-    for name in [name for name in known if not known[name].get("on_demand")] if call.all else call.names:
+    names = [*(name for name in known if not known[name].get("on_demand")), "crates"] if call.all else call.names
+    for name in names:
+        if name == "crates":
+            came = provide_crates()
+            if came == 1:
+                return 1
+            status = max(status, came)
+            continue
         if name not in known:
-            parser.error("no such part: %s (known: %s)" % (name, ", ".join(known)))
+            parser.error("no such part: %s (known: crates, %s)" % (name, ", ".join(known)))
         part = known[name]
         try:
             print(provide(name, part, parts, call.record), flush=True)

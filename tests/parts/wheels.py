@@ -11,6 +11,11 @@ PLATFORMS = ["manylinux_2_%d_x86_64" % n for n in (39, 35, 34, 31, 28, 27, 24, 1
     "manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64", "any"]
 
 
+def platforms(processor):
+    """Those of wheels for this processor."""
+    return [platform.replace("x86_64", processor) for platform in PLATFORMS]
+
+
 class Unreachable(Exception):
     """What was wanted could not be had: no network, or not there. Nothing is wrong with what was received."""
 
@@ -118,7 +123,7 @@ class Pieces(io.RawIOBase):
         super().close()
 
 
-def in_pieces(spec, downloads, progress, form="--only-binary=:all:"):
+def in_pieces(spec, downloads, progress, form="--only-binary=:all:", processor="x86_64"):
     """The wheel, or by another form the archive of sources, as a file object that fetches what is read."""
     from pip._internal.commands import create_command
     from pip._internal.models.target_python import TargetPython
@@ -129,7 +134,7 @@ def in_pieces(spec, downloads, progress, form="--only-binary=:all:"):
     options, _ = command.parse_args(
         ["--no-deps", form, "--quiet", "--retries", "1", "--timeout", "30", "x"])
     session = command._build_session(options)
-    target = TargetPython(platforms=PLATFORMS, py_version_info=(3, 11), abis=["cp311", "abi3", "none"],
+    target = TargetPython(platforms=platforms(processor), py_version_info=(3, 11), abis=["cp311", "abi3", "none"],
                           implementation="cp")
 
     def link():
@@ -154,11 +159,11 @@ def in_pieces(spec, downloads, progress, form="--only-binary=:all:"):
     return Pieces(get, os.path.join(downloads, link.filename), spec, progress)
 
 
-def whole(spec, downloads):
+def whole(spec, downloads, processor):
     """The wheel, downloaded by pip itself."""
-    folder = os.path.join(downloads, "whole")
+    folder = os.path.join(downloads, "whole", processor)
     call = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", folder]
-    for platform in PLATFORMS:
+    for platform in platforms(processor):
         call += ["--platform", platform]
 
     def run():
@@ -171,12 +176,12 @@ def whole(spec, downloads):
     return open(next(os.path.join(folder, f) for f in os.listdir(folder) if f.lower().startswith(stem)), "rb")
 
 
-def take(spec, wanted, downloads, into, progress):
+def take(spec, wanted, downloads, into, progress, processor="x86_64"):
     """Unpacks the members that `wanted` maps to a place below `into`; returns {place: sha256}."""
     try:
-        remote = in_pieces(spec, downloads, progress)
+        remote = in_pieces(spec, downloads, progress, processor=processor)
     except (NoRanges, ImportError, AttributeError, TypeError):
-        remote = whole(spec, downloads)
+        remote = whole(spec, downloads, processor)
     with remote, zipfile.ZipFile(remote) as wheel:
         members = [(info, wanted(info.filename)) for info in wheel.infolist() if not info.is_dir()]
         members = sorted(((i, place) for i, place in members if place), key=lambda pair: pair[0].header_offset)

@@ -149,7 +149,7 @@ impl Call {
                 "--manifest-path" => call.manifest_path = value().map(PathBuf::from),
                 "--target-dir" => call.target_dir = value().map(PathBuf::from),
                 "--path" => call.path = value().map(PathBuf::from),
-                "--target" => call.targets.extend(value()),
+                "--target" => call.targets.extend(value().map(|target| without_glibc(&target).to_owned())),
                 "-p" | "--package" => call.packages.extend(value()),
                 "--exclude" => call.excluded.extend(value()),
                 "--profile" if nextest => drop(value()),
@@ -207,6 +207,16 @@ impl Call {
     }
 }
 
+/// `x86_64-unknown-linux-gnu.2.17`, as zigbuild takes it, without the release of glibc.
+fn without_glibc(target: &str) -> &str {
+    match target.find("-gnu").and_then(|at| Some((at, target[at..].find('.')?))) {
+        Some((at, dot)) if target[at + dot..].bytes().all(|byte| byte == b'.' || byte.is_ascii_digit()) => {
+            &target[..at + dot]
+        }
+        _ => target,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -234,6 +244,11 @@ mod tests {
         let tests = read("nextest run -p a --cargo-profile dist --profile ci -Zbuild-std name");
         assert_eq!((tests.profile.as_deref(), tests.packages.as_slice()), (Some("dist"), &["a".to_owned()][..]));
         assert_eq!((tests.unstable, tests.tests), (vec!["build-std".to_owned()], true));
+        let with_glibc =
+            read("zigbuild --target x86_64-unknown-linux-gnu.2.17 --target=armv7-unknown-linux-gnueabihf.2.28");
+        assert_eq!(with_glibc.targets, ["x86_64-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf"]);
+        assert_eq!(read("b --target thumbv8m.main-none-eabi").targets, ["thumbv8m.main-none-eabi"]);
+        assert_eq!(read("b --target x86_64-gnu.json").targets, ["x86_64-gnu.json"]);
         assert!(read("bench").release && !read("clippy -- -r").release && read("zigbuild --release").release);
     }
 

@@ -69,14 +69,14 @@ mod tests {
 
     #[test]
     fn once_until_an_input_changes() {
-        let build = std::env::temp_dir().join(format!("cudaguard-said-{}", std::process::id()));
-        fs::create_dir_all(&build).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let build = scratch.path();
         let input = build.join("cuda.h");
         fs::write(&input, "").unwrap();
         let finding = |text: &str, component: &str| {
             Words::ToolkitMixed.finding(&Values::default().with("root", text).with("component", component))
         };
-        let said = |findings: Vec<Finding>| anew(findings, "app", &build, "Debug", std::slice::from_ref(&input)).len();
+        let said = |findings: Vec<Finding>| anew(findings, "app", build, "Debug", std::slice::from_ref(&input)).len();
         assert_eq!(said(vec![finding("a", "app 1.0"), finding("b", "app 1.0")]), 2);
         assert_eq!(said(vec![finding("a", "other 1.0"), finding("c", "other 1.0")]), 1, "of another target too");
         let later = SystemTime::now() + Duration::from_secs(60);
@@ -86,15 +86,14 @@ mod tests {
         let no_folder = vec![finding("a", "app 1.0")];
         assert_eq!(anew(no_folder.clone(), "app", &input, "Debug", &[]), no_folder);
         assert_eq!(
-            anew(no_folder.clone(), "app", &build, "Coverage", &[]),
+            anew(no_folder.clone(), "app", build, "Coverage", &[]),
             no_folder,
             "each configuration is a build of its own"
         );
         // What names the target is the same of the next one.
         let of = |target: &str| vec![finding(&format!("/inc (an include directory of {target})"), "app 1.0")];
-        assert_eq!(anew(of("app"), "app", &build, "Debug", &[]).len(), 1);
-        assert_eq!(anew(of("other"), "other", &build, "Debug", &[]).len(), 0);
-        assert_eq!(anew(of("other"), "oth", &build, "Debug", &[]).len(), 1, "a name that begins so is another");
-        fs::remove_dir_all(build).unwrap();
+        assert_eq!(anew(of("app"), "app", build, "Debug", &[]).len(), 1);
+        assert_eq!(anew(of("other"), "other", build, "Debug", &[]).len(), 0);
+        assert_eq!(anew(of("other"), "oth", build, "Debug", &[]).len(), 1, "a name that begins so is another");
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cudaguard::files;
 use cudaguard::guard::Tool;
 use cudaguard::manifest::Component;
 use cudaguard::toolchain::{Builder, Fact, Given, HostCompiler, include_flags};
@@ -45,6 +46,8 @@ pub(crate) struct Facts {
     pub(crate) binary: PathBuf,
     /// The file that it is.
     pub(crate) output: Option<PathBuf>,
+    /// Of a library that is not linked itself: its archive, and what it is linked into.
+    pub(crate) becomes: Vec<PathBuf>,
     /// The policy file, where it is named.
     pub(crate) policy: Option<PathBuf>,
     /// Compiles the guard.
@@ -53,14 +56,16 @@ pub(crate) struct Facts {
     pub(crate) triple: Option<String>,
     /// The file is linked as it will be installed.
     pub(crate) install_rpath: bool,
-    /// No guard could be made; only where options tell the facts.
-    pub(crate) unguarded: bool,
+    /// Why there can be no guard, where that is known beforehand: by the options of `embed`, or when CMake configured.
+    pub(crate) unguarded: Option<String>,
     /// Any drift from the lock is an error.
     pub(crate) locked: bool,
     /// The files that all this was read from.
     pub(crate) files: Vec<PathBuf>,
     /// The target's own objects.
     pub(crate) objects: Vec<PathBuf>,
+    /// Those of the project's libraries that become part of it.
+    pub(crate) inside: Vec<PathBuf>,
     pub(crate) given: Given,
 }
 
@@ -80,8 +85,7 @@ impl Facts {
         files.sort_by_key(|(language, path)| (rank(language), path.clone()));
         let (mut all, paths) = (Vec::new(), files.iter().map(|(_, path)| path.clone()).collect());
         for (language, path) in files {
-            let text =
-                fs::read_to_string(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
+            let text = files::text(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))?;
             all.push((language, Lines::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?));
         }
         if all.is_empty() {
@@ -94,7 +98,7 @@ impl Facts {
     /// Reads the one file that `embed` has written of its options.
     pub(crate) fn of_options(path: &Path) -> Result<Self, String> {
         let fail = |error: String| format!("{}: {error}", path.display());
-        let text = fs::read_to_string(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
+        let text = files::text(path).map_err(|error| fail(format!("cannot be read: {error}")))?;
         let lines = Lines::parse(&text).map_err(fail)?;
         let language = if lines.0.contains_key("cuda-source") { "CUDA" } else { "C" };
         let mut read = Self::of(&[(language.to_owned(), lines)]).map_err(fail)?;
@@ -121,17 +125,19 @@ impl Facts {
             release: !configuration.is_empty() && !is_debug,
             configuration,
             output: lines.one("output").map(PathBuf::from),
+            becomes: lines.all("becomes").into_iter().map(PathBuf::from).collect(),
             source: one("source")?.into(),
             top: one("top")?.into(),
             policy: lines.one("policy").map(PathBuf::from),
             triple: lines.one("triple"),
             tool: Tool { program: one("compiler")?.into(), flags, kept: Some(binary.join(KEPT)) },
             binary,
-            unguarded: lines.one("unguarded").is_some(),
+            unguarded: lines.one("unguarded"),
             locked: lines.one("locked").is_some_and(|value| is_true(&value)),
             files: Vec::new(),
             install_rpath: lines.one("install-rpath").is_some_and(|value| is_true(&value)),
             objects: lines.all("object").into_iter().map(PathBuf::from).collect(),
+            inside: lines.all("inside-object").into_iter().map(PathBuf::from).collect(),
             given,
             target,
         })

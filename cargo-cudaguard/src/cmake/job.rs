@@ -52,7 +52,11 @@ impl Job {
     }
 
     pub(crate) fn of(facts: Facts) -> Result<Self, String> {
-        let asked = || triple(&facts.tool);
+        let asked = || match triple(&facts.tool) {
+            // Nothing will be compiled for it.
+            Err(_) if facts.unguarded.is_some() => Ok("unknown".to_owned()),
+            asked => asked,
+        };
         let (triple, profile) = (facts.triple.clone().map_or_else(asked, Ok)?, facts.profile());
         Ok(Self { facts, triple, profile })
     }

@@ -6,11 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use cudaguard::binary::{Binary, Found};
 use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding};
 use cudaguard::lock::{FILE, Lock, Pins, same_release};
+use cudaguard::manifest::Manifest;
+use cudaguard::note;
 use cudaguard::toolchain::Toolchain;
 
+use super::NOTE;
 use super::job::Job;
 use crate::lock::{changes, write};
 use crate::report::Stop;
@@ -40,11 +44,14 @@ struct Common {
 }
 
 impl Common {
-    fn add(&mut self, env: &Env, job: &Job) -> Result<(), String> {
+    fn add(&mut self, env: &Env, folder: &Path, job: &Job) -> Result<(), String> {
         let facts = job.facts();
         let policy = facts.read_policy()?;
         let toolchain = facts.look(env, &policy, &[]);
-        let (own, target) = (Pins::of(&policy, &toolchain, facts.scope()), &job.facts.target);
+        let (mut own, target) = (Pins::of(&policy, &toolchain, facts.scope()), &job.facts.target);
+        if let Some(manifest) = shown(env, folder, job) {
+            own.observe(&manifest);
+        }
         let all = [
             ("toolkits", &mut self.pins.toolkit, own.toolkit),
             ("cuDNNs", &mut self.pins.library, own.library),
@@ -105,6 +112,44 @@ impl Common {
     }
 }
 
+/// The note of a file that was refused, in the folder of its target's facts: what is seen may be agreed on.
+const REFUSED: &str = "refused.note";
+
+pub(super) fn keep_refused(folder: &Path, job: &Job, file: &Path) {
+    let note = Binary::notes_of(file).ok().and_then(|notes| notes.into_iter().find(|note| of(job, note).is_some()));
+    let _ = note.map(|note| fs::write(folder.join(REFUSED), note.descriptor));
+}
+
+pub(super) fn forget_refused(folder: &Path) {
+    let _ = fs::remove_file(folder.join(REFUSED));
+}
+
+/// The manifest of the target in a note, if it is sealed.
+fn of(job: &Job, note: &Found) -> Option<Manifest> {
+    let manifest = note.decode().ok()?.manifest;
+    (manifest.sealed && manifest.component == job.facts.component).then_some(manifest)
+}
+
+/// What was last linked of a target shows, where nothing that the target is judged by has changed since.
+fn shown(env: &Env, folder: &Path, job: &Job) -> Option<Manifest> {
+    let facts = job.facts();
+    let (guard, output) = (folder.join(NOTE), job.facts.output.as_ref()?);
+    let now = facts.judge(env).ok()?.note(&facts).ok()?;
+    if !Binary::notes_of(&guard).ok()?.iter().any(|note| note.descriptor[..] == now[..]) {
+        return None;
+    }
+    let time = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
+    let made_of = std::iter::once(&guard).chain(&job.facts.objects).chain(&job.facts.inside);
+    let newest = made_of.filter_map(|path| time(path)).max()?;
+    let is_of_it = |path: &&Path| time(path).is_some_and(|made| newest <= made);
+    if is_of_it(&output.as_path()) {
+        return Binary::notes_of(output).ok()?.iter().find_map(|note| of(job, note));
+    }
+    let refused = folder.join(REFUSED);
+    let bytes = fs::read(Some(refused.as_path()).filter(is_of_it)?).ok()?;
+    Some(note::decode(&bytes).ok()?.manifest)
+}
+
 /// Writes the lock of a project. `list` has a line for each guarded target: the folder of its facts.
 pub(super) fn run(env: &Env, list: &Path) -> Result<ExitCode, Stop> {
     let text = fs::read_to_string(list)
@@ -113,7 +158,10 @@ pub(super) fn run(env: &Env, list: &Path) -> Result<ExitCode, Stop> {
     let mut top = None;
     for folder in text.lines() {
         let job = Job::read(Path::new(folder)).map_err(Stop::no_look)?;
-        all.entry(job.facts().target.to_owned()).or_default().add(env, &job).map_err(Stop::no_look)?;
+        all.entry(job.facts().target.to_owned())
+            .or_default()
+            .add(env, Path::new(folder), &job)
+            .map_err(Stop::no_look)?;
         top.get_or_insert(job.facts.top);
     }
     let top: PathBuf = top.ok_or_else(|| Stop::no_look("no target of this project is guarded"))?;
@@ -126,8 +174,9 @@ pub(super) fn run(env: &Env, list: &Path) -> Result<ExitCode, Stop> {
         let (pins, toolchain) = common.pins();
         if pins.toolkit.is_none() {
             return Err(Stop::no_look(format_args!(
-                "CMake knows no CUDA toolkit whose release can be told for {triple}: there is nothing to lock; enable the \
-                 language CUDA, or call find_package(CUDAToolkit) before cudaguard_embed"
+                "CMake knows no CUDA toolkit whose release can be told for {triple}, and nothing that is built shows one: there \
+                 is nothing to lock; build the project first, enable the language CUDA, or call find_package(CUDAToolkit) \
+                 before cudaguard_embed"
             )));
         }
         let before = old.as_ref().and_then(|old| old.targets.get(&triple));

@@ -30,10 +30,11 @@ use cudaguard::finding::{Finding, Values, Words};
 use cudaguard::guard::{self, Guarded, Tool};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
+use cudaguard::lock::Lock;
 use cudaguard::manifest::{KnownBy, Linkage, Manifest};
 use cudaguard::policy::Policy;
 use cudaguard::seal::Taken;
-use cudaguard::toolchain::{Fact, Toolchain};
+use cudaguard::toolchain::{Builder, Fact, Toolchain};
 use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::version::Version;
 use cudaguard::walk;
@@ -91,11 +92,20 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
     let job = Job::read(known).map_err(Stop::no_look)?;
     let facts = job.facts();
     let mut judged = facts.judge(env).map_err(Stop::no_look)?;
+    if job.facts.output.is_none() {
+        // Nobody looks at what it will be linked into.
+        judged.findings.append(&mut judged.deferred);
+    }
     lock::name_build_folder(&mut judged.findings, &job);
     let mut files = judged.toolchain.files();
     files.extend(std::env::current_exe().ok());
     files.retain(|file| file.exists());
     if judged.refuses() {
+        // What an earlier build has left is none of this one's.
+        for file in job.facts.output.iter().chain(&job.facts.becomes) {
+            Copies::of(known, &job.facts.binary, file).remove();
+            let _ = fs::remove_file(file);
+        }
         job.say(&judged.findings)?;
     } else {
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
@@ -103,26 +113,43 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
         let facts::Facts { target, binary, configuration, .. } = &job.facts;
         job.say(&already_said::anew(findings, target, binary, configuration, &inputs))?;
     }
-    let descriptor = judged.note(&facts).map_err(Stop::no_look)?;
     let cannot = |what: &str, path: &Path, error: std::io::Error| {
         Stop::no_look(format_args!("cannot {what} {}: {error}", path.display()))
     };
     fs::create_dir_all(out).map_err(|error| cannot("make", out, error))?;
     let marker = out.join(UNGUARDED);
-    match facts.guard(env, &descriptor, out).map_err(Stop::no_look)? {
+    let made = if let Some(why) = &job.facts.unguarded {
+        Guarded::Unguarded(why.clone())
+    } else {
+        let descriptor = judged.note(&facts).map_err(Stop::no_look)?;
+        facts.guard(env, &descriptor, out).map_err(Stop::no_look)?
+    };
+    let first = match made {
         Guarded::Objects { note, shim } => {
-            debug_assert_eq!((note, shim), (out.join(NOTE), out.join(SHIM)));
+            debug_assert_eq!((&note, shim), (&out.join(NOTE), out.join(SHIM)));
             let _ = fs::remove_file(marker);
+            note
         }
         Guarded::Unguarded(why) => {
             let values = Values::default().with("component", &facts.component).with("why", &why);
-            job.say(&facts.weigh(&judged.policy, vec![Words::Unguarded.finding(&values)]).findings)?;
-            empty(&job.facts.tool, out).map_err(Stop::no_look)?;
+            let findings = facts.weigh(&judged.policy, vec![Words::Unguarded.finding(&values)]).findings;
+            if walk::refuses(&findings) {
+                let _ = fs::remove_file(&marker);
+                job.facts.output.iter().for_each(|file| drop(fs::remove_file(file)));
+            }
+            // What CMake knew when it configured, it said then, once for all targets.
+            if job.facts.unguarded.is_none() || walk::refuses(&findings) {
+                job.say(&findings)?;
+            }
+            if job.facts.unguarded.is_none() {
+                empty(&job.facts.tool, out).map_err(Stop::no_look)?;
+            }
             fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
+            if job.facts.unguarded.is_some() { marker } else { out.join(NOTE) }
         }
-    }
+    };
     if let Some(depfile) = depfile {
-        let text = rule(&out.join(NOTE), &files);
+        let text = rule(&first, &files);
         fs::write(depfile, text).map_err(|error| cannot("write", depfile, error))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -198,9 +225,10 @@ fn seal(env: &Env, facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
     }
     let job = Job::read(facts).map_err(Stop::no_look)?;
     let copies = Copies::of(facts, &job.facts.binary, file);
-    match sealed(env, &job, file) {
-        Ok(()) => {}
+    match sealed(env, &job, file, None) {
+        Ok(()) => lock::forget_refused(facts),
         Err(stop) => {
+            lock::keep_refused(facts, &job, file);
             // Neither make nor ninja shall take it for one that was accepted.
             let _ = fs::remove_file(file);
             copies.remove();
@@ -216,8 +244,8 @@ fn seal(env: &Env, facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Verifies a linked file and seals its note.
-pub(crate) fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
+/// Verifies a linked file and seals its note: in its place, or in a copy of it, which is made only where nothing is refused.
+pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Result<(), Stop> {
     let binary = Binary::read(file).map_err(Stop::no_look)?;
     if matches!(binary.kind, Kind::Object | Kind::Archive) {
         return Err(Stop::no_look(format_args!("{}: not a linked file ({})", file.display(), binary.kind)));
@@ -232,22 +260,26 @@ pub(crate) fn sealed(env: &Env, job: &Job, file: &Path) -> Result<(), Stop> {
     // CMake puts the folder of every library that it links into the runtime path of what it builds.
     let mut searched: Vec<PathBuf> = runtime_path(&binary).map(PathBuf::from).collect();
     searched.extend(job.facts.given.libraries.iter().map(|folder| folder.value.clone()));
-    let objects = objects(job);
+    let mut objects = objects(job);
+    objects.extend(job.facts.inside.iter().cloned());
     let places = places(job, &objects);
     let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own_kernels::own(data, &kernels, &places));
     let mut seen = seen.map_err(Stop::no_look)?;
     seen.host = Some(HostCode::of(file, &own_kernels::objects(&places)));
-    let (taken, findings) =
-        verify(env, job, &policy, &manifest, &binary, &kernels, &seen, &searched).map_err(Stop::no_look)?;
+    let (taken, findings) = verify(env, job, &policy, &manifest, &binary, &kernels, &seen).map_err(Stop::no_look)?;
+    if to.is_some() && walk::refuses(&findings) {
+        return job.say(&findings);
+    }
+    // Also what is refused: its note tells what it was made with, before it is taken away.
+    let noted = facts.seal(&binary, to, &kernels, None, Some(seen), taken).map_err(Stop::no_look)?;
     job.say(&findings)?;
-    match facts.seal(file, &binary, &kernels, &[], Some(seen), taken).map_err(Stop::no_look)? {
+    match noted {
         Err(why) => refuse(&why),
         Ok(_) => Ok(()),
     }
 }
 
 /// Holds the linked file against the policy and what was recorded of it.
-#[allow(clippy::too_many_arguments)]
 fn verify(
     env: &Env,
     job: &Job,
@@ -256,7 +288,6 @@ fn verify(
     binary: &Binary,
     kernels: &Kernels,
     seen: &Seen,
-    searched: &[PathBuf],
 ) -> Result<(Option<Taken>, Vec<Finding>), String> {
     let facts = &job.facts;
     let mut own_kernels = Vec::new();
@@ -300,13 +331,31 @@ fn verify(
         let mut toolchain = Toolchain::default();
         toolchain.by = job.facts.given.by;
         let said;
-        (taken, said) = job.facts().taken(policy, &toolchain, manifest, binary, searched);
+        (taken, said) = job.facts().taken(policy, &toolchain, manifest, binary, seen);
         library.extend(said);
     }
     let mut findings = job.facts().judge_linked(policy, manifest, &linked, library, taken.as_ref());
-    // Only a target that nothing is compiled for has its host compiler left open before.
+    // Kept back as long as nothing was about CUDA, or nobody had named the library that the policy asks for.
+    let asked = policy.library.is_some() || policy.library_linkage.is_some();
+    let about_cuda = || Ok::<_, String>(kernels.any() || binary.reaches_cuda()?);
+    // Locked is the library that is linked, and none is.
+    let locked = || {
+        manifest.library.is_some()
+            && seen.library().is_none()
+            && Lock::place(&facts.top).is_some_and(|lock| lock.exists())
+    };
+    if locked() || manifest.library.is_none() && (asked || manifest.toolkit.is_none() && about_cuda()?) {
+        let judged = job.facts().judge(env)?;
+        let mut deferred = job.facts().deferred(&judged, seen, binary);
+        lock::name_build_folder(&mut deferred, job);
+        findings.extend(deferred);
+    }
+    // What else was left open before is the host compiler alone, and its objects tell.
     let mut drifted = job.facts().drifted(policy, manifest, &linked, &[], facts.locked)?;
     lock::name_build_folder(&mut drifted, job);
+    if facts.given.by == Builder::CMake && !walk::refuses(&drifted) {
+        drifted = already_said::anew(drifted, &facts.target, &facts.binary, &facts.configuration, &facts.files);
+    }
     findings.extend(drifted);
     Ok((taken, findings))
 }
@@ -375,7 +424,8 @@ mod tests {
 
     #[test]
     fn a_folder_of_stubs_counts_where_something_is_loaded_from_it() {
-        let folder = std::env::temp_dir().join(format!("cudaguard-stubs-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
         let (bare, full) = (folder.join("bare/stubs"), folder.join("full/stubs"));
         for (stubs, name) in [(&bare, "libcuda.so"), (&full, "libcuda.so.1")] {
             fs::create_dir_all(stubs).unwrap();
@@ -386,7 +436,6 @@ mod tests {
         assert_eq!(without_harmless_stubs(&path, false, &needed), format!("/lib:{}", full.display()));
         assert_eq!(without_harmless_stubs(&path, true, &needed), path, "as it is installed, it is judged whole");
         assert_eq!(without_harmless_stubs(&path, false, &[]), "/lib");
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

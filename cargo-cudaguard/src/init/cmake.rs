@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write as _;
 
 use cudaguard::env::Env;
+use cudaguard::files;
 use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::{Request, Toolchain};
 
@@ -20,7 +21,7 @@ pub(super) fn run(env: &Env) -> Result<String, Stop> {
     let folder = env.folder();
     let lists = folder.join(LISTS);
     let fail = |error: std::io::Error| Stop::no_look(format_args!("{}: {error}", lists.display()));
-    let bytes = match fs::read(&lists) {
+    let bytes = match files::bytes(&lists) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(Stop::no_look(format_args!(
                 "{}: is not there: run this in the folder of the project's {LISTS}",

@@ -405,18 +405,15 @@ mod tests {
     use super::*;
 
     /// A folder of this test's own, gone afterwards.
-    struct Folder(PathBuf);
+    struct Folder(tempfile::TempDir);
 
     impl Folder {
-        fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("cudaguard-graph-{name}-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&folder);
-            std::fs::create_dir_all(&folder).unwrap();
-            Self(folder)
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
         }
 
         fn file(&self, name: &str, text: &str) -> PathBuf {
-            let path = self.0.join(name);
+            let path = self.0.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, text).unwrap();
             path
@@ -430,12 +427,6 @@ mod tests {
             );
             let path = self.file(name, &text);
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
         }
     }
 
@@ -467,11 +458,11 @@ mod tests {
 
     #[test]
     fn a_level_by_variable_feature_and_nvcc() {
-        let folder = Folder::new("level");
+        let folder = Folder::new();
         folder.nvcc("bin/nvcc", "12.9");
-        let path = format!("{}/bin:/usr/bin:/bin", folder.0.display());
+        let path = format!("{}/bin:/usr/bin:/bin", folder.0.path().display());
         let by_nvcc = || one("cudarc", "0.19.10", &["cuda-version-from-build-system", "driver"]);
-        let level = |of, variables: &[(&str, &str)]| at(of, &folder.0, variables).level.unwrap();
+        let level = |of, variables: &[(&str, &str)]| at(of, folder.0.path(), variables).level.unwrap();
         let found = level(by_nvcc(), &[("PATH", &path)]);
         assert_eq!((found.value, found.chosen), (CudaVersion::new(12, 9), Chosen::Found));
         let found = level(by_nvcc(), &[("PATH", &path), ("CUDARC_CUDA_VERSION", "13000")]);
@@ -481,67 +472,68 @@ mod tests {
         let nowhere = [("PATH", "/nowhere")];
         let found = level(one("cudarc", "0.17.8", &["cuda-version-from-build-system", "fallback-latest"]), &nowhere);
         assert_eq!((found.value, found.chosen), (CudaVersion::new(13, 4), Chosen::Assumed));
-        assert_eq!(at(by_nvcc(), &folder.0, &nowhere).stopped, Some(Stopped::NoCompiler));
+        assert_eq!(at(by_nvcc(), folder.0.path(), &nowhere).stopped, Some(Stopped::NoCompiler));
     }
 
     #[test]
     fn a_release_without_bindings_stops_the_script() {
-        let folder = Folder::new("unknown");
+        let folder = Folder::new();
         folder.nvcc("bin/nvcc", "13.5");
-        let path = format!("{}/bin:/usr/bin:/bin", folder.0.display());
-        let found = at(one("cudarc", "0.19.10", &["cuda-version-from-build-system"]), &folder.0, &[("PATH", &path)]);
+        let path = format!("{}/bin:/usr/bin:/bin", folder.0.path().display());
+        let found =
+            at(one("cudarc", "0.19.10", &["cuda-version-from-build-system"]), folder.0.path(), &[("PATH", &path)]);
         let Some(Stopped::UnknownRelease { asked, newest, .. }) = found.stopped else { panic!("{found:?}") };
         assert_eq!((asked, newest), (CudaVersion::new(13, 5), CudaVersion::new(13, 4)));
         let header = folder.file(
             "cudnn/include/cudnn_version.h",
             "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n",
         );
-        let library = folder.0.join("cudnn");
+        let library = folder.0.path().join("cudnn");
         let variables = [("CUDNN_PATH", library.to_str().unwrap())];
         let features = ["cuda-13000", "cudnn-version-from-build-system"];
-        let found = at(one("cudarc", "0.19.10", &features), &folder.0, &variables);
+        let found = at(one("cudarc", "0.19.10", &features), folder.0.path(), &variables);
         let known = vec![(8, 9), (9, 10), (9, 21)];
         assert_eq!(found.stopped, Some(Stopped::UnknownLibrary { asked: Version::new(9, 1, 0), header, known }));
         let features = ["cuda-13000", "cudnn-version-from-build-system", "fallback-latest"];
-        let found = at(one("cudarc", "0.19.10", &features), &folder.0, &variables);
+        let found = at(one("cudarc", "0.19.10", &features), folder.0.path(), &variables);
         assert_eq!(found.library.unwrap().value, (9, Some(21)));
     }
 
     #[test]
     fn compiler_and_headers_by_the_crates_own_order() {
-        let folder = Folder::new("orders");
+        let folder = Folder::new();
         for (place, release, number) in
             [("a", "13.0", "13000"), ("b", "11.8", "11080"), ("usr/local/cuda", "12.4", "12040")]
         {
             folder.nvcc(&format!("{place}/bin/nvcc"), release);
             folder.file(&format!("{place}/include/cuda.h"), &format!("#define CUDA_VERSION {number}\n"));
         }
-        let [a, b] = ["a", "b"].map(|name| folder.0.join(name).display().to_string());
+        let [a, b] = ["a", "b"].map(|name| folder.0.path().join(name).display().to_string());
         let path = format!("{a}/bin:/usr/bin:/bin");
         let nvcc = format!("{b}/bin/nvcc");
         let release =
             |found: &Use| found.compiler.as_ref().and_then(|compiler| compiler.release).map(CudaVersion::from);
         // bindgen_cuda takes PATH, whatever NVCC says, and the first headers of another order.
-        let found = at(one("bindgen_cuda", "0.1.6", &[]), &folder.0, &[("PATH", &path), ("NVCC", &nvcc)]);
+        let found = at(one("bindgen_cuda", "0.1.6", &[]), folder.0.path(), &[("PATH", &path), ("NVCC", &nvcc)]);
         assert_eq!(release(&found), Some(CudaVersion::new(13, 0)));
         let headers = found.headers.unwrap();
         assert_eq!((headers.release, headers.by.as_str()), (Some(CudaVersion::new(12, 4)), "/usr/local/cuda/include"));
-        let found = at(one("bindgen_cuda", "0.1.6", &[]), &folder.0, &[("PATH", &path), ("CUDA_PATH", &b)]);
+        let found = at(one("bindgen_cuda", "0.1.6", &[]), folder.0.path(), &[("PATH", &path), ("CUDA_PATH", &b)]);
         let headers = found.headers.unwrap();
         assert_eq!((headers.release, headers.by.as_str()), (Some(CudaVersion::new(11, 8)), "CUDA_PATH"));
-        let found = at(one("cudaforge", "0.1.6", &[]), &folder.0, &[("PATH", &path), ("NVCC", &nvcc)]);
+        let found = at(one("cudaforge", "0.1.6", &[]), folder.0.path(), &[("PATH", &path), ("NVCC", &nvcc)]);
         assert_eq!((release(&found), found.headers), (Some(CudaVersion::new(11, 8)), None));
-        let found = at(one("cudaforge", "0.1.6", &[]), &folder.0, &[("PATH", "/usr/bin:/bin")]);
+        let found = at(one("cudaforge", "0.1.6", &[]), folder.0.path(), &[("PATH", "/usr/bin:/bin")]);
         assert_eq!(found.compiler.unwrap().by, "/usr/local/cuda/bin/nvcc");
     }
 
     #[test]
     fn cust_finds_libraries_in_few_places() {
-        let folder = Folder::new("cust");
+        let folder = Folder::new();
         let stopped = |variables: &[(&str, &str)]| {
-            at(one("find_cuda_helper", "0.2.0", &[]), &folder.0, variables).stopped.is_some()
+            at(one("find_cuda_helper", "0.2.0", &[]), folder.0.path(), variables).stopped.is_some()
         };
-        let root = folder.0.join("somewhere").display().to_string();
+        let root = folder.0.path().join("somewhere").display().to_string();
         folder.file("somewhere/lib64/libcudart.so", "");
         assert!(stopped(&[("CUDA_HOME", &root), ("CUDA_PATH", &root), ("CUDA_ROOT", &root)]));
         assert!(!stopped(&[("CUDA_LIBRARY_PATH", &root)]));

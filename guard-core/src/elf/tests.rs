@@ -1,27 +1,10 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
 use super::*;
-
-/// A folder of this test process, removed by nobody but itself.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("cudaguard-elf-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 const SOURCE: &str = "
     #include <stdint.h>
@@ -46,9 +29,9 @@ fn gcc(folder: &Path, output: &str, arguments: &[&str]) -> Vec<u8> {
 fn library() -> &'static [u8] {
     static FILE: OnceLock<Vec<u8>> = OnceLock::new();
     FILE.get_or_init(|| {
-        let folder = Folder::new("library");
+        let folder = tempfile::tempdir().unwrap();
         gcc(
-            &folder.0,
+            folder.path(),
             "libdemo.so",
             &[
                 "-shared",
@@ -113,10 +96,10 @@ fn a_library_with_and_without_section_headers() {
 
 #[test]
 fn both_kinds_of_hash_table_tell_the_count() {
-    let folder = Folder::new("hash");
+    let folder = tempfile::tempdir().unwrap();
     for style in ["sysv", "gnu", "both"] {
         let hash = format!("-Wl,--hash-style={style}");
-        let data = gcc(&folder.0, "libhash.so", &["-shared", "-fPIC", &hash]);
+        let data = gcc(folder.path(), "libhash.so", &["-shared", "-fPIC", &hash]);
         let bare = without_sections(&data);
         let names = |data| Elf::parse(data).unwrap().dynamic_symbols().filter_map(|symbol| symbol.name()).count();
         assert_eq!(names(&data), names(&bare), "{style}");
@@ -126,21 +109,21 @@ fn both_kinds_of_hash_table_tell_the_count() {
 
 #[test]
 fn an_object_and_its_archive() {
-    let folder = Folder::new("object");
-    let object = gcc(&folder.0, "a_name_that_is_longer_than_sixteen.o", &["-c"]);
+    let folder = tempfile::tempdir().unwrap();
+    let object = gcc(folder.path(), "a_name_that_is_longer_than_sixteen.o", &["-c"]);
     let elf = Elf::parse(&object).unwrap();
     assert_eq!(elf.kind(), kind::OBJECT);
     assert!(!elf.is_dynamic() && elf.needed().is_empty());
     assert_eq!(elf.notes().filter(|note| note.owner == "cudaguard").count(), 1);
     assert!(elf.undefined_symbols().any(|name| name == "demo_wanted"));
-    std::fs::copy(folder.0.join("a_name_that_is_longer_than_sixteen.o"), folder.0.join("b.o")).unwrap();
+    std::fs::copy(folder.path().join("a_name_that_is_longer_than_sixteen.o"), folder.path().join("b.o")).unwrap();
     for (flags, thin) in [("rcs", false), ("rcsT", true)] {
-        let file = folder.0.join(format!("lib{flags}.a"));
+        let file = folder.path().join(format!("lib{flags}.a"));
         let status = Command::new("ar")
             .arg(flags)
             .arg(&file)
             .args(["b.o", "a_name_that_is_longer_than_sixteen.o"])
-            .current_dir(&folder.0)
+            .current_dir(folder.path())
             .status()
             .unwrap();
         assert!(status.success());
@@ -306,11 +289,11 @@ fn versions_asked_for_and_defined() {
         "{:?}",
         elf.needed_versions().collect::<Vec<_>>()
     );
-    let folder = Folder::new("versions");
-    let map = folder.0.join("map");
+    let folder = tempfile::tempdir().unwrap();
+    let map = folder.path().join("map");
     std::fs::write(&map, "DEMO_1 { global: demo_call; }; DEMO_2 { global: demo_version; local: *; } DEMO_1;").unwrap();
     let script = format!("-Wl,--version-script={}", map.display());
-    let data = gcc(&folder.0, "libversions.so", &["-shared", "-fPIC", &script]);
+    let data = gcc(folder.path(), "libversions.so", &["-shared", "-fPIC", &script]);
     for data in [data.clone(), without_sections(&data)] {
         let elf = Elf::parse(&data).unwrap();
         let defined: Vec<_> = elf.defined_versions().collect();

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::files;
+
 /// The package's own files.
 pub(super) struct Own {
     /// What to announce, sorted. A file that is added later is seen where its folder is announced as one.
@@ -137,7 +139,7 @@ impl Ignore {
     }
 
     fn of(folder: &Path) -> Option<Self> {
-        let bytes = fs::read(folder.join(".gitignore")).ok()?;
+        let bytes = files::bytes(&folder.join(".gitignore")).ok()?;
         let rules = String::from_utf8_lossy(&bytes).lines().filter_map(Rule::parse).collect();
         Some(Self { folder: folder.to_owned(), rules })
     }
@@ -220,15 +222,13 @@ fn name_matches(pattern: &[u8], name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    struct Package(PathBuf);
+    struct Package(tempfile::TempDir);
 
     impl Package {
-        fn new(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = std::env::temp_dir().join(format!("cudaguard-package-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&root);
-            let package = Self(root);
+        fn new(files: &[(&str, &str)]) -> Self {
+            let package = Self(tempfile::tempdir().unwrap());
             for (path, text) in files {
-                let path = package.0.join(path);
+                let path = package.0.path().join(path);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, text).unwrap();
             }
@@ -236,62 +236,52 @@ mod tests {
         }
 
         fn announced(&self, root: &str) -> Vec<String> {
-            let root = self.0.join(root);
-            let out_dir = self.0.join("target/debug/build/x/out");
+            let root = self.0.path().join(root);
+            let out_dir = self.0.path().join("target/debug/build/x/out");
             let relative = |path: PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
             own(&root, &out_dir).announced.into_iter().map(relative).collect()
         }
     }
 
-    impl Drop for Package {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn a_folder_without_anything_foreign_is_announced_as_one() {
-        let package = Package::new("clean", &[("m/Cargo.toml", ""), ("m/src/main.rs", ""), ("m/kernels/a.cu", "")]);
+        let package = Package::new(&[("m/Cargo.toml", ""), ("m/src/main.rs", ""), ("m/kernels/a.cu", "")]);
         assert_eq!(package.announced("m"), [""]);
     }
 
     #[test]
     fn foreign_things_are_left_out() {
-        let package = Package::new(
-            "foreign",
-            &[
-                ("Cargo.toml", ""),
-                ("build.rs", ""),
-                ("src/main.rs", ""),
-                ("kernels/a.cu", ""),
-                ("kernels/.a.cu.swp", ""),
-                (".hidden/x", ""),
-                ("target/debug/build/x/out/note.o", ""),
-                ("elsewhere/CACHEDIR.TAG", ""),
-                ("elsewhere/debug/app", ""),
-                ("member/Cargo.toml", ""),
-                ("member/src/lib.rs", ""),
-            ],
-        );
+        let package = Package::new(&[
+            ("Cargo.toml", ""),
+            ("build.rs", ""),
+            ("src/main.rs", ""),
+            ("kernels/a.cu", ""),
+            ("kernels/.a.cu.swp", ""),
+            (".hidden/x", ""),
+            ("target/debug/build/x/out/note.o", ""),
+            ("elsewhere/CACHEDIR.TAG", ""),
+            ("elsewhere/debug/app", ""),
+            ("member/Cargo.toml", ""),
+            ("member/src/lib.rs", ""),
+        ]);
         assert_eq!(package.announced(""), ["Cargo.toml", "build.rs", "kernels/a.cu", "src"]);
     }
 
     /// A scratch package somewhere under `target`: its own files count all the same.
     #[test]
     fn a_package_inside_a_target_folder() {
-        let package =
-            Package::new("inside", &[("target/scratch/p/Cargo.toml", ""), ("target/scratch/p/src/lib.rs", "")]);
+        let package = Package::new(&[("target/scratch/p/Cargo.toml", ""), ("target/scratch/p/src/lib.rs", "")]);
         assert_eq!(package.announced("target/scratch/p"), [""]);
     }
 
     #[cfg(unix)]
     #[test]
     fn links_are_followed_but_not_back() {
-        let package = Package::new("links", &[("p/Cargo.toml", ""), ("p/src/lib.rs", ""), ("shared/k.cu", "")]);
-        std::os::unix::fs::symlink("../shared", package.0.join("p/kernels")).unwrap();
+        let package = Package::new(&[("p/Cargo.toml", ""), ("p/src/lib.rs", ""), ("shared/k.cu", "")]);
+        std::os::unix::fs::symlink("../shared", package.0.path().join("p/kernels")).unwrap();
         assert_eq!(package.announced("p"), [""]);
-        std::os::unix::fs::symlink("..", package.0.join("p/src/loop")).unwrap();
-        std::os::unix::fs::symlink("nowhere", package.0.join("p/dangling")).unwrap();
+        std::os::unix::fs::symlink("..", package.0.path().join("p/src/loop")).unwrap();
+        std::os::unix::fs::symlink("nowhere", package.0.path().join("p/dangling")).unwrap();
         assert_eq!(package.announced("p"), ["Cargo.toml", "kernels", "src/lib.rs"]);
     }
 
@@ -312,10 +302,10 @@ mod tests {
             ("data/x/in", ""),
             ("build/out", ""),
         ];
-        let package = Package::new("ignored", &files);
+        let package = Package::new(&files);
         let without = package.announced("");
         assert!(without.contains(&"results".to_owned()), "outside of a repository nothing is ignored: {without:?}");
-        fs::create_dir(package.0.join(".git")).unwrap();
+        fs::create_dir(package.0.path().join(".git")).unwrap();
         assert_eq!(package.announced(""), ["Cargo.toml", "data/x/in", "keep.log", "src/lib.rs", "src/results"]);
     }
 

@@ -99,8 +99,8 @@ mod tests {
     fn objects_with_kernels_name_the_compiler() {
         const GCC: &str = "GCC: (Debian 12.2.0-14+deb12u1) 12.2.0";
         const CLANG: &str = "Debian clang version 14.0.6";
-        let folder = std::env::temp_dir().join(format!("cudaguard-host-code-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
         let write = |name: &str, bytes: Vec<u8>| {
             let file = folder.join(name);
             fs::write(&file, bytes).unwrap();
@@ -123,6 +123,5 @@ mod tests {
         let stripped = write("stripped", writer::elf(2, 62, 0, 0, &[]));
         assert_eq!(said(&stripped, &[&kernels]), ["clang 14.0.6"]);
         assert_eq!(said(&stripped, &[&write("text.o", b"no object".to_vec())]), [""; 0]);
-        fs::remove_dir_all(folder).unwrap();
     }
 }

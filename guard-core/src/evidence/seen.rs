@@ -8,8 +8,9 @@ use crate::binary::Binary;
 use crate::contents::Contents;
 use crate::kernels::{Form, Kernels, Known};
 use crate::linkage::Linkage;
-use crate::vendor::{self, CUDART};
-use crate::version::CudaVersion;
+use crate::toolchain::{LibraryFile, Toolchain};
+use crate::vendor::{self, CUDART, GUARDED};
+use crate::version::{CudaVersion, Version};
 
 /// The releases that a linked file shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Seen {
     pub cudart_named: Option<CudaVersion>,
     /// The release of the libcudart that the linker took, and its file.
     pub cudart_taken: Option<(CudaVersion, PathBuf)>,
+    /// The guarded library that the linker took.
+    pub library_taken: Option<LibraryFile>,
     /// The compilers of the host's code in what this build has made; `None` where nobody has looked.
     pub host: Option<HostCode>,
 }
@@ -42,7 +45,7 @@ pub struct Kernel {
 }
 
 impl Seen {
-    /// Looks at a file that has been read, and whose kernels have. Where it does not show the toolkit in use alone, `own`
+    /// Looks at a file that has been read, and whose kernels have. Where it does not show the toolkit on record alone, `own`
     /// tells of each container whether this build is known to have made it, by the file's bytes. `searched` is where the
     /// linker looked for libraries, in its order.
     ///
@@ -51,7 +54,7 @@ impl Seen {
     pub fn of(
         binary: &Binary,
         kernels: &Kernels,
-        in_use: Option<CudaVersion>,
+        recorded: Option<CudaVersion>,
         searched: &[PathBuf],
         own: impl FnOnce(&[u8]) -> Vec<bool>,
     ) -> Result<Self, String> {
@@ -64,7 +67,10 @@ impl Seen {
             seen.cudart_named = vendor::cudart_named(soname);
             seen.cudart_taken = taken(soname, searched);
         }
-        if seen.kernels.iter().any(|kernel| Some(kernel.release) != in_use) {
+        let library = binary.needed.iter().find(|name| GUARDED.is_named(name));
+        seen.library_taken = library.and_then(|soname| Toolchain::library_taken(soname, searched));
+        // Kernels may be of it, and the cudart of another: objects that were kept when the toolkit was switched.
+        if !recorded.is_some_and(|release| seen.shows_only(release)) && !seen.kernels.is_empty() {
             let own = own(&Contents::open(&binary.path)?);
             for kernel in &mut seen.kernels {
                 kernel.own = own.get(kernel.container).copied().unwrap_or(false);
@@ -161,6 +167,11 @@ impl Seen {
     /// The other toolkits whose code stands in it, oldest first.
     pub fn besides(&self, toolkit: Option<CudaVersion>) -> Vec<CudaVersion> {
         self.releases(|_| true).into_iter().filter(|release| Some(*release) != toolkit).collect()
+    }
+
+    /// The release of the guarded library that the linker took.
+    pub fn library(&self) -> Option<Version> {
+        Some(self.library_taken.as_ref()?.version.as_ref()?.value)
     }
 
     /// The release of its cudart: of several the one that asks most of a driver.

@@ -87,7 +87,7 @@ codes! {
         "[gpu] fleet names GPUs that the program must run on, and none of the archs that this build declares has code for one of them: neither machine code of its generation nor PTX that its driver could compile. The kernels would fail there with `no kernel image is available`. Under plain cargo the declared archs are all there is to judge by, and it is a warning where only a variable declares them; `cargo cudaguard build` judges the linked file instead (CG130).\nWhat to do: add the arch that the message names, take the GPU out of [gpu] fleet, or, where the build script compiles for other archs than it declares, say so in [allow].";
     133 DriverFleetOlder Error Refuses 255
         "the oldest driver of the fleet is too old for this CUDA"
-        "[driver] fleet names the oldest driver branch that the program must run on, and a libcudart asks for a driver of its own major: CUDA 13 for 580, CUDA 12 for 525.60.13, CUDA 11 for 450.80.02. On an older one every call answers 35, cudaErrorInsufficientDriver. Programs without cudart, and data centre GPUs with cuda-compat, are not bound by it.\n`cargo cudaguard build` and CMake look into the linked file; under plain cargo only the toolkit is known, and this is a warning.\nWhat to do: build with a toolkit of the drivers' major, or raise [driver] fleet when the machines are updated.";
+        "[driver] fleet names the oldest driver branch that the program must run on, and a libcudart asks for a driver of its own major: CUDA 13 for 580, CUDA 12 for 525.60.13, CUDA 11 for 450.80.02. On an older one every call answers 35, cudaErrorInsufficientDriver. A cuDNN holds a cudart of its own, of the CUDA that it is made for. Programs without cudart, and data centre GPUs with cuda-compat, are not bound by it.\n`cargo cudaguard build` and CMake look into the linked file; under plain cargo only the toolkit is known, and this is a warning.\nWhat to do: build with a toolkit of the drivers' major, or raise [driver] fleet when the machines are updated.";
     134 BuildMachinePath Warning Informs 255
         "a runtime path leads into a folder of the building machine"
         "RPATH and RUNPATH tell the loader where to look, before the system's own folders. A folder of the machine that built the file (a home, /tmp, cargo's target folder) is not there, or holds something else, on the machine that runs it.\nWhat to do: take the -rpath out of the build script or of RUSTFLAGS; name folders beside the program by $ORIGIN.";
@@ -126,7 +126,7 @@ codes! {
         "The code of cudart that was linked into the file and the kernels that it registers tell their releases (docs/evidence.md), and these differ. nvcc and cudart belong together: a cudart that is older than nvcc may not know what the kernels' host code asks of it, and across majors nothing is promised. A warning where kernels of an older release of the same major came from elsewhere: those are promised to work.\nWhat to do: link the cudart of the toolkit that compiles, or build the kernels with the toolkit whose cudart is linked.";
     146 CudnnHeadersUnknown Warning Informs 255
         "the linked file needs cuDNN, but its headers are not known"
-        "A program is held to the cuDNN whose headers it was compiled with, and these were found in none of the places where builds look: a build script may name their folder with -I, which leaves no trace. Headers and library come in one package, so the release of the library that the linker took is recorded in their place (in the manifest's JSON, known = \"linked\"); where that cannot be told either, the first release that has all the functions that the file binds (known = \"symbols\").\nWhat to do: set CUDNN_INCLUDE_DIR to the folder of the headers, or CPATH where the compiler shall find them by it; or say in cudaguard.toml which cuDNN they are of: [cudnn] built = \"9.1\".";
+        "A program is held to the cuDNN whose headers it was compiled with, and these were found in none of the places where builds look: a build script may name their folder with -I, which stands in no object. What shows it all the same is taken: a compiler's list of what it read (-MD), debug info, a header that the script announces to cargo, bindings that bindgen made. Here nothing does. Headers and library come in one package, so the release of the library that the linker took is recorded in their place (in the manifest's JSON, known = \"linked\"); where that cannot be told either, the first release that has all the functions that the file binds (known = \"symbols\").\nWhat to do: set CUDNN_INCLUDE_DIR to the folder of the headers, or CPATH where the compiler shall find them by it; or say in cudaguard.toml which cuDNN they are of: [cudnn] built = \"9.1\".";
     150 CrateForOtherCuda Error Refuses 255
         "a crate has bindings for another CUDA than the toolkit in use"
         "A crate such as cudarc is told by a feature, a variable or the nvcc in PATH for which CUDA its bindings are. Linked with libraries of another major, its structs and functions do not match: calls fail, or compute wrongly. For libraries that a crate opens by name when the program runs this is a warning, since others may be there then.\nWhat to do: give the crate the toolkit's level (the line or variable is named), or build with the toolkit it is for.";
@@ -304,6 +304,9 @@ codes! {
     516 CudartInsideUnknown Info Open 71
         "the release of the cudart inside a file is not known"
         "Each CUDA runtime asks for a driver of its own major: 525.60.13 for CUDA 12, 580 for CUDA 13. A shared one tells its major by its name. One that was linked into the file tells it by the toolkit that built the file, and here no toolkit is known.\nWhat to do: build where the toolkit is found, with `cargo cudaguard build`; or link the shared libcudart.";
+    517 CudnnBeforeThisGpu Info Open 72
+        "the cuDNN found is older than the GPU"
+        "cuDNN 9 for CUDA 12 and later serves GPUs that came after it. Older builds have code up to a generation, and no document says what they do on later ones: that is no reason to refuse.\nWhat to do: put a newer cuDNN that the program accepts first in LD_LIBRARY_PATH; a program that was built with cuDNN 8 accepts no other major, and is to be rebuilt.";
 }
 
 words! {
@@ -529,6 +532,9 @@ words! {
     DriverFleetOlderInside DriverFleetOlder "{file}"
         "{file} will not run on driver {driver_fleet}, the oldest of the fleet: CUDA {cuda_major} needs a newer one.\ncudart:\tCUDA {found_cuda}, inside\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
         "[build with CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] once those machines are updated: on older drivers every call answers 35, cudaErrorInsufficientDriver; without cudart, or with cuda-compat on those machines, allow it with a reason";
+    DriverFleetOlderCudnn DriverFleetOlder "{file}"
+        "{file} will not run on driver {driver_fleet}, the oldest of the fleet: the cuDNN that it is linked to is made for CUDA {cuda_major}, which needs a newer one.\ncuDNN:\t{found} in {path}\ntold by:\t{told_by}\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
+        "[link a cuDNN for CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] once those machines are updated; where they have a cuDNN of their own for an older CUDA, or cuda-compat, allow it with a reason";
     DriverFleetOlderDeclared DriverFleetOlder "this build"
         "this build, if cudart is in it, will not run on driver {driver_fleet}, the oldest of the fleet: CUDA {cuda_major} needs a newer one.\ntoolkit:\t{toolkit}\nneeds:\ta driver that supports CUDA {needs_cuda}[, {needs_release} or newer]\nfleet:\t{driver_fleet}[, which supports CUDA {cuda}][, which supports CUDA {most} at most] ([driver] fleet[ in {policy}])"
         "[build with CUDA {instead}, or ]raise [driver] fleet[ to \"{branch}\"] once those machines are updated: on older drivers every call answers 35, cudaErrorInsufficientDriver; without cudart, or with cuda-compat on those machines, allow it with a reason";
@@ -547,6 +553,12 @@ words! {
     CudnnFleetOlder CudnnFleetOlder "cuDNN"
         "this build will not start with cuDNN {cudnn_fleet}, the oldest of the fleet.\ncuDNN:\t{found} in {path}\nfleet:\t{cudnn_fleet} ([cudnn] fleet[ in {policy}])"
         "build with cuDNN {instead} or older: set CUDNN_PATH to its root; or raise [cudnn] fleet to \"{min}\" once those machines are updated";
+    CudnnFleetOlderCMake CudnnFleetOlder "cuDNN"
+        "this build will not start with cuDNN {cudnn_fleet}, the oldest of the fleet.\ncuDNN:\t{found} in {path}\nfleet:\t{cudnn_fleet} ([cudnn] fleet[ in {policy}])"
+        "build with cuDNN {instead} or older: let the target name its headers and its library; or raise [cudnn] fleet to \"{min}\" once those machines are updated";
+    CudnnFleetOlderOptions CudnnFleetOlder "cuDNN"
+        "this build will not start with cuDNN {cudnn_fleet}, the oldest of the fleet.\ncuDNN:\t{found} in {path}\nfleet:\t{cudnn_fleet} ([cudnn] fleet[ in {policy}])"
+        "build with cuDNN {instead} or older: name its headers with --include; or raise [cudnn] fleet to \"{min}\" once those machines are updated";
     CudnnLeftGpu CudnnLeftGpu "cuDNN"
         "cuDNN {found} no longer serves {gpus}.\ncuDNN:\t{found} in {path}\nserves:\tcompute capability {oldest} and newer, in its build for CUDA {cuda_major}\nfleet:\t{fleet} ([gpu] fleet[ in {policy}])"
         "build with cuDNN {last} or older, the last that serves it, or take {gpus} out of [gpu] fleet; for a package that uses no cuDNN: [cudnn] linkage = \"none\"";
@@ -791,7 +803,7 @@ words! {
         "{library} {found} lacks {symbols}, which {file} binds: the loader would stop the program\nfound:\t{path}\nfirst in:\t{library} {first}"
         "use {library} {first} or newer; or rebuild against the one that is there";
     LibraryLacksSymbolEmptySlot LibraryLacksSymbol "library"
-        "{component} uses {symbol}, which no library has\nfirst in:   {library} {min}"
+        "{component} uses {symbol}, which no library has\nfound:      {path}\nfirst in:   {library} {min}"
         "update the library, or rebuild";
     LibraryLacksSymbolByTheLoader LibraryLacksSymbol "library"
         "{path}: symbol lookup error: {path}: undefined symbol: {symbol}[, version {library}]"
@@ -799,9 +811,18 @@ words! {
     DriverTooOld DriverTooOld "driver"
         "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "update the driver[ to {needs_release} or newer]; or rebuild with an older toolkit";
+    DriverTooOldNoneKnown DriverTooOld "driver"
+        "the driver is too old for {code}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "rebuild with an older toolkit: no driver is known that supports this one";
     DriverTooOldForCode DriverTooOldForCode "driver"
         "the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "update the driver[ to {needs_release} or newer]; or rebuild with {archs} added";
+    DriverTooOldForCodeNoneKnown DriverTooOldForCode "driver"
+        "the driver is too old for {code} on compute capability {gpus}[, which needs one that supports CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "rebuild with {archs} added, or with an older toolkit: no driver is known that supports this one";
+    DriverTooOldForCodeForced DriverTooOldForCode "driver"
+        "CUDA_FORCE_PTX_JIT=1 needs {code} for compute capability {gpus}: the driver is too old for that[, CUDA {needs_cuda}]\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "unset CUDA_FORCE_PTX_JIT[; or update the driver to {needs_release} or newer]";
     NoCodeForGpu NoCodeForGpu "driver"
         "{component} has no code for compute capability {gpus}\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild it with {archs} added";
@@ -907,12 +928,24 @@ words! {
     DriverCannotTellAnswer DriverCannotTell "driver"
         "cannot tell whether driver and GPU fit: cuInit answers {answer}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "see what nvidia-smi says, and the kernel's log: dmesg | grep -i nvrm";
+    DriverCannotTellNotLoaded DriverCannotTell "driver"
+        "cannot tell whether driver and GPU fit: libcuda.so.1 is there, and cannot be loaded: {why}\nGPUs:       compute capability {gpus}"
+        "`cargo cudaguard doctor` says what is missing";
     DriverCannotTellUnsure DriverCannotTell "driver"
         "cannot tell whether {code} loads on this driver: nvcc {nvcc_major} made it, and NVIDIA promises that for drivers from {needs_release} on\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "update the driver to {needs_release} or newer to be sure[; or rebuild with CUDA {cuda_major}]";
     DriverCannotTellNewerPtx DriverCannotTell "driver"
         "cannot tell whether this driver compiles {code}: both are newer than the guard\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "rebuild it with {archs} added";
+    DriverCannotTellForced DriverCannotTell "driver"
+        "cannot tell whether CUDA_FORCE_PTX_JIT=1 leaves code for compute capability {gpus}: not all in {component} is known to have PTX\nbuilt for:  {built_for}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "unset CUDA_FORCE_PTX_JIT";
+    DriverCannotTellNotNamed DriverCannotTell "driver"
+        "cannot tell whether driver and GPU fit: not known is {missing}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
+        "name it by --driver, --kernel and --gpu, or in a host file: `cargo cudaguard probe --json` on such a machine writes one";
+    DriverCannotTellBranch DriverCannotTell "driver"
+        "cannot tell whether driver {driver} serves {code}: that needs CUDA {needs_cuda}, and how much this driver's branch supports is in no table[, but {least} at least][ and {most} at most]\nneeded by:  {component}\nGPUs:       compute capability {gpus}"
+        "the driver itself knows: ask it by `cargo cudaguard verify` on such a machine; nvidia-smi there says it, too, for the key \"cuda\" of \"driver\" in a host file";
     KernelModuleUnknown KernelModuleUnknown "driver"
         "the kernel module's release is not known: libcuda alone was judged\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "for a complete answer name it with --kernel; /proc/driver/nvidia/version says it";
@@ -940,6 +973,9 @@ words! {
     CudartInsideUnknown CudartInsideUnknown "{file}"
         "{file} has a cudart inside, and nobody recorded its release: which driver it needs cannot be told"
         "name the toolkit to the build (CUDA_HOME), or link the shared libcudart, whose name tells its major";
+    CudnnBeforeThisGpu CudnnBeforeThisGpu "driver"
+        "cannot tell whether cuDNN {found} works on compute capability {gpus}: it has code up to {newest_major}.x\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "put a newer cuDNN first in LD_LIBRARY_PATH: from cuDNN 9 for CUDA 12 on it serves GPUs that came after it";
 }
 
 phrases! {
@@ -1000,4 +1036,4 @@ phrases! {
 }
 
 /// What may stand in words as a placeholder.
-const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cudnn_fleet", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "left_out", "level", "levels", "libcuda", "library", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];
+const FIELDS: &[&str] = &["accepted", "answer", "archs", "beside", "bin", "branch", "built", "built_cuda", "built_for", "built_major", "by", "code", "command", "compiler", "component", "crate", "cuda", "cuda_major", "cudnn_fleet", "cure", "cxx", "dangling", "declared", "devices", "driver", "driver_fleet", "dropped_in", "feature", "file", "finding", "first", "fleet", "folder", "found", "found_cuda", "gpu", "gpus", "headers", "headers_cuda", "here", "instead", "isa", "kept", "kernel", "kernels", "kinds", "last", "later", "least", "left_out", "level", "levels", "libcuda", "library", "limit", "line", "linkage", "loader", "lock", "lock_target", "looked_in", "machine", "made_from", "made_to", "major", "maker", "meant", "min", "missing", "most", "named_in", "needed_by", "needs_cuda", "needs_release", "newest", "newest_major", "now", "nvcc", "nvcc_cuda", "nvcc_major", "oldest", "open", "other", "other_by", "other_level", "other_major", "other_named_in", "other_uses", "other_way", "others", "package", "part", "parts", "path", "picked_by", "place", "places", "policy", "processor", "profile", "ptx", "refused", "require", "root", "source", "sources", "symbol", "symbols", "target", "targets", "told_by", "toolkit", "toolkit_cuda", "toolkit_major", "uses", "value", "variable", "was", "way", "what", "why", "without"];

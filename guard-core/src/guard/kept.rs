@@ -222,10 +222,10 @@ mod tests {
     /// Notes and shim as those that are made for each component alone: the linker keeps one note of each.
     #[test]
     fn what_is_kept_is_as_good_as_new() {
-        let folder = std::env::temp_dir().join(format!("cudaguard-kept-{}", std::process::id()));
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        let at = |name: &str| folder.join(name);
         for compiler in ["cc", "clang"] {
+            let scratch = tempfile::tempdir().unwrap();
+            let at = |name: &str| scratch.path().join(name);
             let mut found = Env::of_process().paths("PATH").into_iter().map(|folder| folder.join(compiler));
             let Some(program) = found.find(|file| file.is_file()) else { continue };
             let tool = Tool { program: program.clone(), flags: Vec::new(), kept: None };
@@ -269,16 +269,15 @@ mod tests {
                 notes.sort_unstable();
                 assert_eq!(notes, [3, 5], "{compiler} and {linker}: each component's note once");
             }
-            fs::remove_dir_all(&folder).unwrap();
         }
     }
 
     #[test]
     fn a_mark_that_a_dead_process_left_stops_nobody() {
-        let folder = std::env::temp_dir().join(format!("cudaguard-kept-mark-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
         let compiler = Compiler { program: "/bin/true".into(), is_clang: false, flags: Vec::new(), target: "t".into() };
-        let kept = Kept::new(&folder);
-        fs::create_dir_all(&folder).unwrap();
+        let kept = Kept::new(folder);
         fs::write(folder.join(format!("x-{}.making", key(&compiler, "text"))), u32::MAX.to_string()).unwrap();
         let make = |folder: &Path| {
             let file = folder.join("made");
@@ -287,11 +286,10 @@ mod tests {
         };
         let made = kept.object(&compiler, "x", "text", make).unwrap().unwrap();
         assert_eq!(fs::read(&made).unwrap(), b"made");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
         let failed = kept.object(&compiler, "x", "other", |_| Ok(Err("why".to_owned()))).unwrap();
         assert_eq!(failed, Err("why".to_owned()));
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
     }
 
     #[test]

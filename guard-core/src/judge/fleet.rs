@@ -9,8 +9,10 @@ use crate::manifest::Linkage;
 use crate::policy::Policy;
 use crate::serves::Serves;
 use crate::tables::{self, Answer, Cc, Floor, Supports};
+#[cfg(feature = "command")]
+use crate::toolchain::LibraryFile;
 use crate::toolchain::Toolchain;
-use crate::vendor::GUARDED;
+use crate::vendor::{GUARDED, serves_later};
 use crate::version::{CudaVersion, Version};
 
 use super::wording::{in_words, names, of_policy};
@@ -204,6 +206,21 @@ pub(super) fn cudart(
     })
 }
 
+/// A program that is linked to this cuDNN, which brings a cudart of its own, on the oldest driver of the fleet.
+#[cfg(feature = "command")]
+pub(super) fn library(policy: &Policy, fleet: OldestDriver<'_>, library: &LibraryFile, file: &str) -> Option<Finding> {
+    let made_for = library.cuda_major.as_ref()?;
+    let floor = tables::cudart_floor(CudaVersion::new(made_for.value, 0));
+    (fleet.serves(floor) == Some(false)).then(|| {
+        let older = fleet.supports.most.filter(|most| most.major < made_for.value);
+        let values = fleet.against(policy, floor).known("instead", older.map(|most| most.major));
+        let values = values.with("file", file).with("cuda_major", made_for.value).with("told_by", &made_for.source);
+        let version = library.version.as_ref().map_or(library.major.to_string(), |version| version.value.to_string());
+        let values = values.with("found", version).with("path", library.path.display());
+        Words::DriverFleetOlderCudnn.finding(&values)
+    })
+}
+
 /// Code that the oldest driver of the fleet cannot take, for these GPUs.
 pub(super) fn code(
     policy: &Policy,
@@ -289,7 +306,8 @@ pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
         if oldest.major != version.major || older < built || older_patch {
             let values = values.clone().with("cudnn_fleet", text).with("min", format!("{}.{}", built.0, built.1));
             let values = values.with("instead", format!("{}.{}", oldest.major, oldest.minor));
-            findings.push(Words::CudnnFleetOlder.finding(&values));
+            let words = (Words::CudnnFleetOlder, Words::CudnnFleetOlderCMake, Words::CudnnFleetOlderOptions);
+            findings.push(toolchain.by.of(words.0, words.1, words.2).finding(&values));
         }
     }
     let Some(cuda) = cuda else { return findings };
@@ -307,17 +325,21 @@ pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
         let words = if serving.is_some() { Words::CudnnLeftGpu } else { Words::CudnnLeftGpuNone };
         findings.push(words.finding(&values.known("last", serving)));
     }
-    // From cuDNN 9 for CUDA 12 on newer GPUs are served by what it was built with (hardware forward compatibility).
-    if version.major >= 9 && cuda >= 12 {
-        return findings;
-    }
-    let newest = GUARDED.table().newest_cc(version, cuda);
-    let newer: Named<'_> = discrete().filter(|(_, cc)| newest.is_some_and(|newest| *cc > newest)).collect();
-    if let Some((major, minor)) = newest.filter(|_| !newer.is_empty()) {
+    let newest = discrete().find_map(|(_, cc)| newest_before(version, cuda, cc));
+    if let Some((major, minor)) = newest {
+        let newer: Named<'_> = discrete().filter(|(_, cc)| newest_before(version, cuda, *cc).is_some()).collect();
         let values = values.with("gpus", gpus(&newer)).with("newest", format!("{major}.{minor}"));
         findings.push(Words::CudnnBeforeGpu.finding(&values));
     }
     findings
+}
+
+/// The newest that the build for this CUDA has code for, where it is older than this GPU: what becomes of it there is in no
+/// document.
+fn newest_before(version: Version, cuda: u32, cc: (u8, u8)) -> Option<(u8, u8)> {
+    // Machine code serves later GPUs of its own major.
+    let newest = GUARDED.table().newest_cc(version, cuda).filter(|_| !serves_later(version, cuda));
+    newest.filter(|newest| cc.0 > newest.0)
 }
 
 #[cfg(test)]

@@ -62,10 +62,10 @@ pub struct Linked<'a> {
 /// codes' own, or as said there; the policy's `[build]` and `[allow]` are applied after.
 pub fn judge(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let recorded = &mut manifest.clone();
-    crate::seal::toolkit(recorded, linked.seen);
-    let manifest = &*recorded;
-    seen::judge(policy, linked, &mut findings);
+    let mut shown = manifest.clone();
+    crate::seal::toolkit(&mut shown, linked.seen);
+    seen::judge(policy, manifest.toolkit, linked, &mut findings);
+    let manifest = &shown;
     runtime_paths(linked, &mut findings);
     if linked.kernels.any() {
         let groups = linked.kernels.groups();
@@ -241,6 +241,11 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
         let inside = linked.cudart == Linkage::Static;
         let words = if inside { Words::DriverFleetOlderInside } else { Words::DriverFleetOlder };
         findings.extend(fleet::cudart(policy, oldest, cudart, words, ("file", linked.name)));
+    }
+    // The library's own cudart asks the same of a driver, whatever the program holds.
+    let told = findings.iter().any(|finding| finding.code == Code::DriverFleetOlder);
+    if let Some(library) = linked.seen.library_taken.as_ref().filter(|_| !told && linked.library == Linkage::Linked) {
+        findings.extend(fleet::library(policy, oldest, library, linked.name));
     }
     // Those that the same code keeps out are told together.
     let mut told: Vec<(Service, Named<'_>)> = Vec::new();

@@ -14,6 +14,8 @@ use crate::linkage::Linkage;
 use crate::manifest::{Manifest, Requirement};
 use crate::version::{CudaVersion, Version};
 
+pub(crate) use driver::older_than;
+
 /// What is wrong with running a program of this manifest on this host, in the order in which it is told. Severities are the
 /// rules' own: `[runtime]` and `CUDAGUARD` change what a program does at its start, never the verdict.
 pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {

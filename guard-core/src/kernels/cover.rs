@@ -5,56 +5,10 @@ use std::sync::Arc;
 
 use super::{Compression, Container, Kernels, Kind, Role};
 use crate::arch::Target;
-use crate::manifest::{Requirement, ServedBy};
-use crate::serves::Serves;
-use crate::tables::{self, Floor};
+use crate::manifest::{Beside, Requirement};
+use crate::served::{self, By, Code, Found, Service, best, higher, target_of, weaker};
+use crate::tables;
 use crate::version::CudaVersion;
-
-/// How GPUs of a compute capability are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum By {
-    /// By machine code in every container.
-    Cubin,
-    /// By every container, at least one of them through PTX that the driver compiles first.
-    Ptx,
-    /// No container is known to leave it out, but for one at least nobody can tell.
-    Unknown,
-    /// By some containers, not by others.
-    Partial,
-    /// By none.
-    Nothing,
-}
-
-impl By {
-    /// `cubin`, `ptx`, `unknown`, `partial`, `none`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cubin => "cubin",
-            Self::Ptx => "ptx",
-            Self::Unknown => "unknown",
-            Self::Partial => "partial",
-            Self::Nothing => "none",
-        }
-    }
-}
-
-/// How one compute capability is served, and at what price.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Service {
-    /// By what.
-    pub by: By,
-    /// The weakest code that a GPU of this kind uses: PTX before machine code, then the oldest arch.
-    pub code: Option<Target>,
-    /// The newest PTX ISA that the driver must compile for it.
-    pub isa: Option<(u16, u16)>,
-    /// What the driver must support for it: PTX ISA and compression of the entries that such a GPU uses.
-    pub floor: Option<Floor>,
-    /// From which driver on it is sure that the code loads: one that is older than the major of the toolkit that wrote machine
-    /// code may know its ELF ABI, or not; which one compiles PTX newer than the tables, nobody knows.
-    pub sure_from: Option<Floor>,
-    /// No container has PTX for it.
-    pub no_ptx: bool,
-}
 
 /// A compute capability with its service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,22 +28,6 @@ pub struct Group {
     pub whole: bool,
     /// Their numbers in [`Kernels::containers`].
     pub containers: Vec<usize>,
-}
-
-/// One thing that a GPU may use, with what the driver's floor depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Code {
-    Run {
-        target: Target,
-        /// Of PTX; (0, 0) of a cubin.
-        isa: (u16, u16),
-        /// CUDA major of the Zstandard compression.
-        zstd: Option<u32>,
-        /// CUDA major of machine code, where it is of 13 or newer: older code does not tell.
-        wrote: Option<u32>,
-    },
-    /// Of a kind that nobody here knows, or damaged.
-    Unknown,
 }
 
 /// What containers that hold the same kinds of code are to a GPU.
@@ -220,43 +158,6 @@ fn codes(kernels: &Kernels, container: &Container, majors: &Majors) -> Vec<Code>
     codes
 }
 
-/// What a GPU finds in one unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
-    Run { target: Target, isa: (u16, u16), floor: Option<Floor>, wrote: Option<u32> },
-    Unknown,
-    Nothing,
-}
-
-/// The best of these that a GPU runs: the newest arch, the narrowest suffix.
-fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
-    let mut unknown = false;
-    let mut found: Option<Code> = None;
-    for code in codes {
-        let Code::Run { target, .. } = *code else {
-            unknown = true;
-            continue;
-        };
-        if matches!(target, Target::Ptx(_)) != ptx {
-            continue;
-        }
-        match target.serves(cc) {
-            Serves::Yes if found.as_ref().and_then(target_of).is_none_or(|best| best < target) => found = Some(*code),
-            Serves::CannotTell => unknown = true,
-            _ => {}
-        }
-    }
-    match found {
-        Some(Code::Run { target, isa, zstd, wrote }) => {
-            let compiled = ptx.then(|| tables::ptx_floor((isa.0.into(), isa.1.into())));
-            let unpacked = zstd.and_then(tables::zstandard_floor);
-            Found::Run { target, isa, floor: higher(compiled, unpacked), wrote }
-        }
-        _ if unknown => Found::Unknown,
-        _ => Found::Nothing,
-    }
-}
-
 impl Unit {
     fn targets(&self) -> Vec<Target> {
         let mut targets: Vec<Target> = self.codes.iter().filter_map(target_of).collect();
@@ -332,11 +233,14 @@ impl Kernels {
         let (mut newest, mut floor, mut sure_from) = (None, None, None);
         let bare = |container: &Container| container.role == Role::Kernels && container.kernels != 0;
         let mut no_ptx = !self.containers.iter().any(bare);
+        let mut beside = Vec::new();
         for unit in &self.units.distinct {
-            no_ptx &= best(&unit.codes, cc, true) == Found::Nothing && unit.by_linking(cc) == Found::Nothing;
+            let ptx = best(&unit.codes, cc, true);
+            no_ptx &= ptx == Found::Nothing && unit.by_linking(cc) == Found::Nothing;
             match unit.for_gpu(cc) {
-                Found::Run { target, isa, floor: needs, wrote } => {
+                found @ Found::Run { target, isa, floor: needs, wrote } => {
                     served = true;
+                    beside.push(if matches!(target, Target::Ptx(_)) { found } else { ptx });
                     weakest = Some(weakest.map_or(target, |other| weaker(other, target)));
                     if matches!(target, Target::Ptx(_)) {
                         newest = newest.max(Some(isa));
@@ -355,7 +259,11 @@ impl Kernels {
             (true, ..) => By::Cubin,
             _ => By::Nothing,
         };
-        Service { by, code: weakest, isa: newest, floor, sure_from, no_ptx }
+        let beside = match Beside::of(&beside, by, floor) {
+            Beside::Nothing if !no_ptx && by != By::Ptx => Beside::Untold,
+            beside => beside,
+        };
+        Service { by, code: weakest, isa: newest, floor, sure_from, beside }
     }
 
     /// The containers that hold nothing for GPUs of this compute capability.
@@ -373,7 +281,7 @@ impl Kernels {
         if !self.any() {
             return Vec::new();
         }
-        let mut ccs = known_ccs();
+        let mut ccs = served::known_ccs();
         ccs.extend(self.targets().into_iter().map(|target| target.arch().cc()));
         ccs.sort_unstable();
         ccs.dedup();
@@ -403,93 +311,13 @@ impl Kernels {
         targets
     }
 
-    /// One row for each interval of compute capabilities that is served alike, from 0.0 on, without gaps: an interval
-    /// ends at minor 255 where it ends with a major. None for a file without kernels.
+    /// One row for each interval of compute capabilities that is served alike. None for a file without kernels.
     ///
-    /// What nobody can tell is [`ServedBy::Unknown`]: never refused.
+    /// What nobody can tell is [`ServedBy::Unknown`](crate::manifest::ServedBy): never refused.
     pub fn requirements(&self) -> Vec<Requirement> {
         if !self.any() {
             return Vec::new();
         }
-        let newest = known_ccs().into_iter().chain(self.targets().into_iter().map(|target| target.arch().cc()));
-        let last = newest.map(|(major, _)| major).max().unwrap_or_default().saturating_add(1);
-        let mut rows: Vec<Interval> = Vec::new();
-        for major in 0..=last {
-            // No arch's name can say a minor above 9, so beyond that nothing changes any more.
-            for minor in 0..=10 {
-                let to = (major, if minor == 10 { u8::MAX } else { minor });
-                let service = alike(self.service((major, minor)));
-                match rows.last_mut() {
-                    Some(row) if row.service == service => row.to = to,
-                    _ => rows.push(Interval { from: (major, minor), to, service }),
-                }
-            }
-        }
-        let count = rows.len();
-        let row = |(at, Interval { from, to, service }): (usize, Interval)| Requirement::Gpu {
-            from,
-            to: (at + 1 < count).then_some(to),
-            by: match service.by {
-                By::Cubin => ServedBy::Cubin,
-                By::Ptx => ServedBy::Ptx,
-                By::Partial if matches!(service.code, Some(Target::Ptx(_))) => ServedBy::PartialPtx,
-                By::Partial => ServedBy::Partial,
-                By::Unknown => ServedBy::Unknown,
-                By::Nothing => ServedBy::Nothing,
-            },
-            code: service.code.map(|code| code.to_string()).unwrap_or_default(),
-            cuda: service.floor.map(|floor| floor.cuda),
-            release: service.floor.and_then(|floor| floor.release),
-            sure_from: match service.floor {
-                Some(Floor { exact: false, .. }) => Some(tables::NO_DRIVER_KNOWN),
-                _ => service.sure_from.and_then(|floor| Some((floor.cuda, floor.release?))),
-            },
-            no_ptx: service.no_ptx,
-        };
-        rows.into_iter().enumerate().map(row).collect()
+        served::rows(&self.targets(), |cc| self.service(cc))
     }
-}
-
-/// Compute capabilities, ends included, that are served alike.
-struct Interval {
-    from: (u8, u8),
-    to: (u8, u8),
-    service: Service,
-}
-
-/// A service without what no row says: intervals are merged by the rest.
-fn alike(service: Service) -> Service {
-    Service { isa: None, no_ptx: service.no_ptx && matches!(service.by, By::Cubin | By::Partial), ..service }
-}
-
-fn target_of(code: &Code) -> Option<Target> {
-    match code {
-        Code::Run { target, .. } => Some(*target),
-        Code::Unknown => None,
-    }
-}
-
-/// PTX before machine code; of the same kind the older arch.
-fn weaker(one: Target, other: Target) -> Target {
-    match (one, other) {
-        (Target::Ptx(_), Target::Cubin(_)) => one,
-        (Target::Cubin(_), Target::Ptx(_)) => other,
-        _ => one.min(other),
-    }
-}
-
-/// The driver that meets both: the higher of each currency.
-fn higher(one: Option<Floor>, other: Option<Floor>) -> Option<Floor> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(Floor {
-            cuda: one.cuda.max(other.cuda),
-            release: one.release.max(other.release),
-            exact: one.exact && other.exact,
-        }),
-        _ => one.or(other),
-    }
-}
-
-fn known_ccs() -> Vec<(u8, u8)> {
-    tables::archs().iter().map(|row| row.cc).collect()
 }

@@ -57,7 +57,9 @@ pub struct Made {
 }
 
 /// Bytes that may be unpacked of one file to learn who made it: a large library says the same a thousand times.
-const MOST_UNPACKED: u64 = 8 << 20;
+const MOST_UNPACKED: u64 = 5 << 20;
+/// Of Zstandard a block, of this size at most, is unpacked for the first byte of it.
+const BLOCK: u64 = 128 << 10;
 /// More than stands before the comment in any PTX.
 const HEAD_OF_PTX: usize = 1024;
 /// An ELF header.
@@ -107,6 +109,9 @@ impl Kernels {
                     entries().filter(|entry| entry.kind == kind).min_by_key(|entry| (entry.unpacked, entry.at))
                 };
                 let cubin = smallest(fatbin::kind::CUBIN).and_then(|entry| {
+                    if entry.compression() == Compression::Zstd && entry.unpacked <= BLOCK {
+                        return self::cubin(&image(&entry, None, left)?);
+                    }
                     let head = image(&entry, Some(HEAD_OF_CUBIN), left)?;
                     self::cubin(&head).or_else(|| self::cubin(&image(&entry, None, left)?))
                 });
@@ -124,10 +129,9 @@ impl Kernels {
 fn image(entry: &fatbin::Entry, head: Option<usize>, left: &mut u64) -> Option<Vec<u8>> {
     let packed = entry.payload.get(..usize::try_from(entry.size).ok()?)?;
     let whole = usize::try_from(entry.unpacked).ok()?;
-    // Of Zstandard a block is unpacked for the first byte of it.
     let cost = match (head, entry.compression()) {
         (Some(head), Compression::None | Compression::Lz4) => head as u64,
-        (Some(_), _) => entry.unpacked.min(128 << 10),
+        (Some(_), _) => entry.unpacked.min(BLOCK),
         (None, _) => entry.unpacked,
     };
     *left = left.checked_sub(cost)?;

@@ -29,7 +29,8 @@ use crate::json::{self, Value};
 /// The sections of an object or linked file in which nvcc and clang put GPU code.
 pub(crate) const SECTIONS: [&str; 2] = [read::WHOLE, read::RELOCATABLE];
 
-pub use cover::{By, Cover, Group, Service};
+pub use crate::served::{By, Service};
+pub use cover::{Cover, Group};
 pub use fatbin::Compression;
 pub use made::{Known, Made};
 

@@ -9,6 +9,7 @@ use super::system::{self, System};
 use super::{Candidate, Environment, Look, Place, bytes_of, cache, path_of};
 use crate::contents::Contents;
 use crate::elf::{self, Elf, machine, tag};
+use crate::files;
 
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
@@ -260,7 +261,7 @@ impl Graph {
             return;
         }
         if let Rules::Glibc(system) = &self.rules {
-            self.cache = std::fs::read(&system.cache).ok().map(Cache);
+            self.cache = files::bytes(&system.cache).ok().map(Cache);
         }
         let name = bytes_of(loader.as_os_str()).to_vec();
         if let Ok(object) = Object::of(loader.to_owned(), &name, None, Place::Loader) {
@@ -308,7 +309,7 @@ impl Graph {
         let split = |byte: &u8| *byte == b':' || if musl { byte.is_ascii_whitespace() } else { *byte == b' ' };
         let mut names: Vec<_> = variable.split(split).map(|name| (name.to_vec(), "LD_PRELOAD")).collect();
         if !musl {
-            let file = std::fs::read("/etc/ld.so.preload").unwrap_or_default();
+            let file = files::bytes("/etc/ld.so.preload".as_ref()).unwrap_or_default();
             for line in file.split(|byte| *byte == b'\n') {
                 let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
                 let parts = line.split(|byte| matches!(byte, b':' | b' ' | b'\t'));

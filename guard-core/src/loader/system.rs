@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::path_of;
 use crate::elf::machine;
+use crate::files;
 
 /// A glibc.
 #[derive(Clone, Debug)]
@@ -153,7 +154,7 @@ pub(super) fn musl_folders(interpreter: &Path) -> Vec<(PathBuf, Option<PathBuf>)
     let arch = name.strip_prefix("ld-musl-").and_then(|rest| rest.split('.').next()).unwrap_or_default();
     let prefix = interpreter.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
     let file = prefix.join(format!("etc/ld-musl-{arch}.path"));
-    match std::fs::read(&file) {
+    match files::bytes(&file) {
         Ok(text) => text
             .split(|byte| matches!(byte, b':' | b'\n'))
             .filter(|folder| !folder.is_empty())

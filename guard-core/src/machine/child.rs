@@ -47,7 +47,7 @@ fn answer(library: &OsString, seconds: u32) -> Option<()> {
     // to it, nobody else is harmed.
     let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
     if handle.is_null() {
-        say(&format!("trouble libcuda cannot be loaded: {}", last_error()))?;
+        say(&format!("trouble libcuda.so.1 is there, and cannot be loaded: {}", last_error()))?;
         return say("end");
     }
     let driver = Driver { handle };

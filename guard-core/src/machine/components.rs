@@ -5,11 +5,12 @@
 
 use std::path::Path;
 
-use super::Machine;
+use super::{Library, Machine};
 use crate::binary::{Binary, Kind};
 use crate::elf::machine;
 use crate::evidence::{Evidence, Seen};
-use crate::finding::{self, Finding, Values, Words};
+use crate::finding::{self, Finding, Phrase, Values, Verdict, Words};
+use crate::host::Host;
 use crate::judge;
 use crate::kernels::{self, Kernels};
 use crate::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
@@ -30,10 +31,21 @@ pub struct Components {
     pub findings: Vec<Finding>,
     /// The newest function of each of NVIDIA's libraries that the file binds.
     pub bound: Vec<Bound>,
+    /// The driver's library and those that have a descriptor, by the names under which the file needs them.
+    pub needed: Vec<Needed>,
     /// The file's name.
     pub file: String,
     /// The processor that the file is for, by name; empty where that is not known.
     pub processor: String,
+}
+
+/// A library that a file needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needed {
+    /// By this name.
+    pub soname: String,
+    /// Whether the file says by itself where it may lie.
+    pub by_own_path: bool,
 }
 
 impl Components {
@@ -54,7 +66,8 @@ impl Components {
             0 | machine::CUDA => String::new(),
             other => machine::name(other).into_owned(),
         };
-        let mut components = Self { file: name.clone(), processor, bound: binary.bound.clone(), ..Self::default() };
+        let (needed, bound) = (needed(binary), binary.bound.clone());
+        let mut components = Self { file: name.clone(), processor, needed, bound, ..Self::default() };
         for note in binary.manifests() {
             match note {
                 Ok(note) => {
@@ -81,6 +94,14 @@ impl Components {
     /// What is wrong with running it on this machine; the loader of that machine cannot be asked. `place` names the machine
     /// where a library has no path.
     pub fn on(&self, machine: &Machine, place: &str) -> Vec<Finding> {
+        // Which GPUs a variable shows is not known, and no matter where each of them comes to the same.
+        let mut alone = machine.each_alone().into_iter().map(|machine| self.on(&machine, place));
+        if let Some(first) = alone.next() {
+            let verdict = Verdict::of(&first);
+            if verdict != Verdict::Unknown && alone.all(|other| Verdict::of(&other) == verdict) {
+                return first;
+            }
+        }
         if let Some(other) = machine.processor().filter(|other| *other != self.processor && !self.processor.is_empty())
         {
             let component = self.manifests.first().map(|manifest| manifest.component.to_string());
@@ -91,15 +112,39 @@ impl Components {
         let mut findings = Vec::new();
         let mut first = None;
         for manifest in &self.manifests {
-            let host = machine.host(manifest, place);
+            let host = Host { described: true, ..machine.host(manifest, place) };
             findings.extend(judge::run::judge(manifest, &host));
             first.get_or_insert(host);
         }
         findings.extend(first.and_then(|host| judge::run::together(&self.manifests, &host)));
+        findings.extend(self.absent(machine));
         findings.extend(self.lacking(machine));
         findings.extend(self.findings.iter().cloned());
         finding::sort(&mut findings);
         findings
+    }
+
+    /// Libraries that the file needs, and that machine is known not to have. The guarded library has a row of its own.
+    fn absent(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
+        self.needed.iter().filter_map(|Needed { soname, by_own_path }| {
+            let cure = if soname.starts_with(DRIVER) {
+                machine.driver.as_ref().filter(|driver| driver.absent)?;
+                Phrase::InstallDriver
+            } else {
+                let library = vendor::ALL.into_iter().find(|library| library.is_named(soname))?;
+                let is_it = |found: &&Library| match &found.soname {
+                    Some(own) => own == soname,
+                    None => found.version.is_none_or(|version| library.soname(version) == *soname),
+                };
+                let found = machine.libraries(library)?.iter().filter(|found| found.taken).find(is_it);
+                if found.is_some() || *by_own_path {
+                    return None;
+                }
+                if library.key == CUDART.key { Phrase::InstallToolkit } else { Phrase::InstallPackage }
+            };
+            let values = Values::default().with("library", soname).with("needed_by", &self.file);
+            Some(Words::LibraryAbsent.finding(&values.with("cure", cure.of(&Values::default()))))
+        })
     }
 
     /// Functions that the file binds, and that a library of that machine is too old for. The guarded library and the driver
@@ -155,7 +200,8 @@ impl Components {
         let observed = Observed {
             seen: Seen { cudart: told.unwrap_or_default(), ..Seen::default() },
             archs: kernels.map(Kernels::targets),
-            gpus: kernels.map(Kernels::requirements),
+            // Where nothing is seen of kernels that were declared, their owner's word stands.
+            gpus: kernels.filter(|kernels| kernels.any()).map(Kernels::requirements),
             ..Observed::of(binary)
         };
         self.manifests = std::mem::take(&mut self.manifests)
@@ -163,6 +209,21 @@ impl Components {
             .map(|manifest| Manifest { sealed: false, ..seal::truth(manifest, &observed) })
             .collect();
     }
+}
+
+/// How the name of the driver's library begins.
+const DRIVER: &str = "libcuda.so";
+
+/// What wheel repair renamed lies beside the file that needs it.
+fn needed(binary: &Binary) -> Vec<Needed> {
+    let others = vendor::ALL.into_iter().filter(|library| library.key != GUARDED.key);
+    let known = |name: &&String| {
+        let described =
+            others.clone().any(|library| library.is_named(name)) && vendor::plain_name(name) == name.as_str();
+        described || name.starts_with(DRIVER)
+    };
+    let by_own_path = binary.rpath.is_some() || binary.runpath.is_some();
+    binary.needed.iter().filter(known).map(|name| Needed { soname: name.clone(), by_own_path }).collect()
 }
 
 /// Whether a cudart is inside whose driver floor nobody knows.
@@ -177,7 +238,7 @@ fn asks(binary: &Binary, kernels: Option<&Kernels>) -> bool {
     kernels.is_some_and(Kernels::any)
         || binary.linkage(&CUDART) != Linkage::None
         || vendor::ALL.iter().any(|library| binary.linkage(library) == Linkage::Linked)
-        || binary.needed.iter().any(|name| name.starts_with("libcuda.so"))
+        || binary.needed.iter().any(|name| name.starts_with(DRIVER))
 }
 
 /// What a file without a manifest is judged by, before its own code has been looked at. Of a library that it is linked to,

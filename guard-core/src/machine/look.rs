@@ -10,6 +10,7 @@ use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
 use crate::contents::Contents;
 use crate::elf::Elf;
 use crate::env::Env;
+use crate::files;
 use crate::host::Loader;
 use crate::library_version::{self, in_name, inner_file, of_file, of_part};
 use crate::loader::{self, Candidate, Graph, Look};
@@ -244,7 +245,7 @@ fn parts(graph: &mut Graph, library: &vendor::Library, file: &mut Library) {
     for part in library.parts(major) {
         let Some(own) = inner_file(graph, index, part.file, by_name) else { continue };
         file.cuda = file.cuda.or_else(|| library_version::made_with(library, &own));
-        found.push(Part { file: part.file.to_owned(), version: of_part(&own, part.file, part.symbol) });
+        found.push(Part { file: part.file.to_owned(), version: of_part(library, &own, part.file, part.symbol) });
     }
     // What its parts say counts; its own file is told of where that says another release.
     file.version = found.iter().find_map(|part| part.version).or(file.version);
@@ -274,7 +275,7 @@ impl Root {
 
     fn text(&self, path: &str) -> Option<String> {
         let mut bytes = Vec::new();
-        let file = fs::File::open(self.at(path)).ok()?;
+        let file = files::open(&self.at(path)).ok()?;
         std::io::Read::read_to_end(&mut std::io::Read::take(file, ENOUGH), &mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }

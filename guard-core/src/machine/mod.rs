@@ -253,7 +253,14 @@ impl Machine {
 
     /// The same for a component whose guarded library is known already, and without a cudart.
     pub(crate) fn host_with(&self, library: LibraryFound) -> Host {
-        Host { library, driver: self.driver(), gpus: self.gpus(), jit: self.jit(), cudart: CudartFound::Unknown }
+        Host {
+            library,
+            driver: self.driver(),
+            gpus: self.gpus(),
+            jit: self.jit(),
+            cudart: CudartFound::Unknown,
+            described: false,
+        }
     }
 
     /// The libcudart that the loader finds under the name that this component needs.
@@ -337,6 +344,28 @@ impl Machine {
             host::Gpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, left_behind }
         };
         Some(gpus.iter().map(gpu).collect())
+    }
+
+    /// Where a list of numbers shows some of its GPUs, and which is not known: the machine with each of them alone. Else none.
+    pub(crate) fn each_alone(&self) -> Vec<Self> {
+        let list = self.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES").map(|(_, list)| list);
+        let (Some(list), Some(gpus), None) = (list, &self.gpus, self.gpus()) else { return Vec::new() };
+        let numbers: Option<Vec<usize>> = list.split(',').map(|number| number.trim().parse().ok()).collect();
+        let mut numbers = numbers.unwrap_or_default();
+        let first = numbers.first().copied();
+        numbers.sort_unstable();
+        let twice = numbers.windows(2).any(|pair| pair[0] == pair[1]);
+        if twice || first.is_none_or(|first| first >= gpus.len()) {
+            return Vec::new();
+        }
+        let with_one = |alone: usize| {
+            let mut machine = self.clone();
+            for (at, gpu) in machine.gpus.iter_mut().flatten().enumerate() {
+                gpu.visible = Some(at == alone);
+            }
+            machine
+        };
+        (0..gpus.len()).map(with_one).collect()
     }
 
     fn jit(&self) -> Jit {

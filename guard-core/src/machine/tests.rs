@@ -296,7 +296,7 @@ fn judged(manifest: &Manifest, host: &str) -> Vec<String> {
 }
 
 fn with_kernels(by: crate::manifest::ServedBy, oldest: (u8, u8), cuda: Option<CudaVersion>) -> Manifest {
-    use crate::manifest::{Component, Requirement, ServedBy};
+    use crate::manifest::{Beside, Component, Requirement, ServedBy};
     let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
     let mut manifest = Manifest::of(
         component,
@@ -313,7 +313,7 @@ fn with_kernels(by: crate::manifest::ServedBy, oldest: (u8, u8), cuda: Option<Cu
         cuda,
         release: None,
         sure_from: None,
-        no_ptx: false,
+        beside: Beside::Untold,
     };
     manifest.requires =
         vec![row((0, 0), Some((oldest.0 - 1, 255)), ServedBy::Nothing, None), row(oldest, None, by, cuda)];
@@ -361,6 +361,24 @@ fn what_cuda_visible_devices_shows() {
         let line = Machine::read_for_judging(&host).unwrap();
         assert_eq!(line.host(&auto, "x").gpus, whole.host(&auto, "x").gpus, "{host}");
     }
+    // Which of two unlike ones it is, is no matter where both come to the same.
+    let components = super::Components { manifests: vec![auto], ..super::Components::default() };
+    for (gpus, list, expected) in [
+        (r#"{"cc": "8.0"}, {"cc": "9.0"}"#, "0", "runs"),
+        (r#"{"cc": "8.0"}, {"cc": "9.0"}"#, "1,7", "runs"),
+        (r#"{"cc": "7.0"}, {"cc": "7.5"}"#, "1", "refused"),
+        (unlike, "0", "unknown"),
+        (r#"{"cc": "8.0"}, {"cc": "9.0"}"#, "0,0", "unknown"),
+        (r#"{"cc": "8.0"}, {"cc": "9.0"}"#, "0,MIG-1", "unknown"),
+    ] {
+        let host = format!(
+            r#"{{"driver": {{"user": "580.65.06", "kernel": "580.65.06"}}, "gpus": [{gpus}], "variables": {{"CUDA_VISIBLE_DEVICES": "{list}"}}}}"#
+        );
+        let (machine, _) = Machine::read(&host).unwrap();
+        let findings = components.on(&machine, "there");
+        assert_eq!(crate::finding::Verdict::of(&findings).name(), expected, "{gpus} {list}: {findings:?}");
+    }
+    let auto = &components.manifests[0];
     // 804 is not foretold for a GPU that is hidden.
     let compat = |list: &str| {
         format!(
@@ -368,8 +386,8 @@ fn what_cuda_visible_devices_shows() {
                 "gpus": [{{"cc": "9.0", "name": "NVIDIA H200"}}, {{"cc": "8.9", "name": "NVIDIA GeForce RTX 4090"}}]}}"#
         )
     };
-    assert_eq!(judged(&auto, &compat("0")), [""; 0]);
-    assert_eq!(judged(&auto, &compat("0,1")), ["CG305 error"]);
+    assert_eq!(judged(auto, &compat("0")), [""; 0]);
+    assert_eq!(judged(auto, &compat("0,1")), ["CG305 error"]);
     let unknown =
         r#"{"driver": {"user": "580.65.06", "kernel": "580.65.06"}, "variables": {"CUDA_VISIBLE_DEVICES": ""}}"#;
     assert_eq!(judged(&required, unknown), ["CG310 error"]);

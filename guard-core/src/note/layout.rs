@@ -89,7 +89,10 @@ layout! {
         SONAME "soname" Text,
         LIBRARY "library" Text,
         NAMES "names" Text,
-        UNUSED "unused" U32,
+        NEWEST_GPUS "newest_gpus" U8,
+        NEWEST_GPUS_FROM "newest_gpus_from" U8,
+        NEWEST_GPUS_BEFORE "newest_gpus_before" U8,
+        NEWEST_GPUS_BELOW_CUDA "newest_gpus_below_cuda" U8,
     }
     part_row {
         KIND "kind" U16,
@@ -146,7 +149,7 @@ numbers! {
     ROW_KINDS: u16 { ROW_LIBRARY = 1, ROW_PART = 2, ROW_DRIVER = 3, ROW_GPU = 4, }
     /// None of the first three: it is not known.
     LIBRARY_FLAGS: u16 { LIBRARY_LINKED = 1, LIBRARY_DLOPENED = 2, LIBRARY_STATIC = 4, LIBRARY_PATCH = 8, LIBRARY_REQUIRED = 16, }
-    GPU_FLAGS: u16 { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, BY_UNKNOWN = 16, NO_PTX = 32, }
+    GPU_FLAGS: u16 { BY_CUBIN = 1, BY_PTX = 2, BY_SOME = 4, BY_NONE = 8, BY_UNKNOWN = 16, NO_PTX = 32, PTX_ISA = 256, }
     MISMATCHES: u8 { MISMATCH_WARNS = 0, MISMATCH_REFUSES = 1, }
     GPU_NEEDS: u8 { GPU_AUTO = 0, GPU_REQUIRED = 1, GPU_OPTIONAL = 2, }
     LIBRARIES: u8 { LIBRARY_REPORTS = 0, LIBRARY_ENFORCES = 1, }

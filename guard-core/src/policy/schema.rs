@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::{Policy, SECTIONS};
 
 fn schema() -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../templates/cudaguard.schema.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/cudaguard.schema.json");
     serde_json::from_slice(&fs::read(path).expect("the schema is there")).expect("it is JSON")
 }
 

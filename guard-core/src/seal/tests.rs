@@ -16,6 +16,7 @@ fn manifest(linkage: Linkage) -> Manifest {
         toolkits_besides: Vec::new(),
         library: Some(BuiltWith { version, linkage }),
         library_known: None,
+        library_linked: None,
         cudart: None,
         declared: Vec::new(),
         observed: None,

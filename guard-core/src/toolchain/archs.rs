@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::{Candidate, Fact, Given, Request, nvcc};
 use crate::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
 use crate::env::Env;
+use crate::shell_words::words;
 use crate::subprocess;
 use crate::tables;
 use crate::version::Version;
@@ -102,14 +103,15 @@ impl NvccFlags {
 
     /// Every flag.
     pub(super) fn all(&self) -> impl Iterator<Item = String> + '_ {
-        self.0.iter().flat_map(|(_, flags)| nvcc::words(flags))
+        self.0.iter().flat_map(|(_, flags)| words(flags))
     }
 
     /// The host compiler that they name, and where: the last one wins.
     pub(super) fn ccbin(&self) -> Option<Fact<String>> {
-        self.0.iter().rev().find_map(|(source, flags)| {
-            Some(Fact::new(nvcc::ccbin(&nvcc::words(flags))?, format!("-ccbin in {source}")))
-        })
+        self.0
+            .iter()
+            .rev()
+            .find_map(|(source, flags)| Some(Fact::new(nvcc::ccbin(&words(flags))?, format!("-ccbin in {source}"))))
     }
 }
 
@@ -205,9 +207,7 @@ pub(super) enum Knows {
 pub(super) fn who_knows(env: &Env, given: Option<&Given>) -> Knows {
     let of_nvcc = given.and_then(Given::device_query).map(Knows::Nvcc);
     let of_given = || given.and_then(|given| given.native.clone()).map(Knows::Given);
-    of_nvcc
-        .or_else(of_given)
-        .unwrap_or_else(|| Knows::Driver(subprocess::in_path("nvidia-smi", env.var_os("PATH").as_deref())))
+    of_nvcc.or_else(of_given).unwrap_or_else(|| Knows::Driver(subprocess::in_path("nvidia-smi", env)))
 }
 
 type Parse = fn(&str) -> Vec<(u8, u8)>;
@@ -282,7 +282,8 @@ mod tests {
 
     #[test]
     fn who_is_asked_for_the_gpus() {
-        let folder = std::env::temp_dir().join(format!("cudaguard-native-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
         std::fs::create_dir_all(folder.join("bin")).unwrap();
         let nvcc = Some(Fact::new(folder.join("bin/nvcc"), "CMAKE_CUDA_COMPILER"));
         let native = Some(Fact::new("90-real;86-real".to_owned(), "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
@@ -301,7 +302,6 @@ mod tests {
                 (other, _) => panic!("{script}: {other:?}"),
             }
         }
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     fn read(variables: &[(&str, &str)], policy: &[&str], builder: Option<&str>) -> Archs {

@@ -194,7 +194,7 @@ impl Looking<'_> {
 
 /// Folders of headers that a compiler's flags name, each flag a word or a piece of a command line: `-I`, then `-isystem`.
 pub fn include_flags(flags: &[String]) -> Vec<PathBuf> {
-    let words: Vec<String> = flags.iter().flat_map(|flag| super::nvcc::words(flag)).collect();
+    let words: Vec<String> = flags.iter().flat_map(|flag| crate::shell_words::words(flag)).collect();
     let of = |names: &[&str]| {
         let folder = |(at, word): (usize, &String)| {
             let rest = names.iter().find_map(|name| word.strip_prefix(name))?;

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::library::Image;
+use super::pkg_config;
 use super::places::{Layout, Place, Reach, below, entries, site_packages};
 use super::{Choice, Fact, Folder};
 use crate::env::Env;
+use crate::files;
 use crate::vendor::{GUARDED, major_of, numbers_of};
 use crate::version::Version;
 
@@ -74,7 +76,7 @@ pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
     let mut damaged = None;
     for name in GUARDED.names.headers {
         let path = folder.join(name);
-        let Ok(text) = std::fs::read(&path) else { continue };
+        let Ok(text) = files::bytes(&path) else { continue };
         let version = parse_header(&String::from_utf8_lossy(&text));
         if version.is_some() {
             return Some(Headers { path, version });
@@ -83,6 +85,14 @@ pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
         damaged.get_or_insert(Headers { path, version: None });
     }
     damaged
+}
+
+#[cfg(feature = "command")]
+impl Headers {
+    /// Those in this folder.
+    pub(crate) fn in_folder(folder: &Path) -> Option<Self> {
+        headers_in(folder)
+    }
 }
 
 /// The file in a folder that a linker would take, or a wheel's user would mean.
@@ -123,7 +133,7 @@ fn library(path: &Path) -> Option<Library> {
         [major, minor, patch, ..] => Some(Version::new(major, minor, patch)),
         _ => None,
     };
-    let soname = std::fs::read(&real).ok().filter(|data| data.len() < 1 << 24).and_then(|data| {
+    let soname = files::bytes(&real).ok().and_then(|data| {
         let soname = crate::elf::Elf::parse(&data).ok()?.soname()?.to_owned();
         major_of(&soname)
     });
@@ -240,7 +250,7 @@ fn package(folder: &Path, major: u32) -> Option<Fact<u32>> {
     }
     let meta = folder.parent()?.join("conda-meta");
     [GUARDED.key, GUARDED.stem].iter().flat_map(|name| entries(&meta, &format!("{name}-"))).find_map(|file| {
-        let text = std::fs::read_to_string(&file).ok()?;
+        let text = files::text(&file).ok()?;
         let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
         Some(Fact { value: conda_cuda(&text)?, source })
     })
@@ -375,6 +385,19 @@ pub(super) fn search(
         let source = format!("{variable} (wheel {wheel})");
         include(site.join(&wheel).join("include"), &source, Reach::Listed);
         library(site.join(&wheel).join("lib"), &source, Reach::Listed);
+    }
+    for package in pkg_config::packages(env, system_root, layout, GUARDED.key) {
+        let source = format!("pkg-config ({})", package.file);
+        let below_root = |folders: Vec<PathBuf>, of: &dyn Fn(&Path) -> Vec<PathBuf>| {
+            let others = package.root.iter().flat_map(|root| of(root)).collect::<Vec<_>>();
+            folders.into_iter().chain(others).collect::<Vec<_>>()
+        };
+        for folder in below_root(package.includes, &|root| layout.includes(root)) {
+            include(folder, &source, Reach::Listed);
+        }
+        for folder in below_root(package.libraries, &|root| layout.libraries(root)) {
+            library(folder, &source, Reach::Listed);
+        }
     }
     search.libraries = libraries;
     search

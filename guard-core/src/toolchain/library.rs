@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::elf::{Elf, tag};
+use crate::files;
 
 /// A larger `.rodata` is not searched: of the libraries asked here only one (24 MB) exceeds it.
 const MOST_RODATA: u64 = 4 << 20;
@@ -20,7 +21,7 @@ pub(super) struct Image {
 impl Image {
     /// Reads the headers and the tables of names. The error says in words what is wrong with the file.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
+        let file = files::open(path).map_err(|error| error.to_string())?;
         let length = file.metadata().map_err(|error| error.to_string())?.len();
         let length = usize::try_from(length).map_err(|_| "is too large".to_owned())?;
         let mut image = Self { file, bytes: vec![0; length] };

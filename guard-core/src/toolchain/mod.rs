@@ -20,6 +20,8 @@ use std::time::Duration;
 
 use crate::arch::{ArchRequest, Target};
 use crate::env::Env;
+use crate::files;
+use crate::shell_words::words;
 use crate::subprocess;
 use crate::vendor;
 use crate::version::{CudaVersion, Version};
@@ -31,6 +33,7 @@ mod host_compiler;
 mod installs;
 mod library;
 mod nvcc;
+mod pkg_config;
 mod places;
 #[cfg(feature = "command")]
 mod report;
@@ -215,6 +218,11 @@ impl Toolchain {
         look(request)
     }
 
+    /// Whether nothing of CUDA was found, nor meant.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.toolkits.is_empty() && self.installs.is_empty() && self.archs.declared.is_empty()
+    }
+
     /// The toolkit whose nvcc compiles.
     pub fn compiling(&self) -> Option<&Toolkit> {
         self.toolkits.get(self.compiler.as_ref()?.index)
@@ -293,7 +301,7 @@ pub fn cuda_h_release(file: &Path) -> Option<CudaVersion> {
 impl Toolchain {
     /// The first program of this name in `PATH`.
     pub(crate) fn in_path(env: &Env, name: &str) -> Option<PathBuf> {
-        subprocess::in_path(name, env.var_os("PATH").as_deref())
+        subprocess::in_path(name, env)
     }
 
     /// The release of an nvcc: of the toolkit found that it belongs to, else as it answers itself.
@@ -315,10 +323,22 @@ impl Toolchain {
     pub(crate) fn with_library_taken(&self, library: LibraryFile) -> Self {
         let mut toolchain = self.clone();
         toolchain.library_headers = None;
-        let reason = "the linker took it".to_owned();
-        toolchain.library_file = Some(Choice { index: toolchain.installs.len(), reason: reason.clone() });
-        toolchain.installs.push(Install { found: vec![reason], headers: None, library: Some(library) });
+        let install = Install { library: Some(library), ..Install::default() };
+        toolchain.library_file = Some(toolchain.chosen(install, "the linker took it"));
         toolchain
+    }
+
+    /// The same with these headers, which code was compiled with as this file shows, in the place of what was found.
+    pub(crate) fn with_library_included(&self, headers: LibraryHeaders, by: &Path) -> Self {
+        let mut toolchain = self.clone();
+        let install = Install { headers: Some(headers), ..Install::default() };
+        toolchain.library_headers = Some(toolchain.chosen(install, &format!("included, by {}", by.display())));
+        toolchain
+    }
+
+    fn chosen(&mut self, install: Install, reason: &str) -> Choice {
+        self.installs.push(Install { found: vec![reason.to_owned()], ..install });
+        Choice { index: self.installs.len() - 1, reason: reason.to_owned() }
     }
 
     /// Whether the guarded library's headers are but those of the system, which every `-I` of a build script goes before.
@@ -396,14 +416,14 @@ fn parse_version_txt(text: &str) -> Option<Version> {
 
 /// A file's text; what is not UTF-8 keeps what can be read.
 fn read(path: &Path) -> Option<String> {
-    std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    files::bytes(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Only the start of a file: `CUDA_VERSION` stands in the first tenth of a `cuda.h` of a megabyte.
 fn read_start(path: &Path) -> Option<String> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(128 << 10).read_to_end(&mut bytes).ok()?;
+    files::open(path).ok()?.take(128 << 10).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -423,7 +443,7 @@ fn stated_in(root: &Path, layout: &Layout) -> Option<Fact<Version>> {
             let folders = layout.libraries(root).into_iter().map(|folder| folder.join("pkgconfig"));
             folders.flat_map(|folder| places::entries(&folder, "cuda")).find_map(|file| {
                 let wanted = file.extension().is_some_and(|extension| extension == "pc");
-                wanted.then(|| of(file, &|text| places::pc_value(text, "Version:")?.parse().ok()))?
+                wanted.then(|| of(file, &|text| pkg_config::value(text, "Version:")?.parse().ok()))?
             })
         })
         .or_else(|| match places::version_in_name(root)[..] {
@@ -505,9 +525,16 @@ fn look(request: &Request) -> Toolchain {
 }
 
 impl Looking<'_> {
+    fn places(&self) -> Vec<Place> {
+        let Request { env, system_root, .. } = self.request;
+        let mut places = places::places(env, system_root);
+        places.extend(pkg_config::places(env, system_root, &self.layout));
+        places
+    }
+
     fn toolkits(&mut self) {
         let given = self.request.given.as_ref();
-        let places = given.map_or_else(|| places::places(&self.request.env, &self.request.system_root), Given::places);
+        let places = given.map_or_else(|| self.places(), Given::places);
         let candidate = self.compiler_in_use(&places);
         for place in &places {
             if place.reach == Reach::Named && !place.root.is_dir() {
@@ -540,7 +567,6 @@ impl Looking<'_> {
         if let Some(given) = &self.request.given {
             return given.candidate();
         }
-        let path = self.request.env.var_os("PATH");
         for variable in ["NVCC", "CUDACXX"] {
             let Some(value) = self.request.env.var(variable) else { continue };
             let Some((program, flags)) = nvcc::command(&value, Path::is_file) else { continue };
@@ -551,7 +577,7 @@ impl Looking<'_> {
             let found = if program.components().count() > 1 {
                 Some(program.clone()).filter(|program| subprocess::executable(program))
             } else {
-                subprocess::in_path(&program.to_string_lossy(), path.as_deref())
+                subprocess::in_path(&program.to_string_lossy(), &self.request.env)
             };
             match found {
                 Some(path) => {
@@ -561,7 +587,7 @@ impl Looking<'_> {
                 None => self.out.dangling.push(Fact::new(program, variable)),
             }
         }
-        if let Some(path) = subprocess::in_path("nvcc", path.as_deref()) {
+        if let Some(path) = subprocess::in_path("nvcc", &self.request.env) {
             let (source, reason) = ("PATH".to_owned(), "first nvcc in PATH".to_owned());
             return Some(Candidate { path, flags: Vec::new(), source, reason });
         }
@@ -711,7 +737,6 @@ impl Looking<'_> {
     /// The host compiler that this nvcc would call, and what chose it.
     fn host_candidate(&self, candidate: Option<&Candidate>, flags: &NvccFlags) -> Option<(PathBuf, String)> {
         let candidate = candidate?;
-        let path = self.request.env.var_os("PATH");
         let given = self.request.given.as_ref();
         if given.is_some_and(|given| !given.compiles) {
             return None;
@@ -731,7 +756,7 @@ impl Looking<'_> {
                 let folder = profile_of(&candidate.path)?;
                 Some(Fact::new(folder.to_string_lossy().into_owned(), "nvcc.profile beside nvcc"))
             });
-        let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, path.as_deref()));
+        let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, &self.request.env));
         let Some(named) = named else {
             // nvcc calls gcc, for C++ too.
             let names = if self.layout.cross {
@@ -757,8 +782,7 @@ impl Looking<'_> {
         if self.request.given.is_some() {
             return None;
         }
-        let path = self.request.env.var_os("PATH");
-        let in_path = |name: &str| subprocess::in_path(name, path.as_deref());
+        let in_path = |name: &str| subprocess::in_path(name, &self.request.env);
         let target = &self.request.target;
         let kind = if self.layout.cross { "TARGET_CXX" } else { "HOST_CXX" };
         let names = [format!("CXX_{target}"), format!("CXX_{}", target.replace('-', "_")), kind.into(), "CXX".into()];
@@ -918,7 +942,7 @@ impl Looking<'_> {
         }
         // CMake has read it when it configured; what came of it stands in the linked file.
         if let Some(flags) = self.request.env.var("LDFLAGS").filter(|_| self.request.given.is_none()) {
-            named.extend(rpaths(&nvcc::words(&flags)).into_iter().map(|path| Fact::new(path, "-rpath in LDFLAGS")));
+            named.extend(rpaths(&words(&flags)).into_iter().map(|path| Fact::new(path, "-rpath in LDFLAGS")));
         }
         named.retain(|fact| fact.value.file_name().is_some_and(|name| name == "stubs") && fact.value.is_dir());
         self.out.stubs = named;
@@ -980,8 +1004,7 @@ fn rpaths(flags: &[String]) -> Vec<PathBuf> {
 fn needs_top(nvcc: &Path, layout: &Layout) -> bool {
     use std::io::Read;
     let mut magic = [0; 4];
-    let program =
-        std::fs::File::open(nvcc).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x7fELF";
+    let program = files::open(nvcc).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x7fELF";
     !program || root_beside(nvcc, layout).is_none()
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::shell_words::words;
 use crate::version::Version;
 
 /// An nvcc.
@@ -100,29 +101,6 @@ pub(super) fn parse_profile(text: &str, here: &Path) -> Option<PathBuf> {
         let value = value.trim().replace("$(_HERE_)", &here.to_string_lossy());
         (name.trim() == "compiler-bindir" && !value.is_empty() && !value.contains("$(")).then(|| PathBuf::from(value))
     })
-}
-
-/// The words of a command line as a shell splits them: blanks, `'…'`, `"…"` and `\`. What is left open at the end
-/// counts as closed.
-pub(crate) fn words(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut letters = line.chars();
-    while let Some(c) = letters.next() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None | Some('"'), '\\') => word.get_or_insert_default().extend(letters.next()),
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
 }
 
 /// The program and its flags in a variable such as `CUDACXX="ccache /opt/cuda/bin/nvcc -ccbin g++-11"`. A value that is
@@ -250,7 +228,6 @@ mod tests {
         assert_eq!(command("  ", plain), None);
         assert_eq!(ccbin(&words("-ccbin a --compiler-bindir b")), Some("b".to_owned()));
         assert_eq!(ccbin(&words("-ccbinary -ccbin")), None);
-        assert_eq!(words(r#"a\ b "c \" d" '' e"#), ["a b", "c \" d", "", "e"]);
     }
 
     proptest::proptest! {

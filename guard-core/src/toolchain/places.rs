@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::elf::machine;
 use crate::env::Env;
+use crate::files;
 
 /// Folder names that depend on the target.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ impl Layout {
     /// is no ELF file (a linker script) is not judged.
     pub(super) fn links(&self, library: &Path) -> bool {
         let mut head = [0; 20];
-        let read = std::fs::File::open(library).and_then(|mut file| file.read_exact(&mut head));
+        let read = files::open(library).and_then(|mut file| file.read_exact(&mut head));
         let elf = self.cross && read.is_ok() && head.starts_with(b"\x7fELF");
         !elf || self.machine.is_none_or(|machine| u16::from_le_bytes([head[18], head[19]]) == machine)
     }
@@ -144,7 +145,7 @@ pub(super) fn site_packages(env: &Env) -> Vec<(&'static str, PathBuf)> {
     found
 }
 
-/// Every folder that may be a toolkit's root, the surest first. A variable may name what is not there; every other
+/// Every folder that may be a toolkit's root, the surest first, but for those that pkg-config knows. A variable may name what is not there; every other
 /// place exists.
 pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
     let mut places: Vec<Place> = ROOTS
@@ -188,9 +189,6 @@ pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
             }
         }
     }
-    for (root, file) in pkg_config_roots(env, system_root) {
-        add(root, format!("pkg-config ({file})"), Reach::Listed);
-    }
     places
 }
 
@@ -201,40 +199,8 @@ fn hpc_sdks(env: &Env, system_root: &Path) -> Vec<PathBuf> {
     loaded.into_iter().chain(machines.iter().flat_map(|machine| newest_first(entries(machine, "")))).collect()
 }
 
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Roots that `cuda*.pc` name, in the folders of `PKG_CONFIG_PATH` and in those where pkg-config looks by itself, each
-/// with the file's name. What stands below the system's root means a path below it.
-fn pkg_config_roots(env: &Env, system_root: &Path) -> Vec<(PathBuf, String)> {
-    let triplets = entries(&below(system_root, "/usr/lib"), "").into_iter();
-    let triplets = triplets.filter(|folder| folder.ends_with(format!("{}-linux-gnu", std::env::consts::ARCH)));
-    let usual = ["/usr/local/lib", "/usr/local/share", "/usr/lib64", "/usr/lib", "/usr/share"]
-        .iter()
-        .map(|folder| below(system_root, folder))
-        .chain(triplets)
-        .map(|folder| (folder.join("pkgconfig"), true));
-    let named = env.paths("PKG_CONFIG_PATH").into_iter().map(|folder| (folder, false));
-    let files = named
-        .chain(usual)
-        .flat_map(|(folder, system)| entries(&folder, "cuda").into_iter().map(move |file| (file, system)));
-    files
-        .filter(|(file, _)| file.extension().is_some_and(|extension| extension == "pc"))
-        .filter_map(|(file, system)| {
-            let text = std::fs::read_to_string(&file).ok()?;
-            let root = pc_value(&text, "cudaroot=").or_else(|| pc_value(&text, "prefix="))?;
-            let root = if system { below(system_root, &root) } else { PathBuf::from(root) };
-            Some((root, name_of(&file)))
-        })
-        .collect()
-}
-
-/// The value of a line of a `.pc` file: `Version: 12.9`, `cudaroot=/usr/local/cuda-12.9`; `None` where it refers to
-/// other variables.
-pub(super) fn pc_value(text: &str, key: &str) -> Option<String> {
-    let value = text.lines().find_map(|line| line.strip_prefix(key))?.trim();
-    (!value.is_empty() && !value.contains("${")).then(|| value.to_owned())
 }
 
 #[cfg(test)]
@@ -257,7 +223,8 @@ mod tests {
 
     #[test]
     fn libraries_of_other_machines_are_passed_over() {
-        let file = std::env::temp_dir().join(format!("cudaguard-places-{}", std::process::id()));
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("library.so");
         let mut head = *b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0";
         let links = |target, head: &[u8]| {
             std::fs::write(&file, head).unwrap();
@@ -269,19 +236,14 @@ mod tests {
         assert!(links("aarch64-unknown-linux-gnu", &head));
         assert!(links("x86_64-unknown-linux-gnu", &head), "at home the linker says it");
         assert!(links("aarch64-unknown-linux-gnu", b"INPUT(libcudnn.so.9)"));
-        std::fs::remove_file(file).unwrap();
     }
 
     #[test]
-    fn names_and_lines() {
+    fn versions_in_names() {
         assert_eq!(version_in_name(Path::new("/usr/local/cuda-12.10")), [12, 10]);
         assert!(
             version_in_name(Path::new("/usr/local/cuda-12.10")) > version_in_name(Path::new("/usr/local/cuda-12.9"))
         );
         assert_eq!(version_in_name(Path::new("/x/comm_libs")), Vec::<u32>::new());
-        let pc = "cudaroot=/usr/local/cuda-12.9\nlibdir=${cudaroot}/lib\nVersion: 12.9\n";
-        assert_eq!(pc_value(pc, "cudaroot="), Some("/usr/local/cuda-12.9".to_owned()));
-        assert_eq!(pc_value(pc, "Version:"), Some("12.9".to_owned()));
-        assert_eq!(pc_value(pc, "libdir="), None);
     }
 }

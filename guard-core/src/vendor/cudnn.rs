@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Asked, Library, Mark, Names, Part, Table, Traces};
+use super::{Asked, InCode, Library, Mark, Names, Part, Table, Traces};
 
 /// libcudnn. Its parts tell the version (an exported word: measured, 8.5 to 9.28); cuDNN 7 is one library.
 ///
@@ -18,21 +18,22 @@ pub(super) const CUDNN: Library = Library {
     majors: 5..=19,
     older_sonames: &[],
     parts: &[
-        Part { major: 8, file: "libcudnn_ops_infer.so.8", symbol: "cudnn_ops_infer_version", needed: true },
-        Part { major: 9, file: "libcudnn_graph.so.9", symbol: "cudnn_graph_version", needed: true },
+        Part { needed: true, ..with_word(8, "libcudnn_ops_infer.so.8", "cudnn_ops_infer_version") },
+        Part { needed: true, ..with_word(9, "libcudnn_graph.so.9", "cudnn_graph_version") },
         // The symbol kept its name from cuDNN 8 (measured: 9.1.0, 9.15.1, 9.28.0).
-        Part { major: 9, file: "libcudnn_ops.so.9", symbol: "cudnn_ops_infer_version", needed: false },
-        // These have no word, or are too large to ask for it at each start: the names of their files tell, where they do.
-        later(8, "libcudnn_ops_train.so.8"),
-        later(8, "libcudnn_cnn_infer.so.8"),
-        later(8, "libcudnn_cnn_train.so.8"),
-        later(8, "libcudnn_adv_infer.so.8"),
-        later(8, "libcudnn_adv_train.so.8"),
-        later(9, "libcudnn_cnn.so.9"),
-        later(9, "libcudnn_adv.so.9"),
-        later(9, "libcudnn_engines_precompiled.so.9"),
-        later(9, "libcudnn_engines_runtime_compiled.so.9"),
-        later(9, "libcudnn_heuristic.so.9"),
+        with_word(9, "libcudnn_ops.so.9", "cudnn_ops_infer_version"),
+        // These have no word, or are too large to ask for it at each start: the names of their files tell, where they do, and the
+        // command looks into their code (measured on x86-64: 9.0.0 to 9.28.1, for CUDA 11 to 13).
+        later(8, "libcudnn_ops_train.so.8", InCode::Unknown),
+        later(8, "libcudnn_cnn_infer.so.8", InCode::Unknown),
+        later(8, "libcudnn_cnn_train.so.8", InCode::Unknown),
+        later(8, "libcudnn_adv_infer.so.8", InCode::Unknown),
+        later(8, "libcudnn_adv_train.so.8", InCode::Unknown),
+        later(9, "libcudnn_cnn.so.9", InCode::Logged("cudnnCnnVersionCheck")),
+        later(9, "libcudnn_adv.so.9", InCode::Logged("cudnnAdvVersionCheck")),
+        later(9, "libcudnn_engines_precompiled.so.9", InCode::Compared),
+        later(9, "libcudnn_engines_runtime_compiled.so.9", InCode::Compared),
+        later(9, "libcudnn_heuristic.so.9", InCode::Compared),
     ],
     own_text: false,
     names: Names {
@@ -66,9 +67,13 @@ pub(super) const CUDNN: Library = Library {
     table: Some(table),
 };
 
+const fn with_word(major: u32, file: &'static str, symbol: &'static str) -> Part {
+    Part { major, file, symbol, needed: false, in_code: InCode::Unknown }
+}
+
 /// A part that is opened by the calls that need it, and not before.
-const fn later(major: u32, file: &'static str) -> Part {
-    Part { major, file, symbol: "", needed: false }
+const fn later(major: u32, file: &'static str, in_code: InCode) -> Part {
+    Part { major, file, symbol: "", needed: false, in_code }
 }
 
 fn table() -> &'static Table {

@@ -15,6 +15,7 @@ use std::ops::RangeInclusive;
 pub use cudart::CUDART;
 pub(crate) use cudart::cudart_named;
 pub use table::Table;
+pub(crate) use table::serves_later;
 
 use crate::version::Version;
 
@@ -91,6 +92,20 @@ pub struct Part {
     pub symbol: &'static str,
     /// Without it the library does nothing but abort.
     pub needed: bool,
+    /// Where its release stands in its code, for parts without a word.
+    pub in_code: InCode,
+}
+
+/// Where the release of a part stands in its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InCode {
+    /// Nobody knows.
+    Unknown,
+    /// In this function, which it exports: it writes the release to a log.
+    Logged(&'static str),
+    /// In a function that it registers with another part, is called with the release of that one, and answers 1002 where
+    /// its own is another.
+    Compared,
 }
 
 /// Under which names a build finds a library; none, where it comes with the toolkit or no build is judged by it.

@@ -85,10 +85,61 @@ impl Table {
         self.cuda.iter().rev().find(|(from, _)| *from <= version).map(|(_, majors)| majors.clone())
     }
 
+    /// The CUDA majors of the builds of a release that the table knows, one perhaps more than once.
+    pub fn built_for(&self, version: Version) -> impl Iterator<Item = u32> + '_ {
+        let majors = self.cuda_majors(version);
+        let older = self.builds.iter().filter(move |build| build.from <= version).map(|build| build.cuda_major);
+        older.filter(move |cuda| majors.as_ref().is_some_and(|majors| majors.contains(cuda)))
+    }
+
     /// From which release on the library of this major wants GPUs of which compute capability, where one of its releases
     /// left behind GPUs that drivers still drive, whatever CUDA it is built for.
     pub fn gpu_floor(&self, major: u32) -> Option<(Version, Cc)> {
         self.left.iter().find(|(of, ..)| *of == major).map(|(_, from, cc)| (*from, *cc))
+    }
+
+    /// Up to which GPUs the releases of this major have code, where a later one may not work; `None`: no table knows.
+    pub fn newest_gpus(&self, major: u32) -> Option<NewestGpus> {
+        let releases = self.known.iter().flat_map(|(cuda, versions)| versions.iter().map(|version| (*version, *cuda)));
+        let mine = releases.filter(|(version, cuda)| version.major == major && !serves_later(*version, *cuda));
+        let code = |(version, cuda): (Version, u32)| Some((self.newest_cc(version, cuda)?.0, version.minor));
+        let known: Vec<(u8, u32)> = mine.filter_map(code).collect();
+        let newest = known.iter().map(|(gpus, _)| *gpus).max()?;
+        let from_minor = known.iter().filter(|(gpus, _)| *gpus == newest).map(|(_, minor)| *minor).min()?;
+        let before = known.iter().filter(|(_, minor)| *minor < from_minor).map(|(gpus, _)| *gpus).max();
+        let below_cuda = (0..ANY_CUDA).find(|cuda| serves_later(Version::new(major, 0, 0), *cuda)).unwrap_or(ANY_CUDA);
+        Some(NewestGpus { newest, from_minor, before: before.unwrap_or(newest), below_cuda })
+    }
+}
+
+/// From cuDNN 9 for CUDA 12 on later GPUs are served by what it was built with (hardware forward compatibility).
+pub(crate) const fn serves_later(version: Version, cuda: u32) -> bool {
+    version.major >= 9 && cuda >= 12
+}
+
+/// More than any CUDA major.
+pub(crate) const ANY_CUDA: u32 = 255;
+
+/// Up to which GPUs the releases of a major have code, by the major of their compute capability: machine code serves later GPUs of
+/// its own. Later releases only grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewestGpus {
+    /// Those of this release and later ones.
+    pub newest: u8,
+    /// The minor of that release.
+    pub from_minor: u32,
+    /// Those before it.
+    pub before: u8,
+    /// Holds for builds for lower CUDA majors than this one.
+    pub below_cuda: u32,
+}
+
+impl NewestGpus {
+    /// The newest that a release has code for, where later ones may not work. `made_with`: the CUDA that it was made with, where
+    /// that is known.
+    pub fn of(self, version: Version, made_with: Option<u32>) -> Option<u8> {
+        let concerned = made_with.unwrap_or(ANY_CUDA - 1) < self.below_cuda;
+        concerned.then_some(if version.minor >= self.from_minor { self.newest } else { self.before })
     }
 }
 

@@ -48,6 +48,12 @@ fn a_mismatch_in_every_generator() {
         snapshot::check("cmake/strict-debug", &tree.plain(&said(&built)));
         let app = tree.built(if generator == MULTI { "Debug/app" } else { "app" });
         assert_eq!(manifest(&app, "app")["toolkit"]["version"], "13.0.88");
+        if generator != MULTI {
+            // What an earlier build has left is none of a refused one's.
+            configure("Release");
+            let refused = tree.build(&[]).run();
+            assert!(refused.status() != Some(0) && !app.exists(), "{refused}");
+        }
     }
 }
 

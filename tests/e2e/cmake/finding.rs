@@ -13,6 +13,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         untouched_projects,
         libraries_that_hand_it_on,
         from_the_parent,
+        by_presets,
         an_install_without_the_command,
         without_the_command,
         wrong_uses
@@ -239,6 +240,35 @@ fn libraries_that_hand_it_on() {
         }
         assert!(tree.build(&[]).run().success().stdout.lines().all(|line| !line.contains("Linking")));
     }
+}
+
+/// Presets: the hook as a variable of the cache, and a project whose name is no word of CMake's.
+fn by_presets() {
+    let hook = places::workspace().join("cmake/CudaGuardAll.cmake");
+    let tool = parts::program("ninja", "ninja");
+    let variables = serde_json::json!({
+        "CMAKE_PROJECT_of.others-2_INCLUDE": hook,
+        "CUDAGUARD_COMMAND": command::path(),
+        "CMAKE_MAKE_PROGRAM": tool,
+    });
+    let presets = serde_json::json!({
+        "version": 3,
+        "configurePresets": [
+            {"name": "all", "generator": MULTI, "binaryDir": "${sourceDir}/out ü/${presetName}", "cacheVariables": variables}
+        ],
+        "buildPresets": [{"name": "all", "configurePreset": "all", "configuration": "Release"}],
+    });
+    let text = "cmake_minimum_required(VERSION 3.24)\nproject(of.others-2 LANGUAGES C)\nadd_executable(app main.c)\n";
+    let files = [
+        ("CMakeLists.txt", text),
+        ("main.c", "int main(void) { return 0; }\n"),
+        ("CMakePresets.json", &presets.to_string()),
+    ];
+    let tree = Tree::new("presets", Cmake::Oldest, MULTI, &files);
+    let _ = tree.cmake(&["--preset", "all"]).run().success();
+    let _ = tree.cmake(&["--build", "--preset", "all"]).run().success();
+    let app = manifest(&tree.source().join("out ü/all/Release/app"), "app");
+    assert_eq!((&app["sealed"], &app["profile"]), (&true.into(), &"release".into()), "{app:#}");
 }
 
 fn an_install_without_the_command() {

@@ -154,13 +154,26 @@ fn a_warning_that_names_its_target_is_said_once() {
     assert!(built.contains(" of first"), "{built}");
 }
 
+/// Also for a target of another folder, which a launcher seals, for copies and for the lock.
 fn number_signs_in_the_path() {
+    let lists = "add_executable(app main.cpp)\nadd_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy \
+                 $<TARGET_FILE:app> \"${CMAKE_BINARY_DIR}/a # copy\" VERBATIM)\ncudaguard_embed(app)\n\
+                 add_subdirectory(\"a part\")\ncudaguard_embed(other)\n";
     for generator in [NINJA, MAKE, MULTI] {
-        let tree = tree("many # signs", generator, "add_executable(app main.cpp)\ncudaguard_embed(app)\n");
+        let tree = tree("many # signs", generator, lists);
+        tree.write("a part/CMakeLists.txt", "add_executable(other ../main.cpp)\n");
         let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
         let _ = tree.build(&["--config", "Release"]).run().success();
-        let out = if generator == MULTI { tree.built("Release") } else { tree.out() };
-        assert_eq!(manifest(&out.join("app"), "app")["archs"]["known"], "observed", "{generator}");
+        let folder = if generator == MULTI { "Release/" } else { "" };
+        let files = [
+            ("app", format!("{folder}app")),
+            ("app", "a # copy".to_owned()),
+            ("other", format!("a part/{folder}other")),
+        ];
+        for (target, file) in files {
+            let known = &manifest(&tree.built(&file), target)["archs"]["known"];
+            assert_eq!(known, "observed", "{generator}: {file}");
+        }
         let again = tree.build(&["--config", "Release"]).run().success();
         assert_eq!(said(&again), "", "{generator}: {again}");
     }

@@ -15,6 +15,7 @@ mod python;
 mod rebuilding;
 mod same;
 mod theirs;
+mod unguarded;
 
 use cudaguard_tests::Trial;
 
@@ -31,5 +32,6 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.extend(rebuilding::trials());
     trials.extend(same::trials());
     trials.extend(theirs::trials());
+    trials.extend(unguarded::trials());
     trials
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cudaguard::elf::machine;
 use cudaguard::manifest::Linkage;
-use cudaguard_tests::{Project, Trial, stand_in, tools, trials};
+use cudaguard_tests::{Project, Trial, parts, stand_in, tools, trials};
 
 use super::fixture::{
     AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed, start,
@@ -18,6 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         cudnn_of_the_target_is_judged,
         cudnn_of_this_machine_is_not,
         a_runner_runs_it,
+        the_cudart_inside_is_told,
     ]
 }
 
@@ -99,7 +100,7 @@ fn cudnn_is_judged(project: &Project) {
     let with = release(project, (9, 15, 1));
     let outcome = guard(project, ["build", "--target", AARCH64])
         .env("CUDNN_PATH", &with)
-        .env("RUSTFLAGS", format!("-Lnative={}", with.join("lib").display()))
+        .env("CARGO_ENCODED_RUSTFLAGS", format!("-Lnative={}", with.join("lib").display()))
         .run()
         .success();
     assert_eq!(said(&outcome, "cudaguard: 1 of 1 target guarded (cuDNN 9.15.1)"), 1, "{outcome}");
@@ -164,4 +165,28 @@ fn a_runner_runs_it() {
     assert_eq!((outcome.stdout.as_str(), outcome.clean_stderr().as_str()), ("ran\n", ""));
     project.change("src/main.rs", "fn main() {\n    std::process::exit(41)\n}\n");
     let _ = run(&[]).expect(41);
+}
+
+/// A real cudart for servers: its release stands in its code, also in a stripped program, and is the one on record. The
+/// program's own answer says the same.
+fn the_cudart_inside_is_told() {
+    need();
+    let library = parts::part("cudart-13.0-aarch64").join("lib/libcudart_static.a");
+    let main = "extern \"C\" {\n    fn cudaRuntimeGetVersion(version: *mut i32) -> i32;\n}\nfn main() {\n    let mut version = 0;\n    \
+                unsafe { cudaRuntimeGetVersion(&mut version) };\n    println!(\"{version}\");\n}\n";
+    let words = format!(
+        "fn main() {{\n    for word in [\"{}\", \"-ldl\", \"-lrt\", \"-lpthread\", \"-lc\"] {{\n        \
+         println!(\"cargo:rustc-link-arg-bins={{word}}\");\n    }}\n}}\n",
+        library.display()
+    );
+    let project = plain("arm-cudart").file("build.rs", words).file("src/main.rs", main);
+    let project = project.append("Cargo.toml", "\n[profile.dev]\nstrip = true\n");
+    let outcome = guard(&project, ["build", "--bins", "--target", AARCH64]).run().success();
+    let program = built(&project, AARCH64, "app");
+    let note = sealed(&program, machine::AARCH64, AARCH64).manifest;
+    let cudart = note.cudart.unwrap_or_else(|| panic!("no cudart: {outcome}"));
+    let release = cudart.version.unwrap_or_else(|| panic!("no release: {outcome}"));
+    assert_eq!((cudart.linkage, release.to_string().as_str()), (Linkage::Static, "13.0"), "{outcome}");
+    let answered = start(&program, Path::new("/nowhere")).success();
+    assert_eq!(answered.stdout, "13000\n", "{answered}");
 }

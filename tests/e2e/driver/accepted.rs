@@ -208,7 +208,8 @@ fn doubts() -> Vec<Scene> {
         model("machine code of a toolkit of a newer major", r535(&[A100])).runs(1, "CG505 info"),
         model("no compiler of PTX and none needed", r580(&[A100]).library(|library| library.jit = false)).runs(0, ""),
         model("PTX switched off and not needed", r580(&[A100])).with("CUDA_DISABLE_PTX_JIT", "1").runs(0, ""),
-        scene("a GPU is optional and unfit", "patient", r580(&[T4])).runs(0, "CG505 info"),
+        // Only a report makes it ask, and nothing makes it end.
+        scene("a GPU is optional and unfit", "patient", r580(&[T4])).runs(1, "CG303 error"),
         scene("a GPU is optional and there is none", "patient", World::bare()).runs(0, "CG504 info"),
     ]
 }

@@ -103,7 +103,11 @@ fn system_calls() {
 
 /// `openat /proc/driver/nvidia/version`; of a GPU's files one kind.
 fn kind(line: &str) -> String {
-    let call = line.split('(').next().unwrap_or_default();
+    let call = match line.split('(').next().unwrap_or_default() {
+        "faccessat" => "access", // aarch64 has no other
+        "readlinkat" => "readlink",
+        call => call,
+    };
     let object = line.split('"').nth(1).filter(|object| object.starts_with('/')).unwrap_or_default();
     let object = object.split("0000:").next().map_or_else(String::new, |head| {
         let tail = object.strip_prefix(head).and_then(|tail| tail.rsplit('/').next()).unwrap_or_default();

@@ -93,7 +93,7 @@ pub extern "C" fn engine_size() -> usize {
 #[no_mangle]
 pub extern "C" fn engine_check() -> i32 {
     match cudaguard::check() {
-        cudaguard::Verdict::Right => 0,
+        cudaguard::Verdict::Right { .. } => 0,
         cudaguard::Verdict::Wrong(_) => 1,
         cudaguard::Verdict::CannotTell(_) => 2,
     }

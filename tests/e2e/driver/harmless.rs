@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Call, Outcome, Trial, layout, skip, tools, trials};
+use cudaguard_tests::{Call, Outcome, Trial, command, layout, skip, stand_in, tools, trials};
 
 use super::fixture;
 use super::refused::{r535, r580};
@@ -18,6 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         the_program_has_no_child,
         a_debugger_sees_no_child,
         another_driver_is_preloaded,
+        a_libcuda_that_cannot_be_loaded,
         files_cannot_be_opened,
         no_more_files,
         no_process_can_be_made,
@@ -68,15 +69,18 @@ fn the_driver_is_asked_once() {
     assert_eq!(count(), 1);
     // What was answered at the start holds for check().
     let outcome = ran(stage.call(&[], &program, &[]).arg("check").run());
-    assert_eq!((&*outcome.stdout, count()), ("Right\nmain ran\n", 2));
+    assert_eq!((&*outcome.stdout, count()), ("Right { not_judged: [] }\nmain ran\n", 2));
     ran(stage.call(&[], &program, &[("CUDAGUARD", "off")]).run());
     assert_eq!(count(), 2);
-    // A program that can do without asks when it wants to know.
+    // A program that can do without asks when it, or a report, wants to know.
     let patient = fixture::program("patient");
-    ran(stage.call(&[], &patient, &[]).run());
+    let unreported = || stage.machine.call(&patient, &[]).dir(stage.scratch.path());
+    ran(unreported().run());
     assert_eq!(count(), 2);
-    let outcome = ran(stage.call(&[], &patient, &[]).arg("check").run());
-    assert_eq!((&*outcome.stdout, count()), ("Right\nmain ran\n", 3));
+    let outcome = ran(unreported().arg("check").run());
+    assert_eq!((&*outcome.stdout, count()), ("Right { not_judged: [] }\nmain ran\n", 3));
+    ran(stage.call(&[], &patient, &[]).run());
+    assert_eq!(count(), 4);
 }
 
 fn the_program_has_no_child() {
@@ -124,6 +128,39 @@ fn another_driver_is_preloaded() {
             ran(outcome);
         } else {
             assert!(outcome.stderr.contains("supports CUDA 12.2"), "{outcome}");
+        }
+    }
+}
+
+/// Not one that is absent: said as what it is, by the program and by `verify`, and no reason to refuse.
+fn a_libcuda_that_cannot_be_loaded() {
+    let needs_gone = "int gone(void);\nint cuInit(unsigned flags) { return gone(); }\n";
+    let too_large = "char large[1 << 30];\nint cuInit(unsigned flags) { return large[flags]; }\n";
+    let alone = "libgone.so: cannot open shared object file";
+    for (source, script, why) in [(needs_gone, "", alone), (too_large, "ulimit -v 900000; ", "loaded: libcuda.so.1: ")]
+    {
+        let stage = Stage::new(&asked());
+        let folder = stage.scratch.join("folder");
+        let [gone, library] = ["libgone.so", "libcuda.so.1"].map(|name| folder.join(name));
+        stand_in::shared_library("libgone.so").source("int gone(void) { return 0; }\n").make(&gone);
+        let libcuda = stand_in::shared_library("libcuda.so.1").source(source);
+        libcuda.option("-Wl,--no-as-needed").option(gone.display().to_string()).make(&library);
+        fs::remove_file(gone).expect("it was there");
+        let variables = [("LD_LIBRARY_PATH", folder.to_str().expect("UTF-8"))];
+        let script = format!("{script}exec \"$@\"");
+        for program in ["model", "needy"] {
+            let program = fixture::program(program);
+            ran(stage.call(&["sh", "-c", &script, "sh"], &program, &variables).run());
+            let finding = &stage.report()["findings"][0];
+            let said = finding["message"].as_str().unwrap_or_default();
+            assert_eq!(finding["code"], "CG505", "{finding:#}");
+            assert!(said.contains("libcuda.so.1 is there, and cannot be loaded: ") && said.contains(why), "{said}");
+            let verify = stage.machine.under(&["sh", "-c", &script, "sh"], command::path(), &variables).arg("verify");
+            let outcome = verify.arg(&program).dir(stage.scratch.path()).run();
+            // The command asks for it by its path.
+            let reason = said.lines().next().and_then(|line| line.rsplit(": ").next()).expect("a reason");
+            let words = "libcuda.so.1 is there, and cannot be loaded: ";
+            assert!(outcome.stderr.contains(words) && outcome.stderr.contains(reason), "{said}\n{outcome}");
         }
     }
 }

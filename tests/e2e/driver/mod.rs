@@ -4,6 +4,7 @@
 
 mod accepted;
 mod accepting;
+mod confined;
 mod fixture;
 mod harmless;
 mod linked;
@@ -19,6 +20,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.extend(accepted::trials());
     trials.extend(harmless::trials());
     trials.extend(accepting::trials());
+    trials.extend(confined::trials());
     trials.extend(linked::trials());
     trials.extend(on_a_gpu::trials());
     trials.extend(real::trials());

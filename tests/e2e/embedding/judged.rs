@@ -74,6 +74,35 @@ pub(super) fn the_policy_decides() {
     assert!(failed.stderr.contains("cudaguard.toml:2: ") && failed.stderr.contains("relese"), "{failed}");
 }
 
+/// `[build] unguarded` under plain cargo, where the package asks for its guard itself: without a compiler, and with flags that no guard
+/// comes of.
+pub(super) fn what_cannot_be_guarded_may_be_refused() {
+    let project = Project::guarded("denied").file("src/main.rs", "fn main() {}\n");
+    for (name, value) in
+        [("CC", "/nowhere/cc"), ("CFLAGS", "-march=no-such-machine"), ("CFLAGS", "-fsyntax-only"), ("CFLAGS", "-S")]
+    {
+        let build = |policy: &str, words: &[&str]| {
+            project.change("cudaguard.toml", policy);
+            let call = project.cargo([&["build"], words].concat()).env(name, value);
+            (call.run(), project.cudaguard([&["build"], words].concat()).env(name, value).run())
+        };
+        let deny = "build.unguarded = \"deny\"\n";
+        let (plain, ours) = build(deny, &["--release"]);
+        for refused in [&plain, &ours] {
+            assert_ne!(refused.status(), Some(0), "{value}: {refused}");
+            assert!(
+                refused.stderr.contains("error[CG140]: denied 0.1.0 is built without the guard"),
+                "{value}: {refused}"
+            );
+        }
+        for (policy, words) in [(deny, &[][..]), ("", &["--release"])] {
+            let (plain, ours) = build(policy, words);
+            let (plain, _) = (plain.success(), ours.success());
+            assert_eq!(said(&plain.stderr, "warning[CG140]"), 1, "{value}: {plain}");
+        }
+    }
+}
+
 pub(super) fn options_of_the_builder() {
     let project = Project::guarded("options")
         .file("src/main.rs", "fn main() {}\n")

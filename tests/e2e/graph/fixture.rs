@@ -1,10 +1,10 @@
 //! Trees whose crates are recorded from cargo, stand-in toolkits, and what is shown of a call.
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use cudaguard_tests::crates::cargo;
 use cudaguard_tests::{Call, Outcome, Scratch, command, project, scratch, snapshot};
 
 /// A package, with stand-in toolkits and cuDNNs beside it: nvcc and headers that say a version, and do nothing.
@@ -135,10 +135,6 @@ fn toolkit(root: &Path, release: &str) {
 pub(crate) fn program(path: &Path, script: &str) {
     scratch::write(path, script);
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
-}
-
-pub(crate) fn cargo() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 fn shell(word: &std::ffi::OsStr) -> String {

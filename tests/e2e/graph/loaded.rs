@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::binary::Binary;
-use cudaguard::crates::dlopen;
 use cudaguard::elf::Elf;
 use cudaguard::finding::Severity;
 use cudaguard::host::{Driver, DriverFound, Gpu, Host};
 use cudaguard::judge;
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::opened;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Call, Trial, command, parts, scratch, snapshot, stand_in, trials};
 
@@ -92,23 +92,23 @@ fn readable_by_others(tree: &Tree, program: &Path) {
     let stripped = tree.beside("stripped");
     let _ = Call::new("strip").args([program, Path::new("-o"), &stripped]).run().success();
     let data = fs::read(&stripped).expect("strip wrote it");
-    let entries = dlopen::read(&Elf::parse(&data).expect("an ELF file"));
+    let entries = opened::read(&Elf::parse(&data).expect("an ELF file"));
     let features: Vec<&str> = entries.iter().map(|entry| entry.feature.as_str()).collect();
     assert_eq!(features, ["cuda", "cuda", "cudnn", "onnxruntime"]);
     assert!(entries.iter().all(|entry| entry.priority == "suggested" && !entry.sonames.is_empty()));
     // Of an owner that it has not heard of yet binutils 2.40 shows all the same, and ends with 1.
     let shown = Call::new("readelf").args(["--notes", "--wide"]).arg(&stripped).run().stdout;
-    let note = shown.split("Displaying notes found in: ").find(|part| part.starts_with(dlopen::SECTION));
+    let note = shown.split("Displaying notes found in: ").find(|part| part.starts_with(opened::SECTION));
     let note = note.expect("a section of that name");
     assert!(note.contains("FDO") && note.contains("0x407c0c0a"), "{note}");
     let section = tree.beside("section");
-    let dump = format!("--dump-section={}={}", dlopen::SECTION, section.display());
+    let dump = format!("--dump-section={}={}", opened::SECTION, section.display());
     let copy = tree.beside("copy");
     let _ = Call::new("objcopy").arg(dump).args([&stripped, &copy]).run().success();
     // As python's readers do it: name and text behind three numbers, the text up to its NUL.
     let bytes = fs::read(&section).expect("dumped");
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-    assert_eq!((number(0), number(8), &bytes[12..16]), (4, dlopen::TYPE, b"FDO\0".as_slice()));
+    assert_eq!((number(0), number(8), &bytes[12..16]), (4, opened::TYPE, b"FDO\0".as_slice()));
     let length = usize::try_from(number(4)).expect("small");
     let text = bytes[16..16 + length].strip_suffix(b"\0").expect("ends with a NUL");
     let value: serde_json::Value = serde_json::from_slice(text).expect("JSON");

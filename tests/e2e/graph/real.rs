@@ -1,8 +1,8 @@
 //! Real crates, as cargo fetches them: cudarc of two versions, built and judged.
 
-use cudaguard_tests::{Call, Outcome, Trial, skip, snapshot, trials};
+use cudaguard_tests::{Call, Outcome, Trial, crates, crates::cargo, snapshot, trials};
 
-use super::fixture::{Tree, cargo};
+use super::fixture::Tree;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -20,22 +20,9 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Without network, and not fetched yet, there is nothing to try.
-fn fetched(tree: &Tree) {
-    let alone =
-        ["failed to download", "Could not resolve host", "failed to get", "no matching package", "spurious network"];
-    let call = Call::new(cargo()).args(["fetch", "--target", "x86_64-unknown-linux-gnu"]).dir(tree.root());
-    let outcome = call.run();
-    if outcome.status() != Some(0) && alone.iter().any(|text| outcome.stderr.contains(text)) {
-        eprintln!("the crate cannot be fetched: {}", outcome.stderr.lines().next_back().unwrap_or_default());
-        skip("crates that are not fetched yet", "a network");
-    }
-    let _ = outcome.success();
-}
-
 pub(crate) fn tree(name: &str, dependencies: &str) -> Tree {
     let tree = Tree::new(name, dependencies);
-    fetched(&tree);
+    crates::settle(&tree.root());
     tree
 }
 
@@ -88,7 +75,7 @@ fn a_project_without_a_lock() {
         "Cargo.toml",
         &format!("[workspace]\nmembers = [\"app\"]\nresolver = \"2\"\n[workspace.dependencies]\n{LINKED}"),
     );
-    fetched(&tree);
+    crates::settle(&tree.root());
     let lock = tree.root().join("Cargo.lock");
     std::fs::remove_file(&lock).expect("cargo made one");
     let files = |tree: &Tree| {
@@ -265,7 +252,7 @@ fn features_of_this_call_and_of_what_is_linked() {
         &member("other", "\"driver\", \"runtime\", \"dynamic-linking\", \"cuda-12080\"", ""),
     );
     tree.write("other/src/main.rs", "fn main() {}\n");
-    fetched(&tree);
+    crates::settle(&tree.root());
     let said = |arguments: &[&str]| {
         let call: Vec<&str> = ["check", "--release"].iter().chain(arguments).copied().collect();
         tree.said(&tree.call("13.0", &call).run())

@@ -3,28 +3,18 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cudaguard::contents::Contents;
 use cudaguard::crates::table::{LibraryRule, Row, table};
 use cudaguard::elf::Elf;
 use cudaguard::version::CudaVersion;
-use cudaguard_tests::{Trial, parts, trials};
+use cudaguard_tests::{Trial, crates, parts, trials};
 
 use super::real::tree;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![rows_say_what_the_sources_say, levels_ask_for_the_driver_that_has_their_functions]
-}
-
-/// Where cargo has unpacked a crate, if it has.
-fn source(name: &str, version: &str) -> Option<PathBuf> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
-    let registries = fs::read_dir(home.join("registry/src")).ok()?;
-    registries
-        .filter_map(|registry| Some(registry.ok()?.path().join(format!("{name}-{version}"))))
-        .find(|folder| folder.is_dir())
 }
 
 /// Cargo fetches the versions of cudarc that the table was read from; of the others those that are there are looked at.
@@ -38,7 +28,7 @@ fn rows_say_what_the_sources_say() {
         .crates
         .iter()
         .filter_map(|row| {
-            let folder = source(&row.name, &row.read)?;
+            let folder = crates::source(&row.name, &row.read)?;
             check(row, &folder);
             Some(format!("{} {}", row.name, row.read))
         })
@@ -122,7 +112,7 @@ fn check(row: &Row, folder: &Path) {
 fn levels_ask_for_the_driver_that_has_their_functions() {
     let _fetched =
         tree("levels", "old = { package = \"cudarc\", version = \"=0.17.8\", features = [\"cuda-12080\"] }\n");
-    let folder = source("cudarc", "0.17.8").expect("fetched");
+    let folder = crates::source("cudarc", "0.17.8").expect("fetched");
     let text = fs::read_to_string(folder.join("src/driver/sys/mod.rs")).expect("bindings");
     let path = parts::driver("535").join("libcuda.so.1");
     let data = Contents::open(&path).unwrap_or_else(|error| panic!("{error}"));

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use cudaguard::finding::Verdict;
 use cudaguard::host::{CudartFound, Driver, DriverFound, Gpu, Host, Jit, LibraryFound, Loader};
 use cudaguard::judge::run::{judge, together};
-use cudaguard::manifest::{Cudart, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::manifest::{Beside, Cudart, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::policy::GpuNeed;
 use cudaguard::tables;
 use cudaguard::vendor::GUARDED;
@@ -59,6 +59,7 @@ pub(crate) const T4: (u8, u8, &str) = (7, 5, "0x1eb8");
 const A100: (u8, u8, &str) = (8, 0, "0x20b5");
 const A10: (u8, u8, &str) = (8, 6, "0x2236");
 pub(crate) const H100: (u8, u8, &str) = (9, 0, "0x2330");
+const B200: (u8, u8, &str) = (10, 0, "0x2901");
 /// Of a generation that no table knows.
 const NEWS: (u8, u8, &str) = (13, 0, "0x3f00");
 
@@ -142,6 +143,16 @@ impl Machine {
         self
     }
 
+    /// Another release than the kernel module's.
+    pub(crate) fn with_other_libcuda(self) -> Self {
+        self.lib(|lib| lib.release = "550.163.01").init(803)
+    }
+
+    pub(crate) fn without_nodes(mut self) -> Self {
+        self.nodes = false;
+        self
+    }
+
     fn without_compiler(mut self) -> Self {
         self.compiler = false;
         self
@@ -162,7 +173,7 @@ impl Machine {
         self
     }
 
-    pub(crate) fn init(self, init: u32) -> Self {
+    fn init(self, init: u32) -> Self {
         self.lib(|lib| lib.init = init)
     }
 
@@ -382,7 +393,7 @@ pub(crate) fn kernels(nine: ServedBy) -> Manifest {
             cuda: floor.0,
             release: floor.1,
             sure_from: None,
-            no_ptx: false,
+            beside: Beside::Untold,
         });
     };
     row((0, 0), Some((7, 255)), ServedBy::Nothing, "", (None, None));
@@ -457,10 +468,26 @@ fn newer_ptx(mut manifest: Manifest) -> Manifest {
 }
 
 /// No PTX stands beside its machine code.
-fn bare_code(mut manifest: Manifest) -> Manifest {
+fn bare_code(manifest: Manifest) -> Manifest {
+    beside(manifest, Beside::Nothing, false)
+}
+
+/// Beside its machine code there is PTX of this ISA.
+fn with_ptx(manifest: Manifest, isa: (u8, u8)) -> Manifest {
+    beside(manifest, Beside::Isa(isa), false)
+}
+
+/// Where PTX serves, other containers have machine code, which has this beside it.
+fn and_machine_code(manifest: Manifest, beside: Beside) -> Manifest {
+    self::beside(manifest, beside, true)
+}
+
+fn beside(mut manifest: Manifest, is: Beside, where_ptx_serves: bool) -> Manifest {
     for row in &mut manifest.requires {
-        if let Requirement::Gpu { no_ptx, .. } = row {
-            *no_ptx = true;
+        if let Requirement::Gpu { by, beside, .. } = row {
+            if (*by == ServedBy::Ptx) == where_ptx_serves {
+                *beside = is;
+            }
         }
     }
     manifest
@@ -543,6 +570,13 @@ pub(crate) fn written() -> Vec<Case> {
         ("names without a release", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1"), "", 1),
         // Refused, by what the real driver says.
         ("driver too old for cudart", cudart(kernels(Cubin), 13), r535(&[H100]), "CG301 error", 1),
+        (
+            "driver too old for a cudart that none is known for",
+            unknown_release(cudart(kernels(Cubin), 13)),
+            r535(&[H100]),
+            "CG301 error",
+            1,
+        ),
         ("driver too old, without kernels", cudart(plain(), 13), r535(&[H100]), "CG301 error", 1),
         ("driver too old for PTX", kernels(Ptx), r535(&[H100]), "CG302 error", 1),
         ("too old for both", cudart(kernels(Ptx), 13), r535(&[H100]), "CG301 error, CG302 error", 1),
@@ -579,7 +613,7 @@ pub(crate) fn written() -> Vec<Case> {
         ),
         ("no code and too old", kernels(Ptx), r535(&[T4, H100]), "CG302 error, CG303 error", 1),
         ("the unfit one of two", kernels(Cubin), r535(&[T4, H100]).variable(cvd, "0"), "CG303 error", 1),
-        ("803", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "550.163.01").init(803), "CG304 error", 1),
+        ("803", kernels(Cubin), r535(&[H100]).with_other_libcuda(), "CG304 error", 1),
         ("804", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "580.95.05").init(804), "CG305 error", 1),
         ("a stub", kernels(Cubin), r535(&[H100]).lib(|lib| lib.release = "1.1").init(34), "CG306 error", 1),
         ("partial, refused", strict(kernels(Partial)), r535(&[H100]), "CG311 error", 1),
@@ -639,12 +673,81 @@ pub(crate) fn written() -> Vec<Case> {
         ),
         ("not ready", kernels(Cubin), r535(&[T4]).init(802), "CG505 info", 1),
         ("no memory", kernels(Cubin), r535(&[T4]).init(2), "CG505 info", 1),
-        ("PTX forced", kernels(Cubin), r535(&[H100]).variable("CUDA_FORCE_PTX_JIT", "1"), "CG505 info", 1),
+        ("PTX forced, and not all has it", kernels(Cubin), forced(r535(&[H100])), "CG505 info", 1),
+        ("PTX forced, which the driver knows", with_ptx(kernels(Cubin), (8, 4)), forced(r580(&[H100])), "", 0),
+        ("PTX forced, too new", with_ptx(kernels(Cubin), (8, 4)), forced(r535(&[H100])), "CG302 error", 1),
+        ("PTX not forced", with_ptx(kernels(Cubin), (8, 4)), r535(&[H100]).variable("CUDA_FORCE_PTX_JIT", "0"), "", 0),
+        ("PTX forced in part, which it knows", with_ptx(kernels(Partial), (8, 4)), forced(r580(&[H100])), "", 0),
+        ("PTX forced in part, too new", with_ptx(kernels(PartialPtx), (9, 0)), forced(r535(&[H100])), "CG302 error", 1),
+        (
+            "PTX forced in part, refused for that",
+            strict(with_ptx(kernels(Partial), (8, 4))),
+            forced(r580(&[H100])),
+            "CG311 error",
+            1,
+        ),
+        (
+            "PTX forced and switched off",
+            with_ptx(kernels(Cubin), (8, 4)),
+            forced(r580(&[H100])).variable("CUDA_DISABLE_PTX_JIT", "1"),
+            "CG308 error",
+            1,
+        ),
+        (
+            "PTX forced, and no compiler",
+            with_ptx(kernels(Cubin), (8, 4)),
+            forced(r580(&[H100])).without_compiler(),
+            "CG309 error",
+            1,
+        ),
+        (
+            "PTX forced, too new for one of two",
+            with_ptx(only(8), (9, 0)),
+            forced(r535(&[A100, T4])),
+            "CG302 error, CG303 error",
+            1,
+        ),
+        ("PTX forced, and machine code of 13", with_ptx(of_13(kernels(Cubin)), (8, 0)), forced(r535(&[H100])), "", 0),
         ("a GPU that does not say what it is", kernels(Cubin), r535(&[(0, 0, "0x3f00")]), "CG505 info", 1),
         ("PTX forced, and there is none", bare_code(kernels(Cubin)), forced(r535(&[H100])), "CG315 error", 1),
         ("PTX forced, and none in any part", bare_code(kernels(Partial)), forced(r535(&[H100])), "CG315 error", 1),
-        ("PTX forced, in part", kernels(Partial), forced(r535(&[H100])), "CG505 info", 1),
+        ("PTX forced, in part, and not all has it", kernels(Partial), forced(r535(&[H100])), "CG505 info", 1),
         ("PTX forced, where PTX serves", kernels(Ptx), forced(r580(&[H100])), "", 0),
+        (
+            "PTX forced, where PTX serves, and machine code elsewhere has none",
+            and_machine_code(kernels(Ptx), Beside::Nothing),
+            forced(r580(&[H100])),
+            "CG505 info",
+            1,
+        ),
+        (
+            "PTX serves, and machine code elsewhere has none",
+            and_machine_code(kernels(Ptx), Beside::Nothing),
+            r580(&[H100]),
+            "",
+            0,
+        ),
+        (
+            "PTX forced, where PTX serves, and that of machine code elsewhere is newer",
+            and_machine_code(kernels(Ptx), Beside::Isa((9, 1))),
+            forced(r580(&[H100])),
+            "CG302 error",
+            1,
+        ),
+        (
+            "PTX forced, where PTX serves, and that of machine code elsewhere is newer, and known",
+            and_machine_code(kernels(Ptx), Beside::Isa((9, 0))),
+            forced(r580(&[H100])),
+            "",
+            0,
+        ),
+        (
+            "PTX forced and switched off, where PTX serves and machine code elsewhere",
+            and_machine_code(kernels(Ptx), Beside::Isa((9, 0))),
+            forced(r580(&[H100])).variable("CUDA_DISABLE_PTX_JIT", "1"),
+            "CG308 error",
+            1,
+        ),
         ("PTX forced, for one of two", bare_code(kernels(Ptx)), forced(r580(&[A100, H100])), "CG315 info", 1),
         ("PTX forced, no code at all", bare_code(kernels(Nothing)), forced(r580(&[H100])), "CG303 error", 1),
         // Machine code of a newer toolkit than the driver's.
@@ -696,12 +799,47 @@ pub(crate) fn written() -> Vec<Case> {
             1,
         ),
         // cuDNN leaves GPUs behind.
+        (
+            "no cuDNN, and a driver whose release nobody names",
+            with_graph(kernels(Cubin)),
+            Machine { kernel: None, ..r580(&[T4]).lib(|lib| lib.release = "1.1") },
+            "CG205 info, CG303 error",
+            1,
+        ),
         ("cuDNN 9.10 on 7.0", with_cudnn(plain()), r580(&[V100]).cudnn("9.10.2"), "", 0),
         ("cuDNN 9.11 on 7.0", with_cudnn(plain()), r580(&[V100]).cudnn("9.11.0"), "CG313 error", 1),
         ("cuDNN 9.28 on 7.0", with_cudnn(plain()), r580(&[V100]).cudnn("9.28.0"), "CG313 error", 1),
         ("cuDNN 9.11 on 7.5", with_cudnn(plain()), r580(&[T4]).cudnn("9.11.0"), "", 0),
         ("cuDNN 9.11 on 7.0 and 7.5", with_cudnn(plain()), r580(&[V100, T4]).cudnn("9.11.0"), "CG313 info", 1),
-        ("cuDNN 9.11 on none", with_cudnn(plain()), r580(&[]).cudnn("9.11.0"), "", 0),
+        (
+            "cuDNN 9.11 on 7.0, no procfs",
+            with_cudnn(plain()),
+            Machine { kernel: None, ..r580(&[V100]).cudnn("9.11.0") },
+            "CG313 error",
+            1,
+        ),
+        (
+            "cuDNN 9.11 on 7.5, no procfs",
+            with_cudnn(plain()),
+            Machine { kernel: None, ..r580(&[T4]).cudnn("9.11.0") },
+            "",
+            1,
+        ),
+        (
+            "cuDNN 9.10 on 7.0, no procfs",
+            with_cudnn(plain()),
+            Machine { kernel: None, ..r580(&[V100]).cudnn("9.10.2") },
+            "",
+            0,
+        ),
+        (
+            "cuDNN 9.11 on 7.0, hidden by a name",
+            with_cudnn(plain()),
+            r580(&[T4, V100]).cudnn("9.11.0").variable(cvd, "9"),
+            "",
+            1,
+        ),
+        ("cuDNN 9.11 on none", with_cudnn(plain()), r580(&[]).cudnn("9.11.0"), "", 1),
         ("cuDNN 9.11 without a driver", with_cudnn(plain()), bare().cudnn("9.11.0"), "", 0),
         (
             "cuDNN 9.11, and a driver that does not work",
@@ -710,7 +848,28 @@ pub(crate) fn written() -> Vec<Case> {
             "",
             1,
         ),
-        ("cuDNN 9.11 on news", with_cudnn(plain()), r580(&[NEWS]).cudnn("9.11.0"), "", 0),
+        ("cuDNN 9.11 on news", with_cudnn(plain()), r580(&[NEWS]).cudnn("9.11.0"), "", 1),
+        (
+            "cuDNN 9.11 on a 7.0 that no table knows",
+            with_cudnn(plain()),
+            r580(&[(7, 0, "0x3f02")]).cudnn("9.11.0"),
+            "CG313 error",
+            1,
+        ),
+        (
+            "cuDNN 9.11 on a GPU that does not say what it is, and a cudart",
+            with_cudnn(cudart(plain(), 12)),
+            r580(&[(0, 0, "0x3f01")]).cudnn("9.11.0"),
+            "",
+            1,
+        ),
+        (
+            "cuDNN 9.11 on a GPU that does not say what it is",
+            with_cudnn(plain()),
+            r580(&[(0, 0, "0x3f01")]).cudnn("9.11.0"),
+            "",
+            1,
+        ),
         (
             "cuDNN 9.11, the driver crashes",
             with_cudnn(plain()),
@@ -737,6 +896,19 @@ pub(crate) fn written() -> Vec<Case> {
         ("cuDNN 8.7 on 3.7", with_cudnn_8(plain()), r470(&[K80]).cudnn("8.7.0"), "", 0),
         ("cuDNN 8.9 on 8.0", with_cudnn_8(plain()), r470(&[A100]).cudnn("8.9.6"), "", 0),
         ("cuDNN older and too old", with_cudnn(plain()), r580(&[V100]).cudnn("9.1.0"), "CG202 error", 1),
+        // cuDNN is older than the GPU.
+        ("cuDNN 8.9 on 10.0", with_cudnn_8(plain()), r580(&[B200]).cudnn("8.9.6"), "CG517 info", 1),
+        ("cuDNN 8.9 on news", with_cudnn_8(plain()), r580(&[NEWS]).cudnn("8.9.6"), "CG517 info", 1),
+        ("cuDNN 8.9 on 9.0", with_cudnn_8(plain()), r580(&[H100]).cudnn("8.9.6"), "", 0),
+        ("cuDNN 8.9 on 10.0 and 9.0", with_cudnn_8(plain()), r580(&[B200, H100]).cudnn("8.9.6"), "", 0),
+        ("cuDNN 8.9 on 10.0 and 12.0", with_cudnn_8(plain()), r580(&[B200, NEWS]).cudnn("8.9.6"), "CG517 info", 1),
+        ("cuDNN 8.5 on 9.0", with_cudnn_8(plain()), r535(&[H100]).cudnn("8.5.0"), "CG517 info", 1),
+        ("cuDNN 8.5 on 8.6", with_cudnn_8(plain()), r535(&[A10]).cudnn("8.5.0"), "", 0),
+        ("cuDNN 8.9 on 10.0 without a driver", with_cudnn_8(plain()), bare().cudnn("8.9.6"), "", 0),
+        ("cuDNN 8.9 on 10.0, and kernels", with_cudnn_8(kernels(Cubin)), r580(&[B200]).cudnn("8.9.6"), "CG517 info", 1),
+        ("cuDNN 9 for 11 on 10.0", with_graph(plain()), r580(&[B200]).cudnn("9.5.1").made_with(11080), "CG517 info", 1),
+        ("cuDNN 9 for 12 on 10.0", with_graph(plain()), r580(&[B200]).cudnn("9.5.1").made_with(12060), "", 0),
+        ("cuDNN 9 of which it is not known on 10.0", with_cudnn(plain()), r580(&[B200]).cudnn("9.5.1"), "", 0),
         // cuDNN has a cudart of its own inside.
         ("cuDNN for 13 on 12.2", with_graph(plain()), r535(&[H100]).cudnn("9.15.1").made_with(13000), "CG316 error", 1),
         ("cuDNN for 13 on 13.0", with_graph(plain()), r580(&[H100]).cudnn("9.15.1").made_with(13010), "", 0),
@@ -949,7 +1121,7 @@ impl Dice {
                     1..4 => Some((CudaVersion::new(major, minor), release(oldest))),
                     _ => None,
                 },
-                no_ptx: self.below(2) == 0,
+                beside: self.of(&[Beside::Nothing, Beside::Untold, Beside::Isa((8, 4)), Beside::Isa((9, 0))]),
             });
             let Some(to) = to.map(|to| to.max(from)) else { break };
             from = if to.1 == 255 { (to.0 + 1, 0) } else { (to.0, to.1 + 1) };
@@ -1238,7 +1410,7 @@ fn words_of_a_refusal() {
     assert_eq!(outcome.stderr, "");
 }
 
-/// `gpu = "optional"`: nothing is asked and nothing said at the start; `check()` tells.
+/// `gpu = "optional"`: nothing is said at the start; `check()` and the report tell.
 fn programs_that_can_do_without() {
     need_worlds();
     for (machine, answer) in
@@ -1247,7 +1419,9 @@ fn programs_that_can_do_without() {
         let scene = Scene::new(&NATIVE, &needing(kernels(ServedBy::Cubin), GpuNeed::Optional), &machine);
         let outcome = scene.start(&NATIVE, &machine, &[]).success();
         assert_eq!(outcome.stderr, "", "{machine:?}");
-        assert_eq!(scene.report()["level"], 0, "{machine:?}");
+        // The report that was asked for tells what check() tells.
+        let verdict = ["runs", "refused", "unknown"].iter().position(|word| scene.report()["verdict"] == *word);
+        assert_eq!(verdict, answer["check ".len()..][..1].parse().ok(), "{machine:?}: {}", scene.report());
         let enforced = machine.clone().variable("CUDAGUARD", "enforce");
         let outcome = scene.start(&NATIVE, &enforced, &["check"]).success();
         assert!(outcome.stdout.starts_with(answer) && outcome.stderr.is_empty(), "{machine:?}: {outcome}");
@@ -1403,7 +1577,7 @@ fn nothing_is_printed_here() {
         cuda: Some(CudaVersion::new(9, 0)),
         release: Some(release("384.81")),
         sure_from: None,
-        no_ptx: false,
+        beside: Beside::Untold,
     });
     let scratch = Scratch::new("here");
     let program = scratch.join("program");

@@ -273,6 +273,7 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         toolkits_besides: Vec::new(),
         library: None,
         library_known: None,
+        library_linked: None,
         cudart: None,
         declared: Vec::new(),
         observed: None,

@@ -47,7 +47,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// A program built with cuDNN 9.15.1, in a folder with the cuDNN 9.1.0 that it finds.
 pub(super) struct Scene {
     pub(super) scratch: Scratch,
-    program: PathBuf,
+    pub(super) program: PathBuf,
 }
 
 pub(super) fn built() -> Manifest {
@@ -642,7 +642,8 @@ fn linked(compiler: &str, linker: &str, scratch: &Scratch, source: &Path, object
 /// A program that has no more, and a thread that asks, by files alone and by the real cuDNN.
 fn a_small_stack() {
     let main = "#include <cudaguard.h>\n#include <pthread.h>\n#include <stdio.h>\nstatic void *ask(void *unused) {\n  \
-                printf(\"%d\\n\", cudaguard_check());\n  return unused;\n}\nint main(void) {\n  pthread_t thread;\n  \
+                struct cudaguard_verdict all;\n  int is = cudaguard_check();\n  \
+                printf(\"%d\\n\", cudaguard_check_verdict(&all) == is ? is : 9);\n  return unused;\n}\nint main(void) {\n  pthread_t thread;\n  \
                 pthread_attr_t small;\n  pthread_attr_init(&small);\n  if (pthread_attr_setstacksize(&small, 16384)) return 9;\n  \
                 if (pthread_create(&thread, &small, ask, 0)) return 9;\n  pthread_join(thread, 0);\n  return 0;\n}\n";
     let mut missing = Vec::new();

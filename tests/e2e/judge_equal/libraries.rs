@@ -215,8 +215,8 @@ const DATA: &str = r#"
 int main(void) {
   struct cudaguard_verdict all, some;
   int answer = cudaguard_check_verdict(&all);
-  printf("%d %d %d %d %d|%s|%s|%s|%s|%s|%s\n", answer, all.verdict, all.code, all.severity, all.level, all.subject, all.component,
-         all.built, all.found, all.message, all.hint);
+  printf("%d %d %d %d %d|%s|%s|%s|%s|%s|%s|%s\n", answer, all.verdict, all.code, all.severity, all.level, all.subject,
+         all.component, all.built, all.found, all.message, all.hint, all.not_judged);
   if (!cudaguard_r1_verdict) return 0;
   /* One that knows less of it. */
   memset(&some, 'x', sizeof some);
@@ -230,8 +230,10 @@ int main(void) {
 fn the_verdict_as_data() {
     let wrong = "1 1 202 2 1|cuDNN|data 0.1.0|9.15.1|9.1.0|cuDNN 9.1.0 is older than cuDNN 9.15.1, which data 0.1.0 was built with\n\
                  built with: cuDNN 9.15.1 (data 0.1.0)\nfound:      cuDNN 9.1.0 in {lib}/libcudnn.so.9\npicked by:  LD_LIBRARY_PATH|update \
-                 it, or put a folder with cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN 9.1.0\n1 1 0 1\n";
-    let right = "0 0 0 0 0||||||\n1 1 0 1\n";
+                 it, or put a folder with cuDNN 9.15.0 or newer first in LD_LIBRARY_PATH; or rebuild against cuDNN 9.1.0|GPU code that \
+                 stands as plain data; what a static cudart asks of the driver\n1 1 0 1\n";
+    let right =
+        "0 0 0 0 0|||||||GPU code that stands as plain data; what a static cudart asks of the driver\n1 1 0 1\n";
     for (found, expected) in [("9.1.0", wrong), ("9.15.1", right)] {
         let scene = Scene::new(found);
         let program = scene.scratch.join("program");
@@ -245,14 +247,14 @@ fn the_verdict_as_data() {
     let program = scene.scratch.join("program");
     NATIVE.bare("data-unguarded", &program, &[], DATA, &[]);
     let outcome = Call::new(&program).run().success();
-    assert_eq!(outcome.stdout, "2 2 0 0 0|||||this file was built without the guard|\n");
+    assert_eq!(outcome.stdout, "2 2 0 0 0|||||this file was built without the guard||\n");
 }
 
 const ASKING: &str = r#"
 #[unsafe(no_mangle)]
 pub extern "C" fn ask(text: *mut u8, size: usize) -> i32 {
     let (answer, words) = match cudaguard::check() {
-        cudaguard::Verdict::Right => (0, String::new()),
+        cudaguard::Verdict::Right { .. } => (0, String::new()),
         cudaguard::Verdict::Wrong(words) => (1, words),
         cudaguard::Verdict::CannotTell(words) => (2, words),
     };

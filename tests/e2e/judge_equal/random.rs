@@ -9,9 +9,10 @@
 use std::fmt::Write as _;
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{DriverFound, Host, LibraryFound};
-use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::host::{DriverFound, Gpu, Host, LibraryFound};
+use cudaguard::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::policy::GpuNeed;
+use cudaguard::tables;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Trial, trial};
 
@@ -157,6 +158,13 @@ fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
             None => unknown,
         });
     }
+    // Decision 12: a cuDNN made for CUDA 11 knows GPUs up to 9.x, and nobody knows what it does on later ones alone.
+    if let (true, LibraryFound::Found { made_with: Some(made), .. }) = (with_cudnn, &host.library) {
+        let later = |gpu: &&Gpu| gpu.cc.is_some_and(|cc| cc.0 > 9);
+        if made.major < 12 && gpus.as_ref().is_some_and(|gpus| gpus.iter().all(later)) {
+            worst = worst.max(Plain::CannotTell);
+        }
+    }
     for row in &manifest.requires {
         let Requirement::Driver { cuda, release, .. } = row else { continue };
         worst = worst.max(match serves(driver.cuda, driver.user, Some(*cuda), Some(*release)) {
@@ -203,23 +211,53 @@ fn of_gpu(manifest: &Manifest, host: &Host, cc: Option<(u8, u8)>) -> Plain {
         (Requirement::Gpu { from, to, .. }, Some(cc)) => cc >= *from && to.is_none_or(|to| cc <= to),
         _ => false,
     };
-    let Some(Requirement::Gpu { by, cuda, release, sure_from, no_ptx, .. }) = rows.find(inside) else {
+    let Some(Requirement::Gpu { by, cuda, release, sure_from, beside, .. }) = rows.find(inside) else {
         return Plain::CannotTell;
     };
+    let (mut cuda, mut release, mut sure_from) = (*cuda, *release, *sure_from);
     let DriverFound::Found(driver) = &host.driver else { return Plain::CannotTell };
     let serves = |cuda, release| serves(driver.cuda, driver.user, cuda, release);
     let machine_code = matches!(by, ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx);
-    let ptx = matches!(by, ServedBy::Ptx | ServedBy::PartialPtx);
+    let mut ptx = matches!(by, ServedBy::Ptx | ServedBy::PartialPtx);
     match by {
         ServedBy::Nothing => return Plain::Refused,
         ServedBy::Unknown => return Plain::CannotTell,
-        // CUDA_FORCE_PTX_JIT=1 passes over machine code.
-        _ if machine_code && host.jit.forced => return if *no_ptx { Plain::Refused } else { Plain::CannotTell },
+        // CUDA_FORCE_PTX_JIT=1 passes over machine code, so that the PTX beside it counts, and not the machine code's ELF ABI.
+        // Where PTX serves, the row says so only of machine code in other containers (MANIFEST.md).
+        ServedBy::Ptx if host.jit.forced && *beside == Beside::Nothing => return Plain::CannotTell,
+        ServedBy::Ptx if host.jit.forced => {
+            if let Beside::Isa((major, minor)) = beside {
+                let floor = tables::ptx_floor((u32::from(*major), u32::from(*minor)));
+                match serves(Some(floor.cuda), floor.release) {
+                    Some(false) => return Plain::Refused,
+                    None => return Plain::CannotTell,
+                    Some(true) => {}
+                }
+            }
+        }
+        _ if machine_code && host.jit.forced => match beside {
+            Beside::Nothing => return Plain::Refused,
+            Beside::Untold => return Plain::CannotTell,
+            Beside::Isa((major, minor)) => {
+                ptx = true;
+                let floor = tables::ptx_floor((u32::from(*major), u32::from(*minor)));
+                let beside = serves(Some(floor.cuda), floor.release);
+                if beside == Some(false) {
+                    return Plain::Refused;
+                }
+                if *by != ServedBy::PartialPtx {
+                    (cuda, release, sure_from) = (None, None, None);
+                }
+            }
+        },
+        _ => {}
+    }
+    match by {
         ServedBy::Partial | ServedBy::PartialPtx if manifest.partial_refuse => return Plain::Refused,
         _ if ptx && host.jit.disabled => return Plain::Refused,
         _ => {}
     }
-    match serves(*cuda, *release) {
+    match serves(cuda, release) {
         Some(false) => return Plain::Refused,
         None => return Plain::CannotTell,
         Some(true) => {}

@@ -17,6 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_loader_alone_is_refused_in_words,
         inner_libraries_of_another_folder_are_named,
         a_loader_over_older_libraries_is_refused,
+        engines_of_another_release_are_refused,
         what_each_was_made_with,
         the_fetched_minimum_runs
     ]
@@ -221,6 +222,54 @@ fn a_loader_over_older_libraries_is_refused() {
     assert!(outcome.stdout.contains("\"CG206\"") && outcome.stdout.contains("\"refused\""), "{outcome}");
     let outcome = command::call(["doctor"]).env("LD_LIBRARY_PATH", &mixed).run();
     assert!(outcome.stdout.contains("warning[CG206]"), "{outcome}");
+}
+
+/// The code of engines and of `libcudnn_cnn` tells their release, which no name and no word of theirs does. Engines answer
+/// `CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH` to a `libcudnn_graph` of any other.
+fn engines_of_another_release_are_refused() {
+    const ENGINES: [&str; 2] = ["libcudnn_cnn.so.9", "libcudnn_engines_runtime_compiled.so.9"];
+    let scratch = Scratch::new("engines");
+    let program = scratch.join("program");
+    NATIVE.program(&program, &[descriptor(&manifest("demo", version("9.1.0"), Linkage::Linked))], Some(9));
+    for (whole, engines, mixed) in [
+        ("9.1.0", "9.1.0", false),
+        ("9.15.1", "9.15.1", false),
+        ("9.28.0", "9.28.0", false),
+        ("9.15.1", "9.1.0", true),
+        ("9.1.0", "9.28.0", true),
+    ] {
+        let folder = scratch.join(format!("{engines} in {whole}"));
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        let rest = ["libcudnn.so.9", "libcudnn_graph.so.9", "libcudnn_ops.so.9"].map(|file| (whole.to_owned(), file));
+        for (part, file) in rest.into_iter().chain(ENGINES.map(|file| (format!("{engines}-engines"), file))) {
+            let real = parts::cudnn(&part).join("lib").join(file);
+            std::os::unix::fs::symlink(real, folder.join(file)).expect("a link can be made");
+        }
+        let call = |arguments: &[&str]| command::call(arguments).env("LD_LIBRARY_PATH", &folder);
+        let outcome = call(&["probe", "--json"]).run().success();
+        let host: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+        for file in ENGINES {
+            let parts = host["cudnn"][0]["parts"].as_array().expect("parts");
+            let told = parts.iter().find(|part| part["file"] == file).expect("it is there");
+            assert_eq!(told["version"], engines, "{host}");
+        }
+        let host = scratch.file("host.json", &outcome.stdout);
+        let status = i32::from(mixed);
+        let verified = [
+            call(&["verify", "--json"]).arg(&program).run().expect(status),
+            command::call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run().expect(status),
+        ];
+        let executed = call(&["exec", "--"]).arg(&program).run().expect(if mixed { 78 } else { 0 });
+        let says = format!("cuDNN is mixed: {} is {engines}, the rest {whole}", ENGINES[1]);
+        for said in verified.map(|outcome| outcome.stdout).iter().chain([&executed.stderr]) {
+            assert_eq!(said.contains(&says), mixed, "{engines} in {whole}: {said}");
+        }
+        let outcome = call(&["doctor"]).run();
+        assert_eq!(outcome.stdout.contains("warning[CG206]"), mixed, "{outcome}");
+        // Between its code and a start of microseconds stand megabytes: the guard itself goes by words and names alone.
+        let (outcome, _) = start("9.1.0", Linkage::Linked, &folder);
+        let _ = outcome.success();
+    }
 }
 
 /// The same by the shim's report, and by `probe`.

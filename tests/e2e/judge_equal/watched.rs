@@ -4,13 +4,21 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Trial, skip, tools, trials};
+use cudaguard::manifest::Manifest;
+use cudaguard_tests::{Call, Trial, skip, skip_machine, tools, trials};
 
 use super::fixture::{Arch, MAIN, descriptor, templates};
 use super::harmless::{Scene, built};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![debuggers_see_no_child, tracers_change_nothing, valgrind_finds_nothing, sanitizers_find_nothing]
+    trials![
+        debuggers_see_no_child,
+        tracers_change_nothing,
+        a_recording_can_be_replayed,
+        valgrind_finds_nothing,
+        sanitizers_find_nothing,
+        texts_of_any_length_and_kind,
+    ]
 }
 
 /// Every way to a verdict: by files, and by asking; and the status of a program that calls `check()`.
@@ -26,6 +34,11 @@ fn scenes() -> [(Scene, i32, u32); 5] {
 
 /// A guarded program that this compiler makes from source, the shim's included, with these options. Skips where it cannot.
 fn made(compiler: &str, options: &str, scene: &Scene) -> PathBuf {
+    made_with(compiler, options, scene, &built())
+}
+
+/// The same with this manifest.
+fn made_with(compiler: &str, options: &str, scene: &Scene, manifest: &Manifest) -> PathBuf {
     let program = scene.scratch.join("watched");
     let source = scene.scratch.file("main.c", MAIN);
     let notes = scene.scratch.file("notes.s", Arch::notes(1));
@@ -36,7 +49,7 @@ fn made(compiler: &str, options: &str, scene: &Scene) -> PathBuf {
         skip(format!("{compiler} that links with {options}"), "the compiler's libraries for it");
     }
     let bytes = fs::read(&program).expect("it was made");
-    Arch::patched(&program, bytes, &[descriptor(&built())]);
+    Arch::patched(&program, bytes, &[descriptor(manifest)]);
     program
 }
 
@@ -124,6 +137,31 @@ fn tracers_change_nothing() {
     tools::done_without(&missing);
 }
 
+/// rr counts branches: where the kernel shows it no counters of the processor (in most virtual machines, and in containers), or
+/// where it does not know the processor, it records nothing, not even a program of the system's.
+fn a_recording_can_be_replayed() {
+    tools::need("rr");
+    let all = scenes();
+    let program = made("cc", "", &all[0].0);
+    for (round, scene) in all.iter().enumerate() {
+        let trace = scene.0.scratch.join(format!("trace-{round}")).display().to_string();
+        let record = ["rr", "record", "-o", &trace];
+        if round == 0 {
+            let outcome = Call::new("rr").args(&record[1..]).arg("true").run();
+            if outcome.status() != Some(0) {
+                eprintln!("{outcome}");
+                let counters = "counters of a processor that rr knows";
+                skip_machine(counters, "a machine where `rr record true` works for this user");
+            }
+            fs::remove_dir_all(&trace).expect("rr made it");
+        }
+        watched(&record, &program, scene, true);
+        let replayed = Call::new("rr").args(["replay", "-a", &trace]).dir(scene.0.scratch.path()).run();
+        assert_eq!(replayed.status(), Some(scene.1), "{replayed}");
+        assert_eq!(replayed.stdout.contains("main ran"), scene.1 == 0, "{replayed}");
+    }
+}
+
 fn valgrind_finds_nothing() {
     tools::need("valgrind");
     let tool = ["valgrind", "-q", "--error-exitcode=68", "--leak-check=full", "--child-silent-after-fork=yes"];
@@ -159,4 +197,22 @@ fn sanitizers_find_nothing() {
         }
     }
     tools::done_without(&missing);
+}
+
+/// From the note: as long as it can hold them, and with what a terminal would obey.
+fn texts_of_any_length_and_kind() {
+    let options = "-fsanitize=address,undefined -fno-sanitize-recover=undefined";
+    let scene = Scene::older();
+    for text in ["n".repeat(255), "\u{1b}[2J\u{9b}2J\u{202e}\u{7f}\r\n".repeat(16), "\u{2066}".repeat(85)] {
+        let mut manifest = built();
+        manifest.component.name.clone_from(&text);
+        let program = made_with("gcc", options, &scene, &manifest);
+        let call = scene.call(&program).env("CUDAGUARD_REPORT", "report.json");
+        let outcome = call.env("ASAN_OPTIONS", "exitcode=66").env("UBSAN_OPTIONS", "exitcode=67").run().expect(78);
+        let obeyed =
+            |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(!outcome.stderr.contains(obeyed) && outcome.stderr.lines().count() <= 6, "{outcome}");
+        assert!(outcome.stderr.starts_with("cudaguard: error[CG202]: "), "{outcome}");
+        assert_eq!(scene.report()["verdict"], "refused");
+    }
 }

@@ -9,6 +9,8 @@ use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
 use cudaguard_tests::{command, places, snapshot, stand_in, trial};
 
+use super::real::Bench;
+
 #[path = "../../fuzz/src/target.rs"]
 mod target;
 
@@ -173,7 +175,11 @@ fn every_kind_of_file() {
     folder.file("cut.cubin", &fs::read(corpus.join("cubin-7")).unwrap()[..200]);
     folder.file("only.ltoir", fs::read(corpus.join("ltoir")).unwrap());
     let mut said = String::new();
-    for (file, status) in [("empty.a", 0), ("cut.fatbin", 2), ("cut.cubin", 2), ("only.ltoir", 0)] {
+    // Machine code of CUDA 13: which driver surely loads it.
+    let bench = Bench::new("13.0");
+    bench.nvcc("-cubin -arch=sm_80 alone.cu -o of-13.cubin");
+    fs::copy(bench.path("of-13.cubin"), folder.path().join("of-13.cubin")).unwrap();
+    for (file, status) in [("of-13.cubin", 0), ("empty.a", 0), ("cut.fatbin", 2), ("cut.cubin", 2), ("only.ltoir", 0)] {
         let outcome = command::call(["inspect", file]).dir(folder.path()).run().expect(status);
         said.extend([outcome.stdout, outcome.stderr]);
         let outcome = command::call(["verify", "--gpu", "A100", file]).dir(folder.path()).run();

@@ -10,18 +10,21 @@ use cudaguard::elf::Elf;
 use cudaguard::manifest::Linkage;
 use cudaguard::seal::{Observed, Sealed, seal};
 use cudaguard::version::Version;
-use cudaguard_tests::{Scratch, Trial, parts, tools, trials};
+use cudaguard_tests::run::unless_busy;
+use cudaguard_tests::{Scratch, Trial, parts, places, snapshot, tools, trials};
 
 use super::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
-        in_c,
-        in_rust,
+        in_programs,
+        in_libraries,
         with_versions_that_agree,
         what_the_program_does_without,
         after_other_tools,
-        without_a_guard_and_in_libraries,
+        a_variable_of_which_the_program_has_a_copy,
+        without_a_guard,
+        good_starts_are_what_they_were,
     ]
 }
 
@@ -43,14 +46,15 @@ type Ended = (Option<i32>, String, String);
 fn started(program: &Path, cudnn: &str, variables: &[(&str, &str)]) -> Ended {
     let mut command = Command::new(program);
     command.env_clear().env("LD_LIBRARY_PATH", parts::cudnn(cudnn).join("lib"));
-    let ended = command.envs(variables.iter().copied()).output().unwrap();
+    command.envs(variables.iter().copied());
+    let ended = unless_busy(|| command.output()).unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (ended.status.code(), text(&ended.stdout), text(&ended.stderr))
 }
 
 fn sealed(program: &Path) {
     let binary = Binary::read(program).unwrap();
-    assert_eq!(seal(program, &Observed::of(&binary)), Ok(Sealed { written: 1, ..Sealed::default() }));
+    assert_eq!(seal(program, None, &Observed::of(&binary)), Ok(Sealed { written: 1, ..Sealed::default() }));
 }
 
 fn made_weak(program: &Path) -> usize {
@@ -80,9 +84,34 @@ fn link(folder: &Path, text: &str, objects: &[PathBuf], options: &[&str]) -> Pat
 
 const BUILT: Version = Version::new(9, 15, 1);
 
+/// A row of the table: what it is, and how each start ends.
+fn row(what: &str, ends: &[&Ended]) -> String {
+    let cells = ends.iter().map(|(status, output, said)| {
+        let guard = said.contains("[CG202]").then_some("CG202");
+        let loader = said.contains(&format!("undefined symbol: {LACKED}")).then_some("loader");
+        let ran = (!output.is_empty() && *status == Some(0)).then_some("runs");
+        let words: Vec<&str> = [guard, loader, ran].into_iter().flatten().collect();
+        format!("{} {}", status.unwrap_or(-1), words.join(", "))
+    });
+    line(what, cells)
+}
+
+fn line(what: &str, cells: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
+    let cells: Vec<String> = cells.into_iter().map(|cell| format!("| {cell:<18}")).collect();
+    format!("{what:<36}{}", cells.concat().trim_end())
+}
+
+/// Holds the rows against those that are kept, as far as this machine has the linkers.
+fn table(name: &str, columns: &[&str], rows: &[String], missing: &[String]) {
+    if missing.is_empty() {
+        snapshot::check(name, &format!("{}\n{}", line("", columns), rows.join("\n")));
+    }
+    tools::done_without(missing);
+}
+
 /// On an older cuDNN the guard refuses, and where it may not the program ends as it did unsealed, in the same words; on the one
 /// built with it runs as it did.
-fn hold(program: &Path, at_start: bool, what: &str) {
+fn hold(program: &Path, at_start: bool, what: &str) -> String {
     let (strong, good) = (started(program, "9.1.0", &[("CUDAGUARD", "off")]), started(program, "9.15.1", &[]));
     assert_eq!((good.0, &*good.1, &*good.2), (Some(0), "91501\n", ""), "{what}");
     let missing = format!("undefined symbol: {LACKED}, version libcudnn.so.9\n");
@@ -103,10 +132,12 @@ fn hold(program: &Path, at_start: bool, what: &str) {
     let warned = started(program, "9.1.0", &[("CUDAGUARD", "warn")]);
     assert_eq!((warned.0, &warned.1), (strong.0, &strong.1), "{what}: {warned:?}");
     assert!(warned.2.starts_with("cudaguard: warning[CG202]") && warned.2.ends_with(&strong.2), "{what}: {warned:?}");
+    row(what, &[&strong, &refused, &strong, &warned, &good])
 }
 
-fn in_c() {
-    let mut missing = Vec::new();
+/// `tests/snapshots/loading/empty_slots.txt`: every linker, language and way to use a function, and what came of each start.
+fn in_programs() {
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let common = Scratch::new("empty slots guard");
     let objects = guards(&common, BUILT);
     for linker in ["bfd", "gold", "lld", "mold"] {
@@ -115,7 +146,7 @@ fn in_c() {
             missing.push(name);
             continue;
         }
-        let linker = format!("-fuse-ld={linker}");
+        let option = format!("-fuse-ld={linker}");
         for language in ["c", "c++"] {
             for pie in ["-pie", "-no-pie"] {
                 for bind in ["-Wl,-z,now", "-Wl,-z,lazy"] {
@@ -124,7 +155,7 @@ fn in_c() {
                     {
                         let folder = Scratch::new("empty slots");
                         let compiled = if pie == "-pie" { "-fPIE" } else { "-fno-pie" };
-                        let options = [&*linker, pie, compiled, bind, more, "-O1"];
+                        let options = [&*option, pie, compiled, bind, more, "-O1"];
                         let program = if language == "c" {
                             link(&folder, source, &objects, &options)
                         } else {
@@ -133,13 +164,17 @@ fn in_c() {
                         };
                         // Where a program is not to be moved, its own entry for calls may stand for the function's address.
                         let at_start = bind.ends_with("now") || how == "table" || (how == "data" && pie == "-pie");
-                        hold(&program, at_start, &format!("{linker} {language} {pie} {bind} {how}"));
+                        let bound = bind.trim_start_matches("-Wl,-z,");
+                        let what = format!("{name} {language} {} {bound} {how}", pie.trim_start_matches('-'));
+                        rows.push(hold(&program, at_start, &what));
                     }
                 }
             }
         }
+        in_rust(&name, &mut rows);
     }
-    tools::done_without(&missing);
+    let columns = ["9.1.0, unsealed", "9.1.0, sealed", "CUDAGUARD=off", "CUDAGUARD=warn", "9.15.1"];
+    table("loading/empty_slots", &columns, &rows, &missing);
 }
 
 /// The same text as an object by a C++ compiler.
@@ -153,23 +188,28 @@ fn in_cpp(folder: &Path, text: &str, options: &[&str]) -> String {
     object
 }
 
-fn in_rust() {
+fn in_rust(linker: &str, rows: &mut Vec<String>) {
     let folder = Scratch::new("empty slots rust");
     let text = "extern \"C\" { fn cudnnBackendPopulateCudaGraph(a: usize, b: usize, c: usize) -> i32; fn cudnnGetVersion() -> usize; }\n\
         fn main() { println!(\"{}\", unsafe { cudnnGetVersion() });\n\
         if std::env::args().count() > 7 { std::process::exit(unsafe { cudnnBackendPopulateCudaGraph(0, 0, 0) }) } }\n";
     let source = folder.file("main.rs", text);
-    for more in [&[][..], &["-Crelocation-model=static"], &["-Copt-level=3", "-Clto=fat", "-Cstrip=symbols"]] {
+    for (how, more) in [
+        ("pie", &[][..]),
+        ("no-pie", &["-Crelocation-model=static"]),
+        ("pie lto stripped", &["-Copt-level=3", "-Clto=fat", "-Cstrip=symbols"]),
+    ] {
         let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
         let program = folder.join("prog");
         let mut command = Command::new("rustc");
         command.arg(&source).arg("-o").arg(&program).args(more);
+        command.arg(format!("-Clink-arg=-fuse-ld={}", linker.trim_start_matches("ld.")));
         for argument in objects.iter().map(|object| object.display().to_string()).chain([library()]) {
             command.arg(format!("-Clink-arg={argument}"));
         }
         let done = command.arg("-Clink-arg=-Wl,--allow-shlib-undefined").output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        hold(&program, true, &format!("rust {more:?}"));
+        rows.push(hold(&program, true, &format!("{linker} rust {how}")));
     }
 }
 
@@ -182,7 +222,8 @@ fn with_versions_that_agree() {
     assert_eq!((status, &*output), (Some(78), ""), "{said}");
     let expected = format!(
         "cudaguard: error[CG214]: demo 0.1.0 uses {LACKED}, which no library has\n  \
-         first in:   libcudnn.so.9 9.5.0\n  what to do: update the library, or rebuild\n"
+         found:      {}\n  first in:   libcudnn.so.9 9.5.0\n  what to do: update the library, or rebuild\n",
+        parts::cudnn("9.1.0").join("lib/libcudnn.so.9").display(),
     );
     assert!(said.starts_with(&expected), "{said}");
     let (status, _, said) = started(&program, "9.1.0", &[("CUDAGUARD", "off")]);
@@ -211,6 +252,7 @@ fn what_the_program_does_without() {
 /// What is done to a sealed file afterwards changes nothing of it.
 fn after_other_tools() {
     let folder = Scratch::new("empty slots tools");
+    let mut missing = Vec::new();
     for (tool, arguments) in [
         ("strip", &["@"][..]),
         ("objcopy", &["--strip-debug", "@"]),
@@ -219,8 +261,9 @@ fn after_other_tools() {
         ("patchelf", &["--add-needed", "libm.so.6", "@"]),
         ("chrpath", &["-r", "/x", "@"]),
     ] {
-        // binutils' are always there; the others are tried where somebody has them.
         if tools::find(tool).is_none() {
+            // LLVM's is tried where somebody has it.
+            missing.extend((tool != "llvm-strip").then_some(tool));
             continue;
         }
         for pie in ["-pie", "-no-pie"] {
@@ -239,31 +282,150 @@ fn after_other_tools() {
             assert!(status == Some(127) && said.contains(LACKED), "{tool} {pie}: {said}");
         }
     }
+    tools::done_without(&missing);
 }
 
-/// Nobody would answer for the slots of a file without the guard, and `dlopen` of a library has to fail as it did.
-fn without_a_guard_and_in_libraries() {
+/// Nobody would answer for the slots of a file without the guard.
+fn without_a_guard() {
     let folder = Scratch::new("empty slots not");
-    let note = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]).pop().unwrap();
+    let note = guards(&folder, BUILT).pop().unwrap();
     let program = folder.join("prog");
     guarded::link(STORES, &program, &[note], &[library(), "-Wl,--allow-shlib-undefined".to_owned()]).unwrap();
     sealed(&program);
     assert_eq!(made_weak(&program), 0);
     assert_eq!(started(&program, "9.1.0", &[]).0, Some(127));
+}
 
-    let shared = build(&folder, STORES, BUILT, &["-shared", "-fPIC"]);
-    sealed(&shared);
-    assert_eq!(made_weak(&shared), 0);
-    let text = "#include <dlfcn.h>\n#include <stdio.h>\nint main(int n, char **a) { void *l = dlopen(a[1], RTLD_NOW); (void)n;\n\
-                if (!l) puts(dlerror()); return !l; }\n";
+/// Opens a library, asks its guard, and says what came of both.
+const OPENS: &str = "#include <dlfcn.h>\n#include <stdio.h>\n#include <string.h>\n\
+    int main(int n, char **a) { void *l = dlopen(a[1], strcmp(a[2], \"now\") ? RTLD_LAZY : RTLD_NOW);\n\
+    if (!l) return fprintf(stderr, \"%s\\n\", dlerror()), 3 + (n < 0);\n\
+    printf(\"%s\\n\", ((const char *(*)(void))dlsym(l, \"says\"))()); return 0; }\n";
+
+/// `dlopen` fails as it did, in the loader's words, and so does a program that needs such a library; where the library is opened
+/// all the same, its guard says what is wrong with cuDNN to whoever asks.
+fn in_libraries() {
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
+    let folder = Scratch::new("empty slots libraries");
+    let objects = guards(&folder, BUILT);
     let opener = folder.join("opener");
-    guarded::link(text, &opener, &[], &[]).unwrap();
-    let open = |cudnn: &str| {
-        let lib = parts::cudnn(cudnn).join("lib");
-        let ran = Command::new(&opener).arg(&shared).env_clear().env("LD_LIBRARY_PATH", lib).output().unwrap();
-        (ran.status.code(), String::from_utf8_lossy(&ran.stdout).into_owned())
+    guarded::link(OPENS, &opener, &[], &[]).unwrap();
+    let header = format!("-I{}", places::workspace().join("templates").display());
+    let says = "#include <cudaguard.h>\nstatic char text[2048];\n\
+        const char *says(void) { cudaguard_check_text(text, sizeof text); return text; }\n";
+    for linker in ["bfd", "gold", "lld", "mold"] {
+        let name = format!("ld.{linker}");
+        if tools::find(&name).is_none() {
+            missing.push(name);
+            continue;
+        }
+        for (bind, how, source, more) in [
+            ("now", "call", CALLS, "-fplt"),
+            ("lazy", "call", CALLS, "-fplt"),
+            ("lazy", "table", CALLS, "-fno-plt"),
+            ("lazy", "data", STORES, "-fplt"),
+        ] {
+            let what = format!("{name} {bind} {how}");
+            let shared = folder.join("libshared.so");
+            let source = format!("{says}{}", source.replace("int main", "int uses"));
+            let options = [&format!("-fuse-ld={linker}"), "-shared", "-fPIC", &header, more, &format!("-Wl,-z,{bind}")];
+            let mut arguments = vec![library(), "-Wl,--allow-shlib-undefined".to_owned()];
+            arguments.extend(options.map(str::to_owned));
+            guarded::link(&source, &shared, &objects, &arguments).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let needing = folder.join("needing");
+            let uses = "int uses(int, char **);\nint main(int n, char **a) { return uses(n, a); }\n";
+            let options =
+                [shared.display().to_string(), "-Wl,-rpath,$ORIGIN,--allow-shlib-undefined,-z,lazy".to_owned()];
+            guarded::link(uses, &needing, &[], &options).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let open = |cudnn: &str, mode: &str| {
+                let mut command = Command::new(&opener);
+                command.arg(&shared).arg(mode).env_clear().env("LD_LIBRARY_PATH", parts::cudnn(cudnn).join("lib"));
+                let ended = unless_busy(|| command.output()).unwrap();
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                (ended.status.code(), text(&ended.stdout), text(&ended.stderr))
+            };
+            let all = || {
+                let [now, lazy] = ["now", "lazy"].map(|mode| open("9.1.0", mode));
+                [now, lazy, started(&needing, "9.1.0", &[]), open("9.15.1", "now")]
+            };
+            let before = all();
+            sealed(&shared);
+            assert_eq!(made_weak(&shared), 0, "{what}");
+            let after = all();
+            assert_eq!(after, before, "{what}");
+            for (ended, lazily) in after.iter().zip([false, true, true]) {
+                let told = ended.1.contains("[CG202] cuDNN 9.1.0 is older than cuDNN 9.15.1") || ended.1 == "90100\n";
+                let opens = lazily && bind == "lazy" && how == "call";
+                assert!(told == opens && (ended.0 == Some(0)) == opens, "{what}: {ended:?}");
+                assert!(opens || ended.2.contains(&format!("undefined symbol: {LACKED}")), "{what}: {ended:?}");
+            }
+            let told = |ended: &Ended| (ended.0, ended.1.clone(), format!("{}{}", ended.1, ended.2));
+            let ends = after.each_ref().map(told);
+            rows.push(row(&what, &ends.each_ref()));
+        }
+    }
+    let columns = ["dlopen now", "dlopen lazy", "a program needs it", "9.15.1"];
+    table("loading/empty_slots_of_libraries", &columns, &rows, &missing);
+}
+
+/// cuDNN has no variables to copy; a library that has one is left as it is, and the loader speaks.
+fn a_variable_of_which_the_program_has_a_copy() {
+    let folder = Scratch::new("empty slots copy");
+    let text = "unsigned long cudnnGetVersion(void) { return 91501; }\n";
+    for (version, variable) in [("new", "int cudnnVariable = 7;\n"), ("old", "")] {
+        let library = folder.join(version).join("libcudnn.so.9");
+        fs::create_dir_all(folder.join(version)).unwrap();
+        let shared = ["-shared", "-fPIC", "-Wl,-soname,libcudnn.so.9"].map(str::to_owned);
+        guarded::link(&format!("{text}{variable}"), &library, &[], &shared).unwrap();
+    }
+    let program = folder.join("prog");
+    let main = "extern int cudnnVariable; unsigned long cudnnGetVersion(void);\n\
+                int main(void) { return cudnnVariable != 7 || !cudnnGetVersion(); }\n";
+    let options = [
+        folder.join("new/libcudnn.so.9").display().to_string(),
+        "-no-pie".to_owned(),
+        "-fno-pie".to_owned(),
+        "-Wl,-z,now".to_owned(),
+    ];
+    guarded::link(main, &program, &guards(&folder, BUILT), &options).unwrap();
+    let start = |version: &str| {
+        let mut command = Command::new(&program);
+        command.env_clear().env("CUDAGUARD", "off").env("LD_LIBRARY_PATH", folder.join(version));
+        let ended = unless_busy(|| command.output()).unwrap();
+        (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
     };
-    assert_eq!(open("9.15.1"), (Some(0), String::new()));
-    let (status, said) = open("9.1.0");
-    assert!(status == Some(1) && said.contains(&format!("undefined symbol: {LACKED}")), "{said}");
+    let before = ["new", "old"].map(start);
+    assert_eq!(before[0].0, Some(0), "{before:?}");
+    assert!(before[1].0 == Some(127) && before[1].1.contains("undefined symbol: cudnnVariable"), "{before:?}");
+    sealed(&program);
+    assert_eq!(["new", "old"].map(start), before);
+}
+
+/// How many starts of each; `CUDAGUARD_STARTED` says another number, `10000` for one.
+const STARTS: u32 = 200;
+
+/// With weak symbols as with strong ones: the same output, and the time within noise.
+fn good_starts_are_what_they_were() {
+    let folder = Scratch::new("empty slots good");
+    let strong = build(&folder, STORES, BUILT, &["-pie", "-fPIE"]);
+    let weak = folder.join("weak");
+    fs::copy(&strong, &weak).unwrap();
+    sealed(&weak);
+    assert!(made_weak(&strong) == 0 && made_weak(&weak) > 0);
+    let asked = std::env::var("CUDAGUARD_STARTED").ok().and_then(|text| text.parse().ok());
+    let mut took = [const { Vec::new() }; 2];
+    for round in 0..asked.unwrap_or(STARTS) {
+        // In turn, so that a loaded machine is as loaded for both.
+        for (program, took) in [&strong, &weak].into_iter().zip(&mut took) {
+            let began = std::time::Instant::now();
+            let ended = started(program, "9.15.1", &[]);
+            took.push(began.elapsed());
+            assert_eq!(ended, (Some(0), "91501\n".to_owned(), String::new()), "round {round}");
+        }
+    }
+    let [strong, weak] = took.map(|mut took| {
+        took.sort_unstable();
+        took[took.len() / 10]
+    });
+    println!("a start with strong symbols {strong:?}, with weak ones {weak:?} (the fastest tenth ends there)");
 }

@@ -38,6 +38,7 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         toolkits_besides: Vec::new(),
         library: Some(BuiltWith { version: built, linkage }),
         library_known: None,
+        library_linked: None,
         cudart: None,
         declared: Vec::new(),
         observed: None,

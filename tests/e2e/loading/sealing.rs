@@ -89,7 +89,7 @@ fn every_linker() {
             assert_eq!(binary.notes.len(), 1, "{linker} {name}");
             let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
             let observed = Observed { archs: Some(vec![arch]), ..Observed::of(&binary) };
-            assert_eq!(seal(&file, &observed).unwrap(), written(), "{linker} {name}");
+            assert_eq!(seal(&file, None, &observed).unwrap(), written(), "{linker} {name}");
 
             let after = fs::read(&file).unwrap();
             let at = usize::try_from(binary.notes[0].offset).unwrap();
@@ -102,7 +102,7 @@ fn every_linker() {
                 assert!(ran.status.success() && ran.stderr.is_empty(), "{linker} {name}: {ran:?}");
             }
             let was = fs::metadata(&file).unwrap();
-            assert_eq!(seal(&file, &observed).unwrap(), Sealed { same: 1, ..Sealed::default() });
+            assert_eq!(seal(&file, None, &observed).unwrap(), Sealed { same: 1, ..Sealed::default() });
             let is = fs::metadata(&file).unwrap();
             assert_eq!(
                 (was.ino(), was.mtime(), was.mtime_nsec()),
@@ -124,7 +124,7 @@ fn hard_links_links_and_modes() {
     std::os::unix::fs::symlink("../prog", &link).unwrap();
     fs::set_permissions(&file, PermissionsExt::from_mode(0o555)).unwrap();
 
-    assert_eq!(seal(&link, &Observed::of(&Binary::read(&file).unwrap())).unwrap(), written());
+    assert_eq!(seal(&link, None, &Observed::of(&Binary::read(&file).unwrap())).unwrap(), written());
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o555);
     assert!(manifests(&file)[0].sealed);
@@ -151,7 +151,7 @@ fn a_running_program() {
     let mut child = unless_busy(|| Command::new(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()).unwrap();
     let mut said = [0; 3];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
-    assert_eq!(seal(&file, &Observed::default()).unwrap(), written());
+    assert_eq!(seal(&file, None, &Observed::default()).unwrap(), written());
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"x").unwrap();
     assert!(child.wait().unwrap().success(), "the old file runs on to its end");
     assert!(manifests(&file)[0].sealed);
@@ -162,11 +162,11 @@ fn the_notes_of_one_component() {
     let names = ["one", "two", "three"].map(|name| guarded::manifest(name, BUILT, Linkage::Unknown));
     let file = program(&folder, QUIET, &names);
     let observed = Observed { component: Some("two".to_owned()), library: Linkage::Static, ..Observed::default() };
-    assert_eq!(seal(&file, &observed).unwrap(), written());
+    assert_eq!(seal(&file, None, &observed).unwrap(), written());
     for manifest in manifests(&file) {
         assert_eq!(manifest.sealed, manifest.component.name == "two", "{}", manifest.component);
     }
-    assert_eq!(seal(&file, &Observed::default()).unwrap(), Sealed { written: 2, same: 1, left: Vec::new() });
+    assert_eq!(seal(&file, None, &Observed::default()).unwrap(), Sealed { written: 2, same: 1, left: Vec::new() });
 }
 
 fn files_without_a_seal() {
@@ -174,7 +174,7 @@ fn files_without_a_seal() {
     let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
     let untouched = |file: &Path| {
         let before = fs::read(file).unwrap();
-        let result = seal(file, &Observed::default());
+        let result = seal(file, None, &Observed::default());
         assert!(fs::read(file).unwrap() == before, "{}", file.display());
         result
     };
@@ -184,7 +184,7 @@ fn files_without_a_seal() {
     assert_eq!(untouched(&plain), Ok(Sealed::default()), "no note");
     let script = folder.file("script", "#!/bin/sh\n");
     assert!(untouched(&script).unwrap_err().contains("is not an ELF file"));
-    assert!(seal(&folder.join("absent"), &Observed::default()).unwrap_err().contains("absent"));
+    assert!(seal(&folder.join("absent"), None, &Observed::default()).unwrap_err().contains("absent"));
 
     let file = one(&folder, QUIET);
     let at = usize::try_from(Binary::read(&file).unwrap().notes[0].offset).unwrap();
@@ -205,7 +205,7 @@ fn files_without_a_seal() {
 /// In a child of this suite: seals a file again and again, back and forth, until it is killed.
 pub(crate) fn forever(file: &Path) -> ! {
     for cudnn in [Linkage::Static, Linkage::Linked].into_iter().cycle() {
-        seal(file, &Observed { library: cudnn, ..Observed::default() }).unwrap();
+        seal(file, None, &Observed { library: cudnn, ..Observed::default() }).unwrap();
     }
     unreachable!("a cycle has no end")
 }
@@ -239,6 +239,6 @@ fn killed_in_the_middle() {
     };
     let dead: Vec<_> = hidden(&folder).into_iter().filter(|name| !alive(name)).collect();
     let observed = Observed { library: Linkage::Dlopened, ..Observed::default() };
-    assert_eq!(seal(&file, &observed).unwrap(), written());
+    assert_eq!(seal(&file, None, &observed).unwrap(), written());
     assert!(hidden(&folder).iter().all(|name| !dead.contains(name)), "{dead:?}");
 }

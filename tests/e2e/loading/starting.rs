@@ -26,6 +26,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         cudnn_by_minor_and_patch,
         cudnn_without_its_inner_library,
         cudnn_loaded_by_name,
+        what_is_opened_by_name_is_told_to_packagers,
         a_folder_that_may_not_be_read,
         a_link_that_leads_to_itself,
         a_manifest_that_only_warns,
@@ -169,6 +170,36 @@ fn cudnn_without_its_inner_library() {
     let findings = dry_run::start(&program, &environment);
     assert_eq!(codes(&findings), [Code::CudnnInnerMissing]);
     assert!(findings[0].message.contains("libcudnn_graph.so.9"), "{}", findings[0].message);
+}
+
+/// In systemd's note, which `inspect` reads of any file.
+fn what_is_opened_by_name_is_told_to_packagers() {
+    let folder = Scratch::new("opened");
+    for (linkage, required, priority) in
+        [(Linkage::Dlopened, false, "recommended"), (Linkage::Dlopened, true, "required"), (Linkage::Linked, false, "")]
+    {
+        let mut manifest = guarded::manifest("demo", BUILT, linkage);
+        for requirement in &mut manifest.requires {
+            if let Requirement::Library { required: of_row, .. } = requirement {
+                *of_row = required;
+            }
+        }
+        let program = folder.join("prog");
+        let objects = guarded::objects(&folder, &[manifest]);
+        guarded::link("int main(void) { return 0; }", &program, &objects, &["-s".to_owned()]).unwrap();
+        let shown = command::call(["inspect", "--json"]).arg(&program).run().success();
+        let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+        if priority.is_empty() {
+            assert_eq!(shown.get("opened"), None, "{shown:#}");
+            continue;
+        }
+        let entry = &shown["opened"][0];
+        assert_eq!((&entry["feature"], &entry["priority"]), (&"cudnn".into(), &priority.into()), "{shown:#}");
+        assert_eq!(entry["soname"], serde_json::json!(["libcudnn.so.9"]));
+        let text = command::call(["inspect"]).arg(&program).run().success();
+        let line = format!("libcudnn.so.9: {priority}, opened by name by demo 0.1.0");
+        assert!(text.stdout.contains(&line), "{text}");
+    }
 }
 
 fn cudnn_loaded_by_name() {

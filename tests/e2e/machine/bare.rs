@@ -66,6 +66,7 @@ fn on_described_machines() {
     let fixture = Fixture::new("bare described");
     let cudnn = fixture
         .library("all/libcudnn.so.9", &["cudnnCreate", "cudnnBackendPopulateCudaGraph", "cudnnBackendCreateCudaGraph"]);
+    let cudnn_8 = fixture.library("all/libcudnn.so.8", &["cudnnCreate"]);
     let libcuda = fixture.library("all/libcuda.so.1", &["cuInit", "cuMemAllocAsync", "cuGraphAddNode_v2"]);
     for (function, library, flags, verdict, expected) in [
         ("cudnnCreate", &cudnn, "--cudnn 9.0.0", "runs", &["CG513 info"][..]),
@@ -74,9 +75,18 @@ fn on_described_machines() {
         ("cudnnCreate", &cudnn, "--cudnn none", "refused", &["CG205 error", "CG513 info"]),
         ("cudnnBackendPopulateCudaGraph", &cudnn, "--cudnn 9.4.0", "refused", &["CG202 error", "CG513 info"]),
         ("cudnnBackendPopulateCudaGraph", &cudnn, "--cudnn 9.5.0", "runs", &["CG513 info"]),
+        // GPUs that came after it: from 9 for CUDA 12 on it serves them.
+        ("cudnnCreate", &cudnn_8, "--cudnn 8.9.7 --driver 580 --gpu B200", "unknown", &["CG513 info", "CG517 info"]),
+        ("cudnnCreate", &cudnn_8, "--cudnn 8.9.7 --driver 580 --gpu H100", "runs", &["CG513 info"]),
+        ("cudnnCreate", &cudnn_8, "--cudnn 8.9.7 --driver 580 --gpu B200 --gpu A100", "runs", &["CG513 info"]),
+        ("cudnnCreate", &cudnn_8, "--cudnn 8.5.0 --driver 580 --gpu 8.9", "runs", &["CG513 info"]),
+        ("cudnnCreate", &cudnn_8, "--cudnn 8.9.2 --driver 580 --gpu 12.0", "unknown", &["CG513 info", "CG517 info"]),
+        ("cudnnCreate", &cudnn, "--cudnn 9.1.0 --driver 580 --gpu B200", "runs", &["CG513 info"]),
+        ("cudnnCreate", &cudnn, "--cudnn 9.28.0 --driver 580 --gpu B200", "runs", &["CG513 info"]),
         // No header declares it: it proves nothing.
         ("cudnnBackendCreateCudaGraph", &cudnn, "--cudnn 9.1.0", "runs", &["CG513 info"]),
         ("cuInit", &libcuda, "--driver 450.80.02", "runs", &["CG513 info"]),
+        ("cuInit", &libcuda, "--driver none", "refused", &["CG210 error", "CG513 info"]),
         ("cuMemAllocAsync", &libcuda, "--driver 450.80.02", "refused", &["CG301 error", "CG513 info"]),
         ("cuMemAllocAsync", &libcuda, "--driver 470", "runs", &["CG513 info"]),
         ("cuGraphAddNode_v2", &libcuda, "--driver 535", "refused", &["CG301 error", "CG513 info"]),
@@ -88,9 +98,10 @@ fn on_described_machines() {
         found.sort();
         assert_eq!(found, expected, "{function}, {flags}: {value}");
         assert_eq!(value["verdict"] == "refused", verdict == "refused", "{function}, {flags}: {value}");
+        assert!(verdict != "unknown" || value["verdict"] == verdict, "{function}, {flags}: {value}");
     }
-    let cudart = fixture.library("all/libcudart.so.12", &["cudaMalloc", "cudaGraphAddNode_v2"]);
-    let program = fixture.program("prog", &["cudaGraphAddNode_v2"], &cudart, "now");
+    let cudart_library = fixture.library("all/libcudart.so.12", &["cudaMalloc", "cudaGraphAddNode_v2"]);
+    let program = fixture.program("prog", &["cudaGraphAddNode_v2"], &cudart_library, "now");
     for (version, refused) in [("12.2.140", true), ("12.3.52", false), ("12.9.79", false)] {
         let host = format!(
             "{{\"revision\": 1, \"cudart\": [{{\"soname\": \"libcudart.so.12\", \"version\": \"{version}\", \"path\": \"/x\"}}]}}"
@@ -99,6 +110,33 @@ fn on_described_machines() {
         let value = json(&call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run());
         assert_eq!(codes(&value).contains(&"CG214 error".to_owned()), refused, "{version}: {value}");
         assert!(!refused || value.to_string().contains("libcudart.so.12 12.3.52"), "{value}");
+    }
+    // Made for CUDA 11 it knows no later GPU; who made a cuDNN 9 for what its code tells.
+    let program = fixture.program("prog", &["cudnnCreate"], &cudnn, "lazy");
+    for (cuda, told) in [(r#", "cuda": "11.8""#, true), (r#", "cuda": "12.4""#, false), ("", false)] {
+        let host = format!(
+            r#"{{"driver": {{"user": "580.95.05", "kernel": "580.95.05"}}, "gpus": [{{"cc": "10.0"}}], "cudnn": [{{"soname": "libcudnn.so.9", "version": "9.1.0"{cuda}}}]}}"#
+        );
+        let host = fixture.0.file("host.json", host);
+        let value = json(&call(["verify", "--json"]).arg(&program).arg("--host").arg(host).run());
+        assert_eq!(codes(&value).contains(&"CG517 info".to_owned()), told, "{cuda}: {value}");
+    }
+    let program = fixture.program("prog", &["cudaGraphAddNode_v2"], &cudart_library, "now");
+    // The loader of that machine finds none under the name that is asked for.
+    for (cudart, refused) in [
+        ("[]", true),
+        (r#"[{"soname": "libcudart.so.13", "version": "13.0.48"}]"#, true),
+        (r#"[{"version": "12.9.79"}]"#, false),
+    ] {
+        let host = fixture.0.file("host.json", format!("{{\"revision\": 1, \"cudart\": {cudart}}}"));
+        let verify = |program: &Path| json(&call(["verify", "--json"]).arg(program).arg("--host").arg(&host).run());
+        let value = verify(&program);
+        assert_eq!(codes(&value).contains(&"CG210 error".to_owned()), refused, "{cudart}: {value}");
+        // One that says by itself where its libraries lie may bring its own.
+        let own = ["-Wl,-rpath,$ORIGIN/lib".to_owned(), cudart_library.display().to_string()];
+        let value =
+            verify(&fixture.gcc("with-own", "int cudaMalloc(void); int main(void) { return cudaMalloc(); }", &own));
+        assert!(!codes(&value).contains(&"CG210 error".to_owned()), "{cudart}: {value}");
     }
 }
 

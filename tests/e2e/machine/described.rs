@@ -18,6 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         kinds_of_machines,
         as_json,
         flags,
+        what_is_lacking_is_named,
         flags_that_mean_nothing,
         host_files_that_are_none,
         a_host_file_by_a_pipe,
@@ -86,7 +87,8 @@ fn flags() {
         ("--driver none --gpu none --cudnn 9.15.1", "unknown", &["CG504 info"]),
         ("--driver 580.65.06 --gpu none --cudnn 9.15.1", "unknown", &["CG504 info"]),
         ("--driver 700 --gpu 13.0 --cudnn 9.15.1", "runs", &[]),
-        ("--gpu 6.1,7.5", "refused", &["CG501 info", "CG505 info", "CG303 error"]),
+        ("--driver 540.4.0 --kernel 540.4.0 --gpu 8.7 --cudnn 9.15.1", "unknown", &["CG505 info"]),
+        ("--gpu 6.1,7.5", "refused", &["CG303 error", "CG501 info", "CG505 info"]),
         ("--cudnn 9.15.1", "unknown", &["CG505 info"]),
         // libcuda decides: the kernel module alone never refuses.
         ("--kernel 535.261.03 --gpu 8.0 --cudnn 9.15.1", "unknown", &["CG505 info"]),
@@ -99,6 +101,34 @@ fn flags() {
             "{flags}: {value}"
         );
     }
+}
+
+/// Nobody who describes a machine can know what a doctor of another one would say.
+fn what_is_lacking_is_named() {
+    let mut text = String::new();
+    for flags in [
+        "--gpu 8.6",
+        "--driver 580.65.06",
+        "--kernel 535.261.03 --gpu 8.6",
+        "--cudnn 9.15.1",
+        "--driver 540.4.0 --kernel 540.4.0 --gpu 8.7 --cudnn 9.15.1",
+    ] {
+        let outcome = call(["verify"]).arg(demo()).args(flags.split(' ')).run().expect(0);
+        text = text + "== " + flags + "\n" + &said(&outcome, &[]);
+    }
+    // cuda-compat on a kernel module that no table pairs it with, and on one that it lists, with a GPU that has no name.
+    let scratch = Scratch::new("lacking");
+    for driver in [
+        r#""user": "580.95.05", "kernel": "550.163.01", "library": "/usr/local/cuda-13.0/compat/libcuda.so.1""#,
+        r#""user": "580.95.05", "kernel": "535.261.03", "compat": {"cuda": "13.0", "branches": [535]}"#,
+    ] {
+        let host =
+            format!(r#"{{"driver": {{{driver}}}, "gpus": [{{"cc": "8.0"}}], "cudnn": [{{"version": "9.15.1"}}]}}"#);
+        let host = scratch.file("host.json", host);
+        let outcome = call(["verify"]).arg(demo()).arg("--host").arg(host).run().expect(0);
+        text = text + "== " + driver + "\n" + &said(&outcome, &[(&scratch, "<scratch>")]);
+    }
+    snapshot::check("machine/what_is_lacking_is_named", &text);
 }
 
 fn flags_that_mean_nothing() {

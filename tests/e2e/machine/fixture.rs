@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Outcome, Scratch, command, places, snapshot};
 
@@ -22,7 +22,7 @@ fn rows() -> Vec<Requirement> {
         cuda: floor.map(|(cuda, _)| cuda),
         release: floor.map(|(_, release)| release),
         sure_from: None,
-        no_ptx: false,
+        beside: Beside::Untold,
     };
     let cuda_13 = (CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6));
     vec![

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cudaguard::dry_run;
 use cudaguard::env::Env;
@@ -24,6 +24,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_driver_that_fits,
         a_driver_that_is_too_old,
         a_driver_that_misbehaves,
+        probe_of_a_driver_that_hangs,
         a_library_that_is_no_libcuda,
         cudnn_in_the_loaders_order,
         every_candidate_and_its_fate,
@@ -157,6 +158,18 @@ fn a_driver_that_misbehaves() {
     let machine = foretold.machine.expect("it was looked at");
     assert!(machine.doubts[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.doubts);
     assert_eq!(machine.driver.and_then(|driver| driver.cuda), Some(CudaVersion::new(13, 0)), "said before it hung");
+}
+
+/// What was answered before the time was up is kept.
+fn probe_of_a_driver_that_hangs() {
+    let scratch = Scratch::new("probe-hangs");
+    let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
+    let start = Instant::now();
+    let probed = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success());
+    assert_eq!((&probed["driver"]["cuda"], probed["driver"].get("init")), (&"13.0".into(), None), "{probed:#}");
+    let doubts = probed["doubts"].to_string();
+    assert!(doubts.contains("did not answer in time, in cuInit"), "{probed:#}");
+    assert!((8..20).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }
 
 fn a_library_that_is_no_libcuda() {

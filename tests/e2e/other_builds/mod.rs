@@ -1,5 +1,7 @@
 //! Build systems that are neither cargo nor CMake, as docs/other-build-systems.md says it: what stands there is what runs here.
 
+mod bazel;
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -8,13 +10,16 @@ use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, parts, places, scr
 
 use crate::cmake::fixture::{manifest, texts};
 
+use bazel::bazel;
+
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
         make,
         meson,
         the_three_commands,
+        sealed_into_another_file,
         a_shared_library,
-        bazels_commands,
+        bazel,
         text_in_c,
         every_option,
         what_is_wrong,
@@ -22,9 +27,9 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-const MAIN: &str = "#include <stdio.h>\nvoid run(int *p);\nint main(int n, char **a) {\n  (void)a;\n  if (n > 9) run(0);\n  \
+pub(crate) const MAIN: &str = "#include <stdio.h>\nvoid run(int *p);\nint main(int n, char **a) {\n  (void)a;\n  if (n > 9) run(0);\n  \
                     puts(\"main ran\");\n  return 0;\n}\n";
-const KERNELS: &str =
+pub(crate) const KERNELS: &str =
     "__global__ void k(int *p) { p[threadIdx.x] = 1; }\nextern \"C\" void run(int *p) { k<<<1, 1>>>(p); }\n";
 
 /// The page's blocks of this language, in its order; `""` are the indented ones.
@@ -60,28 +65,59 @@ fn blocks(language: &str) -> Vec<String> {
 }
 
 /// A project with a program of C, a kernel, and what makes the commands of the page find what they name.
-struct Project(Scratch);
+pub(crate) struct Project(Scratch);
 
 impl Project {
     fn new() -> Self {
+        Self::below(Scratch::new("other build ü"))
+    }
+
+    fn below(scratch: Scratch) -> Self {
         tools::need_all(&["gcc", "g++"]);
-        let scratch = Scratch::new("other build ü");
         let project = Self(scratch);
         project.write("main.c", MAIN);
         project.write("kernels.cu", KERNELS);
         project
     }
 
+    /// With the page's file for a build system, these words of it changed.
+    pub(crate) fn of_page(language: &str, file: &str, changes: &[(&str, &str)]) -> Self {
+        let [text] = &blocks(language)[..] else { panic!("one {file}") };
+        let mut text = text.clone();
+        for (words, others) in changes {
+            assert!(text.contains(words), "{file} says {words}");
+            text = text.replace(words, others);
+        }
+        let project = Self::new();
+        project.write(file, &text);
+        project
+    }
+
+    pub(crate) fn make(&self) -> Outcome {
+        let variable = format!("CUDA={}", parts::cuda("13.0").display());
+        self.call(parts::program("make", "make")).arg(variable).run()
+    }
+
+    /// Configured, with this type of build, and compiled: what each of them says.
+    pub(crate) fn meson(&self, kind: &str) -> [Outcome; 2] {
+        let call = |words: &[&str]| self.call(parts::program("meson", "meson")).args(words).run().success();
+        [call(&["setup", "build", "--buildtype", kind]), call(&["compile", "-C", "build"])]
+    }
+
     fn write(&self, file: &str, text: &str) {
         scratch::write(&self.0.join("source").join(file), text);
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.0.join("source").join(file)
     }
 
     /// A call in its folder, where the command, nvcc, make, ninja and meson are found by their names.
     fn call(&self, program: impl AsRef<std::ffi::OsStr>) -> Call {
+        Call::new(program).env("PATH", self.search_path()).dir(self.0.join("source"))
+    }
+
+    fn search_path(&self) -> OsString {
         let tools = self.0.join("bin");
         if !tools.exists() {
             fs::create_dir_all(&tools).expect("a folder can be made");
@@ -90,7 +126,7 @@ impl Project {
         let mut path: OsString = tools.into_os_string();
         path.push(":");
         path.push(parts::path(&["make", "ninja", "cuda-13.0"]));
-        Call::new(program).env("PATH", path).dir(self.0.join("source"))
+        path
     }
 
     fn shell(&self, line: &str) -> Outcome {
@@ -125,43 +161,36 @@ fn is_whole(project: &Project, file: &str) {
 }
 
 fn make() {
-    let project = Project::new();
-    let [makefile] = &blocks("make")[..] else { panic!("one makefile") };
-    project.write("Makefile", makefile);
-    let variable = format!("CUDA={}", parts::cuda("13.0").display());
-    let build = || project.call(parts::program("make", "make")).arg(&variable).run();
-    let first = build().success();
+    let project = Project::of_page("make", "Makefile", &[]);
+    let first = project.make().success();
     assert!(!first.stderr.contains("cudaguard"), "{first}");
     is_whole(&project, "my-model");
-    let again = build().success();
+    let again = project.make().success();
     assert!(again.stdout.contains("up to date"), "{again}");
     // What the guard was judged by, and is no longer: no new guard without a word of the makefile.
     project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
     fs::remove_file(project.path("guard.o")).expect("it is there");
-    let refused = build();
+    let refused = project.make();
     assert_ne!(refused.status(), Some(0), "{refused}");
     assert!(refused.stderr.contains("error[CG130]") && refused.stderr.contains("T4"), "{refused}");
     assert!(!project.path("my-model").exists(), "no build tool takes it for one that was accepted");
     project.write("cudaguard.toml", "gpu.fleet = [\"A100\"]\n");
-    let mended = build().success();
+    let mended = project.make().success();
     assert!(mended.stdout.contains("cargo-cudaguard embed"), "a policy that changes makes the guard anew: {mended}");
     is_whole(&project, "my-model");
 }
 
 fn meson() {
-    let project = Project::new();
-    let meson = parts::program("meson", "meson");
-    let [file] = &blocks("meson")[..] else { panic!("one meson.build") };
-    project.write("meson.build", file);
-    let configured = project.call(&meson).args(["setup", "build"]).run().success();
+    let project = Project::of_page("meson", "meson.build", &[]);
+    let [configured, built] = project.meson("debug");
     assert!(configured.stdout.contains("cargo-cudaguard found: YES"), "{configured}");
-    let built = project.call(&meson).args(["compile", "-C", "build"]).run().success();
     assert!(!format!("{built}").contains("warning["), "{built}");
     is_whole(&project, "build/my-model");
     let again = project.call("ninja").args(["-C", "build"]).run().success();
     assert!(again.stdout.contains("no work to do"), "{again}");
     let prefix = project.0.join("installed");
-    let install = project.call(&meson).args(["install", "-C", "build"]).env("DESTDIR", &prefix).run().success();
+    let meson = parts::program("meson", "meson");
+    let install = project.call(meson).args(["install", "-C", "build"]).env("DESTDIR", &prefix).run().success();
     let installed = prefix.join("usr/local/bin/my-model");
     assert_eq!(fs::read(installed).ok(), fs::read(project.path("build/my-model")).ok(), "{install}");
 }
@@ -178,6 +207,41 @@ fn the_three_commands() {
     is_whole(&project, "my-model");
 }
 
+/// The new file takes the place of what stands there, whole, and what was linked stays as it was.
+fn sealed_into_another_file() {
+    let project = Project::new();
+    let lib = parts::cuda("13.0").join("lib64");
+    let link =
+        format!("g++ -o linked main.o kernels.o guard.o -L'{}' -lcudart_static -ldl -lrt -lpthread", lib.display());
+    let seal = "cargo-cudaguard seal linked main.o kernels.o guard.o -o my-model";
+    let _ = project.compiled().embed("--release -o guard.o").success();
+    let _ = project.shell(&format!("{link}; cp linked before; echo old > my-model; ln my-model elsewhere")).success();
+    let said = project.shell(seal).success();
+    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", ""));
+    is_whole(&project, "my-model");
+    let bytes = |file: &str| fs::read(project.path(file)).ok();
+    assert_eq!(bytes("linked"), bytes("before"));
+    assert_eq!(bytes("elsewhere").as_deref(), Some("old\n".as_bytes()), "who has the old one open keeps it");
+    // Onto the linked file itself.
+    let _ = project.shell("cargo-cudaguard seal linked main.o kernels.o guard.o -o ./linked").success();
+    is_whole(&project, "linked");
+    let hidden = fs::read_dir(project.path("")).expect("it is there").flatten();
+    let hidden: Vec<OsString> =
+        hidden.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().starts_with('.')).collect();
+    assert!(hidden.is_empty(), "{hidden:?}");
+    // Where it cannot go, nothing is lost.
+    let nowhere = project.shell("cargo-cudaguard seal linked main.o kernels.o guard.o -o no/folder/my-model");
+    assert_eq!(nowhere.status(), Some(2), "{nowhere}");
+    assert!(nowhere.stderr.contains("cannot write") && nowhere.stderr.contains("no/folder/my-model"), "{nowhere}");
+    is_whole(&project, "linked");
+    // What is refused stands under neither name of what is built.
+    let _ = project.shell(&link).success();
+    project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
+    let refused = project.shell(seal);
+    assert_ne!(refused.status(), Some(0), "{refused}");
+    assert!(!project.path("my-model").exists() && project.path("linked").exists(), "{refused}");
+}
+
 /// A plugin, an extension module: the guard is in the library, which starts without a word.
 fn a_shared_library() {
     let project = Project::new();
@@ -192,30 +256,6 @@ fn a_shared_library() {
     let script = "import ctypes; print(ctypes.CDLL('./libpart.so').part())";
     let loaded = project.call(&python).args(["-c", script]).run().success();
     assert_eq!((loaded.stdout.as_str(), loaded.stderr.as_str()), ("7\n", ""));
-}
-
-/// Both rules' commands, with what Bazel would put in; no Bazel is called.
-fn bazels_commands() {
-    let project = Project::new();
-    let [file] = &blocks("python")[..] else { panic!("one BUILD file") };
-    let commands: Vec<&str> =
-        file.lines().filter_map(|line| line.trim().strip_prefix("cmd = \"")?.strip_suffix("\",")).collect();
-    let [embed, seal] = commands[..] else { panic!("two rules: {commands:?}") };
-    let toolkit = parts::cuda("13.0");
-    let root = format!("'{}'", toolkit.display());
-    let filled = |line: &str| {
-        let line = line.replace("$(location guard.c)", "guard.c").replace("/usr/local/cuda", &root);
-        line.replace("$(location :my-model-linked)", "my-model-linked").replace("$@", "my-model-sealed")
-    };
-    let _ = project.compiled().shell(&filled(embed)).success();
-    let link = format!(
-        "gcc -Os -w -o my-model-linked main.o kernels.o guard.c -L{root}/lib64 -lcudart_static -lstdc++ -ldl -lrt -lpthread"
-    );
-    let _ = project.shell(&link).success();
-    let before = fs::read(project.path("my-model-linked")).expect("it was linked");
-    let _ = project.shell(&filled(seal)).success();
-    assert_eq!(fs::read(project.path("my-model-linked")).ok(), Some(before), "the other stays as it is");
-    is_whole(&project, "my-model-sealed");
 }
 
 /// The guard as text: for C and C++, by both compilers, in links that throw away what nobody refers to.

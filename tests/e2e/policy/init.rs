@@ -47,6 +47,7 @@ fn init_of_a_program() {
     assert!(lines(&read(&project, MADE[3])).contains(&"if: false"), "a runner has no toolkit");
     let notes = cudaguard::binary::Binary::read(&project.built("debug/init-bin")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
+    let _ = with(project.cargo(["package", "--offline", "--allow-dirty"]), project.beside(), "12.4").run().success();
 }
 
 /// Before a registry has the library: from a checkout, and it builds; from a repository, as cargo is told of one.
@@ -60,13 +61,70 @@ fn init_from_elsewhere() {
     assert!(wrong.stderr.contains("holds no package `cudaguard`"), "{wrong}");
     assert!(!project.path().join("build.rs").exists());
     let _ = call(&project, &["init", "--path", &guard_core]).success();
-    assert!(read(&project, "Cargo.toml").contains(&format!("cudaguard = {{ path = \"{guard_core}\" }}")));
+    assert!(read(&project, "Cargo.toml").contains(&format!("{{ path = \"{guard_core}\", version = \"0.1\" }}")));
     let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
     let notes = cudaguard::binary::Binary::read(&project.built("debug/init-path")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
+    let patch = format!("patch.crates-io.cudaguard.path = '{guard_core}'");
+    let package = ["package", "--offline", "--allow-dirty", "--config", &patch];
+    let _ = with(project.cargo(package), project.beside(), "12.4").run().success();
     let project = bare("init-git");
     let _ = call(&project, &["init", "--git", "https://example.invalid/cudaguard"]).success();
-    assert!(read(&project, "Cargo.toml").ends_with("cudaguard = { git = \"https://example.invalid/cudaguard\" }\n"));
+    assert!(
+        read(&project, "Cargo.toml")
+            .ends_with("cudaguard = { git = \"https://example.invalid/cudaguard\", version = \"0.1\" }\n")
+    );
+}
+
+/// From a packed crate, unpacked where a path has blanks and letters beyond ASCII, into a package with build-dependencies and in such
+/// a place; and beside a build script, where what it says is done by hand.
+fn init_in_odd_places() {
+    let seed = Project::guarded("init-odd");
+    let folder = seed.beside().join("ein Klon ü");
+    let packed =
+        ["package", "--package", "cudaguard", "--offline", "--allow-dirty", "--no-verify", "--quiet", "--target-dir"];
+    let _ = project::cargo(packed).arg(&folder).dir(places::workspace()).run().success();
+    let library = folder.join(concat!("package/cudaguard-", env!("CARGO_PKG_VERSION")));
+    let packed = format!("{}.crate", library.display());
+    let _ = Call::new("tar").arg("-xf").arg(packed).arg("-C").arg(folder.join("package")).run().success();
+    let library = library.to_str().expect("UTF-8");
+    let manifest = |name: &str| project::package(name) + "\n[build-dependencies]\ncc = \"1\"\n";
+    let call = |project: &Project, words: &[&str]| with(project.cudaguard(words), project.beside(), "12.4").run();
+    let project = equipped(
+        Project::in_folder("init-odd", "größer als eins")
+            .file("Cargo.toml", manifest("init-odd"))
+            .file(".git/HEAD", "ref: refs/heads/main\n")
+            .file("src/main.rs", MAIN),
+    );
+    let _ = call(&project, &["init", "--path", library]).success();
+    let made: Vec<String> = MADE.iter().map(|file| read(&project, file)).collect();
+    let again = call(&project, &["init", "--path", library]).success();
+    assert!(!again.stdout.contains("wrote ") && !again.stdout.contains("added "), "{again}");
+    assert_eq!(MADE.iter().map(|file| read(&project, file)).collect::<Vec<_>>(), made, "nothing changes");
+    assert!(made[0].ends_with("\", version = \"0.1\" }\ncc = \"1\"\n"), "{}", made[0]);
+    assert!(made[2].contains("unguarded = \"deny\""), "{}", made[2]);
+    let is_guarded = |project: &Project| {
+        let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
+        let built = cudaguard::binary::Binary::read(&project.built("debug/init-odd")).expect("it was built");
+        assert_eq!(built.manifests().count(), 1, "and is guarded");
+    };
+    is_guarded(&project);
+
+    let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n}\n";
+    let by_hand = equipped(
+        Project::in_folder("init-by-hand", "von Hand ü")
+            .file("Cargo.toml", manifest("init-odd"))
+            .file(".git/HEAD", "ref: refs/heads/main\n")
+            .file("build.rs", script)
+            .file("src/main.rs", MAIN),
+    );
+    let said = call(&by_hand, &["init", "--path", library]).success().stdout;
+    let told = said.lines().find(|line| line.contains("is there and embeds nothing")).expect("what to do");
+    let quoted: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
+    let [dependency, line] = quoted[..] else { panic!("a dependency and a line of the script: {told}") };
+    by_hand.write("Cargo.toml", read(&by_hand, "Cargo.toml") + dependency + "\n");
+    by_hand.write("build.rs", script.replace("\n}\n", &format!("\n    {line}\n}}\n")));
+    is_guarded(&by_hand);
 }
 
 fn init_of_a_library_with_a_program() {
@@ -238,6 +296,7 @@ pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
         init_of_a_program,
         init_from_elsewhere,
+        init_in_odd_places,
         init_of_a_library_with_a_program,
         init_of_a_member,
         init_below_the_top_of_a_repository,

@@ -1,10 +1,12 @@
 //! What the repository says of itself, held against the code.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Scratch, command, snapshot, trials};
+use cudaguard_findings::Findings;
+use cudaguard_tests::{Call, Scratch, command, places, snapshot, trials};
 use serde_json::Value;
 
 const POLICY: &str = "\
@@ -89,6 +91,20 @@ fn policy_page() -> String {
     page
 }
 
+/// What cudaguard.h promises stands in the page for those who do not read C, word for word.
+fn the_contract_stands_in_header_and_page() {
+    let file = |name: &str| fs::read_to_string(places::workspace().join(name)).expect("it is there");
+    let (header, page) = (file("templates/cudaguard.h"), file("docs/contract.md"));
+    let promises =
+        header.split_once(" * What may be relied on:").expect("a heading").1.split_once(" */").expect("an end").0;
+    let lines: String =
+        promises.lines().map(|line| line.strip_prefix(" * ").unwrap_or(line).to_owned() + "\n").collect();
+    assert!(
+        lines.lines().count() > 20 && page.contains(&lines),
+        "docs/contract.md has other lines than cudaguard.h:\n{lines}"
+    );
+}
+
 /// The codes in Rust, the words of the shim and the page are what the table of findings says.
 fn findings_are_written_from_their_table() {
     for (name, text) in cudaguard_findings::read().written() {
@@ -99,28 +115,126 @@ fn findings_are_written_from_their_table() {
 
 /// What people lean on, and read: no code, weight, effect or word changes unseen. The explanations stand in `docs/findings.md`.
 fn findings_are_as_they_were_read() {
+    snapshot::check("policy/findings", &as_read(&cudaguard_findings::read()));
+}
+
+fn as_read(findings: &Findings) -> String {
     let mut text = String::new();
-    for row in &cudaguard_findings::read().rows {
+    for row in &findings.rows {
         let cudaguard_findings::Row { code, name, severity, verdict, title, explanation, .. } = row;
         let rank = row.rank.map_or_else(String::new, |rank| format!(", told at {rank}"));
-        let shim = if row.shim { ", by the shim too" } else { "" };
-        let _ = writeln!(text, "CG{code} {name}: {severity}, {verdict}{rank}{shim}\n  {title}");
+        let by = |shim: bool| if shim { ", by the shim too" } else { "" };
+        let _ = writeln!(text, "CG{code} {name}: {severity}, {verdict}{rank}{}\n  {title}", by(row.shim));
         for line in explanation.lines() {
             let _ = writeln!(text, "  > {line}");
         }
         for words in &row.words {
-            let _ = writeln!(text, "  {} (about {})", words.name, words.subject);
+            let other = match words.shim {
+                same if same == row.shim => "",
+                true => by(true),
+                false => ", not by the shim",
+            };
+            let _ = writeln!(text, "  {} (about {}{other})", words.name, words.subject);
             for line in words.message.lines().chain(words.hint.lines()) {
                 let _ = writeln!(text, "    {line}");
             }
         }
     }
-    snapshot::check("policy/findings", &text);
+    for (name, words) in &findings.phrases {
+        let _ = writeln!(text, "{name}: {words}");
+    }
+    for field in &findings.fields {
+        let _ = writeln!(text, "{{{}}}: {}", field.name, field.kind);
+    }
+    text
+}
+
+/// No value of the table can be another one unseen: each, changed, is one that cannot be read, that does not go together with
+/// the rest, or that reads otherwise.
+fn each_value_of_the_findings_counts() {
+    let path = cudaguard_findings::workspace().join(cudaguard_findings::TABLE);
+    let source = fs::read_to_string(path).expect("the table");
+    let (head, findings) = source.split_once("\n[[finding]]\n").expect("findings");
+    let mut columns = each_value_counts(&source, head);
+    for finding in findings.split("\n[[finding]]\n") {
+        // Each by itself: reading all of them for every change would take a quarter of a minute.
+        let alone = format!("{head}\n[[finding]]\n{finding}");
+        columns.extend(each_value_counts(&alone, &alone[head.len()..]));
+    }
+    for column in
+        "code name severity verdict rank shim no_action subject title message lines hint explanation".split(' ')
+    {
+        assert!(columns.contains(column), "{column}: {columns:?}");
+    }
+}
+
+/// Changes each value in this part of a table; the keys of those values.
+fn each_value_counts(source: &str, part: &str) -> BTreeSet<String> {
+    let right = as_read(&Findings::of(source));
+    let (before, after) = source.split_once(part).expect("it is a part of it");
+    let lines: Vec<&str> = part.lines().collect();
+    let mut columns = BTreeSet::new();
+    let mut column = "";
+    for (at, line) in lines.iter().enumerate() {
+        let (key, value) = line.split_once(" = ").unwrap_or(("", line));
+        let goes_on = key.is_empty() || key.contains(' ');
+        if line.is_empty() || line.starts_with(['#', '[']) {
+            continue;
+        }
+        column = if goes_on { column } else { key };
+        let Some(changed) = otherwise(if goes_on { line } else { value }) else { continue };
+        let changed = if goes_on { changed } else { format!("{key} = {changed}") };
+        let text = [before, &[&lines[..at], &[&changed], &lines[at + 1..]].concat().join("\n"), after].concat();
+        let read = std::panic::catch_unwind(|| Findings::of(&text));
+        let seen = read.is_ok_and(|read| as_read(&read) == right && apart(&read).is_empty());
+        assert!(!seen, "nobody sees that `{line}` has become `{changed}`");
+        columns.insert(column.to_owned());
+    }
+    columns
+}
+
+/// Another value of the same kind.
+fn otherwise(value: &str) -> Option<String> {
+    const WORDS: [(&str, &str); 6] = [
+        ("error", "warning"),
+        ("warning", "info"),
+        ("info", "warning"),
+        ("refuses", "informs"),
+        ("open", "informs"),
+        ("informs", "open"),
+    ];
+    if let Ok(number) = value.parse::<i64>() {
+        return Some((number + 1).to_string());
+    }
+    if let Some((_, other)) = WORDS.iter().find(|(word, _)| value == format!("\"{word}\"")) {
+        return Some(format!("\"{other}\""));
+    }
+    match value {
+        "true" => Some("false".to_owned()),
+        "false" => Some("true".to_owned()),
+        // Its lines follow.
+        "\"\"\"" => None,
+        // A field: what it means is for those who write the table.
+        _ if value.starts_with("{ kind") => {
+            let other = if value.contains("\"number\"") { "text" } else { "number" };
+            let (head, rest) = value.split_once("kind = \"")?;
+            Some(format!("{head}kind = \"{other}{}", &rest[rest.find('"')?..]))
+        }
+        _ => {
+            let at = value.find('"').filter(|_| value.starts_with(['"', '['])).map_or(0, |at| at + 1);
+            Some(format!("{}otherwise {}", &value[..at], &value[at..]))
+        }
+    }
 }
 
 /// What a row of the table says goes together, and every finding says what to do, or that nothing needs to be done.
 fn each_row_of_the_findings_holds_together() {
-    let findings = cudaguard_findings::read();
+    let wrong = apart(&cudaguard_findings::read());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What does not go together.
+fn apart(findings: &Findings) -> Vec<String> {
     let mut wrong = Vec::new();
     for row in &findings.rows {
         let mut not = |holds: bool, what: &str| {
@@ -160,7 +274,7 @@ fn each_row_of_the_findings_holds_together() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    wrong
 }
 
 /// Findings that no test names are findings that nobody has seen.
@@ -254,8 +368,32 @@ fn manual_pages_of_every_verb() {
         assert!(index.contains(&format!("cargo-cudaguard-{verb}(1)")), "{verb}: {index}");
         assert!(page(&format!("cargo-cudaguard-{verb}.1")).contains(".SH NAME"), "{verb}");
     }
+    // What the help says is what the page says: each verb, and each of its options.
+    let help = command::call(["--help"]).run().success().stdout;
+    let (_, listed) = help.split_once("Commands:\n").expect("the verbs");
+    let verbs: Vec<&str> = listed
+        .lines()
+        .take_while(|line| !line.trim().is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(verbs.len() > 15, "{help}");
+    for verb in verbs {
+        let page = page(&format!("cargo-cudaguard-{verb}.1"));
+        // Of these cargo's own help is shown, and cargo has pages of its own.
+        if ["build", "run", "test", "install"].contains(&verb) {
+            continue;
+        }
+        let help = command::call([verb, "--help"]).run().success().stdout;
+        let options = help.split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '=' | '`' | '<'));
+        for option in options.filter(|word| word.starts_with("--") && word.len() > 2) {
+            let option = option.trim_end_matches(['.', ';', ':', ')', '…']);
+            assert!(page.contains(option), "cargo-cudaguard-{verb}.1 does not tell of {option}");
+        }
+    }
     assert!(page("cargo-cudaguard-check.1").contains("--format"));
-    assert!(!folder.join("cargo-cudaguard-cmake.1").exists());
+    assert!(page("cargo-cudaguard-cmake.1").contains("cargo-cudaguard-cmake-install(1)"));
+    assert!(!folder.join("cargo-cudaguard-cmake-begin.1").exists(), "what only CMake calls has none");
     let not_there = scratch.file("file", "");
     let failed = command::call(["man"]).arg(not_there.join("man1")).run().expect(2);
     assert!(failed.stderr.contains("cannot write into "), "{failed}");
@@ -263,9 +401,11 @@ fn manual_pages_of_every_verb() {
 
 pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
+        the_contract_stands_in_header_and_page,
         findings_are_written_from_their_table,
         findings_are_as_they_were_read,
         each_row_of_the_findings_holds_together,
+        each_value_of_the_findings_counts,
         each_finding_has_a_trial,
         every_key_of_the_policy_has_its_place_in_the_docs,
         bash_completes_verbs_and_options,

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use cudaguard::toolchain::SYSROOT;
-use cudaguard_tests::{Call, Outcome, Project, command, layout, parts, scratch, snapshot, tools};
+use cudaguard_tests::{Call, Outcome, Project, Scratch, command, layout, parts, scratch, snapshot, tools};
 use serde_json::Value;
 
 /// One way of getting it wrong.
@@ -171,19 +171,25 @@ const BUILD_RS: &str = r#"fn main() {
 pub(crate) struct Lane {
     embedded: Project,
     plain: Project,
+    /// Where their machines stand: LDFLAGS is a list that blanks divide.
+    machines: Scratch,
 }
 
 impl Lane {
     pub(crate) fn new() -> Self {
-        let Self { embedded, plain } = Self::without_kernels();
-        Self { embedded: embedded.file(KERNELS, ""), plain: plain.file(KERNELS, "") }
+        let Self { embedded, plain, machines } = Self::without_kernels();
+        Self { embedded: embedded.file(KERNELS, ""), plain: plain.file(KERNELS, ""), machines }
     }
 
     pub(crate) fn without_kernels() -> Self {
         let main = "fn main() {\n    println!(\"ran\");\n}\n";
         let embeds = BUILD_RS.replace("// cudaguard", "cudaguard::embed!();");
         let made = |project: Project, script: &str| project.file("src/main.rs", main).file("build.rs", script);
-        Self { embedded: made(Project::guarded("app"), &embeds), plain: made(Project::new("app"), BUILD_RS) }
+        Self {
+            embedded: made(Project::guarded("app"), &embeds),
+            plain: made(Project::new("app"), BUILD_RS),
+            machines: Scratch::without_blanks("recipes"),
+        }
     }
 
     fn policy(&self, text: &str) {
@@ -204,7 +210,7 @@ impl Lane {
     /// Builds by this recipe: refused in release, warned of in dev, allowed with a reason that is recorded.
     pub(crate) fn build(&self, recipe: &Recipe) {
         let Recipe { name, machine: lay, policy, errors, warnings, observed } = recipe;
-        let root = self.embedded.beside().join(name);
+        let root = self.machines.join(name);
         let mut machine = Machine::in_folder(root);
         lay(&mut machine);
         self.lock(machine.lock.as_deref());
@@ -272,7 +278,7 @@ impl Lane {
     /// The same of a program in which there is nothing of CUDA: what plain cargo cannot tell does not refuse it, and the
     /// command, which sees the linked file, has nothing to say.
     pub(crate) fn build_without_cuda(&self, recipe: &Recipe) {
-        let mut machine = Machine::in_folder(self.embedded.beside().join(recipe.name));
+        let mut machine = Machine::in_folder(self.machines.join(recipe.name));
         (recipe.machine)(&mut machine);
         self.lock(None);
         self.policy(recipe.policy);
@@ -287,7 +293,7 @@ impl Lane {
         for project in [&self.embedded, &self.plain] {
             project.change("cudaguard.toml", policy);
         }
-        let root = self.embedded.beside().join("none");
+        let root = self.machines.join("none");
         let machine = Machine::in_folder(root);
         let mut texts = Vec::new();
         for profile in [&["build", "--release"][..], &["build"]] {

@@ -1,10 +1,12 @@
 //! By cargo.
 
-use cudaguard_tests::{Call, Trial, parts, tools, trials};
+use std::path::Path;
+
+use cudaguard_tests::{Call, Project, Trial, parts, tools, trials};
 use serde_json::json;
 
 use super::fixture::{
-    build, call, call_of, codes, cudart, made_elsewhere, manifest, nvcc, package, refused, shared_cudart,
+    build, call, call_of, codes, cudart, made_elsewhere, manifest, nvcc, package, refused, shared_cudart, with_toolkit,
 };
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -19,6 +21,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         the_policy_is_about_what_was_used,
         a_shared_cudart,
         two_toolkits_are_named_and_one_is_used,
+        two_toolkits_are_named_under_plain_cargo,
         a_library_whose_headers_nobody_names,
         the_host_compiler_that_compiled,
         an_arch_that_is_declared_and_not_made,
@@ -196,6 +199,39 @@ fn two_toolkits_are_named_and_one_is_used() {
     }
 }
 
+/// `embed!()` without the command: before linking nothing shows which of the two is used.
+fn two_toolkits_are_named_under_plain_cargo() {
+    let project = Project::guarded("app").file("src/main.rs", "fn main() {}\n");
+    for (path, home) in [("13.0", "11.8"), ("13.0", "13.2"), ("11.8", "13.0")] {
+        let [in_path, at_home] = [path, home].map(parts::cuda);
+        let build = |words: &[&str], home: &Path| {
+            with_toolkit(project.cargo(words), Some(&in_path)).env("CUDA_HOME", home).run()
+        };
+        let refused = build(&["build", "--release"], &at_home).expect(101);
+        let words = format!("error[CG101]: nvcc is from CUDA {path}, but CUDA_HOME names CUDA {home}.");
+        for words in [
+            words,
+            in_path.join("bin/nvcc").display().to_string(),
+            at_home.display().to_string(),
+            "app 0.1.0 is not built".to_owned(),
+        ] {
+            assert!(refused.stderr.contains(&words), "{words}: {refused}");
+        }
+        assert!(!project.built("release/app").exists(), "nothing is linked: {refused}");
+        let warned = build(&["build"], &at_home).success();
+        assert!(warned.stderr.contains("warning[CG101]: "), "{warned}");
+    }
+    for version in ["13.0", "11.8"] {
+        let root = parts::cuda(version);
+        let right = with_toolkit(project.cargo(["build", "--release"]), Some(&root)).env("CUDA_HOME", &root);
+        let right = right.run().success();
+        assert!(!right.stderr.contains("[CG"), "{right}");
+        let toolkit = manifest(&project.built("release/app"))["toolkit"].clone();
+        assert!(toolkit["version"].as_str().is_some_and(|said| said.starts_with(version)), "{toolkit}");
+        std::fs::remove_file(project.built("release/app")).expect("it was built");
+    }
+}
+
 /// cuDNN linked by a build script whose `-I` leaves no trace.
 fn a_library_whose_headers_nobody_names() {
     let cudnn = parts::cudnn("9.15.1");
@@ -215,6 +251,7 @@ fn a_library_whose_headers_nobody_names() {
     for (stale, variable, said, recorded) in [
         (false, "", &["warning[CG146]"][..], &linked),
         (false, "CPATH", &[], &told),
+        (false, "C_INCLUDE_PATH", &[], &told),
         (true, "CPLUS_INCLUDE_PATH", &[], &told),
         (true, "", &["warning[CG146]"], &linked),
         (true, "CUDNN_INCLUDE_DIR", &[], &told),
@@ -342,11 +379,11 @@ fn policy_of_a_library_whose_headers_nobody_names() {
     fixture.write("src/main.rs", main);
     fixture.write("tools", format!("search {}\nlink -lcudnn\n", cudnn.join("lib").display()));
     let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
-    let declared = json!({"version": "9.14.0", "linkage": "linked", "known": "declared"});
+    let declared = json!({"version": "9.14.0", "library": "9.15.1", "linkage": "linked", "known": "declared"});
     for (policy, said, recorded) in [
         ("require = \"^9.1\"", &["warning[CG146]"][..], Some(&linked)),
-        ("require = \"^9.20\"", &["warning[CG146]", "error[CG113]"], None),
-        ("fleet = \"9.10\"", &["warning[CG146]", "error[CG136]"], None),
+        ("require = \"^9.20\"", &["error[CG113]", "warning[CG146]"], None),
+        ("fleet = \"9.10\"", &["error[CG136]", "warning[CG146]"], None),
         ("built = \"9.14\"", &[], Some(&declared)),
         ("built = \"9.14\"\nrequire = \"^9.15\"", &["error[CG113]"], None),
     ] {

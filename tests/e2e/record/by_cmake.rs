@@ -1,5 +1,13 @@
 //! By CMake.
 
+mod cudnn;
+mod left;
+mod lock;
+mod surroundings;
+mod switched;
+mod toolkits;
+
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::{Call, Outcome, Trial, parts, tools, trials};
@@ -9,7 +17,7 @@ use super::fixture::manifest;
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, said, toolkit};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+    let mut trials = trials![
         objects_of_another_toolkit,
         kernels_and_cudart_of_two_toolkits,
         no_toolkit_that_cmake_knows,
@@ -17,7 +25,14 @@ pub(crate) fn trials() -> Vec<Trial> {
         the_host_compiler_that_compiled,
         an_arch_that_is_declared_and_not_made,
         headers_of_a_library_inside,
-    ]
+    ];
+    trials.extend(cudnn::trials());
+    trials.extend(left::trials());
+    trials.extend(lock::trials());
+    trials.extend(toolkits::trials());
+    trials.extend(surroundings::trials());
+    trials.extend(switched::trials());
+    trials
 }
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n\
@@ -35,8 +50,12 @@ fn tree(name: &str, before: &str, policy: &str) -> Tree {
 }
 
 fn object(tree: &Tree, toolkit: &str) -> PathBuf {
+    object_of(tree, toolkit, KERNEL)
+}
+
+fn object_of(tree: &Tree, toolkit: &str, text: &str) -> PathBuf {
     let (source, object) = (tree.beside().join("elsewhere/kernel.cu"), tree.beside().join("elsewhere/kernel.o"));
-    cudaguard_tests::scratch::write(&source, KERNEL);
+    cudaguard_tests::scratch::write(&source, text);
     let mut call = Call::new(parts::cuda(toolkit).join("bin/nvcc"));
     if toolkit == "11.8" {
         call = call.arg("-ccbin").arg(tools::need("g++-11"));
@@ -51,11 +70,21 @@ fn cudart(toolkit: &str) -> PathBuf {
 
 /// Configures and builds. `known` is the toolkit that CMake is told of.
 fn build(tree: &Tree, configuration: &str, known: Option<&str>, link: &[&Path]) -> Outcome {
-    let link: Vec<_> = link.iter().map(|file| file.display().to_string()).collect();
-    let mut words = vec![format!("-DCMAKE_BUILD_TYPE={configuration}"), format!("-DLINK={}", link.join(";"))];
-    words.extend(known.map(|version| format!("-DCUDAToolkit_ROOT={}", parts::cuda(version).display())));
-    let _ = tree.configure(&words.iter().map(String::as_str).collect::<Vec<_>>()).run().success();
+    let root = known.map(|version| format!("-DCUDAToolkit_ROOT={}", parts::cuda(version).display()));
+    let _ = configure(tree, configuration, link).args(root).run().success();
     tree.build(&[]).run()
+}
+
+/// The same with these variables around it.
+fn build_in(tree: &Tree, configuration: &str, link: &[&Path], variables: &[(&str, OsString)]) -> Outcome {
+    let around = |call: Call| variables.iter().fold(call, |call, (name, value)| call.env(name, value));
+    let _ = around(configure(tree, configuration, link)).run().success();
+    around(tree.build(&[])).run()
+}
+
+fn configure(tree: &Tree, configuration: &str, link: &[&Path]) -> Call {
+    let link: Vec<_> = link.iter().map(|file| file.display().to_string()).collect();
+    tree.configure(&[&format!("-DCMAKE_BUILD_TYPE={configuration}"), &format!("-DLINK={}", link.join(";"))])
 }
 
 fn codes(outcome: &Outcome) -> Vec<String> {
@@ -65,12 +94,18 @@ fn codes(outcome: &Outcome) -> Vec<String> {
 
 /// Refused in Release, with nothing left, and said in Debug: the manifest then.
 fn judged(tree: &Tree, known: Option<&str>, link: &[&Path], code: &str) -> Value {
-    let refused = build(tree, "Release", known, link);
+    judged_as(tree, code, |configuration| build(tree, configuration, known, link));
+    manifest(&tree.built("app"))
+}
+
+/// The same of any build; the one of Debug is left.
+#[track_caller]
+fn judged_as(tree: &Tree, code: &str, build: impl Fn(&str) -> Outcome) {
+    let refused = build("Release");
     assert!(refused.status() != Some(0) && !tree.built("app").exists(), "{refused}");
     assert_eq!(codes(&refused), [format!("error[{code}]")], "{refused}");
-    let warned = build(tree, "Debug", known, link).success();
+    let warned = build("Debug").success();
     assert_eq!(codes(&warned), [format!("warning[{code}]")], "{warned}");
-    manifest(&tree.built("app"))
 }
 
 const FIND: &str = "find_package(CUDAToolkit REQUIRED)";

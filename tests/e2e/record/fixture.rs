@@ -1,11 +1,13 @@
 //! A package whose build script calls the nvcc that a file names, and links the cudart that it names.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, command, parts, tools};
+use cudaguard_tests::{Call, Outcome, Scratch, command, parts, tools};
 use serde_json::Value;
 
+use super::independent;
 use crate::wrapper::fixture::Fixture;
 
 /// Reads `tools`: a toolkit's root for each kernel, those of `made elsewhere` among them, and what is linked. It runs again
@@ -49,7 +51,7 @@ const KERNEL: &str = "static __global__ void fill(int *p) { *p = 1; }\n\
                       extern \"C\" __attribute__((weak)) int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
 
 /// The kernel of a library that somebody else has made.
-const OTHER: &str = "static __global__ void other(int *p) { *p = 2; }\n\
+pub(crate) const OTHER: &str = "static __global__ void other(int *p) { *p = 2; }\n\
                      extern \"C\" int other_launch() { other<<<1, 1>>>(nullptr); return 0; }\n";
 
 const MAIN: &str =
@@ -99,9 +101,9 @@ pub(crate) fn package(name: &str, policy: &str) -> Fixture {
     )
 }
 
-/// A `PATH` in which this toolkit is the only one; `None`: no nvcc at all.
-fn path(toolkit: Option<&str>) -> OsString {
-    let mut folders: Vec<_> = toolkit.map(|version| parts::cuda(version).join("bin")).into_iter().collect();
+/// A `PATH` in which the toolkit of this root is the only one; `None`: no nvcc at all.
+pub(crate) fn path(toolkit: Option<&Path>) -> OsString {
+    let mut folders: Vec<_> = toolkit.map(|root| root.join("bin")).into_iter().collect();
     let all = std::env::var_os("PATH").expect("a PATH");
     folders.extend(std::env::split_paths(&all).filter(|folder| !folder.join("nvcc").exists()));
     std::env::join_paths(folders).expect("no colons")
@@ -119,9 +121,13 @@ pub(crate) fn call(fixture: &Fixture, words: &[&str], toolkit: Option<&str>) -> 
 
 /// The same of any verb.
 pub(crate) fn call_of(fixture: &Fixture, words: &[&str], toolkit: Option<&str>) -> Call {
-    // One that every toolkit here takes.
+    with_toolkit(fixture.guard(words), toolkit.map(parts::cuda).as_deref())
+}
+
+/// A call with the toolkit of this root, and no other, in `PATH`, and with a host compiler that every toolkit here takes.
+pub(crate) fn with_toolkit(call: Call, root: Option<&Path>) -> Call {
     let _ = tools::need("g++-11");
-    let call = fixture.guard(words).env("PATH", path(toolkit)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
+    let call = call.env("PATH", path(root)).env("NVCC_CCBIN", "g++-11").env("CXX", "g++-11");
     ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "NVCC"].into_iter().fold(call, Call::env_remove)
 }
 
@@ -134,6 +140,34 @@ pub(crate) fn refused(fixture: &Fixture, toolkit: Option<&str>) -> Outcome {
     outcome
 }
 
+/// The releases that made the code for GPUs in a file, as NVIDIA's lister and binutils tell them.
+pub(crate) fn independently(file: &Path) -> BTreeSet<String> {
+    let scratch = Scratch::new("listed");
+    let lister = parts::cuda("13.2").join("bin/cuobjdump");
+    let _ = Call::new(lister).args(["-xelf", "all"]).arg(file).dir(scratch.path()).run();
+    let mut images: Vec<PathBuf> =
+        std::fs::read_dir(scratch.path()).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    if images.is_empty() {
+        // PTX that stands in it as any text does.
+        images.push(file.to_owned());
+    }
+    let mut releases = BTreeSet::new();
+    for image in images {
+        let told = Call::new(tools::need("strings")).arg("-a").arg(&image).run().success().stdout;
+        let release = |line: &str| Some(line.split_once("tools, release ")?.1.split(',').next()?.to_owned());
+        let mut noted: BTreeSet<String> = told.lines().filter_map(release).collect();
+        if noted.is_empty() {
+            // Up to ELF ABI 7 the header's version is the release times ten.
+            let header = Call::new(tools::need("readelf")).arg("-h").arg(&image).run().success().stdout;
+            let version = header.lines().filter_map(|line| line.trim().strip_prefix("Version:")).next_back();
+            let version = version.and_then(|text| u32::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok());
+            noted.extend(version.map(|number| format!("{}.{}", number / 10, number % 10)));
+        }
+        releases.extend(noted);
+    }
+    releases
+}
+
 /// The codes that were said, with their weight: `error[CG144]`.
 pub(crate) fn codes(outcome: &Outcome) -> Vec<String> {
     let head = |line: &str| {
@@ -144,9 +178,25 @@ pub(crate) fn codes(outcome: &Outcome) -> Vec<String> {
     outcome.stderr.lines().filter_map(head).collect()
 }
 
-/// The manifest of the package in a file.
+/// The manifest of the package in a file, which says what other tools see in it.
 pub(crate) fn manifest(file: &Path) -> Value {
     let outcome = command::call(["inspect", "--json"]).arg(file).run().success();
     let all: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-    all["components"][0].clone()
+    let manifest = all["components"][0].clone();
+    let release = |version: &Value| {
+        let version = version.as_str().unwrap_or_default();
+        version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")
+    };
+    let makers = independent::makers(file);
+    if !makers.is_empty() {
+        let besides = manifest["toolkit"]["besides"].as_array().into_iter().flatten().map(release);
+        let recorded: BTreeSet<String> = besides.chain([release(&manifest["toolkit"]["version"])]).collect();
+        assert!(makers.is_subset(&recorded), "made by {makers:?}: {manifest:#}");
+    }
+    if let (Some("static"), Some(version)) =
+        (manifest["cudart"]["linkage"].as_str(), manifest["cudart"]["version"].as_str())
+    {
+        assert!(independent::has_cudart(file, version), "{version}: {manifest:#}");
+    }
+    manifest
 }

@@ -3,13 +3,22 @@
 //! right is silent.
 
 mod by_cargo;
+mod by_cc;
 mod by_cmake;
+mod cudnn;
 mod fixture;
+mod independent;
+mod surroundings;
+mod switched;
 
 use cudaguard_tests::Trial;
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = by_cargo::trials();
+    trials.extend(by_cc::trials());
     trials.extend(by_cmake::trials());
+    trials.extend(cudnn::trials());
+    trials.extend(surroundings::trials());
+    trials.extend(switched::trials());
     trials
 }

@@ -18,7 +18,7 @@ extern "C" {
 
 fn say(when: &str) {
     match cudaguard::check() {
-        cudaguard::Verdict::Right => println!("{when}: right"),
+        cudaguard::Verdict::Right { .. } => println!("{when}: right"),
         cudaguard::Verdict::Wrong(why) => println!("{when}: wrong: {why}"),
         cudaguard::Verdict::CannotTell(why) => println!("{when}: cannot tell: {why}"),
     }

@@ -24,7 +24,7 @@ pub extern "C" fn works() -> usize {
 #[no_mangle]
 pub extern "C" fn ask_in_rust() -> i32 {
     match cudaguard::check() {
-        cudaguard::Verdict::Right => 0,
+        cudaguard::Verdict::Right { .. } => 0,
         cudaguard::Verdict::Wrong(why) => { println!("rust: {why}"); 1 }
         cudaguard::Verdict::CannotTell(why) => { println!("rust: {why}"); 2 }
     }

@@ -9,7 +9,14 @@ use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, trials};
 use crate::policy::pages::held;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![public_threads, other_errors, the_printed_form, ways_to_ask, the_page_says_what_the_table_says]
+    trials![
+        public_threads,
+        other_errors,
+        the_printed_form,
+        ways_to_ask,
+        for_programs,
+        the_page_says_what_the_table_says
+    ]
 }
 
 const THREADS: &str = include_str!("threads.txt");
@@ -70,6 +77,8 @@ fn public_threads() {
     }
     assert!(threads.len() >= 60, "{} texts", threads.len());
     assert!(wrong.is_empty(), "another symptom's cure for {wrong:#?}; no answer for {silent:#?}");
+    let unseen = threads.iter().filter(|thread| thread.part == "unseen").count();
+    assert!(unseen >= 60, "{unseen} texts that the table was not written for");
     assert!(right * 60 >= threads.len() * 50, "{right} of {} are right; no answer for {silent:#?}", threads.len());
 }
 
@@ -124,6 +133,28 @@ fn ways_to_ask() {
     assert!(table().iter().all(|symptom| list.contains(&symptom.title)), "{list}");
 }
 
+/// The same as data: what is on the page, with the sources, and nothing else on stdout where nothing fits.
+fn for_programs() {
+    let told = |words: &[&str], status| {
+        let outcome = command::call(["explain", "--json"]).args(words).run().expect(status);
+        serde_json::from_str::<serde_json::Value>(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+    };
+    let value = told(&["no kernel image is available"], 0);
+    let expected = table().iter().find(|one| one.name == "no-kernel-image").expect("a symptom");
+    let symptom = &value["symptoms"][0];
+    assert_eq!(symptom["name"], "no-kernel-image");
+    assert_eq!(symptom["causes"][0]["codes"][0], expected.causes[0].codes[0].to_string());
+    assert_eq!(symptom["causes"][0]["do"], expected.causes[0].cure.as_str());
+    assert_eq!(symptom["sources"].as_array().map(Vec::len), Some(expected.sources.len()));
+    let value = told(&["CG202"], 0);
+    assert_eq!((&value["findings"][0]["code"], &value["symptoms"]), (&"CG202".into(), &serde_json::json!([])));
+    let value = told(&["202"], 0);
+    assert_eq!((&value["number"], &value["findings"][0]["code"]), (&202.into(), &"CG202".into()));
+    assert!(value["symptoms"][0]["numbers"].as_array().is_some_and(|numbers| !numbers.is_empty()), "{value}");
+    assert_eq!(told(&[], 0)["symptoms"].as_array().map(Vec::len), Some(table().len()));
+    assert_eq!(told(&["4711"], 3)["symptoms"], serde_json::json!([]));
+}
+
 const HEAD: &str = "\
 # Symptoms
 
@@ -134,6 +165,7 @@ same in the terminal, for a number, a status, an error's text or a whole log:
 cargo cudaguard explain 803
 cargo cudaguard explain \"no kernel image is available\"
 ./my-program 2>&1 | cargo cudaguard explain -
+cargo cudaguard explain --json CUDNN_STATUS_NOT_INITIALIZED
 ```
 
 Paths, numbers, versions, line breaks and colours in a pasted text do not matter. Where it shows several symptoms, the one that

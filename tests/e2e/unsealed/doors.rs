@@ -8,17 +8,20 @@ use cudaguard_tests::world::{self, A100, H100, V100, World};
 use cudaguard_tests::{Call, Project, Scratch, Trial, command, parts, scratch, snapshot, tools, trials};
 
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
+use crate::other_builds::{self, KERNELS, MAIN};
 
-use super::fixture::nvcc;
+use super::fixture::{PLAIN_DATA, STATIC_CUDART, nvcc};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![the_same_through_every_door, a_static_library_says_how_it_is_linked]
+    trials![
+        the_same_through_every_door,
+        by_the_owners_word,
+        kernels_that_nobody_can_read,
+        archs_that_nobody_meant,
+        a_static_library_says_how_it_is_linked
+    ]
 }
 
-const KERNELS: &str =
-    "__global__ void k(int *p) { p[threadIdx.x] = 1; }\nextern \"C\" void run(int *p) { k<<<1, 1>>>(p); }\n";
-const MAIN: &str = "#include <stdio.h>\nvoid run(int *p);\nint main(int n, char **a) {\n  (void)a;\n  if (n > 9) run(0);\n  \
-                    puts(\"main ran\");\n  return 0;\n}\n";
 const RUST_MAIN: &str = "extern \"C\" { fn run(p: *mut i32); }\nfn main() {\n    if std::env::args().count() > 9 {\n        \
                          unsafe { run(std::ptr::null_mut()) }\n    }\n    println!(\"main ran\");\n}\n";
 const RUST_LIBRARY: &str = "extern \"C\" { fn run(p: *mut i32); }\n#[no_mangle]\npub extern \"C\" fn verdict(go: bool) {\n    \
@@ -108,6 +111,18 @@ impl Parts {
         tree
     }
 
+    /// As docs/other-build-systems.md says it, but that the component is called as behind the other doors, and that there is no PTX.
+    fn by_make_and_meson() -> [other_builds::Project; 2] {
+        let version = ("1.2.0", "0.1.0");
+        let make = other_builds::Project::of_page("make", "Makefile", &[version]);
+        let _ = make.make().success();
+        let flags = ("-arch=sm_80", "-gencode=arch=compute_80,code=sm_80");
+        let meson = other_builds::Project::of_page("meson", "meson.build", &[version, flags]);
+        // A debug build's machine code is compressed, and asks for a newer driver.
+        let _ = meson.meson("plain");
+        [make, meson]
+    }
+
     /// `embed`, linked; and the same sealed.
     fn by_embed(&self) -> [PathBuf; 2] {
         let guard = self.scratch.join("guard.o");
@@ -167,17 +182,20 @@ fn the_same_through_every_door() {
     let python = tools::need("python3");
     let script = "import ctypes, sys\nctypes.CDLL(sys.argv[1]).verdict(False)\n";
     let shared = library.built("debug/libmy_model.so");
+    let [make, meson] = Parts::by_make_and_meson();
     let doors = [
         ("cargo", cargo.built("debug/my-model")),
         ("cargo cudaguard", ours.built("debug/my-model")),
         ("CMake", cmake.built("my-model")),
+        ("Make", make.path("my-model")),
+        ("Meson", meson.path("build/my-model")),
         ("embed", embedded),
         ("embed and seal", sealed),
         ("a static library in C", parts.by_static_library()),
     ];
     for (door, program) in &doors {
         let page = command::call(["inspect"]).arg(program).run().success().stdout;
-        let seals = ["cargo cudaguard", "CMake", "embed and seal"].contains(door);
+        let seals = ["cargo cudaguard", "CMake", "Make", "Meson", "embed and seal"].contains(door);
         assert!(!page.contains("requires   nothing"), "{door}: {page}");
         assert_eq!(page.contains("what its kernels ask for: nobody sealed it"), !seals, "{door}: {page}");
     }
@@ -198,6 +216,145 @@ fn the_same_through_every_door() {
         let head = said.lines().next().unwrap_or_default().split_once("]: ").map(|(_, text)| text.to_owned());
         assert_eq!(asked.stdout.starts_with("Wrong("), refused, "{place}: {asked}");
         assert!(!refused || head.is_some_and(|head| asked.stdout.contains(&head)), "{place}: {said}\n{asked}");
+        let right = format!("Right {{ not_judged: [{PLAIN_DATA:?}] }}\n");
+        assert_eq!(asked.stdout == right, place == "A100", "{place}: {asked}");
+    }
+}
+
+/// Kernels that no guard can see, and `[gpu] archs` that names them: judged as those of the program that has them, by the same words.
+/// Where the program has others to show, these count.
+fn by_the_owners_word() {
+    world::need();
+    tools::need_all(&["gcc", "g++"]);
+    let parts = Parts::new();
+    let seen = parts.by_cargo().file("cudaguard.toml", "gpu.archs = [\"sm_90\"]\n");
+    let unseen = Project::guarded("my-model").file("src/main.rs", "fn main() {\n    println!(\"main ran\");\n}\n");
+    let unseen = unseen.file("cudaguard.toml", "gpu.archs = [\"sm_80\"]\n");
+    let compiled = Project::guarded("my-model").file("src/main.rs", "fn main() {\n    println!(\"main ran\");\n}\n");
+    let compiled = compiled.file("cudaguard.toml", "gpu.archs = [\"compute_80\"]\n");
+    for project in [&seen, &unseen, &compiled] {
+        let _ = parts.with(project.cargo(["build"])).run().success();
+    }
+    let of = |project: &Project| project.built("debug/my-model");
+    for (place, world, refused) in machines() {
+        let scratch = Scratch::new("word-world");
+        let machine = world.make(&scratch.join("world"));
+        let report = scratch.join("report.json");
+        let start = |project: &Project| {
+            let call = machine.call(of(project), &[]).env("CUDAGUARD_REPORT", &report).dir(scratch.path());
+            let outcome = call.run();
+            let text = format!("{}{}", outcome.stdout, outcome.stderr);
+            (outcome.status(), text.lines().next().unwrap_or_default().to_owned())
+        };
+        let twin = start(&seen);
+        assert_eq!(twin.0, Some(if refused { 78 } else { 0 }), "{place}: {twin:?}");
+        let said = start(&unseen);
+        let told: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("JSON");
+        assert_eq!(told["components"][0]["not_judged"], serde_json::json!([STATIC_CUDART]), "{place}: {told}");
+        // Of a cudart, which asks for that driver, nobody gave his word.
+        let by_cudart = place == "A100 with 535";
+        assert!(said == twin || by_cudart && said.0 == Some(0), "{place}: {said:?}, {twin:?}");
+        // PTX of CUDA 13.0: compiled for a newer GPU, by a driver that is new enough.
+        let said = start(&compiled);
+        let wanted = if ["V100", "A100 with 535"].contains(&place) { 78 } else { 0 };
+        assert_eq!(said.0, Some(wanted), "{place}: {said:?}");
+    }
+    for (project, gpu, status) in
+        [(&unseen, "V100", 1), (&unseen, "A100", 0), (&unseen, "H100", 1), (&compiled, "H100", 0)]
+    {
+        let options = ["verify", "--driver", "580.95.05", "--gpu", gpu];
+        let outcome = command::call(options).arg(of(project)).run();
+        assert_eq!(outcome.status(), Some(status), "{gpu}: {outcome}");
+    }
+}
+
+/// Kernels that are packed in a way of the program's own: of a sealed file, too, it is said that they were not judged, where somebody has
+/// said that there are some. Unpacked, they are.
+fn kernels_that_nobody_can_read() {
+    world::need();
+    tools::need_all(&["gcc", "g++"]);
+    let parts = Parts::new();
+    let fatbin = parts.scratch.join("kernels.fatbin");
+    let call = nvcc(&parts.cuda).args(FLAGS.split(' ')).arg("-fatbin").arg(parts.scratch.join("kernels.cu"));
+    let _ = call.arg("-o").arg(&fatbin).run().success();
+    let plain = fs::read(&fatbin).expect("it was made");
+    let packed: Vec<u8> = plain.iter().map(|byte| byte ^ 0x5a).collect();
+    let main = "#[repr(C, align(16))]\nstruct Aligned<T: ?Sized>(T);\nstatic KERNELS: &Aligned<[u8]> = \
+                &Aligned(*include_bytes!(\"kernels\"));\nfn main() {\n    std::hint::black_box(&KERNELS.0);\n    println!(\"{:?}\", \
+                cudaguard::check());\n}\n";
+    let by_cargo = |kernels: &[u8]| {
+        let project = Project::new("my-model").append("Cargo.toml", &check_dependency());
+        let project = project.file("cudaguard.toml", "gpu.archs = [\"sm_80\"]\n");
+        let project = project.file("src/main.rs", main).file("src/kernels", kernels);
+        let _ = parts.with(project.cudaguard(["build"])).run().success();
+        project
+    };
+    let [of_plain, of_packed] = [&plain, &packed].map(|kernels| by_cargo(kernels));
+    // By the flags of a build system.
+    let guard = parts.scratch.join("packed-guard.o");
+    let call = command::call(["embed", "--name", "my-model", "--version", "0.1.0", "--nvcc-flags", FLAGS, "--nvcc"]);
+    let _ = call.arg(parts.cuda.join("bin/nvcc")).arg("-o").arg(&guard).run().success();
+    let templates = cudaguard_tests::places::workspace().join("templates");
+    parts.scratch.file(
+        "packed.c",
+        "#include <cudaguard.h>\n#include <stdio.h>\nint main(void) {\n  struct cudaguard_verdict all;\n  int is = \
+         cudaguard_check_verdict(&all);\n  printf(\"%d %s\\n\", is, all.not_judged);\n  return 0;\n}\n",
+    );
+    let in_c = parts.scratch.join("packed");
+    let call = Call::new("gcc").arg("-I").arg(templates).arg("-o").arg(&in_c).arg(parts.scratch.join("packed.c"));
+    let _ = call.arg(&guard).arg("-ldl").run().success();
+    let _ = command::call(["seal"]).arg(&in_c).arg(&guard).run().success();
+    let name = "GPU code that was declared and not found";
+    let scratch = Scratch::new("packed-world");
+    let machine = World::new("580.95.05", 13000, &[A100]).make(&scratch.join("world"));
+    for (program, left, said) in [
+        (of_plain.built("debug/my-model"), None, "Right { not_judged: [] }\n".to_owned()),
+        (of_packed.built("debug/my-model"), Some(name), format!("Right {{ not_judged: [{name:?}] }}\n")),
+        (in_c, Some(name), format!("0 {name}\n")),
+    ] {
+        let report = scratch.join("report.json");
+        let outcome = machine.call(&program, &[]).env("CUDAGUARD_REPORT", &report).dir(scratch.path()).run().success();
+        assert_eq!((&*outcome.stdout, &*outcome.stderr), (&*said, ""), "{}", program.display());
+        let told: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(&report).expect("a report")).expect("JSON");
+        let left: Vec<&str> = left.into_iter().collect();
+        assert_eq!(told["verdict"], "runs", "{told}");
+        assert_eq!(told["components"][0]["not_judged"], serde_json::json!(left), "{told}");
+        let verify = |more: &[&str]| {
+            let options = ["verify", "--driver", "580.95.05", "--gpu", "A100"];
+            command::call(options).args(more).arg(&program).run().success().stdout
+        };
+        let page = verify(&[]);
+        assert_eq!(page.contains(&format!("\n  not judged: {name}\n")), !left.is_empty(), "{page}");
+        let json: serde_json::Value = serde_json::from_str(&verify(&["--json"])).expect("JSON");
+        assert_eq!(json.get("not_judged"), (!left.is_empty()).then(|| serde_json::json!(left)).as_ref(), "{json}");
+        let fleet = scratch.file("fleet.jsonl", "{\"revision\": 1, \"gpus\": [{\"cc\": \"8.0\"}]}\n");
+        let page = command::call(["verify", "--fleet"]).args([&fleet, &program]).run().success().stdout;
+        assert_eq!(page.contains(&format!("not judged: {name}")), !left.is_empty(), "{page}");
+        let page = command::call(["inspect"]).arg(&program).run().success().stdout;
+        assert!(!page.contains("requires   nothing"), "{page}");
+        assert_eq!(page.contains(&format!("not known of {name}")), !left.is_empty(), "{page}");
+        assert!(page.contains(if left.is_empty() { "sm_80 (observed)" } else { "sm_80 (declared)" }), "{page}");
+    }
+}
+
+/// Where a variable names archs for whatever is built, a program without kernels may have some that nobody sees; not where it is
+/// `TORCH_CUDA_ARCH_LIST`, which containers set for everybody.
+fn archs_that_nobody_meant() {
+    world::need();
+    tools::need("gcc");
+    let scratch = Scratch::new("meant-world");
+    let machine = World::new("580.95.05", 13000, &[A100]).make(&scratch.join("world"));
+    let parts = Parts::new();
+    for (variable, named) in [("TORCH_CUDA_ARCH_LIST", false), ("CUDA_COMPUTE_CAP", true)] {
+        let value = if named { "80" } else { "8.0" };
+        let project = Project::guarded("tool").append("Cargo.toml", &check_dependency());
+        let project = project.file("src/main.rs", "fn main() {\n    println!(\"{:?}\", cudaguard::check());\n}\n");
+        let _ = parts.with(project.cudaguard(["build"])).env(variable, value).run().success();
+        let outcome = machine.call(project.built("debug/tool"), &[]).dir(scratch.path()).run().success();
+        let left = if named { "\"GPU code that was declared and not found\"" } else { "" };
+        assert_eq!(outcome.stdout, format!("Right {{ not_judged: [{left}] }}\n"), "{variable}");
     }
 }
 

@@ -12,6 +12,7 @@ use cudaguard_tests::world::World;
 use cudaguard_tests::{Call, Scratch, parts, places, snapshot, world};
 use serde_json::Value;
 
+use crate::cmake::fixture::texts;
 use crate::judge_equal::fixture::manifest;
 
 /// A source file with one kernel and its host code.
@@ -20,7 +21,9 @@ pub(crate) const KERNEL: &str =
 
 pub(crate) const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n#include <string.h>\n\
     int main(int n, char **a) {\n  static char text[4096];\n  \
-    if (n > 1) { int is = cudaguard_check_text(text, sizeof text); printf(\"check %d %s\\n\", is, text); }\n  \
+    if (n > 1) {\n    struct cudaguard_verdict all;\n    int is = cudaguard_check_text(text, sizeof text);\n    \
+    printf(\"check %d %s\\n\", is, text);\n    cudaguard_check_verdict(&all);\n    \
+    printf(\"not judged: %s\\n\", all.not_judged);\n  }\n  \
     puts(\"main ran\");\n  return 0;\n}\n";
 
 /// `nvcc` of this toolkit.
@@ -48,16 +51,21 @@ pub(crate) fn before_linking() -> Manifest {
 /// How a program is made of objects.
 pub(crate) struct Build<'a> {
     pub(crate) compiler: &'a str,
+    /// For what is compiled, beside those that users get.
+    pub(crate) flags: &'a [&'a str],
+    /// For the link.
     pub(crate) options: &'a [&'a str],
     pub(crate) manifest: &'a Manifest,
 }
 
-/// The compiled shim, by this compiler as the guard is compiled for users.
-pub(crate) fn shim(folder: &Path, compiler: &str) -> PathBuf {
-    let object = folder.join(format!("shim-{compiler}.o"));
+/// The compiled shim, by this compiler as the guard is compiled for users, and with these flags besides.
+pub(crate) fn shim(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
+    let object = folder.join(format!("shim-{compiler}{}.o", flags.concat()));
     if !object.exists() {
         let _ = Call::new(compiler)
-            .args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-c", "-o"])
+            .args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"])
+            .args(flags)
+            .args(["-c", "-o"])
             .args([&object, &places::workspace().join("templates/shim.c")])
             .run()
             .success();
@@ -83,13 +91,18 @@ impl Build<'_> {
         }
         let main = folder.join("main.o");
         let templates = places::workspace().join("templates");
-        let compiled = Call::new(self.compiler).args(["-O1", "-c", "-I"]).arg(templates).arg(folder.join("main.c"));
+        let compiled = Call::new(self.compiler)
+            .arg("-O1")
+            .args(self.flags)
+            .args(["-c", "-I"])
+            .arg(templates)
+            .arg(folder.join("main.c"));
         let _ = compiled.arg("-o").arg(&main).run().success();
         let _ = Call::new(self.compiler)
             .arg("-o")
             .arg(&twins[0])
             .args(objects)
-            .args([&main, &folder.join("note.s"), &shim(folder, self.compiler)])
+            .args([&main, &folder.join("note.s"), &shim(folder, self.compiler, self.flags)])
             .args(self.options)
             .arg(parts::cuda("13.0").join("lib/libcudart_static.a"))
             .args(["-lstdc++", "-ldl", "-lrt", "-lpthread"])
@@ -110,8 +123,12 @@ pub(crate) fn sealed(file: &Path) {
         gpus: Some(kernels.requirements()),
         ..Observed::of(&Binary::read(file).expect("a program"))
     };
-    assert_eq!(seal::seal(file, &observed).expect("it can be sealed").written, 1);
+    assert_eq!(seal::seal(file, None, &observed).expect("it can be sealed").written, 1);
 }
+
+/// What the guard of a file that nobody sealed names as not judged: always, and where nothing shows that nvcc made host code.
+pub(crate) const PLAIN_DATA: &str = "GPU code that stands as plain data";
+pub(crate) const STATIC_CUDART: &str = "what a static cudart asks of the driver";
 
 /// What a start comes to: its end, what it says, and the report, without what differs between twins.
 pub(crate) fn told(
@@ -127,14 +144,20 @@ pub(crate) fn told(
     let outcome = machine.call(program, &all).dir(scratch.path()).run();
     let mut report: Value = serde_json::from_str(&fs::read_to_string(&file).expect("a report")).expect("JSON");
     let members = report.as_object_mut().expect("an object");
-    members.remove("file");
+    for of_this_start in ["file", "host", "pid", "started"] {
+        members.remove(of_this_start);
+    }
     let components = members.remove("components").expect("components");
+    let left: Vec<&str> = texts(&components[0]["not_judged"]);
     // What no container holds is not seen at the start; whoever seals a file has read all of it.
-    let left: &[&str] =
-        if program.ends_with("unsealed/program") { &["GPU code that stands as plain data"] } else { &[] };
-    assert_eq!(components[0]["not_judged"], serde_json::json!(left), "{}", program.display());
+    let open: &[&[&str]] =
+        if program.ends_with("unsealed/program") { &[&[PLAIN_DATA], &[PLAIN_DATA, STATIC_CUDART]] } else { &[&[]] };
+    assert!(open.contains(&&*left), "{}: {left:?}", program.display());
     let asked = machine.call(program, &all).arg("check").env("CUDAGUARD", "warn").dir(scratch.path()).run();
-    let text = format!("status {:?}\n{}{}\n{}", outcome.status(), outcome.stdout, outcome.stderr, asked.stdout);
+    let named = format!("not judged: {}\n", left.join("; "));
+    assert!(asked.stdout.contains(&named), "{}: {asked}", program.display());
+    let asked = asked.stdout.replace(&named, "");
+    let text = format!("status {:?}\n{}{}\n{asked}", outcome.status(), outcome.stdout, outcome.stderr);
     let names = [(scratch.path(), "<scratch>")];
     (snapshot::paths(&text, &names), report)
 }

@@ -8,15 +8,44 @@ use std::path::Path;
 
 use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, V100, World};
-use cudaguard_tests::{Scratch, Trial, tools, trials};
+use cudaguard_tests::{Call, Scratch, Trial, tools, trials};
 
-use fixture::{Build, before_linking, object, told, worlds};
+use fixture::{Build, PLAIN_DATA, STATIC_CUDART, before_linking, object, told, worlds};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let mut all =
-        trials![as_the_sealed_twin, by_every_linker, ptx_that_no_table_has, more_images_than_there_is_room_for];
+    let mut all = trials![
+        as_the_sealed_twin,
+        by_every_linker,
+        a_cudart_without_kernels,
+        relocatable_device_code,
+        ptx_that_no_table_has,
+        more_images_than_there_is_room_for
+    ];
     all.extend(doors::trials());
     all
+}
+
+/// The flags of a compiler and the options of a link that are tried with each pair of them, and this many containers.
+fn ways(compiler: &str, linker: &str, count: usize) -> Vec<(&'static [&'static str], &'static [&'static str])> {
+    let mut ways: Vec<(&[&str], &[&str])> =
+        vec![(&[], &[]), (&[], &["-Wl,--gc-sections", "-s"]), (&[], &["-no-pie", "-O2"])];
+    // What leaves the section of the records alone.
+    if count == 1 {
+        ways.push((&["-O0"], &[]));
+    }
+    // gold does not know it.
+    if count == 1 && linker != "gold" {
+        ways.push((&[], &["-static-pie"]));
+    }
+    // GNU ld does not fold.
+    if linker != "bfd" {
+        ways.push((&[], &["-Wl,--icf=all", "-Wl,--gc-sections", "-s"]));
+    }
+    // lld has no plugin for what gcc leaves, and the others need one for what clang leaves.
+    if (compiler == "gcc") == (linker != "lld") {
+        ways.push((&["-flto"], &["-flto", "-O2", "-Wl,--gc-sections", "-s"]));
+    }
+    ways
 }
 
 /// Whoever links it, and however: the same verdict and the same words.
@@ -43,18 +72,19 @@ fn by_every_linker() {
             _ => vec![copies(scratch.path(), &one, count - 1), one],
         };
         for (compiler, linker) in tools::linking(&["gcc", "clang"], &mut missing) {
-            let linker = format!("-fuse-ld={linker}");
-            for options in [&[][..], &["-Wl,--gc-sections", "-s"], &["-no-pie", "-O2"]] {
-                let options = [&[&*linker], options].concat();
+            let chosen = format!("-fuse-ld={linker}");
+            for (flags, options) in ways(compiler, linker, count) {
+                let options = [&[&*chosen], options].concat();
                 let manifest = before_linking();
-                let build = Build { compiler, options: &options, manifest: &manifest };
+                let build = Build { compiler, flags, options: &options, manifest: &manifest };
                 let twins = build.make(scratch.path(), &objects);
                 for (at, (place, machine)) in machines.iter().enumerate() {
                     let [unsealed, sealed] = twins.each_ref().map(|twin| told(place, machine, twin, &[]));
                     let text = unsealed.0.replace("/unsealed/", "/sealed/");
-                    assert_eq!(text, sealed.0, "{count} containers, {compiler} {options:?}");
-                    assert_eq!(unsealed.1, sealed.1, "{count} containers, {compiler} {options:?}");
-                    let refused = at == 0 && count > 0;
+                    assert_eq!(text, sealed.0, "{count} containers, {compiler} {flags:?} {options:?}");
+                    assert_eq!(unsealed.1, sealed.1, "{count} containers, {compiler} {flags:?} {options:?}");
+                    // A static program has nobody who could load the driver, and without its answer nothing is refused.
+                    let refused = at == 0 && count > 0 && !options.contains(&"-static-pie");
                     assert_eq!(text.starts_with("status Some(78)"), refused, "{compiler} {options:?}: {text}");
                     played += 1;
                 }
@@ -63,6 +93,70 @@ fn by_every_linker() {
     }
     assert!(played >= 3 * 3 * machines.len(), "some linker is here: {played}");
     tools::done_without(&missing);
+}
+
+/// A program that calls the runtime and has no kernels of its own. What a shared cudart asks for is judged as in the sealed twin; a
+/// static one leaves no trace that a start could read, and is named.
+fn a_cudart_without_kernels() {
+    world::need();
+    tools::need_all(&["cc", "g++"]);
+    let scratch = Scratch::without_blanks("unsealed");
+    let (source, uses) = (scratch.join("uses.c"), scratch.join("uses.o"));
+    fs::write(&source, "int cudaGetDevice(int *);\nint uses(void) {\n  int n;\n  return cudaGetDevice(&n);\n}\n")
+        .expect("written");
+    let _ = Call::new("cc").args(["-fPIC", "-c", "-o"]).args([&uses, &source]).run().success();
+    let library = cudaguard_tests::parts::cuda("13.0").join("lib/libcudart.so.13");
+    fs::copy(&library, scratch.join("libcudart.so.13")).expect("a copy");
+    let manifest = before_linking();
+    let found_here = format!("-Wl,-rpath,{}", scratch.path().display());
+    for (shared, objects) in [(false, vec![uses.clone()]), (true, vec![uses, library])] {
+        let build = Build { compiler: "cc", flags: &[], options: &[&found_here], manifest: &manifest };
+        let [unsealed, sealed] = build.make(scratch.path(), &objects);
+        for (release, cuda, old) in [("535.261.03", 12020, true), ("580.95.05", 13000, false)] {
+            let place = Scratch::new("unsealed-world");
+            let machine = World::new(release, cuda, &[A100]).make(&place.join("world"));
+            let [text, twin] = [&unsealed, &sealed].map(|program| told(&place, &machine, program, &[]));
+            assert_eq!(twin.0.starts_with("status Some(78)"), old, "{release}: {}", twin.0);
+            let same_words = text.0.replace("/unsealed/", "/sealed/") == twin.0;
+            assert_eq!(same_words, shared || !old, "{release}: {}", text.0);
+            assert!(!shared || text.1 == twin.1, "{release}: {}", text.1);
+            let file = place.join("left.json");
+            let report = [("CUDAGUARD_REPORT", file.to_str().expect("UTF-8"))];
+            let _ = machine.call(&unsealed, &report).dir(place.path()).run();
+            let report: serde_json::Value =
+                serde_json::from_str(&fs::read_to_string(&file).expect("a report")).expect("JSON");
+            let left: &[&str] = if shared { &[PLAIN_DATA] } else { &[PLAIN_DATA, STATIC_CUDART] };
+            assert_eq!(report["components"][0]["not_judged"], serde_json::json!(left), "{release}");
+        }
+    }
+}
+
+/// Device code of several files, linked on its own, is judged as any other. Where nobody linked it there is no program: the host code
+/// refers to what that link would have made.
+fn relocatable_device_code() {
+    world::need();
+    tools::need_all(&["cc", "g++"]);
+    let scratch = Scratch::without_blanks("unsealed");
+    let flags = "-rdc=true -gencode arch=compute_80,code=sm_80";
+    let parts: Vec<_> = ["a", "b"].map(|name| object(scratch.path(), name, flags)).into();
+    let linked = scratch.join("linked.o");
+    let link = fixture::nvcc(&cudaguard_tests::parts::cuda("13.0")).args(["-dlink", "-arch=sm_80", "-o"]);
+    let _ = link.arg(&linked).args(&parts).run().success();
+    let main = scratch.join("main.cpp");
+    fs::write(&main, "int main() {}\n").expect("a file can be written");
+    let unlinked = Call::new("g++").arg("-o").arg(scratch.join("unlinked")).arg(main).args(&parts);
+    let unlinked = unlinked.arg(cudaguard_tests::parts::cuda("13.0").join("lib/libcudart_static.a")).run();
+    assert!(unlinked.stderr.contains("undefined reference to `__cudaRegisterLinkedBinary"), "{unlinked}");
+    let manifest = before_linking();
+    let objects = [&parts[..], std::slice::from_ref(&linked)].concat();
+    let twins = Build { compiler: "cc", flags: &[], options: &[], manifest: &manifest }.make(scratch.path(), &objects);
+    for (gpu, refused) in [(V100, true), (A100, false)] {
+        let place = Scratch::new("unsealed-world");
+        let machine = World::new("580.95.05", 13000, &[gpu]).make(&place.join("world"));
+        let [unsealed, sealed] = twins.each_ref().map(|twin| told(&place, &machine, twin, &[]));
+        assert_eq!((unsealed.0.replace("/unsealed/", "/sealed/"), &unsealed.1), (sealed.0, &sealed.1));
+        assert_eq!(unsealed.0.starts_with("status Some(78)"), refused, "{}", unsealed.0);
+    }
 }
 
 /// Of more than the guard keeps, it cannot tell what the rest serves: nothing is refused, and nothing said to be right.
@@ -78,7 +172,7 @@ fn more_images_than_there_is_room_for() {
     let manifest = before_linking();
     for (count, refused) in [(16_000, true), (17_000, false)] {
         let objects = [copies(scratch.path(), &one, count - 1), one.clone()];
-        let build = Build { compiler: "cc", options: &[], manifest: &manifest };
+        let build = Build { compiler: "cc", flags: &[], options: &[], manifest: &manifest };
         let [unsealed, sealed] = build.make(scratch.path(), &objects);
         let verdict = |program: &Path| {
             let file = place.join("report.json");
@@ -106,6 +200,14 @@ const BUILDS: &[(&str, &[&str])] = &[
     ("sm_100f and sm_120", &["-gencode arch=compute_100f,code=sm_100f -gencode arch=compute_120,code=sm_120"]),
     ("partial", &["-gencode arch=compute_80,code=sm_80", "-gencode arch=compute_90a,code=sm_90a"]),
     ("partial by PTX", &["-gencode arch=compute_80,code=compute_80", "-gencode arch=compute_90a,code=sm_90a"]),
+    (
+        "PTX, and machine code elsewhere",
+        &["-gencode arch=compute_80,code=compute_80", "-gencode arch=compute_80,code=sm_80"],
+    ),
+    (
+        "PTX, and both elsewhere",
+        &["-gencode arch=compute_80,code=compute_80", "-gencode arch=compute_80,code=[sm_80,compute_80]"],
+    ),
     ("all", &["-arch=all", "-arch=all-major"]),
     ("Tegra", &["-gencode arch=compute_87,code=sm_87"]),
 ];
@@ -130,7 +232,8 @@ fn as_the_sealed_twin() {
         let objects: Vec<_> =
             objects.iter().enumerate().map(|(at, flags)| object(scratch.path(), &format!("k{at}"), flags)).collect();
         let manifest = before_linking();
-        let twins = Build { compiler: "cc", options: &[], manifest: &manifest }.make(scratch.path(), &objects);
+        let twins =
+            Build { compiler: "cc", flags: &[], options: &[], manifest: &manifest }.make(scratch.path(), &objects);
         for (name, place, machine) in &machines {
             for variables in [&[][..], &[("CUDA_FORCE_PTX_JIT", "1")], &[("CUDA_DISABLE_PTX_JIT", "1")]] {
                 let [unsealed, sealed] = twins.each_ref().map(|twin| told(place, machine, twin, variables));
@@ -164,7 +267,7 @@ fn ptx_that_no_table_has() {
     newer_ptx(&object);
     let manifest = before_linking();
     let [unsealed, sealed] =
-        Build { compiler: "cc", options: &[], manifest: &manifest }.make(scratch.path(), &[object]);
+        Build { compiler: "cc", flags: &[], options: &[], manifest: &manifest }.make(scratch.path(), &[object]);
     for (release, cuda, code) in [("590.44.01", 13010, "CG302"), ("620.01", 13050, "CG302"), ("630.01", 13060, "CG505")]
     {
         let place = Scratch::new("unsealed-world");

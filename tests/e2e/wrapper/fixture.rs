@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use cudaguard::binary::Binary;
 use cudaguard::note::Note;
+pub(crate) use cudaguard_tests::crates::cargo;
 use cudaguard_tests::{Call, Outcome, Scratch, command, scratch};
 
 /// A workspace or package in a scratch folder, without any dependency from elsewhere.
@@ -81,10 +82,6 @@ impl Fixture {
 pub(crate) fn set_time(path: &Path, time: SystemTime) {
     let file = fs::File::options().append(true).open(path).expect("it is there");
     file.set_modified(time).expect("a time can be set");
-}
-
-pub(crate) fn cargo() -> std::ffi::OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// The head of a package that is its own workspace.

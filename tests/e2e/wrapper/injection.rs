@@ -285,12 +285,12 @@ fn foreign(fixture: &Fixture, compile: &str) -> std::path::PathBuf {
     let text = format!(
         r#"#!/bin/bash
 case " $* " in *" --print"*|*" -vV "*) exec rustc "$@";; esac
-name= out= extra= objects=
+name= out= extra= objects=()
 while [ $# -gt 0 ]; do
     case $1 in
         --crate-name) name=$2; shift;;
         --out-dir) out=$2; shift;;
-        -C) case $2 in extra-filename=*) extra=${{2#*=}};; link-arg=*) objects="$objects ${{2#*=}}";; esac; shift;;
+        -C) case $2 in extra-filename=*) extra=${{2#*=}};; link-arg=*) objects+=("${{2#*=}}");; esac; shift;;
     esac
     shift
 done
@@ -308,7 +308,7 @@ fn another_machine() {
     let fixture =
         Fixture::new("injection-aarch64", &[("Cargo.toml", &package("app", "[workspace]\n")), ("src/main.rs", MAIN)]);
     fixture.write("main.c", "#include <stdio.h>\nint main(void) { puts(\"ran\"); return 0; }\n");
-    let rustc = foreign(&fixture, "aarch64-linux-gnu-gcc main.c $objects -ldl -o \"$file\"");
+    let rustc = foreign(&fixture, "aarch64-linux-gnu-gcc main.c \"${objects[@]}\" -ldl -o \"$file\"");
     let target = "aarch64-unknown-linux-gnu";
     let outcome = fixture.guard(["build", "--target", target]).env("RUSTC", &rustc).run().success();
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");

@@ -35,8 +35,8 @@ fn plain() -> Fixture {
     )
 }
 
-/// Twenty environments in which builds of CUDA programs go wrong.
-fn hostile(fixture: &Fixture) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
+/// Twenty environments, and one, in which builds of CUDA programs go wrong; what they need is put into this folder.
+pub(crate) fn hostile(beside: &Path) -> Vec<(&'static str, Vec<(&'static str, OsString)>)> {
     let [old, cuda, next] = ["11.8", "13.0", "13.2"].map(parts::cuda);
     let cudnn = parts::cudnn("8.9.7");
     let text = |path: &Path| path.as_os_str().to_owned();
@@ -47,12 +47,12 @@ fn hostile(fixture: &Fixture) -> Vec<(&'static str, Vec<(&'static str, OsString)
         ("PATH", path)
     };
     let word = |text: &str| OsString::from(text);
-    let silent = fixture.beside("silent");
+    let silent = beside.join("silent");
     executable(&silent.join("bin/nvcc"), "#!/bin/sh\necho nonsense\nexit 3\n");
     let stubs = text(&cuda.join("lib64/stubs"));
     let mut rpath = word("-Clink-arg=-Wl,-rpath,");
     rpath.push(&stubs);
-    let mixed = fixture.beside("mixed");
+    let mixed = beside.join("mixed");
     cudaguard_tests::stand_in::cudnn(&mixed, (9, 1, 0));
     let header = mixed.join("include/cudnn_version.h");
     let said = fs::read_to_string(&header).expect("just written");
@@ -77,14 +77,14 @@ fn hostile(fixture: &Fixture) -> Vec<(&'static str, Vec<(&'static str, OsString)
         ("no toolkit by CUDA_PATH", vec![("CUDA_PATH", word("/nowhere"))]),
         ("an nvcc that fails", vec![first(&silent)]),
         ("stubs to load from", vec![("LD_LIBRARY_PATH", stubs), ("LIBRARY_PATH", text(&old.join("lib64")))]),
-        ("stubs in the runtime path", vec![first(&cuda), ("RUSTFLAGS", rpath)]),
+        ("stubs in the runtime path", vec![first(&cuda), ("CARGO_ENCODED_RUSTFLAGS", rpath)]),
         ("levels that no crate knows", vec![("CUDARC_CUDA_VERSION", word("99999")), ("CUDNN_LIB", word("/nowhere"))]),
     ]
 }
 
 fn plain_programs_build_anywhere() {
     let fixture = plain();
-    for (name, variables) in hostile(&fixture) {
+    for (name, variables) in hostile(&fixture.beside("")) {
         for words in [&["build", "--release"][..], &["test", "--release"]] {
             let call = fixture.guard(words);
             let outcome = variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run();

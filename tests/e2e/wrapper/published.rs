@@ -3,12 +3,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Trial, command, parts, places, scratch, skip, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, crates, parts, places, scratch, trials};
 
 use super::fixture::{cargo, package, sealed, summary};
+use super::meant::hostile;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![hexyl_without_cuda, cudarc_linked, cudarc_loading, cust_driver]
+    trials![hexyl_without_cuda, ripgrep_builds_anywhere, cudarc_linked, cudarc_loading, cust_driver]
 }
 
 /// A folder that outlives the trial, so that a crate from elsewhere is compiled once.
@@ -27,17 +28,6 @@ fn settled(call: Call, cuda: Option<&Path>) -> Call {
         .env("CUDA_LIBRARY_PATH", root)
 }
 
-/// Without network, and not fetched yet, there is nothing to try.
-fn fetched(outcome: Outcome) -> Outcome {
-    let alone =
-        ["failed to download", "Could not resolve host", "failed to get", "no matching package", "spurious network"];
-    if outcome.status() != Some(0) && alone.iter().any(|text| outcome.stderr.contains(text)) {
-        eprintln!("the crate cannot be fetched: {}", outcome.stderr.lines().next_back().unwrap_or_default());
-        skip("crates that are not fetched yet", "a network");
-    }
-    outcome.success()
-}
-
 /// A package with these dependencies and this program, built guarded.
 fn build(name: &str, dependencies: &str, main: &str, cuda: &Path) -> (PathBuf, Outcome) {
     let root = kept(name);
@@ -49,26 +39,28 @@ fn build(name: &str, dependencies: &str, main: &str, cuda: &Path) -> (PathBuf, O
     };
     settle("Cargo.toml", &package(name, &format!("[dependencies]\n{dependencies}\n[workspace]\n")));
     settle("src/main.rs", main);
-    let call = settled(command::call(["build"]), Some(cuda)).dir(&root);
-    let outcome = fetched(call.run());
+    crates::settle(&root);
+    let outcome = settled(command::call(["build", "--offline"]), Some(cuda)).dir(&root).run().success();
     (root.join("target/debug").join(name), outcome)
 }
 
 fn hexyl_without_cuda() {
     let (target, root) = (kept("hexyl-target"), kept("hexyl-root"));
-    let words: [&OsStr; 9] = [
+    parts::crates();
+    let words: [&OsStr; 10] = [
         "install".as_ref(),
         "hexyl".as_ref(),
         "--version".as_ref(),
         "=0.16.0".as_ref(),
         "--locked".as_ref(),
+        "--offline".as_ref(),
         "--force".as_ref(),
         "--root".as_ref(),
         root.as_os_str(),
         "--debug".as_ref(),
     ];
     let call = settled(command::call(words), None).env("CARGO_TARGET_DIR", &target);
-    let outcome = fetched(call.run());
+    let outcome = call.run().success();
     assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)");
     let program = root.join("bin/hexyl");
     let note = sealed(&program, "hexyl");
@@ -76,6 +68,41 @@ fn hexyl_without_cuda() {
     let said = Call::new(&program).args(["--color=never", "--border=none", "-n", "4"]).arg(&program).run().success();
     assert!(said.stdout.contains("7f 45 4c 46"), "{said}");
     assert!(said.stderr.is_empty(), "{said}");
+}
+
+/// A program of fifty crates that have nothing to do with CUDA, in environments that are none of its business.
+fn ripgrep_builds_anywhere() {
+    parts::crates();
+    let unpacked = crates::source("ripgrep", "14.1.1").expect("it was fetched");
+    // As it was published, with its own Cargo.lock; what it depends on is compiled once.
+    let root = kept("ripgrep");
+    if !root.join("Cargo.toml").exists() {
+        std::fs::create_dir_all(root.parent().expect("a folder")).expect("a folder can be made");
+        let _ = Call::new("cp").args(["-r", "--no-preserve=mode"]).arg(&unpacked).arg(&root).run().success();
+    }
+    // Or it would belong to the workspace whose target folder it lies in.
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).expect("it was copied");
+    if !manifest.contains("\n[workspace]\n") {
+        scratch::write(&root.join("Cargo.toml"), format!("{manifest}\n[workspace]\n"));
+    }
+    crates::settle_as_published(&root);
+    let scratch = Scratch::new("ripgrep");
+    let version = Path::new("target/release/rg");
+    for (name, variables) in hostile(scratch.path()) {
+        let words = ["build", "--release", "--locked", "--offline"];
+        let call = settled(command::call(words), None).dir(&root);
+        let call = call.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_PROFILE_RELEASE_DEBUG", "false");
+        let outcome = variables.iter().fold(call, |call, (name, value)| call.env(name, value)).run();
+        assert_eq!(outcome.status(), Some(0), "{name}: {outcome}");
+        for word in ["CG1", "error", "nvcc", "toolkit"] {
+            assert!(!outcome.stderr.contains(word), "{name}: {word}: {outcome}");
+        }
+        assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)", "{name}");
+        let note = sealed(&root.join(version), "ripgrep").manifest;
+        assert!(note.toolkit.is_none() && note.library.is_none() && note.requires.is_empty(), "{name}: {note:?}");
+    }
+    let said = Call::new(root.join(version)).arg("--version").run().success();
+    assert!(said.stdout.starts_with("ripgrep 14.1.1") && said.stderr.is_empty(), "{said}");
 }
 
 /// What a program of the driver's API does where the driver is and a GPU is not.

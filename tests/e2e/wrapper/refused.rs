@@ -16,6 +16,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         nothing_is_left_of_a_build_refused_before_cargo,
         refusals_and_warnings_are_messages_of_cargos,
         what_a_build_script_refuses_is_told_and_gone_too,
+        a_static_library_alone,
+        nothing_refused_is_installed,
     ]
 }
 
@@ -29,8 +31,7 @@ fn linking(name: &str) -> Fixture {
          println!(\"cargo:rustc-link-arg={{word}}\");\n    }}\n}}\n",
         folder.display()
     );
-    let more =
-        "[lib]\nname = \"app_c\"\ncrate-type = [\"cdylib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\n";
+    let more = "[lib]\nname = \"app_c\"\ncrate-type = [\"cdylib\", \"staticlib\"]\n[workspace]\n[profile.dist]\ninherits = \"release\"\n";
     Fixture::new(
         name,
         &[
@@ -52,7 +53,7 @@ fn with(call: Call, home: &str) -> Call {
 
 /// What of these lies in a folder of the target folder.
 fn lying(fixture: &Fixture, folder: &str) -> Vec<PathBuf> {
-    let names = ["my-app", "libapp_c.so", "examples/shown-here"];
+    let names = ["my-app", "libapp_c.so", "libapp_c.a", "examples/shown-here"];
     names.iter().map(|name| fixture.built(folder).join(name)).filter(|file| file.exists()).collect()
 }
 
@@ -72,7 +73,7 @@ fn nothing_is_left_of_a_build_refused_after_linking() {
         for round in 0..2 {
             let right = build("13.0").success();
             assert!(right.stderr.contains("3 of 3 targets guarded"), "{right}");
-            assert_eq!(lying(&fixture, folder).len(), 3, "{folder}, {round}");
+            assert_eq!(lying(&fixture, folder).len(), 4, "{folder}, {round}");
             let refused = build("11.8").expect(101);
             assert!(refused.stderr.contains("error[CG101]: ") && !refused.stderr.contains("guarded"), "{refused}");
             assert_eq!(lying(&fixture, folder), [] as [PathBuf; 0], "{folder}, {round}");
@@ -83,7 +84,7 @@ fn nothing_is_left_of_a_build_refused_after_linking() {
 fn nothing_is_left_of_a_build_refused_before_cargo() {
     let fixture = linking("refused-before");
     let right = with(fixture.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
-    assert_eq!(lying(&fixture, "release").len(), 3, "{right}");
+    assert_eq!(lying(&fixture, "release").len(), 4, "{right}");
     fixture.write("cudaguard.toml", "[toolkit]\nrequire = \"^11\"\n");
     for words in [&["build", "--release", "--all-targets"][..], &["run", "--release"]] {
         let refused = with(fixture.guard(words), "13.0").run().expect(1);
@@ -93,7 +94,7 @@ fn nothing_is_left_of_a_build_refused_before_cargo() {
     assert_eq!(lying(&fixture, "release"), [] as [PathBuf; 0]);
     fs::remove_file(fixture.root.join("cudaguard.toml")).expect("just written");
     let _ = with(fixture.guard(["build", "--release", "--all-targets"]), "13.0").run().success();
-    assert_eq!(lying(&fixture, "release").len(), 3, "it comes back");
+    assert_eq!(lying(&fixture, "release").len(), 4, "it comes back");
 }
 
 /// What cargo's own parser makes of it: codes with their levels, and how the build ended.
@@ -137,6 +138,7 @@ fn refusals_and_warnings_are_messages_of_cargos() {
             let (said, ended) = read(&refused);
             assert!(said.contains(&(code.to_owned(), DiagnosticLevel::Error)), "{format}: {refused}");
             assert_eq!(ended, [false], "{format}: {refused}");
+            assert!(!fixture.built("release/my-app").exists(), "{format}: {refused}");
             assert!(!refused.stderr.contains(&format!("error[{code}]")), "said once: {refused}");
             for round in 0..2 {
                 let warned = call(&["build"], home).success();
@@ -184,4 +186,42 @@ fn what_a_build_script_refuses_is_told_and_gone_too() {
     project.change("build.rs", "fn main() { no_such_thing() }\n");
     let failed = call(&["build", "--release"], "11.8").expect(101);
     assert!(!failed.stdout.contains("CG101"), "{failed}");
+}
+
+/// No file of it is sealed: its build script judges, and the archive of an earlier build goes with the refusal.
+fn a_static_library_alone() {
+    let project = Project::guarded("my-app")
+        .append("Cargo.toml", "\n[lib]\ncrate-type = [\"staticlib\"]\n")
+        .file("src/lib.rs", EXPORT);
+    let build = |home: &str| with(project.cudaguard(["build", "--release"]), home).run();
+    for round in 0..2 {
+        let right = build("13.0").success();
+        assert!(project.built("release/libmy_app.a").exists(), "{round}: {right}");
+        let refused = build("11.8").expect(101);
+        assert!(refused.stderr.contains("[CG101]: "), "{refused}");
+        assert!(!project.built("release/libmy_app.a").exists(), "{round}: {refused}");
+    }
+    // What a linked file would tell, no file of this package's tells.
+    project.write("cudaguard.toml", "cudnn.require = \"^9.1\"\n");
+    let refused = build("13.0").expect(101);
+    assert!(refused.stderr.contains("[CG113]: ") && !project.built("release/libmy_app.a").exists(), "{refused}");
+}
+
+/// Refused, it is not installed; one that was installed and accepted before is what cargo leaves it, too.
+fn nothing_refused_is_installed() {
+    let fixture = linking("refused-install");
+    let root = fixture.beside("installed");
+    let install = |home: &str| {
+        let words = ["install", "--path", ".", "--bins", "--force", "--root"];
+        with(fixture.guard(words).arg(&root), home).run()
+    };
+    let program = root.join("bin/my-app");
+    let refused = install("11.8");
+    assert!(refused.status() != Some(0) && refused.stderr.contains("error[CG101]: "), "{refused}");
+    assert!(!program.exists() && !fixture.built("release/my-app").exists(), "{refused}");
+    let right = install("13.0").success();
+    let accepted = fs::read(&program).unwrap_or_else(|error| panic!("{error}: {right}"));
+    let refused = install("11.8");
+    assert!(refused.status() != Some(0) && !fixture.built("release/my-app").exists(), "{refused}");
+    assert!(fs::read(&program).expect("of the accepted build") == accepted, "{refused}");
 }

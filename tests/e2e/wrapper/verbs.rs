@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Trial, command, parts, snapshot, stand_in, tools, trials};
+use cudaguard_tests::{Call, Trial, command, snapshot, stand_in, trials};
 
 use super::fixture::{Fixture, notes, package, sealed, summary};
 use super::injection::library_with_macro;
@@ -15,9 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         programs_are_started_with_their_arguments,
         what_the_loader_would_die_of,
         a_runner_of_the_projects_own,
-        any_other_subcommand,
         variables_for_tools_that_call_cargo,
-        wheels_of_maturin,
         the_target_folder_is_a_cache,
         options_that_are_not_stable,
         exec_becomes_the_program,
@@ -155,37 +153,6 @@ fn a_runner_of_the_projects_own() {
     }
 }
 
-/// What cargo has itself, and what others add to it: a program called `cargo-NAME`, which calls cargo.
-fn any_other_subcommand() {
-    let fixture = program("subcommands");
-    for (words, built) in [
-        (&["rustc", "--", "-Cdebuginfo=0"][..], "debug/app"),
-        (&["rustc", "--release"], "release/app"),
-        (&["b"], "debug/app"),
-    ] {
-        let _ = std::fs::remove_dir_all(fixture.built(""));
-        let said = fixture.guard([&["--"], words].concat()).run().success();
-        let _ = sealed(&fixture.built(built), "app");
-        assert_eq!(summary(&said), "cudaguard: 1 of 1 target guarded (no CUDA)", "{said}");
-    }
-    assert_eq!(
-        fixture.guard(["--", "run", "x"]).run().success().stdout,
-        "ran [\"x\"]\n",
-        "a verb of ours is that verb"
-    );
-    for words in [&["doc"][..], &["check"], &["bench"], &["metadata", "--format-version", "1", "--no-deps"]] {
-        let said = fixture.guard([&["--"], words].concat()).run().success();
-        assert!(!said.stderr.contains("error"), "{said}");
-    }
-    super::cache::executable(&fixture.beside("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
-    let _ = std::fs::remove_dir_all(fixture.built(""));
-    let path = format!("{}:{}", fixture.beside("bin").display(), std::env::var("PATH").unwrap_or_default());
-    let _ = fixture.guard(["--", "theirs", "--release"]).env("PATH", path).run().success();
-    let _ = sealed(&fixture.built("release/app"), "app");
-    assert_eq!(fixture.guard(["--", "no-such-subcommand"]).run().status(), Some(101), "cargo's own status");
-    let _ = fixture.guard(["--"]).run().expect(2);
-}
-
 fn variables_for_tools_that_call_cargo() {
     let fixture = program("env");
     let variables = fixture.guard(["env", "--release"]).run().success().stdout;
@@ -203,47 +170,6 @@ fn variables_for_tools_that_call_cargo() {
     let _ = sealed(&fixture.built("release/app"), "app");
     let again = shell("\"$CARGO\" build --release -v");
     assert!(again.stderr.contains("Fresh app"), "{again}");
-}
-
-/// An extension module for Python, by maturin as it comes: the library in its wheel is sealed.
-fn wheels_of_maturin() {
-    let maturin = parts::program("maturin", "maturin");
-    let python = tools::need("python3");
-    let library = "extern \"C\" {\n    fn PyModule_New(name: *const std::ffi::c_char) -> *mut std::ffi::c_void;\n}\n#[no_mangle]\n\
-                   pub extern \"C\" fn PyInit_ext() -> *mut std::ffi::c_void {\n    \
-                   unsafe { PyModule_New(b\"ext\\0\".as_ptr().cast()) }\n}\n";
-    // All that maturin asks of the bindings is their name.
-    let bindings = package("pyo3-ffi", "[features]\nextension-module = []\n").replace("0.1.0", "0.22.0");
-    let fixture = Fixture::new(
-        "maturin",
-        &[
-            (
-                "Cargo.toml",
-                &package(
-                    "ext",
-                    "[workspace]\n[lib]\ncrate-type = [\"cdylib\"]\n[dependencies]\npyo3-ffi = { path = \"pyo3-ffi\" }\n",
-                ),
-            ),
-            ("src/lib.rs", library),
-            ("pyo3-ffi/Cargo.toml", &bindings),
-            ("pyo3-ffi/src/lib.rs", ""),
-            (
-                "pyproject.toml",
-                "[build-system]\nrequires = [\"maturin>=1\"]\nbuild-backend = \"maturin\"\n[project]\nname = \"ext\"\n\
-                 version = \"0.1.0\"\n",
-            ),
-        ],
-    );
-    let variables = fixture.guard(["env", "--release"]).run().success().stdout;
-    let build = format!(
-        "{variables}\"$1\" build --release --offline --skip-auditwheel --interpreter \"$2\" -o wheels\n\
-         \"$2\" -m zipfile -e wheels/*.whl unpacked\n"
-    );
-    let call = Call::new("sh").args(["-ec", &build, "sh"]).args([&maturin, &python]).dir(&fixture.root);
-    let _ = call.env("CARGO", super::fixture::cargo()).env("CARGO_NET_OFFLINE", "true").run().success();
-    let listed = std::fs::read_dir(fixture.root.join("unpacked/ext")).expect("the wheel's own folder").flatten();
-    let module = listed.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|ending| ending == "so"));
-    let _ = sealed(&module.expect("an extension module"), "ext");
 }
 
 fn the_target_folder_is_a_cache() {

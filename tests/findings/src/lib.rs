@@ -3,7 +3,7 @@
 // Whoever writes the table sees a panic with the place; nobody else runs this.
 #![allow(clippy::missing_panics_doc)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -215,64 +215,68 @@ impl Findings {
 
     /// `templates/shim/findings.h`.
     pub fn c(&self) -> String {
+        let spoken: Vec<(&Row, &Words)> = self
+            .rows
+            .iter()
+            .flat_map(|row| row.words.iter().map(move |words| (row, words)))
+            .filter(|(_, words)| words.shim)
+            .collect();
+        let sentence = |words: &Words| words.message.lines().next().unwrap_or_default().to_owned();
+        let (mut texts, mut hints) = (Vec::new(), BTreeMap::new());
+        for (_, words) in &spoken {
+            let Words { name, message, lines, hint, .. } = words;
+            assert!(!message.contains('\t'), "{name}: the shim knows no columns");
+            assert!(lines.len() <= 3, "{name}: the shim has room for three lines behind a sentence");
+            texts.push(sentence(words));
+            texts.push(if hints.contains_key(hint) { String::new() } else { hint.clone() });
+            hints.entry(hint).or_insert_with(|| shout(name));
+        }
+        let said = |name: &String| spoken.iter().any(|(_, words)| words.lines.contains(name));
+        let lines: Vec<_> = self.lines.iter().filter(|(name, _)| said(name)).collect();
+        texts.extend(lines.iter().map(|(_, line)| line.clone()));
+        let holds = |field: &&Field| texts.iter().any(|text| text.contains(&format!("{{{}}}", field.name)));
+        let fields: Vec<_> = self.fields.iter().filter(holds).collect();
+        let packed = pack(&texts, &fields);
+        let mut next = packed.iter().map(|text| literal(text));
+        let mut next = || next.next().expect("one for each");
+
         let mut out = format!(
             "/* Written by `cargo findings` from {TABLE}; a test keeps it so. What the shim speaks, and\n \
-             * the placeholders in it: that table says what each column means, and how the words are read. */\n\n\
+             * the placeholders in it: that table says what each column means, and how the words are read. In a text each\n \
+             * placeholder is one byte, from {FIRST_FIELD:#x} on, and behind those what many texts have in common. */\n\n\
              /* name, code, severity, verdict, rank, subject, sentence, its three lines, the finding that has the same hint, hint */\n\
              #define FINDINGS(X)"
         );
-        let (mut all, mut said) = (String::new(), Vec::new());
-        let (mut subjects, mut hints) = (BTreeMap::new(), BTreeMap::new());
-        for row in self.rows.iter().filter(|row| row.words.iter().any(|words| words.shim)) {
+        for (row, words) in &spoken {
             let Row { code, severity, verdict, .. } = row;
             let (rank, severity, verdict) = (row.rank.unwrap_or(255), shout(severity), shout(verdict));
-            for Words { name, subject, message, lines, hint, .. } in row.words.iter().filter(|words| words.shim) {
-                let sentence = message.lines().next().unwrap_or_default();
-                let place = |at: usize| lines.get(at).map_or("none", String::as_str);
-                assert!(!message.contains('\t'), "{name}: the shim knows no columns");
-                assert!(lines.len() <= 3, "{name}: the shim has room for three lines behind a sentence");
-                let name = shout(name);
-                let first = hints.entry(hint.clone()).or_insert_with(|| name.clone());
-                let _ = write!(
-                    out,
-                    " \\\n  /* {sentence} */ \\\n  X({name}, {code}, {severity}, {verdict}, {rank}, {}, \\\n    {}, \\\n    {}, {}, {}, {first}, \\\n    {})",
-                    subject.to_lowercase(),
-                    literal(sentence),
-                    place(0),
-                    place(1),
-                    place(2),
-                    if *first == name { literal(hint) } else { literal("") },
-                );
-                subjects.insert(subject.to_lowercase(), subject);
-                said.extend(lines);
-                all = all + message + hint;
-            }
+            let place = |at: usize| words.lines.get(at).map_or("none", String::as_str);
+            let (name, subject, hint_of) = (shout(&words.name), words.subject.to_lowercase(), &hints[&words.hint]);
+            let (short, hint, one, two, three) = (sentence(words), &words.hint, place(0), place(1), place(2));
+            let _ = write!(
+                out,
+                " \\\n  /* {short} | {hint} */ \\\n  X({name}, {code}, {severity}, {verdict}, {rank}, {subject}, {}, \\\n    {one}, {two}, {three}, {hint_of}, {})",
+                next(),
+                next(),
+            );
         }
         out.push_str("\n\n/* name, subject */\n#define SUBJECTS(X)");
-        for (name, subject) in subjects {
-            let _ = write!(out, " \\\n  X({name}, {subject:?})");
+        for subject in spoken.iter().map(|(_, words)| &words.subject).collect::<BTreeSet<_>>() {
+            let _ = write!(out, " \\\n  X({}, {subject:?})", subject.to_lowercase());
         }
         out.push_str("\n\n/* name, line; `none` is no line */\n#define LINES(X)");
-        for (name, line) in self.lines.iter().filter(|(name, _)| said.contains(&name)) {
-            let _ = write!(out, " \\\n  X({name}, {})", literal(line));
-            all.push_str(line);
+        for (name, line) in lines {
+            let _ = write!(out, " \\\n  /* {line} */ \\\n  X({name}, {})", next());
         }
         out.push_str("\n\n/* name, kind */\n#define FIELDS(X)");
-        let spoken = |field: &&Field| all.contains(&format!("{{{}}}", field.name));
-        let fields: Vec<_> = self.fields.iter().filter(spoken).collect();
         for Field { name, kind, means } in &fields {
             let _ = write!(out, " \\\n  X({name}, {}) /* {means} */", shout(kind));
         }
-        out.push_str("\n\n/* name, what many sentences say */\n#define PIECES(X)");
-        for (name, piece) in PIECES {
-            let _ = write!(out, " \\\n  X({name}, {piece:?})");
+        out.push_str("\n\n/* What many texts have in common */\n#define PIECES");
+        for piece in &packed[texts.len()..] {
+            let _ = write!(out, " \\\n  {} \"\\0\"", literal(piece));
         }
-        assert!(fields.len() + PIECES.len() < 0x80, "a byte has room for so many");
-        out.push_str("\n\n/* How each stands in the words: one byte, its place among these. */\n");
-        let all = fields.iter().map(|field| ("V", &*field.name)).chain(PIECES.iter().map(|(name, _)| ("W", *name)));
-        for (at, (kind, name)) in all.enumerate() {
-            let _ = writeln!(out, "#define {kind}_{name} \"\\{:o}\"", 0x80 + at);
-        }
+        out.push('\n');
         out
     }
 
@@ -295,88 +299,79 @@ fn line_names(words: &Table) -> impl Iterator<Item = &str> {
     names.map(|name| name.as_str().expect("lines are named by texts"))
 }
 
-/// What many sentences say stands once in the shim, and as one byte in each of them.
-const PIECES: [(&str, &str); 44] = [
-    ("compute_capability", " compute capability "),
-    ("first_in_path", " first in LD_LIBRARY_PATH"),
-    ("cannot_tell", "cannot tell whether "),
-    ("was_built_with", " was built with"),
-    ("start_a_container", "; start a container"),
-    ("rebuild", "rebuild"),
-    ("cudaguard", "cudaguard"),
-    ("cudnn", "cuDNN"),
-    ("driver", "driver"),
-    ("cuda", " CUDA "),
-    ("which", " which "),
-    ("newer", "newer"),
-    ("that", " that "),
-    ("with", " with"),
-    ("the", " the "),
-    ("is", " is "),
-    ("and", " and"),
-    ("or", " or "),
-    ("for", " for"),
-    ("older", "older"),
-    ("install", "install"),
-    ("update", "update"),
-    ("added", " added"),
-    ("library_path", " LD_LIBRARY_PATH"),
-    ("libcuda", "libcuda"),
-    ("gpu", " GPU"),
-    ("manifest", "manifest"),
-    ("supports", "supports"),
-    ("it", " it"),
-    ("on", " on"),
-    ("no", " no"),
-    ("of", " of"),
-    ("librar", "librar"),
-    ("has", " has"),
-    ("visible_devices", "_VISIBLE_DEVICES"),
-    ("in", " in"),
-    ("ptx_jit", "_PTX_JIT"),
-    ("needs", "needs"),
-    ("its_gpus", " its GPUs (--gpus all)"),
-    ("found", "found:      "),
-    ("put_a", "put a "),
-    ("doctor", "`cargo cudaguard doctor` lists every candidate"),
-    ("judge", " judge"),
-    ("nvidia_smi", "see what nvidia-smi says"),
-];
+/// The byte that stands for the first placeholder.
+const FIRST_FIELD: usize = 0x80;
 
-/// Words as a text in C, each placeholder by its own name: `"cuDNN " V_found " is older"`.
-fn literal(words: &str) -> String {
-    assert!(words.is_ascii(), "what is no ASCII stands for a placeholder in the shim: {words}");
-    let mut out = String::new();
-    for (at, piece) in words.split('{').enumerate() {
-        let (name, rest) =
-            if at == 0 { (None, piece) } else { piece.split_once('}').map_or((None, piece), |(n, r)| (Some(n), r)) };
-        let space = |out: &mut String| {
-            if !out.is_empty() {
-                out.push(' ');
+/// The texts as the shim has them: each placeholder is a byte, and so is what they have in common, which stands behind them once.
+/// Such a piece may hold others. The one that saves most is taken first.
+fn pack(texts: &[String], fields: &[&Field]) -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = texts.iter().map(|text| placed(text, fields)).collect();
+    // What is no part of a piece: placeholders, and the brackets around what may be left out.
+    let first_piece = u8::try_from(FIRST_FIELD + fields.len()).expect("a byte has room for so many");
+    let alone = |byte: &u8| matches!(byte, b'[' | b']') || (0x80..first_piece).contains(byte);
+    for byte in first_piece..=0xff {
+        let mut count: HashMap<&[u8], (usize, (usize, usize))> = HashMap::new();
+        for (number, text) in all.iter().enumerate() {
+            for (at, end) in (0..text.len()).flat_map(|at| (at + 2..=text.len().min(at + 16)).map(move |end| (at, end)))
+            {
+                if text[at..end].iter().any(alone) {
+                    continue;
+                }
+                // Of those that overlap, one counts.
+                let (times, free) = count.entry(&text[at..end]).or_default();
+                if *free <= (number, at) {
+                    (*times, *free) = (*times + 1, (number, end));
+                }
             }
-        };
-        if let Some(name) = name {
-            space(&mut out);
-            let _ = write!(out, "V_{name}");
         }
-        let mut rest = rest;
-        while !rest.is_empty() {
-            let next = PIECES.iter().filter_map(|(name, piece)| Some((rest.find(piece)?, *name, piece.len())));
-            // Of two that begin at the same place the longer one.
-            let (plain, name, length) =
-                next.min_by_key(|(at, _, length)| (*at, std::cmp::Reverse(*length))).unwrap_or((rest.len(), "", 0));
-            if plain > 0 {
-                space(&mut out);
-                let _ = write!(out, "{:?}", &rest[..plain]);
-            }
-            if length > 0 {
-                space(&mut out);
-                let _ = write!(out, "W_{name}");
-            }
-            rest = &rest[plain + length..];
+        let saved = |piece: &[u8], times: usize| (times * (piece.len() - 1)).saturating_sub(piece.len() + 1);
+        let best = count.into_iter().max_by_key(|(piece, (times, _))| (saved(piece, *times), *piece));
+        let Some((piece, (times, _))) = best.map(|(piece, times)| (piece.to_vec(), times)) else { break };
+        if saved(&piece, times) == 0 {
+            break;
         }
+        for text in &mut all {
+            *text = replaced(text, &piece, byte);
+        }
+        all.push(piece);
     }
-    if out.is_empty() { "\"\"".to_owned() } else { out }
+    all
+}
+
+/// Each placeholder as its byte.
+fn placed(text: &str, fields: &[&Field]) -> Vec<u8> {
+    assert!(text.is_ascii(), "what is no ASCII stands for a placeholder in the shim: {text}");
+    let mut parts = text.split('{');
+    let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (name, rest) = part.split_once('}').unwrap_or_else(|| panic!("{text}: a placeholder has an end"));
+        let at =
+            fields.iter().position(|field| field.name == name).unwrap_or_else(|| panic!("{text}: what is {name}?"));
+        out.push(u8::try_from(FIRST_FIELD + at).expect("a byte has room for so many"));
+        out.extend(rest.as_bytes());
+    }
+    out
+}
+
+/// The text with this byte for each of the pieces in it.
+fn replaced(text: &[u8], piece: &[u8], byte: u8) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::new(), text);
+    while let Some((&first, behind)) = rest.split_first() {
+        let (next, rest_of) = rest.strip_prefix(piece).map_or((first, behind), |behind| (byte, behind));
+        out.push(next);
+        rest = rest_of;
+    }
+    out
+}
+
+/// As C spells it.
+fn literal(text: &[u8]) -> String {
+    let letters = text.iter().map(|byte| match byte {
+        b'"' | b'\\' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        _ => format!("\\{byte:o}"),
+    });
+    format!("\"{}\"", letters.collect::<String>())
 }
 
 /// The sentence, and the lines after it.

@@ -256,6 +256,8 @@ fn cudnn_against_the_gpus() {
         ("B200", "9.1.0 for 11", before),
         ("H100", "8.5.0 for 11", before),
         ("A100", "8.5.0 for 11", None),
+        // Its sm_86 serves a later GPU of that major.
+        ("L40S", "8.5.0 for 11", None),
         // Of Tegras no table tells.
         ("7.2", "9.15.1 for 12", None),
         // Of releases that no table knows, neither.

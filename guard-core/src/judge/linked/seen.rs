@@ -15,11 +15,12 @@ use crate::version::{CudaVersion, Version};
 
 type Releases = BTreeSet<CudaVersion>;
 
-pub(super) fn judge(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+/// `recorded` is the toolkit that was judged before linking.
+pub(super) fn judge(policy: &Policy, recorded: Option<Version>, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let before = findings.len();
     cudart(linked, findings);
     in_use(linked, findings.len() > before, findings);
-    required(policy, linked, findings);
+    required(policy, recorded, linked, findings);
 }
 
 /// Whether what was said before linking still holds. Of two toolkits that variables name, the file may show that one made
@@ -138,16 +139,16 @@ fn in_use(linked: &Linked<'_>, told: bool, findings: &mut Vec<Finding>) {
 }
 
 /// `[toolkit] require` is about what was used, not only about what was looked up, which has been judged.
-fn required(policy: &Policy, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
+fn required(policy: &Policy, recorded: Option<Version>, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let Some(require) = &policy.toolkit else { return };
     let seen = linked.seen;
-    let now = linked.in_use.first().map(|fact| CudaVersion::from(fact.value));
+    let recorded = recorded.map(CudaVersion::from);
     let own = seen.own();
     let mut used = if own.is_empty() { seen.registered() } else { own };
     used.extend(seen.cudarts());
     let refused = |release: &CudaVersion| {
         let version = Version::new(release.major, release.minor, 0);
-        Some(*release) != now && !takes(&require.parsed, version, false)
+        Some(*release) != recorded && !takes(&require.parsed, version, false)
     };
     let refused: Releases = used.into_iter().filter(refused).collect();
     if !refused.is_empty() {

@@ -41,8 +41,14 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
     }
 }
 
-static NOTHING: Seen =
-    Seen { kernels: Vec::new(), cudart: Vec::new(), cudart_named: None, cudart_taken: None, host: None };
+static NOTHING: Seen = Seen {
+    kernels: Vec::new(),
+    cudart: Vec::new(),
+    cudart_named: None,
+    cudart_taken: None,
+    library_taken: None,
+    host: None,
+};
 
 fn said(findings: &[Finding]) -> Vec<String> {
     let line = |finding: &Finding| finding.render().lines().next().unwrap_or_default().to_owned();

@@ -6,6 +6,7 @@ use std::fmt;
 use crate::host::Gpu;
 use crate::json::{Value, object};
 use crate::manifest::{Manifest, Requirement, ServedBy};
+use crate::tables;
 use crate::version::{CudaVersion, DriverRelease};
 
 /// How a GPU is served.
@@ -55,6 +56,9 @@ pub struct Answer {
     pub cuda: Option<CudaVersion>,
     /// The oldest release that does.
     pub release: Option<DriverRelease>,
+    /// From which driver on it is sure that its code loads, where that is newer than the one that it needs (docs/decisions.md,
+    /// decision 24).
+    pub sure_from: Option<(CudaVersion, DriverRelease)>,
 }
 
 /// The driver that a component needs at least on any GPU, in both currencies.
@@ -79,7 +83,7 @@ pub fn answers(manifest: &Manifest, gpus: &[Gpu]) -> Vec<Answer> {
     for gpu in gpus.iter().filter(|gpu| gpu.visible && !gpu.left_behind) {
         let Some(cc) = gpu.cc else { continue };
         for row in &manifest.requires {
-            let Requirement::Gpu { from, to, by, code, cuda, release, .. } = row else { continue };
+            let Requirement::Gpu { from, to, by, code, cuda, release, sure_from, .. } = row else { continue };
             if cc < *from || to.is_some_and(|to| cc > to) {
                 continue;
             }
@@ -102,6 +106,11 @@ pub fn answers(manifest: &Manifest, gpus: &[Gpu]) -> Vec<Answer> {
                 containers: None,
                 cuda: needs.map(|(cuda, _)| cuda),
                 release: needs.and_then(|(_, release)| release),
+                sure_from: sure_from.filter(|(cuda, _)| {
+                    served
+                        && *sure_from != Some(tables::NO_DRIVER_KNOWN)
+                        && needs.is_none_or(|(needs, _)| needs < *cuda)
+                }),
             };
             if !found.contains(&answer) {
                 found.push(answer);
@@ -124,14 +133,17 @@ impl Answer {
             "containers",
             self.containers.map(|(served, all)| object([("serve", number(served).into()), ("of", number(all).into())])),
         );
-        let driver = self.cuda.map(|cuda| {
-            let mut driver = object([("cuda", cuda.to_string().into())]);
-            driver.put("release", self.release.map(|release| release.to_string()));
-            driver
-        });
+        let driver = self.cuda.map(|cuda| driver_to_json(cuda, self.release));
         value.put("driver", driver);
+        value.put("sure_from", self.sure_from.map(|(cuda, release)| driver_to_json(cuda, Some(release))));
         value
     }
+}
+
+fn driver_to_json(cuda: CudaVersion, release: Option<DriverRelease>) -> Value {
+    let mut driver = object([("cuda", cuda.to_string().into())]);
+    driver.put("release", release.map(|release| release.to_string()));
+    driver
 }
 
 impl fmt::Display for Answer {
@@ -155,9 +167,13 @@ impl fmt::Display for Answer {
             write!(f, ", {}", self.code)?;
         }
         match (self.cuda, self.release) {
-            (Some(cuda), Some(release)) => write!(f, "; the driver must support CUDA {cuda} ({release} or newer)"),
-            (Some(cuda), None) => write!(f, "; the driver must support CUDA {cuda}"),
-            _ => Ok(()),
+            (Some(cuda), Some(release)) => write!(f, "; the driver must support CUDA {cuda} ({release} or newer)")?,
+            (Some(cuda), None) => write!(f, "; the driver must support CUDA {cuda}")?,
+            _ => {}
+        }
+        match self.sure_from {
+            Some((cuda, release)) => write!(f, "; sure where the driver supports CUDA {cuda} ({release} or newer)"),
+            None => Ok(()),
         }
     }
 }
@@ -165,7 +181,7 @@ impl fmt::Display for Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::Component;
+    use crate::manifest::{Beside, Component};
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
 
@@ -181,7 +197,7 @@ mod tests {
             cuda: cuda.map(|(major, minor)| CudaVersion::new(major, minor)),
             release: cuda.map(|_| DriverRelease::new(550, 54, 14)),
             sure_from: None,
-            no_ptx: false,
+            beside: Beside::Untold,
         };
         manifest.requires = vec![
             Requirement::Driver {
@@ -213,6 +229,14 @@ mod tests {
                 "H100 (9.0): partial, compute_80; the driver must support CUDA 12.4 (550.54.14 or newer)",
                 "B200 (10.0): JIT, compute_80; the driver must support CUDA 12.4 (550.54.14 or newer)",
             ]
+        );
+        if let Some(Requirement::Gpu { sure_from, .. }) = manifest.requires.get_mut(2) {
+            *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
+        }
+        let newer = answers(&manifest, &gpus[1..2]).remove(0);
+        assert_eq!(
+            newer.to_string(),
+            "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer); sure where the driver supports CUDA 13.0 (580.65.06 or newer)"
         );
         let partial = Answer { containers: Some((196, 197)), ..answers(&manifest, &gpus).remove(2) };
         assert!(partial.to_string().contains("partial, 196 of 197 containers, compute_80"), "{partial}");

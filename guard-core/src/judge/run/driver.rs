@@ -1,10 +1,13 @@
 //! Driver and GPU: the rows that say which driver is needed, and which code serves which GPU.
 
+use std::borrow::Cow;
+
 use crate::finding::{Finding, Severity, Values, Words};
 use crate::host::{Compat, Driver, DriverFound, Gpu, Host, LibraryFound};
-use crate::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use crate::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
 use crate::policy::GpuNeed;
-use crate::tables;
+use crate::served::higher;
+use crate::tables::{self, Floor};
 use crate::vendor::GUARDED;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
@@ -35,6 +38,7 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findin
         if matches!(judge.foretold(), None | Some(answer::RIGHT)) {
             if judge.gpus.as_ref().is_none_or(|gpus| !gpus.is_empty()) {
                 judge.made_with(findings);
+                findings.extend(judge.before_gpus());
             }
             judge.coverage(findings);
         }
@@ -83,6 +87,29 @@ pub(super) fn together(manifests: &[&Manifest], host: &Host) -> Option<Finding> 
     Some(Words::NoGpuForAll.finding(&Judge::new(one, host, &component).values(None)))
 }
 
+/// Whether a release of the guarded library is older than every one of these GPUs, whoever uses it: the finding says so.
+pub(crate) fn older_than(
+    version: Version,
+    made_with: Option<CudaVersion>,
+    gpus: &[(u8, u8)],
+    values: Values,
+) -> Option<Finding> {
+    let newest = GUARDED.table().newest_gpus(version.major)?.of(version, made_with.map(|made| made.major))?;
+    let later = |cc: &(u8, u8)| cc.0 > newest && !tables::is_tegra(*cc);
+    if gpus.is_empty() || !gpus.iter().all(later) {
+        return None;
+    }
+    let mut names: Vec<String> = Vec::new();
+    for (major, minor) in gpus {
+        let name = format!("{major}.{minor}");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let values = values.with("found", version).with("newest_major", newest).with("gpus", names.join(", "));
+    Some(Words::CudnnBeforeThisGpu.finding(&values))
+}
+
 struct Judge<'a> {
     manifest: &'a Manifest,
     host: &'a Host,
@@ -99,11 +126,24 @@ struct Judge<'a> {
 struct Row<'a> {
     outcome: Outcome,
     here: Vec<usize>,
-    code: &'a str,
+    code: Cow<'a, str>,
     cuda: Option<CudaVersion>,
     release: Option<DriverRelease>,
-    /// From which driver on its machine code is sure to load, where this one is older.
-    unsure: Option<(CudaVersion, DriverRelease)>,
+    /// Why it cannot be told, where the row says that.
+    unsure: Option<Unsure>,
+    /// Whether a variable has its machine code passed over.
+    forced: bool,
+}
+
+/// Why it cannot be told whether code loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unsure {
+    /// It is sure from this driver on, and the one found is older.
+    Before(CudaVersion, DriverRelease),
+    /// A variable wants PTX, and not all code has it.
+    Forced,
+    /// It needs this, and what the driver's branch supports is in no table.
+    Branch(CudaVersion),
 }
 
 /// GPUs, by place, that the library found no longer works on.
@@ -120,7 +160,7 @@ enum Covered<'a> {
     /// It is known, and said.
     Known,
     /// This code may load, and is sure to from a newer driver on.
-    Unsure(&'a str, Vec<usize>, (CudaVersion, DriverRelease)),
+    Unsure(Cow<'a, str>, Vec<usize>, Unsure),
     /// It cannot be told.
     Open,
 }
@@ -160,11 +200,16 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Whether libcuda is of a cuda-compat that names the kernel module's branch.
+    fn is_listed(&self) -> bool {
+        let Driver { kernel, compat, .. } = &self.driver;
+        matches!(compat, Compat::Branches(list) if kernel.is_some_and(|kernel| list.contains(&kernel.branch)))
+    }
+
     /// Whether it is open that libcuda and the kernel module work together.
     fn pair_is_open(&self) -> bool {
-        let Driver { user, kernel, init: None, compat, .. } = &self.driver else { return false };
-        let listed =
-            matches!(compat, Compat::Branches(list) if kernel.is_some_and(|kernel| list.contains(&kernel.branch)));
+        let Driver { user, kernel, init: None, .. } = &self.driver else { return false };
+        let listed = self.is_listed();
         let named = self.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.name.is_some()));
         user.zip(*kernel).is_some_and(|(user, kernel)| user != kernel) && !(listed && named)
     }
@@ -172,30 +217,50 @@ impl<'a> Judge<'a> {
     fn rows(&self, findings: &mut Vec<Finding>) {
         let unknown = !matches!(self.host.driver, DriverFound::Found(_));
         let mut open = unknown || self.gpus.is_none() || self.pair_is_open();
+        let mut by_branch = None;
         for requirement in &self.manifest.requires {
             let Requirement::Driver { cuda, release, because } = requirement else { continue };
             // 0: no release is known for it.
             let (cuda, release) = (Some(*cuda), Some(*release).filter(|release| release.branch != 0));
             match self.floor(cuda, release, Words::DriverTooOld) {
                 Outcome::Fits => {}
-                Outcome::Open => open = true,
+                Outcome::Open => match self.open_by_branch(cuda) {
+                    Some(why) => by_branch = Some(self.unsure(because, &[], why)),
+                    None => open = true,
+                },
                 Outcome::Wrong(words) => {
+                    let words = if release.is_none() { Words::DriverTooOldNoneKnown } else { words };
                     let values = self.values(None).with("code", because).known("needs_cuda", cuda);
                     findings.push(words.finding(&values.known("needs_release", release)));
                 }
             }
         }
         open |= self.made_with(findings) == Outcome::Open;
-        match self.coverage(findings) {
-            Covered::Unsure(code, here, from) if !open => findings.push(self.unsure(code, &here, from)),
-            Covered::Known if !open => {}
-            Covered::Known | Covered::Unsure(..) | Covered::Open => {
-                findings.push(Words::DriverCannotTell.finding(&self.values(None)));
-            }
+        findings.extend(self.before_gpus());
+        match (self.coverage(findings), by_branch) {
+            (Covered::Known | Covered::Unsure(..), Some(finding)) if !open => findings.push(finding),
+            (Covered::Unsure(code, here, why), None) if !open => findings.push(self.unsure(&code, &here, why)),
+            (Covered::Known, None) if !open => {}
+            (Covered::Known | Covered::Unsure(..) | Covered::Open, _) => findings.push(self.cannot_tell()),
         }
         if self.driver.user.is_some() && self.driver.kernel.is_none() && self.driver.init.is_none() {
             findings.push(Words::KernelModuleUnknown.finding(&self.values(None)));
         }
+    }
+
+    /// Whether the program uses a guarded library of this major, which is not inside of it.
+    fn uses(&self, found: Option<Version>) -> bool {
+        self.manifest.requires.iter().any(|row| {
+            matches!(row, Requirement::Library { built, linkage, .. }
+                if *linkage != Linkage::Static && found.is_none_or(|found| found.major == built.major))
+        })
+    }
+
+    /// Whether the library found is older than every GPU that the process sees.
+    fn before_gpus(&self) -> Option<Finding> {
+        let LibraryFound::Found { version: Some(version), made_with, .. } = self.host.library else { return None };
+        let gpus: Vec<(u8, u8)> = self.visible().iter().map(|gpu| gpu.cc).collect::<Option<_>>()?;
+        self.uses(Some(version)).then(|| older_than(version, made_with, &gpus, self.values(None)))?
     }
 
     /// The library found has a cudart of its own inside, which starts on drivers of its major alone.
@@ -203,8 +268,7 @@ impl<'a> Judge<'a> {
         let LibraryFound::Found { version, made_with: Some(made), .. } = self.host.library else {
             return Outcome::Fits;
         };
-        let own = |row: &Requirement| matches!(row, Requirement::Library { built, linkage, .. } if *linkage != Linkage::Static && version.is_none_or(|version| version.major == built.major));
-        if !self.manifest.requires.iter().any(own) {
+        if !self.uses(version) {
             return Outcome::Fits;
         }
         let floor = tables::cudart_floor(CudaVersion::new(made.major, 0));
@@ -233,13 +297,31 @@ impl<'a> Judge<'a> {
 
     fn gpu_rows(&self) -> Vec<Row<'a>> {
         let row = |requirement: &'a Requirement| {
-            let Requirement::Gpu { from, to, code, cuda, release, sure_from, .. } = requirement else { return None };
+            let Requirement::Gpu { from, to, .. } = requirement else { return None };
             let inside = |cc: (u8, u8)| cc >= *from && to.is_none_or(|to| cc <= to);
             let here = self.places(|gpu| gpu.cc.is_some_and(inside));
-            let outcome = self.served(requirement);
-            let unsure =
-                sure_from.filter(|from| !self.host.jit.forced && matches!(self.sure(*from), Outcome::Wrong(_)));
-            Some(Row { outcome, here, code, cuda: *cuda, release: *release, unsure })
+            let forced = self.host.jit.forced.then(|| forced(requirement)).flatten();
+            let (row, is_forced) = (forced.as_ref().unwrap_or(requirement), forced.is_some());
+            let outcome = self.served(row);
+            let Requirement::Gpu { by, cuda, release, sure_from, .. } = row else { return None };
+            let before = sure_from.filter(|from| match self.sure(*from) {
+                Outcome::Fits => false,
+                Outcome::Open => *from != tables::NO_DRIVER_KNOWN && self.open_by_branch(Some(from.0)).is_some(),
+                Outcome::Wrong(_) => true,
+            });
+            let before = || before.map(|(cuda, release)| Unsure::Before(cuda, release));
+            let unsure = match by {
+                ServedBy::Unknown if is_forced => Some(Unsure::Forced),
+                ServedBy::Unknown => None,
+                _ => self.open_by_branch(*cuda).or_else(before),
+            };
+            let (cuda, release) = (*cuda, *release);
+            let code = match (forced, requirement) {
+                (Some(Requirement::Gpu { code, .. }), _) => Cow::Owned(code),
+                (_, Requirement::Gpu { code, .. }) => Cow::Borrowed(code.as_str()),
+                _ => return None,
+            };
+            Some(Row { outcome, here, code, cuda, release, unsure, forced: is_forced })
         };
         self.manifest.requires.iter().filter_map(row).filter(|row| !row.here.is_empty()).collect()
     }
@@ -292,13 +374,28 @@ impl<'a> Judge<'a> {
         // The first that may be fit says why that is not known.
         let unsure = |row: &&Row<'a>| row.outcome == Outcome::Open && free.iter().any(|at| row.here.contains(at));
         let row = rows.iter().find(unsure);
-        row.and_then(|row| row.unsure.map(|from| Covered::Unsure(row.code, row.here.clone(), from)))
+        row.and_then(|row| row.unsure.map(|why| Covered::Unsure(row.code.clone(), row.here.clone(), why)))
             .unwrap_or(Covered::Open)
     }
 
     /// Machine code of a newer major than the driver's, with nothing of CUDA beside it that needs the newer driver; or PTX that is
     /// newer than every table, on such a driver.
-    fn unsure(&self, code: &str, here: &[usize], (cuda, release): (CudaVersion, DriverRelease)) -> Finding {
+    fn unsure(&self, code: &str, here: &[usize], why: Unsure) -> Finding {
+        let (cuda, release) = match why {
+            Unsure::Before(cuda, release) => (cuda, release),
+            Unsure::Forced => {
+                let values = self.values(Some(here)).with("built_for", self.manifest.built_for());
+                return Words::DriverCannotTellForced.finding(&values);
+            }
+            Unsure::Branch(needed) => {
+                let bounds = self.driver.user.map(tables::driver_supports);
+                let values = self.values(Some(here).filter(|here| !here.is_empty()));
+                let values = values.with("code", code).with("needs_cuda", needed);
+                let values = values.known("least", bounds.and_then(|bounds| bounds.least));
+                return Words::DriverCannotTellBranch
+                    .finding(&values.known("most", bounds.and_then(|bounds| bounds.most)));
+            }
+        };
         if (cuda, release) == tables::NO_DRIVER_KNOWN {
             return Words::DriverCannotTellNewerPtx.finding(&self.values(Some(here)).with("code", code));
         }
@@ -308,17 +405,17 @@ impl<'a> Judge<'a> {
     }
 
     fn served(&self, row: &Requirement) -> Outcome {
-        let Requirement::Gpu { by, cuda, release, sure_from, no_ptx, .. } = row else { return Outcome::Open };
+        let Requirement::Gpu { by, cuda, release, sure_from, beside, .. } = row else { return Outcome::Open };
         let floor = self.floor(*cuda, *release, Words::DriverTooOldForCode);
         let sure = || sure_from.is_none_or(|from| self.sure(from) == Outcome::Fits);
         match by {
             ServedBy::Nothing => Outcome::Wrong(Words::NoCodeForGpu),
             ServedBy::Unknown => Outcome::Open,
-            ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx if self.host.jit.forced && *no_ptx => {
+            ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx
+                if self.host.jit.forced && *beside == Beside::Nothing =>
+            {
                 Outcome::Wrong(Words::JitForced)
             }
-            // Which PTX stands beside the machine code, no row says.
-            ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx if self.host.jit.forced => Outcome::Open,
             ServedBy::Partial | ServedBy::PartialPtx if self.manifest.partial_refuse => {
                 Outcome::Wrong(Words::PartialCode)
             }
@@ -356,6 +453,32 @@ impl<'a> Judge<'a> {
         if enough { Outcome::Fits } else { Outcome::Wrong(too_old) }
     }
 
+    /// Of a machine that somebody describes, what nobody has named; else that facts are missing.
+    fn cannot_tell(&self) -> Finding {
+        let Driver { user, cuda, init, .. } = self.driver;
+        let unknown = !matches!(self.host.driver, DriverFound::Found(_));
+        let cc = |gpu: &&Gpu| gpu.cc.is_none();
+        let missing = [
+            (unknown, "the driver"),
+            (!unknown && user.is_none() && cuda.is_none() && init.is_none(), "the release of libcuda"),
+            (self.gpus.is_none(), "which GPUs a program sees"),
+            (self.visible().iter().any(cc), "the compute capability of a GPU"),
+            (self.pair_is_open() && self.is_listed(), "the product's name of a GPU, since cuda-compat is not for all"),
+            (self.pair_is_open() && !self.is_listed(), "whether this libcuda works on that kernel module"),
+        ];
+        let missing: Vec<&str> = missing.into_iter().filter(|(lacks, _)| *lacks).map(|(_, what)| what).collect();
+        if !self.host.described || missing.is_empty() {
+            return Words::DriverCannotTell.finding(&self.values(None));
+        }
+        Words::DriverCannotTellNotNamed.finding(&self.values(None).with("missing", missing.join(", ")))
+    }
+
+    /// Whether what the driver's branch supports is all that is lacking to tell.
+    fn open_by_branch(&self, cuda: Option<CudaVersion>) -> Option<Unsure> {
+        let (needed, user, None) = (cuda?, self.driver.user?, self.driver.cuda) else { return None };
+        tables::driver_supports(user).covers(needed).is_none().then_some(Unsure::Branch(needed))
+    }
+
     /// How the driver comes off against the one from which on machine code is sure to load.
     fn sure(&self, (cuda, release): (CudaVersion, DriverRelease)) -> Outcome {
         self.floor(Some(cuda), Some(release).filter(|release| release.branch != 0), Words::DriverTooOldForCode)
@@ -367,10 +490,15 @@ impl<'a> Judge<'a> {
 
     fn unserved(&self, wrong: Words, row: &Row<'_>) -> Finding {
         let mut values =
-            self.values(Some(&row.here)).with("code", row.code).with("built_for", self.manifest.built_for());
+            self.values(Some(&row.here)).with("code", &*row.code).with("built_for", self.manifest.built_for());
         let mut wrong = wrong;
         if wrong == Words::NoCodeForGpu {
             (wrong, values) = self.no_code(&row.here, values);
+        }
+        if wrong == Words::DriverTooOldForCode && row.forced {
+            wrong = Words::DriverTooOldForCodeForced;
+        } else if wrong == Words::DriverTooOldForCode && row.release.is_none() {
+            wrong = Words::DriverTooOldForCodeNoneKnown;
         }
         wrong.finding(&values.known("needs_cuda", row.cuda).known("needs_release", row.release))
     }
@@ -408,6 +536,37 @@ impl<'a> Judge<'a> {
             .with("gpus", list(&|(major, minor)| format!("{major}.{minor}")))
             .with("archs", list(&|(major, minor)| format!("sm_{major}{minor}")))
     }
+}
+
+/// What a row of GPUs comes to where the driver passes over machine code and compiles the PTX beside it; `None`: what it was, with
+/// nothing but PTX that it compiles anyway, or without any.
+fn forced(row: &Requirement) -> Option<Requirement> {
+    let Requirement::Gpu { from, to, by, cuda, release, sure_from, beside, .. } = row else { return None };
+    let served = match by {
+        ServedBy::Cubin | ServedBy::Ptx => ServedBy::Ptx,
+        ServedBy::Partial | ServedBy::PartialPtx => ServedBy::PartialPtx,
+        ServedBy::Nothing | ServedBy::Unknown => return None,
+    };
+    let isa = match (by, beside) {
+        (ServedBy::Ptx, Beside::Untold) => return None,
+        (ServedBy::Ptx, Beside::Nothing) | (_, Beside::Untold) => None,
+        (_, Beside::Nothing) => return None,
+        (_, Beside::Isa((major, minor))) => Some((u32::from(*major), u32::from(*minor))),
+    };
+    // What is PTX anyway keeps what it needs.
+    let was_ptx = matches!(by, ServedBy::Ptx | ServedBy::PartialPtx);
+    let own = cuda.filter(|_| was_ptx).map(|cuda| Floor { cuda, release: *release, exact: true });
+    let floor = isa.and_then(|isa| higher(own, Some(tables::ptx_floor(isa))));
+    Some(Requirement::Gpu {
+        from: *from,
+        to: *to,
+        by: if isa.is_some() { served } else { ServedBy::Unknown },
+        code: isa.map(|(major, minor)| format!("PTX {major}.{minor}")).unwrap_or_default(),
+        cuda: floor.map(|floor| floor.cuda),
+        release: floor.and_then(|floor| floor.release),
+        sure_from: sure_from.filter(|_| was_ptx),
+        beside: *beside,
+    })
 }
 
 /// Forward compatibility is not for these (NVIDIA's "CUDA Compatibility"; the brands that cuda-compat's note leaves out).
@@ -454,7 +613,7 @@ mod tests {
             cuda: None,
             release: None,
             sure_from: None,
-            no_ptx: false,
+            beside: Beside::Untold,
         })
         .collect()
     }
@@ -500,6 +659,39 @@ mod tests {
     }
 
     #[test]
+    fn what_a_branch_supports_that_no_table_has_is_named() {
+        let jetson = DriverRelease::new(540, 4, 0);
+        let driver = DriverFound::Found(Driver { user: Some(jetson), kernel: Some(jetson), ..Driver::default() });
+        let mut ptx = manifest(sm_80());
+        for row in &mut ptx.requires {
+            if let Requirement::Gpu { by, cuda, release, .. } = row {
+                (*by, *cuda) = (ServedBy::Ptx, Some(CudaVersion::new(12, 4)));
+                *release = Some(DriverRelease::new(550, 54, 14));
+            }
+        }
+        let mut code = manifest(sm_80());
+        for row in &mut code.requires {
+            if let Requirement::Gpu { by: ServedBy::Cubin, sure_from, .. } = row {
+                *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
+            }
+        }
+        let mut both = manifest(vec![cudart_13()]);
+        both.requires.extend(ptx.requires.clone());
+        for (manifest, expected) in [
+            (&manifest(vec![cudart_13()]), "driver 540.4.0 serves libcudart 13.0: that needs CUDA 13.0, and how much"),
+            (&both, "driver 540.4.0 serves libcudart 13.0: that needs CUDA 13.0, and how much"),
+            (&ptx, "driver 540.4.0 serves sm_80: that needs CUDA 12.4, and how much"),
+            (&code, "sm_80 loads on this driver: nvcc 13 made it"),
+        ] {
+            let host = Host { driver: driver.clone(), gpus: Some(gpus(&[(8, 7)])), ..Host::default() };
+            let findings = crate::judge::run::judge(manifest, &host);
+            let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+            assert!(finding.code == Code::DriverCannotTell && finding.message.contains(expected), "{finding:?}");
+            assert_eq!(finding.message.contains("but 12.2 at least"), expected.contains("how much"), "{finding:?}");
+        }
+    }
+
+    #[test]
     fn machine_code_of_a_newer_major_is_named() {
         let mut manifest = manifest(sm_80());
         for row in &mut manifest.requires {
@@ -523,7 +715,7 @@ mod tests {
         assert_eq!(told(driver(590), &[(8, 0)], Jit::default()), "");
         // Where more than that is open, that is not the reason.
         let forced = Jit { forced: true, ..Jit::default() };
-        assert!(told(driver(535), &[(8, 0)], forced).contains("some facts are missing"));
+        assert!(told(driver(535), &[(8, 0)], forced).contains("CUDA_FORCE_PTX_JIT=1 leaves code"));
         assert!(told(releases(None, None), &[(8, 0)], Jit::default()).contains("some facts are missing"));
     }
 
@@ -712,7 +904,7 @@ mod tests {
                         cuda: None,
                         release: None,
                         sure_from: None,
-                        no_ptx: false,
+                        beside: Beside::Untold,
                     })
                     .collect(),
             );
@@ -728,7 +920,7 @@ mod tests {
                     cuda: None,
                     release: None,
                     sure_from: None,
-                    no_ptx: false,
+                    beside: Beside::Untold,
                 });
             }
             name.clone_into(&mut manifest.component.name);

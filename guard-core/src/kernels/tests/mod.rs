@@ -7,7 +7,7 @@ use writer::{Image, cubin, data, fatbin, program};
 
 use super::*;
 use crate::arch::Suffix;
-use crate::manifest::{Requirement, ServedBy};
+use crate::manifest::{Beside, Requirement, ServedBy};
 use crate::serves::Serves;
 
 fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {
@@ -86,6 +86,25 @@ fn partial_code_keeps_its_floor() {
         (vec![fatbin(&[compute(80, (8, 4))]), fatbin(&[sm(90)])], (ServedBy::Ptx, floor("12.4"))),
     ] {
         assert_eq!(row(&containers, (9, 0)), expected);
+    }
+}
+
+/// `CUDA_FORCE_PTX_JIT=1` passes over the machine code of other containers, too.
+#[test]
+fn ptx_serves_beside_machine_code_elsewhere() {
+    let (old, new) = (|| compute(80, (8, 0)), || compute(80, (8, 4)));
+    for (containers, expected) in [
+        (vec![fatbin(&[old()])], Beside::Untold),
+        (vec![fatbin(&[old()]), fatbin(&[sm(90), old()])], Beside::Untold),
+        (vec![fatbin(&[new()]), fatbin(&[sm(90), old()])], Beside::Untold),
+        (vec![fatbin(&[old()]), fatbin(&[sm(90), new()])], Beside::Isa((8, 4))),
+        (vec![fatbin(&[old()]), fatbin(&[sm(90)])], Beside::Nothing),
+        (vec![fatbin(&[old()]), fatbin(&[sm(90)]), fatbin(&[sm(90), new()])], Beside::Nothing),
+    ] {
+        let rows = plain(&containers).requirements();
+        let last = rows.iter().find(|row| matches!(row, Requirement::Gpu { from: (9, 0), .. }));
+        let Some(Requirement::Gpu { by, beside, .. }) = last.or(rows.last()) else { panic!("no row") };
+        assert_eq!((*by, *beside), (ServedBy::Ptx, expected), "{rows:?}");
     }
 }
 

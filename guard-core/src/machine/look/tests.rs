@@ -1,17 +1,13 @@
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use super::*;
 
 /// A folder laid out like the root of a machine; removed on drop.
-struct Fake(PathBuf);
+struct Fake(tempfile::TempDir);
 
 impl Fake {
     fn new(files: &[(&str, &str)]) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let fake = Self(std::env::temp_dir().join(format!("cudaguard-machine-{}-{number}", std::process::id())));
+        let fake = Self(tempfile::tempdir().expect("a folder can be made"));
         for (name, text) in files {
-            let path = fake.0.join(name);
+            let path = fake.0.path().join(name);
             fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
             fs::write(path, text).expect("a file can be written");
         }
@@ -20,14 +16,8 @@ impl Fake {
 
     fn look(&self) -> Machine {
         let mut machine = Machine::default();
-        Root(self.0.clone()).look(&mut machine);
+        Root(self.0.path().to_owned()).look(&mut machine);
         machine
-    }
-}
-
-impl Drop for Fake {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

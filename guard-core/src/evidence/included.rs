@@ -1,0 +1,221 @@
+//! Which headers of the guarded library a build has compiled with. A `-I` stands in no object: what is looked through is
+//! what build scripts and compilers leave besides.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::line_table;
+use crate::contents::Contents;
+use crate::elf::{self, Elf};
+use crate::env;
+use crate::toolchain::{LibraryHeaders, include_flags};
+use crate::vendor::GUARDED;
+use crate::version::Version;
+
+/// Headers that were included, and what tells of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Included {
+    /// Their release.
+    pub version: Version,
+    /// The header that says so, or the bindings that were made of it.
+    pub path: PathBuf,
+    /// The file that shows it: a compiler's list of what it read, a build script's output, an object.
+    pub by: PathBuf,
+}
+
+/// A larger file is no list of a compiler's, and no script's output.
+const LARGEST: u64 = 64 << 20;
+
+/// Enough for the objects of a large library.
+const MOST_FILES: usize = 20_000;
+
+/// What the scripts left that wrote to these folders (`OUT_DIR`s), and their objects: each release once.
+pub fn included(out_dirs: &[PathBuf], objects: &[PathBuf]) -> Vec<Included> {
+    let mut found: Vec<Included> = Vec::new();
+    let mut add = |included: Included| {
+        if !found.iter().any(|known| known.version == included.version) {
+            found.push(included);
+        }
+    };
+    for folder in out_dirs {
+        let mut left = MOST_FILES;
+        walk(folder, &mut left, &mut |file: &Path| look(file, &mut add));
+        // cargo keeps what a script has said beside the folder that it wrote to.
+        if let Some(said) = folder.parent().map(|folder| folder.join("output")) {
+            named(&said, script, &mut add);
+        }
+    }
+    for object in objects {
+        named_by_object(object, &mut add);
+    }
+    found
+}
+
+fn walk(folder: &Path, left: &mut usize, look: &mut impl FnMut(&Path)) {
+    let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        if *left == 0 {
+            return;
+        }
+        *left -= 1;
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => walk(&entry.path(), left, look),
+            Ok(kind) if kind.is_file() => look(&entry.path()),
+            _ => {}
+        }
+    }
+}
+
+fn look(file: &Path, add: &mut impl FnMut(Included)) {
+    match file.extension().and_then(|ending| ending.to_str()) {
+        Some("d") => named(file, depfile, add),
+        // What bindgen makes of the macros.
+        Some("rs") => {
+            let version = text_of(file).as_deref().and_then(bindings);
+            if let Some(version) = version {
+                add(Included { version, path: file.to_owned(), by: file.to_owned() });
+            }
+        }
+        _ => {}
+    }
+}
+
+fn text_of(file: &Path) -> Option<String> {
+    let fits = fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
+    fits.then(|| fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))?
+}
+
+/// The headers whose paths a text holds.
+fn named(file: &Path, paths: fn(&str) -> Vec<PathBuf>, add: &mut impl FnMut(Included)) {
+    let Some(text) = text_of(file) else { return };
+    let folders: BTreeSet<PathBuf> = paths(&text).into_iter().collect();
+    for folder in folders {
+        add_folder(&folder, file, add);
+    }
+}
+
+fn named_by_object(object: &Path, add: &mut impl FnMut(Included)) {
+    let Ok(data) = Contents::open(object) else { return };
+    let mut look = |data: &[u8]| {
+        let Ok(elf) = Elf::parse(data) else { return };
+        for header in line_table::files(&elf, is_header) {
+            if let Some(folder) = header.parent() {
+                add_folder(folder, object, add);
+            }
+        }
+    };
+    if elf::is_archive(&data) {
+        for member in elf::archive(&data).into_iter().flatten().map_while(Result::ok) {
+            look(member.data.unwrap_or_default());
+        }
+    } else {
+        look(&data);
+    }
+}
+
+/// What the headers of this folder say, where they are those that were there when `by` was written.
+fn add_folder(folder: &Path, by: &Path, add: &mut impl FnMut(Included)) {
+    let Some(LibraryHeaders { path, version: Some(version) }) = LibraryHeaders::in_folder(folder) else { return };
+    let written = fs::metadata(by).map(|about| (about.mtime(), about.mtime_nsec()));
+    if written.is_ok_and(|written| !changed_since(&path, written)) {
+        add(Included { version, path, by: by.to_owned() });
+    }
+}
+
+/// Whether a file has come to this path, or a link on the way to it, after this time. A file's own time may be older than
+/// its coming; the time at which its inode changed is not.
+fn changed_since(path: &Path, written: (i64, i64)) -> bool {
+    path.ancestors().any(|part| {
+        fs::symlink_metadata(part).is_ok_and(|about| {
+            let counts = part == path || about.file_type().is_symlink();
+            counts && (about.ctime(), about.ctime_nsec()) > written
+        })
+    }) || fs::metadata(path).is_ok_and(|about| (about.ctime(), about.ctime_nsec()) > written)
+}
+
+fn is_header(name: &str) -> bool {
+    name.starts_with(GUARDED.key) && name.ends_with(".h")
+}
+
+fn folder_of_header(path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let named = path.file_name().and_then(|name| name.to_str()).is_some_and(is_header);
+    path.parent().filter(|folder| named && folder.is_absolute()).map(Path::to_owned)
+}
+
+/// The folders in a rule for make, as compilers write it (`-MD`): blanks in names stand behind a backslash.
+fn depfile(text: &str) -> Vec<PathBuf> {
+    if !text.contains(GUARDED.key) {
+        return Vec::new();
+    }
+    let text = text.replace("\\\r\n", " ").replace("\\\n", " ").replace("\\ ", "\0");
+    let words = text.split_whitespace().map(|word| word.replace('\0', " ").replace("\\#", "#").replace("$$", "$"));
+    words.filter_map(|word| folder_of_header(&word)).collect()
+}
+
+/// The folders in a build script's output: files that it announces, as bindgen's callbacks do for all that clang reads, and
+/// the calls that older releases of the cc crate tell. One that embeds the guard announces what that has looked at, used or not.
+fn script(text: &str) -> Vec<PathBuf> {
+    let embeds = text.contains(env::STAMPS);
+    let announced = |line: &str| {
+        let rest = line.strip_prefix("cargo:").filter(|_| !embeds)?;
+        folder_of_header(rest.strip_prefix(':').unwrap_or(rest).strip_prefix("rerun-if-changed=")?)
+    };
+    // The first of the folders that has any is what the compiler takes.
+    let called = |line: &str| {
+        let words: Vec<String> =
+            line.strip_prefix("running: ")?.split('"').skip(1).step_by(2).map(str::to_owned).collect();
+        let folders = include_flags(&words);
+        folders.into_iter().find(|folder| folder.is_absolute() && LibraryHeaders::in_folder(folder).is_some())
+    };
+    text.lines().filter_map(|line| announced(line).or_else(|| called(line))).collect()
+}
+
+/// The release in `pub const …_MAJOR: u32 = 9;` and its like.
+fn bindings(text: &str) -> Option<Version> {
+    let number = |name: &str| {
+        let (_, rest) = text.split_once(&format!("const {name}"))?;
+        let (kind, rest) = rest.split_once('=')?;
+        let digits = rest.trim_start().split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok().filter(|_| kind.trim_start().starts_with(':'))
+    };
+    let [major, minor, patch] = GUARDED.names.macros;
+    Some(Version::new(number(major)?, number(minor)?, number(patch)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_in_texts() {
+        let key = GUARDED.key;
+        let rule =
+            format!("/o/k.o: k.cu /a\\ b/{key}_version.h \\\n /usr/include/stdio.h /c/{key}_ops.h\\\n {key}.h\n");
+        assert_eq!(depfile(&rule), [PathBuf::from("/a b"), PathBuf::from("/c")]);
+        let said = format!(
+            "cargo:rerun-if-changed=/a/{key}.h\ncargo::rerun-if-changed=/b/{key}_graph.h\ncargo:rerun-if-changed=/c/x.h\n\
+             cargo:rustc-link-lib={key}\nrunning: \"c++\" \"-I\" \"/nowhere\" \"-c\" \"k.cpp\"\n"
+        );
+        assert_eq!(script(&said), [PathBuf::from("/a"), PathBuf::from("/b")]);
+        let embeds = format!("{said}cargo:rerun-if-env-changed={}\n", env::STAMPS);
+        assert_eq!(script(&embeds), [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn releases_in_bindings() {
+        let [major, minor, patch] = GUARDED.names.macros;
+        let text = |of: &str| {
+            format!("pub const {major}: {of} = 9;\npub const {minor}: {of} = 15 ; pub const {patch} : {of}=1;\n")
+        };
+        for of in ["u32", "::std::os::raw::c_int"] {
+            let said = bindings(&text(of));
+            assert_eq!(said, Some(Version::new(9, 15, 1)), "{of}");
+        }
+        assert_eq!(bindings(""), None);
+        assert_eq!(bindings(&format!("pub const {major}: u32 = 9;")), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! Words as a shell splits them, of flags in variables and in what compilers print.
+
+/// The words of a text. A quote that is left open ends with the text, and so does a backslash.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let dangling = text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+    let text = text.get(..text.len() - usize::from(dangling)).unwrap_or_default();
+    let closed = |quote: &&str| shlex::split(&format!("{text}{quote}"));
+    ["", "'", "\""].iter().find_map(closed).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_shell() {
+        for (text, wanted) in [
+            ("a  b\tc", &["a", "b", "c"][..]),
+            ("a'b c'd", &["ab cd"]),
+            (r#""a \" b" '' c\ d"#, &["a \" b", "", "c d"]),
+            (r#"a\ b "c \" d" '' e"#, &["a b", "c \" d", "", "e"]),
+            // Within double quotes only a few characters are escaped.
+            (r#""-DWHERE=C:\cuda""#, &[r"-DWHERE=C:\cuda"]),
+            ("'open a", &["open a"]),
+            ("\"open 'a", &["open 'a"]),
+            ("a\\", &["a"]),
+            ("  ", &[]),
+        ] {
+            assert_eq!(words(text), wanted, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn never_panics(text: String) {
+            let _ = words(&text);
+        }
+    }
+}

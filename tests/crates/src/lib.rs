@@ -1,0 +1,1 @@
+//! Nothing is built here: its manifest and its lock are what counts.

@@ -1,0 +1,227 @@
+//! Reports, where many write them: processes on one file or each on its own, and several guards in one process.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use cudaguard::manifest::{Linkage, Manifest};
+use cudaguard_tests::{Call, Trial, tools, trials};
+use serde_json::Value;
+
+use super::fixture::{NATIVE, descriptor, manifest, version};
+use super::harmless::{LAUNCHER, Scene, built};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        many_processes_on_one_file,
+        a_file_for_each_process,
+        a_library_that_is_loaded_later_adds_itself,
+        what_another_process_left_is_replaced,
+        a_name_that_leaves_no_room_beside_it,
+        a_folder_that_takes_no_other_file,
+        a_full_disk_leaves_the_old_one,
+        what_a_killed_process_left,
+        killed_while_it_writes,
+    ]
+}
+
+const PROCESSES: usize = 64;
+
+fn read(file: &Path) -> Value {
+    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+/// The names in a scene's folder that begin so.
+fn names(scene: &Scene, start: &str) -> Vec<String> {
+    let entries = fs::read_dir(scene.scratch.path()).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
+    names.filter(|name| name.starts_with(start)).collect()
+}
+
+fn at_once(scene: &Scene, report: &str) {
+    thread::scope(|scope| {
+        for _ in 0..PROCESSES {
+            scope.spawn(|| scene.call(&scene.program).env("CUDAGUARD_REPORT", report).run().success());
+        }
+    });
+}
+
+/// Whoever reads it finds a whole one, at any time.
+fn many_processes_on_one_file() {
+    let scene = Scene::right();
+    let (file, over) = (scene.scratch.join("report.json"), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut seen = 0;
+            while !over.load(Ordering::Relaxed) {
+                if file.exists() {
+                    assert_eq!(read(&file)["verdict"], "runs");
+                    seen += 1;
+                }
+            }
+            seen
+        });
+        at_once(&scene, "report.json");
+        over.store(true, Ordering::Relaxed);
+        assert!(reader.join().expect("it finds no other") > 0);
+    });
+    assert_eq!(names(&scene, "report"), ["report.json"]);
+}
+
+fn a_file_for_each_process() {
+    let scene = Scene::right();
+    at_once(&scene, "report-%h-%p-%.json");
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    let files = names(&scene, "report-");
+    assert_eq!(files.len(), PROCESSES, "{files:?}");
+    for file in files {
+        let report = read(&scene.scratch.join(&file));
+        assert_eq!(report["host"], host.trim());
+        assert_eq!(file, format!("report-{}-{}-%.json", host.trim(), report["pid"]));
+    }
+}
+
+/// Loads its arguments, and asks each of them and itself as often as it is told.
+const ASKS: &str = r#"
+#include <cudaguard.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  int times, k;
+  for (k = 2; k < argc; k++) {
+    void *library = dlopen(argv[k], RTLD_NOW);
+    if (!library) { puts(dlerror()); return 3; }
+    for (times = atoi(argv[1]); times > 0; times--) ((int (*)(void))dlsym(library, "ours"))();
+  }
+  for (times = atoi(argv[1]); times > 0; times--) cudaguard_check();
+  return 0;
+}
+"#;
+const OURS: &str = "#include <cudaguard.h>\nint ours(void) { return cudaguard_check(); }\n";
+
+fn named(name: &str) -> Manifest {
+    manifest(name, version("9.15.1"), Linkage::Linked)
+}
+
+fn a_library_that_is_loaded_later_adds_itself() {
+    let scene = Scene::right();
+    let libraries = ["one", "two"].map(|name| {
+        let library = scene.scratch.join(format!("lib{name}.so"));
+        NATIVE.guarded(
+            "reports-library",
+            &library,
+            &[descriptor(&named(name))],
+            OURS,
+            &["-shared", "-fPIC"].map(str::to_owned),
+        );
+        library
+    });
+    let (guarded, plain) = (scene.scratch.join("asks"), scene.scratch.join("plain"));
+    let linked =
+        ["-Wl,--no-as-needed".to_owned(), scene.lib().join("libcudnn.so.9").display().to_string(), "-ldl".to_owned()];
+    NATIVE.guarded("reports-asks", &guarded, &[descriptor(&built())], ASKS, &linked);
+    NATIVE.bare("reports-plain", &plain, &[], ASKS, &linked);
+    for (program, first) in [(&guarded, &guarded), (&plain, &libraries[0])] {
+        for times in ["0", "3"] {
+            let call = scene.call(program).arg(times).args(&libraries).env("CUDAGUARD_REPORT", "report.json");
+            let outcome = call.run().success();
+            let report = scene.report();
+            assert_eq!(report["file"], first.to_str().expect("UTF-8"), "{report:#}\n{outcome}");
+            assert_eq!(report["role"], if program == first { "program" } else { "library" });
+            assert_eq!(report["action"], if times == "0" { "start" } else { "checked" });
+            let later: Vec<_> = report["loaded_later"].as_array().expect("a list").iter().collect();
+            let files: Vec<_> = later.iter().map(|report| report["file"].as_str().expect("a file")).collect();
+            let expected = libraries.iter().filter(|library| *library != first);
+            assert!(expected.map(|library| library.to_str().expect("UTF-8")).eq(files.iter().copied()), "{files:?}");
+            for library in later {
+                assert_eq!((&library["role"], &library["pid"]), (&"library".into(), &report["pid"]), "{library:#}");
+                assert_eq!(library["action"], report["action"]);
+            }
+        }
+    }
+}
+
+/// Of a process with the same number, too: the one that was started here by the shell that had it.
+fn what_another_process_left_is_replaced() {
+    let scene = Scene::right();
+    let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().success();
+    thread::sleep(Duration::from_millis(20)); // the kernel counts in hundredths of a second
+    let first = scene.report();
+    let forged = fs::read_to_string(scene.scratch.join("report.json")).expect("a report");
+    let (pid, started) = (first["pid"].to_string(), first["started"].as_str().expect("a number"));
+    assert!(started.parse::<u64>().is_ok_and(|ticks| ticks > 0), "{started}");
+    fs::write(scene.scratch.join("forged"), forged.replace("loaded_later\":[\n", "loaded_later\":[\n{\"old\":1}\n"))
+        .expect("a file");
+    let script = format!("sed \"s/\\\"pid\\\":{pid}/\\\"pid\\\":$$/\" forged >report.json; exec ./program");
+    let _ = scene.call(Path::new("sh")).args(["-c", &script]).env("CUDAGUARD_REPORT", "report.json").run().success();
+    let report = scene.report();
+    assert_ne!(report["started"], first["started"]);
+    assert_eq!(report["loaded_later"], Value::Array(Vec::new()), "{report:#}");
+}
+
+fn a_name_that_leaves_no_room_beside_it() {
+    let scene = Scene::right();
+    let name = "r".repeat(255);
+    for _ in 0..2 {
+        let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", &name).run().success();
+        assert_eq!(read(&scene.scratch.join(&name))["verdict"], "runs");
+    }
+    assert_eq!(names(&scene, "rrr"), [name]);
+}
+
+/// The file that is there is written directly; where there is none, the program runs without.
+fn a_folder_that_takes_no_other_file() {
+    tools::need("setpriv");
+    let scene = Scene::right();
+    fs::create_dir(scene.scratch.join("closed")).expect("a folder");
+    let file = scene.scratch.file("closed/report.json", "x".repeat(100_000));
+    // Nobody forbids root anything, but that it may.
+    let script = "chmod 555 closed; if [ $(id -u) = 0 ]; then set -- setpriv --bounding-set=-dac_override \"$@\"; fi; \"$@\"; \
+                  status=$?; chmod 755 closed; exit $status";
+    for report in ["closed/report.json", "closed/other.json"] {
+        let call = scene.call(Path::new("sh")).args(["-c", script, "sh", "./program"]);
+        let outcome = call.env("CUDAGUARD_REPORT", report).run().success();
+        assert_eq!(outcome.stdout, "main ran\n", "{outcome}");
+        assert_eq!(fs::read_dir(scene.scratch.join("closed")).expect("a folder").count(), 1);
+    }
+    assert_eq!(read(&file)["verdict"], "runs");
+}
+
+fn a_full_disk_leaves_the_old_one() {
+    let scene = Scene::right();
+    let source = scene.scratch.file("launcher.c", LAUNCHER);
+    let launcher = scene.scratch.join("launcher");
+    let _ = Call::new("cc").args(["-O1", "-w", "-o"]).arg(&launcher).arg(source).run().success();
+    let start = |how: &str| {
+        scene.call(&launcher).arg(how).arg(&scene.program).env("CUDAGUARD_REPORT", "report.json").run().success()
+    };
+    let _ = start("nothing");
+    let first = scene.report();
+    let _ = start("no-file-size");
+    assert_eq!(scene.report(), first);
+    assert_eq!(names(&scene, "report"), ["report.json"]);
+}
+
+/// The next process of that number clears it away.
+fn what_a_killed_process_left() {
+    let scene = Scene::right();
+    let script = "echo half >report.json.$(uname -n).$$.new; exec ./program";
+    let _ = scene.call(Path::new("sh")).args(["-c", script]).env("CUDAGUARD_REPORT", "report.json").run().success();
+    assert_eq!((names(&scene, "report"), &scene.report()["verdict"]), (vec!["report.json".to_owned()], &"runs".into()));
+}
+
+fn killed_while_it_writes() {
+    let scene = Scene::right();
+    for round in 0..60_u32 {
+        let script = format!("./program & sleep 0.00{round:02}; kill -9 $! 2>/dev/null; wait $!; true");
+        let _ = scene.call(Path::new("bash")).args(["-c", &script]).env("CUDAGUARD_REPORT", "report.json").run();
+        if scene.scratch.join("report.json").exists() {
+            assert_eq!(scene.report()["verdict"], "runs");
+        }
+    }
+    assert!(scene.scratch.join("report.json").exists());
+}

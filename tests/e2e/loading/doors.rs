@@ -1,0 +1,164 @@
+//! What stops the loader, told by `exec`, `verify` and `doctor` of files without a guard: each beside the loader's own words, for
+//! every fault of a library, whoever needs it and however it is found.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, trials};
+
+use super::guarded;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![every_fault_by_every_door, a_glibc_that_is_too_old]
+}
+
+const USES: &str = "int first_of_x(void); int second_of_x(void);\nint use(int n) { return n > 9 ? first_of_x() + second_of_x() : 0; }\n";
+const MAIN: &str = "int use(int);\nint main(int n, char **a) { (void)a; return use(n); }\n";
+const FAULTS: [&str; 9] =
+    ["none", "absent", "32 bits", "another machine", "text", "empty", "cut off", "lacks second_of_x", "lacks V_2"];
+const WAYS: [&str; 5] = ["LD_LIBRARY_PATH", "RPATH", "RUNPATH", "$ORIGIN", "a path"];
+
+/// A library of this file, with these versions.
+fn library(file: &Path, text: &str, versions: &str, more: &[String]) {
+    fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    let script = file.with_extension("map");
+    fs::write(&script, versions).expect("a file");
+    let mut arguments = ["-shared", "-fPIC", "-nostdlib"].map(str::to_owned).to_vec();
+    arguments.push(format!("-Wl,--version-script={}", script.display()));
+    arguments.extend_from_slice(more);
+    guarded::link(text, file, &[], &arguments).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Puts the library with this fault where it is looked for.
+fn put(fault: &str, good: &Path, place: &Path) {
+    fs::create_dir_all(place.parent().expect("a folder")).expect("a folder");
+    let _ = fs::remove_file(place);
+    let whole = fs::read(good).expect("it was made");
+    let altered = |at: usize, byte: u8| {
+        let mut bytes = whole.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    let soname = ["-Wl,-soname,libx.so.1".to_owned()];
+    match fault {
+        "absent" => return,
+        "lacks second_of_x" => {
+            let versions = "V_1 { global: first_of_x; }; V_2 { global: other; } V_1;";
+            return library(place, "int first_of_x(void) { return 0; } int other;\n", versions, &soname);
+        }
+        "lacks V_2" => {
+            return library(place, "int first_of_x(void) { return 0; }\n", "V_1 { global: first_of_x; };", &soname);
+        }
+        _ => {}
+    }
+    let bytes = match fault {
+        "32 bits" => altered(4, 1),
+        "another machine" => altered(18, 183),
+        "text" => "INPUT(libx.so.2) /* for the linker */\n".repeat(4).into(),
+        "empty" => Vec::new(),
+        "cut off" => whole[..45].to_vec(),
+        _ => whole,
+    };
+    fs::write(place, bytes).expect("a file");
+}
+
+/// What the loader complains of: a symbol, a version, or the name of a library.
+fn complaint(said: &str) -> &str {
+    let ends = |rest: &'static [char]| move |c: char| rest.contains(&c);
+    let behind = |mark: &str, end| said.split_once(mark).and_then(|(_, rest)| rest.split(end).next());
+    let word = behind("undefined symbol: ", ends(&[',', '\n', ' ']));
+    let word = word.or_else(|| behind("version `", ends(&['\''])));
+    let word = word.or_else(|| behind("shared libraries: ", ends(&[':'])));
+    word.unwrap_or_else(|| panic!("words of the loader's that are not known: {said}"))
+        .rsplit('/')
+        .next()
+        .expect("a word")
+}
+
+fn loader(program: &Path, variables: &BTreeMap<&str, PathBuf>) -> Outcome {
+    variables.iter().fold(Call::new(program).env("LC_ALL", "C"), |call, (name, value)| call.env(name, value)).run()
+}
+
+/// Fails where a door says something else than the loader does.
+fn hold(program: &Path, variables: &BTreeMap<&str, PathBuf>, what: &str) -> bool {
+    let real = loader(program, variables);
+    for (door, refused) in [(&["exec", "--"][..], 78), (&["verify"], 1), (&["doctor"], 1)] {
+        let call = variables.iter().fold(command::call(door), |call, (name, value)| call.env(name, value));
+        let told = call.arg(program).run();
+        let scene = format!("{what} {door:?}\nthe loader: {real}\nwe: {told}");
+        let said = format!("{}{}", told.stdout, told.stderr);
+        if real.status() == Some(0) {
+            assert!(!said.contains("error[CG21"), "a false alarm: {scene}");
+            assert!(door[0] != "exec" || told.status() == Some(0), "{scene}");
+            continue;
+        }
+        assert_eq!(told.status(), Some(refused), "{scene}");
+        assert!(said.contains(complaint(&real.stderr)) && said.contains("error[CG"), "{scene}");
+    }
+    real.status() != Some(0)
+}
+
+fn every_fault_by_every_door() {
+    let (mut starts, mut stopped) = (0, 0);
+    for (way, needs) in WAYS.into_iter().flat_map(|way| ["the program", "a library of its"].map(|needs| (way, needs))) {
+        let scene = Scratch::new("doors");
+        let (good, place) = (scene.join("good/libx.so.1"), scene.join("lib/libx.so.1"));
+        let versions = "V_1 { global: first_of_x; }; V_2 { global: second_of_x; } V_1;";
+        // One without a name of its own is needed by the path that the linker got.
+        let soname: &[String] = if way == "a path" { &[] } else { &["-Wl,-soname,libx.so.1".to_owned()] };
+        library(&good, "int first_of_x(void) { return 0; } int second_of_x(void) { return 0; }\n", versions, soname);
+        put("none", &good, &place);
+        let named = |folder: &str| scene.join(folder).display().to_string();
+        let search = |folders: [&str; 2]| match way {
+            "RPATH" => vec![format!("-Wl,--disable-new-dtags,-rpath,{}:{}", named("lib"), named("y"))],
+            "RUNPATH" => vec![format!("-Wl,--enable-new-dtags,-rpath,{}:{}", named("lib"), named("y"))],
+            "$ORIGIN" => vec![format!("-Wl,--enable-new-dtags,-rpath,{}:{}", folders[0], folders[1])],
+            _ => Vec::new(),
+        };
+        let program = scene.join("prog");
+        let common = ["-Wl,-z,now", "-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined"].map(str::to_owned);
+        let mut arguments = [&common[..], &search(["$ORIGIN/lib", "$ORIGIN/y"])].concat();
+        let text = if needs == "the program" {
+            arguments.push(place.display().to_string());
+            format!("{USES}{MAIN}")
+        } else {
+            let middle = scene.join("y/liby.so.1");
+            let mut more = search(["$ORIGIN/../lib", "$ORIGIN"]);
+            more.extend(["-Wl,-soname,liby.so.1".to_owned(), place.display().to_string()]);
+            library(&middle, USES, "{ global: use; };", &[&common[..], &more].concat());
+            arguments.push(middle.display().to_string());
+            MAIN.to_owned()
+        };
+        guarded::link(&text, &program, &[], &arguments).unwrap_or_else(|error| panic!("{way} {needs}: {error}"));
+        let mut variables = BTreeMap::new();
+        if matches!(way, "LD_LIBRARY_PATH" | "a path") {
+            variables.insert("LD_LIBRARY_PATH", format!("{}:{}", named("lib"), named("y")).into());
+        }
+        for fault in FAULTS {
+            put(fault, &good, &place);
+            let ended = hold(&program, &variables, &format!("{fault}, by {way}, needed by {needs}"));
+            assert_eq!(ended, fault != "none", "{fault} {way} {needs}");
+            starts += 1;
+            stopped += u32::from(ended);
+        }
+    }
+    println!("{starts} arrangements, {stopped} stopped by the loader, each by three doors");
+}
+
+/// The machine's own libm has every version but this.
+fn a_glibc_that_is_too_old() {
+    let scene = Scratch::new("doors-glibc");
+    let newer = scene.join("newer/libm.so.6");
+    library(
+        &newer,
+        "int newer(void) { return 0; }\n",
+        "GLIBC_9.99 { global: newer; };",
+        &["-Wl,-soname,libm.so.6".to_owned()],
+    );
+    let program = scene.join("prog");
+    let text = "int newer(void);\nint main(int n, char **a) { (void)a; return n > 9 ? newer() : 0; }\n";
+    guarded::link(text, &program, &[], &[newer.display().to_string()]).unwrap_or_else(|error| panic!("{error}"));
+    assert!(hold(&program, &BTreeMap::new(), "a glibc that is too old"));
+    assert_eq!(complaint(&loader(&program, &BTreeMap::new()).stderr), "GLIBC_9.99");
+}

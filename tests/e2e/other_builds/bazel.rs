@@ -1,0 +1,100 @@
+//! Bazel itself, offline: the rules of the page, and of what it would fetch for C, as much as it asks for.
+
+use std::fs;
+
+use cudaguard_tests::{Call, Outcome, Scratch, compiled_once, parts, tools};
+
+use super::{Project, blocks, is_whole};
+
+/// What Bazel's own files load from repositories on the network: names of rules that it has built in.
+const RULES: &[(&str, &[&str])] = &[
+    (
+        "cc",
+        &[
+            "cc_binary",
+            "cc_import",
+            "cc_library",
+            "cc_proto_library",
+            "cc_test",
+            "cc_toolchain",
+            "cc_toolchain_suite",
+            "fdo_prefetch_hints",
+            "fdo_profile",
+            "objc_import",
+            "objc_library",
+            "cc_toolchain_alias",
+        ],
+    ),
+    (
+        "java",
+        &[
+            "java_binary",
+            "java_import",
+            "java_library",
+            "java_package_configuration",
+            "java_plugin",
+            "java_proto_library",
+            "java_runtime",
+            "java_test",
+            "java_toolchain",
+        ],
+    ),
+];
+
+/// Nothing outside of the project's folder is written. The compiler is the system's own: Bazel hands the folder that it finds one
+/// in to the linker, without quotes.
+fn call(project: &Project) -> Call {
+    let home = project.0.join("home");
+    let call = project.call(tools::need("bazel")).args(["--max_idle_secs=120", "--nohome_rc"]);
+    let call = call.arg(format!("--output_user_root={}", project.0.join("out").display()));
+    call.env("HOME", home).env("PATH", compiled_once::left_out(&project.search_path()))
+}
+
+fn build(project: &Project) -> Outcome {
+    let rules = RULES.iter().map(|(name, _)| {
+        format!("--override_repository=rules_{name}={}", project.0.join(format!("rules_{name}")).display())
+    });
+    call(project).arg("build").args(rules).args(["--color=no", "//:my-model"]).run()
+}
+
+/// No server stays behind; and a folder of Bazel's may be closed for writing, and then nobody but root could remove it.
+struct Ended<'a>(&'a Project);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let _ = call(self.0).arg("shutdown").run();
+        let _ = self.0.shell("chmod -R u+w ../out");
+    }
+}
+
+pub(super) fn bazel() {
+    let _ = tools::need("bazel");
+    // It refuses a path with a blank.
+    let project = Project::below(Scratch::without_blanks("bazel"));
+    let _ended = Ended(&project);
+    for (name, rules) in RULES {
+        let text = rules.iter().map(|rule| format!("{rule} = native.{rule}\n")).collect::<Vec<_>>().concat();
+        project.write(&format!("../rules_{name}/WORKSPACE"), "");
+        project.write(&format!("../rules_{name}/{name}/BUILD"), "");
+        project.write(&format!("../rules_{name}/{name}/defs.bzl"), &text);
+    }
+    let [file] = &blocks("python")[..] else { panic!("one BUILD file") };
+    project.write("WORKSPACE", "");
+    project.write("BUILD", &file.replace("\"/usr/local/cuda\"", &format!("\"'{}'\"", parts::cuda("13.0").display())));
+    let build = || build(&project);
+    let built = build().success();
+    assert!(!built.stderr.contains("cudaguard: ") && !built.stderr.contains("[CG"), "{built}");
+    is_whole(&project, "bazel-bin/my-model-sealed");
+    // A policy that comes is seen, by both rules.
+    let sealed = fs::read(project.path("bazel-bin/my-model-sealed")).expect("it was built");
+    project.write("cudaguard.toml", "gpu.fleet = [\"T4\"]\n");
+    let refused = build();
+    assert_ne!(refused.status(), Some(0), "{refused}");
+    assert!(refused.stderr.contains("error[CG130]") && refused.stderr.contains("T4"), "{refused}");
+    project.write("cudaguard.toml", "gpu.fleet = [\"A100\"]\n");
+    let _ = build().success();
+    is_whole(&project, "bazel-bin/my-model-sealed");
+    fs::remove_file(project.path("cudaguard.toml")).expect("just written");
+    let _ = build().success();
+    assert_eq!(fs::read(project.path("bazel-bin/my-model-sealed")).ok(), Some(sealed), "equal inputs, equal bytes");
+}

@@ -1,0 +1,102 @@
+//! Output that nobody takes: a disk that is full, a reader that has gone away, nothing at all; for each verb.
+
+use cudaguard::manifest::{Linkage, Requirement};
+use cudaguard::version::{CudaVersion, DriverRelease, Version};
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, trials};
+
+use crate::loading::guarded;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![of_every_verb, long_lists_of_a_fleet]
+}
+
+/// A machine whose driver is too old for the program.
+const OLD: &str = r#"{"driver":{"user":"535.1","kernel":"535.1","cuda":"12.2"},"gpus":[{"cc":"8.0"}]}"#;
+
+/// A package, a program, and a list of machines that cannot run it.
+fn scene() -> Scratch {
+    let scratch = Scratch::new("output");
+    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
+    scratch.file("src/main.rs", "fn main() {}\n");
+    let mut manifest = guarded::manifest("demo", Version::new(9, 15, 1), Linkage::Linked);
+    manifest.sealed = true;
+    manifest.requires = vec![Requirement::Driver {
+        cuda: CudaVersion::new(13, 0),
+        release: DriverRelease::new(580, 65, 6),
+        because: "libcudart 13.0".to_owned(),
+    }];
+    let objects = guarded::objects(scratch.path(), &[manifest]);
+    guarded::link("int main(void) { return 0; }\n", &scratch.join("program"), &objects, &[]).expect("a program");
+    scratch.file("hosts.jsonl", format!("{OLD}\n"));
+    scratch
+}
+
+/// The command with these words, its streams as a shell leads them.
+fn led(scratch: &Scratch, words: &[&str], redirections: &str) -> Outcome {
+    // The reader is gone before anything is written.
+    let script = match redirections.strip_prefix("| ") {
+        Some(reader) => format!(
+            "{{ sleep 0.2; \"$@\"; echo \"status $?\" >&3; }} 3>status | {reader}; read -r _ s <status; exit $s"
+        ),
+        None => format!("exec \"$@\" {redirections}"),
+    };
+    let call = Call::new("bash").args(["-c", &script, "bash"]).arg(command::path()).args(words);
+    call.dir(scratch.path()).env("CARGO_NET_OFFLINE", "true").run()
+}
+
+fn of_every_verb() {
+    let scratch = scene();
+    let of_this_machine = -1;
+    let described = ["--driver", "535", "--gpu", "A100"];
+    for (words, status) in [
+        (&["inspect", "program"][..], 0),
+        (&["inspect", "--json", "program"], 0),
+        (&[&["verify", "program"][..], &described].concat(), 1),
+        (&[&["verify", "--json", "program"][..], &described].concat(), 1),
+        (&["verify", "program", "--fleet", "hosts.jsonl"], 1),
+        (&["verify", "program", "--fleet", "hosts.jsonl", "--json"], 1),
+        (&["probe"], of_this_machine),
+        (&["probe", "--json"], of_this_machine),
+        (&["doctor", "--json"], of_this_machine),
+        (&["check"], of_this_machine),
+        (&["check", "--json"], of_this_machine),
+        (&["check", "--format", "sarif"], of_this_machine),
+        (&["env"], of_this_machine),
+        (&["explain"], 0),
+        (&["explain", "CG202"], 0),
+        (&["explain", "803"], 0),
+        (&["completions", "bash"], 0),
+        (&["--help"], 0),
+        (&["verify", "--help"], 0),
+        (&["--version"], 0),
+    ] {
+        let plain = led(&scratch, words, "");
+        let status = if status == of_this_machine { plain.status().expect("it ends by itself") } else { status };
+        assert_eq!(plain.status(), Some(status), "{words:?}: {plain}");
+        for (redirections, expected) in
+            [("| :", status), (">&-", status), (">/dev/null 2>/dev/full", status), ("2>&-", status), (">/dev/full", 2)]
+        {
+            let outcome = led(&scratch, words, redirections);
+            assert_eq!(
+                (outcome.status(), outcome.signal()),
+                (Some(expected), None),
+                "{words:?} {redirections}: {outcome}"
+            );
+            assert!(!outcome.stderr.contains("panicked"), "{words:?} {redirections}: {outcome}");
+            let told = outcome.stderr.contains("cannot write to stdout: ");
+            assert_eq!(told, redirections == ">/dev/full", "{words:?} {redirections}: {outcome}");
+        }
+    }
+}
+
+/// A list may have no end: whoever stops reading stops the command, and what could not be written is no success.
+fn long_lists_of_a_fleet() {
+    let scratch = scene();
+    let script = format!("yes '{OLD}' | \"$1\" verify program --fleet - --json");
+    for (end, status) in [("| head -n 1", 2), (">/dev/full", 2)] {
+        let script = format!("{script} {end}; exit ${{PIPESTATUS[1]}}");
+        let outcome = Call::new("bash").args(["-c", &script, "bash"]).arg(command::path()).dir(scratch.path()).run();
+        assert_eq!(outcome.status(), Some(status), "{end}: {outcome}");
+        assert_eq!(outcome.stdout.lines().count(), usize::from(end.starts_with('|')), "{outcome}");
+    }
+}

@@ -1,0 +1,211 @@
+//! The README's worked examples, typed as they stand there: its files into an empty folder, then its commands.
+
+use std::fs;
+use std::path::Path;
+
+use cudaguard_tests::{
+    Call, Outcome, Scratch, Trial, command, crates, crates::cargo, parts, places, scratch, tools, trials,
+};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![a_rust_program, a_cmake_project, every_command_of_the_pages_is_understood, packages_hold_what_they_name]
+}
+
+/// A section of the README.
+struct Section {
+    /// Name and text of each block that begins with a file's name in a comment.
+    files: Vec<(String, String)>,
+    /// Each command, with the lines that the README shows of it.
+    commands: Vec<(String, Vec<String>)>,
+}
+
+fn section(title: &str) -> Section {
+    let readme = fs::read_to_string(places::workspace().join("README.md")).expect("the README");
+    let (_, behind) = readme.split_once(&format!("\n## {title}\n")).expect("a section of this name");
+    let text = behind.split("\n## ").next().unwrap_or_default();
+    let mut section = Section { files: Vec::new(), commands: Vec::new() };
+    for block in text.split("\n```").skip(1).step_by(2) {
+        let (language, body) = block.split_once('\n').expect("a block has lines");
+        if language == "console" {
+            for line in body.lines() {
+                match (line.strip_prefix("$ "), section.commands.last_mut()) {
+                    (Some(command), _) => section.commands.push((command.to_owned(), Vec::new())),
+                    (None, Some((_, shown))) => shown.push(line.to_owned()),
+                    (None, None) => panic!("{title}: output before a command: {line}"),
+                }
+            }
+        } else if let Some((first, rest)) = body.split_once('\n') {
+            let name = first.trim_start_matches(['#', '/', ' ']);
+            section.files.push((name.to_owned(), format!("{rest}\n")));
+        }
+    }
+    assert!(!section.files.is_empty() && !section.commands.is_empty(), "{title}: nothing to type");
+    section
+}
+
+impl Section {
+    /// Writes its files, with `given` in the place of what each reader has in a place of his own.
+    fn write(&self, folder: &Path, given: &[(&str, &str)]) {
+        for (name, text) in &self.files {
+            let text = given.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to));
+            scratch::write(&folder.join(name), text);
+        }
+    }
+
+    /// Types its commands: what is shown of each is what it prints.
+    fn typed(&self, folder: &Path, with: impl Fn(Call) -> Call) {
+        for (line, shown) in &self.commands {
+            let line = line.replace("$PWD", &folder.display().to_string());
+            let mut words: Vec<&str> = line.split(' ').collect();
+            let call = if words.starts_with(&["cargo", "cudaguard"]) {
+                command::call(words.split_off(2))
+            } else {
+                let program = words.remove(0);
+                Call::new(program).args(words)
+            };
+            let outcome = with(call).dir(folder).run();
+            let refused = shown.iter().any(|line| line.starts_with("error["));
+            assert_eq!(outcome.status(), Some(i32::from(refused)), "{line}\n{outcome}");
+            let printed = text(&outcome);
+            for wanted in shown {
+                assert!(
+                    printed.lines().any(|line| line == wanted),
+                    "{line}\nis said to print\n{wanted}\nand prints\n{printed}"
+                );
+            }
+        }
+    }
+}
+
+fn text(outcome: &Outcome) -> String {
+    format!("{}{}", outcome.stderr, outcome.stdout)
+}
+
+fn a_rust_program() {
+    tools::need_all(&["g++"]);
+    let section = section("A Rust program");
+    let scratch = Scratch::without_blanks("readme");
+    let folder = scratch.join("my-model");
+    let library = places::workspace().join("guard-core").display().to_string();
+    section.write(&folder, &[("../cudaguard/guard-core", &library), ("version = \"0.19\"", "version = \"=0.19.10\"")]);
+    crates::settle(&folder);
+    let path = parts::path(&["cuda-13.0"]);
+    section.typed(&folder, |call| call.env("PATH", &path));
+}
+
+fn a_cmake_project() {
+    tools::need_all(&["g++"]);
+    let section = section("A CMake project");
+    let scratch = Scratch::without_blanks("readme");
+    let folder = scratch.join("my-model");
+    section.write(&folder, &[]);
+    let mut path = parts::path(&["cmake-3.24", "make", "cuda-13.0"]);
+    path.push(":");
+    path.push(command::path().parent().expect("a folder"));
+    section.typed(&folder, |call| call.env("PATH", &path));
+}
+
+/// What a page tells to type: lines of blocks, and what stands in backticks, as far as it is the command's.
+fn commands(page: &str) -> Vec<String> {
+    let is_command =
+        |text: &&str| text.starts_with("cargo cudaguard ") || text.starts_with("eval \"$(cargo cudaguard ");
+    let lines = page.lines().map(|line| line.trim_start_matches(['$', ' ']));
+    let lines = lines.filter(is_command).map(|line| line.split("  #").next().unwrap_or(line));
+    // Of a line that is a command no part is another.
+    let inline = page.lines().filter(|line| !is_command(&line.trim_start_matches(['$', ' '])));
+    let inline = inline.flat_map(|line| line.split('`').skip(1).step_by(2)).filter(is_command);
+    lines.chain(inline).map(|line| line.trim().to_owned()).filter(|line| !line.contains("...")).collect()
+}
+
+/// Each command that README and docs name, run in a package, with a built program for each file that it names. What it comes
+/// to is not of interest here, only that there is such a verb, and that it takes these words.
+fn every_command_of_the_pages_is_understood() {
+    tools::need_all(&["gcc"]);
+    let scratch = Scratch::without_blanks("pages");
+    let (folder, home) = (scratch.join("my-model"), scratch.join("home"));
+    let manifest = "[package]\nname = \"my-model\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
+    scratch::write(&folder.join("Cargo.toml"), manifest);
+    scratch::write(&folder.join("src/main.rs"), "fn main() {}\n");
+    scratch::write(&home.join(".zfunc/there"), "");
+    scratch::write(&home.join(".local/share/man/man1/there"), "");
+    let mut path = command::path().parent().expect("a folder").as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    // Its files are the reader's own; cargo's and rustup's stay where they are.
+    let own = std::env::var_os("HOME").unwrap_or_default();
+    let kept = |name: &str, folder: &str| {
+        std::env::var_os(name).unwrap_or_else(|| Path::new(&own).join(folder).into_os_string())
+    };
+    let typed = |line: &str| {
+        let call = Call::new("sh").args(["-c", line]).dir(&folder).env("PATH", &path).env("HOME", &home);
+        let call =
+            call.env("CARGO_HOME", kept("CARGO_HOME", ".cargo")).env("RUSTUP_HOME", kept("RUSTUP_HOME", ".rustup"));
+        call.env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run()
+    };
+    let _ = typed("cargo cudaguard build --release").success();
+    let program = "target/release/my-model";
+    for name in ["my-model", "program", "my-program"] {
+        fs::copy(folder.join(program), folder.join(name)).expect("a program");
+    }
+    let _ = typed("cargo cudaguard probe --json > gpu-7.json").success();
+    let host = fs::read_to_string(folder.join("gpu-7.json")).expect("a host file");
+    let host: String = host.split_whitespace().collect();
+    scratch::write(&folder.join("hosts.jsonl"), host + "\n");
+    let mut pages = vec!["README.md".to_owned(), "cmake/README.md".to_owned()];
+    for entry in fs::read_dir(places::workspace().join("docs")).expect("the pages") {
+        pages.push(format!("docs/{}", entry.expect("a page").file_name().to_string_lossy()));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for page in pages.iter().filter(|page| page.ends_with(".md")) {
+        let text = fs::read_to_string(places::workspace().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
+        for line in commands(&text) {
+            // Of other people's programs there may be none here.
+            let needs_more = ["nextest", "<TAB>"].iter().any(|word| line.contains(word));
+            if needs_more || !seen.insert(line.clone()) {
+                continue;
+            }
+            let here =
+                line.split(' ').map(|word| if ["PROGRAM", "FILE", "BIN"].contains(&word) { program } else { word });
+            let outcome = typed(&here.collect::<Vec<_>>().join(" "));
+            let said = text_of_usage(&outcome);
+            assert!(said.is_none(), "{page}: {line}: {outcome}");
+        }
+    }
+    assert!(seen.len() > 40, "{seen:?}");
+}
+
+/// What is said of words that are not known. Where a page only names a verb or an option, what belongs to it is missing.
+fn text_of_usage(outcome: &Outcome) -> Option<&str> {
+    let asks = |line: &&str| line.contains("For more information, try") || line.starts_with("sh: ");
+    let named = ["a value is required for", "required arguments were not provided"];
+    outcome.stderr.lines().find(asks).filter(|_| !named.iter().any(|text| outcome.stderr.contains(text)))
+}
+
+/// Each package as cargo packs it: licences, and all that its README and its sources name beside them.
+fn packages_hold_what_they_name() {
+    for (package, folder) in [("cudaguard", "guard-core"), ("cargo-cudaguard", "cargo-cudaguard")] {
+        let call = Call::new(cargo()).args(["package", "--list", "--offline", "--allow-dirty", "-p", package]);
+        let listed = call.dir(places::workspace()).run().success().stdout;
+        let holds = |name: &str| listed.lines().any(|line| line == name || line.starts_with(&format!("{name}/")));
+        assert!(holds("LICENSE-MIT") && holds("LICENSE-APACHE") && holds("README.md"), "{package}: {listed}");
+        let readme = fs::read_to_string(places::workspace().join(folder).join("README.md")).expect("its README");
+        let links = readme.split("](").skip(1).filter_map(|behind| behind.split(')').next());
+        for link in links.filter(|link| !link.contains("://")) {
+            assert!(holds(link), "{package}: its README leads to {link}, which it does not hold");
+        }
+        let sources = listed.lines().filter(|name| name.ends_with(".rs"));
+        for name in sources {
+            let path = places::workspace().join(folder).join(name);
+            let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            for (_, behind) in text.match_indices("include_str!(\"").map(|(at, call)| text.split_at(at + call.len())) {
+                let named = behind.split('"').next().unwrap_or_default();
+                let file = path.parent().expect("a folder").join(named).canonicalize();
+                let file = file.unwrap_or_else(|error| panic!("{name}: {named}: {error}"));
+                let top = places::workspace().join(folder).canonicalize().expect("a folder");
+                let within = file.strip_prefix(&top).or_else(|_| file.strip_prefix(places::workspace()));
+                let within = within.expect("a file of the repository").display().to_string();
+                assert!(holds(&within), "{package}: {name} takes in {within}, which the package does not hold");
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What stands around a build: variables that name headers, and environments in which others go wrong.
+
+use std::fs;
+use std::path::Path;
+
+use cudaguard_tests::{Trial, parts, trials};
+use serde_json::json;
+
+use super::{build_in, codes, judged_as, tree};
+use crate::cmake::fixture::{Cmake, NINJA, Tree, include, said};
+use crate::record::fixture::manifest;
+use crate::wrapper::meant::hostile;
+
+pub(super) fn trials() -> Vec<Trial> {
+    trials![
+        headers_by_a_variable_or_an_option,
+        policy_of_a_library_whose_headers_nobody_names,
+        plain_programs_build_anywhere,
+    ]
+}
+
+const CUDNN: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnGetVersion();\n\
+                     int main() { return cudnnGetVersion() < CUDNN_MAJOR; }\n";
+
+/// cuDNN's headers named to the compiler in each way that CMake does not know of.
+fn headers_by_a_variable_or_an_option() {
+    let [cudnn, old] = ["9.15.1", "9.1.0"].map(parts::cudnn);
+    let (headers, library) = (cudnn.join("include"), |of: &Path| of.join("lib/libcudnn.so.9"));
+    let option = |option: &str| {
+        format!(
+            "add_executable(app main.cpp)\ntarget_compile_options(app PRIVATE {option})\n",
+            option = option.replace("<folder>", &headers.display().to_string())
+        )
+    };
+    // Headers for C, which C++ does not look into.
+    let of_c = "add_executable(app main.c)\n".to_owned();
+    for (name, lists, variable) in [
+        ("C_INCLUDE_PATH", of_c, Some("C_INCLUDE_PATH")),
+        ("SHELL:", option("\"SHELL:-isystem <folder>\""), None),
+        ("-isystem", option("-isystem \"<folder>\""), None),
+        ("-I", option("\"-I<folder>\""), None),
+        ("CPATH", "add_executable(app main.cpp)\n".to_owned(), Some("CPATH")),
+        ("CPLUS_INCLUDE_PATH", "add_executable(app main.cpp)\n".to_owned(), Some("CPLUS_INCLUDE_PATH")),
+    ] {
+        let tree = tree_of(&lists);
+        let around: Vec<_> =
+            variable.map(|variable| (variable, headers.clone().into_os_string())).into_iter().collect();
+        let built = build_in(&tree, "Release", &[&library(&cudnn)], &around).success();
+        assert_eq!(codes(&built), [""; 0], "{name}: {built}");
+        let recorded = json!({"version": "9.15.1", "linkage": "linked"});
+        assert_eq!(manifest(&tree.built("app"))["cudnn"], recorded, "{name}: {built}");
+        // The headers of one release, and the library of an older one.
+        judged_as(&tree, "CG110", |configuration| build_in(&tree, configuration, &[&library(&old)], &around));
+    }
+}
+
+fn tree_of(lists: &str) -> Tree {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES {})\n{}{lists}\
+         target_link_libraries(app PRIVATE ${{LINK}})\ncudaguard_embed(app)\n",
+        if lists.contains("main.c)") { "C" } else { "CXX" },
+        include(),
+    );
+    let in_c = CUDNN.replace("extern \"C\" unsigned long cudnnGetVersion();", "unsigned long cudnnGetVersion(void);");
+    let files = [("CMakeLists.txt", &*text), ("main.cpp", CUDNN), ("main.c", &in_c)];
+    Tree::new("named", Cmake::Oldest, NINJA, &files)
+}
+
+/// The policy is about the library that the linker took, and it can say which headers they were.
+fn policy_of_a_library_whose_headers_nobody_names() {
+    let library = parts::cudnn("9.15.1").join("lib/libcudnn.so.9");
+    let tree = tree("asked", "", "");
+    let linked = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
+    let declared = json!({"version": "9.14.0", "library": "9.15.1", "linkage": "linked", "known": "declared"});
+    let uses = "extern \"C\" unsigned long cudnnGetVersion();\nint main() { return cudnnGetVersion() == 0; }\n";
+    for (main, policy, said, recorded) in [
+        (uses, "require = \"^9.1\"", &["warning[CG146]"][..], Some(&linked)),
+        (uses, "require = \"^9.20\"", &["error[CG113]", "warning[CG146]"], None),
+        (uses, "fleet = \"9.10\"", &["error[CG136]", "warning[CG146]"], None),
+        (uses, "built = \"9.14\"", &[], Some(&declared)),
+        (uses, "built = \"9.14\"\nrequire = \"^9.15\"", &["error[CG113]"], None),
+        // Asked for, and not even linked.
+        ("int main() { return 0; }\n", "require = \"^9.1\"", &["error[CG113]"], None),
+    ] {
+        tree.write("main.cpp", main);
+        tree.write("cudaguard.toml", &format!("[cudnn]\n{policy}\n"));
+        let link: &[&Path] = if main == uses { &[&library] } else { &[] };
+        let built = build_in(&tree, "Release", link, &[]);
+        assert_eq!(codes(&built), said, "{policy}: {built}");
+        assert_eq!(built.status() == Some(0), recorded.is_some(), "{policy}: {built}");
+        match recorded {
+            Some(recorded) => assert_eq!(&manifest(&tree.built("app"))["cudnn"], recorded, "{policy}"),
+            None => assert!(!tree.built("app").exists(), "{policy}: {built}"),
+        }
+        let mut in_dev: Vec<_> = said.iter().map(|code| code.replace("error", "warning")).collect();
+        in_dev.sort();
+        let warned = build_in(&tree, "Debug", link, &[]).success();
+        assert_eq!(codes(&warned), in_dev, "{policy}: {warned}");
+    }
+}
+
+/// A project of C++ alone, judged anew in each environment.
+fn plain_programs_build_anywhere() {
+    let tree = tree("plain", "", "");
+    tree.write("main.cpp", "int main() { return 0; }\n");
+    for (name, variables) in hostile(tree.beside()) {
+        let _ = fs::remove_dir_all(tree.built("cudaguard"));
+        let built = build_in(&tree, "Release", &[], &variables).success();
+        assert!(built.stdout.contains("Judging what app is built with"), "{name}: {built}");
+        assert_eq!(said(&built), "", "{name}: {built}");
+        let manifest = manifest(&tree.built("app"));
+        let absent = ["toolkit", "cudnn"].iter().all(|fact| manifest[fact].is_null());
+        assert!(absent && manifest["requires"].as_array().is_none_or(Vec::is_empty), "{name}: {manifest:#}");
+        assert_eq!(manifest["archs"]["declared"].as_array().map_or(0, Vec::len), 0, "{name}: {manifest:#}");
+    }
+    // Linked to CUDA, which nobody has said before, it is told.
+    let stubs = parts::cuda("13.0").join("lib64/stubs");
+    tree.write(
+        "main.cpp",
+        "extern \"C\" int cudaGetDeviceCount(int *);\nint main() { int n; return cudaGetDeviceCount(&n); }\n",
+    );
+    let variables = [("LD_LIBRARY_PATH", stubs.into_os_string())];
+    let built = build_in(&tree, "Release", &[&parts::cuda("13.0").join("lib64/libcudart.so")], &variables).success();
+    assert_eq!(codes(&built), ["warning[CG106]"], "{built}");
+}

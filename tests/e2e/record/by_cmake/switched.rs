@@ -1,0 +1,154 @@
+//! The toolkit is switched below a build folder, and the build tool keeps objects, rightly or wrongly: the record is never the
+//! new toolkit on old code.
+
+use std::fs;
+use std::path::PathBuf;
+
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, layout, parts, tools, trials};
+use serde_json::Value;
+
+use super::{KERNEL, MAIN, codes};
+use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include};
+use crate::record::fixture::manifest;
+use crate::record::independent;
+
+pub(super) fn trials() -> Vec<Trial> {
+    trials![a_link_that_leads_elsewhere, replaced_in_place, another_nvcc_in_path]
+}
+
+const GENERATORS: [&str; 3] = [MAKE, NINJA, MULTI];
+
+fn project(generator: &'static str) -> Tree {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX CUDA)\n{}\
+         add_executable(app main.cpp kernel.cu)\ncudaguard_embed(app)\n",
+        include(),
+    );
+    let files = [("CMakeLists.txt", &*text), ("main.cpp", MAIN), ("kernel.cu", KERNEL), ("cudaguard.toml", "")];
+    Tree::new("switched", Cmake::Oldest, generator, &files)
+}
+
+fn file(tree: &Tree, generator: &str, configuration: &str) -> PathBuf {
+    tree.built(&if generator == MULTI { format!("{configuration}/app") } else { "app".to_owned() })
+}
+
+/// CMake itself cannot link by a toolkit whose path has a blank: it reads the folders out of what nvcc prints.
+fn place_of_toolkits() -> Scratch {
+    Scratch::without_blanks("switched-toolkits")
+}
+
+/// One that every toolkit here takes.
+fn host() -> String {
+    format!("-DCMAKE_CUDA_HOST_COMPILER={}", tools::need("g++-11").display())
+}
+
+fn configure(tree: &Tree, words: &[&str], around: impl Fn(Call) -> Call) {
+    let usual = [host(), "-DCMAKE_CUDA_ARCHITECTURES=80".to_owned(), "-DCMAKE_BUILD_TYPE=Release".to_owned()];
+    let _ = around(tree.configure(words).args(usual)).run().success();
+}
+
+fn build(tree: &Tree, configuration: &str) -> Outcome {
+    tree.build(&["--config", configuration]).run()
+}
+
+/// What the file holds and what is on record of it are one, by tools that know nothing of us.
+#[track_caller]
+fn is_honest(tree: &Tree, generator: &str, configuration: &str) -> (String, Value) {
+    let file = file(tree, generator, configuration);
+    let (makers, manifest) = (independent::makers(&file), manifest(&file));
+    let toolkit = manifest["toolkit"]["version"].as_str().expect("a toolkit");
+    let [maker] = makers.iter().collect::<Vec<_>>()[..] else { panic!("one kernel, made once: {makers:?}") };
+    assert!(toolkit.starts_with(maker), "{generator}: {maker} made it, and on record is {manifest:#}");
+    let cudart = manifest["cudart"]["version"].as_str().expect("a cudart");
+    assert!(independent::has_cudart(&file, cudart), "{generator}: {cudart}");
+    assert_eq!(manifest["toolkit"]["besides"].as_array().map_or(0, Vec::len), 0, "{manifest:#}");
+    (maker.clone(), manifest)
+}
+
+/// Builds after a switch from `old` to `new`, with one source touched after the other. `kept` is whether the build tool keeps
+/// the old toolkit's kernel until its source is touched.
+fn after_the_switch(tree: &Tree, generator: &'static str, old: &str, new: &str, kept: bool) {
+    let at = |what: &str| format!("{old} to {new} by {generator}, {what}");
+    let silent = |what: &str, maker: &str| {
+        let built = build(tree, "Release").success();
+        assert_eq!(codes(&built), [""; 0], "{}: {built}", at(what));
+        let (found, _) = is_honest(tree, generator, "Release");
+        assert_eq!(found, maker, "{}: {built}", at(what));
+    };
+    silent("nothing touched", if kept { old } else { new });
+    tree.write("main.cpp", MAIN);
+    if kept {
+        let refused = build(tree, "Release");
+        assert!(refused.status() != Some(0) && !file(tree, generator, "Release").exists(), "{refused}");
+        assert_eq!(codes(&refused), ["error[CG144]", "error[CG145]"], "{}: {refused}", at("kept"));
+        tree.write("cudaguard.toml", "[build]\nrelease = \"warn\"\n");
+        let warned = build(tree, "Release").success();
+        assert_eq!(codes(&warned), ["warning[CG144]", "warning[CG145]"], "{}: {warned}", at("kept"));
+        let (found, manifest) = is_honest(tree, generator, "Release");
+        assert_eq!((&*found, &manifest["cudart"]["version"]), (old, &new.into()), "{}: {manifest:#}", at("kept"));
+        tree.write("cudaguard.toml", "");
+    } else {
+        silent("the program's own source touched", new);
+    }
+    tree.write("kernel.cu", KERNEL);
+    silent("the kernel's source touched", new);
+}
+
+fn a_link_that_leads_elsewhere() {
+    for (generator, old, new) in [(MAKE, "13.0", "13.2"), (NINJA, "13.2", "13.0"), (MULTI, "13.0", "13.2")] {
+        let tree = project(generator);
+        let outside = place_of_toolkits();
+        let link = outside.join("cuda");
+        layout::link(&parts::cuda(old), &link);
+        configure(&tree, &[&format!("-DCMAKE_CUDA_COMPILER={}", link.join("bin/nvcc").display())], |call| call);
+        let built = build(&tree, "Release").success();
+        assert_eq!(codes(&built), [""; 0], "{built}");
+        assert_eq!(is_honest(&tree, generator, "Release").0, old);
+        layout::link(&parts::cuda(new), &link);
+        after_the_switch(&tree, generator, old, new, true);
+    }
+}
+
+/// Another toolkit's files at the same place, which are older than all that was built with the first.
+fn replaced_in_place() {
+    // Of another major other headers are read, and those of the old one are gone.
+    for (generator, old, new, kept) in
+        [(MAKE, "13.2", "13.0", true), (NINJA, "13.0", "13.2", true), (MULTI, "11.8", "13.0", false)]
+    {
+        let tree = project(generator);
+        let outside = place_of_toolkits();
+        let place = outside.join("cuda");
+        layout::farm(&parts::cuda(old), &place);
+        configure(&tree, &[&format!("-DCMAKE_CUDA_COMPILER={}", place.join("bin/nvcc").display())], |call| call);
+        let _ = build(&tree, "Release").success();
+        assert_eq!(is_honest(&tree, generator, "Release").0, old);
+        fs::remove_dir_all(&place).expect("it was laid out");
+        layout::farm(&parts::cuda(new), &place);
+        after_the_switch(&tree, generator, old, new, kept);
+    }
+}
+
+/// CMake keeps the compiler that it has found once; without its cache it finds the new one, and compiles anew.
+fn another_nvcc_in_path() {
+    for generator in GENERATORS {
+        let tree = project(generator);
+        let with = |version: &str| {
+            let bin = parts::cuda(version).join("bin");
+            move |call: Call| {
+                let path = parts::path(&["make", "ninja"]);
+                let folders = std::iter::once(bin.clone()).chain(std::env::split_paths(&path));
+                call.env("PATH", std::env::join_paths(folders).expect("no colons")).env("CUDACXX", bin.join("nvcc"))
+            }
+        };
+        configure(&tree, &[], with("13.0"));
+        let _ = build(&tree, "Release").success();
+        configure(&tree, &[], with("13.2"));
+        tree.write("kernel.cu", KERNEL);
+        let built = with("13.2")(tree.build(&["--config", "Release"])).run().success();
+        assert_eq!(codes(&built), [""; 0], "{built}");
+        assert_eq!(is_honest(&tree, generator, "Release").0, "13.0", "{generator}: CMake's cache names it");
+        fs::remove_file(tree.built("CMakeCache.txt")).expect("it was configured");
+        configure(&tree, &[], with("13.2"));
+        after_the_switch(&tree, generator, "13.0", "13.2", false);
+    }
+}

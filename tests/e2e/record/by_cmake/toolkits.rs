@@ -1,0 +1,184 @@
+//! Kernels that CMake compiles itself, and what they are linked to.
+
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Outcome, Trial, parts, tools, trials};
+use serde_json::json;
+
+use super::{FIND, KERNEL, MAIN, codes, cudart, judged_as, object, object_of, tree};
+use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
+use crate::record::fixture::{OTHER, manifest};
+use crate::record::independent;
+
+pub(super) fn trials() -> Vec<Trial> {
+    trials![
+        cudart_of_another_toolkit_than_nvcc,
+        kernels_of_two_toolkits,
+        path_and_variables_name_another,
+        clang_compiles_kernels,
+        the_policy_is_about_what_was_linked,
+        the_oldest_driver_is_judged_by_what_was_linked,
+    ]
+}
+
+/// A project whose kernel CMake compiles, and which is linked to whatever `LINK` names.
+fn project(name: &str) -> Tree {
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX CUDA)\n{}\
+         add_executable(app main.cpp kernel.cu)\n\
+         target_link_libraries(app PRIVATE ${{LINK}} dl rt pthread)\ncudaguard_embed(app)\n",
+        include(),
+    );
+    Tree::new(name, Cmake::Oldest, NINJA, &[("CMakeLists.txt", &text), ("main.cpp", MAIN), ("kernel.cu", KERNEL)])
+}
+
+/// What CMake is told of its compiler for CUDA; nothing is linked but what is named.
+fn compiler(words: &[String]) -> Vec<String> {
+    let also = ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DCMAKE_CUDA_RUNTIME_LIBRARY=None"].map(str::to_owned);
+    [words, &also].concat()
+}
+
+fn build(tree: &Tree, known: &[String], configuration: &str, link: &[&Path]) -> Outcome {
+    let link: Vec<_> = link.iter().map(|file| file.display().to_string()).collect();
+    let chosen = [format!("-DCMAKE_BUILD_TYPE={configuration}"), format!("-DLINK={}", link.join(";"))];
+    let _ = tree.configure(&words(&[known, &chosen].concat())).run().success();
+    tree.build(&[]).run()
+}
+
+fn shared_cudart(version: &str) -> PathBuf {
+    parts::cuda(version).join("lib64/libcudart.so")
+}
+
+fn cudart_of_another_toolkit_than_nvcc() {
+    for (used, linked) in [("13.0", &["13.0", "13.2"][..]), ("11.8", &["13.0"])] {
+        let (tree, known) = (project("cudarts"), compiler(&toolkit(used)));
+        for other in linked {
+            for (library, linkage) in [(cudart(other), "static"), (shared_cudart(other), "linked")] {
+                if used == *other {
+                    let built = build(&tree, &known, "Release", &[&library]).success();
+                    assert_eq!(codes(&built), [""; 0], "{used} {other} {linkage}: {built}");
+                } else {
+                    judged_as(&tree, "CG145", |configuration| build(&tree, &known, configuration, &[&library]));
+                }
+                let file = tree.built("app");
+                let manifest = manifest(&file);
+                assert_eq!(manifest["cudart"], json!({"linkage": linkage, "version": other}), "{manifest:#}");
+                assert_eq!(manifest["toolkit"]["known"], "observed");
+                assert!(manifest["toolkit"]["version"].as_str().is_some_and(|version| version.starts_with(used)));
+                assert_eq!(independent::makers(&file), [used.to_owned()].into());
+                assert_eq!(independent::has_cudart(&file, other), linkage == "static", "{used} {other} {linkage}");
+            }
+        }
+    }
+}
+
+/// Of another major nothing is promised; of an older release of the same it works.
+fn kernels_of_two_toolkits() {
+    for (used, other, fine) in [("13.0", "11.8", false), ("13.2", "13.0", true)] {
+        let (tree, known) = (project("both"), compiler(&toolkit(used)));
+        let elsewhere = object_of(&tree, other, OTHER);
+        let build = |configuration: &str| build(&tree, &known, configuration, &[&elsewhere, &cudart(used)]);
+        if fine {
+            let built = build("Release").success();
+            assert_eq!(codes(&built), ["warning[CG145]"], "{built}");
+        } else {
+            judged_as(&tree, "CG145", build);
+        }
+        let file = tree.built("app");
+        let manifest = manifest(&file);
+        assert_eq!(manifest["toolkit"]["besides"], json!([other]), "{manifest:#}");
+        assert!(manifest["toolkit"]["version"].as_str().is_some_and(|version| version.starts_with(used)));
+        assert_eq!(independent::makers(&file), [used.to_owned(), other.to_owned()].into());
+    }
+}
+
+/// What `PATH` and variables suggest is none of CMake's business once its compiler is chosen, nor is a `PATH` without nvcc.
+fn path_and_variables_name_another() {
+    let (tree, known) = (project("named"), compiler(&toolkit("13.0")));
+    let chosen = [format!("-DLINK={}", cudart("13.0").display()), "-DCMAKE_BUILD_TYPE=Release".to_owned()];
+    for other in [Some("11.8"), Some("13.2"), None] {
+        let around = |call: Call| {
+            let Some(other) = other.map(parts::cuda) else { return call };
+            let path = parts::path(&["make", "ninja"]);
+            let mut folders = vec![other.join("bin")];
+            folders.extend(std::env::split_paths(&path));
+            let call = call.env("PATH", std::env::join_paths(folders).expect("no colons"));
+            ["CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT"].into_iter().fold(call, |call, name| call.env(name, &other))
+        };
+        let _ = around(tree.configure(&words(&[&known[..], &chosen[..]].concat()))).run().success();
+        touch(&tree);
+        let built = around(tree.build(&[])).run().success();
+        assert_eq!(codes(&built), [""; 0], "{other:?}: {built}");
+        let manifest = manifest(&tree.built("app"));
+        assert_eq!(manifest["toolkit"], json!({"version": "13.0.88", "known": "observed"}), "{other:?}");
+        assert_eq!(independent::makers(&tree.built("app")), ["13.0".to_owned()].into());
+    }
+}
+
+fn touch(tree: &Tree) {
+    tree.write("kernel.cu", KERNEL);
+    tree.write("main.cpp", MAIN);
+}
+
+/// clang in nvcc's place: the archs are those that it was told, and the toolkit is the one that it took its tools from.
+fn clang_compiles_kernels() {
+    let clang = tools::need("clang++").display().to_string();
+    let tree = project("clang");
+    let known = [
+        format!("-DCMAKE_CUDA_COMPILER={clang}"),
+        format!("-DCUDAToolkit_ROOT={}", parts::cuda("11.8").display()),
+        "-DCMAKE_CUDA_ARCHITECTURES=75;80-real".to_owned(),
+        "-DCMAKE_CUDA_RUNTIME_LIBRARY=None".to_owned(),
+    ];
+    let built = build(&tree, &known, "Release", &[&cudart("11.8")]).success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    let file = tree.built("app");
+    let right = manifest(&file);
+    assert_eq!(right["archs"]["observed"], json!(["sm_75", "sm_80", "compute_75"]), "{right:#}");
+    assert_eq!(right["toolkit"], json!({"version": "11.8.0", "known": "observed"}));
+    assert_eq!(right["cudart"], json!({"linkage": "static", "version": "11.8"}));
+    assert!(right["host_compiler"].as_str().is_some_and(|name| name.starts_with("clang ")), "{right:#}");
+    assert_eq!(independent::makers(&file), ["11.8".to_owned()].into());
+    judged_as(&tree, "CG145", |configuration| build(&tree, &known, configuration, &[&cudart("13.0")]));
+    // The policy's archs are held against what clang has made.
+    tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_75\", \"sm_80\", \"compute_75\"]\n");
+    let built = build(&tree, &known, "Release", &[&cudart("11.8")]).success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    tree.write("cudaguard.toml", "[gpu]\narchs = [\"sm_75\", \"sm_86\"]\n");
+    let refused = build(&tree, &known, "Release", &[&cudart("11.8")]);
+    assert!(refused.status() != Some(0) && !tree.built("app").exists(), "{refused}");
+}
+
+/// CMake knows 13.0, and what is linked comes from 11.8.
+fn the_policy_is_about_what_was_linked() {
+    let tree = tree("policy", FIND, "[toolkit]\nrequire = \">=13\"\n");
+    let link = [object(&tree, "11.8"), cudart("11.8")];
+    let build = |configuration: &str| super::build(&tree, configuration, Some("13.0"), &[&link[0], &link[1]]);
+    let refused = build("Release");
+    assert!(refused.status() != Some(0) && !tree.built("app").exists(), "{refused}");
+    assert_eq!(codes(&refused), ["error[CG103]", "error[CG144]"], "{refused}");
+    assert!(refused.stdout.contains("the policy asks for CUDA >=13, but app holds code from CUDA 11.8."), "{refused}");
+    let warned = build("Debug").success();
+    assert_eq!(codes(&warned), ["warning[CG103]", "warning[CG144]"], "{warned}");
+}
+
+/// The driver that is needed follows from the cudart that was linked, static and shared, whatever toolkit CMake knows.
+fn the_oldest_driver_is_judged_by_what_was_linked() {
+    for (linked, fleet, fine) in [("11.8", "535", true), ("13.0", "535", false), ("13.0", "580", true)] {
+        for library in [cudart(linked), shared_cudart(linked)] {
+            let tree = tree("fleet", "", &format!("[driver]\nfleet = \"{fleet}\"\n"));
+            let kernel = object(&tree, linked);
+            let build = |configuration: &str| super::build(&tree, configuration, None, &[&kernel, &library]);
+            if fine {
+                let built = build("Release").success();
+                assert_eq!(codes(&built), [""; 0], "{linked} {fleet}: {built}");
+            } else {
+                judged_as(&tree, "CG133", build);
+            }
+            let manifest = manifest(&tree.built("app"));
+            let rows = manifest["requires"].as_array().expect("rows").iter().filter(|row| row["kind"] == "driver");
+            let floors: Vec<_> = rows.map(|row| row["cuda"].as_str().expect("a floor").to_owned()).collect();
+            assert_eq!(floors, [if linked == "11.8" { "11.0" } else { "13.0" }], "{manifest:#}");
+        }
+    }
+}

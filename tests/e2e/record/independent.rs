@@ -1,0 +1,39 @@
+//! What other tools say of a linked file: NVIDIA's cuobjdump, readelf and objdump.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use cudaguard_tests::{Call, Scratch, parts, tools};
+
+/// The releases of the toolkits that made the cubins in a file.
+pub(crate) fn makers(file: &Path) -> BTreeSet<String> {
+    let scratch = Scratch::new("cubins");
+    let dump = Call::new(parts::cuda("13.2").join("bin/cuobjdump")).args(["-xelf", "all"]).arg(file);
+    let _ = dump.dir(scratch.path()).run().success();
+    let cubins = fs::read_dir(scratch.path()).expect("a folder").map(|entry| entry.expect("a file").path());
+    cubins.map(|cubin| maker(&cubin)).collect()
+}
+
+/// Of a cubin of CUDA 13 its note tells, of an older one its header: 0x76 is 11.8.
+fn maker(cubin: &Path) -> String {
+    let readelf = |words: &[&str]| Call::new(tools::need("readelf")).args(words).arg(cubin).run().success().stdout;
+    let note = readelf(&["-p", ".note.nv.tkinfo"]);
+    if let Some((_, release)) = note.split_once("Cuda compilation tools, release ") {
+        return release.split(',').next().expect("a release").to_owned();
+    }
+    let header = readelf(&["-h"]);
+    let mut versions =
+        header.lines().filter_map(|line| line.trim().strip_prefix("Version:")?.trim().strip_prefix("0x"));
+    let version = u32::from_str_radix(versions.next_back().expect("e_version"), 16).expect("a number");
+    format!("{}.{}", version / 10, version % 10)
+}
+
+/// Whether the code of a static cudart of this release stands in a file.
+pub(crate) fn has_cudart(file: &Path, release: &str) -> bool {
+    let (major, minor) = release.split_once('.').expect("a release");
+    let number = major.parse::<u32>().expect("a number") * 1000 + minor.parse::<u32>().expect("a number") * 10;
+    let store = format!("movl   $0x{number:x},(%rdi)");
+    let listed = Call::new(tools::need("objdump")).args(["-d", "--no-show-raw-insn"]).arg(file).run().success();
+    listed.stdout.matches(&store).count() == 2
+}

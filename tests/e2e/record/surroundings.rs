@@ -1,0 +1,152 @@
+//! What stands around a build by cargo: the same toolkit under other names is silent, another one is told wherever it is named.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Trial, layout, parts, scratch, trials};
+
+use super::fixture::{call, call_of, codes, cudart, manifest, nvcc, package};
+use crate::wrapper::cache::host;
+use crate::wrapper::fixture::{Fixture, package as head};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![one_toolkit_under_many_names, another_toolkit_however_it_is_named, members_with_toolkits_of_their_own]
+}
+
+/// Variables around a build.
+type Variables = Vec<(&'static str, OsString)>;
+
+/// A `PATH` with this folder before all, and without any toolkit of the machine's.
+fn path(folder: &Path) -> OsString {
+    let rest = super::fixture::path(None);
+    let all: Vec<PathBuf> = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&rest)).collect();
+    std::env::join_paths(all).expect("no colons")
+}
+
+/// A folder with a script in nvcc's place, as caches and modules lay it.
+fn wrapped(fixture: &Fixture, version: &str) -> PathBuf {
+    let folder = fixture.beside(&format!("wrapped-{version}"));
+    let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", parts::cuda(version).join("bin/nvcc").display());
+    scratch::write(&folder.join("nvcc"), script);
+    fs::set_permissions(folder.join("nvcc"), fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+    folder
+}
+
+/// A link that leads to a toolkit.
+fn linked(fixture: &Fixture, version: &str) -> PathBuf {
+    let link = fixture.beside(&format!("cuda-{version}"));
+    layout::link(&parts::cuda(version), &link);
+    link
+}
+
+fn one_toolkit_under_many_names() {
+    let root = parts::cuda("13.0");
+    let fixture = package("named", "");
+    fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let (wrapped, linked) = (wrapped(&fixture, "13.0"), linked(&fixture, "13.0"));
+    let text = |path: &Path, end: &str| -> OsString { format!("{}{end}", path.display()).into() };
+    let usual = || path(&root.join("bin"));
+    let surroundings: Vec<(&str, Variables)> = vec![
+        ("slashes", vec![("PATH", path(&root.join("bin/"))), ("CUDA_PATH", text(&root, "//"))]),
+        ("a link", vec![("PATH", usual()), ("CUDA_HOME", text(&linked, ""))]),
+        ("links", vec![("PATH", path(&linked.join("bin"))), ("CUDA_HOME", text(&root, "/"))]),
+        ("a wrapper", vec![("PATH", path(&wrapped)), ("CUDA_HOME", text(&root, ""))]),
+        ("ccache", vec![("NVCC", format!("ccache {}", root.join("bin/nvcc").display()).into())]),
+        ("compilers", vec![("PATH", usual()), ("CC", "gcc -m64".into()), ("CXX", "ccache g++ -m64".into())]),
+        ("no such host", vec![("PATH", usual()), ("CUDAHOSTCXX", "/nowhere/g++".into())]),
+        ("empty", vec![("PATH", usual()), ("CUDA_HOME", "".into()), ("CUDNN_PATH", "".into()), ("CXX", "".into())]),
+        ("a target", vec![("PATH", usual()), ("CARGO_BUILD_TARGET", host().into())]),
+        ("elsewhere", vec![("PATH", usual()), ("CARGO_TARGET_DIR", text(&fixture.beside("elsewhere"), ""))]),
+    ];
+    for (name, variables) in surroundings {
+        fixture.change("src/main.rs", &format!("{MAIN}// {name}\n"));
+        let built = around(call(&fixture, &["--release"], None), &variables).run().success();
+        assert_eq!(codes(&built), [""; 0], "{name}: {built}");
+        assert!(built.stderr.contains("1 of 1 target guarded (CUDA 13.0)"), "{name}: {built}");
+        let file = match name {
+            "a target" => fixture.built(&format!("{}/release/app", host())),
+            "elsewhere" => fixture.beside("elsewhere/release/app"),
+            _ => fixture.built("release/app"),
+        };
+        let toolkit = manifest(&file)["toolkit"].clone();
+        assert!(toolkit["version"].as_str().is_some_and(|version| version.starts_with("13.0")), "{name}: {toolkit}");
+    }
+}
+
+fn around(call: Call, variables: &[(&str, OsString)]) -> Call {
+    variables.iter().fold(call, |call, (variable, value)| call.env(variable, value))
+}
+
+const MAIN: &str =
+    "unsafe extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
+
+/// The build script compiles with 13.0 all the same.
+fn another_toolkit_however_it_is_named() {
+    let fixture = package("other", "");
+    fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
+    let other = parts::cuda("13.2");
+    let configured = format!("[env]\nNVCC = \"{}\"\n", other.join("bin/nvcc").display());
+    let in_path = || ("PATH", path(&other.join("bin")));
+    let surroundings: Vec<(&str, &str, Variables)> = vec![
+        ("a wrapper", "", vec![("PATH", path(&wrapped(&fixture, "13.2")))]),
+        ("a link", "", vec![("PATH", path(&linked(&fixture, "13.2").join("bin")))]),
+        ("ccache", "", vec![("NVCC", format!("ccache {}", other.join("bin/nvcc").display()).into())]),
+        ("cargo's configuration", &configured, vec![]),
+        ("a target", "", vec![in_path(), ("CARGO_BUILD_TARGET", host().into())]),
+        ("elsewhere", "", vec![in_path(), ("CARGO_TARGET_DIR", fixture.beside("elsewhere").into())]),
+    ];
+    for (name, configured, variables) in surroundings {
+        fixture.write(".cargo/config.toml", configured);
+        fixture.change("src/main.rs", &format!("{MAIN}// {name}\n"));
+        let refused = around(call(&fixture, &["--release"], None), &variables).run();
+        assert!(refused.status() != Some(0) && codes(&refused) == ["error[CG144]"], "{name}: {refused}");
+        let places = [
+            fixture.built("release/app"),
+            fixture.built(&format!("{}/release/app", host())),
+            fixture.beside("elsewhere/release/app"),
+        ];
+        assert!(!places.iter().any(|file| file.exists()), "{name}: {refused}");
+        // In dev it is said, and the record is what was compiled and linked.
+        let warned = around(call(&fixture, &[], None), &variables).run().success();
+        assert_eq!(codes(&warned), ["warning[CG144]"], "{name}: {warned}");
+        let places = places.map(|file| PathBuf::from(file.display().to_string().replace("/release/", "/debug/")));
+        let built = places.iter().find(|file| file.exists()).unwrap_or_else(|| panic!("{name}: {warned}"));
+        let known = serde_json::json!({"version": "13.0.0", "known": "observed"});
+        assert_eq!(manifest(built)["toolkit"], known, "{name}");
+        for file in places {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+/// Each is judged by its own code; a lock for both there cannot be, and it says so.
+fn members_with_toolkits_of_their_own() {
+    let whole = package("whole", "");
+    let text = |name: &str| fs::read_to_string(whole.root.join(name)).expect("just written");
+    let (script, kernel) = (text("build.rs"), text("kernel.cu"));
+    let fixture =
+        Fixture::new("members", &[("Cargo.toml", "[workspace]\nmembers = [\"one\", \"two\"]\nresolver = \"2\"\n")]);
+    for (member, version) in [("one", "13.0"), ("two", "13.2")] {
+        fixture.write(&format!("{member}/Cargo.toml"), head(member, ""));
+        fixture.write(&format!("{member}/build.rs"), &script);
+        fixture.write(&format!("{member}/kernel.cu"), &kernel);
+        fixture.write(&format!("{member}/src/main.rs"), MAIN);
+        fixture.write(&format!("{member}/tools"), nvcc(version) + &cudart(version));
+    }
+    let built = call(&fixture, &["--release"], None).run().success();
+    assert_eq!(codes(&built), [""; 0], "{built}");
+    assert!(built.stderr.contains("2 of 2 targets guarded (CUDA 13.0; CUDA 13.2)"), "{built}");
+    for (member, version) in [("one", "13.0.0"), ("two", "13.2.0")] {
+        assert_eq!(manifest(&fixture.built(&format!("release/{member}")))["toolkit"]["version"], version);
+    }
+    let lock = call_of(&fixture, &["lock"], None).run().expect(2);
+    let words = "were last built with different toolkits, and a lock names one: 13.0 (one), 13.2 (two)";
+    assert!(lock.stderr.contains(words) && !fixture.root.join("cudaguard.lock").exists(), "{lock}");
+    // One in PATH is that of the one alone.
+    let refused = call(&fixture, &["--release"], Some("13.0")).run();
+    assert!(refused.status() != Some(0) && codes(&refused) == ["error[CG144]"], "{refused}");
+    assert!(refused.stderr.contains("two holds code from CUDA 13.2"), "{refused}");
+    assert!(!fixture.built("release/two").exists(), "{refused}");
+}

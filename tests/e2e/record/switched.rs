@@ -1,0 +1,191 @@
+//! The toolkit is switched while cargo keeps what an earlier one has compiled. Cargo sees that a file is newer, and that a
+//! variable is another where a build script asked for it; it sees neither a link that leads elsewhere, nor a toolkit that
+//! was replaced by an older one, nor `PATH`. Whatever it keeps, the record is of the code that is in the file.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use cudaguard_tests::{Call, Project, Trial, layout, parts, project, tools, trials};
+
+use super::fixture::{codes, independently, manifest, with_toolkit};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        a_link_that_leads_elsewhere,
+        replaced_in_place_by_older_files,
+        another_toolkit_in_path,
+        a_script_that_embeds_compiles_anew,
+    ]
+}
+
+/// How the toolkit that a build script finds becomes another one.
+#[derive(Clone, Copy, Debug)]
+enum Switch {
+    /// The folder in `PATH` is that of a link, which is moved.
+    Link,
+    /// The files in the folder are replaced by others, which are older.
+    InPlace,
+    /// Another folder is first in `PATH`.
+    Path,
+}
+
+impl Switch {
+    /// The root that is in `PATH` now.
+    fn root(self, project: &Project, version: &str) -> PathBuf {
+        let (real, root) = (parts::cuda(version), project.beside().join("cuda"));
+        match self {
+            Self::Path => return real,
+            Self::Link => layout::link(&real, &root),
+            Self::InPlace => {
+                let _ = fs::remove_dir_all(&root);
+                for file in ["bin/nvcc", "include/cuda.h"] {
+                    let (from, to) = (real.join(file), root.join(file));
+                    fs::create_dir_all(to.parent().expect("a folder")).expect("a scratch folder takes folders");
+                    fs::copy(from, &to).expect("a part can be copied");
+                    age(&to);
+                }
+                layout::farm(&real, &root);
+            }
+        }
+        root
+    }
+}
+
+fn age(file: &Path) {
+    let old = SystemTime::now() - Duration::from_secs(10_000_000);
+    fs::File::options().append(true).open(file).and_then(|file| file.set_modified(old)).expect("a time can be set");
+}
+
+/// Calls nvcc by itself, for its own object.
+const BY_ITSELF: &str = r#"
+    let object = format!("{out}/kernel.o");
+    let made = Command::new("nvcc").args(["-ccbin", "g++-11", "-arch=sm_80", "-c", "kernel.cu", "-o", &object]).status().unwrap();
+    assert!(made.success());
+    println!("cargo:rustc-link-arg={object}");
+"#;
+
+/// Lets the cc crate call it.
+const BY_CC: &str = r#"
+    cc::Build::new().cuda(true).cudart("none").flag("-arch=sm_80").file("kernel.cu").compile("kernel");
+"#;
+
+/// Makes PTX, as `bindgen_cuda` does for candle, and leaves it to the program to load it.
+const PTX: &str = r#"
+    let ptx = format!("{out}/kernel.ptx");
+    let made = Command::new("nvcc").args(["-ccbin", "g++-11", "-arch=sm_80", "--ptx", "kernel.cu", "-o", &ptx]).status().unwrap();
+    assert!(made.success());
+"#;
+
+/// Links the cudart of the nvcc that it finds in `PATH`.
+const CUDART: &str = r#"
+    let path = env::var_os("PATH").unwrap();
+    let bin = env::split_paths(&path).find(|folder| folder.join("nvcc").exists()).unwrap();
+    println!("cargo:rustc-link-arg={}", bin.join("../lib64/libcudart_static.a").canonicalize().unwrap().display());
+    for library in ["-lstdc++", "-ldl", "-lrt", "-lpthread"] {
+        println!("cargo:rustc-link-arg={library}");
+    }
+"#;
+
+const KERNEL: &str = "extern \"C\" __global__ void fill(int *p) { *p = 1; }\n\
+                      extern \"C\" int launch() { fill<<<1, 1>>>(nullptr); return 0; }\n";
+const LAUNCHES: &str = "extern \"C\" { fn launch() -> i32; }\nfn main() { std::process::exit(unsafe { launch() }) }\n";
+const LOADS: &str = "static PTX: &str = include_str!(concat!(env!(\"OUT_DIR\"), \"/kernel.ptx\"));\n\
+                     fn main() { println!(\"{}\", std::hint::black_box(PTX)); }\n";
+
+/// A package whose build script compiles in this way, and runs again where its kernel changes and for nothing else.
+fn package(way: &str) -> Project {
+    let links = if way == PTX { "" } else { CUDART };
+    let script = format!(
+        "#![allow(unused_imports, unused_variables)]\nuse std::{{env, process::Command}};\nfn main() {{\n    \
+         println!(\"cargo:rerun-if-changed=kernel.cu\");\n    let out = env::var(\"OUT_DIR\").unwrap();\n{way}{links}}}\n"
+    );
+    let dependency = if way == BY_CC { "\n[build-dependencies]\ncc = \"1\"\n" } else { "" };
+    Project::new("app")
+        .append("Cargo.toml", dependency)
+        .file("build.rs", script)
+        .file("kernel.cu", KERNEL)
+        .file("src/main.rs", if way == PTX { LOADS } else { LAUNCHES })
+}
+
+fn call(project: &Project, words: &[&str], root: &Path) -> Call {
+    with_toolkit(project.cudaguard(words), Some(root))
+}
+
+/// What the file was made by, and what its manifest says: one and the same.
+#[track_caller]
+fn recorded(file: &Path) -> String {
+    let said = manifest(file);
+    let version = said["toolkit"]["version"].as_str().unwrap_or_else(|| panic!("no toolkit: {said:#}"));
+    let mut parts = version.split('.');
+    let release = format!("{}.{}", parts.next().expect("a major"), parts.next().expect("a minor"));
+    assert_eq!(independently(file), BTreeSet::from([release.clone()]), "{said:#}");
+    release
+}
+
+/// Built with one, switched, and built again: what cargo kept is refused in release, warned of in dev, and never recorded
+/// as the other's.
+fn switched(switch: Switch, way: &str, old: &str, new: &str) {
+    let _ = tools::need("strings");
+    let project = package(way);
+    let root = switch.root(&project, old);
+    for (words, folder) in [(&["build", "--release"][..], "release/app"), (&["build"], "debug/app")] {
+        let right = call(&project, words, &root).run().success();
+        assert_eq!(codes(&right), [""; 0], "{switch:?} {way}: {right}");
+        assert_eq!(recorded(&project.built(folder)), old, "{switch:?} {way}");
+    }
+    let root = switch.root(&project, new);
+    let refused = call(&project, &["build", "--release"], &root).run();
+    let file = project.built("release/app");
+    assert!(refused.status() != Some(0) && !file.exists(), "{switch:?} {way}: {refused}");
+    assert_eq!(codes(&refused), ["error[CG144]"], "{switch:?} {way}: {refused}");
+    let words = format!("app holds code from CUDA {old}, but the toolkit in use is CUDA {new}.");
+    assert!(refused.stderr.contains(&words), "{refused}");
+    let warned = call(&project, &["build"], &root).run().success();
+    assert_eq!(codes(&warned), ["warning[CG144]"], "{switch:?} {way}: {warned}");
+    assert_eq!(recorded(&project.built("debug/app")), old, "{switch:?} {way}: {warned}");
+    // As the hint says.
+    let _ = project.cargo(["clean", "--release", "-p", "app"]).run().success();
+    let right = call(&project, &["build", "--release"], &root).run().success();
+    assert_eq!(codes(&right), [""; 0], "{switch:?} {way}: {right}");
+    assert_eq!(recorded(&file), new, "{switch:?} {way}");
+}
+
+fn a_link_that_leads_elsewhere() {
+    switched(Switch::Link, BY_ITSELF, "13.0", "13.2");
+    switched(Switch::Link, BY_CC, "11.8", "13.0");
+}
+
+fn replaced_in_place_by_older_files() {
+    switched(Switch::InPlace, BY_ITSELF, "13.0", "11.8");
+    switched(Switch::InPlace, BY_CC, "13.2", "13.0");
+}
+
+fn another_toolkit_in_path() {
+    switched(Switch::Path, BY_CC, "13.0", "13.2");
+    switched(Switch::Path, PTX, "11.8", "13.0");
+}
+
+/// With `embed!()` in the script that compiles, the command has it run again, whatever the times say. Under plain cargo note
+/// and code are of one run of it, so that both are old or both are new.
+fn a_script_that_embeds_compiles_anew() {
+    for (switch, old, new) in [(Switch::Link, "11.8", "13.0"), (Switch::InPlace, "13.2", "13.0")] {
+        let project = package(BY_ITSELF).append("Cargo.toml", &project::build_dependency());
+        let script = fs::read_to_string(project.path().join("build.rs")).expect("just written");
+        let project = project.file("build.rs", script.replace("fn main() {", "fn main() {\n    cudaguard::embed!();"));
+        for guarded in [true, false] {
+            let build = |root: &Path| {
+                let words = ["build", "--release"];
+                let call = if guarded { project.cudaguard(words) } else { project.cargo(words) };
+                let built = with_toolkit(call, Some(root)).run().success();
+                assert!(!built.stderr.contains("[CG"), "{switch:?} {guarded}: {built}");
+                recorded(&project.built("release/app"))
+            };
+            assert_eq!(build(&switch.root(&project, old)), old, "{switch:?} {guarded}");
+            let now = build(&switch.root(&project, new));
+            assert!(now == new || !guarded, "{switch:?}: {now}");
+            let _ = project.cargo(["clean", "--release", "-p", "app"]).run().success();
+        }
+    }
+}

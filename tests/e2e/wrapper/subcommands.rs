@@ -1,0 +1,144 @@
+//! `cargo cudaguard -- NAME`: what cargo has itself, and what others add to it, as they come.
+
+use std::fs;
+
+use cudaguard_tests::{Call, Outcome, Trial, parts, skip, tools, trials};
+
+use super::fixture::{Fixture, cargo, package, sealed, summary};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![any_other_subcommand, clippy, nextest, zigbuild]
+}
+
+const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
+                    println!(\"ran {words:?}\");\n}\n";
+/// A test that starts the program, as cargo hands it over.
+const TEST: &str = "#[test]\nfn starts() {\n    let ran = std::process::Command::new(env!(\"CARGO_BIN_EXE_app\")).output().unwrap();\n    \
+                    assert_eq!(ran.stdout, b\"ran []\\n\");\n}\n#[test]\nfn passes() {}\n";
+
+fn program(name: &str) -> Fixture {
+    let files = [("Cargo.toml", package("app", "[workspace]\n")), ("src/main.rs", MAIN.to_owned())];
+    let fixture = Fixture::new(name, &files.each_ref().map(|(name, text)| (*name, text.as_str())));
+    fixture.write("tests/starts.rs", TEST);
+    fixture.write("benches/starts.rs", TEST);
+    fixture
+}
+
+const GUARDED: &str = "cudaguard: 1 of 1 target guarded (no CUDA)";
+
+/// With nothing left of what was built before.
+fn anew(fixture: &Fixture, words: &[&str]) -> Call {
+    let _ = fs::remove_dir_all(fixture.built(""));
+    fixture.guard([&["--"], words].concat())
+}
+
+/// Those of cargo's own, and a program called `cargo-NAME`, which calls cargo.
+fn any_other_subcommand() {
+    let fixture = program("subcommands");
+    for (words, built) in [
+        (&["rustc", "--bin", "app", "--", "-Cdebuginfo=0"][..], "debug/app"),
+        (&["rustc", "--release", "--bin", "app"], "release/app"),
+        (&["b"], "debug/app"),
+        (&["bench"], "release/app"),
+        (&["t"], "debug/app"),
+    ] {
+        let said = anew(&fixture, words).run().success();
+        let _ = sealed(&fixture.built(built), "app");
+        assert_eq!(summary(&said), GUARDED, "{said}");
+    }
+    assert_eq!(
+        fixture.guard(["--", "run", "x"]).run().success().stdout,
+        "ran [\"x\"]\n",
+        "a verb of ours is that verb"
+    );
+    for words in [&["doc"][..], &["check"], &["metadata", "--format-version", "1", "--no-deps"]] {
+        let said = anew(&fixture, words).run().success();
+        assert!(!said.stderr.contains("error") && !said.stderr.contains("cudaguard:"), "{said}");
+    }
+    super::cache::executable(&fixture.beside("bin/cargo-theirs"), "#!/bin/sh\nshift\nexec \"$CARGO\" build \"$@\"\n");
+    let path = format!("{}:{}", fixture.beside("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let _ = anew(&fixture, &["theirs", "--release"]).env("PATH", path).run().success();
+    let _ = sealed(&fixture.built("release/app"), "app");
+    assert_eq!(fixture.guard(["--", "no-such-subcommand"]).run().status(), Some(101), "cargo's own status");
+    let _ = fixture.guard(["--"]).run().expect(2);
+}
+
+/// It brings a wrapper of its own, and makes no program: what it says and its status are its own, and the next build is guarded.
+fn clippy() {
+    let fixture = program("clippy");
+    if fixture.cargo(["clippy", "--version"]).run().status() != Some(0) {
+        skip("clippy", "rustup component add clippy");
+    }
+    fixture.write("src/main.rs", "fn main() {\n    let word = \"ran\";\n    println!(\"{}\", word.to_string());\n}\n");
+    for (words, status) in
+        [(&["clippy"][..], 0), (&["clippy", "--all-targets", "--", "-D", "warnings"], 101), (&["clippy", "-r"], 0)]
+    {
+        let said = anew(&fixture, words).run().expect(status);
+        assert!(said.stderr.contains("clippy::to_string_in_format_args"), "{said}");
+        assert!(!said.stderr.contains("cudaguard:"), "{said}");
+    }
+    let said = fixture.guard(["build"]).run().success();
+    assert_eq!(summary(&said), GUARDED, "{said}");
+    let _ = sealed(&fixture.built("debug/app"), "app");
+}
+
+/// The program that a test starts is the sealed one, in every profile; nextest's own profiles are none of cargo's.
+fn nextest() {
+    let path = parts::path(&["nextest"]);
+    let fixture = program("nextest");
+    fixture.write(".config/nextest.toml", "[profile.ci]\nfail-fast = false\n");
+    fixture.write("Cargo.toml", package("app", "[workspace]\n[profile.dist]\ninherits = \"release\"\n"));
+    for (words, built, profile) in [
+        (&["nextest", "run"][..], "debug/app", "dev"),
+        (&["nextest", "r", "--profile", "ci", "starts"], "debug/app", "dev"),
+        (&["nextest", "run", "--release"], "release/app", "release"),
+        (&["nextest", "run", "--cargo-profile", "dist"], "dist/app", "dist"),
+        (&["nextest", "list"], "debug/app", "dev"),
+        (&["nextest", "archive", "--archive-file", "tests.tar.zst"], "debug/app", "dev"),
+    ] {
+        let said = anew(&fixture, words).env("PATH", &path).run().success();
+        assert_eq!(sealed(&fixture.built(built), "app").manifest.profile, profile, "{words:?}");
+        assert_eq!(summary(&said), GUARDED, "{said}");
+    }
+    fixture.write("tests/starts.rs", "#[test]\nfn fails() {\n    panic!()\n}\n");
+    let failed = anew(&fixture, &["nextest", "run"]).env("PATH", &path).run();
+    assert_eq!(failed.status(), Some(100), "nextest's own status: {failed}");
+}
+
+/// A call of zig's compiler and linker, for the C library of a release that the target's name ends with.
+fn zigbuild() {
+    tools::need("gcc");
+    let path = parts::path(&["zigbuild"]);
+    let fixture = program("zigbuild");
+    let host = super::cache::host();
+    if !host.starts_with("x86_64-unknown-linux-gnu") {
+        skip("the headers of this machine's C library in the part zigbuild", "an x86-64 machine with glibc");
+    }
+    let target = format!("{host}.2.17");
+    let cache = fixture.beside("cache");
+    let with = |call: Call| -> Outcome {
+        let call = call.env("PATH", &path).env("XDG_CACHE_HOME", &cache).env("CARGO_ZIGBUILD_CACHE_DIR", &cache);
+        call.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", &cache).run().success()
+    };
+    let said = with(anew(&fixture, &["zigbuild", "--release", "--target", &target]));
+    assert_eq!(summary(&said), GUARDED, "{said}");
+    let built = fixture.built(&format!("{host}/release/app"));
+    let is_sealed = || {
+        assert_eq!(sealed(&built, "app").manifest.target, host);
+        assert_eq!(Call::new(&built).arg("x").run().success().stdout, "ran [\"x\"]\n");
+    };
+    is_sealed();
+    assert!(
+        fs::read(&built).expect("it was built").windows(10).any(|text| text == b"Linker: LL"),
+        "linked by what zig brings"
+    );
+    // The same by the variables, which is how zigbuild is called where it is a program of its own.
+    let variables = with(fixture.guard(["env", "--release", "--target", &target])).stdout;
+    let _ = fs::remove_file(&built);
+    fixture.change("src/main.rs", &format!("{MAIN}// changed\n"));
+    let line = format!("{variables}cargo-zigbuild zigbuild --release --target {target}");
+    let _ = with(
+        Call::new("sh").args(["-ec", &line]).dir(&fixture.root).env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true"),
+    );
+    is_sealed();
+}

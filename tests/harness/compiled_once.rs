@@ -1,0 +1,99 @@
+//! The shim, compiled once for each compiler and its flags. Hundreds of trials build a guard, and the same text gives the same
+//! object each time, after a second of gcc's; together they were two fifths of a whole run. Before the real `cc` and `gcc` in
+//! `PATH` stand scripts, as ccache lays them: the shim's object they hand over where it was made before, everything else is the
+//! compiler's as it comes. Trials that set `PATH`, or name a compiler by its file, do without.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cudaguard::digest::Digest;
+
+use crate::{places, scratch, tools};
+
+/// The first word of the program that runs all suites, where it stands in a compiler's place.
+const COMPILE: &str = "--compile-once";
+/// Changes what a compiler makes of a text, and is no argument.
+const FROM_OUTSIDE: [&str; 4] = ["CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"];
+
+/// Where the program was called in a compiler's place: does that, and ends. Else, where the scripts are not in `PATH` yet: starts
+/// it anew with them.
+pub fn prepare() {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let [first, compiler, arguments @ ..] = &words[..] {
+        if first == COMPILE {
+            compile(Path::new(compiler), arguments);
+        }
+    }
+    let folder = folder();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|known| known == folder) {
+        return;
+    }
+    let own = std::env::current_exe().expect("a program has a file");
+    for name in ["cc", "gcc"] {
+        let Some(compiler) = tools::find(name) else { continue };
+        let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''"));
+        let script = format!("#!/bin/sh\nexec {} {COMPILE} {} \"$@\"\n", quoted(&own), quoted(&compiler));
+        let beside = folder.join(format!(".{name}-{}", std::process::id()));
+        scratch::write(&beside, script);
+        fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).expect("a mode can be set");
+        fs::rename(&beside, folder.join(name)).expect("it is a folder of ours");
+    }
+    let longer = std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path)));
+    // A folder with a colon cannot stand in PATH: then all is compiled each time.
+    if let Ok(longer) = longer {
+        let error = Command::new(&own).args(words).env("PATH", longer).exec();
+        panic!("cannot start {}: {error}", own.display());
+    }
+}
+
+/// A `PATH` without these scripts: for what asks a compiler where it stands.
+pub fn left_out(path: &OsStr) -> OsString {
+    let folder = folder();
+    let others = std::env::split_paths(path).filter(|known| *known != folder);
+    std::env::join_paths(others).expect("what was split can be joined")
+}
+
+fn folder() -> PathBuf {
+    places::target().join("compiled-once")
+}
+
+fn compile(compiler: &Path, arguments: &[OsString]) -> ! {
+    let mut call = Command::new(compiler);
+    call.args(arguments);
+    let kept = kept(compiler, arguments);
+    if let Some((output, kept)) = &kept {
+        if fs::copy(kept, output).is_ok() {
+            std::process::exit(0);
+        }
+        let status = call.status().unwrap_or_else(|error| panic!("cannot start {}: {error}", compiler.display()));
+        if status.success() {
+            let beside = kept.with_extension(std::process::id().to_string());
+            let _ = fs::copy(output, &beside).and_then(|_| fs::rename(&beside, kept));
+        }
+        std::process::exit(status.code().unwrap_or(1));
+    }
+    panic!("cannot start {}: {}", compiler.display(), call.exec());
+}
+
+/// Where the object that these arguments ask for is to go, and where it is kept, if it is the shim's.
+fn kept(compiler: &Path, arguments: &[OsString]) -> Option<(PathBuf, PathBuf)> {
+    let source = arguments.iter().position(|one| Path::new(one).ends_with("cudaguard-shim.c"))?;
+    let output = arguments.iter().position(|one| one == "-o")? + 1;
+    if FROM_OUTSIDE.iter().any(|name| std::env::var_os(name).is_some()) || !arguments.iter().any(|one| one == "-c") {
+        return None;
+    }
+    let about = fs::metadata(compiler).ok()?;
+    let text = fs::read(&arguments[source]).ok()?;
+    let rest = arguments.iter().enumerate().filter(|(at, _)| *at != source && *at != output);
+    let rest: Vec<&OsStr> = rest.map(|(_, one)| one.as_os_str()).collect();
+    let of = format!("{} {} {} {rest:?}", compiler.display(), about.mtime(), about.size());
+    let key = Digest::of(&[of.as_bytes(), &text].concat());
+    let folder = folder().join("objects");
+    fs::create_dir_all(&folder).ok()?;
+    Some((PathBuf::from(arguments.get(output)?), folder.join(format!("{key}.o"))))
+}

@@ -1,0 +1,104 @@
+//! Published crates, as trials take them: all were fetched before (`tests/parts/crates.py`), each in the version of one lock.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{Call, Outcome, parts, places, scratch};
+
+/// The cargo that runs the tests.
+pub fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Settles what this package takes of other people's crates: the versions that `tests/crates` locks, whatever was published
+/// since, and without a network. The trial is skipped where they have not been fetched and cannot be had.
+#[track_caller]
+pub fn settle(package: &Path) {
+    parts::crates();
+    scratch::write(&package.join("Cargo.lock"), lock());
+    let _ = in_hand(fetch(["--offline"]).dir(package).run());
+}
+
+/// The same for a package that has a lock of its own, as it was published.
+#[track_caller]
+pub fn settle_as_published(package: &Path) {
+    parts::crates();
+    let _ = in_hand(fetch(["--locked", "--offline"]).dir(package).run());
+}
+
+fn fetch<const N: usize>(words: [&str; N]) -> Call {
+    Call::new(cargo()).args(["fetch", "--target", "x86_64-unknown-linux-gnu"]).args(words)
+}
+
+#[track_caller]
+fn in_hand(outcome: Outcome) -> Outcome {
+    assert!(
+        outcome.status() == Some(0),
+        "a crate that no list names: what trials build stands in tests/crates/Cargo.toml, or in PROGRAMS of \
+         tests/parts/crates.py. {outcome}"
+    );
+    outcome
+}
+
+/// Where cargo has unpacked a crate, if it has.
+pub fn source(name: &str, version: &str) -> Option<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
+    let registries = fs::read_dir(home.join("registry/src")).ok()?;
+    registries
+        .filter_map(|registry| Some(registry.ok()?.path().join(format!("{name}-{version}"))))
+        .find(|folder| folder.is_dir())
+}
+
+/// The lock of the trials' crates, and that of this repository for packages that take `cudaguard`, too. cargo keeps of it
+/// what a package asks for.
+fn lock() -> String {
+    let read = |path: &str| {
+        let path = places::workspace().join(path);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    both(&read("tests/crates/Cargo.lock"), &read("Cargo.lock"))
+}
+
+/// The packages of two locks, each once.
+fn both(one: &str, other: &str) -> String {
+    let (head, _) = one.split_once("[[package]]").unwrap_or((one, ""));
+    let packages = |lock: &str| -> Vec<String> {
+        lock.split("[[package]]\n").skip(1).map(|package| package.trim().to_owned()).collect()
+    };
+    let named = |package: &String| package.lines().take(2).collect::<Vec<_>>().join("\n");
+    let mut seen = BTreeSet::new();
+    let packages = packages(one).into_iter().chain(packages(other)).filter(|package| seen.insert(named(package)));
+    packages.fold(head.to_owned(), |lock, package| lock + "[[package]]\n" + &package + "\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_of_both_locks_is_there_once() {
+        let head = "# made by cargo\nversion = 4\n\n";
+        let package = |name: &str, more: &str| format!("[[package]]\nname = \"{name}\"\nversion = \"1.0.0\"\n{more}\n");
+        let one = format!("{head}{}{}", package("a", "dependencies = [\n \"b\",\n]\n"), package("b", ""));
+        let other = format!("{head}{}{}", package("b", ""), package("c", ""));
+        let expected =
+            format!("{head}{}{}{}", package("a", "dependencies = [\n \"b\",\n]\n"), package("b", ""), package("c", ""));
+        assert_eq!(both(&one, &other), expected);
+    }
+
+    /// A new version of a crate that a trial names stands in its list, too: else the network would be asked in its middle.
+    #[test]
+    fn the_list_is_locked() {
+        let manifest = places::workspace().join("tests/crates/Cargo.toml");
+        let manifest = fs::read_to_string(manifest).expect("the list");
+        let lock = fs::read_to_string(places::workspace().join("tests/crates/Cargo.lock")).expect("its lock");
+        let exact: Vec<&str> = manifest.split("\"=").skip(1).filter_map(|behind| behind.split('"').next()).collect();
+        assert!(exact.len() > 5, "{exact:?}");
+        for version in exact {
+            assert!(lock.contains(&format!("version = \"{version}\"")), "{version} is not locked");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `docs/environment.md` names every variable that the code names, and no other.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::places;
+
+/// Names in the code that look like those of variables, and are something else.
+const NO_VARIABLES: &[&str] = &[
+    // Of CMake.
+    "CMAKE_CUDA_ARCHITECTURES",
+    "CMAKE_CUDA_ARCHITECTURES_NATIVE",
+    "CMAKE_CUDA_COMPILER",
+    "CMAKE_CUDA_FLAGS",
+    "CMAKE_CUDA_HOST_COMPILER",
+    "CUDAToolkit_NVCC_EXECUTABLE",
+    "CUDA_ARCHITECTURES",
+    // Of C.
+    "CUDA_VERSION",
+    "CUDNN_MAJOR",
+    "CUDNN_MINOR",
+    "CUDNN_PATCHLEVEL",
+    "HEAD_SIZE",
+    "ROW_SIZE",
+    // Of ELF, and values.
+    "DT_RPATH",
+    "DT_RUNPATH",
+    "PCI_BUS_ID",
+    // In the source of a crate's build script.
+    "CUDA_MAJOR_VERSION",
+    "CUDA_MINOR_VERSION",
+    // When this was compiled.
+    "CARGO_PKG_REPOSITORY",
+];
+/// Without an underscore; others that cargo and compilers read are told by one.
+const SHORT: &[&str] = &[
+    "PATH",
+    "HOME",
+    "HOST",
+    "TARGET",
+    "NVCC",
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "CUDACXX",
+    "CUDAARCHS",
+    "CUDAHOSTCXX",
+    "CPATH",
+    "LDFLAGS",
+    "PROFILE",
+    "CARGO",
+    "RUSTC",
+    "RUSTFLAGS",
+];
+
+fn sources(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![places::workspace().join(folder)]);
+    while let Some(folder) = open.pop() {
+        for path in fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path()) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() && name != "tests" {
+                open.push(path);
+            } else if endings.iter().any(|ending| name.ends_with(ending)) && name != "tests.rs" {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+fn is_a_name(text: &str) -> bool {
+    let letters = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let shouted = text.split('_').next_back().is_some_and(|last| last.bytes().all(|byte| !byte.is_ascii_lowercase()));
+    let whole = text.starts_with(|c: char| c.is_ascii_uppercase()) && !text.ends_with('_');
+    letters && whole && shouted && (SHORT.contains(&text) || text.contains('_') || text == "CUDAGUARD")
+}
+
+/// What stands in quotes in this text and looks like the name of a variable.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('"').skip(1).filter(|word| is_a_name(word))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// In the code of library, command and shim, without their tests; and `CUDAGUARD…` anywhere in CMake's package and the tests.
+fn named_in_code() -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    for folder in ["guard-core/src", "cargo-cudaguard/src"] {
+        for file in sources(folder, &[".rs"]) {
+            let text = read(&file);
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            named.extend(quoted(code).map(str::to_owned));
+        }
+    }
+    for file in sources("templates/shim", &[".c"]) {
+        let text = read(&file);
+        for call in ["variable(\"", "getenv(\""] {
+            named.extend(text.split(call).skip(1).filter_map(|behind| behind.split('"').next()).map(str::to_owned));
+        }
+    }
+    for file in sources("cmake", &[".cmake"]) {
+        let text = read(&file);
+        named.extend(text.split("$ENV{").skip(1).filter_map(|behind| behind.split('}').next()).map(str::to_owned));
+    }
+    for file in sources("tests/harness", &[".rs"]).into_iter().chain(sources("tests/e2e", &[".rs"])) {
+        let text = read(&file);
+        let asked = text.split("var_os(\"").skip(1).chain(text.split("env::var(\"").skip(1));
+        let asked = asked.filter_map(|behind| behind.split('"').next()).filter(|name| name.starts_with("CUDAGUARD"));
+        named.extend(asked.map(str::to_owned));
+    }
+    named.retain(|name| !NO_VARIABLES.contains(&&**name));
+    named
+}
+
+/// What stands in the first column of the page's tables.
+fn told() -> BTreeSet<String> {
+    let page = read(&places::workspace().join("docs/environment.md"));
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
+    rows.flat_map(|(names, _)| names.split(", ")).map(|name| name.trim_matches('`').to_owned()).collect()
+}
+
+#[test]
+fn every_variable_stands_in_its_page() {
+    let (named, told) = (named_in_code(), told());
+    assert!(named.len() > 60, "{named:?}");
+    let untold: Vec<_> = named.difference(&told).collect();
+    assert!(untold.is_empty(), "docs/environment.md does not tell of {untold:?}");
+    let everywhere: String = ["guard-core/src", "cargo-cudaguard/src", "tests/harness", "tests/e2e"]
+        .iter()
+        .flat_map(|folder| sources(folder, &[".rs"]))
+        .map(|file| read(&file))
+        .collect();
+    let gone: Vec<_> = told.difference(&named).filter(|name| !everywhere.contains(&format!("\"{name}\""))).collect();
+    assert!(gone.is_empty(), "docs/environment.md tells of {gone:?}, which no code names");
+}
+
+#[test]
+fn what_looks_like_a_variable() {
+    for name in ["CUDAGUARD", "CUDA_HOME", "CUDAToolkit_ROOT", "PATH"] {
+        assert!(is_a_name(name), "{name}");
+    }
+    for name in ["CG202", "CUDA_", "sm_90", "CUDA 12", "A", "cudaErrorNo_x"] {
+        assert!(!is_a_name(name), "{name}");
+    }
+}
