@@ -83,6 +83,13 @@ pub(crate) enum Verb {
         /// As JSON.
         json: bool,
     },
+    /// What a machine must have to run all of them.
+    Requirements {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// In whose words.
+        form: Form,
+    },
     /// What this machine is.
     Probe {
         /// As JSON.
@@ -157,6 +164,55 @@ pub(crate) struct Question {
     pub(crate) place: Where,
     /// As JSON.
     pub(crate) json: bool,
+}
+
+/// In whose words requirements are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// For people.
+    Text,
+    /// As JSON.
+    Json,
+    /// `NVIDIA_REQUIRE_CUDA`, of NVIDIA's container runtime.
+    NvidiaRequire,
+    /// Lines of a Dockerfile.
+    Oci,
+    /// A claim for NVIDIA's driver for dynamic resource allocation in Kubernetes.
+    K8sDra,
+    /// Affinity to nodes by the labels of GPU feature discovery.
+    K8sAffinity,
+    /// Pins of a conda recipe.
+    Conda,
+    /// A check for a prolog of Slurm.
+    Slurm,
+}
+
+impl Form {
+    /// All of them.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Text,
+        Self::Json,
+        Self::NvidiaRequire,
+        Self::Oci,
+        Self::K8sDra,
+        Self::K8sAffinity,
+        Self::Conda,
+        Self::Slurm,
+    ];
+
+    /// As `--format` spells it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::NvidiaRequire => "nvidia-require",
+            Self::Oci => "oci",
+            Self::K8sDra => "k8s-dra",
+            Self::K8sAffinity => "k8s-affinity",
+            Self::Conda => "conda",
+            Self::Slurm => "slurm",
+        }
+    }
 }
 
 /// Where a file would run.
@@ -318,6 +374,14 @@ fn understood(matches: &ArgMatches) -> Verb {
             json: matches.get_flag("json"),
         },
         "verify" => verify_of(matches),
+        "requirements" => Verb::Requirements {
+            files: matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect(),
+            form: match matches.get_one::<String>("format") {
+                Some(name) => Form::ALL.into_iter().find(|form| form.name() == name).expect("one of the names"),
+                None if matches.get_flag("json") => Form::Json,
+                None => Form::Text,
+            },
+        },
         "probe" => Verb::Probe { json: matches.get_flag("json") },
         "doctor" => {
             Verb::Doctor { program: matches.get_one::<PathBuf>("FILE").cloned(), json: matches.get_flag("json") }
@@ -659,9 +723,12 @@ fn verify() -> Command {
         )
         .arg(file("host", "HOST.json").help("On the machine of this host file, which `probe --json` writes"))
         .arg(
-            file("fleet", "HOSTS.jsonl")
+            file("fleet", "HOSTS")
                 .conflicts_with("host")
-                .help("On each machine of this list, a host file on each line; `-` reads stdin"),
+                .help(
+                    "On each machine of this list: a host file on each line, nvidia-smi's XML or CSV, kubectl's nodes or \
+                     resourceslices as JSON, or a folder of those; `-` reads stdin",
+                ),
         )
         .arg(machine("driver", "RELEASE").help("With a driver of this release or branch: 535.261.03, 535, none"))
         .arg(machine("kernel", "RELEASE").help("With a kernel module of another release than libcuda"))
@@ -676,6 +743,27 @@ fn verify() -> Command {
             "What no flag names is not known, and what is not known never refuses. Exit status: 0 it runs, or it cannot be \
              told; 1 it is refused; 2 could not look.",
         )
+}
+
+fn requirements() -> Command {
+    Command::new("requirements")
+        .about("What a machine must have to run files, for people and in the words of schedulers and package managers")
+        .arg(
+            Arg::new("FILE")
+                .required(true)
+                .num_args(1..)
+                .value_parser(value_parser!(PathBuf))
+                .help("A program, a library, an object, or GPU code by itself; of several all must run"),
+        )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORM")
+                .value_parser(Form::ALL.map(Form::name))
+                .conflicts_with("json")
+                .help("In whose words"),
+        )
+        .after_help("Exit status: 0 fine, 2 could not look, or nothing can be said in that form.")
 }
 
 /// What we say of one of cargo's verbs, above what cargo says of it.
@@ -811,6 +899,7 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
                 .arg(json()),
         )
         .subcommand(verify().arg(json()))
+        .subcommand(requirements().arg(json()))
         .subcommand(
             Command::new("probe")
                 .about("This machine's driver, GPUs, cuDNN and cudart, as a host file for `verify --host`")

@@ -24,6 +24,7 @@ mod own_kernels;
 mod probe;
 mod project;
 mod report;
+mod requirements;
 mod sarif;
 mod shells;
 mod signals;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Verb::Lock(arguments) => lock::run(&env, &arguments),
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Verify(question) => verify::run(&env, &question),
+        Verb::Requirements { files, form } => requirements::run(&env, &files, form),
         Verb::Fleet { files, list, json } => fleet::run(&env, &files, &list, json),
         Verb::Probe { json } => probe::run(&env, json),
         Verb::Doctor { program, json } => doctor::run(&env, program.as_deref(), json),

@@ -313,6 +313,11 @@ impl Code {
     pub const fn is_of_driver_or_gpu(self) -> bool {
         matches!(self as u16, 300..=399)
     }
+
+    /// Whether it is about the release of the guarded library alone.
+    pub const fn is_of_library(self) -> bool {
+        matches!(self as u16, 201..=207) || matches!(self, Self::CudnnCannotTell)
+    }
 }
 
 impl fmt::Display for Code {

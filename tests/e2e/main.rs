@@ -19,6 +19,7 @@ mod readme;
 mod rebuilds;
 mod recipes;
 mod record;
+mod requirements;
 mod scenes;
 mod symptoms;
 mod tables;
@@ -50,6 +51,7 @@ fn main() {
         ("rebuilds", rebuilds::trials()),
         ("recipes", recipes::trials()),
         ("record", record::trials()),
+        ("requirements", requirements::trials()),
         ("scenes", scenes::trials()),
         ("symptoms", symptoms::trials()),
         ("tables", tables::trials()),

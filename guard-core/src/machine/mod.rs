@@ -12,6 +12,7 @@ mod host_file;
 mod json_reader;
 pub(crate) mod look;
 pub(crate) mod pci;
+pub mod placement;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

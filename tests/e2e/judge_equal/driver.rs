@@ -1187,6 +1187,11 @@ pub(crate) fn random(seed: u64, cases: usize) -> Vec<Case> {
     (0..cases).map(case).collect()
 }
 
+/// Programs alone.
+pub(crate) fn random_programs(seed: u64, programs: usize) -> Vec<Vec<Manifest>> {
+    random(seed, programs).into_iter().map(|case| case.manifests).collect()
+}
+
 /// The same, so many programs for each machine.
 pub(crate) fn random_machines(seed: u64, machines: usize, programs: usize) -> Vec<(Machine, Vec<Vec<Manifest>>)> {
     let mut dice = Dice(seed);

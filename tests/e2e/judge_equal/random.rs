@@ -55,7 +55,8 @@ fn started_programs_agree() {
     assert!(differences.is_empty(), "{} of {pairs} pairs:\n{shown}", differences.len());
 }
 
-fn number(variable: &str, otherwise: u64) -> u64 {
+/// What a variable of the trials says.
+pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
     let text = std::env::var(variable).ok().filter(|text| !text.is_empty());
     text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}: expected a number")))
 }

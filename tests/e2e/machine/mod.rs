@@ -3,7 +3,7 @@
 
 mod bare;
 mod described;
-mod fixture;
+pub(crate) mod fixture;
 mod fleet;
 mod here;
 mod hostile;

@@ -55,6 +55,8 @@ fn of_every_verb() {
         (&[&["verify", "--json", "program"][..], &described].concat(), 1),
         (&["verify", "program", "--fleet", "hosts.jsonl"], 1),
         (&["verify", "program", "--fleet", "hosts.jsonl", "--json"], 1),
+        (&["requirements", "program"], 0),
+        (&["requirements", "--format", "k8s-dra", "program"], 0),
         (&["probe"], of_this_machine),
         (&["probe", "--json"], of_this_machine),
         (&["doctor", "--json"], of_this_machine),

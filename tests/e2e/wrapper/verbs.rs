@@ -39,6 +39,7 @@ fn help() {
         ("help-check", &["cudaguard", "check", "--help"]),
         ("help-inspect", &["cudaguard", "inspect", "--help"]),
         ("help-verify", &["cudaguard", "verify", "--help"]),
+        ("help-requirements", &["cudaguard", "requirements", "--help"]),
         ("help-probe", &["cudaguard", "probe", "--help"]),
         ("help-doctor", &["cudaguard", "doctor", "--help"]),
         ("help-exec", &["cudaguard", "exec", "--help"]),

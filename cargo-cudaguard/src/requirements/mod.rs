@@ -1,0 +1,150 @@
+//! `requirements`: what files ask of a machine, for people and in the words of those who place programs on machines.
+//!
+//! What is asked is derived in one place ([`Placement`]); here it is put into other people's grammars. Where one cannot say it
+//! exactly, it says more than is asked, and a comment tells what that gives away.
+
+mod conda;
+mod json;
+mod k8s_affinity;
+mod k8s_dra;
+mod nvidia_require;
+mod oci;
+mod slurm;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cudaguard::env::Env;
+use cudaguard::finding::Code;
+use cudaguard::machine::placement::{Gpus, Placement};
+use cudaguard::plain;
+use cudaguard::version::CudaVersion;
+
+use crate::arguments::Form;
+use crate::report::{self, Stop};
+use crate::signals;
+use crate::verify::components;
+
+/// What is to be written down.
+struct Asked<'a> {
+    files: &'a [PathBuf],
+    placement: &'a Placement,
+}
+
+pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, Stop> {
+    let read = |file: &PathBuf| {
+        signals::reading(file);
+        components(env, file)
+    };
+    let all = files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let placement =
+        Placement::of(&all).map_err(|why| Stop::no_look(format_args!("no requirement can be derived: {why}")))?;
+    let asked = Asked { files, placement: &placement };
+    let written = match form {
+        Form::Text => Ok(text::write(&asked)),
+        Form::Json => Ok(json::write(&asked)),
+        Form::NvidiaRequire => nvidia_require::write(&asked),
+        Form::Oci => oci::write(&asked),
+        Form::K8sDra => k8s_dra::write(&asked),
+        Form::K8sAffinity => k8s_affinity::write(&asked),
+        Form::Conda => conda::write(&asked),
+        Form::Slurm => slurm::write(&asked),
+    };
+    let text = written.map_err(|why| Stop::no_look(format_args!("{}: {}: {why}", asked.title(), form.name())))?;
+    report::result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// GPUs of compute capabilities from here on, below there, whose driver must support this CUDA version: what most grammars can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    /// `None`: from the oldest on.
+    from: Option<(u8, u8)>,
+    /// `None`: and whatever is newer.
+    below: Option<(u8, u8)>,
+    /// `None`: any that drives them.
+    cuda: Option<CudaVersion>,
+}
+
+impl Asked<'_> {
+    /// The files' names, without their folders.
+    fn title(&self) -> String {
+        let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        self.files.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The fit GPUs, the oldest first; how they are served makes no difference here. An error where nothing is asked that
+    /// a driver or a GPU could lack.
+    fn rows(&self) -> Result<Vec<Row>, String> {
+        let mut rows: Vec<Row> = Vec::new();
+        for gpus in &self.placement.fit {
+            let from = Some(gpus.from).filter(|from| *from != (0, 0));
+            let cuda = gpus.driver.map(|driver| driver.cuda);
+            let below = gpus.end();
+            match rows.last_mut() {
+                Some(last) if last.cuda == cuda && last.below.is_some() && last.below == from => last.below = below,
+                _ => rows.push(Row { from, below, cuda }),
+            }
+        }
+        let empty = |row: &Row| row.from.is_none() && row.below.is_none() && row.cuda.is_none();
+        if rows.iter().any(empty) {
+            return Err(if self.placement.needs_driver {
+                "it runs on any GPU with any driver that is there: there is nothing to select by".to_owned()
+            } else {
+                "it asks nothing of driver or GPU: there is nothing to select by".to_owned()
+            });
+        }
+        Ok(rows)
+    }
+
+    /// Lines of a comment: what is written, by what, for whom.
+    fn heading(&self, what: &str) -> Vec<String> {
+        vec![format!("{what} for {}, by cudaguard requirements", self.title())]
+    }
+}
+
+/// `8.0`
+fn dotted((major, minor): (u8, u8)) -> String {
+    format!("{major}.{minor}")
+}
+
+/// `up to 7.x`, `8.0 to 8.6`, `9.x`, `9.0 and newer`, `any`.
+fn span(from: (u8, u8), to: Option<(u8, u8)>) -> String {
+    let end = |(major, minor): (u8, u8)| if minor == u8::MAX { format!("{major}.x") } else { dotted((major, minor)) };
+    match to {
+        None if from == (0, 0) => "any".to_owned(),
+        None => format!("{} and newer", dotted(from)),
+        Some(to) if from == (0, 0) => format!("up to {}", end(to)),
+        Some(to) if to == from => dotted(from),
+        Some((major, u8::MAX)) if from == (major, 0) => format!("{major}.x"),
+        Some(to) => format!("{} to {}", dotted(from), end(to)),
+    }
+}
+
+/// The same of fit GPUs.
+fn span_of(gpus: &Gpus) -> String {
+    span(gpus.from, gpus.to)
+}
+
+/// Why GPUs are not fit.
+fn reason(code: Code) -> &'static str {
+    match code {
+        Code::NoCodeForGpu => "no code serves them",
+        other => other.title(),
+    }
+}
+
+/// Comment lines: `# …`.
+fn commented(lines: &[String]) -> String {
+    lines.iter().fold(String::new(), |text, line| text + "# " + &plain::line(line) + "\n")
+}
+
+/// A name that Kubernetes takes for an object: what the first file is called, in its letters.
+fn object_name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().to_lowercase();
+    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let name: String = name.trim_matches('-').chars().take(50).collect();
+    let name = name.trim_end_matches('-');
+    if name.is_empty() { "program".to_owned() } else { name.to_owned() }
+}

@@ -1,0 +1,43 @@
+//! `NVIDIA_REQUIRE_CUDA`, as an env file (`docker run --env-file`).
+//!
+//! The grammar is libnvidia-container's (src/cli/dsl.c): factors joined by `,` are all needed, terms joined by a blank are
+//! alternatives. `cuda` is the CUDA version that the host's driver supports, so that minor-version compatibility is in the
+//! numbers already; `arch` is the compute capability.
+
+use super::{Asked, Row, commented, dotted};
+
+/// What the comment says of who reads it.
+pub(super) const READERS: [&str; 2] = [
+    "Read by libnvidia-container 1.x (nvidia-container-cli --require), on every visible GPU; from its mode jit-cdi on, which is the",
+    "default of nvidia-container-toolkit, and with CDI, nothing reads it: then it tells, and keeps nothing from starting.",
+];
+
+pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
+    let rows = asked.rows()?;
+    let mut heading = asked.heading("Variable NVIDIA_REQUIRE_CUDA");
+    heading.extend(READERS.map(str::to_owned));
+    heading.extend(gives_away(asked));
+    Ok(format!("{}NVIDIA_REQUIRE_CUDA={}\n", commented(&heading), expression(&rows)))
+}
+
+/// A term for each row.
+pub(super) fn expression(rows: &[Row]) -> String {
+    rows.iter().map(term).collect::<Vec<_>>().join(" ")
+}
+
+fn term(row: &Row) -> String {
+    let from = row.from.map(|cc| format!("arch>={}", dotted(cc)));
+    let below = row.below.map(|cc| format!("arch<{}", dotted(cc)));
+    let cuda = row.cuda.map(|cuda| format!("cuda>={cuda}"));
+    [from, below, cuda].into_iter().flatten().collect::<Vec<_>>().join(",")
+}
+
+/// What it cannot say.
+pub(super) fn gives_away(asked: &Asked<'_>) -> Vec<String> {
+    let mut lines =
+        vec!["A machine with a GPU beside the fit ones that is not is refused: all of them are looked at.".to_owned()];
+    if asked.placement.library.is_some() {
+        lines.push("It has no word for cuDNN: that comes with the image.".to_owned());
+    }
+    lines
+}

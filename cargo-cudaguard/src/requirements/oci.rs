@@ -1,0 +1,39 @@
+//! Lines of a Dockerfile: labels for people and registries, and the variable of the container runtime.
+
+use std::fmt::Write as _;
+
+use super::{Asked, commented, nvidia_require, span_of};
+
+/// The keys begin with the project's own name, as the OCI image specification 1.1 asks of annotations.
+const PREFIX: &str = "io.github.cudaguard";
+
+pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
+    let rows = asked.rows()?;
+    let placement = asked.placement;
+    let mut heading = asked.heading("Labels (OCI image specification 1.1) and NVIDIA_REQUIRE_CUDA");
+    heading.extend(nvidia_require::READERS.map(str::to_owned));
+    heading.extend(nvidia_require::gives_away(asked));
+    let mut text = commented(&heading);
+    let mut label = |key: &str, value: &str| {
+        let _ = writeln!(text, "LABEL {PREFIX}.{key}=\"{value}\"");
+    };
+    let gpus = placement.fit.iter().map(|gpus| match gpus.by {
+        Some(by) => format!("{} {}", span_of(gpus), by.name()),
+        None => span_of(gpus),
+    });
+    label("gpus", &gpus.collect::<Vec<_>>().join(", "));
+    let drivers = placement.fit.iter().filter_map(|gpus| {
+        let driver = gpus.driver?;
+        let release = driver.release.map(|release| format!(" ({release})")).unwrap_or_default();
+        Some(format!("{}: CUDA {}{release}", span_of(gpus), driver.cuda))
+    });
+    let drivers = drivers.collect::<Vec<_>>().join(", ");
+    if !drivers.is_empty() {
+        label("driver", &drivers);
+    }
+    if let Some(library) = placement.library {
+        label("cudnn", &format!(">={},<{}", library.min, library.below));
+    }
+    let _ = writeln!(text, "ENV NVIDIA_REQUIRE_CUDA=\"{}\"", nvidia_require::expression(&rows));
+    Ok(text)
+}

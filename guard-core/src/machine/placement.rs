@@ -1,0 +1,315 @@
+//! What a machine must have so that files run on it: which GPUs, with which driver at least, with which cuDNN.
+//!
+//! No rule of its own: the judge of a run is asked about every compute capability at which its rows change or that the tables
+//! know, with every CUDA version that a driver of the tables supports. What it calls `runs` is fit; what it cannot tell is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Components, Driver, Gpu, Library, Machine};
+use crate::finding::{Code, Finding, Verdict};
+use crate::host;
+use crate::judge::run::answer::{Answer, Service, answers};
+use crate::manifest::Requirement;
+use crate::tables;
+use crate::vendor::GUARDED;
+use crate::version::{CudaVersion, DriverRelease, Version};
+
+/// What files ask of a machine that is to run all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The processor that they are for; empty where they are for any.
+    pub processor: String,
+    /// The GPUs that run them, the oldest first; neighbours that come to the same stand together.
+    pub fit: Vec<Gpus>,
+    /// The others, and why.
+    pub unfit: Vec<Unfit>,
+    /// Whether a driver must be there at all.
+    pub needs_driver: bool,
+    /// The guarded library, where they need it or can use it.
+    pub library: Option<OfLibrary>,
+}
+
+/// GPUs of compute capabilities from here to there, both included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gpus {
+    /// From here on.
+    pub from: (u8, u8),
+    /// To here; a minor of 255 stands for the whole major; `None`: and whatever is newer.
+    pub to: Option<(u8, u8)>,
+    /// How they are served; `None`: there are no kernels, so that any GPU will do.
+    pub by: Option<Service>,
+    /// The oldest driver; `None`: any that drives the GPU.
+    pub driver: Option<OldestDriver>,
+}
+
+/// A driver, in both currencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OldestDriver {
+    /// It supports this CUDA version.
+    pub cuda: CudaVersion,
+    /// The first release that is known to; `None`: none is.
+    pub release: Option<DriverRelease>,
+}
+
+/// GPUs that do not run them, or of which that cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// From here on.
+    pub from: (u8, u8),
+    /// To here, as in [`Gpus`].
+    pub to: Option<(u8, u8)>,
+    /// What the judge says of them with the newest driver of the tables.
+    pub why: Finding,
+}
+
+/// What they ask of the guarded library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfLibrary {
+    /// This release or newer.
+    pub min: Version,
+    /// And older than this one.
+    pub below: Version,
+    /// Whether they do not run without it.
+    pub needed: bool,
+    /// The first release in between that leaves one of the fit GPUs behind.
+    pub leaves_behind: Option<Version>,
+}
+
+/// A compute capability's interval, on the way to a row.
+type Interval = ((u8, u8), Option<(u8, u8)>);
+
+impl Placement {
+    /// For these files together; an error says in words why nothing can be derived.
+    pub fn of(files: &[Components]) -> Result<Self, String> {
+        let processor = processor(files)?;
+        // What cannot be told of a file cannot be told on any machine.
+        for file in files {
+            if let Some(doubt) = file.findings.iter().find(|finding| Verdict::of([*finding]) != Verdict::Runs) {
+                return Err(format!("{}: {}", file.file, first_line(doubt)));
+            }
+        }
+        let asked = Asked { files, library: library(files)? };
+        let cudas = known_cuda_versions();
+        let (mut fit, mut unfit): (Vec<Gpus>, Vec<Unfit>) = (Vec::new(), Vec::new());
+        for (from, to) in intervals(files) {
+            match asked.of_gpu(from, &cudas) {
+                Ok((by, driver)) => match fit.last_mut() {
+                    Some(last) if (last.by, last.driver) == (by, driver) && follows(last.to, from) => last.to = to,
+                    _ => fit.push(Gpus { from, to, by, driver }),
+                },
+                Err(why) => match unfit.last_mut() {
+                    Some(last) if last.why.code == why.code && follows(last.to, from) => last.to = to,
+                    _ => unfit.push(Unfit { from, to, why }),
+                },
+            }
+        }
+        if fit.is_empty() {
+            let why = unfit.iter().find(|row| row.why.code != Code::NoCodeForGpu).map(|row| first_line(&row.why));
+            let why = why.unwrap_or("it has no code that serves one");
+            return Err(format!("no GPU of the tables runs it with any driver of the tables: {why}"));
+        }
+        let needs_driver = asked.on(&Machine { driver: Some(absent()), ..asked.machine(None, None) }) != Verdict::Runs;
+        let library = asked.library.map(|library| OfLibrary { leaves_behind: asked.leaves_behind(&fit), ..library });
+        Ok(Self { processor, fit, unfit, needs_driver, library })
+    }
+
+    /// Whether nothing is asked of driver or GPU.
+    pub fn asks_nothing(&self) -> bool {
+        !self.needs_driver && self.unfit.is_empty() && self.fit.iter().all(|gpus| gpus.driver.is_none())
+    }
+
+    /// Whether any GPU will do, of whatever compute capability.
+    pub fn any_gpu(&self) -> bool {
+        self.unfit.is_empty()
+    }
+}
+
+impl Gpus {
+    /// The first compute capability behind these; `None`: there is none.
+    pub fn end(&self) -> Option<(u8, u8)> {
+        self.to.and_then(behind)
+    }
+}
+
+/// Files, and a guarded library that is to be found beside them.
+struct Asked<'a> {
+    files: &'a [Components],
+    library: Option<OfLibrary>,
+}
+
+impl Asked<'_> {
+    fn machine(&self, cc: Option<(u8, u8)>, cuda: Option<CudaVersion>) -> Machine {
+        let gpus = cc.map(|cc| vec![Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() }]);
+        // A GPU that is offered is one that its driver drives: `cuInit` answered.
+        let driver = cuda.map(|cuda| Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() });
+        let libraries = self.library.map(|library| with(library.min)).unwrap_or_default();
+        Machine { driver, gpus, libraries, ..Machine::default() }
+    }
+
+    fn findings(&self, machine: &Machine) -> Vec<Finding> {
+        self.files.iter().flat_map(|file| file.on(machine, "that machine")).collect()
+    }
+
+    fn on(&self, machine: &Machine) -> Verdict {
+        Verdict::of(&self.findings(machine))
+    }
+
+    /// How a GPU is served and its oldest driver, or why no driver will do.
+    fn of_gpu(&self, cc: (u8, u8), cudas: &[CudaVersion]) -> Result<(Option<Service>, Option<OldestDriver>), Finding> {
+        let runs = |cuda: &CudaVersion| self.on(&self.machine(Some(cc), Some(*cuda))) == Verdict::Runs;
+        let newest = cudas[cudas.len() - 1];
+        let unfit = cudas.iter().rposition(|cuda| !runs(cuda));
+        let oldest = match unfit {
+            None => None,
+            Some(last) if last + 1 == cudas.len() => {
+                let all = self.findings(&self.machine(Some(cc), Some(newest)));
+                let worst = Verdict::of(&all);
+                let why = all.into_iter().find(|finding| Verdict::of([finding]) == worst);
+                return Err(why.expect("a verdict rests on a finding"));
+            }
+            Some(last) => Some(cudas[last + 1]),
+        };
+        let gpu = [host::Gpu { cc: Some(cc), visible: true, ..host::Gpu::default() }];
+        let manifests = self.files.iter().flat_map(|file| &file.manifests);
+        let all: Vec<Answer> = manifests.clone().flat_map(|manifest| answers(manifest, &gpu)).collect();
+        let driver = oldest.map(|cuda| {
+            // The release that the rows name for it: the judge goes by the CUDA version wherever that is known.
+            let named = manifests.flat_map(|manifest| releases(&manifest.requires));
+            let release = named.filter(|(of, _)| *of == cuda).map(|(_, release)| release).max();
+            OldestDriver { cuda, release }
+        });
+        Ok((all.iter().map(|answer| answer.service).max_by_key(|service| weight(*service)), driver))
+    }
+
+    /// Of the library's releases, the first that a file takes and that leaves a GPU behind which runs it otherwise.
+    fn leaves_behind(&self, fit: &[Gpus]) -> Option<Version> {
+        let library = self.library?;
+        let newest = *known_cuda_versions().last()?;
+        let mut releases: Vec<Version> =
+            (0..=64).flat_map(|cuda| GUARDED.table().releases(cuda).iter().copied()).collect();
+        releases.sort_unstable();
+        releases.dedup();
+        releases.retain(|release| (library.min..library.below).contains(release));
+        let refused = |release: &Version, cc: (u8, u8)| {
+            let machine = Machine { libraries: with(*release), ..self.machine(Some(cc), Some(newest)) };
+            self.on(&machine) == Verdict::Refused
+        };
+        releases.into_iter().find(|release| fit.iter().any(|gpus| refused(release, gpus.from)))
+    }
+}
+
+/// The worse the greater.
+fn weight(service: Service) -> u8 {
+    match service {
+        Service::Native => 0,
+        Service::Jit => 1,
+        Service::Partial => 2,
+        Service::Unknown => 3,
+        Service::None => 4,
+    }
+}
+
+/// What rows name as the release that first supports a CUDA version.
+fn releases(rows: &[Requirement]) -> impl Iterator<Item = (CudaVersion, DriverRelease)> + '_ {
+    let known = |(_, release): &(CudaVersion, DriverRelease)| release.branch != 0;
+    let pairs = rows.iter().flat_map(|row| match row {
+        Requirement::Driver { cuda, release, .. } => [Some((*cuda, *release)), None],
+        Requirement::Gpu { cuda, release, sure_from, .. } => [cuda.zip(*release), *sure_from],
+        _ => [None, None],
+    });
+    pairs.flatten().filter(known)
+}
+
+fn absent() -> Driver {
+    Driver { absent: true, ..Driver::default() }
+}
+
+fn with(version: Version) -> BTreeMap<&'static str, Vec<Library>> {
+    let library = Library { version: Some(version), taken: true, ..Library::default() };
+    BTreeMap::from([(GUARDED.key, vec![library])])
+}
+
+/// The one processor that all of them are for.
+fn processor(files: &[Components]) -> Result<String, String> {
+    let mut named = files.iter().filter(|file| !file.processor.is_empty());
+    let Some(first) = named.next() else { return Ok(String::new()) };
+    match named.find(|file| file.processor != first.processor) {
+        None => Ok(first.processor.clone()),
+        Some(other) => Err(format!(
+            "no machine runs both: {} is for {}, {} for {}",
+            first.file, first.processor, other.file, other.processor
+        )),
+    }
+}
+
+/// The interval of the guarded library: the judge is asked about every release at which a row changes.
+fn library(files: &[Components]) -> Result<Option<OfLibrary>, String> {
+    let mut points = BTreeSet::new();
+    for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
+        if let Requirement::Library { min, below, built, .. } = row {
+            points.extend([*min, *built, *below]);
+        }
+    }
+    if points.is_empty() {
+        return Ok(None);
+    }
+    let verdict = |libraries: BTreeMap<&'static str, Vec<Library>>| {
+        let machine = Machine { libraries, ..Machine::default() };
+        let all = files.iter().flat_map(|file| file.on(&machine, "that machine"));
+        // Of driver and GPU nothing is known here, and nothing is asked.
+        let mine: Vec<Finding> = all.filter(|finding| finding.code.is_of_library()).collect();
+        Verdict::of(&mine)
+    };
+    let runs: Vec<(Version, bool)> =
+        points.into_iter().map(|version| (version, verdict(with(version)) == Verdict::Runs)).collect();
+    let Some(first) = runs.iter().position(|(_, runs)| *runs) else {
+        return Err(format!("no release of {} serves all of it", GUARDED.name));
+    };
+    let needed = verdict(BTreeMap::from([(GUARDED.key, Vec::new())])) != Verdict::Runs;
+    // Whatever release is there, and none as well: it stands in the file itself.
+    let Some((below, _)) = runs[first..].iter().find(|(_, runs)| !*runs) else { return Ok(None) };
+    Ok(Some(OfLibrary { min: runs[first].0, below: *below, needed, leaves_behind: None }))
+}
+
+/// Every CUDA version that some driver may support, and one that is older than all.
+fn known_cuda_versions() -> Vec<CudaVersion> {
+    let of_branches = tables::branches().iter().flat_map(|row| [Some(row.least), row.most]).flatten();
+    let of_toolkits = tables::toolkits().iter().map(|row| row.version);
+    let all: BTreeSet<CudaVersion> = of_branches.chain(of_toolkits).chain([CudaVersion::new(1, 0)]).collect();
+    all.into_iter().collect()
+}
+
+/// Intervals in each of which every compute capability comes to the same.
+fn intervals(files: &[Components]) -> Vec<Interval> {
+    let mut starts = BTreeSet::from([(0, 0)]);
+    for row in files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires) {
+        if let Requirement::Gpu { from, to, .. } = row {
+            starts.insert(*from);
+            starts.extend(to.and_then(behind));
+        }
+    }
+    let starts: Vec<(u8, u8)> = starts.into_iter().collect();
+    let to = |at: usize| starts.get(at + 1).map(|next| before(*next));
+    starts.iter().enumerate().map(|(at, from)| (*from, to(at))).collect()
+}
+
+/// The compute capability behind this one; a minor of 255 ends its major.
+fn behind((major, minor): (u8, u8)) -> Option<(u8, u8)> {
+    match (major.checked_add(1), minor.checked_add(1)) {
+        (_, Some(minor)) => Some((major, minor)),
+        (Some(major), None) => Some((major, 0)),
+        (None, None) => None,
+    }
+}
+
+fn before((major, minor): (u8, u8)) -> (u8, u8) {
+    minor.checked_sub(1).map_or((major.saturating_sub(1), u8::MAX), |minor| (major, minor))
+}
+
+fn follows(to: Option<(u8, u8)>, from: (u8, u8)) -> bool {
+    to.and_then(behind) == Some(from)
+}
+
+fn first_line(finding: &Finding) -> &str {
+    finding.message.lines().next().unwrap_or_default()
+}

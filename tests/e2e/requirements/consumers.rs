@@ -1,0 +1,202 @@
+//! The consumers, as their own documents describe them: each says whether it takes a machine.
+//!
+//! Nothing here is made from our own words of a requirement: it reads what the command wrote, and the facts that the consumer has.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cel::extractors::This;
+use cel::objects::Map;
+use cel::{Context, ExecutionError, Program, Value};
+use cudaguard_tests::{Call, Scratch};
+
+/// A machine as every consumer sees it: its driver, and its GPUs by compute capability.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// `550.163.01`
+    pub(crate) release: String,
+    /// What that supports.
+    pub(crate) cuda: (u32, u32),
+    pub(crate) gpus: Vec<(u32, u32)>,
+}
+
+/// Two numbers of a version; a missing one is 0, as libnvidia-container has it.
+fn two(text: &str) -> (u32, u32) {
+    let mut numbers = text.split('.').map(|number| number.parse().expect("digits and dots"));
+    (numbers.next().expect("a number"), numbers.next().unwrap_or(0))
+}
+
+/// What stands behind `name=` on a line of its own.
+fn variable<'a>(text: &'a str, name: &str) -> &'a str {
+    let line = text.lines().find_map(|line| line.trim_start_matches("ENV ").strip_prefix(name)?.strip_prefix('='));
+    line.unwrap_or_else(|| panic!("no {name} in:\n{text}")).trim_matches('"')
+}
+
+/// libnvidia-container, src/cli/dsl.c and src/cli/configure.c: a blank is OR, a comma AND, and binds tighter; every
+/// requirement must hold for every visible GPU. What is none of its properties fails the start.
+pub(crate) fn nvidia_require(text: &str, machine: &Seen) -> bool {
+    let expression = variable(text, "NVIDIA_REQUIRE_CUDA");
+    assert!(!expression.is_empty() && !expression.contains("  "), "{expression:?}");
+    let factor = |factor: &str, cc: (u32, u32)| {
+        let at = factor.find(['<', '>', '=', '!']).unwrap_or_else(|| panic!("no operator: {factor}"));
+        let (property, rest) = factor.split_at(at);
+        let value = rest.trim_start_matches(['<', '>', '=', '!']);
+        let (own, other) = (if property == "cuda" { machine.cuda } else { cc }, two(value));
+        assert!(["cuda", "arch"].contains(&property), "{property} is not among those that are used");
+        match &rest[..rest.len() - value.len()] {
+            "=" => own == other,
+            "!=" => own != other,
+            "<" => own < other,
+            "<=" => own <= other,
+            ">" => own > other,
+            ">=" => own >= other,
+            operator => panic!("{operator} is no operator"),
+        }
+    };
+    let holds = |cc: &(u32, u32)| expression.split(' ').any(|term| term.split(',').all(|one| factor(one, *cc)));
+    machine.gpus.iter().all(holds)
+}
+
+/// The expression of a claim, compiled.
+pub(crate) struct Claim(Program);
+
+impl Claim {
+    pub(crate) fn of(text: &str) -> Self {
+        let (_, lines) = text.split_once("expression: |-\n").expect("an expression");
+        let lines: Vec<&str> =
+            lines.lines().map(|line| line.strip_prefix("                ").expect("a block")).collect();
+        let expression = lines.join("\n");
+        assert!(expression.len() < 10 * 1024, "the API takes no longer one");
+        Self(Program::compile(&expression).unwrap_or_else(|error| panic!("{error}\n{expression}")))
+    }
+
+    /// Kubernetes allocates a device for which this is true; an error aborts the allocation (`CELDeviceSelector`).
+    pub(crate) fn takes(&self, driver: &str, attributes: &[(&str, &str)]) -> Result<bool, ExecutionError> {
+        let attribute = |(name, version): &(&str, &str)| ((*name).to_owned(), semver(version).expect("a version"));
+        let attributes: HashMap<String, Value> = attributes.iter().map(attribute).collect();
+        let domains: HashMap<String, Value> = HashMap::from([(driver.to_owned(), Value::Map(Map::from(attributes)))]);
+        let device: HashMap<String, Value> = HashMap::from([
+            ("driver".to_owned(), Value::String(Arc::new(driver.to_owned()))),
+            ("attributes".to_owned(), Value::Map(Map::from(domains))),
+        ]);
+        let mut context = Context::default();
+        context.add_variable_from_value("device", Value::Map(Map::from(device)));
+        context.add_function("semver", |text: Arc<String>| semver(&text));
+        context.add_function("compareTo", |This(one): This<Value>, other: Value| compare(&one, &other));
+        match self.0.execute(&context)? {
+            Value::Bool(taken) => Ok(taken),
+            other => panic!("{other:?} is no truth"),
+        }
+    }
+
+    /// One device: its driver, and its compute capability.
+    pub(crate) fn takes_gpu(&self, machine: &Seen, (major, minor): (u32, u32)) -> bool {
+        let (cc, cuda) = (format!("{major}.{minor}.0"), format!("{}.{}.0", machine.cuda.0, machine.cuda.1));
+        // As the driver publishes it: without zeros in front of a number.
+        let numbers = machine.release.split('.').map(|number| number.parse::<u32>().expect("a number").to_string());
+        let mut numbers: Vec<String> = numbers.collect();
+        numbers.resize(3, "0".to_owned());
+        let release = numbers.join(".");
+        let attributes = [("cudaComputeCapability", &*cc), ("cudaDriverVersion", &*cuda), ("driverVersion", &*release)];
+        self.takes("gpu.nvidia.com", &attributes).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// Kubernetes' library: three numbers without zeros before them, or an error (apiserver/pkg/cel/library/semverlib.go).
+fn semver(text: &str) -> Result<Value, ExecutionError> {
+    let wrong = || ExecutionError::function_error("semver", format!("{text} is no version"));
+    let numbers: Vec<&str> = text.split('.').collect();
+    let right = |number: &&str| number.parse::<u32>().is_ok_and(|value| value.to_string() == **number);
+    if numbers.len() != 3 || !numbers.iter().all(right) {
+        return Err(wrong());
+    }
+    let number = |text: &&str| Value::Int(text.parse().expect("it was seen to be one"));
+    Ok(Value::List(Arc::new(numbers.iter().map(number).collect())))
+}
+
+fn compare(one: &Value, other: &Value) -> Result<Value, ExecutionError> {
+    let numbers = |value: &Value| -> Result<Vec<i64>, ExecutionError> {
+        let Value::List(list) = value else { return Err(ExecutionError::function_error("compareTo", "no version")) };
+        let number = |value: &Value| if let Value::Int(number) = value { *number } else { panic!("{value:?}") };
+        Ok(list.iter().map(number).collect())
+    };
+    Ok(Value::Int(numbers(one)?.cmp(&numbers(other)?) as i64))
+}
+
+/// Node affinity of Kubernetes (component-helpers, scheduling/corev1/nodeaffinity): terms are alternatives, expressions of a term are all
+/// needed; an empty term takes no node; `Gt` and `Lt` compare whole numbers, and a label that is absent matches neither.
+pub(crate) fn affinity(text: &str, machine: &Seen) -> bool {
+    let cc = machine.gpus[0];
+    let labels: HashMap<&str, u32> = HashMap::from([
+        ("nvidia.com/gpu.compute.major", cc.0),
+        ("nvidia.com/gpu.compute.minor", cc.1),
+        ("nvidia.com/cuda.runtime-version.major", machine.cuda.0),
+        ("nvidia.com/cuda.runtime-version.minor", machine.cuda.1),
+    ]);
+    let terms: Vec<&str> = text.split("- matchExpressions:\n").skip(1).collect();
+    assert!(!terms.is_empty(), "{text}");
+    let expression = |line: &str| {
+        let inside = line.trim().strip_prefix("- {").and_then(|line| line.strip_suffix('}')).expect("an expression");
+        let value = |name: &str| {
+            inside.split(", ").find_map(|part| part.strip_prefix(name)?.strip_prefix(": ")).expect("a key of it")
+        };
+        let number: u32 = value("values").trim_matches(['[', ']', '"']).parse().expect("a whole number");
+        let own = labels[value("key")];
+        match value("operator") {
+            "In" => own == number,
+            "Gt" => own > number,
+            "Lt" => own < number,
+            operator => panic!("{operator}"),
+        }
+    };
+    terms.iter().any(|term| {
+        let lines: Vec<&str> = term.lines().filter(|line| !line.trim().is_empty()).collect();
+        !lines.is_empty() && lines.iter().all(|line| expression(line))
+    })
+}
+
+/// conda's version specifications (conda/models/version.py: `,` binds tighter than `|`), CEP 30 and CEP 46: the lowest compute
+/// capability of the machine stands for all.
+pub(crate) fn conda(text: &str, machine: &Seen) -> bool {
+    let spec = |name: &str| {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("- ")?.strip_prefix(name));
+        line.map(str::trim)
+    };
+    let holds = |spec: &str, own: (u32, u32)| {
+        spec.split('|').any(|all| {
+            all.split(',').all(|one| match one.strip_prefix(">=") {
+                Some(least) => own >= two(least),
+                None => own < two(one.strip_prefix('<').unwrap_or_else(|| panic!("{one} in {spec}"))),
+            })
+        })
+    };
+    let own = |name: &str, own: (u32, u32)| match spec(name) {
+        None | Some("") => true,
+        Some(spec) => holds(spec, own),
+    };
+    let lowest = *machine.gpus.iter().min().expect("a GPU");
+    assert!(spec("__cuda").is_some(), "{text}");
+    own("__cuda ", machine.cuda) && own("__cuda_arch ", lowest)
+}
+
+/// The check for Slurm, run by a shell before an nvidia-smi that says so of each machine.
+pub(crate) fn slurm(text: &str, machines: &[Seen]) -> Vec<bool> {
+    let scratch = Scratch::new("requirements-slurm");
+    let script = scratch.file("check.sh", text);
+    let says = |machine: &Seen| {
+        let line = |cc: &(u32, u32)| format!("{}.{}, {}\\n", cc.0, cc.1, machine.release);
+        machine.gpus.iter().map(line).collect::<String>()
+    };
+    let all: String = machines.iter().map(|machine| says(machine) + "\n").collect();
+    let list = scratch.file("machines", all);
+    // A function stands before a program of its name; the script runs in a shell of its own, so that it may end it.
+    let loop_over =
+        "while IFS= read -r said; do (nvidia-smi() { printf \"$said\"; }; . \"$1\") 2>/dev/null; echo $?; done <\"$2\"";
+    let outcome = Call::new("bash").args(["-c", loop_over, "bash"]).arg(&script).arg(&list).run().success();
+    let status = |line: &str| match line {
+        "0" => true,
+        "1" => false,
+        other => panic!("status {other} of:\n{text}"),
+    };
+    outcome.stdout.lines().map(status).collect()
+}

@@ -1,0 +1,207 @@
+//! What is written, as people and programs read it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use cudaguard::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::version::{CudaVersion, DriverRelease};
+use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, trials};
+
+use super::consumers::{self, Claim, Seen};
+use crate::machine::fixture::{asks_driver, demo, json, manifest, of_driver, program};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        every_form,
+        several_files,
+        minor_version_compatibility,
+        devices_that_lack_an_attribute,
+        nothing_is_asked,
+        nothing_can_be_derived,
+        the_page_shows_what_is_written,
+    ]
+}
+
+const FORMS: [&str; 8] = ["text", "json", "nvidia-require", "oci", "k8s-dra", "k8s-affinity", "conda", "slurm"];
+
+fn call(form: &str, files: &[&Path]) -> Call {
+    command::call(["requirements", "--format", form]).args(files).env("CARGO_TERM_COLOR", "never")
+}
+
+fn plain(text: &str) -> String {
+    let folder = demo().parent().expect("a folder");
+    snapshot::paths(text, &[(folder, "<folder>")])
+}
+
+fn written(form: &str, files: &[&Path]) -> String {
+    call(form, files).run().success().stdout
+}
+
+/// What the running example asks: machine code for 8.x and 9.x, PTX for what is newer, toolkit 12.4, cuDNN.
+fn example() -> &'static Path {
+    static MADE: OnceLock<(Scratch, PathBuf)> = OnceLock::new();
+    let (_, path) = MADE.get_or_init(|| {
+        let scratch = Scratch::new("requirements-example");
+        let path = scratch.join("my-model");
+        program(&path, &[built_with_12_4()]);
+        (scratch, path)
+    });
+    path
+}
+
+fn built_with_12_4() -> Manifest {
+    let mut made = manifest(Linkage::Linked);
+    made.requires.retain(|row| matches!(row, Requirement::Library { .. } | Requirement::Part { .. }));
+    let gpu = |from, to, by, code: &str, floor: Option<(CudaVersion, DriverRelease)>| Requirement::Gpu {
+        from,
+        to,
+        by,
+        code: code.to_owned(),
+        cuda: floor.map(|(cuda, _)| cuda),
+        release: floor.map(|(_, release)| release),
+        sure_from: None,
+        beside: Beside::Untold,
+    };
+    let cuda_12_4 = (CudaVersion::new(12, 4), DriverRelease::new(550, 54, 14));
+    made.requires.extend([
+        Requirement::Driver {
+            cuda: CudaVersion::new(12, 0),
+            release: DriverRelease::new(525, 60, 13),
+            because: "libcudart 12.4".to_owned(),
+        },
+        gpu((0, 0), Some((7, 255)), ServedBy::Nothing, "", None),
+        gpu((8, 0), Some((8, 6)), ServedBy::Cubin, "sm_80", None),
+        gpu((8, 7), Some((8, 7)), ServedBy::Nothing, "", None),
+        gpu((8, 8), Some((8, 255)), ServedBy::Cubin, "sm_80", None),
+        gpu((9, 0), Some((9, 0)), ServedBy::Cubin, "sm_90", None),
+        gpu((9, 1), None, ServedBy::Ptx, "compute_90", Some(cuda_12_4)),
+    ]);
+    made
+}
+
+fn every_form() {
+    for form in FORMS {
+        let text = written(form, &[example()]);
+        assert_eq!(text, written(form, &[example()]), "{form} says the same each time");
+        let folder = example().parent().expect("a folder");
+        snapshot::check(&format!("requirements/{form}"), &snapshot::paths(&plain(&text), &[(folder, "<folder>")]));
+    }
+    assert_eq!(
+        written("json", &[example()]),
+        command::call(["requirements", "--json"]).arg(example()).run().success().stdout
+    );
+}
+
+/// All must run: what both are fit for, by the newer driver of both.
+fn several_files() {
+    let both = written("text", &[example(), of_driver()]);
+    snapshot::check("requirements/several", &plain(&both));
+    let value: serde_json::Value = serde_json::from_str(&written("json", &[example(), of_driver()])).expect("JSON");
+    assert_eq!(value["gpus"][0]["driver"]["cuda"], "13.0", "{value:#}");
+}
+
+/// Built with 12.4, on a driver of 12.2: what a newer toolkit of the same major made runs there. EESSI's software layer once refused
+/// that, since it compared the two.
+fn minor_version_compatibility() {
+    let on = |release: &str, cuda: (u32, u32)| Seen { release: release.to_owned(), cuda, gpus: vec![(8, 0)] };
+    let (older, too_old) = (on("535.261.03", (12, 2)), on("520.61.05", (11, 8)));
+    for (machine, taken) in [(&older, true), (&too_old, false)] {
+        let require = written("nvidia-require", &[example()]);
+        assert_eq!(consumers::nvidia_require(&require, machine), taken, "{require}");
+        let claim = Claim::of(&written("k8s-dra", &[example()]));
+        assert_eq!(claim.takes_gpu(machine, (8, 0)), taken);
+        assert_eq!(consumers::affinity(&written("k8s-affinity", &[example()]), machine), taken);
+        assert_eq!(consumers::slurm(&written("slurm", &[example()]), std::slice::from_ref(machine)), [taken]);
+    }
+    let verdict = command::call(["verify", "--json", "--driver", "535.261.03", "--gpu", "A100", "--cudnn", "9.15.1"]);
+    assert_eq!(json(&verdict.arg(example()).run())["verdict"], "runs");
+}
+
+/// A device of another driver, and one that publishes no versions, are passed over: an error would abort the whole allocation.
+fn devices_that_lack_an_attribute() {
+    let claim = Claim::of(&written("k8s-dra", &[example()]));
+    let whole = [("cudaComputeCapability", "8.0.0"), ("cudaDriverVersion", "12.4.0"), ("driverVersion", "550.163.1")];
+    assert_eq!(claim.takes("gpu.nvidia.com", &whole).ok(), Some(true));
+    assert_eq!(claim.takes("gpu.other.com", &whole).ok(), Some(false));
+    for attributes in [&whole[..1], &whole[1..], &[]] {
+        assert_eq!(claim.takes("gpu.nvidia.com", attributes).ok(), Some(false), "{attributes:?}");
+    }
+}
+
+/// A driver, and no more of it: people are told, and no selector is empty.
+fn nothing_is_asked() {
+    let scratch = Scratch::new("requirements-nothing");
+    let mut asks = asks_driver();
+    asks.requires.clear();
+    let file = scratch.join("nothing");
+    program(&file, &[asks]);
+    let text = written("text", &[&file]);
+    assert!(text.contains("no requirement: it asks nothing of driver or GPU"), "{text}");
+    for form in FORMS.iter().filter(|form| !["text", "json"].contains(form)) {
+        let outcome = call(form, &[&file]).run().expect(2);
+        assert!(outcome.stdout.is_empty() && outcome.stderr.contains("there is nothing to select by"), "{outcome}");
+    }
+}
+
+fn nothing_can_be_derived() {
+    let scratch = Scratch::new("requirements-none");
+    let mut text = String::new();
+    let mut say = |what: &str, files: &[&Path]| {
+        for form in ["text", "k8s-dra"] {
+            let outcome = call(form, files).run().expect(2);
+            assert!(outcome.stdout.is_empty(), "{outcome}");
+            let _ = write!(text, "{what}\n{}", outcome.clean_stderr());
+        }
+    };
+    let source = scratch.file("main.c", "int main(void) { return 0; }\n");
+    let bare = scratch.join("bare");
+    let _ = Call::new("cc").arg(&source).arg("-o").arg(&bare).run().success();
+    say("no CUDA at all:", &[&bare]);
+    say("one of two has none:", &[example(), &bare]);
+    say("no file:", &[&scratch.join("absent")]);
+    // The first byte of the note's descriptor is of its magic: without it nothing in there is believed.
+    let mut bytes = std::fs::read(example()).expect("the program");
+    let at = bytes.windows(10).position(|window| window == b"cudaguard\0").expect("the note's owner");
+    bytes[at + 12..at + 44].fill(0xff);
+    let damaged = scratch.file("damaged", &bytes);
+    say("a damaged note:", &[&damaged]);
+    // Nothing serves any GPU.
+    let mut nowhere = asks_driver();
+    for row in &mut nowhere.requires {
+        if let Requirement::Gpu { by, .. } = row {
+            *by = ServedBy::Nothing;
+        }
+    }
+    let unserved = scratch.join("unserved");
+    program(&unserved, &[nowhere]);
+    say("no code for any GPU:", &[&unserved]);
+    // What a newer toolkit than the tables know made.
+    let mut newer = asks_driver();
+    for row in &mut newer.requires {
+        if let Requirement::Driver { cuda, .. } = row {
+            *cuda = CudaVersion::new(99, 0);
+        }
+    }
+    let unheard = scratch.join("unheard");
+    program(&unheard, &[newer]);
+    say("a driver that no table knows:", &[&unheard]);
+    snapshot::check(
+        "requirements/none",
+        &snapshot::paths(&text, &[(&scratch, "<scratch>"), (example().parent().expect("a folder"), "<folder>")]),
+    );
+}
+
+/// docs/requirements.md has a sample of each form: what the command writes of the same file.
+fn the_page_shows_what_is_written() {
+    let page =
+        std::fs::read_to_string(cudaguard_tests::places::workspace().join("docs/requirements.md")).expect("the page");
+    for form in FORMS {
+        let folder = example().parent().expect("a folder");
+        let text = snapshot::paths(&written(form, &[example()]), &[(folder, "build")]);
+        assert!(
+            page.contains(text.trim_end()),
+            "docs/requirements.md does not show what --format {form} writes:\n{text}"
+        );
+    }
+}
