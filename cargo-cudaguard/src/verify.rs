@@ -210,7 +210,7 @@ fn read_host(file: &Path) -> Result<Machine, Stop> {
 }
 
 /// `3:12: …`: line and column, as editors count them.
-fn at(text: &str, mistake: &Mistake) -> String {
+pub(crate) fn at(text: &str, mistake: &Mistake) -> String {
     let before = &text[..text.floor_char_boundary_of(mistake.at)];
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;

@@ -6,8 +6,12 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use super::json_reader::Mistake;
-use super::{Components, Machine};
-use crate::finding::{Finding, Verdict};
+use super::{Components, Driver, Library, Machine};
+use crate::finding::{Code, Finding, Verdict};
+use crate::manifest::Requirement;
+use crate::tables;
+use crate::vendor::GUARDED;
+use crate::version::{DriverRelease, Version};
 
 /// So many kinds of machines are remembered; a fleet has few, and one that has more is judged all the same.
 const KINDS: usize = 4096;
@@ -19,6 +23,63 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// What was found.
     pub findings: Vec<Finding>,
+    /// Where it is refused: the one change after which it would not be, where there is such a one.
+    pub change: Option<Change>,
+}
+
+/// One thing that somebody can do so that a machine takes a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// A driver of this branch, or a newer one.
+    Driver(u32),
+    /// This release of the guarded library, or a newer one of its major.
+    Library(Version),
+    /// Code for this compute capability.
+    Code((u8, u8)),
+}
+
+impl Change {
+    /// `driver 550 or newer`.
+    pub fn in_words(self) -> String {
+        match self {
+            Self::Driver(branch) => format!("driver {branch} or newer"),
+            Self::Library(version) => format!("{} {version} or newer", GUARDED.name),
+            Self::Code((major, minor)) => format!("code for {major}.{minor} (sm_{major}{minor})"),
+        }
+    }
+
+    /// Of the machine's side, the one after which the file is no longer refused, asked of the judge; else code for its newest
+    /// GPU, where all that it lacks is that.
+    fn of(file: &Components, machine: &Machine, findings: &[Finding]) -> Option<Self> {
+        let taken = |machine: &Machine| Verdict::of(&file.on(machine, "that machine")) != Verdict::Refused;
+        let own = machine.driver.as_ref().and_then(|driver| driver.user.or(driver.kernel));
+        let newer = tables::branches().iter().filter(|row| row.exact && own.is_none_or(|own| row.branch > own.branch));
+        let driver = newer.map(|row| row.branch).find(|branch| {
+            let release = Some(DriverRelease::new(*branch, 0, 0));
+            let driver = Driver { user: release, kernel: release, ..Driver::default() };
+            taken(&Machine { driver: Some(driver), ..machine.clone() })
+        });
+        if let Some(branch) = driver {
+            return Some(Self::Driver(branch));
+        }
+        let mins = file.manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
+            Requirement::Library { min, .. } => Some(*min),
+            _ => None,
+        });
+        let library = mins.max().filter(|version| {
+            let mut other = machine.clone();
+            let library = Library { version: Some(*version), taken: true, ..Library::default() };
+            other.libraries.insert(GUARDED.key, vec![library]);
+            taken(&other)
+        });
+        if let Some(version) = library {
+            return Some(Self::Library(version));
+        }
+        let mut refusing = findings.iter().filter(|finding| Verdict::of([*finding]) == Verdict::Refused);
+        let all = refusing.all(|finding| matches!(finding.code, Code::NoCodeForGpu | Code::PartialCode));
+        let newest = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).max();
+        newest.filter(|_| all).map(Self::Code)
+    }
 }
 
 /// Files to be judged against many machines.
@@ -78,23 +139,29 @@ impl Fleet {
 
     /// One machine's line: its label where it has one, and what becomes of each file, in their order.
     pub fn judge(&mut self, line: &str) -> Result<(Option<String>, Rc<[Outcome]>), Mistake> {
-        let mut machine = Machine::read_for_judging(line)?;
+        Ok(self.judge_machine(Machine::read_for_judging(line)?))
+    }
+
+    /// The same of a machine that has been read; what no judge looks at should not be in it.
+    pub fn judge_machine(&mut self, mut machine: Machine) -> (Option<String>, Rc<[Outcome]>) {
         let name = machine.name.take();
         if let Some(known) = self.known.get(&machine) {
-            return Ok((name, known.clone()));
+            return (name, known.clone());
         }
         let outcomes: Rc<[Outcome]> = self.files.iter().map(|file| on(file, &machine)).collect();
         if self.known.len() == KINDS {
             self.known.clear();
         }
         self.known.insert(machine, outcomes.clone());
-        Ok((name, outcomes))
+        (name, outcomes)
     }
 }
 
 fn on(file: &Components, machine: &Machine) -> Outcome {
     let findings = file.on(machine, "that machine");
-    Outcome { verdict: Verdict::of(&findings), findings }
+    let verdict = Verdict::of(&findings);
+    let change = if verdict == Verdict::Refused { Change::of(file, machine, &findings) } else { None };
+    Outcome { verdict, findings, change }
 }
 
 #[cfg(test)]

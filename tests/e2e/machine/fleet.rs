@@ -9,7 +9,16 @@ use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, trials};
 use super::fixture::{self, call, demo, host, manifest, said};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![a_list, as_json_lines, lines_that_cannot_be_read, lists_that_are_none, a_reader_that_goes_away]
+    trials![
+        a_list,
+        as_json_lines,
+        what_people_have,
+        a_machine_is_the_same_in_every_form,
+        lists_that_lie,
+        lines_that_cannot_be_read,
+        lists_that_are_none,
+        a_reader_that_goes_away,
+    ]
 }
 
 /// Every kind of machine, some of them often; the host files' text on one line each.
@@ -85,10 +94,11 @@ fn lists_that_are_none() {
     let scratch = Scratch::new("fleet-none");
     let mut text = String::new();
     let (empty, blank) = (scratch.file("empty.jsonl", ""), scratch.file("blank.jsonl", "\n \n"));
-    let pretty = scratch.file("pretty.jsonl", "{\n  \"gpus\": []\n}\n");
+    let folder = scratch.join("folder");
+    std::fs::create_dir(&folder).expect("a folder can be made");
     let fifo = scratch.join("fifo");
     let _ = Call::new("mkfifo").arg(&fifo).run().success();
-    for file in [&empty, &blank, &pretty, &scratch.join("absent.jsonl"), scratch.path(), &fifo] {
+    for file in [&empty, &blank, &folder, &scratch.join("absent.jsonl"), scratch.path(), &fifo] {
         let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(file).run().expect(2);
         text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
     }
@@ -113,4 +123,83 @@ fn a_reader_that_goes_away() {
     drop(out);
     let ended = child.wait_with_output().expect("it ends");
     assert!(first.starts_with('{') && ended.stderr.is_empty(), "{first} {}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// A list of this suite.
+fn kept(name: &str) -> std::path::PathBuf {
+    cudaguard_tests::places::workspace().join("tests/e2e/machine/fleets").join(name)
+}
+
+/// nvidia-smi's XML and CSV, nodes and slices of Kubernetes, a folder of all sorts.
+fn what_people_have() {
+    let folder = kept("");
+    for name in ["smi.xml", "smi.csv", "hosts.csv", "nodes.json", "slices.json", "folder"] {
+        let outcome = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(kept(name)).run();
+        let made = fixture::of_driver().parent().expect("a folder");
+        let text = said(&outcome, &[(folder.as_path(), "fleets/"), (made, "<made>")]);
+        snapshot::check(&format!("machine/fleet_of_{}", name.replace('.', "_")), &text);
+    }
+}
+
+/// One machine, as each of them tells of it: one verdict.
+fn a_machine_is_the_same_in_every_form() {
+    let scratch = Scratch::new("fleet-forms");
+    let forms = [
+        r#"{"name": "a", "driver": {"user": "550.127.05", "kernel": "550.127.05", "cuda": "12.4"}, "gpus": [{"cc": "8.6"}]}"#,
+        "<nvidia_smi_log><driver_version>550.127.05</driver_version><cuda_version>12.4</cuda_version><gpu><product_name>NVIDIA A40</product_name></gpu></nvidia_smi_log>",
+        "host, name, driver_version\na, NVIDIA A40, 550.127.05\n",
+        "compute_cap, driver_version\n8.6, 550.127.05\n",
+        r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "labels": {"nvidia.com/gpu.compute.major": "8", "nvidia.com/gpu.compute.minor": "6",
+            "nvidia.com/cuda.driver-version.major": "550", "nvidia.com/cuda.driver-version.minor": "127", "nvidia.com/cuda.driver-version.revision": "05",
+            "nvidia.com/cuda.runtime-version.major": "12", "nvidia.com/cuda.runtime-version.minor": "4"}}}"#,
+        r#"{"apiVersion": "v1", "items": [{"kind": "ResourceSlice", "metadata": {"name": "a-x"}, "spec": {"driver": "gpu.nvidia.com", "nodeName": "a",
+            "devices": [{"attributes": {"cudaComputeCapability": {"version": "8.6.0"}, "driverVersion": {"version": "550.127.5"}, "cudaDriverVersion": {"version": "12.4.0"}}}]}}]}"#,
+    ];
+    let mut verdicts = Vec::new();
+    for (at, form) in forms.iter().enumerate() {
+        let file = scratch.file(format!("{at}"), form);
+        let outcome =
+            call(["verify"]).arg(fixture::of_driver()).arg("--json").arg("--fleet").arg(&file).run().expect(1);
+        let value: serde_json::Value =
+            serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        verdicts.push((value["verdict"].clone(), value["findings"].clone(), value["change"].clone()));
+    }
+    assert!(verdicts.iter().all(|verdict| *verdict == verdicts[0]), "{verdicts:#?}");
+    assert_eq!(verdicts[0].2, "driver 580 or newer");
+}
+
+/// Whatever stands in them: an answer in words, no panic, no end of memory.
+fn lists_that_lie() {
+    let scratch = Scratch::new("fleet-lies");
+    let deep = format!("<nvidia_smi_log>{}", "<a>".repeat(100_000));
+    let nested = format!(r#"{{"apiVersion": "v1", "items": [{}"#, "[".repeat(100_000));
+    let long = format!(r#"{{"apiVersion": "v1", "items": [{{"kind": "{}"}}]}}"#, "x".repeat(20 * 1024 * 1024));
+    let entity = "<!DOCTYPE a [<!ENTITY b \"c\"><!ENTITY d \"&b;&b;&b;\">]><nvidia_smi_log><driver_version>&d;</driver_version></nvidia_smi_log>";
+    let mut text = String::new();
+    for (name, what) in [
+        ("deep.xml", deep.as_str()),
+        ("other.xml", "<html><body>nvidia-smi</body></html>"),
+        ("cut.xml", "<nvidia_smi_log>\n<driver_version>550.54.14</driver_version>\n<gpu>"),
+        ("odd.xml", "<nvidia_smi_log>\n<driver_version>new</driver_version></nvidia_smi_log>"),
+        ("entity.xml", entity),
+        ("nested.json", &nested),
+        ("long.json", &long),
+        ("cut.json", r#"{"apiVersion": "v1", "items": [{"kind": "Node", "metadata": "#),
+        ("pods.json", r#"{"apiVersion": "v1", "items": [{"kind": "Pod", "metadata": {"name": "a"}}]}"#),
+        ("none.json", r#"{"apiVersion": "v1"}"#),
+        ("text.json", r#"{"apiVersion": "v1", "items": "none"}"#),
+        (
+            "no-gpu.json",
+            r#"{"apiVersion": "v1", "items": [{"kind": "Node", "metadata": {"name": "a", "labels": {}}}]}"#,
+        ),
+        ("header.csv", "name, driver_version\n"),
+        ("two-drivers.csv", "name, driver_version\nNVIDIA A40, 550.54.14\nNVIDIA A40, 535.54.03\n"),
+    ] {
+        let file = scratch.file(name, what);
+        let outcome = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(&file).run();
+        assert!(outcome.signal().is_none() && !outcome.stderr.contains("panicked"), "{name}: {outcome}");
+        let made = fixture::of_driver().parent().expect("a folder");
+        let _ = write!(text, "{name}\n{}", said(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]));
+    }
+    snapshot::check("machine/fleet_lies", &text);
 }
