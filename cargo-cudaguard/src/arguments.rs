@@ -185,11 +185,13 @@ pub(crate) enum Form {
     Conda,
     /// A check for a prolog of Slurm.
     Slurm,
+    /// Components of a bill of materials.
+    CycloneDx,
 }
 
 impl Form {
     /// All of them.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Text,
         Self::Json,
         Self::NvidiaRequire,
@@ -198,6 +200,7 @@ impl Form {
         Self::K8sAffinity,
         Self::Conda,
         Self::Slurm,
+        Self::CycloneDx,
     ];
 
     /// As `--format` spells it.
@@ -211,6 +214,7 @@ impl Form {
             Self::K8sAffinity => "k8s-affinity",
             Self::Conda => "conda",
             Self::Slurm => "slurm",
+            Self::CycloneDx => "cyclonedx",
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Asked, Row, commented, dotted};
+use super::{Asked, Row, commented, dotted, processor_comes_with};
 
 pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     let rows = asked.rows()?;
@@ -13,11 +13,13 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
         asked.heading("Pins of a conda recipe (recipe.yaml of rattler-build; the same words in meta.yaml)");
     heading.push("__cuda as in CEP 30; __cuda_arch as in CEP 46, which is the oldest GPU of the machine that installs: a client that".to_owned());
     heading.push("does not know it installs nothing that needs it.".to_owned());
+    heading.extend(processor_comes_with(asked, "the package's platform"));
     let newest = rows.iter().filter_map(|row| row.cuda).max();
     if rows.iter().any(|row| row.cuda != newest) {
         heading.push(
             "One __cuda holds for all: what some of the GPUs could do with an older driver is given away.".to_owned(),
         );
+        heading.extend(alternative(&rows));
     }
     let mut text = commented(&heading);
     text.push_str("requirements:\n  run:\n");
@@ -39,6 +41,14 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
         let _ = writeln!(text, "    - cudnn >={},<{below}", library.min);
     }
     Ok(text)
+}
+
+/// The other way round: the oldest driver that serves any of the GPUs, and only those that it serves.
+fn alternative(rows: &[Row]) -> Option<String> {
+    let oldest = rows.iter().map(|row| row.cuda).min()?;
+    let served: Vec<Row> = rows.iter().filter(|row| row.cuda == oldest).copied().collect();
+    let cuda = oldest.map(|cuda| format!(" >={cuda}")).unwrap_or_default();
+    Some(format!("Older drivers, and fewer GPUs: __cuda{cuda} with __cuda_arch {}", rows_of_gpus(&served)))
 }
 
 /// Alternatives joined by `|`, each an interval; empty: any GPU.

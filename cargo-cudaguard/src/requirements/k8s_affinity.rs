@@ -18,6 +18,15 @@ const CUDA_MINOR: &str = "nvidia.com/cuda.runtime-version.minor";
 /// A label, the operator and its number.
 type Factor = (&'static str, &'static str, u32);
 
+/// As Kubernetes calls a processor.
+fn architecture(processor: &str) -> Option<&'static str> {
+    match processor {
+        "x86_64" => Some("amd64"),
+        "aarch64" => Some("arm64"),
+        _ => None,
+    }
+}
+
 pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     let rows = asked.rows()?;
     let mut heading = asked.heading("nodeAffinity (Kubernetes v1), a part of a pod's spec,");
@@ -35,6 +44,9 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     );
     for term in rows.iter().flat_map(terms) {
         text.push_str("      - matchExpressions:\n");
+        if let Some(architecture) = architecture(&asked.placement.processor) {
+            let _ = writeln!(text, "        - {{key: kubernetes.io/arch, operator: In, values: [\"{architecture}\"]}}");
+        }
         for (label, operator, number) in term {
             let _ = writeln!(text, "        - {{key: {label}, operator: {operator}, values: [\"{number}\"]}}");
         }

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Asked, Row, commented, object_name};
+use super::{Asked, Row, commented, object_name, processor_comes_with};
 
 /// How a device's attributes are reached.
 const ATTRIBUTES: &str = "device.attributes[\"gpu.nvidia.com\"]";
@@ -15,6 +15,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     let rows = asked.rows()?;
     let mut heading = asked.heading("ResourceClaimTemplate (resource.k8s.io/v1, Kubernetes 1.34 or newer)");
     heading.push("By the attributes of NVIDIA's DRA driver (dra-driver-nvidia-gpu 25.3 or newer).".to_owned());
+    heading.extend(processor_comes_with(asked, "a pod's nodeSelector kubernetes.io/arch"));
     if asked.placement.library.is_some() {
         heading.push("No attribute tells of cuDNN: that comes with the image.".to_owned());
     }

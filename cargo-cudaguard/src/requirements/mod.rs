@@ -4,6 +4,7 @@
 //! exactly, it says more than is asked, and a comment tells what that gives away.
 
 mod conda;
+mod cyclonedx;
 mod json;
 mod k8s_affinity;
 mod k8s_dra;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 use cudaguard::finding::Code;
+use cudaguard::machine::Components;
 use cudaguard::machine::placement::{Gpus, Placement};
 use cudaguard::plain;
 use cudaguard::version::CudaVersion;
@@ -29,6 +31,7 @@ use crate::verify::components;
 /// What is to be written down.
 struct Asked<'a> {
     files: &'a [PathBuf],
+    components: &'a [Components],
     placement: &'a Placement,
 }
 
@@ -40,7 +43,7 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, 
     let all = files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let placement =
         Placement::of(&all).map_err(|why| Stop::no_look(format_args!("no requirement can be derived: {why}")))?;
-    let asked = Asked { files, placement: &placement };
+    let asked = Asked { files, components: &all, placement: &placement };
     let written = match form {
         Form::Text => Ok(text::write(&asked)),
         Form::Json => Ok(json::write(&asked)),
@@ -50,6 +53,7 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, 
         Form::K8sAffinity => k8s_affinity::write(&asked),
         Form::Conda => conda::write(&asked),
         Form::Slurm => slurm::write(&asked),
+        Form::CycloneDx => cyclonedx::write(&asked),
     };
     let text = written.map_err(|why| Stop::no_look(format_args!("{}: {}: {why}", asked.title(), form.name())))?;
     report::result(&text)?;
@@ -102,6 +106,12 @@ impl Asked<'_> {
     fn heading(&self, what: &str) -> Vec<String> {
         vec![format!("{what} for {}, by cudaguard requirements", self.title())]
     }
+}
+
+/// What a comment says where a grammar has no word for the processor.
+fn processor_comes_with(asked: &Asked<'_>, what: &str) -> Option<String> {
+    let processor = &asked.placement.processor;
+    (!processor.is_empty()).then(|| format!("It has no word for the processor, {processor}: that is {what}."))
 }
 
 /// `8.0`

@@ -4,7 +4,7 @@
 //! alternatives. `cuda` is the CUDA version that the host's driver supports, so that minor-version compatibility is in the
 //! numbers already; `arch` is the compute capability.
 
-use super::{Asked, Row, commented, dotted};
+use super::{Asked, Row, commented, dotted, processor_comes_with};
 
 /// What the comment says of who reads it.
 pub(super) const READERS: [&str; 2] = [
@@ -36,6 +36,7 @@ fn term(row: &Row) -> String {
 pub(super) fn gives_away(asked: &Asked<'_>) -> Vec<String> {
     let mut lines =
         vec!["A machine with a GPU beside the fit ones that is not is refused: all of them are looked at.".to_owned()];
+    lines.extend(processor_comes_with(asked, "the image's platform"));
     if asked.placement.library.is_some() {
         lines.push("It has no word for cuDNN: that comes with the image.".to_owned());
     }

@@ -26,6 +26,13 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
         }
     }
     let mut text = String::from("#!/bin/sh\n") + &commented(&heading);
+    if !asked.placement.processor.is_empty() {
+        let (processor, title) = (&asked.placement.processor, shell(&asked.title()));
+        let _ = writeln!(
+            text,
+            "[ \"$(uname -m)\" = {processor} ] || {{ echo \"{title}: is for {processor}\" >&2; exit 1; }}"
+        );
+    }
     text.push_str("fit() {  # compute capability as 806, the driver's branch\n");
     let mut lines = 0;
     for row in &rows {

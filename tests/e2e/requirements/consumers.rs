@@ -13,6 +13,8 @@ use cudaguard_tests::{Call, Scratch};
 /// A machine as every consumer sees it: its driver, and its GPUs by compute capability.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
+    /// `x86_64`
+    pub(crate) processor: &'static str,
     /// `550.163.01`
     pub(crate) release: String,
     /// What that supports.
@@ -140,7 +142,12 @@ pub(crate) fn affinity(text: &str, machine: &Seen) -> bool {
         let value = |name: &str| {
             inside.split(", ").find_map(|part| part.strip_prefix(name)?.strip_prefix(": ")).expect("a key of it")
         };
-        let number: u32 = value("values").trim_matches(['[', ']', '"']).parse().expect("a whole number");
+        let wanted = value("values").trim_matches(['[', ']', '"']);
+        if value("key") == "kubernetes.io/arch" {
+            assert_eq!(value("operator"), "In");
+            return wanted == if machine.processor == "aarch64" { "arm64" } else { "amd64" };
+        }
+        let number: u32 = wanted.parse().expect("a whole number");
         let own = labels[value("key")];
         match value("operator") {
             "In" => own == number,
@@ -179,6 +186,11 @@ pub(crate) fn conda(text: &str, machine: &Seen) -> bool {
     own("__cuda ", machine.cuda) && own("__cuda_arch ", lowest)
 }
 
+/// The one `__cuda` of a recipe.
+pub(crate) fn conda_cuda(text: &str) -> Option<(u32, u32)> {
+    text.lines().find_map(|line| line.trim().strip_prefix("- __cuda >=")).map(two)
+}
+
 /// The check for Slurm, run by a shell before an nvidia-smi that says so of each machine.
 pub(crate) fn slurm(text: &str, machines: &[Seen]) -> Vec<bool> {
     let scratch = Scratch::new("requirements-slurm");
@@ -187,11 +199,10 @@ pub(crate) fn slurm(text: &str, machines: &[Seen]) -> Vec<bool> {
         let line = |cc: &(u32, u32)| format!("{}.{}, {}\\n", cc.0, cc.1, machine.release);
         machine.gpus.iter().map(line).collect::<String>()
     };
-    let all: String = machines.iter().map(|machine| says(machine) + "\n").collect();
-    let list = scratch.file("machines", all);
+    let all: Vec<String> = machines.iter().map(|machine| format!("{} {}", machine.processor, says(machine))).collect();
+    let list = scratch.file("machines", all.join("\n") + "\n");
     // A function stands before a program of its name; the script runs in a shell of its own, so that it may end it.
-    let loop_over =
-        "while IFS= read -r said; do (nvidia-smi() { printf \"$said\"; }; . \"$1\") 2>/dev/null; echo $?; done <\"$2\"";
+    let loop_over = "while read -r processor said; do (nvidia-smi() { printf \"$said\"; }; uname() { echo $processor; }; . \"$1\") 2>/dev/null; echo $?; done <\"$2\"";
     let outcome = Call::new("bash").args(["-c", loop_over, "bash"]).arg(&script).arg(&list).run().success();
     let status = |line: &str| match line {
         "0" => true,
