@@ -5,7 +5,7 @@ mod inputs;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, BufWriter, Read as _, Write as _};
+use std::io::{BufRead, BufReader, BufWriter, Cursor, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -24,6 +24,8 @@ type Judged = (Option<String>, Rc<[Outcome]>);
 
 /// A longer line is no host file; what is left of it is passed over.
 const LONGEST: u64 = 4 * 1024 * 1024;
+/// What an input is, it says in so many bytes.
+const OPENING: usize = 4096;
 /// So many machines are named for each finding.
 const NAMED: usize = 3;
 /// So many lines that cannot be read are told of, each; the others are counted.
@@ -108,7 +110,9 @@ struct Run<'a> {
 impl Run<'_> {
     fn input(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) -> Result<(), Stop> {
         let fail = |error: std::io::Error| Stop::no_look(format_args!("{name}: {error}"));
-        let kind = Kind::of(input.fill_buf().map_err(fail)?);
+        let first = opening(input).map_err(fail)?;
+        let kind = Kind::of(&first);
+        let input: &mut dyn BufRead = &mut Cursor::new(&first).chain(input);
         self.lines &= kind == Kind::Lines;
         match kind {
             Kind::Lines => self.lines(name, input).map_err(fail)?,
@@ -253,6 +257,19 @@ impl Run<'_> {
     }
 }
 
+/// As much as tells what it is: its first line, two where the first is a bracket. More is not waited for, since somebody may be
+/// writing it.
+fn opening(input: &mut dyn BufRead) -> std::io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    while first.len() < OPENING && first.trim_ascii().len() <= 1 {
+        let more = (&mut *input).take(OPENING as u64).read_until(b'\n', &mut first)?;
+        if more == 0 {
+            break;
+        }
+    }
+    Ok(first)
+}
+
 fn skip_line(input: &mut dyn BufRead) -> std::io::Result<()> {
     loop {
         let buffer = input.fill_buf()?;
@@ -350,8 +367,12 @@ impl Count {
         if !changes.is_empty() {
             text.push_str("  one change would admit\n");
         }
-        for (change, count) in changes {
+        for (change, count) in &changes {
             let _ = writeln!(text, "  {:>width$}  {count:>width$}  by {}", "", change.in_words());
+        }
+        let others = self.refused - changes.iter().map(|(_, count)| **count).sum::<usize>();
+        if others > 0 && !changes.is_empty() {
+            let _ = writeln!(text, "  {:>width$}  {others:>width$}  by none alone", "");
         }
         text
     }

@@ -54,6 +54,15 @@ impl Change {
         let taken = |machine: &Machine| Verdict::of(&file.on(machine, "that machine")) != Verdict::Refused;
         let own = machine.driver.as_ref().and_then(|driver| driver.user.or(driver.kernel));
         let newer = tables::branches().iter().filter(|row| row.exact && own.is_none_or(|own| row.branch > own.branch));
+        let refusing = || findings.iter().filter(|finding| Verdict::of([*finding]) == Verdict::Refused);
+        // A driver that does not work is mended by other means than a newer one.
+        let too_old = |finding: &Finding| {
+            matches!(
+                finding.code,
+                Code::DriverTooOld | Code::DriverTooOldForCode | Code::DriverMissing | Code::CudnnNeedsNewerDriver
+            )
+        };
+        let newer = newer.filter(|_| refusing().any(too_old));
         let driver = newer.map(|row| row.branch).find(|branch| {
             let release = Some(DriverRelease::new(*branch, 0, 0));
             let driver = Driver { user: release, kernel: release, ..Driver::default() };
@@ -75,8 +84,7 @@ impl Change {
         if let Some(version) = library {
             return Some(Self::Library(version));
         }
-        let mut refusing = findings.iter().filter(|finding| Verdict::of([*finding]) == Verdict::Refused);
-        let all = refusing.all(|finding| matches!(finding.code, Code::NoCodeForGpu | Code::PartialCode));
+        let all = refusing().all(|finding| matches!(finding.code, Code::NoCodeForGpu | Code::PartialCode));
         let newest = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).max();
         newest.filter(|_| all).map(Self::Code)
     }
@@ -202,6 +210,19 @@ mod tests {
         assert_eq!(judge("c", "535.261.03", "GPU-3"), ("c".to_owned(), Verdict::Refused, vec![Code::DriverTooOld]));
         assert_eq!(fleet.known.len(), 2);
         assert!(fleet.judge("{").is_err());
+    }
+
+    #[test]
+    fn the_one_change_that_admits_a_machine() {
+        let mut fleet = Fleet::new(vec![cudart_13()]);
+        let mut change = |driver: &str| {
+            let line = format!(r#"{{"driver": {driver}, "gpus": [{{"cc": "9.0"}}]}}"#);
+            fleet.judge(&line).unwrap().1[0].change
+        };
+        assert_eq!(change(r#"{"user": "535.261.03", "kernel": "535.261.03"}"#), Some(Change::Driver(580)));
+        assert_eq!(change(r#"{"user": "580.95.05", "kernel": "580.95.05"}"#), None);
+        // It is new enough: the kernel module is to be loaded anew.
+        assert_eq!(change(r#"{"user": "590.44.01", "kernel": "580.95.05"}"#), None);
     }
 
     #[test]

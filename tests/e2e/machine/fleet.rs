@@ -15,6 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         what_people_have,
         a_machine_is_the_same_in_every_form,
         lists_that_lie,
+        lists_that_come_slowly,
         lines_that_cannot_be_read,
         lists_that_are_none,
         a_reader_that_goes_away,
@@ -166,6 +167,15 @@ fn a_machine_is_the_same_in_every_form() {
     }
     assert!(verdicts.iter().all(|verdict| *verdict == verdicts[0]), "{verdicts:#?}");
     assert_eq!(verdicts[0].2, "driver 580 or newer");
+}
+
+/// What is written piece by piece is known all the same.
+fn lists_that_come_slowly() {
+    let script = "for piece in '\n' '{' '\n' '  \"apiVersion\": \"v1\",' ' \"items\": []' '}'; do printf \"$piece\"; sleep 0.05; done | \
+                  \"$0\" verify \"$1\" --fleet -";
+    let call = Call::new("sh").args(["-c", script]).arg(command::path()).arg(fixture::of_driver());
+    let outcome = call.run().expect(2);
+    assert!(outcome.stderr.contains("stdin: names no machine"), "{outcome}");
 }
 
 /// Whatever stands in them: an answer in words, no panic, no end of memory.
