@@ -1,9 +1,11 @@
 //! What a linked file says of itself, without running it: kind, notes, needed libraries, how NVIDIA's libraries are
 //! reached. Executables, shared libraries, objects and static archives.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem;
 
 use crate::contents::Contents;
@@ -13,7 +15,7 @@ use crate::manifest::Linkage;
 use crate::note;
 use crate::opened;
 use crate::symbols::{self, Bound};
-use crate::vendor::{self, Library, Mark, NVML, is_nvidias};
+use crate::vendor::{self, Library, Mark, NVML, Traces, is_nvidias};
 use crate::version::Version;
 
 /// The owner of cudaguard's notes, and their type (MANIFEST.md).
@@ -234,8 +236,7 @@ impl Binary {
         }
         let data = Contents::open(&self.path)?;
         let elf = Elf::parse(&data).map_err(|error| format!("{}: {error}", self.path.display()))?;
-        let text = Text::of(&elf);
-        Ok(CALLED.into_iter().any(|name| text.has(name.as_bytes())))
+        Ok(Text::of(&elf).firsts(&CALLED).iter().any(Option::is_some))
     }
 
     /// Its notes, each decoded, with what is wrong where it cannot be.
@@ -337,9 +338,29 @@ fn opens_libraries(elf: &Elf<'_>) -> bool {
 }
 
 /// The parts of a file that hold its constants: loaded, no code, no kernels, no notes (which speak of libraries themselves).
-struct Text<'data>(Vec<&'data [u8]>);
+struct Text<'data> {
+    parts: Vec<&'data [u8]>,
+    /// Where each of [`traces`] stands first, once that was asked.
+    traced: OnceCell<Vec<(&'static str, Option<Place>)>>,
+}
+
+/// A part, and a byte of it.
+type Place = (usize, usize);
+
+/// Every text by which [`linkage`] tells a library.
+fn traces() -> Vec<&'static str> {
+    let of_one = |library: &'static Library| {
+        let Traces { functions, answers, opened_for, inside, .. } = &library.traces;
+        functions.iter().chain(answers).chain([opened_for]).copied().chain(inside.iter().map(|mark| mark.text))
+    };
+    vendor::ALL.into_iter().flat_map(of_one).collect()
+}
 
 impl<'data> Text<'data> {
+    fn new(parts: Vec<&'data [u8]>) -> Self {
+        Self { parts, traced: OnceCell::new() }
+    }
+
     fn of(elf: &Elf<'data>) -> Self {
         let sections: Vec<_> = elf
             .sections()
@@ -357,7 +378,7 @@ impl<'data> Text<'data> {
             let places: Vec<_> = sections.iter().map(|section| (section.offset, section.data.len())).collect();
             let read_before = elf::read_before(&places);
             let rest = |(section, known): (&elf::Section<'data>, usize)| &section.data[known..];
-            return Self(sections.iter().zip(read_before).map(rest).collect());
+            return Self::new(sections.iter().zip(read_before).map(rest).collect());
         }
         let mut parts = Vec::new();
         for segment in elf.segments().filter(|segment| segment.kind == 1 && segment.flags & PF_X == 0) {
@@ -375,14 +396,55 @@ impl<'data> Text<'data> {
             }
             parts.push(rest);
         }
-        Self(parts)
+        Self::new(parts)
+    }
+
+    /// Where each text stands first. One search for all of them: constants of large libraries are hundreds of megabytes.
+    fn firsts(&self, texts: &[&str]) -> Vec<Option<Place>> {
+        let mut firsts = vec![None; texts.len()];
+        let mut from = (0, 0);
+        loop {
+            // Without those that were found: some stand in their own library a million times.
+            let sought: Vec<usize> = (0..texts.len()).filter(|text| firsts[*text].is_none()).collect();
+            let Some((text, place)) = self.first_of(&sought, texts, from) else { return firsts };
+            firsts[text] = Some(place);
+            from = place;
+        }
+    }
+
+    /// The first place, from this one on, where any of these texts stands, and which it is.
+    fn first_of(&self, sought: &[usize], texts: &[&str], (part, at): Place) -> Option<(usize, Place)> {
+        let words = sought.iter().map(|text| texts[*text]);
+        let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(words);
+        // Refused for more texts than there can be.
+        let search = search.ok().filter(|_| !sought.is_empty())?;
+        self.parts.iter().enumerate().skip(part).find_map(|(number, data)| {
+            let skipped = if number == part { at } else { 0 };
+            let found = search.find(&data[skipped..])?;
+            Some((sought[found.pattern().as_usize()], (number, skipped + found.start())))
+        })
+    }
+
+    /// From where on a text may stand; `None`: nowhere.
+    fn from(&self, wanted: &[u8]) -> Option<Place> {
+        let traced = self.traced.get_or_init(|| {
+            let texts = traces();
+            let firsts = self.firsts(&texts);
+            texts.into_iter().zip(firsts).collect()
+        });
+        // It stands nowhere before a text that it begins with.
+        let mut begins_with = traced.iter().filter(|(text, _)| wanted.starts_with(text.as_bytes()));
+        begins_with.try_fold((0, 0), |from, (_, first)| first.map(|first| from.max(first)))
     }
 
     /// What stands behind each occurrence of a text.
     fn places<'text>(&'text self, wanted: &'text [u8]) -> impl Iterator<Item = &'data [u8]> + 'text {
-        // Constants of large libraries are hundreds of megabytes.
         let finder = memmem::Finder::new(wanted);
-        self.0.iter().flat_map(move |part| {
+        let parts = self.from(wanted).into_iter().flat_map(|(part, at)| {
+            let first = self.parts.get(part).map(|data| &data[at..]);
+            first.into_iter().chain(self.parts.iter().skip(part + 1).copied())
+        });
+        parts.flat_map(move |part| {
             let (finder, mut rest): (_, &'data [u8]) = (finder.clone(), part);
             std::iter::from_fn(move || {
                 let at = finder.find(rest)?;
@@ -405,13 +467,44 @@ impl<'data> Text<'data> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection;
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
     use super::*;
 
     #[test]
     fn texts_are_found_wherever_they_stand() {
-        let text = Text(vec![b"cudnn_version_x cudnn_version_9_1", b"cudnn_version_"]);
+        let text = Text::new(vec![b"cudnn_version_x cudnn_version_9_1", b"cudnn_version_"]);
         assert_eq!(text.places(b"cudnn_version_").count(), 3);
         assert!(text.places(b"cudnn_version_").any(|behind| behind.starts_with(b"9_1")));
+    }
+
+    proptest! {
+        /// Texts that begin with each other or overlap, in several parts, empty ones among them.
+        #[test]
+        fn one_search_finds_what_one_for_each_finds(
+            parts in collection::vec(collection::vec(select(b"cudnCm_v".to_vec()), 0..40), 0..4),
+            put in collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 0..6),
+        ) {
+            let texts = ["cudnn", "cudnn_version_", "cudnnCreate", "nccl", "cud", "nnC", "version"];
+            let mut parts = parts;
+            for (part, text, at) in put.into_iter().filter(|_| !parts.is_empty()).collect::<Vec<_>>() {
+                let part = part.index(parts.len());
+                let at = at.index(parts[part].len() + 1);
+                let text = texts[text.index(texts.len())].bytes();
+                parts[part].splice(at..at, text);
+            }
+            let text = Text::new(parts.iter().map(Vec::as_slice).collect());
+            for (wanted, first) in texts.iter().zip(text.firsts(&texts)) {
+                let slowly = parts.iter().enumerate().find_map(|(number, part)| {
+                    Some((number, part.windows(wanted.len()).position(|window| window == wanted.as_bytes())?))
+                });
+                prop_assert_eq!(first, slowly, "{}", wanted);
+                let behind = |part: &Vec<u8>| memmem::find_iter(part, wanted).count();
+                prop_assert_eq!(text.places(wanted.as_bytes()).count(), parts.iter().map(behind).sum::<usize>());
+            }
+        }
     }
 
     #[test]

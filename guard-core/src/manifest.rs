@@ -237,6 +237,21 @@ impl fmt::Display for Component {
     }
 }
 
+/// What stands for the version of a component whose build nobody recorded.
+const UNRECORDED: &str = "(no manifest)";
+
+impl Component {
+    /// A file that carries no manifest.
+    pub(crate) fn unrecorded(name: &str) -> Self {
+        Self { name: name.to_owned(), version: UNRECORDED.to_owned() }
+    }
+
+    /// Whether it is one: what it was built with is then known as a lower bound only.
+    pub(crate) fn is_unrecorded(&self) -> bool {
+        self.version == UNRECORDED
+    }
+}
+
 impl Manifest {
     /// Asks for this release of the guarded library, which the file is linked to: what is known where nobody recorded a build.
     pub(crate) fn needs(&mut self, version: Version) {

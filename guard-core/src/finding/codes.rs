@@ -961,6 +961,9 @@ words! {
     NoManifest NoManifest "{file}"
         "{file} carries no manifest: it is judged by its GPU code, the libraries that it needs and their functions"
         "build it with `cargo cudaguard build`, or put `cudaguard::embed!()` into its build.rs";
+    NoManifestGpuCode NoManifest "{file}"
+        "{file} is GPU code by itself and carries no manifest: it is judged by its code"
+        "guard the program that loads it, and name these archs under [gpu] archs of its cudaguard.toml";
     KernelsCannotTell KernelsCannotTell "{file}"
         "the kernels in {file} cannot be read[: {why}]"
         "see whether {file} is whole; rebuild it";

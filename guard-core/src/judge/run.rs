@@ -24,7 +24,9 @@ pub fn judge(manifest: &Manifest, host: &Host) -> Vec<Finding> {
     for requirement in &manifest.requires {
         if let Requirement::Library { min, below, built, soname, linkage, patch_refuse, required } = requirement {
             let min = if *patch_refuse { *min.max(built) } else { *min };
-            let values = component.clone().with("built", built).with("built_major", built.major).with("min", min);
+            let or_newer = if manifest.component.is_unrecorded() { " or newer" } else { "" };
+            let values = component.clone().with("built", format_args!("{built}{or_newer}"));
+            let values = values.with("built_major", built.major).with("min", min);
             Rule {
                 min,
                 below: *below,

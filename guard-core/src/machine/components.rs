@@ -189,7 +189,9 @@ impl Components {
                 return;
             }
             self.manifests.push(bare(name, binary));
-            self.findings.push(Words::NoManifest.finding(&file));
+            let bare_code = binary.kind == Kind::GpuCode;
+            let words = if bare_code { Words::NoManifestGpuCode } else { Words::NoManifest };
+            self.findings.push(words.finding(&file));
         }
         // The code of a cudart that stands in the file tells its release, whoever recorded it or not.
         let inside = kernels.filter(|_| binary.linkage(&CUDART) == Linkage::Static);
@@ -244,8 +246,7 @@ fn asks(binary: &Binary, kernels: Option<&Kernels>) -> bool {
 /// What a file without a manifest is judged by, before its own code has been looked at. Of a library that it is linked to,
 /// its soname tells the major, and the newest function that it binds the oldest release.
 fn bare(name: &str, binary: &Binary) -> Manifest {
-    let component = Component { name: name.to_owned(), version: "(no manifest)".to_owned() };
-    let mut manifest = Manifest::of(component, "", "", &Policy::default(), &Toolchain::default());
+    let mut manifest = Manifest::of(Component::unrecorded(name), "", "", &Policy::default(), &Toolchain::default());
     let linked = binary.linkage(GUARDED) == Linkage::Linked;
     if let Some(major) = binary.needed.iter().find_map(|name| GUARDED.major(name)).filter(|_| linked) {
         let newest = binary.bound.iter().find(|bound| GUARDED.is_named(&bound.soname)).map(|bound| bound.first);

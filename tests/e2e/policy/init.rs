@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Project, command, parts, places, project, trials};
+use cudaguard_tests::{Call, Project, command, parts, places, project, scratch, tools, trials};
 
 use super::fixture::{Tree, equipped, with};
 
@@ -48,6 +48,31 @@ fn init_of_a_program() {
     let notes = cudaguard::binary::Binary::read(&project.built("debug/init-bin")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
     let _ = with(project.cargo(["package", "--offline", "--allow-dirty"]), project.beside(), "12.4").run().success();
+}
+
+/// `cargo publish` refuses `--offline`, so that whoever has no network has a registry in a folder, and vendored crates. Every
+/// request to elsewhere fails here.
+fn publishing_a_guarded_crate() {
+    tools::need("git");
+    let manifest = project::package("init-publish").replace("publish = false\n", "");
+    let project = settled("init-publish").file("Cargo.toml", manifest).file("src/main.rs", MAIN);
+    let call = |words: &[&str]| with(project.cargo(words), project.beside(), "12.4");
+    let _ = with(project.cudaguard(["init"]), project.beside(), "12.4").run().success();
+    let index = project.beside().join("index");
+    let config = r#"{"dl": "http://registry.invalid/crates", "api": "http://registry.invalid"}"#;
+    scratch::write(&index.join("config.json"), config);
+    for words in ["init --quiet", "add config.json", "-c user.name=x -c user.email=x commit --quiet --message=index"] {
+        let _ = Call::new("git").args(words.split(' ')).dir(&index).run().success();
+    }
+    let vendored = project.beside().join("vendor").display().to_string();
+    let _ = call(&["vendor", "--quiet", &vendored]).run().success();
+    let from = format!("source.vendored.directory = '{vendored}'");
+    let publish = ["publish", "--dry-run", "--registry", "folder", "--allow-dirty"];
+    let sources = ["--config", "source.crates-io.replace-with = 'vendored'", "--config", &from];
+    let address = format!("file://{}", index.display()).replace(' ', "%20");
+    let run = call(&[&publish[..], &sources].concat()).env("CARGO_REGISTRIES_FOLDER_INDEX", address);
+    let run = run.env("CARGO_NET_OFFLINE", "false").env("CARGO_HTTP_PROXY", "http://127.0.0.1:1").run().success();
+    assert!(run.stderr.contains("Verifying init-publish") && run.stderr.contains("dry run"), "{run}");
 }
 
 /// Before a registry has the library: from a checkout, and it builds; from a repository, as cargo is told of one.
@@ -295,6 +320,7 @@ fn init_without_cuda() {
 pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
     trials![
         init_of_a_program,
+        publishing_a_guarded_crate,
         init_from_elsewhere,
         init_in_odd_places,
         init_of_a_library_with_a_program,
