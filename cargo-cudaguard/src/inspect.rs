@@ -26,9 +26,7 @@ use crate::signals;
 
 pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
     signals::reading(file);
-    let kernels = kernels::read(file).map_err(Stop::no_look)?;
-    let binary = Binary::read(file).map_err(Stop::no_look)?;
-    let evidence = Evidence::of(&binary, &kernels).map_err(Stop::no_look)?;
+    let (kernels, binary, evidence) = Evidence::read(file).map_err(Stop::no_look)?;
     let (mut notes, mut damaged) = (Vec::new(), Vec::new());
     for note in binary.manifests() {
         match note {

@@ -277,7 +277,9 @@ fn found(elf: &Elf<'_>, base: u64, member: Option<&str>) -> Vec<Found> {
 
 fn reaches(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
     let text = (elf.kind() != elf::kind::OBJECT).then(|| Text::of(elf));
-    vendor::ALL.map(|library| linkage(library, elf, text.as_ref()))
+    // Some libraries define half a million symbols beside those that they want.
+    let wanted: Vec<&str> = elf.undefined_symbols().collect();
+    vendor::ALL.map(|library| linkage(library, elf, &wanted, text.as_ref()))
 }
 
 /// How a file reaches a library, by what stands in it, stripped or not. `None`: it holds no name of a function or an answer
@@ -285,7 +287,7 @@ fn reaches(elf: &Elf<'_>) -> [Linkage; vendor::COUNT] {
 ///
 /// Who asks `dlsym` for functions holds their names, each with its end. The shim of a guarded file speaks of the guarded
 /// library itself, by its file's name and by the function that tells its version, and opens libraries: these are no evidence.
-fn linkage(library: &Library, elf: &Elf<'_>, text: Option<&Text<'_>>) -> Linkage {
+fn linkage(library: &Library, elf: &Elf<'_>, wanted: &[&str], text: Option<&Text<'_>>) -> Linkage {
     let traces = &library.traces;
     if elf.needed().iter().any(|name| library.is_named(name)) {
         return Linkage::Linked;
@@ -293,7 +295,7 @@ fn linkage(library: &Library, elf: &Elf<'_>, text: Option<&Text<'_>>) -> Linkage
     // Wanted, and from whom is not said: an object, or a library that brings it along for those that need it.
     let of_library = |name: &str| traces.functions.is_some_and(|start| name.starts_with(start));
     let of_object = |name: &str| text.is_none() && traces.wanted.contains(&name);
-    if elf.undefined_symbols().any(|name| of_library(name) || of_object(name)) {
+    if wanted.iter().any(|name| of_library(name) || of_object(name)) {
         return Linkage::Unknown;
     }
     let Some(text) = text else { return Linkage::None };
@@ -305,7 +307,7 @@ fn linkage(library: &Library, elf: &Elf<'_>, text: Option<&Text<'_>>) -> Linkage
     if traces.inside.iter().all(|mark| text.holds(mark)) {
         return Linkage::Static;
     }
-    if opens_libraries(elf) && text.has(format!("{}\0", traces.opened_for).as_bytes()) {
+    if opens_libraries(elf, wanted) && text.has(format!("{}\0", traces.opened_for).as_bytes()) {
         return Linkage::Dlopened;
     }
     let Some(start) = traces.functions else { return Linkage::None };
@@ -333,8 +335,8 @@ pub fn holds_name(path: &Path, name: &str) -> Result<bool, String> {
 }
 
 /// Whether it can load libraries by name at run time.
-fn opens_libraries(elf: &Elf<'_>) -> bool {
-    !elf.is_dynamic() || elf.undefined_symbols().any(|name| name == "dlopen" || name == "dlmopen")
+fn opens_libraries(elf: &Elf<'_>, wanted: &[&str]) -> bool {
+    !elf.is_dynamic() || wanted.iter().any(|name| ["dlopen", "dlmopen"].contains(name))
 }
 
 /// The parts of a file that hold its constants: loaded, no code, no kernels, no notes (which speak of libraries themselves).

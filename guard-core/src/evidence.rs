@@ -4,6 +4,7 @@
 //! `docs/evidence.md` says what each fact rests on. What a file does not tell is absent.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use memchr::memmem;
 
@@ -11,7 +12,7 @@ use crate::binary::{Binary, Kind};
 use crate::contents::Contents;
 use crate::elf::{self, Elf};
 use crate::json::{Value, array, object};
-use crate::kernels::{Kernels, Known, Made};
+use crate::kernels::{self, Kernels, Known, Made};
 use crate::linkage::Linkage;
 use crate::tables;
 use crate::vendor::CUDART;
@@ -38,12 +39,26 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Reads a file in whole: its kernels, what it says of itself, and the facts. It is opened once: mapping a large library
+    /// again takes longer than looking through it.
+    pub fn read(path: &Path) -> Result<(Kernels, Binary, Self), String> {
+        let data = Contents::open(path)?;
+        // The search for kernels has whole ranges of the file mapped at once, and what comes after finds them so.
+        let kernels = kernels::of(path, &data)?;
+        let binary = Binary::of(path, &data).map_err(|error| format!("{}: {error}", path.display()))?;
+        let evidence = Self::of_open(&data, &binary, &kernels);
+        Ok((kernels, binary, evidence))
+    }
+
     /// Looks at a file that has been read, and whose kernels have.
     pub fn of(binary: &Binary, kernels: &Kernels) -> Result<Self, String> {
-        let data = Contents::open(&binary.path)?;
+        Ok(Self::of_open(&Contents::open(&binary.path)?, binary, kernels))
+    }
+
+    fn of_open(data: &[u8], binary: &Binary, kernels: &Kernels) -> Self {
         // The code of a large library is looked through only where a cudart stands in it.
         let linked = matches!(binary.kind, Kind::Executable | Kind::SharedLibrary);
-        Ok(Self::looked(&data, kernels, !linked || binary.linkage(&CUDART) == Linkage::Static))
+        Self::looked(data, kernels, !linked || binary.linkage(&CUDART) == Linkage::Static)
     }
 
     /// The same from bytes already at hand.

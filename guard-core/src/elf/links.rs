@@ -158,10 +158,16 @@ impl<'data> Links<'data> {
     pub fn wishes(&self, all_at_start: bool) -> Vec<Wish<'data>> {
         let Some((slot, copy)) = types(self.elf.machine()) else { return Vec::new() };
         let lazily = !all_at_start && !self.binds_at_start();
-        let mut uses: BTreeMap<(u32, Use), bool> = BTreeMap::new();
+        // By symbol and use, whether every such use is lazy: large libraries have a million relocations.
+        let mut uses: Vec<[Option<bool>; 3]> = Vec::new();
+        let count = self.symbols.len() / self.symbol_size();
         for (of_calls, kind, symbol) in self.relocations() {
-            if symbol == 0 || kind == 0 {
+            let index = symbol as usize;
+            if symbol == 0 || kind == 0 || index >= count {
                 continue;
+            }
+            if uses.len() <= index {
+                uses.resize(index + 1, [None; 3]);
             }
             let by = match kind {
                 _ if kind == slot => Use::Call,
@@ -169,18 +175,23 @@ impl<'data> Links<'data> {
                 _ => Use::Address,
             };
             let lazy = lazily && of_calls && by == Use::Call;
-            uses.entry((symbol, by)).and_modify(|all| *all &= lazy).or_insert(lazy);
+            let all_lazy = &mut uses[index][by as usize];
+            *all_lazy = Some(lazy && all_lazy.unwrap_or(true));
         }
-        let wish = |((index, by), lazy): ((u32, Use), bool)| {
-            let symbol = self.symbol(index)?;
+        let wish = |(index, by, lazy): (u32, Use, Option<bool>)| {
+            let (lazy, symbol) = (lazy?, self.symbol(index)?);
             // A variable's copy is defined in the program itself, which is passed over in the search.
             let wanted = symbol.section == 0 || by == Use::Copy;
-            let from_others = symbol.binding != STB_LOCAL && !hides(&symbol);
+            if !wanted || symbol.binding == STB_LOCAL || hides(&symbol) {
+                return None;
+            }
             let name = text_at(self.names, symbol.name.into()).filter(|name| !name.is_empty())?;
-            let weak = symbol.binding == STB_WEAK;
-            (wanted && from_others).then(|| Wish { name, version: self.version_of(index), by, lazy, weak })
+            Some(Wish { name, version: self.version_of(index), by, lazy, weak: symbol.binding == STB_WEAK })
         };
-        uses.into_iter().filter_map(wish).collect()
+        let of_symbol = |(index, uses): (u32, [Option<bool>; 3])| {
+            [Use::Call, Use::Address, Use::Copy].map(|by| (index, by, uses[by as usize]))
+        };
+        (0..).zip(uses).flat_map(of_symbol).filter_map(wish).collect()
     }
 
     /// What the loader stores before any code of the file runs, in places that a missing symbol would leave empty: by the
@@ -257,8 +268,12 @@ impl<'data> Links<'data> {
         )
     }
 
+    fn symbol_size(&self) -> usize {
+        if self.elf.class64() { 24 } else { 16 }
+    }
+
     fn symbol(&self, index: u32) -> Option<Symbol<'data>> {
-        let size = if self.elf.class64() { 24 } else { 16 };
+        let size = self.symbol_size();
         let at = usize::try_from(index).ok()?.checked_mul(size)?;
         self.elf.symbol(self.symbols.get(at..at.checked_add(size)?)?, self.names)
     }

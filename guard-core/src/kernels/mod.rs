@@ -244,8 +244,12 @@ impl Role {
 /// # Errors
 /// With the path, where the file cannot be read or is no file that can hold GPU code. A file without any is no error.
 pub fn read(path: &Path) -> Result<Kernels, String> {
-    let data = Contents::open(path)?;
-    read::read(&data, data.mapping()).map_err(|error| format!("{}: {error}", path.display()))
+    of(path, &Contents::open(path)?)
+}
+
+/// The same of a file that is open.
+pub(crate) fn of(path: &Path, data: &Contents) -> Result<Kernels, String> {
+    read::read(data, data.mapping()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Whether these bytes begin as GPU code does that stands in a file by itself: a fatbin, a cubin, PTX or LTO-IR.
