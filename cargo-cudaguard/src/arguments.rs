@@ -185,13 +185,15 @@ pub(crate) enum Form {
     Conda,
     /// A check for a prolog of Slurm.
     Slurm,
-    /// Components of a bill of materials.
+    /// Components of a bill of materials, by `CycloneDX`.
     CycloneDx,
+    /// Packages of one, by SPDX.
+    Spdx,
 }
 
 impl Form {
     /// All of them.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Text,
         Self::Json,
         Self::NvidiaRequire,
@@ -201,6 +203,7 @@ impl Form {
         Self::Conda,
         Self::Slurm,
         Self::CycloneDx,
+        Self::Spdx,
     ];
 
     /// As `--format` spells it.
@@ -215,6 +218,7 @@ impl Form {
             Self::Conda => "conda",
             Self::Slurm => "slurm",
             Self::CycloneDx => "cyclonedx",
+            Self::Spdx => "spdx",
         }
     }
 }

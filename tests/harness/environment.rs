@@ -8,6 +8,10 @@ use crate::places;
 
 /// Names in the code that look like those of variables, and are something else.
 const NO_VARIABLES: &[&str] = &[
+    // Of SPDX.
+    "OPTIONAL_DEPENDENCY_OF",
+    "RUNTIME_DEPENDENCY_OF",
+    "STATIC_LINK",
     // Of CMake.
     "CMAKE_CUDA_ARCHITECTURES",
     "CMAKE_CUDA_ARCHITECTURES_NATIVE",

@@ -5,12 +5,14 @@
 
 mod conda;
 mod cyclonedx;
+mod family;
 mod json;
 mod k8s_affinity;
 mod k8s_dra;
 mod nvidia_require;
 mod oci;
 mod slurm;
+mod spdx;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -54,6 +56,7 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, 
         Form::Conda => conda::write(&asked),
         Form::Slurm => slurm::write(&asked),
         Form::CycloneDx => cyclonedx::write(&asked),
+        Form::Spdx => spdx::write(&asked),
     };
     let text = written.map_err(|why| Stop::no_look(format_args!("{}: {}: {why}", asked.title(), form.name())))?;
     report::result(&text)?;

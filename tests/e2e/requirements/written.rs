@@ -23,8 +23,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-const FORMS: [&str; 9] =
-    ["text", "json", "nvidia-require", "oci", "k8s-dra", "k8s-affinity", "conda", "slurm", "cyclonedx"];
+const FORMS: [&str; 10] =
+    ["text", "json", "nvidia-require", "oci", "k8s-dra", "k8s-affinity", "conda", "slurm", "cyclonedx", "spdx"];
 
 fn call(form: &str, files: &[&Path]) -> Call {
     command::call(["requirements", "--format", form]).args(files).env("CARGO_TERM_COLOR", "never")

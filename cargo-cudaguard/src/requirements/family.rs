@@ -1,0 +1,142 @@
+//! The CUDA family as bills of materials have it: what stands in files, and what a machine must bring.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cudaguard::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::vendor::{CUDART, GUARDED};
+
+use super::{Asked, span_of};
+
+const DRIVER: &str = "nvidia-driver";
+
+/// One of the family.
+#[derive(Default)]
+pub(super) struct Part {
+    /// As `CycloneDX` calls it: `library`, `device-driver`.
+    pub(super) kind: &'static str,
+    /// What it is called.
+    pub(super) name: String,
+    /// Where it stands in the file.
+    pub(super) version: Option<String>,
+    /// Of NVIDIA's package, without a version.
+    pub(super) purl: String,
+    /// Whether a file can do without it.
+    pub(super) optional: bool,
+    /// Ranges, each with its name.
+    pub(super) properties: BTreeSet<(String, String)>,
+    /// What in the files tells of it.
+    pub(super) told_by: BTreeSet<&'static str>,
+    /// In which file, by which function.
+    pub(super) seen: BTreeSet<(String, Option<String>)>,
+}
+
+/// The parts by a name of their own, and for each file its name and what it needs; an error where that is nothing.
+pub(super) struct Family {
+    pub(super) parts: BTreeMap<String, Part>,
+    pub(super) needs: Vec<(String, BTreeSet<String>)>,
+}
+
+pub(super) fn of(asked: &Asked<'_>) -> Result<Family, String> {
+    let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+    let mut needs: Vec<(String, BTreeSet<String>)> = Vec::new();
+    for file in asked.components {
+        let mut mine = BTreeSet::new();
+        let mut put = |reference: &str, told_by: &'static str, symbol: Option<&str>, part: Part| {
+            mine.insert(reference.to_owned());
+            let entry = parts.entry(reference.to_owned()).or_insert_with(|| Part {
+                kind: part.kind,
+                name: part.name,
+                version: part.version,
+                purl: part.purl,
+                optional: true,
+                ..Part::default()
+            });
+            entry.optional &= part.optional;
+            entry.properties.extend(part.properties);
+            entry.told_by.insert(told_by);
+            entry.seen.insert((file.file.clone(), symbol.map(str::to_owned)));
+        };
+        for needed in &file.needed {
+            let soname = needed.soname.as_str();
+            if soname.starts_with("libcuda.so") {
+                put(DRIVER, "needed library (DT_NEEDED)", None, driver(asked));
+                continue;
+            }
+            let bound = file.bound.iter().find(|bound| bound.soname == soname);
+            let mut part = library(soname, purl(soname));
+            part.properties.extend(bound.map(|bound| ("cudaguard:range".to_owned(), format!(">={}", bound.first))));
+            put(soname, "needed library (DT_NEEDED)", bound.map(|bound| bound.name.as_str()), part);
+        }
+        for manifest in &file.manifests {
+            inside(manifest, &mut put);
+            for row in &manifest.requires {
+                match row {
+                    Requirement::Library {
+                        soname, linkage: linkage @ (Linkage::Linked | Linkage::Dlopened), ..
+                    } => {
+                        let mut part = library(soname, purl(soname));
+                        let range = asked.placement.library.map(|of| format!(">={},<{}", of.min, of.below));
+                        part.properties.extend(range.map(|range| ("cudaguard:range".to_owned(), range)));
+                        part.optional = asked.placement.library.is_some_and(|of| !of.needed);
+                        let told_by =
+                            if *linkage == Linkage::Linked { "needed library (DT_NEEDED)" } else { "opened by name" };
+                        put(soname, told_by, None, part);
+                    }
+                    Requirement::Driver { .. } => put(DRIVER, "what it is linked to", None, driver(asked)),
+                    Requirement::Gpu { .. } => put(DRIVER, "its kernels", None, driver(asked)),
+                    _ => {}
+                }
+            }
+        }
+        needs.push((file.file.clone(), mine));
+    }
+    if parts.is_empty() {
+        return Err("nothing of the CUDA family is asked for".to_owned());
+    }
+    Ok(Family { parts, needs })
+}
+
+fn library(name: &str, purl: String) -> Part {
+    Part { kind: "library", name: name.to_owned(), purl, ..Part::default() }
+}
+
+/// By the name without what stands around it: `pkg:generic/nvidia/cudart`.
+fn purl(soname: &str) -> String {
+    let stem = soname.split(".so").next().unwrap_or(soname);
+    format!("pkg:generic/nvidia/{}", stem.strip_prefix("lib").unwrap_or(stem))
+}
+
+/// What stands in the file itself, with its version.
+fn inside(manifest: &Manifest, put: &mut impl FnMut(&str, &'static str, Option<&str>, Part)) {
+    let cudart = manifest.cudart.filter(|cudart| cudart.linkage == Linkage::Static);
+    let guarded = manifest.library.as_ref().filter(|library| library.linkage == Linkage::Static);
+    let all = [
+        cudart.and_then(|cudart| Some((CUDART.stem, cudart.version?.to_string()))),
+        guarded.map(|library| (GUARDED.stem, library.version.to_string())),
+    ];
+    for (stem, version) in all.into_iter().flatten() {
+        let part = Part { version: Some(version.clone()), ..library(stem, format!("{}@{version}", purl(stem))) };
+        put(&format!("{stem}@{version}"), "linked into the file", None, part);
+    }
+}
+
+fn driver(asked: &Asked<'_>) -> Part {
+    let mut part = Part {
+        kind: "device-driver",
+        name: "NVIDIA driver".to_owned(),
+        purl: "pkg:generic/nvidia/driver".to_owned(),
+        optional: !asked.placement.needs_driver,
+        ..Part::default()
+    };
+    for gpus in &asked.placement.fit {
+        let needs = gpus.driver.map_or_else(
+            || "any".to_owned(),
+            |driver| {
+                let release = driver.release.map(|release| format!(", release >={release}")).unwrap_or_default();
+                format!("CUDA >={}{release}", driver.cuda)
+            },
+        );
+        part.properties.insert((format!("cudaguard:range:{}", span_of(gpus)), needs));
+    }
+    part
+}
