@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use cudaguard::note;
 use cudaguard::vendor::GUARDED;
 use cudaguard_tests::containers::copies;
-use cudaguard_tests::world::{self, A100, Gpu, H100, Library, NEWS, World};
+use cudaguard_tests::world::{self, A100, Gpu, H100, Library, NEWS, V100, World};
 use cudaguard_tests::{Call, Scratch, parts};
 
 /// What peers do, by the word that it is given; nothing: what they do it in.
@@ -227,6 +227,7 @@ fn guarded() {
 /// Files that nobody sealed: the guard looks for their kernels itself.
 fn unsealed() {
     let bench = Bench::new(&World::new("580.95.05", 13000, &[A100]));
+    let unfit = Bench::new(&World::new("580.95.05", 13000, &[V100]));
     let shims = bench.shims();
     let kernel = bench.scratch.file("k.cu", "__global__ void k(int *p) { p[threadIdx.x] = 1; }\n");
     let object = bench.scratch.join("k.o");
@@ -239,6 +240,7 @@ fn unsealed() {
         let bytes = fs::read(&descriptor).expect("the note of a sealed program");
         let mut manifest = note::decode(&bytes).expect("a note").manifest;
         manifest.observed = None;
+        manifest.sealed = false;
         manifest.requires.clear();
         fs::write(&descriptor, note::encode(&manifest).expect("it is no longer").as_slice()).expect("it is ours");
         let mut all = vec![folder.join("main.c"), folder.join("note.s")];
@@ -255,6 +257,8 @@ fn unsealed() {
         let guarded =
             shims.iter().enumerate().map(|(which, shim)| linked(&format!("guarded-{which}"), slice::from_ref(shim)));
         let guarded: Vec<PathBuf> = guarded.collect();
+        // That it looks is what is measured: these kernels are not for that GPU.
+        let _ = unfit.machine.call(&guarded[0], &[]).run().expect(if count == 0 { 0 } else { 78 });
         let what = format!("guard: 1 GPU, not sealed, {count} container{}", if count == 1 { "" } else { "s" });
         bench.compare_guarded(&what, &plain, &guarded, "");
     }
