@@ -727,7 +727,7 @@ fn verify() -> Command {
                 .required(true)
                 .num_args(1..)
                 .value_parser(value_parser!(PathBuf))
-                .help("A program, a library, an object, or GPU code by itself"),
+                .help("A program, a library, an object, or GPU code by itself; a wheel, an archive, a folder or an image"),
         )
         .arg(file("host", "HOST.json").help("On the machine of this host file, which `probe --json` writes"))
         .arg(
@@ -900,9 +900,9 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         )
         .subcommand(
             Command::new("inspect")
-                .about("Manifests, kernels and CUDA libraries of a file")
+                .about("Manifests, kernels and CUDA libraries of a file, or of all in an archive")
                 .arg(Arg::new("FILE").required(true).value_parser(value_parser!(PathBuf)).help(
-                    "An executable, a shared library, an object or a static archive",
+                    "An executable, a shared library, an object or a static archive; a wheel, an archive, a folder or an image; `-` reads an archive from stdin",
                 ))
                 .arg(json()),
         )

@@ -22,9 +22,12 @@ use cudaguard::vendor::{self, GUARDED, Library};
 use cudaguard::version::{CudaVersion, DriverRelease};
 
 use crate::report::{self, NO_LOOK, Stop};
-use crate::signals;
+use crate::{artefact, signals, whole};
 
 pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
+    if artefact::is_one(file) {
+        return whole::inspect(file, json);
+    }
     signals::reading(file);
     let (kernels, binary, evidence) = Evidence::read(file).map_err(Stop::no_look)?;
     let (mut notes, mut damaged) = (Vec::new(), Vec::new());
@@ -41,7 +44,8 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
     for doubt in binary.damage.iter().filter(|damage| !kernels.doubts().contains(damage)).chain(kernels.doubts()) {
         report::line(&format!("warning: {}: {doubt}", file.display()));
     }
-    let drivers = drivers(&Components::of_read(file, &binary, &kernels, &evidence).manifests, &kernels);
+    let covers: Vec<_> = kernels.covers().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
+    let drivers = drivers(&Components::of_read(file, &binary, &kernels, &evidence).manifests, &covers);
     let unguarded = notes.is_empty();
     let seen = Seen { file, binary: &binary, notes, kernels: &kernels, evidence: &evidence, drivers };
     report::result(&if json { seen.to_json() } else { seen.to_text() })?;
@@ -55,7 +59,7 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
 }
 
 /// The driver that a file needs at least where it runs on these GPUs; without kernels, wherever it runs.
-struct Needs {
+pub(crate) struct Needs {
     gpus: Option<((u8, u8), (u8, u8))>,
     /// None: any that drives them.
     driver: Option<(CudaVersion, Option<DriverRelease>)>,
@@ -63,17 +67,17 @@ struct Needs {
     sure_from: Option<(CudaVersion, DriverRelease)>,
 }
 
-/// For the GPUs that the file has code for; neighbours that need the same stand together.
-fn drivers(manifests: &[Manifest], kernels: &Kernels) -> Vec<Needs> {
+/// For the GPUs that there is code for; neighbours that need the same stand together.
+pub(crate) fn drivers(manifests: &[Manifest], covers: &[((u8, u8), By)]) -> Vec<Needs> {
     let mut all: Vec<Needs> = Vec::new();
-    if !kernels.any() {
+    if covers.is_empty() {
         let driver = manifests.iter().filter_map(answer::least_driver).max();
         return driver.map(|driver| Needs { gpus: None, driver: Some(driver), sure_from: None }).into_iter().collect();
     }
     // So that GPUs between which there is one without code do not stand together.
     let mut alike = false;
-    for Cover { cc, service } in kernels.covers() {
-        if service.by == By::Nothing {
+    for (cc, by) in covers.iter().copied() {
+        if by == By::Nothing {
             alike = false;
             continue;
         }
@@ -97,7 +101,7 @@ fn drivers(manifests: &[Manifest], kernels: &Kernels) -> Vec<Needs> {
 }
 
 impl Needs {
-    fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut value = object::<&str>([]);
         let cc = |(major, minor): (u8, u8)| format!("{major}.{minor}");
         value.put("from", self.gpus.map(|(from, _)| cc(from)));
@@ -111,7 +115,7 @@ impl Needs {
         value
     }
 
-    fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let needs = match self.driver {
             None => "any that drives it".to_owned(),
             Some((cuda, None)) => format!("one that supports CUDA {cuda}"),
@@ -220,27 +224,27 @@ fn opened_to_json(entry: &Entry) -> Value {
 }
 
 /// The version of a library whose code stands in the file itself, where that tells.
-fn version_inside(binary: &Binary, library: &Library) -> Option<String> {
+pub(crate) fn version_inside(binary: &Binary, library: &Library) -> Option<String> {
     let inside = binary.linkage(library) == Linkage::Static;
     inside.then(|| binary::version_inside(library, &binary.path))?.map(|version| version.to_string())
 }
 
 /// For which the file is, by name; not of GPU code alone, and not of an archive without any object.
-fn processor(binary: &Binary) -> Option<String> {
+pub(crate) fn processor(binary: &Binary) -> Option<String> {
     (binary.kind != Kind::GpuCode && binary.machine != 0).then(|| machine::name(binary.machine).into_owned())
 }
 
 /// Lines of a name and what is said of it.
 #[derive(Default)]
-struct Page(String);
+pub(crate) struct Page(pub(crate) String);
 
 impl Page {
-    fn title(&mut self, text: &str) {
+    pub(crate) fn title(&mut self, text: &str) {
         self.0.push_str(&plain::line(text));
         self.0.push('\n');
     }
 
-    fn line(&mut self, name: &str, text: &str) {
+    pub(crate) fn line(&mut self, name: &str, text: &str) {
         let _ = writeln!(self.0, "  {name:<10} {}", plain::line(text));
     }
 }
@@ -444,7 +448,7 @@ fn left_out(kernels: &Kernels, cc: (u8, u8), all: usize) -> String {
     text
 }
 
-fn listed(names: &[&str], none: &str) -> String {
+pub(crate) fn listed(names: &[&str], none: &str) -> String {
     if names.is_empty() { none.to_owned() } else { names.join(" ") }
 }
 

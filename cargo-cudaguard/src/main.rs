@@ -4,6 +4,7 @@
 
 mod any_build;
 mod arguments;
+mod artefact;
 mod cargo;
 mod check;
 mod cmake;
@@ -29,6 +30,7 @@ mod sarif;
 mod shells;
 mod signals;
 mod verify;
+mod whole;
 mod wrapper;
 
 use std::process::ExitCode;

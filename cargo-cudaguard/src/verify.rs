@@ -26,9 +26,13 @@ use cudaguard::version::{DriverRelease, Version};
 use crate::arguments::{Flags, Question, Where};
 use crate::inspect::{built_with, is_cuda};
 use crate::report::{self, REFUSED, Stop};
+use crate::{artefact, whole};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
+
+/// So many components have a line each; the others are counted.
+const TOLD: usize = 12;
 
 pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
     let machine = match &question.place {
@@ -62,6 +66,9 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
 /// The file and the guarded libraries that it takes along, read for judging; an error where they hold nothing that could be
 /// judged.
 pub(crate) fn components(env: &Env, file: &Path) -> Result<Components, Stop> {
+    if artefact::is_one(file) {
+        return whole::components(file);
+    }
     let components = dry_run::components_of(file, env).map_err(Stop::no_look)?;
     if components.manifests.is_empty() && components.findings.is_empty() {
         return Err(nothing_to_judge(file, &Binary::read(file).map_err(Stop::no_look)?));
@@ -125,6 +132,9 @@ pub(crate) fn not_judged_in_words(names: &[&str]) -> String {
 fn on_each(file: &Path, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Answer> {
     let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
     let mut all: Vec<Answer> = manifests.iter().flat_map(|manifest| answers(manifest, &gpus)).collect();
+    if artefact::is_one(file) {
+        return whole::worst(&all);
+    }
     // What a library beside the program holds is not in this file.
     if all.iter().any(|answer| answer.service == Service::Partial) && manifests.len() == 1 {
         if let Ok(kernels) = kernels::read(file) {
@@ -139,6 +149,9 @@ fn on_each(file: &Path, manifests: &[Manifest], machine: Option<&Machine>) -> Ve
 
 fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
     let asker = Asker::own();
+    if artefact::is_one(file) {
+        return on(env, file, &machine::look(env, Some(&asker)), "here");
+    }
     let binary = Binary::read(file).map_err(Stop::no_look)?;
     if matches!(binary.kind, Kind::Object | Kind::Archive | Kind::GpuCode) {
         // No loader takes these.
@@ -292,8 +305,11 @@ fn with_judged(mut value: Value, judged: &Judged) -> Value {
 fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], judged: &Judged) -> String {
     let place = place.unwrap_or("here");
     let mut text = plain::line(&format!("{}: {} ({place})", file.display(), verdict.words())).into_owned() + "\n";
-    for component in &judged.components {
+    for component in judged.components.iter().take(TOLD) {
         let _ = writeln!(text, "  {}", plain::line(component));
+    }
+    if judged.components.len() > TOLD {
+        let _ = writeln!(text, "  and {} more", judged.components.len() - TOLD);
     }
     text.push_str(&not_judged_in_words(&judged.open));
     for answer in &judged.gpus {

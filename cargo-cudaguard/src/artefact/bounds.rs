@@ -1,0 +1,119 @@
+//! What no archive may do that is looked into. `docs/artefacts.md` has the figures.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// So many archives may stand in each other: an image, its layer, a tar in it, a wheel in that.
+pub(super) const MOST_NESTED: usize = 4;
+/// So many members, those of inner archives included.
+const MOST_MEMBERS: u64 = 1_000_000;
+/// So many bytes are unpacked of one archive, with those within it.
+const MOST_UNPACKED: u64 = 64 << 30;
+/// So many times its packed size a stream may have, where it is larger than [`SMALL`].
+const MOST_TIMES: u64 = 250;
+const SMALL: u64 = 64 << 20;
+
+/// What is left of them.
+#[derive(Default)]
+pub(super) struct Budget {
+    members: AtomicU64,
+    unpacked: AtomicU64,
+}
+
+impl Budget {
+    /// One more member.
+    pub(super) fn member(&self) -> Result<(), String> {
+        if self.members.fetch_add(1, Ordering::Relaxed) < MOST_MEMBERS {
+            return Ok(());
+        }
+        Err(format!("has more than {MOST_MEMBERS} members"))
+    }
+
+    pub(super) fn members(&self) -> u64 {
+        self.members.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn unpacked(&self, bytes: u64) -> io::Result<()> {
+        if self.unpacked.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_UNPACKED {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("unpacks to more than {} GiB in all", MOST_UNPACKED >> 30)))
+    }
+}
+
+/// Whether so many bytes may come of so many.
+pub(super) fn plausible(packed: u64, unpacked: u64) -> io::Result<()> {
+    if unpacked <= SMALL || unpacked / MOST_TIMES <= packed {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("unpacks to more than {MOST_TIMES} times its size: a bomb")))
+}
+
+/// What comes out of a stream, held against what went into it.
+pub(super) struct Unpacked<'a, R> {
+    pub(super) reader: R,
+    pub(super) packed: Arc<AtomicU64>,
+    pub(super) length: u64,
+    pub(super) budget: &'a Budget,
+}
+
+impl<R: Read> Read for Unpacked<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.reader.read(buffer)?;
+        self.length += length as u64;
+        self.budget.unpacked(length as u64)?;
+        plausible(self.packed.load(Ordering::Relaxed), self.length)?;
+        Ok(length)
+    }
+}
+
+/// Counts what goes into a stream.
+pub(super) struct Packed<R> {
+    pub(super) reader: R,
+    pub(super) length: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Packed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.reader.read(buffer)?;
+        self.length.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
+    }
+}
+
+/// A member's path as it is told: without `./`, and without the `/` of a folder. An error says why it is none.
+pub(super) fn path(name: &str) -> Result<String, &'static str> {
+    if name.contains('\0') {
+        return Err("its path holds a NUL byte");
+    }
+    if name.starts_with(['/', '\\']) || name.as_bytes().get(1) == Some(&b':') && name[2..].starts_with(['/', '\\']) {
+        return Err("its path is absolute");
+    }
+    if name.split(['/', '\\']).any(|part| part == "..") {
+        return Err("its path leads out of the archive (`..`)");
+    }
+    let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    Ok(parts.join("/"))
+}
+
+/// Where the link at `member` leads, from the archive's top. `rooted`: that top is the root of a system.
+pub(super) fn link(member: &str, target: &str, rooted: bool) -> Result<String, String> {
+    let out = || format!("is a link that leads out of the archive: {target}");
+    let mut at: Vec<&str> = member.split('/').collect();
+    at.pop();
+    if target.starts_with('/') {
+        if !rooted {
+            return Err(out());
+        }
+        at.clear();
+    }
+    for part in target.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part != ".." {
+            at.push(part);
+        } else if at.pop().is_none() && !rooted {
+            return Err(out());
+        }
+    }
+    Ok(at.join("/"))
+}

@@ -1,0 +1,164 @@
+//! Container images, by OCI's layout as a folder or a tar, and as `docker save` writes them: the layers from the top down, so
+//! that what an upper one hides or deletes is not looked at.
+//!
+//! <https://github.com/opencontainers/image-spec/blob/main/layer.md> says how a layer deletes.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{Read, Seek as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tar::Archive;
+
+use super::{At, Form, LONGEST_TEXT, Place, tape};
+
+/// What a `docker save` tar holds: where each file lies in it.
+pub(super) type Files = BTreeMap<String, (u64, u64)>;
+
+/// The files of a tar that is an image; `None` where it is another. One that is packed is not looked through twice.
+pub(super) fn of_tar(file: &mut File, form: Form) -> Option<Files> {
+    if form != Form::Tar {
+        return None;
+    }
+    file.rewind().ok()?;
+    let mut files = Files::new();
+    let mut archive = Archive::new(&mut *file);
+    for entry in archive.entries_with_seek().ok()? {
+        let entry = entry.ok()?;
+        let name = super::bounds::path(&String::from_utf8_lossy(&entry.path_bytes())).ok()?;
+        if entry.header().entry_type().is_file() {
+            files.insert(name, (entry.raw_file_position(), entry.size()));
+        }
+    }
+    let image = files.contains_key("manifest.json") || files.contains_key("oci-layout");
+    (image && files.keys().any(|name| name.starts_with("blobs/") || name.ends_with("/layer.tar"))).then_some(files)
+}
+
+pub(super) fn walk_tar(file: &File, files: &Files, of: &Place<'_>) -> Result<&'static str, String> {
+    let file = Arc::new(file.try_clone().map_err(|error| of.fails("", error))?);
+    let open = |name: &str| -> Result<Box<dyn Read>, String> {
+        let (at, size) = files.get(name).ok_or_else(|| of.fails(name, "is not in the image, and is named there"))?;
+        Ok(Box::new(At { file: Arc::clone(&file), at: *at }.take(*size)))
+    };
+    let named =
+        if files.contains_key("index.json") { layers_of_layout(&open, of)? } else { layers_of_docker(&open, of)? };
+    walk(&named, &open, of)
+}
+
+/// Whether a folder is an image by OCI's layout.
+pub(super) fn is_layout(folder: &Path) -> bool {
+    folder.join("oci-layout").is_file() && folder.join("index.json").is_file()
+}
+
+pub(super) fn walk_layout(folder: &Path, of: &Place<'_>) -> Result<&'static str, String> {
+    let open = |name: &str| -> Result<Box<dyn Read>, String> {
+        Ok(Box::new(File::open(folder.join(name)).map_err(|error| of.fails(name, error))?))
+    };
+    walk(&layers_of_layout(&open, of)?, &open, of)
+}
+
+type Open<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, String>;
+
+fn json(name: &str, open: Open<'_>, of: &Place<'_>) -> Result<Value, String> {
+    let mut text = Vec::new();
+    open(name)?.take(LONGEST_TEXT).read_to_end(&mut text).map_err(|error| of.fails(name, error))?;
+    serde_json::from_slice(&text).map_err(|error| of.fails(name, format!("is not the JSON of an image: {error}")))
+}
+
+/// `sha256:0123…`: where that blob lies.
+fn blob(descriptor: &Value) -> Option<String> {
+    let (kind, digest) = descriptor["digest"].as_str()?.split_once(':')?;
+    let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (plain(kind) && plain(digest)).then(|| format!("blobs/{kind}/{digest}"))
+}
+
+fn layers_of_layout(open: Open<'_>, of: &Place<'_>) -> Result<Vec<String>, String> {
+    let missing = |what: &str| of.fails("index.json", format!("names no {what}"));
+    let mut value = json("index.json", open, of)?;
+    // An index may name another; a manifest names layers.
+    for _ in 0..super::MOST_NESTED {
+        if let Some(layers) = value["layers"].as_array() {
+            return layers.iter().map(|layer| blob(layer).ok_or_else(|| missing("layer by its digest"))).collect();
+        }
+        let manifests = value["manifests"].as_array().ok_or_else(|| missing("manifest"))?;
+        // Beside the image there may be what attests its build.
+        let images: Vec<&Value> =
+            manifests.iter().filter(|one| one["annotations"]["vnd.docker.reference.type"].is_null()).collect();
+        let [one] = images[..] else {
+            let why = format!("names {} images: expected a layout with one", images.len());
+            return Err(of.fails("index.json", why));
+        };
+        value = json(&blob(one).ok_or_else(|| missing("manifest by its digest"))?, open, of)?;
+    }
+    Err(missing("image"))
+}
+
+fn layers_of_docker(open: Open<'_>, of: &Place<'_>) -> Result<Vec<String>, String> {
+    const FILE: &str = "manifest.json";
+    let value = json(FILE, open, of)?;
+    let images = value.as_array().map_or(0, Vec::len);
+    if images != 1 {
+        return Err(of.fails(FILE, format!("names {images} images: expected a file with one")));
+    }
+    let layers = value[0]["Layers"].as_array().ok_or_else(|| of.fails(FILE, "names no layers"))?;
+    let name = |layer: &Value| layer.as_str().map(str::to_owned);
+    layers.iter().map(|layer| name(layer).ok_or_else(|| of.fails(FILE, "names a layer that is no text"))).collect()
+}
+
+/// What upper layers hide of those below.
+#[derive(Default)]
+struct Hidden {
+    /// These and what is below them.
+    gone: HashSet<String>,
+    /// What is below these.
+    opaque: HashSet<String>,
+}
+
+impl Hidden {
+    fn hides(&self, name: &str) -> bool {
+        let above = name.match_indices('/').map(|(at, _)| &name[..at]);
+        self.gone.contains(name)
+            || self.opaque.contains("")
+            || above.into_iter().any(|folder| self.gone.contains(folder) || self.opaque.contains(folder))
+    }
+
+    /// Takes in what an entry of a layer hides below it; says whether it is a file of its own.
+    fn add(&mut self, name: &str, folder: bool) -> bool {
+        let (parent, own) = name.rsplit_once('/').unwrap_or(("", name));
+        let in_parent = |own: &str| if parent.is_empty() { own.to_owned() } else { format!("{parent}/{own}") };
+        match own.strip_prefix(".wh.") {
+            Some(".wh..opq") => drop(self.opaque.insert(parent.to_owned())),
+            Some(deleted) => drop(self.gone.insert(in_parent(deleted))),
+            None if folder => return true,
+            None => {
+                self.gone.insert(name.to_owned());
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn walk(layers: &[String], open: Open<'_>, of: &Place<'_>) -> Result<&'static str, String> {
+    let inner = Place { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
+    let mut hidden = Hidden::default();
+    for layer in layers.iter().rev() {
+        let mut start = super::head(&mut open(layer)?).map_err(|error| of.fails(layer, error))?;
+        start.truncate(super::HEAD);
+        // A layer that changes nothing is a tar without a member.
+        if start.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        let form = Form::of(&start).filter(|form| !matches!(form, Form::Zip | Form::Deb | Form::Rpm));
+        let form = form.ok_or_else(|| of.fails(layer, "is no layer: expected a tar, packed or not"))?;
+        let mut below = Hidden::default();
+        tape::members(tape::unpacked(open(layer)?, form, &inner), &inner, &mut |name, folder| {
+            below.add(name, folder) && !hidden.hides(name)
+        })?;
+        hidden.gone.extend(below.gone);
+        hidden.opaque.extend(below.opaque);
+    }
+    Ok("container image")
+}

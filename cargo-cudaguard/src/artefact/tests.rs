@@ -1,0 +1,223 @@
+use std::io::{Cursor, Write as _};
+use std::sync::Mutex;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use tar::{Builder, EntryType, Header};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::*;
+
+/// Something that begins as code does.
+const CODE: &[u8] = b"\x7fELF and more";
+
+fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, data) in members {
+        writer.start_file(*name, SimpleFileOptions::default()).unwrap();
+        writer.write_all(data).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// A tar of entries as they stand here, whatever their paths are.
+fn tar(entries: &[(&str, EntryType, &[u8], &str)]) -> Vec<u8> {
+    let mut builder = Builder::new(Vec::new());
+    for (name, kind, data, target) in entries {
+        let mut header = Header::new_ustar();
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.as_old_mut().linkname[..target.len()].copy_from_slice(target.as_bytes());
+        header.set_entry_type(*kind);
+        header.set_size(data.len() as u64);
+        header.set_cksum();
+        builder.append(&header, *data).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+fn files(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let entries: Vec<_> = members.iter().map(|(name, data)| (*name, EntryType::Regular, *data, "")).collect();
+    tar(&entries)
+}
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut writer = GzEncoder::new(Vec::new(), Compression::best());
+    writer.write_all(data).unwrap();
+    writer.finish().unwrap()
+}
+
+/// The names of the code and the links in an archive.
+fn walked(data: &[u8]) -> Result<Vec<String>, String> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(data).unwrap();
+    walked_at(file.path()).map_err(|error| error.replace(&file.path().display().to_string(), "ARCHIVE"))
+}
+
+fn walked_at(path: &Path) -> Result<Vec<String>, String> {
+    let names = Mutex::new(Vec::new());
+    walk(path, &|member| {
+        names.lock().unwrap().push(match &member.content {
+            Content::Code(held) => {
+                assert!(std::fs::read(held.path()).unwrap().starts_with(b"\x7fELF"));
+                member.name
+            }
+            Content::Text(text) => format!("{}: {text}", member.name),
+            Content::Link(target) => format!("{} -> {target}", member.name),
+        });
+        Ok(())
+    })?;
+    let mut names = names.into_inner().unwrap();
+    names.sort();
+    Ok(names)
+}
+
+#[test]
+fn members_are_found_in_archives_within_archives() {
+    let wheel = zip(&[("a/lib.so", CODE), ("a/text.py", b"import a"), ("a-1.dist-info/METADATA", b"Name: a")]);
+    let expected = ["a-1.dist-info/METADATA: Name: a", "a/lib.so"];
+    assert_eq!(walked(&wheel).unwrap(), expected);
+    let outer = gzip(&files(&[("./w/a.whl", &wheel), ("b.so", CODE), ("doc.gz", &gzip(b"a page"))]));
+    assert_eq!(walked(&outer).unwrap(), ["b.so", "w/a.whl!a-1.dist-info/METADATA: Name: a", "w/a.whl!a/lib.so"]);
+    let links = tar(&[
+        ("lib/liba.so.1.2", EntryType::Regular, CODE, ""),
+        ("lib/liba.so.1", EntryType::Symlink, b"", "liba.so.1.2"),
+        ("bin/a", EntryType::Symlink, b"", "../lib/liba.so.1"),
+    ]);
+    assert_eq!(
+        walked(&links).unwrap(),
+        ["bin/a -> lib/liba.so.1", "lib/liba.so.1 -> lib/liba.so.1.2", "lib/liba.so.1.2"]
+    );
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.whl"), &wheel).unwrap();
+    std::os::unix::fs::symlink("/etc", folder.path().join("out")).unwrap();
+    assert_eq!(walked_at(folder.path()).unwrap(), expected.map(|name| format!("a.whl!{name}")));
+}
+
+#[test]
+fn what_could_harm_is_refused_by_name() {
+    let twice = {
+        // As no writer writes it: the second name is made the first.
+        let mut bytes = zip(&[("one.so", CODE), ("two.so", CODE)]);
+        while let Some(at) = bytes.windows(6).position(|part| part == b"two.so") {
+            bytes[at..at + 6].copy_from_slice(b"one.so");
+        }
+        bytes
+    };
+    let encrypted = {
+        let mut bytes = zip(&[("a.so", CODE)]);
+        let central = bytes.windows(4).position(|part| part == b"PK\x01\x02").unwrap();
+        (bytes[6], bytes[central + 8]) = (bytes[6] | 1, bytes[central + 8] | 1);
+        bytes
+    };
+    let unknown = {
+        let mut bytes = zip(&[("a.so", CODE)]);
+        let central = bytes.windows(4).position(|part| part == b"PK\x01\x02").unwrap();
+        (bytes[8], bytes[central + 10]) = (98, 98);
+        bytes
+    };
+    let longer = {
+        let mut bytes = zip(&[("a.so", CODE)]);
+        let central = bytes.windows(4).position(|part| part == b"PK\x01\x02").unwrap();
+        (bytes[22], bytes[central + 24]) = (99, 99);
+        bytes
+    };
+    let bomb = gzip(&files(&[("zeros", &vec![0; 65 << 20])]));
+    let deep = (0..6).fold(zip(&[("a.so", CODE)]), |inner, _| zip(&[("a.zip", &inner)]));
+    let whole = gzip(&files(&[("a.so", CODE), ("b.so", &vec![1; 1 << 16])]));
+    for (bytes, says) in [
+        (files(&[("../a.so", CODE)]), "ARCHIVE!../a.so: its path leads out of the archive (`..`)"),
+        (zip(&[("x/../../a.so", CODE)]), "ARCHIVE!x/../../a.so: its path leads out of the archive (`..`)"),
+        (files(&[("/a.so", CODE)]), "ARCHIVE!/a.so: its path is absolute"),
+        (
+            tar(&[("lib/a", EntryType::Symlink, b"", "../../etc/passwd")]),
+            "ARCHIVE!lib/a: is a link that leads out of the archive: ../../etc/passwd",
+        ),
+        (
+            tar(&[("lib/a", EntryType::Link, b"", "/etc/passwd")]),
+            "ARCHIVE!lib/a: is a link that leads out of the archive: /etc/passwd",
+        ),
+        (files(&[("a.so", CODE), ("./a.so", CODE)]), "ARCHIVE!a.so: stands in the archive twice"),
+        (twice, "ARCHIVE!one.so: stands in the archive twice"),
+        (encrypted, "ARCHIVE!a.so: is encrypted"),
+        (unknown, "ARCHIVE!a.so: is packed by"),
+        (longer, "ARCHIVE!a.so: "),
+        (bomb, "unpacks to more than 250 times its size: a bomb"),
+        (deep, "so deep none is looked into"),
+        (whole[..whole.len() - 9].to_vec(), "ARCHIVE"),
+        (zip(&[("a.so", CODE)])[..40].to_vec(), "ARCHIVE: is cut off or damaged"),
+        (zip(&[]), "ARCHIVE: is a zip archive that holds nothing"),
+        (gzip(b"no tar"), "ARCHIVE: is cut off or damaged"),
+        (b"\xed\xab\xee\xdb and more".to_vec(), "ARCHIVE: is an RPM package"),
+    ] {
+        let error = walked(&bytes).map(|names| names.join(" ")).unwrap_err();
+        assert!(error.contains(says), "{error}\nexpected: {says}");
+    }
+}
+
+#[test]
+fn of_an_image_the_upper_layers_count() {
+    let lower = files(&[
+        ("usr/lib/a.so", CODE),
+        ("usr/lib/b.so", CODE),
+        ("opt/old/c.so", CODE),
+        ("opt/kept/d.so", CODE),
+        ("srv/e.so", CODE),
+    ]);
+    let upper = gzip(&tar(&[
+        ("usr/lib/.wh.a.so", EntryType::Regular, b"", ""),
+        ("usr/lib/b.so", EntryType::Regular, b"no code any more", ""),
+        ("opt/old/", EntryType::Directory, b"", ""),
+        ("opt/old/.wh..wh..opq", EntryType::Regular, b"", ""),
+        ("opt/old/new.so", EntryType::Regular, CODE, ""),
+        (".wh.srv", EntryType::Regular, b"", ""),
+        ("etc/lib", EntryType::Symlink, b"", "/usr/lib"),
+    ]));
+    let manifest = br#"[{"Layers": ["1/layer.tar", "2/layer.tar"]}]"#;
+    let docker = files(&[("manifest.json", manifest), ("1/layer.tar", &lower), ("2/layer.tar", &upper)]);
+    let expected = ["etc/lib -> usr/lib", "opt/kept/d.so", "opt/old/new.so"];
+    assert_eq!(walked(&docker).unwrap(), expected);
+
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, data: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, data).unwrap();
+    };
+    put("oci-layout", b"{}");
+    put("index.json", br#"{"manifests": [{"digest": "sha256:00"}]}"#);
+    put("blobs/sha256/00", br#"{"layers": [{"digest": "sha256:01"}, {"digest": "sha256:02"}]}"#);
+    put("blobs/sha256/01", &lower);
+    put("blobs/sha256/02", &upper);
+    assert_eq!(walked_at(folder.path()).unwrap(), expected);
+    put("index.json", br#"{"manifests": [{"digest": "sha256:../../etc"}]}"#);
+    assert!(walked_at(folder.path()).unwrap_err().contains("index.json: names no manifest by its digest"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever stands in an archive, there is an answer or an error that names it.
+    #[test]
+    fn damage_ends_in_words(
+        kind in 0..3_usize,
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        length in any::<prop::sample::Index>(),
+        cut in any::<bool>(),
+    ) {
+        let inner = zip(&[("a.so", CODE), ("b.txt", b"text")]);
+        let tar = files(&[("c.whl", &inner), ("d.so", CODE)]);
+        let mut bytes = vec![inner, tar.clone(), gzip(&tar)].swap_remove(kind);
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if cut {
+            bytes.truncate(length.index(bytes.len()));
+        }
+        if let Err(error) = walked(&bytes) {
+            prop_assert!(error.starts_with("ARCHIVE"), "{}", error);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Zip archives: wheels, conda packages. Members are looked at by as many threads as there are processors.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
+
+use super::{At, Place, bounds};
+
+/// More do not help: the disk and the memory are the same.
+const MOST_THREADS: usize = 4;
+const LINK: u32 = 0o120_000;
+const KIND: u32 = 0o170_000;
+
+pub(super) fn walk(file: &Arc<File>, of: &Place<'_>) -> Result<&'static str, String> {
+    let archive =
+        ZipArchive::new(At { file: Arc::clone(file), at: 0 }).map_err(|error| of.fails("", in_words(&error)))?;
+    names(file, &archive, of)?;
+    let mut all = archive.clone();
+    if all.has_overlapping_files().map_err(|error| of.fails("", in_words(&error)))? {
+        return Err(of.fails("", "has members that lie in each other: a bomb"));
+    }
+    let next = AtomicUsize::new(0);
+    // What the first of the members that cannot be read says, so that the same archive says the same each time.
+    let failed: Mutex<Option<(usize, String)>> = Mutex::new(None);
+    let work = || {
+        let mut archive = archive.clone();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= archive.len() {
+                return;
+            }
+            if let Err(why) = member(&mut archive, index, of) {
+                next.store(usize::MAX / 2, Ordering::Relaxed);
+                let mut failed = failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                if failed.as_ref().is_none_or(|(first, _)| index < *first) {
+                    *failed = Some((index, why));
+                }
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(archive.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    match failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        Some((_, why)) => Err(why),
+        None => Ok("zip archive"),
+    }
+}
+
+/// Looks at the names alone, which the reader gives only once each.
+fn names(file: &File, archive: &ZipArchive<At>, of: &Place<'_>) -> Result<(), String> {
+    const HEADER: usize = 46;
+    let mut known = BTreeSet::new();
+    let mut at = archive.central_directory_start();
+    let mut header = [0; HEADER];
+    while file.read_exact_at(&mut header, at).is_ok() && header.starts_with(b"PK\x01\x02") {
+        let number = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
+        let (name, extra, comment) = (number(28), number(30), number(32));
+        let mut bytes = vec![0; name];
+        file.read_exact_at(&mut bytes, at + HEADER as u64).map_err(|error| of.fails("", super::said(&error)))?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if !known.insert(bytes) {
+            return Err(of.fails(&text, "stands in the archive twice"));
+        }
+        at += (HEADER + name + extra + comment) as u64;
+    }
+    Ok(())
+}
+
+fn member(archive: &mut ZipArchive<At>, index: usize, of: &Place<'_>) -> Result<(), String> {
+    let (name, stated, packed) = {
+        let raw = archive.by_index_raw(index).map_err(|error| of.fails("", in_words(&error)))?;
+        let fails = |why: &dyn std::fmt::Display| of.fails(raw.name(), why);
+        of.budget.member().map_err(|why| of.fails("", why))?;
+        let name = bounds::path(raw.name()).map_err(|why| fails(&why))?;
+        if raw.is_dir() || name.is_empty() {
+            return Ok(());
+        }
+        if raw.encrypted() {
+            return Err(fails(&"is encrypted"));
+        }
+        if !matches!(raw.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) {
+            return Err(fails(&format_args!("is packed by {:?}, which is not read", raw.compression())));
+        }
+        bounds::plausible(raw.compressed_size(), raw.size()).map_err(|error| fails(&error))?;
+        (name, raw.size(), raw.compressed_size())
+    };
+    let mut entry = archive.by_index(index).map_err(|error| of.fails(&name, in_words(&error)))?;
+    if entry.unix_mode().is_some_and(|mode| mode & KIND == LINK) {
+        let mut target = String::new();
+        let read = entry.take(super::LONGEST_TEXT).read_to_string(&mut target);
+        read.map_err(|error| of.fails(&name, super::said(&error)))?;
+        return of.link(&name, &target);
+    }
+    let mut bounded = Bounded { reader: &mut entry, packed, length: 0 };
+    of.file(&name, &mut bounded, stated)
+}
+
+/// What a member unpacks to, whatever its size is said to be.
+struct Bounded<'a, R> {
+    reader: &'a mut R,
+    packed: u64,
+    length: u64,
+}
+
+impl<R: std::io::Read> std::io::Read for Bounded<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.reader.read(buffer)?;
+        self.length += length as u64;
+        bounds::plausible(self.packed, self.length)?;
+        Ok(length)
+    }
+}
+
+fn in_words(error: &ZipError) -> String {
+    match error {
+        ZipError::Io(error) => super::said(error),
+        ZipError::InvalidArchive(why) => format!("is cut off or damaged: {why}"),
+        ZipError::UnsupportedArchive(why) => format!("cannot be read: {why}"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,558 @@
+//! What `inspect` and `verify` say of an archive or a folder as a whole: one answer over all members that hold GPU code or need
+//! a library of NVIDIA's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use cudaguard::binary::{Binary, Kind};
+use cudaguard::contents::Contents;
+use cudaguard::elf::Elf;
+use cudaguard::evidence::Evidence;
+use cudaguard::finding::Code;
+use cudaguard::json::{Value, array, object};
+use cudaguard::judge::run::answer::{Answer, Service};
+use cudaguard::kernels::{self, By, Kernels};
+use cudaguard::machine::{Components, Library as Found, Machine};
+use cudaguard::manifest::{Linkage, Manifest, Requirement};
+use cudaguard::vendor::{self, CUDART, GUARDED, Library};
+use cudaguard::version::Version;
+
+use crate::artefact::{self, Content, Member, Walked};
+use crate::inspect::{self, Page, is_cuda};
+use crate::report::{self, Stop};
+
+/// So many members have a line each; the others are counted.
+const TOLD: usize = 24;
+/// So many members are named where several are alike.
+const NAMED: usize = 3;
+const NOT_KNOWN: &str = "version not known";
+
+/// An archive or a folder that has been read.
+struct Whole {
+    archive: PathBuf,
+    walked: Walked,
+    /// Those that hold GPU code or need a library of NVIDIA's, or are one; by name.
+    parts: Vec<Part>,
+    /// Every ELF file, and every link: where a library may be found.
+    files: BTreeSet<String>,
+    links: BTreeMap<String, String>,
+    /// What the packages in it say of themselves.
+    packages: Vec<Package>,
+}
+
+/// What a wheel's METADATA says.
+struct Package {
+    /// Its name and version.
+    name: String,
+    /// What it requires of NVIDIA's packages.
+    requires: Vec<String>,
+}
+
+impl Package {
+    fn of(metadata: &str) -> Self {
+        // Behind the first empty line stands a description in free words.
+        let lines = || metadata.lines().take_while(|line| !line.is_empty());
+        let all = |key: &'static str| lines().filter_map(move |line| Some(line.strip_prefix(key)?.trim().to_owned()));
+        let first = |key| all(key).next().unwrap_or_default();
+        let requires = all("Requires-Dist:").filter(|text| text.starts_with("nvidia")).collect();
+        Self { name: format!("{} {}", first("Name:"), first("Version:")), requires }
+    }
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Read {
+    parts: Vec<Part>,
+    files: BTreeSet<String>,
+    links: BTreeMap<String, String>,
+    packages: Vec<Package>,
+    /// What cannot be read, and why.
+    doubts: Vec<String>,
+}
+
+/// A member that matters.
+struct Part {
+    name: String,
+    binary: Binary,
+    kernels: Kernels,
+    components: Components,
+    /// The libraries of NVIDIA's that stand in it, linked in or themselves, with the version where that can be told.
+    holds: Vec<(&'static Library, Option<String>)>,
+}
+
+impl Part {
+    fn of(name: &str, path: &Path) -> Result<Option<Self>, String> {
+        // A member lies where no name tells of it.
+        let plain = |error: String| {
+            let own = path.display().to_string();
+            error.strip_prefix(&own).map_or(error.clone(), |rest| rest.trim_start_matches(": ").to_owned())
+        };
+        let binary = Binary::read(path).map_err(plain)?;
+        let kernels = kernels::read(path).map_err(plain)?;
+        let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
+        let own = file_name(name);
+        let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
+        let matters = !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
+        if !matters && !is_cuda(&own) {
+            return Ok(None);
+        }
+        let evidence = Evidence::of(&binary, &kernels).map_err(plain)?;
+        let mut components = Components::of_read(Path::new(name), &binary, &kernels, &evidence);
+        name.clone_into(&mut components.file);
+        components.findings.retain(|finding| finding.code != Code::NoManifest);
+        for manifest in &mut components.manifests {
+            // Of one that no build has written the file is the name.
+            if manifest.target.is_empty() && manifest.component.name == own {
+                name.clone_into(&mut manifest.component.name);
+            }
+        }
+        let holds =
+            vendor::ALL.into_iter().filter_map(|library| held(library, name, path, &binary, &evidence)).collect();
+        Ok(Some(Self { name: name.to_owned(), binary, kernels, components, holds }))
+    }
+
+    fn to_json(&self) -> Value {
+        let mut value = object([("name", Value::from(self.name.as_str()))]);
+        value.put("kind", Some(self.binary.kind.to_string()));
+        value.put("machine", inspect::processor(&self.binary));
+        let manifests = self.binary.manifests().filter_map(Result::ok).map(|note| note.manifest.to_json());
+        value.put("components", Some(array(manifests)));
+        value.put("kernels", Some(self.kernels.to_json()));
+        value.put("needed", Some(array(self.binary.needed.iter().map(String::as_str))));
+        let told = self.holds.iter().map(|(library, version)| {
+            let version = version.as_deref().unwrap_or_default();
+            (library.key, version.into())
+        });
+        value.put("holds", (!self.holds.is_empty()).then(|| object(told)));
+        value
+    }
+
+    /// What it is in a few words.
+    fn in_words(&self) -> String {
+        let mut said = Vec::new();
+        if !self.kernels.entries().is_empty() {
+            let targets: Vec<String> = self.kernels.targets().iter().map(ToString::to_string).collect();
+            said.push(if targets.is_empty() { "GPU code without kernels".to_owned() } else { targets.join(" ") });
+        }
+        for (library, version) in &self.holds {
+            let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            said.push(format!("{}{version} inside", library.name));
+        }
+        let needed: Vec<&str> = self.binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
+        if !needed.is_empty() {
+            said.push(format!("needs {}", needed.join(" ")));
+        }
+        if said.is_empty() { self.binary.kind.to_string() } else { said.join("; ") }
+    }
+}
+
+fn file_name(name: &str) -> &str {
+    name.rsplit(['/', '!']).next().unwrap_or(name)
+}
+
+/// A library of NVIDIA's that this file is, or has linked in.
+fn held(
+    library: &'static Library,
+    name: &str,
+    path: &Path,
+    binary: &Binary,
+    evidence: &Evidence,
+) -> Option<(&'static Library, Option<String>)> {
+    let own = file_name(name);
+    let of_code = || evidence.cudart.first().filter(|_| library.key == CUDART.key).map(ToString::to_string);
+    let of_text = || cudaguard::binary::version_inside(library, path).map(|version| version.to_string());
+    if let Some(part) = library.parts.iter().find(|part| part.file == own && !part.symbol.is_empty()) {
+        return Some((library, Some(exported(path, part.symbol)?.to_string())));
+    }
+    if library.is_named(own) {
+        let of_name = library.version_in_name(own).map(|version| version.to_string());
+        let version = of_name.or_else(|| Some(of_text()?).filter(|_| library.own_text)).or_else(of_code);
+        return Some((library, version));
+    }
+    let linked_in = binary.linkage(library) == Linkage::Static && binary.kind != Kind::GpuCode;
+    linked_in.then(|| (library, of_text().or_else(of_code)))
+}
+
+/// The packed version that a file exports.
+fn exported(path: &Path, symbol: &str) -> Option<Version> {
+    let data = Contents::open(path).ok()?;
+    let version = Version::from_packed(Elf::parse(&data).ok()?.exported_u32(symbol)?);
+    (1..100).contains(&version.major).then_some(version)
+}
+
+/// Where the loader finds a library that a member needs.
+enum Lies {
+    /// In this member: by the path that the one who needs it says itself.
+    Inside(String),
+    /// In this member, which that path does not reach.
+    OutOfReach(String),
+    Elsewhere,
+}
+
+impl Whole {
+    fn read(path: &Path) -> Result<Self, Stop> {
+        let read = Mutex::new(Read::default());
+        let take = |member: Member| {
+            let part = match &member.content {
+                Content::Code(held) => Some(Part::of(&member.name, held.path())),
+                _ => None,
+            };
+            let mut read = read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            match part {
+                Some(Ok(Some(part))) => read.parts.push(part),
+                Some(Err(why)) => read.doubts.push(format!("{}!{}: {why}", path.display(), member.name)),
+                _ => {}
+            }
+            match member.content {
+                Content::Code(_) => drop(read.files.insert(member.name)),
+                Content::Link(target) => drop(read.links.insert(member.name, target)),
+                Content::Text(text) => read.packages.push(Package::of(&text)),
+            }
+            Ok(())
+        };
+        let walked = artefact::walk(path, &take).map_err(Stop::no_look)?;
+        let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Read { mut parts, files, links, mut packages, mut doubts } = read;
+        // Several threads read.
+        parts.sort_by(|one, other| one.name.cmp(&other.name));
+        packages.sort_by(|one, other| one.name.cmp(&other.name));
+        doubts.sort();
+        for doubt in doubts {
+            report::line(&format!("warning: {doubt}"));
+        }
+        for part in &parts {
+            let damage = &part.binary.damage;
+            for doubt in damage.iter().filter(|one| !part.kernels.doubts().contains(one)).chain(part.kernels.doubts()) {
+                report::line(&format!("warning: {}!{}: {doubt}", path.display(), part.name));
+            }
+        }
+        Ok(Self { archive: path.to_owned(), walked, parts, files, links, packages })
+    }
+
+    /// The file behind every link.
+    fn real(&self, name: &str) -> Option<&str> {
+        let mut name = name;
+        // More links than these no loader follows.
+        for _ in 0..40 {
+            if let Some(file) = self.files.get(name) {
+                return Some(file);
+            }
+            name = self.links.get(name)?;
+        }
+        None
+    }
+
+    fn lies(&self, part: &Part, soname: &str) -> Lies {
+        let binary = &part.binary;
+        let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
+        let (top, own) = part.name.rfind('!').map_or(("", part.name.as_str()), |at| part.name.split_at(at + 1));
+        let folder = own.rfind('/').map_or("", |at| &own[..at]);
+        for written in path.split(':') {
+            let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"));
+            let Some(from) = from.and_then(|from| within(folder, from)) else { continue };
+            let name = if from.is_empty() { format!("{top}{soname}") } else { format!("{top}{from}/{soname}") };
+            if let Some(real) = self.real(&name) {
+                return Lies::Inside(real.to_owned());
+            }
+        }
+        let elsewhere = self.files.iter().chain(self.links.keys()).find(|name| file_name(name) == soname);
+        elsewhere.map_or(Lies::Elsewhere, |name| Lies::OutOfReach(name.clone()))
+    }
+
+    /// What becomes of GPUs of each compute capability, over all members with kernels.
+    fn covers(&self) -> Vec<((u8, u8), By)> {
+        let with: Vec<&Kernels> = self.parts.iter().map(|part| &part.kernels).filter(|kernels| kernels.any()).collect();
+        let ccs: BTreeSet<_> = with.iter().flat_map(|kernels| kernels.covers()).map(|cover| cover.cc).collect();
+        ccs.into_iter().map(|cc| (cc, together(with.iter().map(|kernels| kernels.service(cc).by)))).collect()
+    }
+
+    /// Members with kernels, of which none is for this compute capability.
+    fn without(&self, cc: (u8, u8)) -> Vec<&str> {
+        let lacks = |part: &&Part| part.kernels.any() && part.kernels.service(cc).by == By::Nothing;
+        self.parts.iter().filter(lacks).map(|part| part.name.as_str()).collect()
+    }
+
+    fn manifests(&self) -> Vec<Manifest> {
+        self.parts.iter().flat_map(|part| part.components.manifests.iter().cloned()).collect()
+    }
+
+    /// Each needed library of NVIDIA's that no path reaches within, with who needs it and where it lies inside.
+    fn wanted_from_elsewhere(&self) -> BTreeMap<&str, (Vec<&str>, Option<String>)> {
+        let mut all: BTreeMap<&str, (Vec<&str>, Option<String>)> = BTreeMap::new();
+        for part in &self.parts {
+            for soname in part.binary.needed.iter().filter(|name| is_cuda(&name.as_str())) {
+                let inside = match self.lies(part, soname) {
+                    Lies::Inside(_) => continue,
+                    Lies::OutOfReach(name) => Some(name),
+                    Lies::Elsewhere => None,
+                };
+                let (by, place) = all.entry(soname).or_default();
+                by.push(&part.name);
+                *place = inside;
+            }
+        }
+        all
+    }
+
+    fn to_json(&self) -> String {
+        let mut value = object([("file", self.archive.to_string_lossy().as_ref().into())]);
+        value.put("kind", Some(self.walked.kind));
+        let package = |package: &Package| {
+            let requires = package.requires.iter().map(String::as_str);
+            object([("name", Value::from(package.name.as_str())), ("requires", array(requires))])
+        };
+        value.put("packages", (!self.packages.is_empty()).then(|| array(self.packages.iter().map(package))));
+        value.put("members_in_all", Some(self.walked.members));
+        value.put("members", Some(array(self.parts.iter().map(Part::to_json))));
+        let covers = self.covers();
+        let one = |(cc, by): &((u8, u8), By)| {
+            object([("cc", Value::from(format!("{}.{}", cc.0, cc.1))), ("by", by.name().into())])
+        };
+        value.put("covers", Some(array(covers.iter().map(one))));
+        let drivers = inspect::drivers(&self.manifests(), &covers);
+        value.put("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(inspect::Needs::to_json))));
+        let elsewhere = self.wanted_from_elsewhere().into_iter().map(|(soname, (by, inside))| {
+            let mut value = object([("soname", Value::from(soname)), ("needed_by", array(by))]);
+            value.put("inside", inside);
+            value
+        });
+        value.put("from_elsewhere", Some(array(elsewhere)));
+        format!("{}\n", value.pretty())
+    }
+
+    fn to_text(&self) -> String {
+        let mut page = Page::default();
+        let Walked { kind, members } = &self.walked;
+        let number = self.parts.len();
+        page.title(&format!("{}: {kind}, {}", self.archive.display(), counted(*members, "member")));
+        for package in &self.packages {
+            page.title(&format!("package {}", package.name));
+            let mut name = "requires";
+            for requires in &package.requires {
+                page.line(name, requires);
+                name = "";
+            }
+        }
+        page.title(&format!("of CUDA: {}", counted(number as u64, "member")));
+        // What has most to say first.
+        let mut parts: Vec<&Part> = self.parts.iter().collect();
+        parts.sort_by_key(|part| (part.kernels.entries().is_empty(), part.holds.is_empty()));
+        for part in parts.iter().take(TOLD) {
+            page.title(&format!("  {}", part.name));
+            page.title(&format!("    {}", part.in_words()));
+        }
+        if number > TOLD {
+            page.title(&format!("  and {} more (--json has all)", number - TOLD));
+        }
+        page.title("kernels, over all members");
+        let covers = self.covers();
+        if covers.is_empty() {
+            page.line("none", "no GPU code in any member");
+        }
+        let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
+        for (cc, by) in &covers {
+            let how = match by {
+                By::Ptx => "ptx, compiled by the driver at the first start".to_owned(),
+                By::Partial => format!("partial{}", self.left_out(*cc)),
+                other => other.name().to_owned(),
+            };
+            match spans.last_mut() {
+                Some((span, last)) if *last == how => span[1] = *cc,
+                _ => spans.push(([*cc, *cc], how)),
+            }
+        }
+        let mut name = "serves";
+        for ([(a, b), (c, d)], how) in spans {
+            page.line(
+                name,
+                &if (a, b) == (c, d) { format!("{a}.{b}: {how}") } else { format!("{a}.{b} to {c}.{d}: {how}") },
+            );
+            name = "";
+        }
+        let mut name = "driver";
+        for needs in inspect::drivers(&self.manifests(), &covers) {
+            page.line(name, &needs.in_words());
+            name = "";
+        }
+        page.title("libraries, over all members");
+        for library in vendor::ALL {
+            let mut told: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for part in &self.parts {
+                for (_, version) in part.holds.iter().filter(|(held, _)| held.key == library.key) {
+                    told.entry(version.as_deref().unwrap_or(NOT_KNOWN)).or_default().push(&part.name);
+                }
+            }
+            if told.len() > 1 {
+                told.remove(NOT_KNOWN);
+            }
+            let mut name = library.name;
+            for (version, members) in told {
+                page.line(name, &format!("{version}, inside: {}", some(&members)));
+                name = "";
+            }
+        }
+        let elsewhere = self.wanted_from_elsewhere();
+        let mut name = "elsewhere";
+        for (soname, (by, inside)) in &elsewhere {
+            let out = inside
+                .as_ref()
+                .map(|inside| format!("; {inside} is not where their RPATH or RUNPATH leads"))
+                .unwrap_or_default();
+            page.line(name, &format!("{soname}, needed by {}{out}", some(by)));
+            name = "";
+        }
+        if elsewhere.is_empty() {
+            page.line(name, "none needed");
+        }
+        page.0
+    }
+
+    /// How many members leave GPUs of this compute capability out, and which.
+    fn left_out(&self, cc: (u8, u8)) -> String {
+        let without = self.without(cc);
+        if without.is_empty() {
+            return String::new();
+        }
+        format!("; nothing for it in {}", some(&without))
+    }
+}
+
+/// What a GPU gets where members are served in these ways.
+fn together(all: impl Iterator<Item = By>) -> By {
+    let all: Vec<By> = all.collect();
+    let any = |by: By| all.contains(&by);
+    let served = any(By::Cubin) || any(By::Ptx) || any(By::Partial);
+    if any(By::Partial) || served && any(By::Nothing) {
+        By::Partial
+    } else if any(By::Unknown) {
+        By::Unknown
+    } else if any(By::Ptx) {
+        By::Ptx
+    } else if any(By::Cubin) {
+        By::Cubin
+    } else {
+        By::Nothing
+    }
+}
+
+/// A few names of many.
+fn some(names: &[&str]) -> String {
+    let text = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
+fn counted(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// A path from a folder of the archive, as `$ORIGIN` is followed by it; `None` where it leads out.
+fn within(folder: &str, path: &str) -> Option<String> {
+    let mut at: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part == ".." {
+            at.pop()?;
+        } else {
+            at.push(part);
+        }
+    }
+    Some(at.join("/"))
+}
+
+pub(crate) fn inspect(file: &Path, json: bool) -> Result<ExitCode, Stop> {
+    let whole = Whole::read(file)?;
+    report::result(&if json { whole.to_json() } else { whole.to_text() })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What all members together ask of a machine. What one finds within the archive is asked of the archive.
+pub(crate) fn components(file: &Path) -> Result<Components, Stop> {
+    let whole = Whole::read(file)?;
+    let mut all = Components { file: file.display().to_string(), ..Components::default() };
+    let processors: BTreeSet<&str> =
+        whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
+    if processors.len() == 1 {
+        all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
+    }
+    for part in &whole.parts {
+        let mut own = part.components.clone();
+        let inside = |soname: &str| match whole.lies(part, soname) {
+            Lies::Inside(name) => Some(name),
+            _ => None,
+        };
+        own.needed.retain(|needed| inside(&needed.soname).is_none());
+        own.bound.retain(|bound| inside(&bound.soname).is_none());
+        let guarded = part.binary.needed.iter().find(|name| GUARDED.is_named(name));
+        if let Some((soname, name)) = guarded.and_then(|soname| Some((soname, inside(soname)?))) {
+            own.findings.extend(whole.by_the_one_inside(&own, soname, &name));
+            for manifest in &mut own.manifests {
+                manifest.requires.retain(|row| !of_guarded(row));
+            }
+        }
+        all.manifests.extend(own.manifests);
+        all.findings.extend(own.findings);
+        for needed in own.needed {
+            if !all.needed.contains(&needed) {
+                all.needed.push(needed);
+            }
+        }
+        all.bound.extend(own.bound);
+    }
+    if all.manifests.is_empty() && all.findings.is_empty() {
+        let why = "nothing to judge: no member holds GPU code or says what it asks of a CUDA library";
+        return Err(Stop::no_look(format_args!("{}: {why}", file.display())));
+    }
+    Ok(all)
+}
+
+fn of_guarded(row: &Requirement) -> bool {
+    matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
+}
+
+impl Whole {
+    /// What is wrong with the guarded library that a member finds within the archive.
+    fn by_the_one_inside(&self, own: &Components, soname: &str, name: &str) -> Vec<cudaguard::finding::Finding> {
+        let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
+        let beside = |part: &&Part| folder(&part.name) == folder(name);
+        let told = |part: &Part| part.holds.iter().find(|(library, _)| library.key == GUARDED.key)?.1.clone();
+        let version = self.parts.iter().filter(beside).find_map(told).and_then(|version| version.parse().ok());
+        let path = Some(format!("{}!{name}", self.archive.display()));
+        let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
+        let machine = Machine { libraries: BTreeMap::from([(GUARDED.key, vec![found])]), ..Machine::default() };
+        let mut asked = own.clone();
+        asked.findings.clear();
+        for manifest in &mut asked.manifests {
+            manifest.requires.retain(of_guarded);
+        }
+        asked.on(&machine, "the archive")
+    }
+}
+
+/// Of what becomes of several members on each GPU, the worst.
+pub(crate) fn worst(all: &[Answer]) -> Vec<Answer> {
+    let rank = |answer: &Answer| match answer.service {
+        Service::None => 0,
+        Service::Partial => 2,
+        Service::Jit => 3,
+        Service::Native => 4,
+        Service::Unknown => 1,
+    };
+    let mut found: Vec<Answer> = Vec::new();
+    for answer in all {
+        match found.iter_mut().find(|known| (known.cc, &known.name) == (answer.cc, &answer.name)) {
+            None => found.push(answer.clone()),
+            Some(known) => {
+                let needs = known.cuda.zip(Some(known.release)).max(answer.cuda.zip(Some(answer.release)));
+                if rank(answer) < rank(known) {
+                    *known = answer.clone();
+                }
+                (known.cuda, known.release) = needs.map_or((None, None), |(cuda, release)| (Some(cuda), release));
+            }
+        }
+    }
+    found
+}
