@@ -22,12 +22,9 @@ use cudaguard::vendor::{self, GUARDED, Library};
 use cudaguard::version::{CudaVersion, DriverRelease};
 
 use crate::report::{self, NO_LOOK, Stop};
-use crate::{artefact, signals, whole};
+use crate::signals;
 
 pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
-    if artefact::is_one(file) {
-        return whole::inspect(file, json);
-    }
     signals::reading(file);
     let (kernels, binary, evidence) = Evidence::read(file).map_err(Stop::no_look)?;
     let (mut notes, mut damaged) = (Vec::new(), Vec::new());

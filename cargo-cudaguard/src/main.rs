@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => check::run(&env, &arguments),
         Verb::Init(arguments) => init::run(&env, &arguments),
         Verb::Lock(arguments) => lock::run(&env, &arguments),
+        Verb::Inspect { file, json } if artefact::is_one(&file) => whole::inspect(&file, json),
         Verb::Inspect { file, json } => inspect::run(&file, json),
         Verb::Verify(question) => verify::run(&env, &question),
         Verb::Requirements { files, form } => requirements::run(&env, &files, form),

@@ -1,7 +1,7 @@
 //! Container images, by OCI's layout as a folder or a tar, and as `docker save` writes them: the layers from the top down, so
 //! that what an upper one hides or deletes is not looked at.
 //!
-//! <https://github.com/opencontainers/image-spec/blob/main/layer.md> says how a layer deletes.
+//! OCI's image specification says how a layer deletes: "Image Layer Filesystem Changeset", whiteouts.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;

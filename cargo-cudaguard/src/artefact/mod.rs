@@ -251,7 +251,13 @@ fn opened(mut file: File, of: &Place<'_>) -> Result<&'static str, String> {
         Some(Form::Zip) => zipped::walk(&Arc::new(file), of),
         Some(Form::Deb) => tape::deb(&file, of),
         Some(Form::Rpm) => Err(of.fails("", "is an RPM package, which is not read: `rpm2archive` makes a tar of it")),
-        Some(form) => tape::walk(file, form, of),
+        Some(form) => {
+            if let Some(files) = image::of_tar(&mut file, form) {
+                return image::walk_tar(&file, &files, of);
+            }
+            file.rewind().map_err(|error| of.fails("", error))?;
+            tape::walk(&file, form, of)
+        }
         None => Err(of.fails("", "is no archive that is known: expected zip, tar, Debian or conda")),
     }
 }

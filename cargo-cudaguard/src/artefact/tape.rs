@@ -15,14 +15,10 @@ use ruzstd::decoding::StreamingDecoder;
 use tar::{Archive, EntryType};
 
 use super::bounds::{self, Packed, Unpacked};
-use super::{Form, Held, Place, image};
+use super::{Form, Held, Place};
 
-pub(super) fn walk(mut file: File, form: Form, of: &Place<'_>) -> Result<&'static str, String> {
-    if let Some(files) = image::of_tar(&mut file, form) {
-        return image::walk_tar(&file, &files, of);
-    }
-    file.rewind().map_err(|error| of.fails("", error))?;
-    members(unpacked(&file, form, of), of, &mut |_, _| true)?;
+pub(super) fn walk(file: &File, form: Form, of: &Place<'_>) -> Result<&'static str, String> {
+    members(unpacked(file, form, of), of, &mut |_, _| true)?;
     Ok("tar archive")
 }
 
