@@ -254,10 +254,13 @@ fn inspect_without_a_manifest() {
     let outcome = fixture.guard(["inspect", "--json", "target/debug/app"]).run().expect(0);
     let value: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     assert_eq!(value["components"], serde_json::json!([]));
-    for file in ["Cargo.toml", "nowhere", "src"] {
+    for file in ["Cargo.toml", "nowhere"] {
         let outcome = fixture.guard(["inspect", file]).run().expect(2);
         assert!(outcome.stderr.contains(file) && outcome.stdout.is_empty(), "{outcome}");
     }
+    // A folder is looked through: that there is nothing of CUDA in it is an answer.
+    let outcome = fixture.guard(["inspect", "src"]).run().expect(0);
+    assert!(outcome.stdout.starts_with("src: folder"), "{outcome}");
 }
 
 fn inspect_every_kind_of_file() {
