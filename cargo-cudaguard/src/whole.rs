@@ -13,7 +13,7 @@ use cudaguard::evidence::Evidence;
 use cudaguard::finding::Code;
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::{Answer, Service};
-use cudaguard::kernels::{self, By, Kernels};
+use cudaguard::kernels::{By, Kernels};
 use cudaguard::machine::{Components, Library as Found, Machine};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::vendor::{self, CUDART, GUARDED, Library};
@@ -89,8 +89,7 @@ impl Part {
             let own = path.display().to_string();
             error.strip_prefix(&own).map_or(error.clone(), |rest| rest.trim_start_matches(": ").to_owned())
         };
-        let binary = Binary::read(path).map_err(plain)?;
-        let kernels = kernels::read(path).map_err(plain)?;
+        let (kernels, binary, evidence) = Evidence::read(path).map_err(plain)?;
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
         let own = file_name(name);
         let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
@@ -98,7 +97,6 @@ impl Part {
         if !matters && !is_cuda(&own) {
             return Ok(None);
         }
-        let evidence = Evidence::of(&binary, &kernels).map_err(plain)?;
         let mut components = Components::of_read(Path::new(name), &binary, &kernels, &evidence);
         name.clone_into(&mut components.file);
         components.findings.retain(|finding| finding.code != Code::NoManifest);

@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use cudaguard::vendor::GUARDED;
+
 use super::{Asked, Row, commented, dotted, processor_comes_with};
 
 pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
@@ -33,12 +35,12 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     if let Some(library) = asked.placement.library {
         let below = library.leaves_behind.unwrap_or(library.below);
         if library.leaves_behind.is_some() {
-            let _ = writeln!(text, "    # cuDNN {below} and newer leave some of these GPUs behind.");
+            let _ = writeln!(text, "    # {} {below} and newer leave some of these GPUs behind.", GUARDED.name);
         }
         if !library.needed {
             text.push_str("  run_constraints:\n");
         }
-        let _ = writeln!(text, "    - cudnn >={},<{below}", library.min);
+        let _ = writeln!(text, "    - {} >={},<{below}", GUARDED.key, library.min);
     }
     Ok(text)
 }

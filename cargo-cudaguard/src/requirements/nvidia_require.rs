@@ -4,6 +4,8 @@
 //! alternatives. `cuda` is the CUDA version that the host's driver supports, so that minor-version compatibility is in the
 //! numbers already; `arch` is the compute capability.
 
+use cudaguard::vendor::GUARDED;
+
 use super::{Asked, Row, commented, dotted, processor_comes_with};
 
 /// What the comment says of who reads it.
@@ -38,7 +40,7 @@ pub(super) fn gives_away(asked: &Asked<'_>) -> Vec<String> {
         vec!["A machine with a GPU beside the fit ones that is not is refused: all of them are looked at.".to_owned()];
     lines.extend(processor_comes_with(asked, "the image's platform"));
     if asked.placement.library.is_some() {
-        lines.push("It has no word for cuDNN: that comes with the image.".to_owned());
+        lines.push(format!("It has no word for {}: that comes with the image.", GUARDED.name));
     }
     lines
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use cudaguard::vendor::GUARDED;
+
 use super::{Asked, commented, nvidia_require, span_of};
 
 /// The keys begin with the project's own name, as the OCI image specification 1.1 asks of annotations.
@@ -32,7 +34,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
         label("driver", &drivers);
     }
     if let Some(library) = placement.library {
-        label("cudnn", &format!(">={},<{}", library.min, library.below));
+        label(GUARDED.key, &format!(">={},<{}", library.min, library.below));
     }
     let _ = writeln!(text, "ENV NVIDIA_REQUIRE_CUDA=\"{}\"", nvidia_require::expression(&rows));
     Ok(text)
