@@ -316,7 +316,7 @@ impl Code {
 
     /// Whether it is about the release of the guarded library alone.
     pub const fn is_of_library(self) -> bool {
-        matches!(self as u16, 201..=207) || matches!(self, Self::CudnnCannotTell)
+        matches!(self as u16, 201..=207) || matches!(self, Code::CudnnCannotTell)
     }
 }
 

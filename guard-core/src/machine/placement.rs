@@ -1,4 +1,5 @@
-//! What a machine must have so that files run on it: which GPUs, with which driver at least, with which cuDNN.
+//! What a machine must have so that files run on it: which GPUs, with which driver at least, with which release of the
+//! guarded library.
 //!
 //! No rule of its own: the judge of a run is asked about every compute capability at which its rows change or that the tables
 //! know, with every CUDA version that a driver of the tables supports. What it calls `runs` is fit; what it cannot tell is not.
