@@ -77,8 +77,8 @@ fn of_whatever_form() {
     for form in ["tree", "app.tar", "app.tar.gz", "app.tar.bz2", "app.tar.xz"] {
         assert_eq!(told(&scratch.join(form)), expected, "{form}");
     }
-    let script = format!("exec {} inspect --json - < app.tar.gz", command::path().display());
-    let outcome = Call::new("sh").arg("-c").arg(script).dir(scratch.path()).run().success();
+    let script = r#"exec "$0" inspect --json - < app.tar.gz"#;
+    let outcome = Call::new("sh").args(["-c", script]).arg(command::path()).dir(scratch.path()).run().success();
     let piped: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     assert_eq!(piped["members"], expected["members"]);
 }
