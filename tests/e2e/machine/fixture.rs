@@ -12,18 +12,20 @@ use super::guarded;
 
 pub(crate) const BUILT: Version = Version::new(9, 15, 1);
 
+/// A row for GPUs from here to there; `floor`: the oldest driver.
+pub(crate) fn gpu(
+    from: (u8, u8),
+    to: Option<(u8, u8)>,
+    by: ServedBy,
+    code: &str,
+    floor: Option<(CudaVersion, DriverRelease)>,
+) -> Requirement {
+    let (cuda, release) = floor.unzip();
+    Requirement::Gpu { from, to, by, code: code.to_owned(), cuda, release, sure_from: None, beside: Beside::Untold }
+}
+
 /// What sealing writes for cudart 13.0 with machine code for 8.x and PTX for what is newer.
 fn rows() -> Vec<Requirement> {
-    let gpu = |from, to, by, code: &str, floor: Option<(CudaVersion, DriverRelease)>| Requirement::Gpu {
-        from,
-        to,
-        by,
-        code: code.to_owned(),
-        cuda: floor.map(|(cuda, _)| cuda),
-        release: floor.map(|(_, release)| release),
-        sure_from: None,
-        beside: Beside::Untold,
-    };
     let cuda_13 = (CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6));
     vec![
         Requirement::Driver { cuda: cuda_13.0, release: cuda_13.1, because: "libcudart 13.0".to_owned() },

@@ -17,7 +17,7 @@ use cudaguard_tests::{Scratch, Trial, command, trial};
 
 use super::consumers::{self, Claim, Seen};
 use crate::judge_equal::fixture::{NATIVE, descriptor};
-use crate::judge_equal::{number, random_programs};
+use crate::judge_equal::{Dice, number, random_programs};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![trial("held::nothing_is_taken_that_the_judge_refuses", nothing_is_taken_that_the_judge_refuses)]
@@ -72,7 +72,7 @@ fn nothing_is_taken_that_the_judge_refuses() {
         let descriptors: Vec<_> = manifests.iter().map(descriptor).collect();
         NATIVE.program(&file, &descriptors, None);
         let components = dry_run::components_of(&file, &Env::of_process()).expect("a program");
-        let machines: Vec<Seen> = (0..MACHINES).map(|_| dice.machine()).collect();
+        let machines: Vec<Seen> = (0..MACHINES).map(|_| dice.seen()).collect();
         let verdicts: Vec<Verdict> = machines.iter().map(|seen| judged(&components, &manifests, seen)).collect();
         for ((form, takes), count) in CONSUMERS.iter().zip(&mut counts) {
             let Some(text) = written(&file, form) else {
@@ -169,19 +169,9 @@ fn judged(components: &Components, manifests: &[Manifest], seen: &Seen) -> Verdi
     Verdict::of(&components.on(&machine, "that machine"))
 }
 
-/// The same numbers each time: whoever finds a difference can find it again.
-struct Dice(u64);
-
 impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).expect("31 bits") % n
-    }
-
     /// Drivers of every branch of the table, GPUs that it knows and that it does not; few machines have GPUs that are not alike.
-    fn machine(&mut self) -> Seen {
+    fn seen(&mut self) -> Seen {
         let branches: Vec<_> = tables::branches().iter().filter(|branch| branch.exact && branch.branch > 400).collect();
         let branch = branches[self.below(branches.len())];
         let release = format!("{}.{}.{:02}", branch.branch, 10 + self.below(240), self.below(20));

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, trials};
 
 use super::consumers::{self, Claim, Seen};
-use crate::machine::fixture::{asks_driver, demo, json, manifest, of_driver, program};
+use crate::machine::fixture::{asks_driver, demo, gpu, json, manifest, of_driver, program};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -54,16 +54,6 @@ fn example() -> &'static Path {
 fn built_with_12_4() -> Manifest {
     let mut made = manifest(Linkage::Linked);
     made.requires.retain(|row| matches!(row, Requirement::Library { .. } | Requirement::Part { .. }));
-    let gpu = |from, to, by, code: &str, floor: Option<(CudaVersion, DriverRelease)>| Requirement::Gpu {
-        from,
-        to,
-        by,
-        code: code.to_owned(),
-        cuda: floor.map(|(cuda, _)| cuda),
-        release: floor.map(|(_, release)| release),
-        sure_from: None,
-        beside: Beside::Untold,
-    };
     let cuda_12_4 = (CudaVersion::new(12, 4), DriverRelease::new(550, 54, 14));
     made.requires.extend([
         Requirement::Driver {
