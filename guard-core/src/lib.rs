@@ -71,7 +71,7 @@ mod inside {
     pub mod policy;
     pub mod served;
     pub mod serves;
-    pub(crate) mod shell_words;
+    pub mod shell_words;
     pub mod spelling;
     pub mod stamp;
     pub(crate) mod subprocess;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use cudaguard::files;
 use cudaguard::guard::Tool;
 use cudaguard::manifest::Component;
+use cudaguard::shell_words::words;
 use cudaguard::toolchain::{Builder, Fact, Given, HostCompiler, include_flags};
 use cudaguard::vendor::GUARDED;
 
@@ -166,18 +167,18 @@ impl Facts {
         let options = lines.all_of("CUDA", "flags").into_iter().chain(lines.all_of("CUDA", "option"));
         let flags = options.map(|flag| flag.strip_prefix("SHELL:").unwrap_or(&flag).to_owned()).collect();
         // An option is one word, whatever blanks are in it, but where it says that it is a piece of a command line.
-        let word = |option: String| match option.strip_prefix("SHELL:") {
-            Some(piece) => piece.to_owned(),
-            None => format!("\"{option}\""),
+        let words_of = |option: String| match option.strip_prefix("SHELL:") {
+            Some(piece) => words(piece),
+            None => vec![option],
         };
-        let of_flags: Vec<String> =
-            lines.all("flags").into_iter().chain(lines.all("option").into_iter().map(word)).collect();
+        let of_flags = lines.all("flags").into_iter().flat_map(|flags| words(&flags));
+        let of_flags: Vec<String> = of_flags.chain(lines.all("option").into_iter().flat_map(words_of)).collect();
         let mut includes = paths("include", &of_target("an include directory", "--include"));
         let flag = of_target("a compile option", "--nvcc-flags");
         includes.extend(include_flags(&of_flags).into_iter().map(|folder| Fact::new(folder, &flag)));
         // Code that was compiled as a library of its own, with headers that the target itself does not see.
         includes.extend(paths("inside-include", &format!("an include directory of a library in {target}")));
-        let options: Vec<String> = lines.all("inside-option").into_iter().map(word).collect();
+        let options: Vec<String> = lines.all("inside-option").into_iter().flat_map(words_of).collect();
         let flag = format!("a compile option of a library in {target}");
         includes.extend(include_flags(&options).into_iter().map(|folder| Fact::new(folder, &flag)));
         let host_known = ["CXX", "C"].iter().find_map(|language| {

@@ -192,9 +192,8 @@ impl Looking<'_> {
     }
 }
 
-/// Folders of headers that a compiler's flags name, each flag a word or a piece of a command line: `-I`, then `-isystem`.
-pub fn include_flags(flags: &[String]) -> Vec<PathBuf> {
-    let words: Vec<String> = flags.iter().flat_map(|flag| crate::shell_words::words(flag)).collect();
+/// Folders of headers that the words of a compiler's command line name: `-I`, then `-isystem`.
+pub fn include_flags(words: &[String]) -> Vec<PathBuf> {
     let of = |names: &[&str]| {
         let folder = |(at, word): (usize, &String)| {
             let rest = names.iter().find_map(|name| word.strip_prefix(name))?;
@@ -226,10 +225,11 @@ mod tests {
 
     #[test]
     fn folders_in_flags() {
-        let flags = ["-O2 -I/a", "-isystem \"/b c\"", "-isystem", "/d", "-I", "/e", "-isystem/f", "-Ix -include y.h"];
-        let folders = include_flags(&flags.map(str::to_owned));
+        let words =
+            ["-O2", "-I/a", "-isystem", "/b c", "-isystem", "/d", "-I", "/e f", "-isystem/f", "-Ix", "-include", "y.h"];
+        let folders = include_flags(&words.map(str::to_owned));
         let folders: Vec<_> = folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect();
-        assert_eq!(folders, ["/a", "/e", "x", "/b c", "/d", "/f"]);
+        assert_eq!(folders, ["/a", "/e f", "x", "/b c", "/d", "/f"]);
         assert_eq!(include_flags(&["-I".to_owned()]), [] as [PathBuf; 0]);
     }
 }
