@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::tables::Floor;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// A machine, or a process on it.
@@ -90,8 +91,17 @@ pub struct Gpu {
     pub uuid: Option<String>,
     /// Whether the process can use it: its device can be opened and `CUDA_VISIBLE_DEVICES` does not hide it.
     pub visible: bool,
-    /// The driver is of a branch that no longer drives such GPUs: it is not counted.
-    pub left_behind: bool,
+    /// Why the driver does not drive it: then it is not counted.
+    pub undriven: Option<Undriven>,
+}
+
+/// Why a driver drives no GPUs of a compute capability, as far as its release tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undriven {
+    /// This branch was the last that did.
+    NoLonger(u32),
+    /// These were the first that did.
+    NotYet(Floor),
 }
 
 /// Whether the driver can compile PTX, and may.

@@ -541,9 +541,8 @@ impl Reader<'_> {
             }
             ("driver", "fleet") => {
                 let expected = "the oldest driver as a string such as \"535\" or \"535.261.03\"";
-                // A branch has three digits: `12.2` is what a driver supports, and would be older than every driver.
-                let branch = |release: &DriverRelease| release.branch >= 100;
-                set(&mut policy.driver_fleet, self.parsed(entry, expected, branch));
+                let is_one = |release: &DriverRelease| release.is_one();
+                set(&mut policy.driver_fleet, self.parsed(entry, expected, is_one));
             }
             ("build", "release") => set(&mut policy.release, self.build_action(entry)),
             ("build", "dev") => set(&mut policy.dev, self.build_action(entry)),

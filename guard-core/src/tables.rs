@@ -385,6 +385,16 @@ pub fn last_branch(gpu: Cc) -> Option<u32> {
     left.filter(|(below, _)| gpu < *below).map(|(_, last)| *last).min()
 }
 
+/// The first drivers that drive GPUs of this cc: those that support the CUDA version whose toolkit first made code for them, since
+/// the compiler of PTX in a driver is that toolkit's. `None`: every driver that can be met does, no table has the cc, or it is
+/// Tegra's.
+pub fn first_driver(gpu: Cc) -> Option<Floor> {
+    let first = archs().iter().filter(|row| row.cc == gpu && !row.tegra).map(|row| row.first).min()?;
+    // The table begins there: "or older".
+    let begin = archs().iter().map(|row| row.first).min();
+    (Some(first) > begin).then(|| Floor { cuda: first, release: release_for(first), exact: true })
+}
+
 /// The branches of kernel modules on which NVIDIA says that cuda-compat of this CUDA version works. Others may: the list leaves
 /// out those that are no longer supported.
 pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {

@@ -149,6 +149,11 @@ impl DriverRelease {
         Self { branch, minor, patch }
     }
 
+    /// Whether the branch has three digits, as each has that drives a GPU of today's. `12.4` is what a driver supports.
+    pub const fn is_one(self) -> bool {
+        self.branch >= 100
+    }
+
     /// As the manifest's rows hold it: `branch << 16 | minor << 8 | patch`, where each number fits.
     pub fn packed(self) -> Option<u32> {
         Version::new(self.branch, self.minor, self.patch).packed()

@@ -247,9 +247,9 @@ codes! {
     316 CudnnNeedsNewerDriver Error Refuses 26
         "the cuDNN found is made for a newer CUDA than the driver serves"
         "Each release of cuDNN is published once for each CUDA major, under one and the same soname, with a CUDA runtime of that major inside. On a driver of an older major that runtime answers every call with \"CUDA driver version is insufficient for CUDA runtime version\", and cudnnCreate fails.\nWhat to do: install the package of cuDNN for the driver's CUDA (nvidia-cudnn-cu12 for 12), put its folder first in LD_LIBRARY_PATH, or update the driver.";
-    317 GpuLeftByDriver Error Refuses 27
-        "the driver no longer drives this GPU"
-        "Driver branches drop old generations of GPUs: 470 was the last for Kepler, 580 for Maxwell, Pascal and Volta. A newer driver does not see them at all. This is told of machines that a file or flags describe: where a driver is there, it says itself which GPUs it drives.\nWhat to do: describe the machine with the driver that it can have, or run the program on a newer GPU.";
+    317 GpuNotForDriver Error Refuses 27
+        "the driver does not drive this GPU"
+        "Driver branches drop old generations of GPUs: 470 was the last for Kepler, 580 for Maxwell, Pascal and Volta. And a new generation is driven from some branch on: 570 was the first for Blackwell. A driver does not see other GPUs at all. This is told of machines that a file or flags describe: where a driver is there, it says itself which GPUs it drives.\nWhat to do: describe the machine with a driver that it can have, or with another GPU.";
     320 GpuUndriven Warning Informs 52
         "there is a GPU, but no driver for it"
         "A GPU of NVIDIA's stands on the PCI bus, and the kernel module that drives it, libcuda, or both were not found. Every CUDA program finds no GPU. On a host whose GPUs are for virtual machines or containers alone this is as it should be.\nWhat to do: install the NVIDIA driver, or load its module (modprobe nvidia); start a container with its GPUs (--gpus all).";
@@ -874,9 +874,12 @@ words! {
     CudnnNeedsNewerDriver CudnnNeedsNewerDriver "driver"
         "cuDNN[ {found}] is made for CUDA {found_cuda}, and needs a driver that supports CUDA {needs_cuda}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]\nGPUs:       compute capability {gpus}"
         "put a cuDNN for CUDA[ {cuda_major}] first in LD_LIBRARY_PATH; or update the driver";
-    GpuLeftByDriver GpuLeftByDriver "driver"
+    GpuNotForDriver GpuNotForDriver "driver"
         "the driver no longer drives compute capability {gpus}: branch {branch} was the last\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "use a driver of branch {branch} or older for it; or another GPU";
+    GpuNotForDriverYet GpuNotForDriver "driver"
+        "the driver does not drive compute capability {gpus} yet: the first that does supports CUDA {needs_cuda}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "update the driver[ to {needs_release} or newer]; or take another GPU";
     GpuUndriven GpuUndriven "driver"
         "there is an NVIDIA GPU, but neither its kernel module nor libcuda was found\non the bus: {devices}"
         "install the NVIDIA driver, or load its module (modprobe nvidia); in a container, start it with its GPUs (--gpus all)";

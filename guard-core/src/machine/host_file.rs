@@ -24,9 +24,9 @@ pub fn release(text: &str) -> Option<DriverRelease> {
     let text = text.trim().trim_start_matches(['R', 'r', 'V', 'v']);
     let number = text.split(['-', '+', '~', ' ']).next().unwrap_or_default();
     if !number.is_empty() && number.len() <= 9 && number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(DriverRelease::new(number.parse().ok()?, 0, 0));
+        return Some(DriverRelease::new(number.parse().ok()?, 0, 0)).filter(|branch| branch.is_one());
     }
-    number.parse().ok()
+    number.parse().ok().filter(|release: &DriverRelease| release.is_one())
 }
 
 /// A compute capability: `8.6`.

@@ -28,7 +28,7 @@ pub(crate) use look::of_graph;
 pub use pci::cc as cc_of_pci_device;
 
 use crate::finding::{Finding, Values, Words};
-use crate::host::{self, CudartFound, DriverFound, Host, Inner, Jit, LibraryFound, Loader};
+use crate::host::{self, CudartFound, DriverFound, Host, Inner, Jit, LibraryFound, Loader, Undriven};
 use crate::json::{Value, array, object};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::tables;
@@ -321,12 +321,16 @@ impl Machine {
         let cc = |gpu: &Gpu| gpu.cc.or_else(|| tables::gpu_cc(gpu.name.as_deref()?));
         // A driver that answered has said by itself which GPUs it drives.
         let driver = self.driver.as_ref().filter(|driver| driver.init.is_none() && self.kind.is_none());
-        let branch = driver.and_then(|driver| driver.kernel.or(driver.user)).map(|release| release.branch);
-        let left = |gpu: &Gpu| {
-            let last = cc(gpu).and_then(tables::last_branch);
-            last.zip(branch).is_some_and(|(last, branch)| branch > last)
+        let release = driver.and_then(|driver| driver.kernel.or(driver.user));
+        let supports = release.and_then(|release| tables::driver_supports(release).most);
+        let undriven = |gpu: &Gpu| {
+            let cc = cc(gpu)?;
+            let last = tables::last_branch(cc).filter(|last| release.is_some_and(|release| release.branch > *last));
+            // Within a generation updates of a branch may have brought more than its first release.
+            let first = tables::first_driver((cc.0, 0)).filter(|first| supports.is_some_and(|most| most < first.cuda));
+            last.map(Undriven::NoLonger).or(first.map(Undriven::NotYet))
         };
-        let driven: Vec<&Gpu> = gpus.iter().filter(|gpu| !left(gpu)).collect();
+        let driven: Vec<&Gpu> = gpus.iter().filter(|gpu| undriven(gpu).is_none()).collect();
         let looked = gpus.iter().any(|gpu| gpu.visible.is_some());
         let shown = match list.filter(|_| !looked) {
             Some(list) => {
@@ -340,9 +344,12 @@ impl Machine {
         };
         let mut shown = shown.into_iter();
         let gpu = |gpu: &Gpu| {
-            let left_behind = left(gpu);
-            let visible = if left_behind { gpu.visible != Some(false) } else { shown.next().unwrap_or(true) };
-            host::Gpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, left_behind }
+            let undriven = undriven(gpu);
+            let visible = match undriven {
+                Some(_) => gpu.visible != Some(false),
+                None => shown.next().unwrap_or(true),
+            };
+            host::Gpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven }
         };
         Some(gpus.iter().map(gpu).collect())
     }

@@ -165,6 +165,9 @@ fn releases_as_people_write_them() {
         ("", None),
         ("R", None),
         ("latest", None),
+        // What it supports.
+        ("12.4", None),
+        ("12", None),
         ("535.", None),
         ("535.x", None),
         ("99999999999", None),
@@ -395,7 +398,7 @@ fn what_cuda_visible_devices_shows() {
 
 /// docs/decisions.md, decision 39.
 #[test]
-fn gpus_that_the_driver_no_longer_drives() {
+fn gpus_that_the_driver_does_not_drive() {
     let manifest = with_kernels(crate::manifest::ServedBy::Cubin, (3, 0), None);
     let host = |driver: &str, gpus: &str| {
         format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{gpus}]}}"#)
@@ -408,6 +411,15 @@ fn gpus_that_the_driver_no_longer_drives() {
         ("590.44.01", r#"{"cc": "7.0"}, {"cc": "9.0"}"#, &[]),
         ("535.261.03", r#"{"cc": "3.5"}"#, &["CG317 error"]),
         ("470.256.02", r#"{"cc": "3.5"}"#, &[]),
+        ("565.57.01", r#"{"name": "RTX 5090"}"#, &["CG317 error"]),
+        ("570.86.15", r#"{"name": "RTX 5090"}"#, &[]),
+        // An update of 570 may know it.
+        ("570.124.06", r#"{"cc": "10.3"}"#, &[]),
+        ("418.226.00", r#"{"cc": "8.0"}"#, &["CG317 error"]),
+        ("418.226.00", r#"{"cc": "8.0"}, {"cc": "3.5"}"#, &[]),
+        ("590.44.01", r#"{"cc": "7.0"}, {"cc": "3.5"}"#, &["CG317 error", "CG317 error"]),
+        // What its branch supports is between 6.5 and 9.1.
+        ("361.93.02", r#"{"cc": "6.0"}"#, &[]),
         // A Tegra's driver counts in its own way.
         ("590.44.01", r#"{"cc": "7.2"}"#, &[]),
     ] {

@@ -80,7 +80,7 @@ fn floors(manifest: &Manifest) -> impl Iterator<Item = (CudaVersion, Option<Driv
 pub fn answers(manifest: &Manifest, gpus: &[Gpu]) -> Vec<Answer> {
     let floors: Vec<_> = floors(manifest).collect();
     let mut found: Vec<Answer> = Vec::new();
-    for gpu in gpus.iter().filter(|gpu| gpu.visible && !gpu.left_behind) {
+    for gpu in gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()) {
         let Some(cc) = gpu.cc else { continue };
         for row in &manifest.requires {
             let Requirement::Gpu { from, to, by, code, cuda, release, sure_from, .. } = row else { continue };
@@ -89,8 +89,9 @@ pub fn answers(manifest: &Manifest, gpus: &[Gpu]) -> Vec<Answer> {
             }
             let served = *by != ServedBy::Nothing;
             let own = cuda.map(|cuda| (cuda, *release));
+            let of_gpu = tables::first_driver(cc).map(|floor| (floor.cuda, floor.release));
             // The newest that anything asks for, in either currency.
-            let needs = floors.iter().copied().chain(own).filter(|_| served).max();
+            let needs = floors.iter().copied().chain(own).chain(of_gpu).filter(|_| served).max();
             let answer = Answer {
                 component: manifest.component.to_string(),
                 name: gpu.name.clone(),
@@ -181,6 +182,7 @@ impl fmt::Display for Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Undriven;
     use crate::manifest::{Beside, Component};
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
@@ -218,7 +220,7 @@ mod tests {
             gpu("H100", (9, 0)),
             gpu("B200", (10, 0)),
             Gpu { visible: false, ..gpu("A10", (8, 6)) },
-            Gpu { left_behind: true, ..gpu("A10", (8, 6)) },
+            Gpu { undriven: Some(Undriven::NoLonger(470)), ..gpu("A10", (8, 6)) },
         ];
         let said: Vec<String> = answers(&manifest, &gpus).iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -227,7 +229,8 @@ mod tests {
                 "T4 (7.5): none: no code serves it",
                 "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer)",
                 "H100 (9.0): partial, compute_80; the driver must support CUDA 12.4 (550.54.14 or newer)",
-                "B200 (10.0): JIT, compute_80; the driver must support CUDA 12.4 (550.54.14 or newer)",
+                // No driver of CUDA 12.4 drives it.
+                "B200 (10.0): JIT, compute_80; the driver must support CUDA 12.8 (570.26 or newer)",
             ]
         );
         if let Some(Requirement::Gpu { sure_from, .. }) = manifest.requires.get_mut(2) {

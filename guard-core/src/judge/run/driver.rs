@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::finding::{Finding, Severity, Values, Words};
-use crate::host::{Compat, Driver, DriverFound, Gpu, Host, LibraryFound};
+use crate::host::{Compat, Driver, DriverFound, Gpu, Host, LibraryFound, Undriven};
 use crate::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
 use crate::policy::GpuNeed;
 use crate::served::higher;
@@ -50,8 +50,8 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findin
     }
     let all = || judge.values(None);
     match judge.foretold() {
-        None if judge.gpus.as_ref().is_some_and(Vec::is_empty) && judge.left_behind_by_driver().is_some() => {
-            findings.extend(judge.left_behind_by_driver());
+        None if judge.gpus.as_ref().is_some_and(Vec::is_empty) && judge.host.gpus.iter().flatten().any(is_undriven) => {
+            findings.extend(judge.undriven());
         }
         None | Some(answer::RIGHT) if judge.gpus.as_ref().is_some_and(Vec::is_empty) => {
             findings.push(judge.nothing(Words::GpuMissing));
@@ -67,6 +67,10 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findin
         // Says nothing about versions: a system that is not ready, too little memory, a process forked off too late.
         Some(other) => findings.push(Words::DriverCannotTellAnswer.finding(&all().with("answer", other))),
     }
+}
+
+fn is_undriven(gpu: &Gpu) -> bool {
+    gpu.visible && gpu.undriven.is_some()
 }
 
 /// Of two components whose fit GPUs are different ones, the warning that names both.
@@ -174,7 +178,7 @@ impl<'a> Judge<'a> {
             DriverFound::Unknown | DriverFound::Absent => Driver::default(),
         };
         let gpus = host.gpus.as_ref();
-        let gpus = gpus.map(|gpus| gpus.iter().filter(|gpu| gpu.visible && !gpu.left_behind).collect());
+        let gpus = gpus.map(|gpus| gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()).collect());
         let asks = required || manifest.requires.iter().any(rows);
         Self { manifest, host, component, required, asks, driver, gpus }
     }
@@ -281,14 +285,28 @@ impl<'a> Judge<'a> {
         outcome
     }
 
-    /// Of the visible GPUs those that the driver no longer drives.
-    fn left_behind_by_driver(&self) -> Option<Finding> {
-        let left = self.host.gpus.iter().flatten().filter(|gpu| gpu.visible && gpu.left_behind);
-        let mut ccs: Vec<(u8, u8)> = left.filter_map(|gpu| gpu.cc).collect();
-        ccs.dedup();
-        let last = ccs.iter().filter_map(|cc| tables::last_branch(*cc)).max()?;
-        let gpus = ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect::<Vec<_>>().join(", ");
-        Some(Words::GpuLeftByDriver.finding(&self.values(None).with("gpus", gpus).with("branch", last)))
+    /// Of the visible GPUs those that the driver does not drive: a finding for each reason.
+    fn undriven(&self) -> Vec<Finding> {
+        let mut all: Vec<(Undriven, Vec<String>)> = Vec::new();
+        for gpu in self.host.gpus.iter().flatten().filter(|gpu| gpu.visible) {
+            let (Some(why), Some((major, minor))) = (gpu.undriven, gpu.cc) else { continue };
+            let cc = format!("{major}.{minor}");
+            match all.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, ccs)) if ccs.contains(&cc) => {}
+                Some((_, ccs)) => ccs.push(cc),
+                None => all.push((why, vec![cc])),
+            }
+        }
+        let told = all.into_iter().map(|(why, ccs)| {
+            let values = self.values(None).with("gpus", ccs.join(", "));
+            match why {
+                Undriven::NoLonger(last) => Words::GpuNotForDriver.finding(&values.with("branch", last)),
+                Undriven::NotYet(Floor { cuda, release, .. }) => {
+                    Words::GpuNotForDriverYet.finding(&values.with("needs_cuda", cuda).known("needs_release", release))
+                }
+            }
+        });
+        told.collect()
     }
 
     fn visible(&self) -> &[&'a Gpu] {
