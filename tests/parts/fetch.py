@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Fetches the real parts that the tests run on: toolkits, cuDNN, driver libraries. See --help."""
-import argparse, contextlib, fcntl, hashlib, json, os, re, shutil, sys, time
+import argparse, concurrent.futures, contextlib, fcntl, hashlib, json, os, re, shutil, sys, time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -17,6 +17,7 @@ status: 0 every part is there, 1 something received is wrong, 3 something could 
 BY_HAND = {
     "cmake": "a CMake %s, as its archive has it: bin/cmake, bin/ctest, share/cmake-*",
     "program": "a program of this name, version %s or near it, in bin/",
+    "make": "make, version %s or near it, as bin/make",
     "meson": "Meson %s: the program bin/meson, and what it needs",
     "headers": "the headers of pybind11 %s as include/pybind11, and its CMake package as share/cmake/pybind11",
     "project": "the sources of cuvec %s, as their archive has them: cuvec/CMakeLists.txt and the rest",
@@ -154,8 +155,24 @@ def provide(name, part, parts, recording):
     return folder
 
 
+def provide_part(name, part, parts, recording):
+    """Prints the part's folder, or what is wrong. Status 0, 1 or 3: see HELP."""
+    try:
+        print(provide(name, part, parts, recording), flush=True)
+        return 0
+    except wheels.Unreachable as error:
+        print("error: %s, version %s, could not be had.\n  %s\n  hint: with what was lacking, run this again; without, put "
+              "%s\n  into the folder %s" % (name, part["version"], str(error).replace("\n", "\n  "),
+                                            BY_HAND[part["finish"]] % part["version"], os.path.join(parts, name)),
+              file=sys.stderr, flush=True)
+        return 3
+    except (Wrong, ValueError, OSError) as error:
+        print("error: %s: %s" % (name, error), file=sys.stderr, flush=True)
+        return 1
+
+
 def provide_crates():
-    """Status 0, 1 or 3: see HELP."""
+    """As provide_part."""
     try:
         crates.provide(Progress("crates").say)
         return 0
@@ -179,29 +196,18 @@ def main():
     parser.add_argument("--record", action="store_true", help="fetch anew and write the checksums to parts.json")
     call = parser.parse_args()
     parts = os.path.abspath(call.into)
-    status = 0
     names = [*(name for name in known if not known[name].get("on_demand")), "crates"] if call.all else call.names
     for name in names:
-        if name == "crates":
-            came = provide_crates()
-            if came == 1:
-                return 1
-            status = max(status, came)
-            continue
-        if name not in known:
+        if name != "crates" and name not in known:
             parser.error("no such part: %s (known: crates, %s)" % (name, ", ".join(known)))
-        part = known[name]
-        try:
-            print(provide(name, part, parts, call.record), flush=True)
-        except wheels.Unreachable as error:
-            status = max(status, 3)
-            print("error: %s, version %s, could not be had.\n  %s\n  hint: with what was lacking, run this again; without, put "
-                  "%s\n  into the folder %s" % (name, part["version"], str(error).replace("\n", "\n  "),
-                                                BY_HAND[part["finish"]] % part["version"], os.path.join(parts, name)),
-                  file=sys.stderr, flush=True)
-        except (Wrong, ValueError, OSError) as error:
-            print("error: %s: %s" % (name, error), file=sys.stderr, flush=True)
-            return 1
+
+    def provided(name):
+        return provide_crates() if name == "crates" else provide_part(name, known[name], parts, call.record)
+
+    # What takes long is unpacking and compiling, and some wait for the network meanwhile.
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as workers:
+        statuses = list(workers.map(provided, names))
+    status = 1 if 1 in statuses else max(statuses, default=0)
     if call.record:
         with open(os.path.join(HERE, "parts.json"), "w") as file:
             json.dump(known, file, indent=2)

@@ -85,6 +85,15 @@ def program(root, version):
         os.chmod(os.path.join(root, "bin", name), 0o755)
 
 
+def make(root, version):
+    """Makefiles call `$(MAKE)` as make itself was called, without quotes: by its name alone a folder may have a blank."""
+    os.mkdir(os.path.join(root, "libexec"))
+    os.rename(os.path.join(root, "bin/make"), os.path.join(root, "libexec/make"))
+    with open(os.path.join(root, "bin/make"), "w") as file:
+        file.write('#!/bin/sh\nhere=$(cd "${0%/*}/../libexec" && pwd)\nPATH="$here:$PATH" exec make "$@"\n')
+    program(root, version)
+
+
 def meson(root, version):
     """The program that pip would write."""
     os.makedirs(os.path.join(root, "bin"), exist_ok=True)

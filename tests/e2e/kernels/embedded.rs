@@ -149,7 +149,7 @@ fn linkers() {
         let link = |objects: &str, name: &str, more: &str| {
             let root = cudaguard_tests::parts::cuda("13.5");
             bench.tool(&format!(
-                "g++ -fuse-ld={linker} -Wl,--gc-sections {more} {objects} -o {name} -L{} -lcudadevrt -lcudart_static -ldl -lpthread -lrt",
+                "g++ -fuse-ld={linker} -Wl,--gc-sections {more} {objects} -o {name} -L'{}' -lcudadevrt -lcudart_static -ldl -lpthread -lrt",
                 root.join("lib").display()
             ));
             bench.read(name)

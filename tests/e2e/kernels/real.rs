@@ -47,10 +47,9 @@ impl Bench {
         let _ = call.args(arguments.split_whitespace()).run().success();
     }
 
-    /// Runs a tool of the host's.
-    pub(crate) fn tool(&self, arguments: &str) {
-        let mut words = arguments.split_whitespace();
-        let _ = Call::new(words.next().unwrap()).dir(self.folder.path()).args(words).run().success();
+    /// Runs a tool of the host's, as a shell reads this line.
+    pub(crate) fn tool(&self, line: &str) {
+        let _ = Call::new("sh").dir(self.folder.path()).args(["-ec", line]).run().success();
     }
 
     pub(crate) fn read(&self, name: &str) -> Kernels {

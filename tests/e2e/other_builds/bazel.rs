@@ -80,7 +80,9 @@ pub(super) fn bazel() {
     }
     let [file] = &blocks("python")[..] else { panic!("one BUILD file") };
     project.write("WORKSPACE", "");
-    project.write("BUILD", &file.replace("\"/usr/local/cuda\"", &format!("\"'{}'\"", parts::cuda("13.0").display())));
+    let toolkit = project.0.join("cuda");
+    std::os::unix::fs::symlink(parts::cuda("13.0"), &toolkit).expect("a link can be made");
+    project.write("BUILD", &file.replace("/usr/local/cuda", &toolkit.display().to_string()));
     let build = || build(&project);
     let built = build().success();
     assert!(!built.stderr.contains("cudaguard: ") && !built.stderr.contains("[CG"), "{built}");

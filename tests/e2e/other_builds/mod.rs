@@ -94,7 +94,7 @@ impl Project {
     }
 
     pub(crate) fn make(&self) -> Outcome {
-        let variable = format!("CUDA={}", parts::cuda("13.0").display());
+        let variable = format!("CUDA='{}'", parts::cuda("13.0").display());
         self.call(parts::program("make", "make")).arg(variable).run()
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Trial, layout, parts, scratch, trials};
+use cudaguard_tests::{Call, Scratch, Trial, layout, parts, scratch, trials};
 
 use super::fixture::{call, call_of, codes, cudart, manifest, nvcc, package};
 use crate::wrapper::cache::host;
@@ -41,11 +41,19 @@ fn linked(fixture: &Fixture, version: &str) -> PathBuf {
     link
 }
 
+/// nvcc behind another program. Build scripts part such a value at blanks.
+fn behind_ccache(folder: &Scratch, version: &str) -> OsString {
+    let link = folder.join(format!("cuda-{version}"));
+    layout::link(&parts::cuda(version), &link);
+    format!("ccache {}", link.join("bin/nvcc").display()).into()
+}
+
 fn one_toolkit_under_many_names() {
     let root = parts::cuda("13.0");
     let fixture = package("named", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
     let (wrapped, linked) = (wrapped(&fixture, "13.0"), linked(&fixture, "13.0"));
+    let plain = Scratch::without_blanks("named");
     let text = |path: &Path, end: &str| -> OsString { format!("{}{end}", path.display()).into() };
     let usual = || path(&root.join("bin"));
     let surroundings: Vec<(&str, Variables)> = vec![
@@ -53,7 +61,7 @@ fn one_toolkit_under_many_names() {
         ("a link", vec![("PATH", usual()), ("CUDA_HOME", text(&linked, ""))]),
         ("links", vec![("PATH", path(&linked.join("bin"))), ("CUDA_HOME", text(&root, "/"))]),
         ("a wrapper", vec![("PATH", path(&wrapped)), ("CUDA_HOME", text(&root, ""))]),
-        ("ccache", vec![("NVCC", format!("ccache {}", root.join("bin/nvcc").display()).into())]),
+        ("ccache", vec![("NVCC", behind_ccache(&plain, "13.0"))]),
         ("compilers", vec![("PATH", usual()), ("CC", "gcc -m64".into()), ("CXX", "ccache g++ -m64".into())]),
         ("no such host", vec![("PATH", usual()), ("CUDAHOSTCXX", "/nowhere/g++".into())]),
         ("empty", vec![("PATH", usual()), ("CUDA_HOME", "".into()), ("CUDNN_PATH", "".into()), ("CXX", "".into())]),
@@ -87,12 +95,13 @@ fn another_toolkit_however_it_is_named() {
     let fixture = package("other", "");
     fixture.write("tools", nvcc("13.0") + &cudart("13.0"));
     let other = parts::cuda("13.2");
+    let plain = Scratch::without_blanks("named");
     let configured = format!("[env]\nNVCC = \"{}\"\n", other.join("bin/nvcc").display());
     let in_path = || ("PATH", path(&other.join("bin")));
     let surroundings: Vec<(&str, &str, Variables)> = vec![
         ("a wrapper", "", vec![("PATH", path(&wrapped(&fixture, "13.2")))]),
         ("a link", "", vec![("PATH", path(&linked(&fixture, "13.2").join("bin")))]),
-        ("ccache", "", vec![("NVCC", format!("ccache {}", other.join("bin/nvcc").display()).into())]),
+        ("ccache", "", vec![("NVCC", behind_ccache(&plain, "13.2"))]),
         ("cargo's configuration", &configured, vec![]),
         ("a target", "", vec![in_path(), ("CARGO_BUILD_TARGET", host().into())]),
         ("elsewhere", "", vec![in_path(), ("CARGO_TARGET_DIR", fixture.beside("elsewhere").into())]),
