@@ -126,6 +126,8 @@ fn every_command_of_the_pages_is_understood() {
     let manifest = "[package]\nname = \"my-model\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
     scratch::write(&folder.join("Cargo.toml"), manifest);
     scratch::write(&folder.join("src/main.rs"), "fn main() {}\n");
+    // A repository of its own: `init` writes to the top of the one that it stands in.
+    scratch::write(&folder.join(".git/HEAD"), "ref: refs/heads/main\n");
     scratch::write(&home.join(".zfunc/there"), "");
     scratch::write(&home.join(".local/share/man/man1/there"), "");
     let mut path = command::path().parent().expect("a folder").as_os_str().to_owned();
