@@ -738,7 +738,7 @@ fn set<T>(place: &mut Option<T>, value: Option<T>) {
 }
 
 #[cfg(all(test, feature = "command"))]
-mod schema;
+mod schema_tests;
 
 #[cfg(test)]
 mod tests {

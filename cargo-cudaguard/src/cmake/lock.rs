@@ -13,6 +13,7 @@ use cudaguard::lock::{FILE, Lock, Pins, same_release};
 use cudaguard::manifest::Manifest;
 use cudaguard::note;
 use cudaguard::toolchain::Toolchain;
+use cudaguard::vendor::GUARDED;
 
 use super::NOTE;
 use super::job::Job;
@@ -54,7 +55,7 @@ impl Common {
         }
         let all = [
             ("toolkits", &mut self.pins.toolkit, own.toolkit),
-            ("cuDNNs", &mut self.pins.library, own.library),
+            (&*format!("{}s", GUARDED.name), &mut self.pins.library, own.library),
             ("host compilers", &mut self.pins.host_compiler, own.host_compiler),
         ];
         let first = self.by[0].is_empty();

@@ -16,6 +16,7 @@ use crate::policy::Policy;
 use crate::serves::Serves;
 use crate::tables;
 use crate::toolchain::Toolchain;
+use crate::vendor::GUARDED;
 use crate::version::CudaVersion;
 
 /// What a build script has told of its last run.
@@ -27,7 +28,7 @@ pub struct Ran {
     pub version: String,
     /// The variables that it set for the compiler.
     pub variables: BTreeMap<String, String>,
-    /// The conditions that it set: `feature="cudnn-09021"`.
+    /// The conditions that it set: `feature="cuda-13000"`.
     pub conditions: Vec<String>,
     /// The `cuda.h` in the folder that it names in `CUDA_INCLUDE_DIR`, and its release.
     pub headers: Option<(PathBuf, CudaVersion)>,
@@ -115,7 +116,7 @@ fn level(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     findings.push(if other_major && built { finding } else { finding.weighing(Severity::Warning) });
 }
 
-/// The bindings' cuDNN level against the cuDNN in use.
+/// The bindings' level of the guarded library against the one in use.
 fn guarded(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let Some(told) = &one.library else { return };
     let headers = toolchain.library_headers_used().and_then(|headers| Some((headers.version?, headers.path.clone())));
@@ -159,7 +160,7 @@ fn disagreement(uses: &[Use], findings: &mut Vec<Finding>) {
             Some((one, told.value.0, (told.value.0.to_string(), told.by.as_str())))
         })
         .collect();
-    differ("cuDNN", &library, findings);
+    differ(GUARDED.name, &library, findings);
 }
 
 /// A level, and what says it.
@@ -373,11 +374,11 @@ fn kept(uses: &[Use], one: &Use, ran: &Ran) -> Option<(String, String)> {
         ran.conditions.iter().find_map(feature)
     });
     if let Some((major, minor)) = guarded {
-        let took = format!("cuDNN {major}.{minor}");
+        let took = format!("{} {major}.{minor}", GUARDED.name);
         match (&one.library, &one.stopped) {
             (Some(told), _) if told.value != (major, Some(minor)) => {
                 let now = told.value.1.map_or(told.value.0.to_string(), |minor| format!("{}.{minor}", told.value.0));
-                return Some((took, format!("cuDNN {now} ({})", told.by)));
+                return Some((took, format!("{} {now} ({})", GUARDED.name, told.by)));
             }
             (None, Some(Stopped::UnknownLibrary { asked, header, .. })) => {
                 let values = Values::default().with("found", asked).with("path", header.display());

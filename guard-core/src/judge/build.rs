@@ -1,7 +1,7 @@
 //! (policy, toolchain) → findings.
 //!
-//! A finding is an error only where the build would really use what is wrong. A cuDNN that merely stands on the machine,
-//! named by no variable and asked for by no policy, is worth an info: whether the package uses it is not known before
+//! A finding is an error only where the build would really use what is wrong. A guarded library that merely stands on the
+//! machine, named by no variable and asked for by no policy, is worth an info: whether the package uses it is not known before
 //! linking.
 
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ pub fn judge(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     findings
 }
 
-/// What [`judge`] took for an info, since nothing said that the build is about that cuDNN, as it weighs once the linked
+/// What [`judge`] took for an info, since nothing said that the build is about that library, as it weighs once the linked
 /// file is known to need it.
 pub fn linked_library(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     linked_library_anew(policy, toolchain, toolchain)
@@ -316,7 +316,7 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
         }
     }
 
-    // Whether this build is about cuDNN at all: by the linked file, a variable or the policy.
+    // Whether this build is about the library at all: by the linked file, a variable or the policy.
     let meant = linked
         || policy.library.is_some()
         || policy.library_fleet.is_some()
@@ -350,7 +350,7 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
             }));
         }
     }
-    for variable in ["CUDNN_PATH", "CUDNN_HOME", "CUDNN_ROOT", "CUDNN_ROOT_DIR"] {
+    for &variable in GUARDED.names.roots {
         let used = toolchain.library_headers.as_ref().map(|choice| choice.index);
         let other = toolchain
             .installs
@@ -408,7 +408,7 @@ fn parts(library: &LibraryFile) -> Option<Finding> {
     Some(if worst { finding } else { finding.weighing(Severity::Warning) })
 }
 
-/// cuDNN for another CUDA major than the toolkit's.
+/// The library for another CUDA major than the toolkit's.
 fn other_cuda(
     toolkit: &Fact<Version>,
     headers: Option<Version>,

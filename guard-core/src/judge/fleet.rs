@@ -17,8 +17,8 @@ use crate::version::{CudaVersion, Version};
 
 use super::wording::{in_words, names, of_policy};
 
-/// Whether what is declared serves the fleets; what cannot be told is one info. `[cudnn] fleet` is not among it: that the
-/// headers tell, in every build.
+/// Whether what is declared serves the fleets; what cannot be told is one info. The guarded library's fleet is not among it:
+/// that the headers tell, in every build.
 pub fn declared(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let (mut findings, mut open) = (Vec::new(), Vec::new());
     archs(policy, toolchain, &mut findings, &mut open);
@@ -206,7 +206,7 @@ pub(super) fn cudart(
     })
 }
 
-/// A program that is linked to this cuDNN, which brings a cudart of its own, on the oldest driver of the fleet.
+/// A program that is linked to this library, which brings a cudart of its own, on the oldest driver of the fleet.
 #[cfg(feature = "command")]
 pub(super) fn library(policy: &Policy, fleet: OldestDriver<'_>, library: &LibraryFile, file: &str) -> Option<Finding> {
     let made_for = library.cuda_major.as_ref()?;
@@ -279,7 +279,7 @@ fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
     phrase.of(&Values::default().with("archs", cures(gpus)))
 }
 
-/// The cuDNN in use: its version, where that stands, and the CUDA major that it is built for.
+/// The guarded library in use: its version, where that stands, and the CUDA major that it is built for.
 fn used_library(policy: &Policy, toolchain: &Toolchain) -> Option<(Version, String, Option<u32>)> {
     let library = toolchain.library_used();
     let by_library = library.and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
@@ -291,7 +291,7 @@ fn used_library(policy: &Policy, toolchain: &Toolchain) -> Option<(Version, Stri
     Some((version, path.display().to_string(), built.or(toolchain.toolkit_version().map(|toolkit| toolkit.major))))
 }
 
-/// cuDNN against `[cudnn] fleet` and `[gpu] fleet`.
+/// The guarded library against its fleet and that of the GPUs.
 pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Some((version, path, cuda)) = used_library(policy, toolchain) else { return findings };
@@ -304,7 +304,7 @@ pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
         let (built, older) = ((version.major, version.minor), (oldest.major, oldest.minor));
         let older_patch = built == older && policy.library_patch_refuse && patch_named && oldest.patch < version.patch;
         if oldest.major != version.major || older < built || older_patch {
-            let values = values.clone().with("cudnn_fleet", text).with("min", format!("{}.{}", built.0, built.1));
+            let values = values.clone().with("library_fleet", text).with("min", format!("{}.{}", built.0, built.1));
             let values = values.with("instead", format!("{}.{}", oldest.major, oldest.minor));
             let words = (Words::CudnnFleetOlder, Words::CudnnFleetOlderCMake, Words::CudnnFleetOlderOptions);
             findings.push(toolchain.by.of(words.0, words.1, words.2).finding(&values));

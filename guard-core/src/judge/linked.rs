@@ -48,7 +48,7 @@ pub struct Linked<'a> {
     pub needed: &'a [String],
     /// How it reaches cudart.
     pub cudart: Linkage,
-    /// How it reaches cuDNN.
+    /// How it reaches the guarded library.
     pub library: Linkage,
     /// `DT_RPATH`, as written.
     pub rpath: Option<&'a str>,
@@ -392,7 +392,7 @@ fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: 
         matches!((declared, linked.library), (Linkage::Dlopened, Linkage::None) | (Linkage::None, Linkage::Dlopened));
     let told = declared != Linkage::Unknown && linked.library != Linkage::Unknown;
     let contradicts = told && !no_trace && declared != linked.library;
-    let soname = linked.needed.iter().find(|name| name.starts_with("libcudnn.so"));
+    let soname = linked.needed.iter().find(|name| GUARDED.is_named(name));
     let values = of_policy(policy).with("file", linked.name).known("library", soname);
     if contradicts {
         let values = values.with("declared", in_words(declared)).known("value", declared.name());
