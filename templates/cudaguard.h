@@ -10,13 +10,16 @@
  *               child that it did not make, and gets no SIGCHLD.
  *   stack       a thread of 16 KiB may ask.
  *   namespaces  a library that dlmopen() or LD_AUDIT loads is judged as a library, for its own namespace alone.
+ *               Where children go to a PID namespace of their own (unshare --pid without --fork) nobody is asked; the child
+ *               that would have asked was the first there, and with it the namespace ends.
  *   memory      no heap, but in the child that asks a driver or cuDNN.
  *   files read  of the program and its libraries: the notes, in memory; the files of cuDNN and libcuda, and what the loader reads to
  *               find them; below /proc/driver/nvidia, /sys/bus/pci/devices and /dev the names and texts of GPUs, opening none.
  *   written     a refusal, on stderr; and where CUDAGUARD_REPORT names a file, the report: beside it, and renamed, so that it is whole
  *               at any time. %p in the name is the number of the process, %h the name of the host. A library that is loaded later
  *               adds itself. Of several processes on one file the last one's report stays. One that is killed while it writes may
- *               leave FILE.HOST.PID.new. What is no plain file, and where the folder takes no other, is written to directly.
+ *               leave FILE.HOST.PID.new. What is no plain file, and where the folder takes no other, is written to directly; what
+ *               standard output or error leads to (/dev/stderr, a log) is written behind what stands there.
  *   time        a third of a millisecond where files tell; where the real driver or cuDNN must be asked, theirs, and in all no more
  *               than ten seconds (CUDAGUARD_TIMEOUT=SECONDS). A pipe on stderr that is full is waited for one second.
  *   calls of the system, by what they are for. One that is refused leaves a doubt, no more.

@@ -92,8 +92,8 @@ CODE int renew_code(struct dl_phdr_info *info, size_t size, void *unused) {
   return 0;
 }
 
-/* Never returns. What it says: N where there is no such library, T and why where there is one and it cannot be loaded, L and the library's path, V and the answer, a row's number and that
- * inner library's path, E at the end. */
+/* Never returns. What it says: B where it begins to ask, N where there is no such library, T and why where there is one and it
+ * cannot be loaded, L and the library's path, V and the answer, a row's number and that inner library's path, E at the end. */
 CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int traced, int parent) {
   const char none[64] __attribute__((aligned(8))) = {0}; /* a kernel's sigaction, the default, and a mask of signals */
   size_t (*cudnn_version)(void);
@@ -116,6 +116,7 @@ CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int tr
   if (traced) dl_iterate_phdr(renew_code, 0);
   __cxa_atexit(leave_at_once, 0, 0);
   shut = 0;
+  say_back(fd, 'B', "");
   for (handle = 0; !handle && (names = next_name(names, g.real));) {
     handle = dlopen(g.real, RTLD_LAZY);
     if (!handle) there |= driver_has(g.real);
@@ -185,7 +186,7 @@ CODE int ask(const char *library, const struct cudnn *c) {
     if (got <= 0) break;
     got = sys3(SYS_read, ends[0], (long)(g.answer + g.answered), (long)(sizeof g.answer - 1 - g.answered));
     if (got == -EINTR) continue;
-    if (got <= 0) g.outcome = DIED;
+    if (got <= 0) g.outcome = g.answered ? DIED : NOBODY_TO_ASK; /* before it began, no library had ended it */
     else g.answered += (size_t)got;
     g.answer[g.answered] = 0;
     if (answer('E')) g.outcome = ANSWERED; /* the end of the file may take longer: a driver may leave a daemon behind */

@@ -180,6 +180,16 @@ CODE void put_name(struct text *t, const char *s, const char *host) {
   }
 }
 
+/* Standard error or output, where the name leads to what they lead to: a log that other words stand in is written on, and neither
+ * emptied nor replaced. 0 where it does not. */
+CODE long output_named(const char *path) {
+  struct stat named, is;
+  long fd = look_at(AT_FDCWD, path, &named, 0) ? 0 : STDERR_FILENO;
+  for (; fd; fd--)
+    if (!look_at(fd, "", &is, AT_EMPTY_PATH) && is.st_ino == named.st_ino && is.st_dev == named.st_dev) break;
+  return fd;
+}
+
 CODE void remove_file(const char *path) { sys3(SYS_unlinkat, AT_FDCWD, (long)path, 0); }
 
 /* Beside it, and renamed: whoever reads it finds a whole one. Directly where the folder does not allow that, or where something
@@ -208,17 +218,22 @@ CODE void write_to(const char *asked, const char *action, char *room) {
   struct text name = text_in(path, sizeof path), next = text_in(beside, sizeof beside);
   struct stat about;
   size_t process, guard;
+  long fd;
   sys1(SYS_uname, (long)&host);
   put_name(&name, asked, host.nodename);
   put_report(&mine, action, host.nodename, &process, &guard);
-  if (sys4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(about.st_mode)) {
+  fd = output_named(path);
+  if (!fd && (look_at(AT_FDCWD, path, &about, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(about.st_mode))) {
     put(&next, path);
     put_name(&next, ".%h.%p.new", host.nodename);
+    if (is_cut(&next)) *beside = 0;
     read_text(path, old, REPORT_ROOM);
     if (!same_bytes(old, mine.at, process)) *old = 0;
   }
   put_all(&all, mine.at, guard, old);
-  if (mine.used + 1 < mine.size && all.used + 1 < all.size) write_report(path, beside, &all);
+  if (is_cut(&mine) || is_cut(&all) || is_cut(&name)) return; /* what is cut is no JSON, or another file's name */
+  if (fd) write_out(fd, all.at, all.used, 0);
+  else write_report(path, beside, &all);
 }
 
 CODE void leave_report(const char *action) {

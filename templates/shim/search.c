@@ -17,7 +17,7 @@ CODE int join(char (*to)[PATH_MAX], const char *dir, size_t n, const char *file,
   }
   if (n) put_char(&t, '/');
   put(&t, file);
-  return t.used + 1 < t.size;
+  return !is_cut(&t);
 }
 
 CODE int elf_is(const char *path) {

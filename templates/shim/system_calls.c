@@ -94,10 +94,14 @@ CODE long open_file(const char *path, int how) {
   return looked(sys4(SYS_openat, AT_FDCWD, (long)path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
 }
 
+CALLED long look_at(long folder, const char *path, struct stat *is, long how) {
+  return sys4(SYS_newfstatat, folder, (long)path, (long)is, how);
+}
+
 /* -1 where there is none. Nothing is opened. */
 CODE long size_of_file(const char *path) {
-  struct stat about;
-  return looked(sys4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&about, 0)) == 0 ? (long)about.st_size : -1;
+  struct stat is;
+  return looked(look_at(AT_FDCWD, path, &is, 0)) == 0 ? (long)is.st_size : -1;
 }
 
 CODE void close_file(long fd) { sys1(SYS_close, fd); }

@@ -21,6 +21,9 @@ CODE void put(struct text *t, const char *s) {
   while (*s) put_char(t, *s++);
 }
 
+/* Whether it may lack what was put behind. */
+CODE int is_cut(const struct text *t) { return t->used + 1 == t->size; }
+
 CALLED void cut_back(struct text *t, size_t to) { t->at[t->used = to] = 0; }
 
 CODE void put_number(struct text *t, uint32_t n) {

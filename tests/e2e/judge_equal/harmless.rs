@@ -28,6 +28,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_report_that_cannot_be_written,
         programs_with_more_rights_listen_to_nobody,
         no_process_can_be_made,
+        processes_are_made_in_another_namespace,
         the_program_notices_no_child,
         no_core_file,
         damaged_notes_never_refuse,
@@ -475,6 +476,24 @@ fn no_process_can_be_made() {
     let _ = launch(&broken, "no-process").success();
     let _ = launch(&broken, "ignored-children").expect(78);
     let _ = launch(&broken, "nothing").expect(78);
+}
+
+/// The child does not know its parent there, and ends before it asks: not for any library's sake.
+fn processes_are_made_in_another_namespace() {
+    tools::need("unshare");
+    // Its inner libraries are nowhere; it answers all the same, which only a child can tell.
+    let scene = Scene::right();
+    for file in ["libcudnn_graph.so.9", "libcudnn_ops.so.9"] {
+        fs::remove_file(scene.lib().join(file)).expect("it was there");
+    }
+    let start = |call: Call| call.env("CUDAGUARD_REPORT", "report.json").run();
+    let _ = start(scene.call(&scene.program)).success();
+    assert_eq!(scene.report()["verdict"], "runs");
+    if Call::new("unshare").args(["-r", "--pid", "true"]).run().status() != Some(0) {
+        skip("namespaces of one's own", "root, or a kernel that allows user namespaces");
+    }
+    let _ = start(scene.call(Path::new("unshare")).args(["-r", "--pid", "./program"])).success();
+    assert_eq!(scene.report()["verdict"], "unknown", "{:#}", scene.report());
 }
 
 fn the_program_notices_no_child() {

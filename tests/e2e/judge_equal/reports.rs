@@ -20,6 +20,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_library_that_is_loaded_later_adds_itself,
         what_another_process_left_is_replaced,
         a_name_that_leaves_no_room_beside_it,
+        a_path_that_is_too_long_names_no_other_file,
+        a_log_is_written_on,
         a_folder_that_takes_no_other_file,
         a_full_disk_leaves_the_old_one,
         what_a_killed_process_left,
@@ -171,6 +173,41 @@ fn a_name_that_leaves_no_room_beside_it() {
         assert_eq!(read(&scene.scratch.join(&name))["verdict"], "runs");
     }
     assert_eq!(names(&scene, "rrr"), [name]);
+}
+
+/// Cut where a path must end, it would be the name of another file.
+fn a_path_that_is_too_long_names_no_other_file() {
+    const LONGEST: usize = 4095; // PATH_MAX, less its NUL
+    let scene = Scene::right();
+    let other = scene.scratch.file("report", "of somebody else");
+    let long = format!("{}/report.json", "./".repeat((LONGEST - "/report".len()) / 2));
+    assert_eq!(&long[LONGEST - "/report".len()..LONGEST], "/report");
+    // The second is no longer than a path may be, but what is written beside it would be.
+    for report in [&long, &long["./././.".len() + 1..]] {
+        let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", report).run().success();
+        assert_eq!(fs::read_to_string(&other).expect("it was written here"), "of somebody else");
+    }
+    assert_eq!(read(&scene.scratch.join("report.json"))["verdict"], "runs");
+    assert_eq!(names(&scene, "report").len(), 2);
+}
+
+/// Whatever name leads to it: what stands in it stays, and what the program says comes behind.
+fn a_log_is_written_on() {
+    for (scene, status, said) in [(Scene::right(), 0, "main ran\n"), (Scene::older(), 78, "cudaguard: error[CG202]: ")]
+    {
+        for report in ["/dev/stderr", "/proc/self/fd/1", "log", "link"] {
+            let script = "echo before >log; ln -sf log link; exec ./program >>log 2>&1";
+            let call = scene.call(Path::new("sh")).args(["-c", script]).env("CUDAGUARD_REPORT", report);
+            let _ = call.run().expect(status);
+            let log = fs::read_to_string(scene.scratch.join("log")).expect("a log");
+            let parts = log.strip_prefix("before\n").and_then(|log| log.split_once("\n]}\n"));
+            let (head, rest) = parts.unwrap_or_else(|| panic!("{report}: {log}"));
+            let whole: Value = serde_json::from_str(&format!("{head}]}}")).expect("JSON");
+            assert_eq!(whole["verdict"], if status == 0 { "runs" } else { "refused" });
+            assert!(rest.starts_with(said), "{report}: {log}");
+            assert_eq!(names(&scene, "log"), ["log"]);
+        }
+    }
 }
 
 /// The file that is there is written directly; where there is none, the program runs without.

@@ -35,6 +35,8 @@ long kernel(long number, ...) {
       struct stat about;
       memset(&about, 0, sizeof about);
       about.st_size = (off_t)file_size;
+      about.st_mode = absent & 4 ? S_IFLNK : S_IFREG;
+      about.st_ino = (ino_t)(a[0] == AT_FDCWD ? absent & 3 : a[0]); /* it may be what standard output or error leads to */
       memcpy((void *)a[2], &about, sizeof about);
       return absent >> (opened++ & 31) & 1 ? -1 : 0;
     }
