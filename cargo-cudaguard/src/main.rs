@@ -19,6 +19,7 @@ mod handover;
 mod init;
 mod inspect;
 mod ledger;
+mod linker;
 mod lock;
 mod message;
 mod own_kernels;

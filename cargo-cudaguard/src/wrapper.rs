@@ -30,6 +30,7 @@ use crate::guards::{self, Guard};
 use crate::handover::{BUILD, Build, MARK, started};
 use crate::inspect;
 use crate::ledger::{Entry, Ledger, Mark};
+use crate::linker;
 use crate::message::Form;
 use crate::own_kernels;
 use crate::project::Kind;
@@ -468,6 +469,7 @@ impl Unit {
     fn read(env: &Env, words: &[OsString]) -> Option<Self> {
         let mut unit = Self::default();
         let (mut types, mut test, mut links) = (Vec::new(), false, false);
+        let mut for_linker = Vec::new();
         let words = unfolded(words);
         let mut rest = words.iter().map(String::as_str);
         while let Some(word) = rest.next() {
@@ -503,13 +505,13 @@ impl Unit {
                     unit.crt_static = guard::crt_static(option).or(unit.crt_static);
                     if let Some(argument) = option.strip_prefix("link-arg=") {
                         unit.embeds |= of_embed(argument);
-                        match argument.strip_prefix("-L") {
-                            Some(folder) => unit.searched.push(folder.into()),
-                            None if !argument.starts_with('-') && !of_embed(argument) => {
-                                unit.objects.push(argument.into());
-                            }
-                            None => {}
+                        if !argument.starts_with('-') && !of_embed(argument) {
+                            unit.objects.push(argument.into());
                         }
+                        for_linker.push(argument.to_owned());
+                    }
+                    if let Some(arguments) = option.strip_prefix("link-args=") {
+                        for_linker.extend(arguments.split_whitespace().map(str::to_owned));
                     }
                 }
                 "-L" => {
@@ -525,6 +527,10 @@ impl Unit {
         if unit.name.is_empty() || unit.out.as_os_str().is_empty() {
             return None;
         }
+        // A library that is named by its path is taken whatever folders are searched.
+        let by_linker = linker::Folders::of(for_linker.iter().map(String::as_str), env.folder());
+        unit.searched.splice(0..0, by_linker.named);
+        unit.searched.extend(by_linker.searched);
         let is = |wanted: &str| types.iter().any(|kind| kind == wanted);
         // cargo says so of programs and examples only: a test or a benchmark with its own `main` is neither.
         let program = is("bin") && env.var_os("CARGO_BIN_NAME").is_some();

@@ -1,11 +1,17 @@
-//! Steps behind the linker that come before ours: what they copy is not sealed yet. CMake tells nobody of a target's steps, so
-//! they are read where its generator has written them.
+//! Steps behind the linker. What those before ours copy is not sealed yet, and what any of them has copied once is still there
+//! when the target is refused. CMake tells nobody of a target's steps, so they are read where its generator has written them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cudaguard::binary::Binary;
+
+use super::facts::Facts;
+
 /// How our own step begins, behind the command's path.
 const OURS: &str = "cmake seal --facts";
+/// How Ninja's line with a target's steps begins.
+const POST_BUILD: &str = "POST_BUILD = ";
 /// Programs that take the file and leave no other one behind.
 const HARMLESS: [&str; 14] = [
     "strip", "chmod", "chown", "chrpath", "patchelf", "setcap", "echo", "test", "size", "nm", "readelf", "objdump",
@@ -26,17 +32,12 @@ impl Copies {
     pub(super) fn of(known: &Path, binary: &Path, file: &Path) -> Self {
         let mut copies = Self::default();
         for Step { folder, words } in steps(known, binary, file).unwrap_or_default() {
-            let place = |word: &str| folder.join(word);
             let Some((program, arguments)) = words.split_first() else { continue };
-            if !arguments.iter().any(|word| place(word) == file) || is_harmless(program, arguments) {
+            if !arguments.iter().any(|word| folder.join(word) == file) || is_harmless(program, arguments) {
                 continue;
             }
-            let names = arguments.iter().map(|word| place(word)).filter(|path| path != file);
-            let files = names.map(|path| match (path.is_dir(), file.file_name()) {
-                (true, Some(name)) => path.join(name),
-                _ => path,
-            });
-            let same: Vec<PathBuf> = files.filter(|path| path != file && is_same(path, file)).collect();
+            let same: Vec<PathBuf> =
+                others(&folder, arguments, file).into_iter().filter(|path| is_same(path, file)).collect();
             if same.is_empty() && copies.unknown.is_none() {
                 copies.unknown = Some(words.join(" "));
             }
@@ -62,6 +63,84 @@ impl Copies {
             let _ = fs::remove_file(copy);
         }
     }
+}
+
+/// Takes away what commands of this build have made of a target's file in an earlier run: also what steps behind ours have
+/// copied, and what was stripped on the way.
+pub(super) fn remove_earlier(facts: &Facts, file: &Path) {
+    let binary = &facts.binary;
+    let lines = [of_ninja(binary, file), of_make(binary, file)].concat();
+    for Line { words, with_linker } in lines {
+        for Step { folder, words } in parted(&words, binary) {
+            if !words.iter().any(|word| folder.join(word) == file) {
+                continue;
+            }
+            for made in others(&folder, &words, file) {
+                // A target of the project's own may deploy what it builds: that is none of this build's.
+                if (with_linker || made.starts_with(binary)) && is_of_target(&made, facts) {
+                    let _ = fs::remove_file(made);
+                }
+            }
+        }
+    }
+}
+
+/// Whether its guard is in there. Several configurations may copy to one place, and only one of them is refused.
+fn is_of_target(file: &Path, facts: &Facts) -> bool {
+    let (itself, several) = (fs::symlink_metadata(file).is_ok_and(|about| about.is_file()), several(facts));
+    itself
+        && Binary::read(file).is_ok_and(|file| {
+            file.manifests().flatten().any(|note| {
+                note.manifest.component == facts.component && (!several || note.manifest.profile == facts.profile())
+            })
+        })
+}
+
+fn several(facts: &Facts) -> bool {
+    facts.binary.join("CMakeFiles").join(format!("impl-{}.ninja", facts.configuration)).exists()
+}
+
+/// Commands in a generator's file that name a file.
+#[derive(Clone)]
+struct Line {
+    words: Vec<String>,
+    /// They run whenever the file is linked.
+    with_linker: bool,
+}
+
+fn of_ninja(binary: &Path, file: &Path) -> Vec<Line> {
+    let in_folder = fs::read_dir(binary.join("CMakeFiles")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let of_configurations = in_folder.filter(|path| path.extension().is_some_and(|extension| extension == "ninja"));
+    let mut lines = Vec::new();
+    for path in of_configurations.chain([binary.join("build.ninja")]) {
+        for line in fs::read_to_string(path).unwrap_or_default().lines() {
+            let (behind, own) =
+                (line.trim_start().strip_prefix(POST_BUILD), line.trim_start().strip_prefix("COMMAND = "));
+            if let Some(text) = behind.or(own).map(of_ninjas).filter(|text| names(text, file)) {
+                lines.push(Line { words: words(&text), with_linker: behind.is_some() });
+            }
+        }
+    }
+    lines
+}
+
+fn of_make(binary: &Path, file: &Path) -> Vec<Line> {
+    let folders = fs::read_to_string(binary.join("CMakeFiles/TargetDirectories.txt")).unwrap_or_default();
+    let mut lines = Vec::new();
+    for folder in folders.lines() {
+        let text = fs::read_to_string(Path::new(folder).join("build.make")).unwrap_or_default();
+        for rule in text.split("\n\n").filter(|rule| names(&of_makes(rule), file)) {
+            let with_linker = rule.contains("cmake_link_script");
+            let recipe = rule.lines().filter(|line| line.starts_with('\t')).map(of_makes);
+            lines.extend(recipe.map(|text| Line { words: words(&text), with_linker }));
+        }
+    }
+    lines
+}
+
+/// Whether its name stands there at all: most lines are about others.
+fn names(text: &str, file: &Path) -> bool {
+    file.file_name().is_some_and(|name| text.contains(&*name.to_string_lossy()))
 }
 
 fn is_harmless(program: &str, arguments: &[String]) -> bool {
@@ -90,19 +169,32 @@ struct Step {
 /// The commands before ours, in the files of Ninja or Make.
 fn steps(known: &Path, binary: &Path, file: &Path) -> Option<Vec<Step>> {
     let text = [ninja(known, binary), make(known)].into_iter().flatten().next()?;
-    let mut folder = binary.to_owned();
+    // But for the program itself, started.
+    let other = |step: &Step| step.words.first().is_some_and(|program| step.folder.join(program) != *file);
+    Some(parted(&text, binary).into_iter().filter(other).collect())
+}
+
+/// The commands of a line, which begins in this folder.
+fn parted(line: &[String], folder: &Path) -> Vec<Step> {
+    let mut folder = folder.to_owned();
     let mut steps = Vec::new();
-    for words in text.split(|word| word == "&&") {
+    for words in line.split(|word| word == "&&") {
         match words {
             [cd, to] if cd == "cd" => folder = folder.join(to),
-            // The program itself, started.
-            [program, ..] if folder.join(program) != *file => {
-                steps.push(Step { folder: folder.clone(), words: words.to_vec() });
-            }
-            _ => {}
+            _ => steps.push(Step { folder: folder.clone(), words: words.to_vec() }),
         }
     }
-    Some(steps)
+    steps
+}
+
+/// What a command may have made of a file: its other words, as files.
+fn others(folder: &Path, words: &[String], file: &Path) -> Vec<PathBuf> {
+    let names = words.iter().map(|word| folder.join(word)).filter(|path| path != file);
+    let files = names.map(|path| match (path.is_dir(), file.file_name()) {
+        (true, Some(name)) => path.join(name),
+        _ => path,
+    });
+    files.filter(|path| path != file).collect()
 }
 
 /// The words before ours in `POST_BUILD` of the target's build statement. With several configurations each has a file.
@@ -113,9 +205,9 @@ fn ninja(known: &Path, binary: &Path) -> Option<Vec<String>> {
         let text = fs::read_to_string(file).ok()?;
         let before = text.match_indices(OURS).find_map(|(at, _)| {
             let line = text[..at].rsplit('\n').next()?;
-            is_of(&text[at + OURS.len()..], known).then(|| line.replace("$$", "$"))
+            is_of(&text[at + OURS.len()..], known).then(|| of_ninjas(line))
         })?;
-        Some(words(before.trim_start().strip_prefix("POST_BUILD = ")?))
+        Some(words(before.trim_start().strip_prefix(POST_BUILD)?))
     })
 }
 
@@ -129,7 +221,7 @@ fn make(known: &Path) -> Option<Vec<String>> {
     let rule = lines[..ours].iter().rposition(|line| !line.starts_with('\t')).map_or(0, |line| line + 1);
     let mut all = Vec::new();
     for line in &lines[rule..ours] {
-        all.extend(words(&line.trim_start().trim_start_matches('@').replace("$$", "$").replace("\\#", "#")));
+        all.extend(words(&of_makes(line)));
         all.push("&&".to_owned());
     }
     Some(all)
@@ -137,9 +229,17 @@ fn make(known: &Path) -> Option<Vec<String>> {
 
 /// Whether what follows our step's beginning is about this target.
 fn is_of(rest: &str, known: &Path) -> bool {
-    words(&rest.lines().next().unwrap_or_default().replace("$$", "$").replace("\\#", "#"))
-        .first()
-        .is_some_and(|word| Path::new(word) == known)
+    words(&of_makes(rest.lines().next().unwrap_or_default())).first().is_some_and(|word| Path::new(word) == known)
+}
+
+/// A line of Ninja's, as it gives it to a shell.
+pub(super) fn of_ninjas(line: &str) -> String {
+    line.replace("$$", "$")
+}
+
+/// The same of make's.
+fn of_makes(line: &str) -> String {
+    line.trim_start().trim_start_matches('@').replace("$$", "$").replace("\\#", "#")
 }
 
 /// The words of a command line, as a shell splits them.

@@ -13,6 +13,7 @@ mod already_said;
 mod copies;
 pub(crate) mod facts;
 pub(crate) mod job;
+mod linking;
 mod lock;
 mod package;
 
@@ -102,10 +103,7 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
     files.retain(|file| file.exists());
     if judged.refuses() {
         // What an earlier build has left is none of this one's.
-        for file in job.facts.output.iter().chain(&job.facts.becomes) {
-            Copies::of(known, &job.facts.binary, file).remove();
-            let _ = fs::remove_file(file);
-        }
+        remove_earlier(known, &job.facts);
         job.say(&judged.findings)?;
     } else {
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
@@ -135,7 +133,7 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
             let findings = facts.weigh(&judged.policy, vec![Words::Unguarded.finding(&values)]).findings;
             if walk::refuses(&findings) {
                 let _ = fs::remove_file(&marker);
-                job.facts.output.iter().for_each(|file| drop(fs::remove_file(file)));
+                remove_earlier(known, &job.facts);
             }
             // What CMake knew when it configured, it said then, once for all targets.
             if job.facts.unguarded.is_none() || walk::refuses(&findings) {
@@ -153,6 +151,15 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
         fs::write(depfile, text).map_err(|error| cannot("write", depfile, error))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes away what an earlier build has left of a target that is refused before it is linked.
+fn remove_earlier(known: &Path, facts: &Facts) {
+    for file in facts.output.iter().chain(&facts.becomes) {
+        Copies::of(known, &facts.binary, file).remove();
+        copies::remove_earlier(facts, file);
+        let _ = fs::remove_file(file);
+    }
 }
 
 /// Objects that hold nothing, where a guard cannot be: the module has promised the linker two files.
@@ -232,6 +239,7 @@ fn seal(env: &Env, facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
             // Neither make nor ninja shall take it for one that was accepted.
             let _ = fs::remove_file(file);
             copies.remove();
+            copies::remove_earlier(&job.facts, file);
             return Err(stop);
         }
     }
@@ -257,16 +265,18 @@ pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Re
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
     let Some(manifest) = manifest else { return refuse(walk::NOT_THERE) };
     let recorded = manifest.toolkit.map(Into::into);
-    // CMake puts the folder of every library that it links into the runtime path of what it builds.
-    let mut searched: Vec<PathBuf> = runtime_path(&binary).map(PathBuf::from).collect();
-    searched.extend(job.facts.given.libraries.iter().map(|folder| folder.value.clone()));
+    let linked_from = linked_from(job, &binary);
+    let searched: Vec<PathBuf> =
+        linked_from.iter().chain(&job.facts.given.libraries).map(|folder| folder.value.clone()).collect();
     let mut objects = objects(job);
     objects.extend(job.facts.inside.iter().cloned());
     let places = places(job, &objects);
     let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own_kernels::own(data, &kernels, &places));
     let mut seen = seen.map_err(Stop::no_look)?;
     seen.host = Some(HostCode::of(file, &own_kernels::objects(&places)));
-    let (taken, findings) = verify(env, job, &policy, &manifest, &binary, &kernels, &seen).map_err(Stop::no_look)?;
+    let look =
+        Look { policy: &policy, manifest: &manifest, binary: &binary, kernels: &kernels, linked_from: &linked_from };
+    let (taken, findings) = verify(env, job, &look, &seen).map_err(Stop::no_look)?;
     if to.is_some() && walk::refuses(&findings) {
         return job.say(&findings);
     }
@@ -279,17 +289,20 @@ pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Re
     }
 }
 
+/// A linked file, what was recorded of it, and what it is held against.
+struct Look<'l> {
+    policy: &'l Policy,
+    manifest: &'l Manifest,
+    binary: &'l Binary,
+    kernels: &'l Kernels,
+    /// The folders of its libraries.
+    linked_from: &'l [Fact<PathBuf>],
+}
+
 /// Holds the linked file against the policy and what was recorded of it.
-fn verify(
-    env: &Env,
-    job: &Job,
-    policy: &Policy,
-    manifest: &Manifest,
-    binary: &Binary,
-    kernels: &Kernels,
-    seen: &Seen,
-) -> Result<(Option<Taken>, Vec<Finding>), String> {
+fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<Taken>, Vec<Finding>), String> {
     let facts = &job.facts;
+    let Look { policy, manifest, binary, kernels, linked_from } = *look;
     let mut own_kernels = Vec::new();
     if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty()) {
         let data = Contents::open(&binary.path)?;
@@ -324,7 +337,7 @@ fn verify(
         folders: &folders,
     };
     let linked_to = binary.linkage(GUARDED) == Linkage::Linked;
-    let mut library = if linked_to { linked_library(env, job, policy, binary) } else { Vec::new() };
+    let mut library = if linked_to { linked_library(env, job, policy, binary, linked_from) } else { Vec::new() };
     let mut taken = None;
     // CMake knows where the compiler looks: what it found is what was included.
     if linked_to && (manifest.library.is_none() || manifest.library_known == Some(KnownBy::Declared)) {
@@ -392,14 +405,23 @@ fn runtime_path(binary: &Binary) -> impl Iterator<Item = &str> {
     entries.filter(|entry| Path::new(entry).is_absolute())
 }
 
-/// What was only worth a note before it was known that the file needs the guarded library, held against the library that it will load.
-/// CMake puts the folder of every library that it links into the runtime path of what it builds.
-fn linked_library(env: &Env, job: &Job, policy: &Policy, binary: &Binary) -> Vec<Finding> {
-    let folders: Vec<Fact<PathBuf>> = runtime_path(binary)
-        .map(|entry| Fact::new(PathBuf::from(entry), format!("the runtime path of {}", job.facts.target)))
-        .collect();
+/// The folders of the libraries that it is linked to, those that its linker took them from before those that it will load
+/// them from.
+fn linked_from(job: &Job, binary: &Binary) -> Vec<Fact<PathBuf>> {
+    let asked = binary.needed.iter().any(|name| GUARDED.is_named(name) || CUDART.is_named(name));
+    let target = &job.facts.target;
+    let by_linker = if asked { linking::folders(&job.facts) } else { Vec::new() };
+    let by_linker = by_linker.into_iter().map(|folder| Fact::new(folder, format!("what {target} is linked with")));
+    let loaded =
+        runtime_path(binary).map(|entry| Fact::new(PathBuf::from(entry), format!("the runtime path of {target}")));
+    by_linker.chain(loaded).collect()
+}
+
+/// What was only worth a note before it was known that the file needs the guarded library, held against the library that it
+/// was linked to.
+fn linked_library(env: &Env, job: &Job, policy: &Policy, binary: &Binary, folders: &[Fact<PathBuf>]) -> Vec<Finding> {
     let look = |folders: &[Fact<PathBuf>]| job.facts().look(env, policy, folders);
-    let toolchain = look(&folders);
+    let toolchain = look(folders);
     let Some(library) = toolchain.library_used() else { return Vec::new() };
     let folder = library.path.parent();
     let is_the_one = binary.needed.contains(&format!("{}.{}", GUARDED.link_name(), library.major))

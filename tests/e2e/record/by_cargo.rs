@@ -23,6 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         two_toolkits_are_named_and_one_is_used,
         two_toolkits_are_named_under_plain_cargo,
         a_library_whose_headers_nobody_names,
+        a_library_however_it_is_named_to_the_linker,
         the_host_compiler_that_compiled,
         an_arch_that_is_declared_and_not_made,
         the_lock_holds_what_was_compiled_with,
@@ -283,6 +284,36 @@ fn a_library_whose_headers_nobody_names() {
     let outcome =
         call(&fixture, &["--release"], None).env("CUDNN_INCLUDE_DIR", old(&fixture).join("usr/include")).run();
     assert!(outcome.status() != Some(0) && codes(&outcome).contains(&"error[CG142]".to_owned()), "{outcome}");
+}
+
+/// By its path, which goes before all folders, or in a folder that only the linker is told of.
+fn a_library_however_it_is_named_to_the_linker() {
+    let [cudnn, old] = ["9.15.1", "9.1.0"].map(|version| parts::cudnn(version).join("lib").display().to_string());
+    let main = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\nfn main() { println!(\"{}\", unsafe { cudnnGetVersion() }) }\n";
+    for tools in [
+        format!("link {cudnn}/libcudnn.so.9\n"),
+        format!("search {old}\nlink {cudnn}/libcudnn.so.9\n"),
+        format!("link -Wl,-L,{cudnn}\nlink -lcudnn\n"),
+        format!("link -L\nlink {cudnn}\nlink -l:libcudnn.so.9\n"),
+    ] {
+        let fixture = package("taken", "");
+        fixture.write("src/main.rs", main);
+        fixture.write("tools", &tools);
+        let built = build(&fixture, &["--release"], None).success();
+        assert_eq!(codes(&built), ["warning[CG146]"], "{tools}: {built}");
+        let recorded = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
+        assert_eq!(manifest(&fixture.built("release/app"))["cudnn"], recorded, "{tools}: {built}");
+    }
+    for (linked, said) in [("13.0", &[][..]), ("13.2", &["error[CG145]"])] {
+        let library = parts::cuda(linked).join("lib64/libcudart.so");
+        let fixture = package("taken", "");
+        fixture.write("tools", nvcc("13.0") + &format!("link {}\n", library.display()));
+        let built = build(&fixture, &["--release"], Some("13.0"));
+        assert_eq!(codes(&built), said, "{linked}: {built}");
+        let _ = build(&fixture, &[], Some("13.0")).success();
+        let recorded = json!({"linkage": "linked", "version": linked});
+        assert_eq!(manifest(&fixture.built("debug/app"))["cudart"], recorded, "{built}");
+    }
 }
 
 /// `CXX` and `PATH` suggest one compiler, and nvcc has called another.

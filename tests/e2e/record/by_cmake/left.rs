@@ -14,20 +14,22 @@ pub(super) fn trials() -> Vec<Trial> {
 const KERNELS: &str =
     "#include <cuda_runtime.h>\nextern \"C\" int kernels() { int v; return cudaRuntimeGetVersion(&v); }\n";
 
-fn project(generator: &'static str, lists: &str) -> Tree {
+/// `in_tools`: further lines of the folder `tools`.
+fn project(generator: &'static str, lists: &str, in_tools: &str) -> Tree {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(left VERSION 0.1.0 LANGUAGES CXX)\n\
          find_package(CUDAToolkit REQUIRED)\n{}{lists}",
         include()
     );
     let main = "extern \"C\" int kernels();\nint main() { return kernels(); }\n";
+    let tools = "add_executable(tool ../main.cpp)\ntarget_link_libraries(tool PRIVATE middle)\n".to_owned() + in_tools;
     let files = [
         ("CMakeLists.txt", &*text),
         ("kernels.cpp", KERNELS),
         ("main.cpp", main),
         ("plain.cpp", "int main() { return 0; }\n"),
         ("part.cpp", "extern \"C\" int kernels();\nextern \"C\" int part() { return kernels(); }\n"),
-        ("tools/CMakeLists.txt", "add_executable(tool ../main.cpp)\ntarget_link_libraries(tool PRIVATE middle)\n"),
+        ("tools/CMakeLists.txt", &tools),
         ("cudaguard.toml", ""),
     ];
     Tree::new("left behind", Cmake::Oldest, generator, &files)
@@ -35,7 +37,23 @@ fn project(generator: &'static str, lists: &str) -> Tree {
 
 /// Built, refused under another policy, and built again; what of these is there.
 fn refused_later(generator: &'static str, lists: &str, gone: &[&str], stays: &[&str]) {
-    let tree = project(generator, lists);
+    refused_by(BEFORE, 2, "", generator, lists, gone, stays);
+}
+
+/// A policy that refuses before anything is linked, and its code.
+const BEFORE: (&str, &str) = ("[toolkit]\nrequire = \"<13\"\n", "CG103");
+
+/// The same by another policy.
+fn refused_by(
+    (policy, code): (&str, &str),
+    rounds: u32,
+    in_tools: &str,
+    generator: &'static str,
+    lists: &str,
+    gone: &[&str],
+    stays: &[&str],
+) {
+    let tree = project(generator, lists, in_tools);
     let root = format!("-DCUDAToolkit_ROOT={}", parts::cuda("13.0").display());
     let _ = tree.configure(&[&root, "-DCMAKE_BUILD_TYPE=Release"]).run().success();
     let build = || tree.build(&["--config", "Release"]).run();
@@ -45,12 +63,13 @@ fn refused_later(generator: &'static str, lists: &str, gone: &[&str], stays: &[&
         tree.built(folder).join(if of_configuration { "Release" } else { "" }).join(file)
     };
     let there = |names: &[&str]| names.iter().filter(|name| place(name).exists()).count();
-    for round in 0..2 {
+    for round in 0..rounds {
         let built = build().success();
         assert_eq!((there(gone), there(stays)), (gone.len(), stays.len()), "{generator}, {round}: {built}");
-        tree.write("cudaguard.toml", "[toolkit]\nrequire = \"<13\"\n");
+        tree.write("cudaguard.toml", policy);
         let refused = build();
-        assert!(refused.status() != Some(0) && codes(&refused) == ["error[CG103]"], "{generator}: {refused}");
+        let said = [format!("error[{code}]")];
+        assert!(refused.status() != Some(0) && codes(&refused) == said, "{generator}: {refused}");
         let left: Vec<PathBuf> = gone.iter().map(place).filter(|file| file.exists()).collect();
         assert_eq!(left, [] as [PathBuf; 0], "{generator}, {round}: {refused}");
         assert_eq!(there(stays), stays.len(), "{generator}: {refused}");
@@ -76,12 +95,39 @@ fn what_a_refused_library_became() {
     refused_later(NINJA, lists, &["app"], &[]);
 }
 
-/// What a step behind the linker has copied is as runnable as the file itself.
+/// What a step behind the linker has copied is as runnable as the file itself, and so is what was stripped on the way, and what
+/// a command of its own makes of it. Before it is linked, and after.
 fn copies_of_an_earlier_build() {
+    let step =
+        |target: &str, what: &str| format!("add_custom_command(TARGET {target} POST_BUILD COMMAND {what} VERBATIM)\n");
+    let copy = |from: &str, to: &str| {
+        format!("${{CMAKE_COMMAND}} -E copy $<TARGET_FILE:{from}> \"${{CMAKE_BINARY_DIR}}/{to}\"")
+    };
+    let lists = [
+        "add_executable(app main.cpp kernels.cpp)\ntarget_link_libraries(app PRIVATE CUDA::cudart)\n",
+        &step("app", &copy("app", "copy")),
+        "cudaguard_embed(app)\n",
+        &step("app", &copy("app", "copy behind")),
+        &step("app", "strip -s -o copy-stripped $<TARGET_FILE:app>"),
+        &format!(
+            "add_custom_command(OUTPUT copy-packed COMMAND {} DEPENDS app VERBATIM)\n",
+            copy("app", "copy-packed")
+        ),
+        "add_custom_target(pack ALL DEPENDS copy-packed)\n",
+    ]
+    .concat();
+    let gone = ["app", "copy", "copy behind", "copy-stripped", "copy-packed"];
     for generator in [MAKE, NINJA, MULTI] {
-        let lists = "add_executable(app main.cpp kernels.cpp)\ntarget_link_libraries(app PRIVATE CUDA::cudart)\n\
-                     add_custom_command(TARGET app POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:app> \
-                     \"${CMAKE_BINARY_DIR}/copy\" VERBATIM)\ncudaguard_embed(app)\n";
-        refused_later(generator, lists, &["app", "copy"], &[]);
+        refused_later(generator, &lists, &gone, &[]);
+    }
+    refused_by(("[driver]\nfleet = \"535\"\n", "CG133"), 1, "", NINJA, &lists, &gone, &[]);
+    // Of a target of another folder, behind which no step can stand; and what a guarded library has become.
+    let others = "add_library(middle STATIC kernels.cpp)\ntarget_link_libraries(middle PUBLIC CUDA::cudart)\n\
+                  add_subdirectory(tools)\n";
+    let copied = step("tool", "${CMAKE_COMMAND} -E copy $<TARGET_FILE:tool> \"${CMAKE_BINARY_DIR}/copy\"");
+    for (generator, guarded, gone) in
+        [(MAKE, "tool", &["tools/tool", "copy"][..]), (MULTI, "middle", &["tools/tool", "copy", "libmiddle.a"])]
+    {
+        refused_by(BEFORE, 1, &copied, generator, &format!("{others}cudaguard_embed({guarded})\n"), gone, &[]);
     }
 }

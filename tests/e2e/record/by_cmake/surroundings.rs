@@ -6,14 +6,15 @@ use std::path::Path;
 use cudaguard_tests::{Trial, parts, trials};
 use serde_json::json;
 
-use super::{build_in, codes, judged_as, tree};
-use crate::cmake::fixture::{Cmake, NINJA, Tree, include, said};
+use super::{build_in, codes, judged_as, object, tree};
+use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, said};
 use crate::record::fixture::manifest;
 use crate::wrapper::meant::hostile;
 
 pub(super) fn trials() -> Vec<Trial> {
     trials![
         headers_by_a_variable_or_an_option,
+        libraries_without_a_runtime_path,
         policy_of_a_library_whose_headers_nobody_names,
         plain_programs_build_anywhere,
     ]
@@ -52,6 +53,68 @@ fn headers_by_a_variable_or_an_option() {
         // The headers of one release, and the library of an older one.
         judged_as(&tree, "CG110", |configuration| build_in(&tree, configuration, &[&library(&old)], &around));
     }
+}
+
+/// Distributions build without runtime paths, and CMake writes none for a folder that an option names. What the linker took is
+/// known all the same.
+fn libraries_without_a_runtime_path() {
+    let [cudnn, old] = ["9.15.1", "9.1.0"].map(|version| parts::cudnn(version).join("lib").display().to_string());
+    let ways = [
+        ("path", format!("target_link_libraries(path PRIVATE \"{cudnn}/libcudnn.so.9\")")),
+        (
+            "imported",
+            format!(
+                "add_library(library SHARED IMPORTED)\nset_target_properties(library PROPERTIES IMPORTED_LOCATION \
+                 \"{cudnn}/libcudnn.so.9\")\ntarget_link_libraries(imported PRIVATE library)"
+            ),
+        ),
+        (
+            "option",
+            format!("target_link_options(option PRIVATE \"-L{cudnn}\")\ntarget_link_libraries(option PRIVATE cudnn)"),
+        ),
+        (
+            "folder",
+            format!("target_link_directories(folder PRIVATE \"{cudnn}\")\ntarget_link_libraries(folder PRIVATE cudnn)"),
+        ),
+        (
+            "through",
+            format!(
+                "add_library(inner INTERFACE)\ntarget_link_directories(inner INTERFACE \"{cudnn}\")\n\
+                 target_link_libraries(inner INTERFACE cudnn)\ntarget_link_libraries(through PRIVATE inner)"
+            ),
+        ),
+    ];
+    let guarded =
+        |(name, lists): &(&str, String)| format!("add_executable({name} uses.cpp)\n{lists}\ncudaguard_embed({name})\n");
+    let targets = ways.iter().map(guarded).collect::<Vec<_>>().concat();
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX)\nset(CMAKE_SKIP_RPATH ON)\n{}{targets}",
+        include()
+    );
+    let uses = "extern \"C\" unsigned long cudnnGetVersion();\nint main() { return cudnnGetVersion() == 0; }\n";
+    let files = [("CMakeLists.txt", &*text), ("uses.cpp", uses), ("main.cpp", CUDNN)];
+    for generator in [MAKE, NINJA, MULTI] {
+        let tree = Tree::new("taken from", Cmake::Oldest, generator, &files);
+        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        let built = tree.build(&["--config", "Release"]).run().success();
+        for (name, _) in &ways {
+            let file = tree.built(&if generator == MULTI { format!("Release/{name}") } else { (*name).to_owned() });
+            let recorded = json!({"version": "9.15.1", "linkage": "linked", "known": "linked"});
+            assert_eq!(manifest(&file)["cudnn"], recorded, "{name} by {generator}: {built}");
+        }
+    }
+    // Headers of another release, and a cudart of another toolkit, are told as where there is a runtime path.
+    let headers = parts::cudnn("9.15.1").join("include");
+    let mixed = tree("mixed", &format!("set(CMAKE_SKIP_RPATH ON)\ninclude_directories(\"{}\")", headers.display()), "");
+    mixed.write("main.cpp", CUDNN);
+    judged_as(&mixed, "CG110", |configuration| {
+        build_in(&mixed, configuration, &[&Path::new(&old).join("libcudnn.so.9")], &[])
+    });
+    let mixed = tree("mixed", "set(CMAKE_SKIP_RPATH ON)", "");
+    let kernel = object(&mixed, "13.0");
+    let built = build_in(&mixed, "Release", &[&kernel, &parts::cuda("13.2").join("lib64/libcudart.so")], &[]).success();
+    assert_eq!(codes(&built), ["warning[CG145]"], "a kernel that was made elsewhere: {built}");
+    assert_eq!(manifest(&mixed.built("app"))["cudart"], json!({"linkage": "linked", "version": "13.2"}));
 }
 
 fn tree_of(lists: &str) -> Tree {

@@ -1,0 +1,52 @@
+//! Where a target's libraries were taken from. The runtime path tells it only where CMake writes one (`CMAKE_SKIP_RPATH`,
+//! `CMAKE_BUILD_WITH_INSTALL_RPATH`), and never of a folder that an option names: what the linker was called with is read
+//! where CMake's generator has written it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use cudaguard::shell_words::words;
+use cudaguard::toolchain::Builder;
+
+use super::copies::of_ninjas;
+use super::facts::Facts;
+use crate::linker;
+
+/// The folders, in the linker's order.
+pub(super) fn folders(facts: &Facts) -> Vec<PathBuf> {
+    if facts.given.by != Builder::CMake {
+        return Vec::new();
+    }
+    let found = of_ninja(facts).map(|text| (text, facts.binary.clone())).or_else(|| of_make(facts));
+    let Some((text, base)) = found else { return Vec::new() };
+    linker::Folders::of(words(&text).iter().map(String::as_str), &base).all().collect()
+}
+
+/// The variables of the statement that makes the target's file, in the order in which the rule has them.
+fn of_ninja(facts: &Facts) -> Option<String> {
+    let output = facts.output.as_ref()?;
+    let of_configuration = facts.binary.join("CMakeFiles").join(format!("impl-{}.ninja", facts.configuration));
+    [of_configuration, facts.binary.join("build.ninja")].iter().find_map(|file| {
+        let text = fs::read_to_string(file).ok()?;
+        let statement = text.split("\n\n").find(|statement| {
+            let made = value(statement, "TARGET_FILE");
+            made.is_some_and(|made| facts.binary.join(made) == *output)
+        })?;
+        let all = ["FLAGS", "LINK_FLAGS", "LINK_PATH", "LINK_LIBRARIES"];
+        let all: Vec<String> = all.iter().filter_map(|name| value(statement, name)).collect();
+        Some(all.join(" "))
+    })
+}
+
+fn value(statement: &str, name: &str) -> Option<String> {
+    let lines = statement.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(" = "));
+    lines.filter(|(key, _)| *key == name).map(|(_, value)| of_ninjas(value)).next()
+}
+
+/// The script that calls the linker, which runs in the folder that the target's CMakeLists.txt builds in.
+fn of_make(facts: &Facts) -> Option<(String, PathBuf)> {
+    let known = facts.files.first()?.parent()?;
+    let (folder, target) = (known.parent()?.parent()?, known.file_name()?.to_string_lossy());
+    let script = folder.join("CMakeFiles").join(format!("{target}.dir")).join("link.txt");
+    Some((fs::read_to_string(script).ok()?, folder.to_owned()))
+}
