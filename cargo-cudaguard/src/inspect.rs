@@ -79,8 +79,10 @@ pub(crate) fn drivers(manifests: &[Manifest], covers: &[((u8, u8), By)]) -> Vec<
             continue;
         }
         let gpu = Gpu { cc: Some(cc), visible: true, ..Gpu::default() };
-        let answers: Vec<_> =
-            manifests.iter().flat_map(|manifest| answer::answers(manifest, std::slice::from_ref(&gpu))).collect();
+        let answers: Vec<_> = manifests
+            .iter()
+            .flat_map(|manifest| answer::answers(manifest, std::slice::from_ref(&gpu), false))
+            .collect();
         let driver = answers.iter().filter_map(|answer| Some((answer.cuda?, answer.release))).max();
         let sure_from = answers.iter().filter_map(|answer| answer.sure_from).max();
         let sure_from = sure_from.filter(|(cuda, _)| driver.is_none_or(|(needs, _)| needs < *cuda));

@@ -131,7 +131,8 @@ pub(crate) fn not_judged_in_words(names: &[&str]) -> String {
 /// What becomes of these components on each of the machine's GPUs; the containers of what is served in part are counted.
 fn on_each(file: &Path, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Answer> {
     let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
-    let mut all: Vec<Answer> = manifests.iter().flat_map(|manifest| answers(manifest, &gpus)).collect();
+    let forced = machine.is_some_and(Machine::passes_over_machine_code);
+    let mut all: Vec<Answer> = manifests.iter().flat_map(|manifest| answers(manifest, &gpus, forced)).collect();
     if artefact::is_one(file) {
         return whole::worst(&all);
     }

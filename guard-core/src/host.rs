@@ -93,6 +93,8 @@ pub struct Gpu {
     pub visible: bool,
     /// Why the driver does not drive it: then it is not counted.
     pub undriven: Option<Undriven>,
+    /// It is not known whether the driver drives it: these are sure to.
+    pub sure_from: Option<Floor>,
 }
 
 /// Why a driver drives no GPUs of a compute capability, as far as its release tells.

@@ -395,6 +395,12 @@ pub fn first_driver(gpu: Cc) -> Option<Floor> {
     (Some(first) > begin).then(|| Floor { cuda: first, release: release_for(first), exact: true })
 }
 
+/// The first drivers that drive any GPU of this one's generation. Within one, updates of a branch may have brought more than its
+/// first release drove.
+pub fn first_of_generation(gpu: Cc) -> Option<Floor> {
+    first_driver((gpu.0, 0)).filter(|_| !is_tegra(gpu))
+}
+
 /// The branches of kernel modules on which NVIDIA says that cuda-compat of this CUDA version works. Others may: the list leaves
 /// out those that are no longer supported.
 pub fn compat_kernels(cuda: CudaVersion) -> &'static [u32] {

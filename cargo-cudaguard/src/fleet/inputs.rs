@@ -121,7 +121,9 @@ impl Facts {
         let (user, cuda) = (user.transpose()?, cuda.transpose()?);
         let driver =
             (user.is_some() || cuda.is_some()).then(|| Driver { user, kernel: user, cuda, ..Driver::default() });
-        Ok(Machine { name: self.name, platform: self.platform, driver, gpus: Some(self.gpus), ..Machine::default() })
+        // Who writes these lists has asked the driver.
+        let gpus = Some(self.gpus.into_iter().map(|gpu| Gpu { listed: true, ..gpu }).collect());
+        Ok(Machine { name: self.name, platform: self.platform, driver, gpus, ..Machine::default() })
     }
 }
 

@@ -949,6 +949,9 @@ words! {
     DriverCannotTellBranch DriverCannotTell "driver"
         "cannot tell whether driver {driver} serves {code}: that needs CUDA {needs_cuda}, and how much this driver's branch supports is in no table[, but {least} at least][ and {most} at most]\nneeded by:  {component}\nGPUs:       compute capability {gpus}"
         "the driver itself knows: ask it by `cargo cudaguard verify` on such a machine; nvidia-smi there says it, too, for the key \"cuda\" of \"driver\" in a host file";
+    DriverCannotTellDrives DriverCannotTell "driver"
+        "cannot tell whether this driver drives compute capability {gpus}: toolkits make code for it from CUDA {needs_cuda} on, and which update of an older driver brought it is in no table\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "update the driver[ to {needs_release} or newer] to be sure; nvidia-smi on such a machine lists the GPUs that its driver drives";
     KernelModuleUnknown KernelModuleUnknown "driver"
         "the kernel module's release is not known: libcuda alone was judged\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "for a complete answer name it with --kernel; /proc/driver/nvidia/version says it";

@@ -176,6 +176,15 @@ impl<'a> OldestDriver<'a> {
         self.supports.covers(floor.cuda).filter(|serves| floor.exact || !serves)
     }
 
+    /// The same of code for this GPU: machines that have it have a driver that drives it, however old others are.
+    pub(super) fn serves_on(self, floor: Floor, cc: Cc) -> Option<bool> {
+        let first = tables::first_of_generation(cc);
+        if first.is_some_and(|first| first.cuda >= floor.cuda) {
+            return Some(true).filter(|_| floor.exact);
+        }
+        self.serves(floor)
+    }
+
     /// Values of a finding about what it cannot serve.
     fn against(self, policy: &Policy, floor: Floor) -> Values {
         let values = of_fleet(policy, &policy.fleet_ccs()).with("driver_fleet", self.text);
@@ -251,16 +260,17 @@ fn driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, o
         None => open.push(Phrase::OpenDriver.of(&Values::default().with("driver_fleet", fleet.text))),
     }
     let serves = |target: &&Target, cc: Cc| target.serves(cc) == Serves::Yes;
+    let floor = tables::ptx_isa(toolkit.value).map_or_else(|| tables::toolkit_floor(toolkit.value), tables::ptx_floor);
     let by_ptx: Named<'_> = policy
         .fleet_ccs()
         .into_iter()
+        .filter(|(_, cc)| fleet.serves_on(floor, *cc) == Some(false))
         .filter(|(_, cc)| {
             let mut serving = toolchain.archs.in_force.iter().filter(|target| serves(target, *cc)).peekable();
             serving.peek().is_some() && serving.all(|target| matches!(target, Target::Ptx(_)))
         })
         .collect();
-    let floor = tables::ptx_isa(toolkit.value).map_or_else(|| tables::toolkit_floor(toolkit.value), tables::ptx_floor);
-    if by_ptx.is_empty() || fleet.serves(floor) != Some(false) {
+    if by_ptx.is_empty() {
         return;
     }
     let values = code(policy, fleet, floor, &by_ptx, Some(toolkit.value)).with("toolkit", line);

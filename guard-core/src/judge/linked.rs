@@ -251,7 +251,7 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
     let mut told: Vec<(Service, Named<'_>)> = Vec::new();
     for (name, cc) in policy.fleet_ccs() {
         let service = linked.kernels.service(cc);
-        if service.floor.and_then(|floor| oldest.serves(floor)) != Some(false) {
+        if service.floor.and_then(|floor| oldest.serves_on(floor, cc)) != Some(false) {
             continue;
         }
         match told.iter_mut().find(|(other, _)| *other == service) {

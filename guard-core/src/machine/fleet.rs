@@ -59,14 +59,18 @@ impl Change {
         let too_old = |finding: &Finding| {
             matches!(
                 finding.code,
-                Code::DriverTooOld | Code::DriverTooOldForCode | Code::DriverMissing | Code::CudnnNeedsNewerDriver
+                Code::DriverTooOld
+                    | Code::DriverTooOldForCode
+                    | Code::DriverMissing
+                    | Code::CudnnNeedsNewerDriver
+                    | Code::GpuNotForDriver
             )
         };
         let newer = newer.filter(|_| refusing().any(too_old));
         let driver = newer.map(|row| row.branch).find(|branch| {
             let release = Some(DriverRelease::new(*branch, 0, 0));
             let driver = Driver { user: release, kernel: release, ..Driver::default() };
-            taken(&Machine { driver: Some(driver), ..machine.clone() })
+            taken(&machine.with(driver))
         });
         if let Some(branch) = driver {
             return Some(Self::Driver(branch));
@@ -223,6 +227,14 @@ mod tests {
         assert_eq!(change(r#"{"user": "580.95.05", "kernel": "580.95.05"}"#), None);
         // It is new enough: the kernel module is to be loaded anew.
         assert_eq!(change(r#"{"user": "590.44.01", "kernel": "580.95.05"}"#), None);
+        // Their driver lists these GPUs, and a newer one may not.
+        let mut of = |gpu: &str, driver: &str| {
+            let line = format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{gpu}]}}"#);
+            fleet.judge(&line).unwrap().1[0].change
+        };
+        assert_eq!(of(r#"{"cc": "7.0", "uuid": "GPU-1"}"#, "535.261.03"), Some(Change::Driver(580)));
+        assert_eq!(of(r#"{"cc": "3.7", "uuid": "GPU-1"}"#, "470.256.02"), None);
+        assert_eq!(of(r#"{"cc": "12.0"}"#, "550.54.14"), Some(Change::Driver(580)));
     }
 
     #[test]

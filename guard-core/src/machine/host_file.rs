@@ -181,8 +181,9 @@ fn gpu(json: &mut JsonReader<'_>, whole: bool) -> Result<Gpu, Mistake> {
         match key {
             "name" => name = Some(json.text(A_TEXT)?),
             "cc" => gpu.cc = meaning(json, A_CC, cc)?,
-            "uuid" => gpu.uuid = aside(json, whole)?,
-            "pci" => gpu.pci = aside(json, whole)?,
+            // Nobody but its driver knows these.
+            "uuid" => (gpu.uuid, gpu.listed) = (aside(json, whole)?, true),
+            "pci" => (gpu.pci, gpu.listed) = (aside(json, whole)?, true),
             "visible" => gpu.visible = Some(json.truth()?),
             _ => json.skip()?,
         }

@@ -194,6 +194,7 @@ fn heard(env: &Env, machine: &mut Machine, driver: &mut Driver, said: Said) {
             uuid: device.uuid.or(known.uuid),
             pci: device.pci.or(known.pci),
             visible: Some(true),
+            listed: true,
         });
     }
     gpus.extend(hidden.into_iter().map(|gpu| Gpu { visible: Some(false), ..gpu }));
@@ -336,6 +337,7 @@ impl Root {
             uuid: fact("GPU UUID").filter(|uuid| uuid.starts_with("GPU-") && !uuid.contains('?')),
             pci: Some(slot.to_owned()),
             visible: device.filter(|device| !may_open(device)).map(|_| false),
+            listed: true,
         }
     }
 }

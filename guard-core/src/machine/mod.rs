@@ -31,7 +31,7 @@ use crate::finding::{Finding, Values, Words};
 use crate::host::{self, CudartFound, DriverFound, Host, Inner, Jit, LibraryFound, Loader, Undriven};
 use crate::json::{Value, array, object};
 use crate::manifest::{Linkage, Manifest, Requirement};
-use crate::tables;
+use crate::tables::{self, Floor};
 use crate::vendor::{self, CUDART, GUARDED};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
@@ -134,6 +134,8 @@ pub struct Gpu {
     pub pci: Option<String>,
     /// Whether a process can use it; `None`: not known where `CUDA_VISIBLE_DEVICES` is set, and visible where it is not.
     pub visible: Option<bool>,
+    /// Its driver is known to have listed it, so that it drives it.
+    pub listed: bool,
 }
 
 /// A library that was found, and what its files say of its version.
@@ -190,6 +192,23 @@ impl Driver {
     pub(crate) fn supports(&self, kind: Option<Kind>) -> Option<CudaVersion> {
         let by_release = || tables::driver_supports(self.user.filter(|_| kind.is_none())?).exactly();
         self.cuda.or_else(by_release)
+    }
+
+    /// The newest CUDA version that libcuda and kernel module may both support: what they know of GPUs is as old as that. A
+    /// Tegra's know theirs from the first.
+    fn supports_at_most(&self, kind: Option<Kind>) -> Option<CudaVersion> {
+        let of = |release| tables::driver_supports(release).most;
+        let (user, kernel) = agreed(self.user, self.kernel);
+        match kind {
+            Some(Kind::Jetson) => None,
+            Some(Kind::Wsl2) => self.cuda,
+            None => {
+                let by_libcuda = self.cuda.or_else(|| user.and_then(of));
+                // Its own answer goes before what the table says of its release.
+                let other = kernel.filter(|_| self.cuda.is_none() || user != kernel);
+                by_libcuda.into_iter().chain(other.and_then(of)).min()
+            }
+        }
     }
 }
 
@@ -320,16 +339,17 @@ impl Machine {
         let gpus = self.gpus.as_ref()?;
         let cc = |gpu: &Gpu| gpu.cc.or_else(|| tables::gpu_cc(gpu.name.as_deref()?));
         // A driver that answered has said by itself which GPUs it drives.
-        let driver = self.driver.as_ref().filter(|driver| driver.init.is_none() && self.kind.is_none());
-        let release = driver.and_then(|driver| driver.kernel.or(driver.user));
-        let supports = release.and_then(|release| tables::driver_supports(release).most);
+        let driver = self.driver.as_ref().filter(|driver| driver.init.is_none());
+        let release = driver.filter(|_| self.kind.is_none()).and_then(|driver| driver.kernel.or(driver.user));
+        let most = driver.and_then(|driver| driver.supports_at_most(self.kind));
+        let newer = |first: &Floor| most.is_some_and(|most| most < first.cuda);
         let undriven = |gpu: &Gpu| {
-            let cc = cc(gpu)?;
+            let cc = cc(gpu).filter(|_| !gpu.listed)?;
             let last = tables::last_branch(cc).filter(|last| release.is_some_and(|release| release.branch > *last));
-            // Within a generation updates of a branch may have brought more than its first release.
-            let first = tables::first_driver((cc.0, 0)).filter(|first| supports.is_some_and(|most| most < first.cuda));
+            let first = tables::first_of_generation(cc).filter(newer);
             last.map(Undriven::NoLonger).or(first.map(Undriven::NotYet))
         };
+        let sure_from = |gpu: &Gpu| cc(gpu).filter(|_| !gpu.listed).and_then(tables::first_driver).filter(newer);
         let driven: Vec<&Gpu> = gpus.iter().filter(|gpu| undriven(gpu).is_none()).collect();
         let looked = gpus.iter().any(|gpu| gpu.visible.is_some());
         let shown = match list.filter(|_| !looked) {
@@ -349,7 +369,8 @@ impl Machine {
                 Some(_) => gpu.visible != Some(false),
                 None => shown.next().unwrap_or(true),
             };
-            host::Gpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven }
+            let sure_from = sure_from(gpu).filter(|_| undriven.is_none());
+            host::Gpu { cc: cc(gpu), name: gpu.name.clone(), uuid: None, visible, undriven, sure_from }
         };
         Some(gpus.iter().map(gpu).collect())
     }
@@ -376,6 +397,11 @@ impl Machine {
         (0..gpus.len()).map(with_one).collect()
     }
 
+    /// Whether `CUDA_FORCE_PTX_JIT=1` is set.
+    pub fn passes_over_machine_code(&self) -> bool {
+        self.jit().forced
+    }
+
     fn jit(&self) -> Jit {
         let on = |name: &str| self.variables.iter().any(|(variable, value)| variable == name && value == "1");
         let driver = self.driver.as_ref();
@@ -383,6 +409,15 @@ impl Machine {
         let named = |driver: &Driver| driver.user.is_some() && self.kind.is_none();
         let compiler = driver.and_then(|driver| driver.ptx_compiler.filter(|there| *there || named(driver)));
         Jit { forced: on("CUDA_FORCE_PTX_JIT"), disabled: on("CUDA_DISABLE_PTX_JIT"), compiler }
+    }
+
+    /// The same with another driver, of which nobody knows whether it lists these GPUs.
+    fn with(&self, driver: Driver) -> Self {
+        let mut other = Self { driver: Some(driver), ..self.clone() };
+        for gpu in other.gpus.iter_mut().flatten() {
+            gpu.listed = false;
+        }
+        other
     }
 
     /// The guarded library that this component would get: by the name that it asks for.

@@ -172,7 +172,7 @@ impl Asked<'_> {
         };
         let gpu = [host::Gpu { cc: Some(cc), visible: true, ..host::Gpu::default() }];
         let manifests = self.files.iter().flat_map(|file| &file.manifests);
-        let all: Vec<Answer> = manifests.clone().flat_map(|manifest| answers(manifest, &gpu)).collect();
+        let all: Vec<Answer> = manifests.clone().flat_map(|manifest| answers(manifest, &gpu, false)).collect();
         let driver = oldest.map(|cuda| {
             // The release that the rows name for it: the judge goes by the CUDA version wherever that is known.
             let named = manifests.flat_map(|manifest| releases(&manifest.requires));

@@ -36,7 +36,8 @@ prop_compose! {
 
 prop_compose! {
     fn gpu()(name in label(), cc: Option<(u8, u8)>, uuid in label(), pci in label(), visible: Option<bool>) -> Gpu {
-        Gpu { name, cc, uuid, pci, visible }
+        let listed = uuid.is_some() || pci.is_some();
+        Gpu { name, cc, uuid, pci, visible, listed }
     }
 }
 
@@ -396,6 +397,40 @@ fn what_cuda_visible_devices_shows() {
     assert_eq!(judged(&required, unknown), ["CG310 error"]);
 }
 
+/// The first releases of NVIDIA's open kernel modules whose README lists a GPU (515.43.04 to 595.45.04), and where that is a new
+/// generation the last one before: no driver is said not to drive what it drives.
+#[test]
+fn drivers_drive_what_they_list() {
+    let manifest = with_kernels(crate::manifest::ServedBy::Ptx, (3, 0), None);
+    let verdict = |release: &str, name: &str| {
+        let text =
+            format!(r#"{{"driver": {{"user": "{release}", "kernel": "{release}"}}, "gpus": [{{"name": "{name}"}}]}}"#);
+        let (machine, _) = Machine::read(&text).expect("a host file");
+        assert!(machine.known_gpus()[0].cc.is_some(), "{name}");
+        Verdict::of(&crate::judge::run::judge(&manifest, &machine.host(&manifest, "here")))
+    };
+    for (name, first, before) in [
+        ("A100", "515.48.07", None),
+        ("A30", "515.48.07", None),
+        ("H100", "520.56.06", Some("515.76")),
+        ("RTX 4090", "525.78.01", None),
+        ("L40", "525.78.01", None),
+        ("H800", "530.41.03", None),
+        ("GH200", "545.29.03", None),
+        ("B200", "570.86.15", Some("565.77")),
+        ("RTX 5090", "570.86.16", Some("565.77")),
+        ("GB200", "570.124.04", Some("565.77")),
+        ("B300", "580.82.07", Some("565.77")),
+        ("GB300", "580.82.07", Some("565.77")),
+        ("GB10", "590.48.01", Some("565.77")),
+    ] {
+        assert_eq!(verdict(first, name), Verdict::Runs, "{name} on {first}");
+        if let Some(before) = before {
+            assert_eq!(verdict(before, name), Verdict::Refused, "{name} on {before}");
+        }
+    }
+}
+
 /// docs/decisions.md, decision 39.
 #[test]
 fn gpus_that_the_driver_does_not_drive() {
@@ -413,8 +448,17 @@ fn gpus_that_the_driver_does_not_drive() {
         ("470.256.02", r#"{"cc": "3.5"}"#, &[]),
         ("565.57.01", r#"{"name": "RTX 5090"}"#, &["CG317 error"]),
         ("570.86.15", r#"{"name": "RTX 5090"}"#, &[]),
-        // An update of 570 may know it.
-        ("570.124.06", r#"{"cc": "10.3"}"#, &[]),
+        // An update of 570 may know it, as an update of 450 knew an A10.
+        ("570.124.06", r#"{"cc": "10.3"}"#, &["CG505 info"]),
+        ("450.119.03", r#"{"name": "A10"}"#, &["CG505 info"]),
+        ("450.119.03", r#"{"name": "A10"}, {"name": "A100"}"#, &[]),
+        ("470.256.02", r#"{"name": "RTX 4090"}"#, &["CG505 info"]),
+        ("525.60.13", r#"{"name": "RTX 4090"}"#, &[]),
+        ("580.65.06", r#"{"cc": "10.7"}"#, &["CG505 info"]),
+        // Who else would know this of it?
+        ("450.119.03", r#"{"name": "A10", "uuid": "GPU-5c6e1fb4"}"#, &[]),
+        // A Tegra's driver counts in its own way.
+        ("560.35.03", r#"{"cc": "10.1"}"#, &[]),
         ("418.226.00", r#"{"cc": "8.0"}"#, &["CG317 error"]),
         ("418.226.00", r#"{"cc": "8.0"}, {"cc": "3.5"}"#, &[]),
         ("590.44.01", r#"{"cc": "7.0"}, {"cc": "3.5"}"#, &["CG317 error", "CG317 error"]),
@@ -424,6 +468,22 @@ fn gpus_that_the_driver_does_not_drive() {
         ("590.44.01", r#"{"cc": "7.2"}"#, &[]),
     ] {
         assert_eq!(judged(&manifest, &host(driver, gpus)), expected, "{driver} {gpus}");
+    }
+    // By what libcuda supports, where that is all that is known; and where the table says otherwise of its release.
+    for (facts, expected) in [
+        (r#""driver": {"cuda": "12.4"}, "gpus": [{"cc": "12.0"}]"#, &["CG317 error"][..]),
+        (r#""kind": "wsl2", "driver": {"user": "566.36", "cuda": "12.7"}, "gpus": [{"cc": "12.0"}]"#, &["CG317 error"]),
+        (r#""kind": "wsl2", "driver": {"user": "566.36", "cuda": "12.8"}, "gpus": [{"cc": "12.0"}]"#, &[]),
+        (r#""kind": "wsl2", "driver": {"user": "566.36"}, "gpus": [{"cc": "12.0"}]"#, &[]),
+        (r#""kind": "jetson", "driver": {"user": "540.4.0", "cuda": "12.6"}, "gpus": [{"cc": "11.0"}]"#, &[]),
+        (r#""driver": {"user": "565.57.01", "kernel": "565.57.01", "cuda": "12.8"}, "gpus": [{"cc": "12.0"}]"#, &[]),
+        // The kernel module drives it, and cuda-compat brings what that supports.
+        (r#""driver": {"kernel": "550.54.14", "cuda": "13.0"}, "gpus": [{"cc": "12.0"}]"#, &["CG317 error"]),
+        (r#""driver": {"user": "580.65.06", "cuda": "12.4"}, "gpus": [{"cc": "9.0"}]"#, &[]),
+    ] {
+        let found: Vec<String> =
+            judged(&manifest, &format!("{{{facts}}}")).into_iter().filter(|code| !code.starts_with("CG506")).collect();
+        assert_eq!(found, expected, "{facts}");
     }
     // It drives what it has listed itself.
     let said = r#"{"driver": {"user": "590.44.01", "kernel": "590.44.01", "init": 0}, "gpus": [{"cc": "7.0", "visible": true}]}"#;

@@ -345,6 +345,7 @@ fn the_schema_and_the_page_know_every_key() {
             uuid: text("x"),
             pci: text("x"),
             visible: Some(true),
+            listed: true,
         }]),
         libraries: vendor::ALL.into_iter().map(|of| (of.key, vec![library.clone()])).collect(),
         variables: vec![("CUDA_VISIBLE_DEVICES".to_owned(), "0".to_owned())],

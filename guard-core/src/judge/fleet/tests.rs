@@ -199,6 +199,10 @@ fn drivers_against_ptx() {
         ("\"H100\"", "550", "12.6", "80", cannot("550", "12.6", "H100 (9.0)")),
         // Machine code needs no compiler.
         ("\"H100\"", "535", "12.4", "80;90", vec![]),
+        // Who has one has no driver of 535, which does not drive it.
+        ("\"B200\"", "535", "12.8", "80", vec![]),
+        ("\"B200\"", "535", "12.9", "80", cannot("535", "12.9", "B200 (10.0)")),
+        ("\"B200\", \"H100\"", "535", "12.4", "80", cannot("535", "12.4", "H100 (9.0)")),
         ("\"A100\", \"8.6\"", "535", "12.4", "80", vec![]),
     ] {
         assert_eq!(said(&text(gpus, driver), toolkit, archs, ""), expected, "{gpus} {driver} {toolkit} {archs}");

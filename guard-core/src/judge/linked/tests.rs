@@ -185,9 +185,17 @@ fn the_oldest_driver_of_the_fleet() {
     let fleet = |gpus: &str| format!("[gpu]\nfleet = [{gpus}]\n{oldest}");
     assert_eq!(
         on(old, Linkage::None, &fleet("\"A100\", \"H100\", \"10.0\"")),
-        [
-            "error[CG135]: driver 535, the oldest of the fleet, cannot compile the PTX that demo has for H100 (9.0), 10.0."
-        ]
+        // No machine with a GPU of 10.0 has a driver of 535, which does not drive it.
+        ["error[CG135]: driver 535, the oldest of the fleet, cannot compile the PTX that demo has for H100 (9.0)."]
+    );
+    let newer = plain(&[fatbin(&[sm(80), compute(80, (8, 8))])]);
+    assert_eq!(
+        said(&judge(
+            &policy(&fleet("\"10.0\"")),
+            &Manifest { toolkit: Some(old), ..manifest() },
+            &Linked { cudart: Linkage::None, ..linked(&newer, &[]) }
+        )),
+        ["error[CG135]: driver 535, the oldest of the fleet, cannot compile the PTX that demo has for 10.0."]
     );
     assert_eq!(on(old, Linkage::None, &fleet("\"A100\"")), [""; 0], "machine code needs no compiler");
     assert_eq!(on(old, Linkage::None, &fleet("\"H100\"").replace("535", "550")), [""; 0]);

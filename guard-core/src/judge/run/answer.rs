@@ -3,9 +3,10 @@
 
 use std::fmt;
 
+use super::driver;
 use crate::host::Gpu;
 use crate::json::{Value, object};
-use crate::manifest::{Manifest, Requirement, ServedBy};
+use crate::manifest::{Beside, Manifest, Requirement, ServedBy};
 use crate::tables;
 use crate::version::{CudaVersion, DriverRelease};
 
@@ -76,17 +77,23 @@ fn floors(manifest: &Manifest) -> impl Iterator<Item = (CudaVersion, Option<Driv
     })
 }
 
-/// The answers of a component for each of these GPUs whose compute capability is known: none, where it has no kernels.
-pub fn answers(manifest: &Manifest, gpus: &[Gpu]) -> Vec<Answer> {
+/// The answers of a component for each of these GPUs whose compute capability is known: none, where it has no kernels. `forced`:
+/// `CUDA_FORCE_PTX_JIT=1` has machine code passed over.
+pub fn answers(manifest: &Manifest, gpus: &[Gpu], forced: bool) -> Vec<Answer> {
     let floors: Vec<_> = floors(manifest).collect();
     let mut found: Vec<Answer> = Vec::new();
     for gpu in gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()) {
         let Some(cc) = gpu.cc else { continue };
         for row in &manifest.requires {
-            let Requirement::Gpu { from, to, by, code, cuda, release, sure_from, .. } = row else { continue };
+            let by_ptx = forced.then(|| driver::forced(row)).flatten();
+            let row = by_ptx.as_ref().unwrap_or(row);
+            let Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside } = row else { continue };
             if cc < *from || to.is_some_and(|to| cc > to) {
                 continue;
             }
+            let machine_code = matches!(by, ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx);
+            let passed_over = forced && machine_code && *beside == Beside::Nothing;
+            let (by, code) = if passed_over { (&ServedBy::Nothing, "") } else { (by, code.as_str()) };
             let served = *by != ServedBy::Nothing;
             let own = cuda.map(|cuda| (cuda, *release));
             let of_gpu = tables::first_driver(cc).map(|floor| (floor.cuda, floor.release));
@@ -103,7 +110,7 @@ pub fn answers(manifest: &Manifest, gpus: &[Gpu]) -> Vec<Answer> {
                     ServedBy::Nothing => Service::None,
                     ServedBy::Unknown => Service::Unknown,
                 },
-                code: code.clone(),
+                code: code.to_owned(),
                 containers: None,
                 cuda: needs.map(|(cuda, _)| cuda),
                 release: needs.and_then(|(_, release)| release),
@@ -183,7 +190,7 @@ impl fmt::Display for Answer {
 mod tests {
     use super::*;
     use crate::host::Undriven;
-    use crate::manifest::{Beside, Component};
+    use crate::manifest::Component;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
 
@@ -222,7 +229,7 @@ mod tests {
             Gpu { visible: false, ..gpu("A10", (8, 6)) },
             Gpu { undriven: Some(Undriven::NoLonger(470)), ..gpu("A10", (8, 6)) },
         ];
-        let said: Vec<String> = answers(&manifest, &gpus).iter().map(ToString::to_string).collect();
+        let said: Vec<String> = answers(&manifest, &gpus, false).iter().map(ToString::to_string).collect();
         assert_eq!(
             said,
             [
@@ -233,15 +240,45 @@ mod tests {
                 "B200 (10.0): JIT, compute_80; the driver must support CUDA 12.8 (570.26 or newer)",
             ]
         );
+        let under_force = |manifest: &Manifest| {
+            let said: Vec<String> = answers(manifest, &gpus[1..], true).iter().map(ToString::to_string).collect();
+            said.iter().map(|line| line.split(';').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            under_force(&manifest),
+            ["A100 (8.0): cannot be told", "H100 (9.0): cannot be told", "B200 (10.0): JIT, compute_80"]
+        );
+        for (with, expected) in [
+            (
+                Beside::Isa((8, 0)),
+                ["A100 (8.0): JIT, PTX 8.0", "H100 (9.0): partial, PTX 8.0", "B200 (10.0): JIT, PTX 8.0"],
+            ),
+            (
+                Beside::Nothing,
+                [
+                    "A100 (8.0): none: no code serves it",
+                    "H100 (9.0): none: no code serves it",
+                    "B200 (10.0): cannot be told",
+                ],
+            ),
+        ] {
+            let mut manifest = manifest.clone();
+            for row in &mut manifest.requires {
+                if let Requirement::Gpu { beside, .. } = row {
+                    *beside = with;
+                }
+            }
+            assert_eq!(under_force(&manifest), expected);
+        }
         if let Some(Requirement::Gpu { sure_from, .. }) = manifest.requires.get_mut(2) {
             *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
         }
-        let newer = answers(&manifest, &gpus[1..2]).remove(0);
+        let newer = answers(&manifest, &gpus[1..2], false).remove(0);
         assert_eq!(
             newer.to_string(),
             "A100 (8.0): native, sm_80; the driver must support CUDA 12.0 (525.60.13 or newer); sure where the driver supports CUDA 13.0 (580.65.06 or newer)"
         );
-        let partial = Answer { containers: Some((196, 197)), ..answers(&manifest, &gpus).remove(2) };
+        let partial = Answer { containers: Some((196, 197)), ..answers(&manifest, &gpus, false).remove(2) };
         assert!(partial.to_string().contains("partial, 196 of 197 containers, compute_80"), "{partial}");
         assert_eq!(
             partial.to_json().to_string(),

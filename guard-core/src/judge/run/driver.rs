@@ -148,6 +148,8 @@ enum Unsure {
     Forced,
     /// It needs this, and what the driver's branch supports is in no table.
     Branch(CudaVersion),
+    /// Whether the driver drives the GPU: these are sure to.
+    Drives(Floor),
 }
 
 /// GPUs, by place, that the library found no longer works on.
@@ -375,8 +377,10 @@ impl<'a> Judge<'a> {
         let rows = self.gpu_rows();
         let behind = self.left_behind();
         let free = self.not_unfit();
-        let fits =
+        let suits =
             |at: &usize| !kernels || rows.iter().any(|row| row.outcome == Outcome::Fits && row.here.contains(at));
+        let doubt = |at: &usize| self.visible()[*at].sure_from;
+        let fits = |at: &usize| suits(at) && doubt(at).is_none();
         let severity = if free.is_empty() { Severity::Error } else { Severity::Info };
         for row in &rows {
             let Outcome::Wrong(wrong) = row.outcome else { continue };
@@ -386,8 +390,11 @@ impl<'a> Judge<'a> {
             let values = self.values(Some(&gpus)).with("found", version).with("min", min);
             findings.push(Words::CudnnTooNewForGpu.finding(&values.with("dropped_in", dropped_in)).weighing(severity));
         }
-        if !kernels || free.is_empty() || free.iter().any(fits) {
+        if free.is_empty() || free.iter().any(fits) {
             return Covered::Known;
+        }
+        if let Some((at, from)) = free.iter().filter(|at| suits(at)).find_map(|at| Some((*at, doubt(at)?))) {
+            return Covered::Unsure(Cow::Borrowed(""), vec![at], Unsure::Drives(from));
         }
         // The first that may be fit says why that is not known.
         let unsure = |row: &&Row<'a>| row.outcome == Outcome::Open && free.iter().any(|at| row.here.contains(at));
@@ -404,6 +411,10 @@ impl<'a> Judge<'a> {
             Unsure::Forced => {
                 let values = self.values(Some(here)).with("built_for", self.manifest.built_for());
                 return Words::DriverCannotTellForced.finding(&values);
+            }
+            Unsure::Drives(Floor { cuda, release, .. }) => {
+                let values = self.values(Some(here)).with("needs_cuda", cuda).known("needs_release", release);
+                return Words::DriverCannotTellDrives.finding(&values);
             }
             Unsure::Branch(needed) => {
                 let bounds = self.driver.user.map(tables::driver_supports);
@@ -558,7 +569,7 @@ impl<'a> Judge<'a> {
 
 /// What a row of GPUs comes to where the driver passes over machine code and compiles the PTX beside it; `None`: what it was, with
 /// nothing but PTX that it compiles anyway, or without any.
-fn forced(row: &Requirement) -> Option<Requirement> {
+pub(super) fn forced(row: &Requirement) -> Option<Requirement> {
     let Requirement::Gpu { from, to, by, cuda, release, sure_from, beside, .. } = row else { return None };
     let served = match by {
         ServedBy::Cubin | ServedBy::Ptx => ServedBy::Ptx,

@@ -68,8 +68,9 @@ fn gpus_by_the_kernel_modules_files() {
         uuid: text("GPU-5c6e1fb4-0d1f-2c34-8c1b-3a0f0b6ce2d1"),
         pci: text("0000:3b:00.0"),
         visible: None,
+        listed: true,
     };
-    let other = Gpu { pci: text("0000:af:00.0"), visible: Some(false), ..Gpu::default() };
+    let other = Gpu { pci: text("0000:af:00.0"), visible: Some(false), listed: true, ..Gpu::default() };
     assert_eq!(machine.gpus, Some(vec![a100, other]));
     assert_eq!((machine.kind, machine.doubts.len()), (None, 0));
 }
