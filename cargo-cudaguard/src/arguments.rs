@@ -41,7 +41,8 @@ impl CargoVerb {
         }
     }
 
-    fn of(word: &str) -> Option<Self> {
+    /// The one of this name.
+    pub(crate) fn of(word: &str) -> Option<Self> {
         Some(match word {
             "build" | "b" => Self::Build,
             "run" | "r" => Self::Run,

@@ -27,7 +27,68 @@ use crate::project::{self, Project};
 use crate::report::{self, REFUSED, Stop};
 use crate::signals;
 
+/// What cargo has itself: an alias of such a name means nothing to it.
+const OF_CARGO: &[&str] = &[
+    "add",
+    "bench",
+    "check",
+    "clean",
+    "config",
+    "doc",
+    "fetch",
+    "fix",
+    "generate-lockfile",
+    "help",
+    "info",
+    "init",
+    "locate-project",
+    "login",
+    "logout",
+    "metadata",
+    "new",
+    "owner",
+    "package",
+    "pkgid",
+    "publish",
+    "read-manifest",
+    "remove",
+    "report",
+    "rustc",
+    "rustdoc",
+    "search",
+    "tree",
+    "uninstall",
+    "update",
+    "vendor",
+    "verify-project",
+    "version",
+    "yank",
+];
+
+/// The subcommand that these words mean, with what the project's aliases stand for in their place: a profile may stand there.
+fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsString>), Stop> {
+    let config = Config::read(env, &[])?;
+    let (mut words, mut seen) = (words.to_vec(), BTreeSet::new());
+    while let Some(name) = words.first().and_then(|word| word.to_str()).map(str::to_owned) {
+        if let Some(verb) = CargoVerb::of(&name) {
+            return Ok((verb, words.split_off(1)));
+        }
+        let Some(alias) = config.alias(&name).filter(|_| !OF_CARGO.contains(&&*name)) else { break };
+        let _ = words.splice(..1, alias.into_iter().map(OsString::from));
+        // What goes in a circle, cargo says itself.
+        if !seen.insert(name) {
+            break;
+        }
+    }
+    Ok((CargoVerb::Any, words))
+}
+
 pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+    let (verb, arguments) = match verb {
+        CargoVerb::Any => without_aliases(env, arguments)?,
+        known => (known, arguments.to_vec()),
+    };
+    let arguments = &arguments[..];
     let call = Call::read(Some(verb), arguments);
     let mut command = Command::new(project::cargo(env));
     if verb != CargoVerb::Any {

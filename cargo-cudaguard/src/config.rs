@@ -99,6 +99,17 @@ impl Config {
         Some(Words(words))
     }
 
+    /// What a subcommand of this name stands for, where the configuration gives it a meaning.
+    pub(crate) fn alias(&self, name: &str) -> Option<Vec<String>> {
+        let split = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        match self.find(&["alias", name])?.1 {
+            Found::Variable(text) => Some(split(&text)),
+            Found::Value(Value::String(text)) => Some(split(text)),
+            Found::Value(Value::Array(items)) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+            Found::Value(_) => None,
+        }
+    }
+
     /// A program without arguments by its dotted key (a compiler, a wrapper), as cargo reads those: blanks are a part of its
     /// name, and one with a slash counts from where it is written.
     pub(crate) fn path(&self, key: &[&str]) -> Option<String> {

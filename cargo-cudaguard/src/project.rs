@@ -380,9 +380,15 @@ fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) ->
         (None, false, Some(CargoVerb::Install)) if !call.debug => "release".to_owned(),
         _ => "dev".to_owned(),
     };
+    let kind = is_release(&name, config, top);
+    (name, kind)
+}
+
+/// Whether the profile is, or inherits from, release. `None`: it is not defined.
+fn is_release(name: &str, config: &Config, top: &Path) -> Option<bool> {
     let manifest: toml::Table =
         files::text(&top.join("Cargo.toml")).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
-    let mut root = name.clone();
+    let mut root = name.to_owned();
     // A chain has no more links than there are profiles; a ring is cargo's to complain about.
     for _ in 0..32 {
         match root.as_str() {
@@ -400,8 +406,20 @@ fn profile(verb: Option<CargoVerb>, call: &Call, config: &Config, top: &Path) ->
             None => break,
         }
     }
-    let known = matches!(root.as_str(), "release" | "dev").then_some(root == "release");
-    (name, known)
+    matches!(root.as_str(), "release" | "dev").then_some(root == "release")
+}
+
+/// The profile that cargo builds in this folder, and whether it counts as a release, which one that nobody here defines does: a tool
+/// that calls cargo may ask it for another than the guard was told of.
+pub(crate) fn profile_of_folder(folder: &str, env: &Env, top: &Path) -> (String, bool) {
+    match folder {
+        "debug" => ("dev".to_owned(), false),
+        "release" => (folder.to_owned(), true),
+        other => {
+            let inherits = Config::read(env, &[]).ok().and_then(|config| is_release(other, &config, top));
+            (other.to_owned(), inherits != Some(false))
+        }
+    }
 }
 
 /// cargo: the one that called, so that `cargo +nightly cudaguard` stays with nightly.

@@ -33,7 +33,7 @@ use crate::ledger::{Entry, Ledger, Mark};
 use crate::linker;
 use crate::message::Form;
 use crate::own_kernels;
-use crate::project::Kind;
+use crate::project::{self, Artefact, Kind};
 use crate::report;
 use crate::signals;
 
@@ -134,11 +134,38 @@ struct Package<'a> {
     component: Component,
     folder: PathBuf,
     target: String,
+    /// The profile that cargo builds, and whether it is a release one.
+    profile: String,
+    release: bool,
     /// Its build script judges.
     embeds: bool,
 }
 
 impl Package<'_> {
+    /// Whether what it is built with was judged before cargo was started.
+    fn is_judged(&self) -> bool {
+        let Build { profile, made, .. } = self.build;
+        let is_this = |(target, package, _): &(String, String, Artefact)| {
+            *target == self.target && *package == self.component.name
+        };
+        *profile == self.profile && made.iter().any(is_this)
+    }
+
+    /// Says it in the form that cargo's caller has asked for.
+    fn say(&self, findings: &[Finding]) {
+        match Form::of(&self.build.message_format).filter(|form| !form.on_stderr) {
+            Some(form) => {
+                // cargo takes a line of JSON for one of the compiler's, and hands it on as such.
+                let manifest = self.folder.join("Cargo.toml");
+                for finding in finding::told(findings) {
+                    report::line(&form.diagnostic(finding, &manifest.to_string_lossy()).to_string());
+                }
+            }
+            None => report::findings(findings),
+        }
+        report::annotations(findings);
+    }
+
     fn facts(&self) -> Facts<'_> {
         let build = self.build;
         Facts {
@@ -148,8 +175,8 @@ impl Package<'_> {
             top: if build.members.is_empty() { &self.folder } else { &build.top },
             policy: None,
             target: &self.target,
-            profile: &build.profile,
-            release: build.release,
+            profile: &self.profile,
+            release: self.release,
             locked: None,
             sees_linked: true,
             meant: if self.embeds { Meant::Owner } else { Meant::Nobody },
@@ -183,14 +210,25 @@ impl<'a> Job<'a> {
         }
         let target = unit.target.clone().unwrap_or_else(|| build.host.clone());
         let embeds = unit.embeds;
-        let of = Package { build, component: Component { name, version }, folder, target, embeds };
+        let (profile, release) = match unit.profile_folder() {
+            Some(folder) if !build.members.is_empty() => project::profile_of_folder(folder, env, &build.top),
+            _ => (build.profile.clone(), build.release),
+        };
+        let component = Component { name, version };
+        let of = Package { build, component, folder, target, profile, release, embeds };
         let facts = of.facts();
-        // Judged before cargo was started, and said then: here only the guard is wanted.
+        // Judged before cargo was started, and said then: here only the guard is wanted. But nobody has judged a package from
+        // elsewhere, nor what a tool asks of cargo that the guard was not told: another profile, target or package.
         let judged = guards::judge(env, &facts, &build.variables)?;
         if build.members.is_empty() && judged.refuses() {
-            report::findings(&judged.findings);
-            report::annotations(&judged.findings);
+            of.say(&judged.findings);
             return Err(format!("{} is not built with this toolchain", of.component.name));
+        }
+        if !(build.members.is_empty() || of.is_judged() || unit.kind.is_none() || embeds) {
+            of.say(&judged.findings);
+            if judged.refuses() {
+                return Err(policy::not_built(&of.component, release));
+            }
         }
         if unit.kind.is_none() && !walk::refuses(&judged.deferred) {
             return Ok(None);
@@ -245,7 +283,7 @@ impl<'a> Job<'a> {
             self.look_at(env, &file)?;
         }
         let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
-        let ledger = Ledger::of(&self.of.build.own, &self.of.target, &self.of.build.profile);
+        let ledger = Ledger::of(&self.of.build.own, &self.of.target, &self.of.profile);
         ledger.put(&Entry {
             package: self.of.component.name.clone(),
             kind: kind.name().to_owned(),
@@ -271,24 +309,14 @@ impl<'a> Job<'a> {
         if !walk::refuses(findings) {
             return Ok(());
         }
-        match Form::of(&self.of.build.message_format).filter(|form| !form.on_stderr) {
-            Some(form) => {
-                // cargo takes a line of JSON for one of the compiler's, and hands it on as such.
-                let manifest = self.of.folder.join("Cargo.toml");
-                for finding in finding::told(findings) {
-                    report::line(&form.diagnostic(finding, &manifest.to_string_lossy()).to_string());
-                }
-            }
-            None => report::findings(findings),
-        }
-        report::annotations(findings);
+        self.of.say(findings);
         // cargo has not noted this crate as built, and nobody shall take the file for one that was accepted; nor what an
         // earlier build has handed over, of this crate or of those that cargo does not come to now.
         let _ = fs::remove_file(file);
         for file in self.handed_over().unwrap_or_default() {
             let _ = fs::remove_file(file);
         }
-        Err(policy::not_built(&self.of.component, self.of.build.release))
+        Err(policy::not_built(&self.of.component, self.of.release))
     }
 
     /// What cargo hands over where this build goes well, for the same target.
@@ -395,7 +423,7 @@ impl<'a> Job<'a> {
         let in_use = toolchain.named();
         let linked = Linked {
             name: &self.unit.name,
-            release: self.of.build.release,
+            release: self.of.release,
             kernels,
             own: &own,
             declared_by: toolchain.archs.named_by(),
@@ -545,6 +573,12 @@ impl Unit {
         };
         unit.is_test = links && (test || is("bin") && !program) && !unit.name.starts_with("build_script_");
         Some(unit)
+    }
+
+    /// The folder of the profile that it is built in; `None` where cargo lays its files out otherwise.
+    fn profile_folder(&self) -> Option<&str> {
+        let of_kind = self.out.ends_with("deps") || self.out.ends_with("examples");
+        self.out.parent().filter(|_| of_kind)?.file_name()?.to_str()
     }
 
     /// The file that comes out.

@@ -7,7 +7,7 @@ use cudaguard_tests::{Call, Outcome, Trial, parts, skip, tools, trials};
 use super::fixture::{Fixture, cargo, package, sealed, summary};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![any_other_subcommand, clippy, nextest, zigbuild]
+    trials![any_other_subcommand, another_profile_than_was_told, clippy, nextest, zigbuild]
 }
 
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
@@ -61,6 +61,40 @@ fn any_other_subcommand() {
     let _ = sealed(&fixture.built("release/app"), "app");
     assert_eq!(fixture.guard(["--", "no-such-subcommand"]).run().status(), Some(101), "cargo's own status");
     let _ = fixture.guard(["--"]).run().expect(2);
+}
+
+/// An alias of the project's, and a tool that calls cargo itself, may build a release of which nobody told the guard: it is one all the
+/// same, in the note and where a mismatch is weighed.
+fn another_profile_than_was_told() {
+    let fixture = program("profiles");
+    fixture.write("Cargo.toml", package("app", "[workspace]\n[profile.dist]\ninherits = \"release\"\n"));
+    fixture.write(
+        ".cargo/config.toml",
+        "[alias]\nrel = \"build --release\"\nship = [\"rel\", \"--quiet\"]\nclean = \"rel\"\n",
+    );
+    let by_a_tool = |words: &str| {
+        let line = format!("{}\"$CARGO\" build {words}", fixture.guard(["env"]).run().success().stdout);
+        let call = Call::new("sh").args(["-ec", &line]).dir(&fixture.root);
+        call.env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run()
+    };
+    for (words, folder, profile) in
+        [("", "debug", "dev"), ("-r", "release", "release"), ("--profile dist", "dist", "dist")]
+    {
+        let _ = by_a_tool(words).success();
+        assert_eq!(sealed(&fixture.built(&format!("{folder}/app")), "app").manifest.profile, profile);
+    }
+    let said = anew(&fixture, &["rel"]).run().success();
+    assert_eq!(summary(&said), GUARDED, "{said}");
+    assert_eq!(sealed(&fixture.built("release/app"), "app").manifest.profile, "release");
+    let cleaned = fixture.guard(["--", "clean"]).run().success();
+    assert!(!fixture.built("").exists(), "cargo's own, whatever an alias says: {cleaned}");
+    fixture.write("cudaguard.toml", "toolkit.require = \">=99\"\n");
+    let _ = by_a_tool("").success();
+    for refused in [by_a_tool("-r"), by_a_tool("--profile dist"), anew(&fixture, &["ship"]).run()] {
+        assert!(refused.status() != Some(0) && refused.stderr.contains("error[CG10"), "{refused}");
+        assert!(refused.stderr.contains("app 0.1.0 is not built"), "{refused}");
+    }
+    assert!(!fixture.built("release/app").exists() && !fixture.built("dist/app").exists());
 }
 
 /// It brings a wrapper of its own, and makes no program: what it says and its status are its own, and the next build is guarded.
