@@ -329,6 +329,7 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
         variables,
         made: of_build,
         rust_libraries: project.rust_libraries(),
+        bare_archives: project.bare_archives(),
         static_libraries: project
             .with_static_libraries()
             .flat_map(|package| package.static_libraries.clone())

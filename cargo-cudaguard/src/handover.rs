@@ -56,6 +56,8 @@ pub(crate) struct Build {
     pub(crate) made: Vec<(String, String, Artefact)>,
     /// Files that are made and cannot be guarded, for what they are.
     pub(crate) rust_libraries: Vec<String>,
+    /// Static libraries that no build script has given a guard.
+    pub(crate) bare_archives: Vec<String>,
     /// Files that are made and sealed by nobody: they go where the build is refused.
     pub(crate) static_libraries: Vec<String>,
     pub(crate) quiet: bool,
@@ -103,6 +105,7 @@ impl Build {
             "variables": variables,
             "made": made,
             "rust_libraries": self.rust_libraries,
+            "bare_archives": self.bare_archives,
             "static_libraries": self.static_libraries,
             "quiet": self.quiet,
             "graph": self.graph.to_json(),
@@ -146,6 +149,7 @@ impl Build {
                 .collect::<Option<_>>()?,
             made: value["made"].as_array()?.iter().map(made).collect::<Option<_>>()?,
             rust_libraries: texts(&value["rust_libraries"])?,
+            bare_archives: texts(&value["bare_archives"])?,
             static_libraries: texts(&value["static_libraries"])?,
             quiet: value["quiet"].as_bool()?,
             graph: Graph::from_json(&value["graph"])?,
@@ -190,7 +194,8 @@ impl Build {
 
     /// The one line at the end.
     pub(crate) fn last_line(&self) {
-        if let Some(text) = summary(&self.entries(), &self.rust_libraries).filter(|_| !self.quiet) {
+        if let Some(text) = summary(&self.entries(), &self.rust_libraries, &self.bare_archives).filter(|_| !self.quiet)
+        {
             report::line(&text);
         }
     }
@@ -206,8 +211,8 @@ impl Build {
     }
 }
 
-fn summary(entries: &[Entry], rust_libraries: &[String]) -> Option<String> {
-    if entries.is_empty() && rust_libraries.is_empty() {
+fn summary(entries: &[Entry], rust_libraries: &[String], bare_archives: &[String]) -> Option<String> {
+    if entries.is_empty() && rust_libraries.is_empty() && bare_archives.is_empty() {
         return None;
     }
     let guarded = entries.iter().filter(|entry| entry.unguarded.is_none()).count();
@@ -226,9 +231,13 @@ fn summary(entries: &[Entry], rust_libraries: &[String]) -> Option<String> {
     for (why, names) in reasons {
         let _ = write!(text, "\n  not guarded: {}: {why}", names.join(", "));
     }
-    if !rust_libraries.is_empty() {
-        let why = "a dylib is a part of the programs that load it, and those are guarded";
-        let _ = write!(text, "\n  not guarded: {}: {why}", rust_libraries.join(", "));
+    for (names, why) in [
+        (rust_libraries, "a dylib is a part of the programs that load it, and those are guarded"),
+        (bare_archives, "a static library is guarded by cudaguard::embed!() in its build.rs, or by what links it"),
+    ] {
+        if !names.is_empty() {
+            let _ = write!(text, "\n  not guarded: {}: {why}", names.join(", "));
+        }
     }
     Some(text)
 }
@@ -275,23 +284,23 @@ mod tests {
 
     #[test]
     fn one_line_about_everything() {
-        assert_eq!(summary(&[], &[]), None);
+        assert_eq!(summary(&[], &[], &[]), None);
         assert!(
-            summary(&[], &["libpart.so".to_owned()])
+            summary(&[], &["libpart.so".to_owned()], &["libpart.a".to_owned()])
                 .unwrap()
                 .contains("0 of 0 targets guarded\n  not guarded: libpart.so: ")
         );
         let both = ["CUDA 13.0, cuDNN 9.15.1"];
         assert_eq!(
-            summary(&[entry("a", None, &both), entry("b", None, &both)], &[]).unwrap(),
+            summary(&[entry("a", None, &both), entry("b", None, &both)], &[], &[]).unwrap(),
             "cudaguard: 2 of 2 targets guarded (CUDA 13.0, cuDNN 9.15.1)"
         );
         assert_eq!(
-            summary(&[entry("a", None, &["no CUDA"])], &[]).unwrap(),
+            summary(&[entry("a", None, &["no CUDA"])], &[], &[]).unwrap(),
             "cudaguard: 1 of 1 target guarded (no CUDA)"
         );
         assert_eq!(
-            summary(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])], &[]).unwrap(),
+            summary(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])], &[], &[]).unwrap(),
             "cudaguard: 0 of 2 targets guarded\n  not guarded: a, b: no ELF"
         );
     }
@@ -314,6 +323,7 @@ mod tests {
             variables: [("A".to_owned(), "b".into())].into(),
             made: vec![("t".into(), "p".into(), Artefact::of(Kind::Cdylib, "x"))],
             rust_libraries: vec!["libx.so".into()],
+            bare_archives: vec!["liby.a".into()],
             static_libraries: vec!["libx.a".into()],
             quiet: true,
             graph: Graph::default(),

@@ -158,8 +158,11 @@ impl Project {
             Some(folder) if folder.as_std_path() != told => folder.clone().into_std_path_buf(),
             _ => target_dir.clone(),
         };
-        let mut members: Vec<Package> =
-            metadata.workspace_packages().iter().map(|one| package(one, verb, call)).collect();
+        let mut members: Vec<Package> = metadata
+            .workspace_packages()
+            .iter()
+            .map(|one| package(one, verb, call, &turned_on(&metadata, one, call)))
+            .collect();
         members.sort_by(|a, b| a.dir.cmp(&b.dir));
         let selected = selected(&metadata, &members, call);
         let stranger = |spec: &&String| !members.iter().any(|member| names(spec, member));
@@ -200,6 +203,12 @@ impl Project {
     /// Shared libraries of Rust's own of the selected packages.
     pub(crate) fn rust_libraries(&self) -> Vec<String> {
         self.selected.iter().flat_map(|at| self.members[*at].rust_libraries.clone()).collect()
+    }
+
+    /// Static libraries of the selected packages, where no build script gives them a guard.
+    pub(crate) fn bare_archives(&self) -> Vec<String> {
+        let bare = self.with_static_libraries().filter(|package| !package.embeds);
+        bare.flat_map(|package| &package.static_libraries).filter(|file| !file.contains('/')).cloned().collect()
     }
 
     /// Those that this call makes something of which may carry a guard, but no file that is sealed.
@@ -268,7 +277,34 @@ fn metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata,
     })
 }
 
-fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Call) -> Package {
+/// The features of a member that may be on in this call: what is asked for, what other members ask of it, and what these bring along.
+fn turned_on(metadata: &Metadata, package: &cargo_metadata::Package, call: &Call) -> BTreeSet<String> {
+    let dir = package.manifest_path.parent();
+    let mut on = call.features.of(&package.name, &package.features);
+    for asks in metadata.packages.iter().flat_map(|one| &one.dependencies).filter(|one| one.path.as_deref() == dir) {
+        on.extend(asks.features.iter().cloned());
+        on.extend(asks.uses_default_features.then(|| "default".to_owned()));
+    }
+    let mut open: Vec<String> = on.iter().cloned().collect();
+    while let Some(feature) = open.pop() {
+        for brought in package.features.get(&feature).into_iter().flatten() {
+            if on.insert(brought.clone()) {
+                open.push(brought.clone());
+            }
+        }
+    }
+    on
+}
+
+fn package(
+    package: &cargo_metadata::Package,
+    verb: Option<CargoVerb>,
+    call: &Call,
+    features: &BTreeSet<String>,
+) -> Package {
+    // A feature of a dependency's (`name/feature`) is not looked for: it counts as on.
+    let lacks = |feature: &String| package.features.contains_key(feature) && !features.contains(feature);
+    let is_named = |patterns: &[String], name: &str| patterns.iter().any(|pattern| matches(pattern, name));
     let named = call.all_bins || call.all_examples || call.all_targets || call.others;
     let named = named || !call.bins.is_empty() || !call.examples.is_empty();
     let tests = verb == Some(CargoVerb::Test);
@@ -289,16 +325,16 @@ fn package(package: &cargo_metadata::Package, verb: Option<CargoVerb>, call: &Ca
         let is = |kind: &TargetKind| target.kind.contains(kind);
         let (kind, made) = if is(&TargetKind::Bin) {
             // An integration test may start any of the package's programs, so cargo makes them along.
-            let made = !named || call.all_bins || call.all_targets || call.bins.contains(&target.name);
+            let made = !named || call.all_bins || call.all_targets || is_named(&call.bins, &target.name);
             (Kind::Bin, made || tests && call.others)
         } else if is(&TargetKind::Example) {
-            let made = call.all_examples || call.all_targets || call.examples.contains(&target.name);
+            let made = call.all_examples || call.all_targets || is_named(&call.examples, &target.name);
             let kind = if c_library { Kind::ExampleCdylib } else { Kind::Example };
             (kind, (c_library || program) && (made || tests && !named))
         } else {
             (Kind::Cdylib, c_library)
         };
-        if made {
+        if made && !target.required_features.iter().any(lacks) {
             artefacts.push(Artefact::of(kind, &target.name));
         }
     }

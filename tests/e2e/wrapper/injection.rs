@@ -10,12 +10,14 @@ use super::fixture::{Fixture, notes, package, sealed, set_time, summary};
 pub(crate) fn trials() -> Vec<Trial> {
     let mut all = trials![
         programs_examples_and_c_libraries,
+        what_is_counted_is_what_was_asked_for,
         tests_build_scripts_and_macros_are_left_alone,
         nothing_twice_with_embed,
         a_linker_called_directly,
         a_guard_that_the_linker_leaves_out,
         static_position_independent,
         rust_libraries_shared,
+        a_static_library_without_a_guard,
         a_conflict_is_told_once,
         another_machine,
         a_target_without_elf,
@@ -70,6 +72,26 @@ fn programs_examples_and_c_libraries() {
     let script = "import ctypes, sys\nprint(ctypes.CDLL(sys.argv[1]).seven())\n";
     let python = Call::new("python3").args(["-c", script]).arg(fixture.built("debug/libapp.so")).run().success();
     assert_eq!(python.stdout, "7\n");
+}
+
+/// Of the package's programs those that cargo makes in this call: by their names, by patterns, and by the features that they require.
+fn what_is_counted_is_what_was_asked_for() {
+    let more = "[features]\ndefault = [\"some\"]\nsome = [\"inner\"]\ninner = []\nmore = []\n[workspace]\n\
+                [[bin]]\nname = \"with-some\"\npath = \"src/some.rs\"\nrequired-features = [\"inner\"]\n\
+                [[bin]]\nname = \"with-more\"\npath = \"src/more.rs\"\nrequired-features = [\"more\"]\n";
+    let files =
+        [("Cargo.toml", &*package("app", more)), ("src/main.rs", MAIN), ("src/some.rs", MAIN), ("src/more.rs", MAIN)];
+    let fixture = Fixture::new("injection-counted", &files);
+    for (words, count) in [
+        (&["build", "--features", "more"][..], "3 of 3 targets"),
+        (&["build"], "2 of 2 targets"),
+        (&["build", "--no-default-features"], "1 of 1 target"),
+        (&["build", "--all-features", "--bin", "with-*"], "2 of 2 targets"),
+        (&["build", "--bin", "with-som?"], "1 of 1 target"),
+    ] {
+        let said = fixture.guard(words).run().success();
+        assert_eq!(summary(&said), format!("cudaguard: {count} guarded (no CUDA)"), "{words:?}: {said}");
+    }
 }
 
 fn tests_build_scripts_and_macros_are_left_alone() {
@@ -249,6 +271,19 @@ fn rust_libraries_shared() {
     assert!(!outcome.stderr.contains("libpart.so"), "the program that was asked for is guarded: {outcome}");
     let alone = fixture.guard(["build", "-p", "part"]).env("RUSTFLAGS", "-Cprefer-dynamic").run().success();
     assert!(alone.stderr.contains("  not guarded: libpart.so: a dylib is a part of the programs"), "{alone}");
+}
+
+/// Whoever builds nothing else is told that it is not guarded, and what guards it.
+fn a_static_library_without_a_guard() {
+    let fixture = Fixture::new(
+        "injection-archive",
+        &[("Cargo.toml", &package("part", "[lib]\ncrate-type = [\"staticlib\"]\n[workspace]\n")), ("src/lib.rs", LIB)],
+    );
+    let said = fixture.guard(["build"]).run().success();
+    let line = "cudaguard: 0 of 0 targets guarded\n  not guarded: libpart.a: a static library is guarded by cudaguard::embed!()";
+    assert!(said.stderr.contains(line), "{said}");
+    let quiet = fixture.guard(["build", "--quiet"]).run().success();
+    assert_eq!(quiet.stderr, "");
 }
 
 /// What cargo cannot build, it says itself, and once.
