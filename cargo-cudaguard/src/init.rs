@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
@@ -59,34 +59,120 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the library comes from: the command's own release, or what was named. A path that leads to no library would break
-/// the build.
-fn source(call: &Call) -> Result<String, Stop> {
-    // Beside path and URL, too: without a version cargo packs nothing that depends on it.
-    let version = env!("CARGO_PKG_VERSION");
-    let (version, _) = version.rsplit_once('.').unwrap_or((version, ""));
+/// Where the library comes from.
+struct Source {
+    /// What is written behind `cudaguard =`.
+    dependency: String,
+    /// Why it is that, where nobody has named it.
+    because: &'static str,
+    /// Whether it is a release that a registry may not have.
+    by_version: bool,
+}
+
+/// What was named, else where this command came from itself: it depends on that very release. A path that leads to no library would
+/// break the build.
+fn source(call: &Call) -> Result<Source, Stop> {
     if let Some(folder) = &call.path {
         let folder = absolute(folder);
-        let manifest = files::text(&folder.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
-        let name = manifest.as_ref().and_then(|table| table.get("package")?.get("name")?.as_str());
-        if name != Some("cudaguard") {
+        if !holds_the_library(&folder) {
             return Err(Stop::no_look(format_args!(
                 "--path {}: holds no package `cudaguard`; in a checkout it is the folder guard-core",
                 folder.display()
             )));
         }
-        // A basic string of TOML and one of JSON are spelled alike.
-        let folder = Value::from(folder.to_string_lossy().into_owned());
-        return Ok(format!("{{ path = {folder}, version = \"{version}\" }}"));
+        return Ok(Source { dependency: by_path(&folder), because: "", by_version: false });
     }
     if let Some(url) = &call.git {
-        return Ok(format!("{{ git = {}, version = \"{version}\" }}", Value::from(url.as_str())));
+        return Ok(Source { dependency: by_git(url, ""), because: "", by_version: false });
     }
-    Ok(format!("\"{version}\""))
+    let exe = std::env::current_exe().unwrap_or_default();
+    Ok(match came_from(&exe) {
+        Some(Origin::Folder(folder)) => {
+            let because = ", by the path of the checkout that this command comes from";
+            Source { dependency: by_path(&folder), because, by_version: false }
+        }
+        Some(Origin::Repository { url, revision }) => {
+            let because = ", from the repository that this command comes from";
+            Source { dependency: by_git(&url, &revision), because, by_version: false }
+        }
+        None => Source { dependency: format!("\"{}\"", series()), because: "", by_version: true },
+    })
+}
+
+/// The releases that stand in for this one.
+fn series() -> &'static str {
+    let version = env!("CARGO_PKG_VERSION");
+    version.rsplit_once('.').map_or(version, |(series, _)| series)
+}
+
+/// Beside a path, too: without a version cargo packs nothing that depends on it.
+fn by_path(folder: &Path) -> String {
+    // A basic string of TOML and one of JSON are spelled alike.
+    format!("{{ path = {}, version = \"{}\" }}", Value::from(folder.to_string_lossy().into_owned()), series())
+}
+
+fn by_git(url: &str, revision: &str) -> String {
+    let revision = if revision.is_empty() { String::new() } else { format!("rev = {}, ", Value::from(revision)) };
+    format!("{{ git = {}, {revision}version = \"{}\" }}", Value::from(url), series())
+}
+
+fn holds_the_library(folder: &Path) -> bool {
+    let manifest = files::text(&folder.join("Cargo.toml")).ok().and_then(|text| text.parse::<toml::Table>().ok());
+    manifest.as_ref().and_then(|table| table.get("package")?.get("name")?.as_str()) == Some("cudaguard")
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Origin {
+    /// The library in a checkout.
+    Folder(PathBuf),
+    Repository {
+        url: String,
+        revision: String,
+    },
+}
+
+/// Where a command came from that no registry has given: cargo writes down what it has installed, and in a checkout a program lies in
+/// the target folder.
+fn came_from(exe: &Path) -> Option<Origin> {
+    let library = |checkout: &Path| Some(checkout.join("guard-core")).filter(|folder| holds_the_library(folder));
+    let built = [3, 4].into_iter().find_map(|above| library(exe.ancestors().nth(above)?));
+    if built.is_some() {
+        return built.map(Origin::Folder);
+    }
+    let root = exe.parent()?.parent()?;
+    let record: serde_json::Value = serde_json::from_str(&files::text(&root.join(".crates2.json")).ok()?).ok()?;
+    // `cargo-cudaguard 0.1.0 (path+file:///folder/cargo-cudaguard)`, `… (git+https://host/name?branch=x#revision)`
+    let ours = concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION"), " (");
+    let installed =
+        record.get("installs")?.as_object()?.keys().find_map(|key| key.strip_prefix(ours)?.strip_suffix(')'))?;
+    if let Some(folder) = installed.strip_prefix("path+file://") {
+        let folder = PathBuf::from(decoded(folder.split(['#', '?']).next()?)?);
+        return library(folder.parent()?).map(Origin::Folder);
+    }
+    let (url, revision) = installed.strip_prefix("git+")?.split_once('#')?;
+    let url = url.split('?').next()?.to_owned();
+    Some(Origin::Repository { url, revision: revision.to_owned() })
+}
+
+/// The path in an address: `%20` is a blank.
+fn decoded(path: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::new(), path.as_bytes());
+    while let [first, behind @ ..] = rest {
+        rest = behind;
+        let byte = if *first == b'%' {
+            let (digits, behind) = rest.split_at_checked(2)?;
+            rest = behind;
+            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?
+        } else {
+            *first
+        };
+        bytes.push(byte);
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// build.rs and the dependency that it needs; where there is a build script already, what to add to it.
-fn embed(said: &mut String, package: &Package, source: &str) -> Result<(), Stop> {
+fn embed(said: &mut String, package: &Package, source: &Source) -> Result<(), Stop> {
     let manifest = package.dir.join("Cargo.toml");
     let fail = |error: &dyn std::fmt::Display| Stop::no_look(format_args!("{}: {error}", manifest.display()));
     let text = files::text(&manifest).map_err(|error| fail(&error))?;
@@ -114,10 +200,10 @@ fn embed(said: &mut String, package: &Package, source: &str) -> Result<(), Stop>
         Err(error) => return Err(Stop::no_look(format_args!("{}: {error}", script.display()))),
     };
     // From elsewhere than a registry: cargo's own verb would write no version beside a repository, and then packs nothing.
-    let add = if source.starts_with('{') {
-        format!("add `cudaguard = {source}` to [build-dependencies] of {}", manifest.display())
-    } else {
+    let add = if source.by_version {
         format!("run `cargo add --build --package {} cudaguard`", package.name)
+    } else {
+        format!("add `cudaguard = {}` to [build-dependencies] of {}", source.dependency, manifest.display())
     };
     if there == Some(false) {
         // The dependency alone would tell `cargo cudaguard` that the script judges by itself.
@@ -127,7 +213,7 @@ fn embed(said: &mut String, package: &Package, source: &str) -> Result<(), Stop>
         return Ok(());
     }
     if !package.embeds {
-        let Some(text) = depending(&text, &table, source) else {
+        let Some(text) = depending(&text, &table, &source.dependency) else {
             // A build.rs without its dependency would break the build.
             let _ = writeln!(
                 said,
@@ -138,7 +224,16 @@ fn embed(said: &mut String, package: &Package, source: &str) -> Result<(), Stop>
         };
         // In place: the file may be a link, or have a mode of its own.
         fs::write(&manifest, text).map_err(|error| fail(&error))?;
-        let _ = writeln!(said, "added cudaguard to [build-dependencies] of {}", manifest.display());
+        let _ = writeln!(said, "added cudaguard to [build-dependencies] of {}{}", manifest.display(), source.because);
+        if source.by_version {
+            let _ = writeln!(
+                said,
+                "{}: that is a release from a registry; where yours has none, put `cudaguard = {{ path = \"CHECKOUT/guard-core\", \
+                 version = \"{}\" }}` in its place",
+                manifest.display(),
+                series()
+            );
+        }
     }
     new(said, &script, BUILD_RS).map(drop)
 }
@@ -243,6 +338,41 @@ fn new(said: &mut String, path: &Path, content: &str) -> Result<bool, Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_knows_where_it_came_from() {
+        let scratch = tempfile::tempdir().unwrap();
+        let checkout = scratch.path().join("a checkout ü");
+        let write = |path: &Path, text: &str| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(&checkout.join("guard-core/Cargo.toml"), "[package]\nname = \"cudaguard\"\n");
+        let library = Origin::Folder(checkout.join("guard-core"));
+        let target = checkout.join("target");
+        assert_eq!(came_from(&target.join("release/cargo-cudaguard")).as_ref(), Some(&library));
+        assert_eq!(
+            came_from(&target.join("x86_64-unknown-linux-gnu/release/cargo-cudaguard")).as_ref(),
+            Some(&library)
+        );
+        assert_eq!(came_from(Path::new("/usr/bin/cargo-cudaguard")), None);
+        let root = scratch.path().join("root");
+        let installed = |source: &str| {
+            let key = format!("cargo-cudaguard {} ({source})", env!("CARGO_PKG_VERSION"));
+            let record = serde_json::json!({"installs": {"other 1.0.0 (path+file:///x)": {}, key: {"bins": ["cargo-cudaguard"]}}});
+            write(&root.join(".crates2.json"), &record.to_string());
+            came_from(&root.join("bin/cargo-cudaguard"))
+        };
+        let address = checkout.to_string_lossy().replace(' ', "%20").replace('ü', "%C3%BC");
+        assert_eq!(installed(&format!("path+file://{address}/cargo-cudaguard")), Some(library));
+        assert_eq!(installed("path+file:///gone/cargo-cudaguard"), None);
+        assert_eq!(installed("registry+https://github.com/rust-lang/crates.io-index"), None);
+        let url = "https://example.invalid/cudaguard";
+        assert_eq!(
+            installed(&format!("git+{url}?branch=main#0123456789")),
+            Some(Origin::Repository { url: url.into(), revision: "0123456789".into() })
+        );
+    }
 
     #[test]
     fn the_dependency_goes_where_it_belongs() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Project, command, parts, places, project, scratch, tools, trials};
+use cudaguard_tests::{Call, Project, command, crates, parts, places, project, scratch, tools, trials};
 
 use super::fixture::{Tree, equipped, with};
 
@@ -25,9 +25,20 @@ fn read(project: &Project, file: &str) -> String {
     fs::read_to_string(project.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
+/// The command as from a registry: it lies in no checkout, and there is no record of it.
+fn installed(project: &Project, arguments: &[&str]) -> Call {
+    let command = project.beside().join("root/bin/cargo-cudaguard");
+    if !command.exists() {
+        fs::create_dir_all(command.parent().expect("a folder")).expect("a folder can be made");
+        fs::hard_link(command::path(), &command).expect("both lie in the target folder");
+    }
+    let call = Call::new(command).args(arguments).dir(project.path()).env("CARGO", crates::cargo());
+    with(call.env("CARGO_NET_OFFLINE", "true"), project.beside(), "12.4")
+}
+
 /// `init` twice, the second time without a change; then a build. Answers what the first said.
 fn init(project: &Project, files: &[&str]) -> String {
-    let call = |arguments: &[&str]| with(project.cudaguard(arguments), project.beside(), "12.4");
+    let call = |arguments: &[&str]| installed(project, arguments);
     let said = call(&["init"]).run().success().stdout;
     let made: Vec<String> = files.iter().map(|file| read(project, file)).collect();
     let again = call(&["init"]).run().success().stdout;
@@ -43,6 +54,7 @@ fn init_of_a_program() {
     assert_eq!(said.lines().filter(|line| line.starts_with("wrote ")).count(), 3, "{said}");
     assert_eq!(read(&project, "build.rs"), "fn main() {\n    cudaguard::embed!();\n}\n");
     assert!(read(&project, "Cargo.toml").ends_with("\n[build-dependencies]\ncudaguard = \"0.1\"\n"));
+    assert!(said.contains("where yours has none, put `cudaguard = { path = \"CHECKOUT/guard-core\""), "{said}");
     assert!(read(&project, "cudaguard.toml").contains("\n[toolkit]\nrequire = \">=12.4, <13\"\n"));
     assert!(lines(&read(&project, MADE[3])).contains(&"if: false"), "a runner has no toolkit");
     let notes = cudaguard::binary::Binary::read(&project.built("debug/init-bin")).expect("it was built");
@@ -57,7 +69,7 @@ fn publishing_a_guarded_crate() {
     let manifest = project::package("init-publish").replace("publish = false\n", "");
     let project = settled("init-publish").file("Cargo.toml", manifest).file("src/main.rs", MAIN);
     let call = |words: &[&str]| with(project.cargo(words), project.beside(), "12.4");
-    let _ = with(project.cudaguard(["init"]), project.beside(), "12.4").run().success();
+    let _ = installed(&project, &["init"]).run().success();
     let index = project.beside().join("index");
     let config = r#"{"dl": "http://registry.invalid/crates", "api": "http://registry.invalid"}"#;
     scratch::write(&index.join("config.json"), config);
@@ -93,6 +105,26 @@ fn init_from_elsewhere() {
     let patch = format!("patch.crates-io.cudaguard.path = '{guard_core}'");
     let package = ["package", "--offline", "--allow-dirty", "--config", &patch];
     let _ = with(project.cargo(package), project.beside(), "12.4").run().success();
+    // Where nobody names it, from where the command came itself.
+    let project = bare("init-record");
+    let record = |source: &str| {
+        let version = env!("CARGO_PKG_VERSION");
+        let text = format!("{{\"installs\": {{\"cargo-cudaguard {version} ({source})\": {{}}}}}}");
+        scratch::write(&project.beside().join("root/.crates2.json"), text);
+    };
+    let checkout = places::workspace().display().to_string().replace(' ', "%20");
+    record(&format!("path+file://{checkout}/cargo-cudaguard"));
+    let said = installed(&project, &["init"]).run().success().stdout;
+    assert!(said.contains(", by the path of the checkout that this command comes from\n"), "{said}");
+    let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
+    let notes = cudaguard::binary::Binary::read(&project.built("debug/init-record")).expect("it was built");
+    assert_eq!(notes.manifests().count(), 1, "and is guarded");
+    fs::remove_file(project.path().join("build.rs")).expect("it was written");
+    project.write("Cargo.toml", project::package("init-record"));
+    record("git+https://example.invalid/cudaguard?branch=main#0123456");
+    let _ = installed(&project, &["init"]).run().success();
+    let written = "cudaguard = { git = \"https://example.invalid/cudaguard\", rev = \"0123456\", version = \"0.1\" }\n";
+    assert!(read(&project, "Cargo.toml").ends_with(written));
     let project = bare("init-git");
     let _ = call(&project, &["init", "--git", "https://example.invalid/cudaguard"]).success();
     assert!(
