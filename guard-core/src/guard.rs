@@ -419,7 +419,7 @@ impl Compiler {
         };
         if output.status.success() {
             // Flags may make anything else of it: nothing at all, assembly, bitcode, code of another kind.
-            let made = text.is_empty() || is_object(&object, &self.target);
+            let made = if text.is_empty() { object.is_file() } else { is_object(&object, &self.target) };
             let flags = self.flags.iter().map(|flag| flag.to_string_lossy()).collect::<Vec<_>>().join(" ");
             let other =
                 || one_line(&format!("the C compiler `{compiler}` makes no object for {} with {flags}", self.target));

@@ -59,7 +59,7 @@ impl Machine {
         let mut machine = Self::default();
         let mut revision = 0;
         let mut json = JsonReader::new(text);
-        json.object("a host file: an object, `{ … }`", |key, json| {
+        json.object("a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it", |key, json| {
             if json.null() {
                 return Ok(());
             }

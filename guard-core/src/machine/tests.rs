@@ -129,8 +129,8 @@ fn keys_of_the_future_are_passed_over() {
 #[test]
 fn mistakes_name_the_key_and_what_was_expected() {
     for (text, expected) in [
-        ("", "expected a host file: an object, `{ … }`; the text ends"),
-        ("[]", "expected a host file: an object, `{ … }`; found `[]`"),
+        ("", "expected a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it; the text ends"),
+        ("[]", "expected a host file: an object, `{ … }`, as `cargo cudaguard probe --json` writes it; found `[]`"),
         (r#"{"driver": "535"}"#, "`driver`: expected a driver: an object, `{ … }`; found `\"535\"}`"),
         (
             r#"{"driver": {"kernel": "new"}}"#,

@@ -321,6 +321,7 @@ fn what_is_wrong() {
     };
     seen(&project.embed("-o guard"), 2, &["guard.o", "guard.c"]);
     seen(&project.embed("-o guard.o --compiler no-such-cc"), 2, &["no-such-cc", "cannot be started"]);
+    seen(&project.embed("-o guard.o --compiler 'gcc -fsyntax-only'"), 2, &["makes no object for", "-fsyntax-only"]);
     seen(
         &project.shell("cargo-cudaguard embed --name a -o guard.o --nvcc no-such-nvcc"),
         2,
