@@ -110,7 +110,10 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
         let (build, scratch) = from_registry(&call, &config, inner)?;
         (build, scratch, Made::default())
     } else {
-        let (build, made) = prepare(verb, &call, &config, inner)?;
+        let (build, made, refused) = prepare(verb, &call, &config, inner)?;
+        if let Some(stop) = refused {
+            return Err(stop);
+        }
         (build, None, made)
     };
     build.outer = outer;
@@ -189,12 +192,23 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     Ok(if refused { ExitCode::from(REFUSED) } else { signals::end_as(status) })
 }
 
-/// `env`: what cargo would be started with, for tools that start it themselves.
+/// `env`: what cargo would be started with, for tools that start it themselves. A shell does not see how the command in
+/// `eval "$(…)"` ended, only how its text ends. Of a build that is refused it gets the variables all the same: what is built with
+/// them is refused as well, where without them it would be built unguarded.
 pub(crate) fn environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+    const FAIL: &str = "false\n";
+    match variables(env, arguments) {
+        Ok((text, None)) => report::result(&text).map(|()| ExitCode::SUCCESS),
+        Ok((text, Some(stop))) => report::result(&(text + FAIL)).and(Err(stop)),
+        Err(stop) => report::result(FAIL).and(Err(stop)),
+    }
+}
+
+fn variables(env: &Env, arguments: &[OsString]) -> Result<(String, Option<Stop>), Stop> {
     let call = Call::read(Some(CargoVerb::Build), arguments);
     let config = Config::read(env, &call.configs)?;
     let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
-    let (mut build, _) = prepare(CargoVerb::Build, &call, &config, inner)?;
+    let (mut build, _, refused) = prepare(CargoVerb::Build, &call, &config, inner)?;
     build.outer = outer;
     let mut variables: Vec<(&str, OsString)> = vec![
         ("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?.into()),
@@ -214,8 +228,7 @@ pub(crate) fn environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode,
         text.push_str("export ");
         text.extend([name, "='", &quoted, "'\n"]);
     }
-    report::result(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok((text, refused))
 }
 
 /// What a build makes, and what is known of it beforehand.
@@ -255,8 +268,14 @@ fn cannot_run(env: &Env, error: &std::io::Error) -> Stop {
     Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&project::cargo(env)).display()))
 }
 
-/// Judges the toolchain for every package that is built, and lays the guards ready.
-fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) -> Result<(Build, Made), Stop> {
+/// Judges the toolchain for every package that is built, and lays the guards ready, unless the build is refused: all of it has been
+/// said then.
+fn prepare(
+    verb: CargoVerb,
+    call: &Call,
+    config: &Config,
+    inner: Vec<String>,
+) -> Result<(Build, Made, Option<Stop>), Stop> {
     let project = Project::of(Some(verb), call, config)?;
     let variables = config.variables();
     project.make_target_dir();
@@ -296,9 +315,10 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
             made.files.extend(package.static_libraries.iter().map(|file| project.handed_over(target, file)));
         }
     }
-    if let Err(stop) = say(&findings, project.release, Form::of(&call.message_format), &made) {
+    let refused = say(&findings, project.release, Form::of(&call.message_format), &made).err();
+    if refused.is_some() {
         made.withdraw();
-        return Err(stop);
+        ready.clear();
     }
     for (facts, judged, artefacts) in &ready {
         guards::make(facts, judged, &own, None).map_err(Stop::no_look)?;
@@ -340,7 +360,7 @@ fn prepare(verb: CargoVerb, call: &Call, config: &Config, inner: Vec<String>) ->
         top: project.top.clone(),
         graph: graph.clone(),
     };
-    Ok((build, made))
+    Ok((build, made, refused))
 }
 
 fn say(findings: &[Finding], release: bool, form: Option<Form>, made: &Made) -> Result<(), Stop> {

@@ -14,7 +14,7 @@ use cudaguard::binary::Binary;
 use cudaguard::contents::Contents;
 use cudaguard::env::Env;
 use cudaguard::evidence::{self, HostCode, Included, Seen};
-use cudaguard::finding::{self, Finding, Values, Words};
+use cudaguard::finding::{self, Finding, Severity, Values, Words};
 use cudaguard::guard::{self, Guarded};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
@@ -42,6 +42,8 @@ use crate::signals;
 pub(crate) struct Called {
     build: Build,
     words: Vec<OsString>,
+    /// The file with what was prepared for this build, where it is gone.
+    lost: Option<PathBuf>,
     /// Whether it is for a crate of the workspace; other crates pass through us only on their way to the user's wrapper.
     means_us: bool,
 }
@@ -53,14 +55,19 @@ pub(crate) fn called(env: &Env) -> Option<Called> {
     // A verb is a bare word; cargo gives the compiler as it was found or named.
     let first = Path::new(words.first()?);
     let compiler = first.components().count() > 1 || first.to_str().is_some_and(|name| name.contains("rustc"));
-    let build = compiler.then(|| Build::read(Path::new(&env.var_os(BUILD)?)))?;
+    if !compiler {
+        return None;
+    }
+    let file = env.var_os(BUILD).map(PathBuf::from);
+    let build = file.as_deref().and_then(Build::read);
+    let lost = file.filter(|_| build.is_none());
     // Without what the build says, all that can be done is to compile.
     let build = build.unwrap_or_default();
     // With a wrapper around us, cargo calls us in its place, and names us again where it means us.
     let ours = env.var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
     let means_us = ours || build.outer.is_empty();
     let words = words.into_iter().skip(usize::from(ours)).collect();
-    Some(Called { build, words, means_us })
+    Some(Called { build, words, lost, means_us })
 }
 
 /// Compiles, and guards what is to be guarded.
@@ -142,8 +149,23 @@ struct Package<'a> {
 }
 
 impl Package<'_> {
+    /// Says what nobody has said yet, and refuses by it: a tool may ask of cargo what the guard was not told (another profile, target or
+    /// package), and where it calls cargo itself, with the variables of `env`, what was judged then is no longer what is there.
+    fn catch_up(&self, judged: &Judged, is_new: bool) -> Result<(), String> {
+        let of_crates = judged.of_crates.iter().filter(|one| one.severity > Severity::Info);
+        // A build script that judges says its part itself.
+        let others = judged.findings.iter().filter(|_| !self.embeds);
+        let found: Vec<Finding> = of_crates.chain(others).cloned().collect();
+        let refuses = walk::refuses(&found);
+        if self.was_judged() && (is_new || !refuses) {
+            return Ok(());
+        }
+        self.say(&found);
+        if refuses { Err(policy::not_built(&self.component, self.release)) } else { Ok(()) }
+    }
+
     /// Whether what it is built with was judged before cargo was started.
-    fn is_judged(&self) -> bool {
+    fn was_judged(&self) -> bool {
         let Build { profile, made, .. } = self.build;
         let is_this = |(target, package, _): &(String, String, Artefact)| {
             *target == self.target && *package == self.component.name
@@ -196,6 +218,13 @@ impl<'a> Job<'a> {
         }
         let build = &call.build;
         let Some(unit) = Unit::read(env, &call.words[1..]) else { return Ok(None) };
+        if let Some(file) = call.lost.as_ref().filter(|_| unit.kind.is_some()) {
+            return Err(format!(
+                "{} is gone, and with it what was prepared for this build: run `cargo cudaguard` again, `cargo cudaguard env` where \
+                 its variables are in use",
+                file.display()
+            ));
+        }
         let Some(folder) = env.var_os("CARGO_MANIFEST_DIR").map(PathBuf::from) else { return Ok(None) };
         let is_ours = if build.members.is_empty() {
             env.var_os("CARGO_PRIMARY_PACKAGE").is_some()
@@ -217,18 +246,15 @@ impl<'a> Job<'a> {
         let component = Component { name, version };
         let of = Package { build, component, folder, target, profile, release, embeds };
         let facts = of.facts();
-        // Judged before cargo was started, and said then: here only the guard is wanted. But nobody has judged a package from
-        // elsewhere, nor what a tool asks of cargo that the guard was not told: another profile, target or package.
+        // Judged before cargo was started, and said then: here only the guard is wanted. But of a package from elsewhere nobody has
+        // said anything.
         let judged = guards::judge(env, &facts, &build.variables)?;
         if build.members.is_empty() && judged.refuses() {
             of.say(&judged.findings);
             return Err(format!("{} is not built with this toolchain", of.component.name));
         }
-        if !(build.members.is_empty() || of.is_judged() || unit.kind.is_none() || embeds) {
-            of.say(&judged.findings);
-            if judged.refuses() {
-                return Err(policy::not_built(&of.component, release));
-            }
+        if !build.members.is_empty() && unit.kind.is_some() {
+            of.catch_up(&judged, started(env).is_some())?;
         }
         if unit.kind.is_none() && !walk::refuses(&judged.deferred) {
             return Ok(None);

@@ -162,7 +162,7 @@ fn every_command_of_the_pages_is_understood() {
         let text = fs::read_to_string(places::workspace().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"));
         for line in commands(&text) {
             // Of other people's programs there may be none here.
-            let needs_more = ["nextest", "<TAB>"].iter().any(|word| line.contains(word));
+            let needs_more = ["nextest", "maturin", "<TAB>"].iter().any(|word| line.contains(word));
             if needs_more || !seen.insert(line.clone()) {
                 continue;
             }

@@ -2,12 +2,19 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Outcome, Trial, parts, skip, tools, trials};
+use cudaguard_tests::{Call, Outcome, Trial, command, parts, skip, tools, trials};
 
 use super::fixture::{Fixture, cargo, package, sealed, summary};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![any_other_subcommand, another_profile_than_was_told, clippy, nextest, zigbuild]
+    trials![
+        any_other_subcommand,
+        another_profile_than_was_told,
+        variables_of_what_is_refused,
+        clippy,
+        nextest,
+        zigbuild
+    ]
 }
 
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \
@@ -95,6 +102,34 @@ fn another_profile_than_was_told() {
         assert!(refused.stderr.contains("app 0.1.0 is not built"), "{refused}");
     }
     assert!(!fixture.built("release/app").exists() && !fixture.built("dist/app").exists());
+}
+
+/// `eval "$(...)"` ends as the text ends that it is given. Whoever goes on all the same builds nothing unguarded: not where the build is
+/// refused, and not where what was prepared for it is gone.
+fn variables_of_what_is_refused() {
+    let fixture = program("variables");
+    let shell = |line: &str| {
+        let script =
+            format!("env_of() {{ \"$COMMAND\" env --release; }}\nbuild() {{ \"$CARGO\" build --release; }}\n{line}");
+        let call = Call::new("sh").args(["-c", &script]).dir(&fixture.root).env("COMMAND", command::path());
+        call.env("CARGO", cargo()).env("CARGO_NET_OFFLINE", "true").run()
+    };
+    let set = "eval \"$(env_of)\" && echo set";
+    fixture.write("cudaguard.toml", "toolkit.require = \">=99\"\n");
+    let refused = shell(&format!("{set}; build"));
+    assert!(refused.status() != Some(0) && !refused.stdout.contains("set"), "{refused}");
+    assert_eq!(refused.stderr.matches("error[CG10").count(), 2, "by both: {refused}");
+    assert!(!fixture.built("release/app").exists(), "{refused}");
+    fixture.write("cudaguard.toml", "toolkit.requires = \">=99\"\n");
+    let unread = shell(set);
+    assert!(unread.status() != Some(0) && !unread.stdout.contains("set"), "{unread}");
+    assert!(unread.stderr.contains("cudaguard.toml:1: "), "{unread}");
+    fixture.remove("cudaguard.toml");
+    let _ = shell(&format!("{set} && build")).success();
+    let _ = sealed(&fixture.built("release/app"), "app");
+    let lost = shell(&format!("{set} && \"$CARGO\" clean --quiet && build"));
+    assert!(lost.status() != Some(0) && lost.stderr.contains(" is gone, and with it what was prepared"), "{lost}");
+    assert!(!fixture.built("release/app").exists(), "{lost}");
 }
 
 /// It brings a wrapper of its own, and makes no program: what it says and its status are its own, and the next build is guarded.
