@@ -65,6 +65,12 @@ const OF_CARGO: &[&str] = &[
     "yank",
 ];
 
+/// Whether this subcommand may make programs: of what an earlier one has made there is nothing to say.
+fn makes_programs(words: &[OsString]) -> bool {
+    let name = words.first().and_then(|word| word.to_str()).unwrap_or_default();
+    ["bench", "rustc"].contains(&name) || !(OF_CARGO.contains(&name) || ["c", "d", "clippy", "fmt"].contains(&name))
+}
+
 /// The subcommand that these words mean, with what the project's aliases stand for in their place: a profile may stand there.
 fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsString>), Stop> {
     let config = Config::read(env, &[])?;
@@ -141,7 +147,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
         let mut child = command.spawn().map_err(|error| cannot_run(env, &error))?;
         signals::leave_to_cargo();
         let status = child.wait().map_err(|error| cannot_run(env, &error))?;
-        if status.success() {
+        if status.success() && makes_programs(arguments) {
             build.summary();
         }
         return Ok(signals::end_as(status));

@@ -311,17 +311,23 @@ fn package(
     let is_program = |target: &cargo_metadata::Target| target.kind.contains(&TargetKind::Bin);
     let (mut artefacts, mut rust_libraries, mut static_libraries) = (Vec::new(), Vec::new(), Vec::new());
     for target in &package.targets {
-        if target.crate_types.iter().any(|kind| kind.to_string() == "dylib")
-            && !target.kind.contains(&TargetKind::Example)
-        {
+        let named_types = if target.kind.contains(&TargetKind::Lib) { &call.crate_types[..] } else { &[] };
+        let is_made_as = |wanted: &str| {
+            target
+                .crate_types
+                .iter()
+                .map(ToString::to_string)
+                .chain(named_types.iter().cloned())
+                .any(|kind| kind == wanted)
+        };
+        if is_made_as("dylib") && !target.kind.contains(&TargetKind::Example) {
             rust_libraries.push(format!("lib{}.so", target.name.replace('-', "_")));
         }
-        if target.crate_types.iter().any(|kind| kind.to_string() == "staticlib") {
+        if is_made_as("staticlib") {
             let folder = if target.kind.contains(&TargetKind::Example) { "examples/" } else { "" };
             static_libraries.push(format!("{folder}lib{}.a", target.name.replace('-', "_")));
         }
-        let c_library = target.crate_types.iter().any(|kind| kind.to_string() == "cdylib");
-        let program = target.crate_types.iter().any(|kind| kind.to_string() == "bin");
+        let (c_library, program) = (is_made_as("cdylib"), is_made_as("bin"));
         let is = |kind: &TargetKind| target.kind.contains(kind);
         let (kind, made) = if is(&TargetKind::Bin) {
             // An integration test may start any of the package's programs, so cargo makes them along.

@@ -63,6 +63,8 @@ pub(crate) struct Call {
     pub(crate) others: bool,
     /// `install --path`, `init --path`.
     pub(crate) path: Option<PathBuf>,
+    /// `rustc --crate-type`: what the library is made as in this call.
+    pub(crate) crate_types: Vec<String>,
     /// Which features.
     pub(crate) features: Features,
     /// The verb is `test`.
@@ -155,6 +157,10 @@ impl Call {
                 "--profile" if nextest => drop(value()),
                 "--profile" => call.profile = value(),
                 "--config" => call.configs.extend(value()),
+                "--crate-type" => {
+                    let types = value().unwrap_or_default();
+                    call.crate_types.extend(types.split(',').map(str::to_owned));
+                }
                 "--bin" => call.bins.extend(value()),
                 "--example" => call.examples.extend(value()),
                 "--workspace" | "--all" => call.workspace = true,
@@ -249,6 +255,7 @@ mod tests {
         assert_eq!(with_glibc.targets, ["x86_64-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf"]);
         assert_eq!(read("b --target thumbv8m.main-none-eabi").targets, ["thumbv8m.main-none-eabi"]);
         assert_eq!(read("b --target x86_64-gnu.json").targets, ["x86_64-gnu.json"]);
+        assert_eq!(read("rustc --lib --crate-type lib,cdylib -r").crate_types, ["lib", "cdylib"]);
         assert!(read("bench").release && !read("clippy -- -r").release && read("zigbuild --release").release);
     }
 

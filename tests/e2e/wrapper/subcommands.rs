@@ -58,6 +58,17 @@ fn any_other_subcommand() {
         "ran [\"x\"]\n",
         "a verb of ours is that verb"
     );
+    // A library that is none of C's unless this call says so, and is judged as one each time.
+    fixture.write("src/lib.rs", "#[no_mangle]\npub extern \"C\" fn seven() -> u32 {\n    7\n}\n");
+    let words = ["--", "rustc", "--lib", "--crate-type", "cdylib"];
+    for (policy, status) in [("", 0), ("toolkit.require = \">=99\"\nbuild.dev = \"deny\"\n", 1), ("", 0)] {
+        fixture.write("cudaguard.toml", policy);
+        let _ = fixture.guard(words).run().expect(status);
+        assert_eq!(fixture.built("debug/libapp.so").exists(), status == 0);
+    }
+    let _ = sealed(&fixture.built("debug/libapp.so"), "app");
+    fixture.remove("src/lib.rs");
+    fixture.remove("cudaguard.toml");
     for words in [&["doc"][..], &["check"], &["metadata", "--format-version", "1", "--no-deps"]] {
         let said = anew(&fixture, words).run().success();
         assert!(!said.stderr.contains("error") && !said.stderr.contains("cudaguard:"), "{said}");
@@ -149,6 +160,8 @@ fn clippy() {
     let said = fixture.guard(["build"]).run().success();
     assert_eq!(summary(&said), GUARDED, "{said}");
     let _ = sealed(&fixture.built("debug/app"), "app");
+    let again = fixture.guard(["--", "clippy"]).run().success();
+    assert!(!again.stderr.contains("cudaguard:"), "the program is not of this call: {again}");
 }
 
 /// The program that a test starts is the sealed one, in every profile; nextest's own profiles are none of cargo's.
