@@ -343,6 +343,7 @@ fn prepare(
             uses: judged.uses,
         })
         .collect();
+    let for_others = makes_libraries(verb, call);
     let host = if project.target_named { String::new() } else { project.targets[0].clone() };
     let build = Build {
         own,
@@ -354,8 +355,8 @@ fn prepare(
         inner,
         variables,
         made: of_build,
-        rust_libraries: project.rust_libraries(),
-        bare_archives: project.bare_archives(),
+        rust_libraries: if for_others { project.rust_libraries() } else { Vec::new() },
+        bare_archives: if for_others { project.bare_archives() } else { Vec::new() },
         static_libraries: project
             .with_static_libraries()
             .flat_map(|package| package.static_libraries.clone())
@@ -367,6 +368,12 @@ fn prepare(
         graph: graph.clone(),
     };
     Ok((build, made, refused))
+}
+
+/// Whether libraries are among what was asked for, and not only along with the programs or tests that are.
+fn makes_libraries(verb: CargoVerb, call: &Call) -> bool {
+    let named = call.all_bins || call.all_examples || !(call.bins.is_empty() && call.examples.is_empty());
+    matches!(verb, CargoVerb::Build | CargoVerb::Any) && !call.tests && (!named || call.all_targets || call.others)
 }
 
 fn say(findings: &[Finding], release: bool, form: Option<Form>, made: &Made) -> Result<(), Stop> {

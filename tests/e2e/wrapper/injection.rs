@@ -284,6 +284,13 @@ fn a_static_library_without_a_guard() {
     assert!(said.stderr.contains(line), "{said}");
     let quiet = fixture.guard(["build", "--quiet"]).run().success();
     assert_eq!(quiet.stderr, "");
+    fixture.write("src/main.rs", MAIN);
+    let built = fixture.guard(["build"]).run().success();
+    assert!(built.stderr.contains("1 of 1 target guarded (no CUDA)\n  not guarded: libpart.a: "), "{built}");
+    for words in [&["run"][..], &["test"], &["build", "--bin", "part"]] {
+        let said = fixture.guard(words).run().success();
+        assert!(!said.stderr.contains("not guarded"), "nobody asked for the library: {said}");
+    }
 }
 
 /// What cargo cannot build, it says itself, and once.
