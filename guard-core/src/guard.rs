@@ -79,7 +79,9 @@ const PARTS: &[(&str, &str)] = parts!(
 
 /// The shim's text: `templates/shim.c` with its parts in their places.
 pub fn source() -> String {
-    join(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c")))
+    // Beside inline assembly gcc writes the file's path, and spells no quote that stands in it: the assembler stops there.
+    "#line 2 \"cudaguard.c\"\n".to_owned()
+        + &join(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c")))
 }
 
 /// A text with every part that it includes in its place, and whatever that one includes.
@@ -426,7 +428,12 @@ impl Compiler {
             return Ok(if made { Ok(object) } else { Err(other()) });
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        let line = said.lines().find(|line| line.contains("error")).or_else(|| said.lines().next()).unwrap_or_default();
+        // The assembler's begins with a capital letter.
+        let line = said
+            .lines()
+            .find(|line| line.contains("error") || line.contains("Error"))
+            .or_else(|| said.lines().next())
+            .unwrap_or_default();
         Ok(Err(one_line(&format!("the C compiler `{compiler}` failed on the guard ({}): {line}", output.status))))
     }
 }
@@ -625,15 +632,17 @@ mod tests {
 
     #[test]
     fn objects_hold_no_path() {
-        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let objects = |folder: &tempfile::TempDir| {
+        let one = tempfile::tempdir().unwrap();
+        let other = one.path().join("another's \"folder\" of $5 \\n");
+        fs::create_dir(&other).unwrap();
+        let objects = |folder: &Path| {
             let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-            match compile(&Env::of_process(), &descriptor(), &component("same"), &target, folder.path()).unwrap() {
+            match compile(&Env::of_process(), &descriptor(), &component("same"), &target, folder).unwrap() {
                 Guarded::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
                 Guarded::Unguarded(_) => None,
             }
         };
-        assert_eq!(objects(&one), objects(&other));
+        assert_eq!(objects(one.path()), objects(&other));
         let unguarded =
             compile(&Env::of_process(), &descriptor(), &component("x"), "wasm32-unknown-unknown", one.path()).unwrap();
         assert!(matches!(unguarded, Guarded::Unguarded(why) if why.contains("wasm32")));
