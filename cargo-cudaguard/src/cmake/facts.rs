@@ -15,6 +15,8 @@ use cudaguard::shell_words::words;
 use cudaguard::toolchain::{Builder, Fact, Given, HostCompiler, include_flags};
 use cudaguard::vendor::GUARDED;
 
+use super::{NOTE, SHIM};
+
 /// The first line of a file of facts: what follows is written and read by one revision alone.
 pub(crate) const HEAD: &str = "cudaguard-facts 1";
 /// Files of facts are called so, and then by the language.
@@ -65,7 +67,7 @@ pub(crate) struct Facts {
     pub(crate) files: Vec<PathBuf>,
     /// The target's own objects.
     pub(crate) objects: Vec<PathBuf>,
-    /// Those of the project's libraries that become part of it.
+    /// Those of the project's libraries that become part of it, and of other targets that stand among its sources.
     pub(crate) inside: Vec<PathBuf>,
     pub(crate) given: Given,
 }
@@ -120,6 +122,12 @@ impl Facts {
         flags.extend(lines.one("sysroot").map(|folder| format!("--sysroot={folder}")));
         let given = Self::given(&lines, &target);
         let binary = PathBuf::from(one("binary")?);
+        // `$<TARGET_OBJECTS:…>` among the sources, without the guard itself and without what was not made here.
+        let as_source = lines.all("source-file").into_iter().map(PathBuf::from).filter(|file| {
+            let is_guard = file.file_name().is_some_and(|name| name == NOTE || name == SHIM);
+            file.starts_with(&binary) && file.extension().is_some_and(|ending| ending == "o") && !is_guard
+        });
+        let inside = lines.all("inside-object").into_iter().map(PathBuf::from).chain(as_source).collect();
         Ok(Self {
             kind: one("type")?,
             component: Component { name: one("component")?, version: one("version")? },
@@ -138,7 +146,7 @@ impl Facts {
             files: Vec::new(),
             install_rpath: lines.one("install-rpath").is_some_and(|value| is_true(&value)),
             objects: lines.all("object").into_iter().map(PathBuf::from).collect(),
-            inside: lines.all("inside-object").into_iter().map(PathBuf::from).collect(),
+            inside,
             given,
             target,
         })

@@ -170,11 +170,13 @@ fn headers_in_a_flag() {
 fn the_host_compiler_that_compiled() {
     let [clang, gcc] = ["clang++", "g++-11"].map(|name| tools::need(name).display().to_string());
     let release = Call::new(&gcc).arg("-dumpfullversion").run().success().stdout;
-    let by_option = format!("target_compile_options(app PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-ccbin={gcc}>)\n");
-    for (option, host) in [("", &gcc), (&by_option, &clang)] {
+    let plain = "add_executable(app main.cpp kernel.cu)\n";
+    let by_option = format!("{plain}target_compile_options(app PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-ccbin={gcc}>)\n");
+    let by_objects = "add_library(kernels OBJECT kernel.cu)\nadd_executable(app main.cpp $<TARGET_OBJECTS:kernels>)\n";
+    for (lists, host) in [(plain, &gcc), (&by_option, &clang), (by_objects, &gcc)] {
         let text = format!(
             "cmake_minimum_required(VERSION 3.24)\nproject(app VERSION 0.1.0 LANGUAGES CXX CUDA)\n{}\
-             add_executable(app main.cpp kernel.cu)\n{option}cudaguard_embed(app)\n",
+             {lists}cudaguard_embed(app)\n",
             include(),
         );
         let tree = Tree::new(
@@ -189,7 +191,7 @@ fn the_host_compiler_that_compiled() {
         let _ = tree.configure(&words.iter().map(String::as_str).collect::<Vec<_>>()).run().success();
         let built = tree.build(&[]).run().success();
         let manifest = manifest(&tree.built("app"));
-        assert_eq!(manifest["host_compiler"], format!("gcc {}", release.trim()), "{built}");
+        assert_eq!(manifest["host_compiler"], format!("gcc {}", release.trim()), "{lists}: {built}");
     }
 }
 
