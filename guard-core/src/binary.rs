@@ -148,6 +148,9 @@ impl Binary {
             (binary.kind, binary.machine) = (Kind::GpuCode, elf::machine::CUDA);
             return Ok(binary);
         }
+        if !data.is_empty() && !Elf::is_elf(data) {
+            return Err(kernels::NO_KNOWN_FORM.to_owned());
+        }
         let elf = Elf::parse(data)?;
         binary.kind = match elf.kind() {
             elf::kind::EXECUTABLE => Kind::Executable,
@@ -522,7 +525,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
         for (path, why) in [
             (file("empty", b""), "is empty"),
-            (file("text", b"#!/bin/sh"), "is not an ELF file"),
+            (file("text", b"#!/bin/sh"), "is no ELF file"),
             (folder.to_owned(), "is a folder"),
             (folder.join("absent"), "No such file"),
             (fifo, "is not a regular file"),

@@ -20,6 +20,7 @@ BY_HAND = {
     "make": "make, version %s or near it, as bin/make",
     "meson": "Meson %s: the program bin/meson, and what it needs",
     "headers": "the headers of pybind11 %s as include/pybind11, and its CMake package as share/cmake/pybind11",
+    "python": "modules of Python below lib/, as pip installs them: scikit-build-core %s, and what it needs",
     "project": "the sources of cuvec %s, as their archive has them: cuvec/CMakeLists.txt and the rest",
     "toolkit_of_wheels": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "toolkit_of_debian": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",

@@ -110,6 +110,10 @@ def headers(root, version):
     """Complete as it comes."""
 
 
+def python(root, version):
+    """Complete as it comes."""
+
+
 def project(root, version):
     """Complete as it comes, and left as it is."""
 

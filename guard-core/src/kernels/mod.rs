@@ -33,6 +33,7 @@ pub use crate::served::{By, Service};
 pub use cover::{Cover, Group};
 pub use fatbin::Compression;
 pub use made::{Known, Made};
+pub(crate) use read::NO_KNOWN_FORM;
 
 /// The GPU code of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

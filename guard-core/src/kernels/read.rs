@@ -27,6 +27,9 @@ const LEAST_HEADER: u64 = 32;
 const RECORD: usize = 24;
 const LINKED: u32 = 2;
 
+/// What is said of a file that none of our readers knows.
+pub(crate) const NO_KNOWN_FORM: &str = "is no ELF file, no archive of them, no fatbin, no cubin, no PTX and no LTO-IR";
+
 /// Where nvcc puts whole programs, and device linkers their results.
 pub(super) const WHOLE: &str = ".nv_fatbin";
 /// Where nvcc puts relocatable code.
@@ -142,11 +145,7 @@ impl<'data> Reader<'data> {
             self.ptx(piece, &text);
             return Ok(());
         }
-        Err(if data.is_empty() {
-            "is empty".to_owned()
-        } else {
-            "is no ELF file, no archive of them, no fatbin, no cubin, no PTX and no LTO-IR".to_owned()
-        })
+        Err(if data.is_empty() { "is empty".to_owned() } else { NO_KNOWN_FORM.to_owned() })
     }
 
     fn doubt(&mut self, doubt: String) {

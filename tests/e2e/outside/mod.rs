@@ -1,9 +1,10 @@
-//! What the command meets outside: archives of real parts, files that are none, in every place where one is read, and output that
-//! nobody takes.
+//! What the command meets outside: archives of real parts, files that are none, in every place where one is read, output that
+//! nobody takes, and Python.
 
 mod artefacts;
 mod files;
 mod output;
+mod python;
 
 use cudaguard_tests::Trial;
 
@@ -11,5 +12,6 @@ pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = files::trials();
     trials.extend(artefacts::trials());
     trials.extend(output::trials());
+    trials.extend(python::trials());
     trials
 }

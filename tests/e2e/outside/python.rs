@@ -1,0 +1,69 @@
+//! The Python face of the command, as the wheel has it: `cargo-cudaguard/python`. The wheel itself is made and used by `.ci/wheel`.
+
+use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, tools, trials};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![every_function]
+}
+
+/// Of a library whose code and needs are known: NCCL 2.19.3, made by CUDA 12.3 for sm_50 to sm_90.
+const ASKED: &str = r#"
+import cudaguard, sys
+library, host_file = sys.argv[1:]
+
+def fails(kind, call, *words):
+    try:
+        call()
+    except kind as error:
+        assert all(word in str(error) for word in words), str(error)
+        return error
+    raise AssertionError("%s: nothing was raised" % (words,))
+
+runs = cudaguard.verify(library, driver="535.261.03", gpus=["A100"])
+assert runs and runs.verdict == "runs" and runs.file == library, runs
+assert [(gpu["cc"], gpu["by"]) for gpu in runs.gpus] == [("8.0", "native")], runs
+refused = cudaguard.verify(library, driver="470.256.02", gpus=["A100"])
+assert not refused and refused.verdict == "refused", refused
+assert [finding.code for finding in refused.findings if finding.severity == "error"][0] == "CG301", refused
+error = fails(cudaguard.Refused, lambda: cudaguard.verify(library, driver="470.256.02", gpus=["A100"], check=True), library, "CG301", "hint: ")
+assert error.findings[0].code == "CG301" and error.verdict == refused
+
+host = cudaguard.Host(dict(cudaguard.Host.here().facts, driver={"user": "535.261.03", "kernel": "535.261.03"}, gpus=[{"cc": "8.0"}]))
+assert cudaguard.verify(library, host=host).verdict == "runs"
+assert cudaguard.Host.read(host_file).facts["gpus"], "a host file"
+assert cudaguard.verify(library, host=host_file).verdict == cudaguard.verify(library, host=cudaguard.Host.read(host_file)).verdict
+
+assert {entry["arch"] for entry in cudaguard.inspect(library)["kernels"]["entries"]} >= {"sm_50", "sm_90"}
+assert cudaguard.requirements(library, library)["driver_needed"] is True
+assert "__cuda >=12.3" in cudaguard.requirements(library, format="conda")
+
+fails(cudaguard.Unusable, lambda: cudaguard.verify(library + ".gone"), library + ".gone")
+fails(cudaguard.Unusable, lambda: cudaguard.inspect(__file__), "no ELF file")
+fails(cudaguard.Unusable, lambda: cudaguard.requirements(library, format="x"), "conda")
+fails(cudaguard.Unusable, lambda: cudaguard.verify(library, gpus=["no such GPU"]), "no such GPU")
+fails(cudaguard.Unusable, lambda: cudaguard.Host.read(__file__), __file__)
+fails(cudaguard.Unusable, lambda: cudaguard.inspect("--help"), "--help")
+fails(ValueError, lambda: cudaguard.verify(library, host=host, driver="535"), "host")
+"#;
+
+fn every_function() {
+    // What stands in PATH may be a script that looks for the real one.
+    let found = Call::new(tools::need("python3")).args(["-c", "import sys; print(sys.executable)"]).run().success();
+    let python = found.stdout.trim_end();
+    let library = parts::part("nccl-2.19.3").join("lib/libnccl.so.2");
+    let scratch = Scratch::new("python face ü");
+    let asked = scratch.file("asked.py", ASKED);
+    let face = places::workspace().join("cargo-cudaguard/python");
+    let host = places::workspace().join("tests/e2e/machine/hosts/t4-535.json");
+    let call = || {
+        let call = Call::new(python).env("PYTHONPATH", &face).env("PYTHONDONTWRITEBYTECODE", "1").dir(&*scratch);
+        call.env("PATH", command::path().parent().expect("a folder"))
+    };
+    let _ = call().args(["-W", "error"]).arg(asked).args([library, host]).run().success();
+    let folder = call().args(["-m", "cudaguard", "--cmakedir"]).run().success().stdout;
+    assert!(std::path::Path::new(folder.trim_end()).join("CudaGuardConfig.cmake").is_file(), "{folder}");
+    let version = call().args(["-m", "cudaguard", "--version"]).run().success().stdout;
+    assert_eq!(version.trim_end(), concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION")));
+    let absent = call().env("PATH", "/nowhere").args(["-m", "cudaguard", "--version"]).run().expect(1);
+    assert!(absent.stderr.starts_with("error: cargo-cudaguard, the command of this package, is neither"), "{absent}");
+}
