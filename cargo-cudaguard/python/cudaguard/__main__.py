@@ -1,4 +1,4 @@
-"""The command under its short name: `cudaguard verify FILE` is `cargo-cudaguard verify FILE`."""
+"""`python -m cudaguard`: the command, and where its CMake package is."""
 
 import os
 import sys
