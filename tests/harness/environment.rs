@@ -20,6 +20,10 @@ const NO_VARIABLES: &[&str] = &[
     "CMAKE_CUDA_HOST_COMPILER",
     "CUDAToolkit_NVCC_EXECUTABLE",
     "CUDA_ARCHITECTURES",
+    "LINK_FLAGS",
+    "LINK_LIBRARIES",
+    "LINK_PATH",
+    "TARGET_FILE",
     // Of C.
     "CUDA_VERSION",
     "CUDNN_MAJOR",
