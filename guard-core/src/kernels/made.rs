@@ -56,14 +56,19 @@ pub struct Made {
     pub known: Known,
 }
 
-/// Bytes that may be unpacked of one file to learn who made it: a large library says the same a thousand times.
-const MOST_UNPACKED: u64 = 5 << 20;
+/// Bytes that may be unpacked of one file to learn who made it: a large library says the same a thousand times, and unpacking them
+/// costs more than all else that is done with it.
+const MOST_UNPACKED: u64 = 1 << 20;
 /// Of Zstandard a block, of this size at most, is unpacked for the first byte of it.
-const BLOCK: u64 = 128 << 10;
+const BLOCK: usize = 128 << 10;
 /// More than stands before the comment in any PTX.
 const HEAD_OF_PTX: usize = 1024;
 /// An ELF header.
 const HEAD_OF_CUBIN: usize = 64;
+
+/// Who writes the assembler's note, and within how many bytes the release stands behind that.
+const ASSEMBLER: &[u8] = b"NVIDIA Corp\0";
+const NOTE_OF_ASSEMBLER: usize = 256;
 
 const RELEASE: &[u8] = b"Cuda compilation tools, release ";
 
@@ -109,14 +114,18 @@ impl Kernels {
                     entries().filter(|entry| entry.kind == kind).min_by_key(|entry| (entry.unpacked, entry.at))
                 };
                 let cubin = smallest(fatbin::kind::CUBIN).and_then(|entry| {
-                    if entry.compression() == Compression::Zstd && entry.unpacked <= BLOCK {
-                        return self::cubin(&image(&entry, None, left)?);
+                    let block = if entry.compression() == Compression::Zstd { BLOCK } else { HEAD_OF_CUBIN };
+                    let head = image(&entry, Some(block), left)?;
+                    let told = self::cubin(&head);
+                    if told.is_some() || head.len() as u64 >= entry.unpacked {
+                        return told;
                     }
-                    let head = image(&entry, Some(HEAD_OF_CUBIN), left)?;
-                    self::cubin(&head).or_else(|| self::cubin(&image(&entry, None, left)?))
+                    self::cubin(&image(&entry, None, left)?)
                 });
                 let ptx = smallest(fatbin::kind::PTX).and_then(|entry| {
-                    let head = image(&entry, Some(HEAD_OF_PTX), left);
+                    // Those who compress by it have removed the comment, as a rule: a block more for nothing, where the cubin told.
+                    let dear = cubin.is_some() && entry.compression() == Compression::Zstd;
+                    let head = if dear { None } else { image(&entry, Some(HEAD_OF_PTX), left) };
                     self::ptx(head.as_deref().unwrap_or_default(), entry.code_version)
                 });
                 cubin.into_iter().chain(ptx).collect()
@@ -131,7 +140,7 @@ fn image(entry: &fatbin::Entry, head: Option<usize>, left: &mut u64) -> Option<V
     let whole = usize::try_from(entry.unpacked).ok()?;
     let cost = match (head, entry.compression()) {
         (Some(head), Compression::None | Compression::Lz4) => head as u64,
-        (Some(_), _) => entry.unpacked.min(BLOCK),
+        (Some(_), _) => entry.unpacked.min(BLOCK as u64),
         (None, _) => entry.unpacked,
     };
     *left = left.checked_sub(cost)?;
@@ -151,9 +160,17 @@ fn cubin(image: &[u8]) -> Option<Made> {
         let version = fatbin::u32_at(image, 20)?;
         return Some((version / 10, version % 10)).filter(exists).map(|release| made(release, Known::Header));
     }
-    let elf = Elf::parse(image).ok()?;
-    let release = elf.notes().find_map(|note| release_in(note.desc))?;
-    Some(made(release, Known::Note))
+    let whole = Elf::parse(image).ok().and_then(|elf| elf.notes().find_map(|note| release_in(note.desc)));
+    Some(made(whole.or_else(|| noted(image))?, Known::Note))
+}
+
+/// The same of a cubin whose end, and with it the table that says where its notes stand, has not been unpacked: they stand before
+/// its code.
+fn noted(beginning: &[u8]) -> Option<(u32, u32)> {
+    memmem::find_iter(beginning, ASSEMBLER).find_map(|at| {
+        let behind = &beginning[at..];
+        release_in(&behind[..behind.len().min(NOTE_OF_ASSEMBLER)])
+    })
 }
 
 /// Of the beginning of PTX, and the ISA that it is written in.
@@ -179,4 +196,30 @@ fn release_in(text: &[u8]) -> Option<(u32, u32)> {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn exists(release: &(u32, u32)) -> bool {
     (4..100).contains(&release.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_cubin_tells() {
+        let note = |release: &str| {
+            let text = format!("ptxas\0Cuda compilation tools, release {release}, V{release}.88\0");
+            [b"\x0c\0\0\0\x8c\0\0\0\xd0\x07\0\0NVIDIA Corp\0\x02\0\0\0", text.as_bytes()].concat()
+        };
+        let cubin = |behind: &[u8]| {
+            let mut image = vec![0; HEAD_OF_CUBIN];
+            image[..9].copy_from_slice(b"\x7fELF\x02\x01\x01\x41\x08");
+            image.extend_from_slice(behind);
+            self::cubin(&image).map(|made| (made.release, made.known))
+        };
+        assert_eq!(cubin(&note("13.5")), Some(((13, 5), Known::Note)));
+        assert_eq!(cubin(&[vec![1; 5000], note("13.0"), vec![0; 500]].concat()), Some(((13, 0), Known::Note)));
+        // Cut off within the note, and a text that is no assembler's.
+        assert_eq!(cubin(&note("13.5")[..70]), None);
+        assert_eq!(cubin(b"Cuda compilation tools, release 13.5, V13.5.88\0"), None);
+        let far = [b"NVIDIA Corp\0".as_slice(), &[0; NOTE_OF_ASSEMBLER], &note("13.5")[28..]].concat();
+        assert_eq!(cubin(&far), None);
+    }
 }
