@@ -6,7 +6,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials![every_function]
 }
 
-/// Of a library whose code and needs are known: NCCL 2.19.3, made by CUDA 12.3 for sm_50 to sm_90.
+/// Of a library whose code and needs are known: NCCL 2.19.3, made by CUDA 12.3 for compute capabilities 5.0 to 9.0.
 const ASKED: &str = r#"
 import cudaguard, sys
 library, host_file = sys.argv[1:]
