@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::{places, skip};
+use crate::{layout, places, scratch, skip};
 
 /// Why a part is not there.
 #[derive(Clone, Debug)]
@@ -21,6 +21,29 @@ pub enum Lack {
 /// The root of a real toolkit: `13.0`, `13.2`, `13.5`, `11.8`.
 pub fn cuda(version: &str) -> PathBuf {
     part(&format!("cuda-{version}"))
+}
+
+/// The same by a path without blanks, for builders that read its folders out of what nvcc prints, as CMake does. Where the parts lie
+/// below a folder with a blank it leads through a link among the temporary files, which goes when the suites have ended.
+pub fn cuda_without_blanks(version: &str) -> PathBuf {
+    let root = cuda(version);
+    if !scratch::has_blank(&root) {
+        return root;
+    }
+    let link = LINK.get_or_init(|| {
+        let link = scratch::temporary_without_blanks().join(format!("cudaguard-parts-{}", std::process::id()));
+        layout::link(&folder(), &link);
+        link
+    });
+    link.join(format!("cuda-{version}"))
+}
+
+/// The link to the parts, where there is one.
+static LINK: OnceLock<PathBuf> = OnceLock::new();
+
+/// The link by which [`cuda_without_blanks`] leads to the parts, where it has made one.
+pub fn link() -> Option<&'static Path> {
+    LINK.get().map(PathBuf::as_path)
 }
 
 /// A real cuDNN, a folder with `include/` and `lib/`: `9.15.1`, `9.1.0`, `8.9.7-loader` …

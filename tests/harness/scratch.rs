@@ -27,15 +27,10 @@ impl Scratch {
     /// temporary files, where cargo's target folder has a blank in its path.
     pub fn without_blanks(name: &str) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let blank = |path: &Path| path.to_string_lossy().contains(char::is_whitespace);
-        if !blank(places::target()) {
+        if !has_blank(places::target()) {
             return Self::new(name);
         }
-        let temporary = std::env::temp_dir();
-        if blank(&temporary) {
-            skip("a folder whose path has no blank", "TMPDIR=FOLDER");
-        }
-        Self::below(&temporary, &format!("cudaguard-{name}"), NEXT.fetch_add(1, Ordering::Relaxed))
+        Self::below(&temporary_without_blanks(), &format!("cudaguard-{name}"), NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     fn below(folder: &Path, name: &str, number: usize) -> Self {
@@ -79,6 +74,19 @@ impl Drop for Scratch {
             eprintln!("cannot remove {}: {error}", self.0.display());
         }
     }
+}
+
+pub(crate) fn has_blank(path: &Path) -> bool {
+    path.to_string_lossy().contains(char::is_whitespace)
+}
+
+/// The folder for temporary files; skips the trial where its path has a blank, too.
+pub(crate) fn temporary_without_blanks() -> PathBuf {
+    let temporary = std::env::temp_dir();
+    if has_blank(&temporary) {
+        skip("a folder whose path has no blank", "TMPDIR=FOLDER");
+    }
+    temporary
 }
 
 /// Writes a file and the folders above it.

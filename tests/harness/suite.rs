@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting};
 
+use crate::parts;
 use crate::skip::{Cure, Skip};
 use crate::summary::{End, Summary};
 
@@ -70,6 +71,9 @@ pub fn run(suites: Vec<(&'static str, Vec<Trial>)>, quick: &[&str]) -> ! {
     if !arguments.list && arguments.format != Some(FormatSetting::Json) {
         let summary = summary.lock().expect("nothing panics with it");
         print!("{}{}", summary.table(began.elapsed()), summary.failures());
+    }
+    if let Some(link) = parts::link() {
+        let _ = std::fs::remove_file(link);
     }
     conclusion.exit()
 }

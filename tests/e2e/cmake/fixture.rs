@@ -123,13 +123,15 @@ impl Tree {
     /// Text without what is this machine's alone.
     pub(crate) fn plain(&self, text: &str) -> String {
         let checkout = places::workspace();
+        let parts = parts::folder();
         let text = snapshot::paths(
             text,
             &[
                 (&self.source(), "<source>"),
                 (&self.out(), "<build>"),
                 (self.beside(), "<beside>"),
-                (&parts::folder(), "<parts>"),
+                (&parts, "<parts>"),
+                (parts::link().unwrap_or(&parts), "<parts>"),
                 (command::path(), "<cargo-cudaguard>"),
                 (checkout, "<checkout>"),
             ],
@@ -161,7 +163,7 @@ impl Tree {
 
 /// What tells CMake to take this toolkit, and a host compiler that it accepts.
 pub(crate) fn toolkit(version: &str) -> Vec<String> {
-    let root = parts::cuda(version);
+    let root = parts::cuda_without_blanks(version);
     let mut words = vec![
         format!("-DCMAKE_CUDA_COMPILER={}", root.join("bin/nvcc").display()),
         format!("-DCUDAToolkit_ROOT={}", root.display()),
