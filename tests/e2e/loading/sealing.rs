@@ -183,7 +183,7 @@ fn files_without_a_seal() {
     guarded::link(QUIET, &plain, &[], &[]).unwrap();
     assert_eq!(untouched(&plain), Ok(Sealed::default()), "no note");
     let script = folder.file("script", "#!/bin/sh\n");
-    assert!(untouched(&script).unwrap_err().contains("is not an ELF file"));
+    assert!(untouched(&script).unwrap_err().contains("is no ELF file"));
     assert!(seal(&folder.join("absent"), None, &Observed::default()).unwrap_err().contains("absent"));
 
     let file = one(&folder, QUIET);
