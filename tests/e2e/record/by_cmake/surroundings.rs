@@ -37,7 +37,7 @@ fn headers_by_a_variable_or_an_option() {
     let of_c = "add_executable(app main.c)\n".to_owned();
     for (name, lists, variable) in [
         ("C_INCLUDE_PATH", of_c, Some("C_INCLUDE_PATH")),
-        ("SHELL:", option("\"SHELL:-isystem <folder>\""), None),
+        ("SHELL:", option("\"SHELL:-isystem \\\"<folder>\\\"\""), None),
         ("-isystem", option("-isystem \"<folder>\""), None),
         ("-I", option("\"-I<folder>\""), None),
         ("CPATH", "add_executable(app main.cpp)\n".to_owned(), Some("CPATH")),
