@@ -102,6 +102,8 @@ pub(crate) enum Verb {
         program: Option<PathBuf>,
         /// As JSON.
         json: bool,
+        /// Everything in this file, for a bug report.
+        bundle: Option<PathBuf>,
     },
     /// Verify, then become the program.
     Exec {
@@ -182,8 +184,16 @@ pub(crate) enum Form {
     K8sDra,
     /// Affinity to nodes by the labels of GPU feature discovery.
     K8sAffinity,
+    /// A policy of Kubernetes that holds pods to that affinity.
+    K8sAdmission,
     /// Pins of a conda recipe.
     Conda,
+    /// Properties of a wheel variant.
+    WheelVariant,
+    /// Directives of a Spack package.
+    Spack,
+    /// A check phase of a Nix derivation.
+    Nix,
     /// A check for a prolog of Slurm.
     Slurm,
     /// Components of a bill of materials, by `CycloneDX`.
@@ -194,14 +204,18 @@ pub(crate) enum Form {
 
 impl Form {
     /// All of them.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Text,
         Self::Json,
         Self::NvidiaRequire,
         Self::Oci,
         Self::K8sDra,
         Self::K8sAffinity,
+        Self::K8sAdmission,
         Self::Conda,
+        Self::WheelVariant,
+        Self::Spack,
+        Self::Nix,
         Self::Slurm,
         Self::CycloneDx,
         Self::Spdx,
@@ -216,7 +230,11 @@ impl Form {
             Self::Oci => "oci",
             Self::K8sDra => "k8s-dra",
             Self::K8sAffinity => "k8s-affinity",
+            Self::K8sAdmission => "k8s-admission",
             Self::Conda => "conda",
+            Self::WheelVariant => "wheel-variant",
+            Self::Spack => "spack",
+            Self::Nix => "nix",
             Self::Slurm => "slurm",
             Self::CycloneDx => "cyclonedx",
             Self::Spdx => "spdx",
@@ -392,9 +410,11 @@ fn understood(matches: &ArgMatches) -> Verb {
             },
         },
         "probe" => Verb::Probe { json: matches.get_flag("json") },
-        "doctor" => {
-            Verb::Doctor { program: matches.get_one::<PathBuf>("FILE").cloned(), json: matches.get_flag("json") }
-        }
+        "doctor" => Verb::Doctor {
+            program: matches.get_one::<PathBuf>("FILE").cloned(),
+            json: matches.get_flag("json"),
+            bundle: matches.get_one::<PathBuf>("bundle").cloned(),
+        },
         "exec" => {
             let mut words = matches.get_many::<OsString>("PROGRAM").expect("required").cloned();
             Verb::Exec { program: words.next().expect("at least one"), arguments: words.collect() }
@@ -922,7 +942,15 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
                         .value_parser(value_parser!(PathBuf))
                         .help("A program or a shared library: what it would meet here"),
                 )
-                .arg(json()),
+                .arg(json())
+                .arg(
+                    Arg::new("bundle")
+                        .long("bundle")
+                        .value_name("FILE")
+                        .value_parser(value_parser!(PathBuf))
+                        .conflicts_with("json")
+                        .help("Write one file for a bug report, without private data, and say what was taken out"),
+                ),
         )
         .subcommand(
             Command::new("exec")

@@ -7,28 +7,35 @@ use std::process::ExitCode;
 use cudaguard::doctor::{self, Checkup, Choice};
 use cudaguard::env::Env;
 use cudaguard::finding::{self, Finding, Severity, Verdict};
-use cudaguard::json::{array, object};
+use cudaguard::json::{Value, array, object};
 use cudaguard::machine::Asker;
 use cudaguard::plain;
 
+use crate::bundle;
 use crate::probe;
 use crate::report::{self, REFUSED, Stop};
 
-pub(crate) fn run(env: &Env, program: Option<&Path>, json: bool) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, program: Option<&Path>, json: bool, bundle: Option<&Path>) -> Result<ExitCode, Stop> {
     let checkup = doctor::checkup(program, env, &Asker::own()).map_err(Stop::no_look)?;
     let findings = finding::told(&checkup.findings);
-    if json {
-        let mut value = object::<&str>([]);
-        value.put("file", program.map(|program| program.to_string_lossy().into_owned()));
-        value.put("verdict", checkup.verdict.map(Verdict::name));
-        value.put("findings", Some(array(findings.iter().map(|finding| finding.to_json()))));
-        value.put("libraries", Some(array(checkup.choices.iter().map(Choice::to_json))));
-        value.put("machine", Some(checkup.machine.to_json()));
-        report::result(&format!("{}\n", value.pretty()))?;
+    if let Some(bundle) = bundle {
+        bundle::write(env, bundle, program, &to_json(program, &checkup, &findings))?;
+    } else if json {
+        report::result(&format!("{}\n", to_json(program, &checkup, &findings).pretty()))?;
     } else {
         report::result(&to_text(program, &checkup, &findings))?;
     }
     Ok(if report::refuses(&checkup.findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+}
+
+fn to_json(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> Value {
+    let mut value = object::<&str>([]);
+    value.put("file", program.map(|program| program.to_string_lossy().into_owned()));
+    value.put("verdict", checkup.verdict.map(Verdict::name));
+    value.put("findings", Some(array(findings.iter().map(|finding| finding.to_json()))));
+    value.put("libraries", Some(array(checkup.choices.iter().map(Choice::to_json))));
+    value.put("machine", Some(checkup.machine.to_json()));
+    value
 }
 
 /// What was found first, then all that was looked at: the findings are the answer here, so they stand in the result.

@@ -25,17 +25,38 @@ use crate::report::{self, NO_LOOK, Stop};
 use crate::signals;
 
 pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
+    let (text, unguarded) = looked_at(file, |seen| {
+        let text = if json { seen.to_json() } else { seen.to_text() };
+        (text, seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
+    })?;
+    report::result(&text)?;
+    match unguarded {
+        Some((true, _)) => return Ok(ExitCode::from(NO_LOOK)),
+        Some((false, kind)) if kind != Kind::GpuCode => {
+            report::line(&format!("{}: no manifest: it was built without cudaguard", file.display()));
+        }
+        _ => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All that a file says of itself, as JSON.
+pub(crate) fn as_json(file: &Path) -> Result<String, Stop> {
+    looked_at(file, |seen| seen.to_json())
+}
+
+fn looked_at<T>(file: &Path, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, Stop> {
     signals::reading(file);
     let (kernels, binary, evidence) = Evidence::read(file).map_err(Stop::no_look)?;
-    let (mut notes, mut damaged) = (Vec::new(), Vec::new());
+    let (mut notes, mut damaged) = (Vec::new(), false);
     for note in binary.manifests() {
         match note {
             Ok(note) => notes.push(note),
-            Err(error) => damaged.push(error),
+            Err(error) => {
+                damaged = true;
+                report::line(&format!("warning: {}: a manifest cannot be read: {error}", file.display()));
+            }
         }
-    }
-    for error in &damaged {
-        report::line(&format!("warning: {}: a manifest cannot be read: {error}", file.display()));
     }
     // What is cut off is a reason to doubt the kernels, too.
     for doubt in binary.damage.iter().filter(|damage| !kernels.doubts().contains(damage)).chain(kernels.doubts()) {
@@ -43,16 +64,7 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
     }
     let covers: Vec<_> = kernels.covers().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
     let drivers = drivers(&Components::of_read(file, &binary, &kernels, &evidence).manifests, &covers);
-    let unguarded = notes.is_empty();
-    let seen = Seen { file, binary: &binary, notes, kernels: &kernels, evidence: &evidence, drivers };
-    report::result(&if json { seen.to_json() } else { seen.to_text() })?;
-    if !damaged.is_empty() && unguarded {
-        return Ok(ExitCode::from(NO_LOOK));
-    }
-    if unguarded && binary.kind != Kind::GpuCode {
-        report::line(&format!("{}: no manifest: it was built without cudaguard", file.display()));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(tell(&Seen { file, binary: &binary, notes, damaged, kernels: &kernels, evidence: &evidence, drivers }))
 }
 
 /// The driver that a file needs at least where it runs on these GPUs; without kernels, wherever it runs.
@@ -137,6 +149,8 @@ struct Seen<'a> {
     file: &'a Path,
     binary: &'a Binary,
     notes: Vec<Note>,
+    /// Whether there is a note that cannot be read.
+    damaged: bool,
     kernels: &'a Kernels,
     evidence: &'a Evidence,
     drivers: Vec<Needs>,
@@ -144,7 +158,7 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     fn to_json(&self) -> String {
-        let Self { file, binary, notes, kernels, evidence, drivers } = self;
+        let Self { file, binary, notes, damaged: _, kernels, evidence, drivers } = self;
         let mut value = object([("file", file.to_string_lossy().as_ref().into())]);
         value.put("kind", Some(binary.kind.to_string()));
         value.put("machine", processor(binary));
@@ -164,7 +178,7 @@ impl Seen<'_> {
     }
 
     fn to_text(&self) -> String {
-        let Self { file, binary, notes, kernels, evidence, drivers } = self;
+        let Self { file, binary, notes, damaged: _, kernels, evidence, drivers } = self;
         let mut page = Page::default();
         let what = match (binary.kind, processor(binary)) {
             (Kind::GpuCode, _) => "kernels only".to_owned(),

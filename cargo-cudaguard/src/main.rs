@@ -5,6 +5,7 @@
 mod any_build;
 mod arguments;
 mod artefact;
+mod bundle;
 mod cargo;
 mod check;
 mod cmake;
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
         Verb::Requirements { files, form } => requirements::run(&env, &files, form),
         Verb::Fleet { files, list, json } => fleet::run(&env, &files, &list, json),
         Verb::Probe { json } => probe::run(&env, json),
-        Verb::Doctor { program, json } => doctor::run(&env, program.as_deref(), json),
+        Verb::Doctor { program, json, bundle } => doctor::run(&env, program.as_deref(), json, bundle.as_deref()),
         Verb::Exec { program, arguments } => exec::run(&env, &program, &arguments),
         Verb::Embed(options) => any_build::embed(&env, &options),
         Verb::Seal(sealing) => any_build::seal(&env, &sealing),

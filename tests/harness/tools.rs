@@ -27,6 +27,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("lldb", "lldb"),
     ("mold", "mold"),
     ("musl-gcc", "musl-tools"),
+    ("nix-instantiate", "nix-bin"),
     ("patchelf", "patchelf"),
     ("perf", "linux-perf"),
     ("pkg-config", "pkg-config"),

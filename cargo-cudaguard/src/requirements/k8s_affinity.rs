@@ -16,8 +16,11 @@ const CC_MINOR: &str = "nvidia.com/gpu.compute.minor";
 const CUDA_MAJOR: &str = "nvidia.com/cuda.runtime-version.major";
 const CUDA_MINOR: &str = "nvidia.com/cuda.runtime-version.minor";
 
-/// A label, the operator and its number.
-type Factor = (&'static str, &'static str, u32);
+/// A label, the operator and its value.
+pub(super) type Factor = (&'static str, &'static str, String);
+
+/// The same of a label that holds a number.
+type Numbered = (&'static str, &'static str, u32);
 
 /// As Kubernetes calls a processor.
 fn architecture(processor: &str) -> Option<&'static str> {
@@ -29,7 +32,6 @@ fn architecture(processor: &str) -> Option<&'static str> {
 }
 
 pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
-    let rows = asked.rows()?;
     let mut heading = asked.heading("nodeAffinity (Kubernetes v1), a part of a pod's spec,");
     heading.push(
         "By the labels of GPU feature discovery (k8s-device-plugin 0.17 or newer); cuda.runtime-version is what the"
@@ -43,31 +45,39 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     text.push_str(
         "affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      nodeSelectorTerms:\n",
     );
-    for term in rows.iter().flat_map(terms) {
+    for term in all_terms(asked)? {
         text.push_str("      - matchExpressions:\n");
-        if let Some(architecture) = architecture(&asked.placement.processor) {
-            let _ = writeln!(text, "        - {{key: kubernetes.io/arch, operator: In, values: [\"{architecture}\"]}}");
-        }
-        for (label, operator, number) in term {
-            let _ = writeln!(text, "        - {{key: {label}, operator: {operator}, values: [\"{number}\"]}}");
+        for (label, operator, value) in term {
+            let _ = writeln!(text, "        - {{key: {label}, operator: {operator}, values: [\"{value}\"]}}");
         }
     }
     Ok(text)
 }
 
+/// The alternatives, one of which a node must meet.
+pub(super) fn all_terms(asked: &Asked<'_>) -> Result<Vec<Vec<Factor>>, String> {
+    let architecture = architecture(&asked.placement.processor);
+    let architecture = architecture.map(|name| ("kubernetes.io/arch", "In", name.to_owned()));
+    let with_numbers = |term: Vec<Numbered>| {
+        let numbers = term.into_iter().map(|(label, operator, number)| (label, operator, number.to_string()));
+        architecture.clone().into_iter().chain(numbers).collect()
+    };
+    Ok(asked.rows()?.iter().flat_map(terms).map(with_numbers).collect())
+}
+
 /// Each compute capability of a row with each CUDA version.
-fn terms(row: &Row) -> Vec<Vec<Factor>> {
+fn terms(row: &Row) -> Vec<Vec<Numbered>> {
     let gpus = of_gpus(row);
     let drivers = row.cuda.map_or_else(|| vec![Vec::new()], of_driver);
     gpus.iter().flat_map(|gpu| drivers.iter().map(|driver| [gpu.as_slice(), driver].concat())).collect()
 }
 
 /// The first major from its minor on, the whole majors, the last one up to its minor.
-fn of_gpus(row: &Row) -> Vec<Vec<Factor>> {
+fn of_gpus(row: &Row) -> Vec<Vec<Numbered>> {
     let wide = |(major, minor): (u8, u8)| (u32::from(major), u32::from(minor));
     let (from, below) = (row.from.map_or((0, 0), wide), row.below.map(wide));
     let at_least = |minor: u32| minor.checked_sub(1).map(|less| (CC_MINOR, "Gt", less));
-    let mut terms: Vec<Vec<Factor>> = Vec::new();
+    let mut terms: Vec<Vec<Numbered>> = Vec::new();
     if let Some(below) = below.filter(|below| below.0 == from.0) {
         let one = [Some((CC_MAJOR, "In", from.0)), at_least(from.1), Some((CC_MINOR, "Lt", below.1))];
         return vec![one.into_iter().flatten().collect()];
@@ -94,7 +104,7 @@ fn of_gpus(row: &Row) -> Vec<Vec<Factor>> {
     terms
 }
 
-fn of_driver(cuda: CudaVersion) -> Vec<Vec<Factor>> {
+fn of_driver(cuda: CudaVersion) -> Vec<Vec<Numbered>> {
     let newer_major = vec![(CUDA_MAJOR, "Gt", cuda.major)];
     match cuda.minor.checked_sub(1) {
         None => vec![vec![(CUDA_MAJOR, "Gt", cuda.major.saturating_sub(1))]],

@@ -7,13 +7,17 @@ mod conda;
 mod cyclonedx;
 mod family;
 mod json;
+mod k8s_admission;
 mod k8s_affinity;
 mod k8s_dra;
+mod nix;
 mod nvidia_require;
 mod oci;
 mod slurm;
+mod spack;
 mod spdx;
 mod text;
+mod wheel_variant;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -53,7 +57,11 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, 
         Form::Oci => oci::write(&asked),
         Form::K8sDra => k8s_dra::write(&asked),
         Form::K8sAffinity => k8s_affinity::write(&asked),
+        Form::K8sAdmission => k8s_admission::write(&asked),
         Form::Conda => conda::write(&asked),
+        Form::WheelVariant => wheel_variant::write(&asked),
+        Form::Spack => spack::write(&asked),
+        Form::Nix => nix::write(&asked),
         Form::Slurm => slurm::write(&asked),
         Form::CycloneDx => cyclonedx::write(&asked),
         Form::Spdx => spdx::write(&asked),

@@ -23,7 +23,7 @@ pub(crate) struct Seen {
 }
 
 /// Two numbers of a version; a missing one is 0, as libnvidia-container has it.
-fn two(text: &str) -> (u32, u32) {
+pub(super) fn two(text: &str) -> (u32, u32) {
     let mut numbers = text.split('.').map(|number| number.parse().expect("digits and dots"));
     (numbers.next().expect("a number"), numbers.next().unwrap_or(0))
 }
@@ -186,9 +186,99 @@ pub(crate) fn conda(text: &str, machine: &Seen) -> bool {
     own("__cuda ", machine.cuda) && own("__cuda_arch ", lowest)
 }
 
-/// The one `__cuda` of a recipe.
-pub(crate) fn conda_cuda(text: &str) -> Option<(u32, u32)> {
-    text.lines().find_map(|line| line.trim().strip_prefix("- __cuda >=")).map(two)
+/// wheelnext/nvidia-variant-provider, plugin.py: a machine meets the values of its driver's CUDA version, 11.0 to 15.20, and of its
+/// newest GPU, from 5.0 on. Of each feature that a variant has, one value must be met.
+pub(crate) fn wheel_variant(text: &str, machine: &Seen) -> bool {
+    let newest = *machine.gpus.iter().max().expect("a GPU");
+    let drivers = (11..=15).flat_map(|major| (0..=20).map(move |minor| (major, minor)));
+    let drivers = drivers.filter(|version| *version <= machine.cuda).map(|(major, minor)| format!("{major}.{minor}"));
+    let archs = (0..=newest.1).map(|minor| format!("{}{minor}_real", newest.0));
+    let archs = archs.chain([format!("{}0_virtual", newest.0)]).filter(|_| newest >= (5, 0));
+    let own = HashMap::from([
+        ("cuda_version_lower_bound", drivers.collect::<Vec<_>>()),
+        ("sm_arch", archs.filter(|_| machine.cuda >= (11, 0)).collect()),
+    ]);
+    let mut met: HashMap<&str, bool> = HashMap::new();
+    for property in text.lines().filter(|line| !line.starts_with('#')) {
+        let parts: Vec<&str> = property.split(" :: ").collect();
+        let ["nvidia", feature, value] = parts[..] else { panic!("{property:?} is no property of it") };
+        let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
+        assert!(value.chars().all(known), "{property:?}");
+        *met.entry(feature).or_default() |= own[feature].iter().any(|own| own == value);
+    }
+    assert!(!met.is_empty(), "{text}");
+    met.values().all(|met| *met)
+}
+
+/// Spack: the user names the machine's GPU by a value of `cuda_arch`, and a package says which of them conflict with it. The file is
+/// Python.
+pub(crate) fn spack(text: &str, machines: &[Seen]) -> Vec<bool> {
+    const RUN: &str = "import sys\nall = []\n\
+        def conflicts(spec, when=None, msg=None): all.append(spec)\n\
+        def depends_on(spec, type): assert type == 'run' and spec.startswith('cudnn@'), spec\n\
+        exec(open(sys.argv[1]).read())\nprint('\\n'.join(all))";
+    let scratch = Scratch::new("requirements-spack");
+    let file = scratch.file("directives.py", text);
+    let said = Call::new("python3").args(["-c", RUN]).arg(file).run().success().stdout;
+    let takes = |gpu: &(u32, u32)| {
+        spack_value(*gpu).is_some_and(|value| !said.lines().any(|line| line == format!("cuda_arch={value}")))
+    };
+    machines.iter().map(|machine| machine.gpus.iter().any(takes)).collect()
+}
+
+/// The value of `cuda_arch` for a GPU: build_systems/cuda.py of spack-packages has no others.
+pub(crate) fn spack_value((major, minor): (u32, u32)) -> Option<String> {
+    let values = "30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 89 90 100 101 103 110 120 121";
+    let value = format!("{major}{minor}");
+    values.split(' ').any(|known| known == value).then_some(value)
+}
+
+/// Whether a policy of Kubernetes admits this pod.
+pub(crate) fn admits(policy: &str, pod: &serde_json::Value) -> bool {
+    let block = |after: &str| {
+        let (_, rest) = policy.split_once(after).unwrap_or_else(|| panic!("no {after:?} in:\n{policy}"));
+        let lines = rest.lines().skip(1).map_while(|line| line.strip_prefix("      "));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let run = |expression: &str, variables: Option<&Value>| {
+        let program = Program::compile(expression).unwrap_or_else(|error| panic!("{error}\n{expression}"));
+        let mut context = Context::default();
+        context.add_variable_from_value("object", cel::to_value(pod).expect("a value"));
+        if let Some(terms) = variables {
+            let of = HashMap::from([("terms".to_owned(), terms.clone())]);
+            context.add_variable_from_value("variables", Value::Map(Map::from(of)));
+        }
+        program.execute(&context).unwrap_or_else(|error| panic!("{error}\n{expression}"))
+    };
+    if run(&block("- name: has-the-program\n"), None) != Value::Bool(true) {
+        return true;
+    }
+    let terms = run(&block("- name: terms\n"), None);
+    let (_, validations) = policy.split_once("  validations:\n").expect("validations");
+    let lines = validations.lines().skip(1).map_while(|line| line.strip_prefix("      "));
+    run(&lines.collect::<Vec<_>>().join("\n"), Some(&terms)) == Value::Bool(true)
+}
+
+/// A pod with this image, and the terms of what `--format k8s-affinity` wrote.
+pub(crate) fn pod(image: &str, affinity: &str) -> serde_json::Value {
+    let expression = |line: &str| {
+        let inside = line.trim().strip_prefix("- {").and_then(|line| line.strip_suffix('}')).expect("an expression");
+        let parts = inside.split(", ").map(|part| part.split_once(": ").expect("a key"));
+        let part = |(key, value): (&str, &str)| match key {
+            "values" => (key.to_owned(), serde_json::json!([value.trim_matches(['[', ']', '"'])])),
+            _ => (key.to_owned(), value.into()),
+        };
+        serde_json::Value::Object(parts.map(part).collect())
+    };
+    let term = |text: &str| {
+        let all: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).map(expression).collect();
+        serde_json::json!({ "matchExpressions": all })
+    };
+    let terms: Vec<_> = affinity.split("- matchExpressions:\n").skip(1).map(term).collect();
+    let required = serde_json::json!({ "nodeSelectorTerms": terms });
+    let affinity =
+        serde_json::json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": required } });
+    serde_json::json!({ "spec": { "containers": [{ "name": "main", "image": image }], "affinity": affinity } })
 }
 
 /// The check for Slurm, run by a shell before an nvidia-smi that says so of each machine.

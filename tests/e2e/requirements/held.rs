@@ -2,6 +2,7 @@
 //!
 //!     CUDAGUARD_PAIRS=100000 CUDAGUARD_SEED=7 cargo test --test e2e requirements::held
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -26,30 +27,114 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// Machines for each file.
 const MACHINES: usize = 100;
 
-/// A form, and whether its consumer takes each of these machines.
-type Consumer = (&'static str, fn(&str, &[Seen]) -> Vec<bool>);
+struct Consumer {
+    form: &'static str,
+    /// Whether it takes each of these machines.
+    takes: fn(&str, &[Seen]) -> Vec<bool>,
+    /// The machines that can meet it: for what its grammar has no word for, something else is there.
+    meets: fn(&Seen) -> bool,
+    /// What the form's comment says is given away: why it does not take a machine that the judge says runs it. With the answer
+    /// of the judge for any GPU on that machine.
+    gives_away: fn(&str, &Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'static str>,
+}
 
-const CONSUMERS: [Consumer; 6] = [
-    ("nvidia-require", |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect()),
-    ("oci", |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect()),
-    ("k8s-dra", |text, all| {
-        let claim = Claim::of(text);
-        all.iter().map(|seen| seen.gpus.iter().any(|gpu| claim.takes_gpu(seen, *gpu))).collect()
-    }),
-    ("k8s-affinity", |text, all| all.iter().map(|seen| consumers::affinity(text, seen)).collect()),
-    ("conda", |text, all| all.iter().map(|seen| consumers::conda(text, seen)).collect()),
-    ("slurm", consumers::slurm),
+const NOTHING: fn(&str, &Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'static str> = |_, _, _| None;
+
+const CONSUMERS: [Consumer; 8] = [
+    Consumer {
+        form: "nvidia-require",
+        takes: |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect(),
+        meets: its_processor,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "oci",
+        takes: |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect(),
+        meets: its_processor,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "k8s-dra",
+        takes: |text, all| {
+            let claim = Claim::of(text);
+            all.iter().map(|seen| seen.gpus.iter().any(|gpu| claim.takes_gpu(seen, *gpu))).collect()
+        },
+        meets: its_processor,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "k8s-affinity",
+        takes: |text, all| all.iter().map(|seen| consumers::affinity(text, seen)).collect(),
+        meets: |_| true,
+        gives_away: NOTHING,
+    },
+    Consumer {
+        form: "conda",
+        takes: |text, all| all.iter().map(|seen| consumers::conda(text, seen)).collect(),
+        meets: its_processor,
+        gives_away: |text, seen, _| one_bound(text, "- __cuda >=", seen),
+    },
+    Consumer {
+        form: "wheel-variant",
+        takes: |text, all| all.iter().map(|seen| consumers::wheel_variant(text, seen)).collect(),
+        meets: |seen| its_processor(seen) && !seen.gpus.iter().any(|gpu| is_tegra(*gpu)),
+        gives_away: |text, seen, judged| {
+            let newest = *seen.gpus.iter().max().expect("a GPU");
+            let minors = (0..10).map(|minor| (newest.0, minor)).filter(|gpu| !is_tegra(*gpu));
+            if !tables::archs().iter().any(|row| u32::from(row.cc.0) == newest.0) {
+                Some("a major that no table knows")
+            } else if newest < (5, 0) || seen.cuda < (11, 0) {
+                Some("older than what the provider looks at")
+            } else if minors.into_iter().any(|gpu| judged(gpu) != Verdict::Runs) {
+                Some("not all of the major is fit")
+            } else {
+                one_bound(text, "nvidia :: cuda_version_lower_bound :: ", seen)
+            }
+        },
+    },
+    Consumer {
+        form: "spack",
+        takes: consumers::spack,
+        meets: |seen| its_processor(seen) && seen.cuda == newest_driver(),
+        gives_away: |_, seen, _| {
+            let none = seen.gpus.iter().any(|gpu| consumers::spack_value(*gpu).is_none());
+            none.then_some("no value for that GPU")
+        },
+    },
+    Consumer { form: "slurm", takes: consumers::slurm, meets: |_| true, gives_away: NOTHING },
 ];
+
+/// The others have no word for the processor: it is that of the image, the pod or the package.
+fn its_processor(seen: &Seen) -> bool {
+    seen.processor == std::env::consts::ARCH
+}
+
+/// Jetsons, which this machine's processor never has.
+fn is_tegra((major, minor): (u32, u32)) -> bool {
+    let narrow = |number: u32| u8::try_from(number).expect("a small number");
+    std::env::consts::ARCH == "x86_64" && tables::is_tegra((narrow(major), narrow(minor)))
+}
+
+fn newest_driver() -> (u32, u32) {
+    let newest = tables::branches().iter().filter(|branch| branch.exact).map(|branch| branch.least).max();
+    newest.map(|cuda| (cuda.major, cuda.minor)).expect("a branch")
+}
+
+/// One bound holds for all GPUs, and this machine's driver is older.
+fn one_bound(text: &str, before: &str, seen: &Seen) -> Option<&'static str> {
+    let bound = text.lines().find_map(|line| line.trim().strip_prefix(before)).map(consumers::two);
+    bound.is_some_and(|least| seen.cuda < least).then_some("one bound for all GPUs")
+}
 
 #[derive(Default)]
 struct Count {
     pairs: usize,
     /// The judge says `runs`, and the consumer takes it.
     taken: usize,
-    /// The judge says `runs`, and the consumer does not take it: of a machine with GPUs that are not alike, or with one model.
+    /// The judge says `runs`, and the consumer does not take it: of a machine with GPUs that are not alike.
     over_unlike: usize,
-    /// The same of conda, where a GPU would do with an older driver than the one `__cuda` for all asks for.
-    over_one_cuda: usize,
+    /// The same, for what the form's comment says.
+    given_away: BTreeMap<&'static str, usize>,
     /// The same for no reason that has a name.
     over: usize,
     /// The judge cannot tell, and the consumer takes it.
@@ -74,48 +159,48 @@ fn nothing_is_taken_that_the_judge_refuses() {
         let components = dry_run::components_of(&file, &Env::of_process()).expect("a program");
         let machines: Vec<Seen> = (0..MACHINES).map(|_| dice.seen()).collect();
         let verdicts: Vec<Verdict> = machines.iter().map(|seen| judged(&components, &manifests, seen)).collect();
-        for ((form, takes), count) in CONSUMERS.iter().zip(&mut counts) {
+        for (Consumer { form, takes, meets, gives_away }, count) in CONSUMERS.iter().zip(&mut counts) {
             let Some(text) = written(&file, form) else {
                 count.none += 1;
                 continue;
             };
-            // The others have no word for the processor: it is that of the image, the pod or the package.
-            let knows_processor = ["k8s-affinity", "slurm"].contains(form);
             for ((seen, verdict), taken) in machines.iter().zip(&verdicts).zip(takes(&text, &machines)) {
-                if !knows_processor && seen.processor != std::env::consts::ARCH {
+                if !meets(seen) {
                     continue;
                 }
                 count.pairs += 1;
                 let unlike = seen.gpus.windows(2).any(|pair| pair[0] != pair[1]);
+                let with = |gpu| judged(&components, &manifests, &Seen { gpus: vec![gpu], ..seen.clone() });
                 match (verdict, taken) {
                     (Verdict::Refused, true) => {
                         let _ = writeln!(wrong, "{form} takes {seen:?}, which is refused:\n{text}\n{manifests:?}");
                     }
                     (Verdict::Runs, true) => count.taken += 1,
                     (Verdict::Runs, false) if unlike => count.over_unlike += 1,
-                    (Verdict::Runs, false)
-                        if *form == "conda" && consumers::conda_cuda(&text).is_some_and(|least| seen.cuda < least) =>
-                    {
-                        count.over_one_cuda += 1;
-                    }
-                    (Verdict::Runs, false) => count.over += 1,
+                    (Verdict::Runs, false) => match gives_away(&text, seen, &with) {
+                        Some(why) => *count.given_away.entry(why).or_default() += 1,
+                        None => count.over += 1,
+                    },
                     (Verdict::Unknown, true) => count.open += 1,
                     (Verdict::Unknown | Verdict::Refused, false) => {}
                 }
             }
         }
+        if let (Some(policy), Some(affinity)) = (written(&file, "k8s-admission"), written(&file, "k8s-affinity")) {
+            wider_pods_are_refused(&policy, &consumers::pod(&format!("registry/p{at}:1"), &affinity), &mut dice);
+        }
         std::fs::remove_file(&file).expect("it was made");
     }
-    for ((form, _), count) in CONSUMERS.iter().zip(&counts) {
-        let Count { pairs, taken, over_unlike, over_one_cuda, over, open, none } = count;
+    for (Consumer { form, .. }, count) in CONSUMERS.iter().zip(&counts) {
+        let Count { pairs, taken, over_unlike, given_away, over, open, none } = count;
+        let given_away = given_away.iter().map(|(why, count)| format!("{count} for {why}, ")).collect::<String>();
         println!(
-            "{form}: {pairs} pairs, {taken} run and are taken; not taken: {over_unlike} of unlike GPUs, \
-             {over_one_cuda} by one __cuda for all, {over} others; \
-             {open} cannot be told and are taken; {none} files without a requirement"
+            "{form}: {pairs} pairs, {taken} run and are taken; not taken: {over_unlike} of unlike GPUs, {given_away}{over} \
+             others; {open} cannot be told and are taken; {none} files without a requirement"
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.chars().take(6000).collect::<String>());
-    for ((form, _), count) in CONSUMERS.iter().zip(&counts) {
+    for (Consumer { form, .. }, count) in CONSUMERS.iter().zip(&counts) {
         assert!(count.taken > count.pairs / 20, "{form}: only {} of {} pairs tell anything", count.taken, count.pairs);
         assert!(
             count.over == 0 && count.over_unlike * 100 <= count.pairs,
@@ -127,6 +212,27 @@ fn nothing_is_taken_that_the_judge_refuses() {
     }
 }
 
+/// A pod that has the affinity is admitted, one with more expressions, too; one that lacks any of them is not.
+fn wider_pods_are_refused(policy: &str, pod: &serde_json::Value, dice: &mut Dice) {
+    assert!(consumers::admits(policy, pod), "{policy}\n{pod:#}");
+    let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+    let terms_of =
+        |pod: &serde_json::Value| pod.pointer(terms).and_then(|terms| terms.as_array()).expect("terms").len();
+    let (term, mut narrower, mut wider) = (dice.below(terms_of(pod)), pod.clone(), pod.clone());
+    let expressions = format!("{terms}/{term}/matchExpressions");
+    let of = |pod: &mut serde_json::Value| {
+        pod.pointer_mut(&expressions).and_then(|all| all.as_array_mut()).expect("expressions").clone()
+    };
+    let mut fewer = of(&mut wider);
+    fewer.remove(dice.below(fewer.len()));
+    *wider.pointer_mut(&expressions).expect("it is there") = fewer.into();
+    assert!(!consumers::admits(policy, &wider), "{policy}\n{wider:#}");
+    let mut more = of(&mut narrower);
+    more.push(serde_json::json!({ "key": "zone", "operator": "In", "values": ["a", "b"] }));
+    *narrower.pointer_mut(&expressions).expect("it is there") = more.into();
+    assert!(consumers::admits(policy, &narrower), "{policy}\n{narrower:#}");
+}
+
 /// What is written in this form; `None`: nothing can be said, which is then told in words.
 fn written(file: &Path, form: &str) -> Option<String> {
     let outcome = command::call(["requirements", "--format", form]).arg(file).run();
@@ -135,7 +241,8 @@ fn written(file: &Path, form: &str) -> Option<String> {
     }
     let told = outcome.stderr.contains("no requirement can be derived")
         || outcome.stderr.contains("there is nothing to select by")
-        || outcome.stderr.contains("no driver is known");
+        || outcome.stderr.contains("no driver is known")
+        || outcome.stderr.contains("no value of sm_arch");
     assert!(outcome.status() == Some(2) && outcome.stdout.is_empty() && told, "{form}: {outcome}");
     None
 }

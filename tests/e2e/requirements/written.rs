@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::version::{CudaVersion, DriverRelease};
-use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, trials};
+use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, tools, trials};
 
 use super::consumers::{self, Claim, Seen};
 use crate::machine::fixture::{asks_driver, demo, gpu, json, manifest, of_driver, program};
@@ -17,14 +17,30 @@ pub(crate) fn trials() -> Vec<Trial> {
         several_files,
         minor_version_compatibility,
         devices_that_lack_an_attribute,
+        pods_that_are_admitted,
+        capabilities_that_nix_builds_for,
         nothing_is_asked,
         nothing_can_be_derived,
         the_page_shows_what_is_written,
     ]
 }
 
-const FORMS: [&str; 10] =
-    ["text", "json", "nvidia-require", "oci", "k8s-dra", "k8s-affinity", "conda", "slurm", "cyclonedx", "spdx"];
+const FORMS: [&str; 14] = [
+    "text",
+    "json",
+    "nvidia-require",
+    "oci",
+    "k8s-dra",
+    "k8s-affinity",
+    "k8s-admission",
+    "conda",
+    "wheel-variant",
+    "spack",
+    "nix",
+    "slurm",
+    "cyclonedx",
+    "spdx",
+];
 
 fn call(form: &str, files: &[&Path]) -> Call {
     command::call(["requirements", "--format", form]).args(files).env("CARGO_TERM_COLOR", "never")
@@ -122,6 +138,51 @@ fn devices_that_lack_an_attribute() {
     assert_eq!(claim.takes("gpu.other.com", &whole).ok(), Some(false));
     for attributes in [&whole[..1], &whole[1..], &[]] {
         assert_eq!(claim.takes("gpu.nvidia.com", attributes).ok(), Some(false), "{attributes:?}");
+    }
+}
+
+/// The policy sees pods with that image, by whatever registry and tag, and no others.
+fn pods_that_are_admitted() {
+    let (policy, affinity) = (written("k8s-admission", &[example()]), written("k8s-affinity", &[example()]));
+    for (image, has_the_program) in [
+        ("my-model", true),
+        ("my-model:1.2", true),
+        ("registry.example/team/my-model@sha256:00", true),
+        ("my-models", false),
+        ("my-model-server:1", false),
+        ("my-model/other", false),
+    ] {
+        assert!(consumers::admits(&policy, &consumers::pod(image, &affinity)), "{image}");
+        let mut pod = consumers::pod(image, &affinity);
+        pod["spec"]["affinity"]["nodeAffinity"] = serde_json::json!({});
+        assert_eq!(consumers::admits(&policy, &pod), !has_the_program, "{image} and no node affinity");
+        pod["spec"].as_object_mut().expect("an object").remove("affinity");
+        assert_eq!(consumers::admits(&policy, &pod), !has_the_program, "{image} and no affinity");
+    }
+}
+
+/// nix evaluates what was written: a build for fit GPUs alone passes, any other ends with the GPU's name.
+fn capabilities_that_nix_builds_for() {
+    let nix = tools::need("nix-instantiate");
+    let scratch = Scratch::new("requirements-nix");
+    let file = scratch.file("check.nix", written("nix", &[example()]));
+    for (capabilities, unfit) in [
+        (r#""8.0" "8.6" "9.0""#, None),
+        (r#""9.0a" "10.0" "12.1""#, None),
+        ("", None),
+        (r#""7.5" "8.0""#, Some("7.5")),
+        (r#""8.7""#, Some("8.7")),
+        (r#""6.0" "8.9" "7.0""#, Some("6.0 7.0")),
+    ] {
+        let expression = format!("(import {}) {{ cudaCapabilities = [ {capabilities} ]; }}", file.display());
+        let call = Call::new(&nix).args(["--store", "dummy://", "--eval", "--strict", "--json", "--expr", &expression]);
+        let value = json(&call.env("HOME", scratch.path()).run().success());
+        let phase = value["installCheckPhase"].as_str().expect("a script").to_owned();
+        assert_eq!(value["doInstallCheck"], true);
+        let outcome = Call::new("sh").args(["-c", &format!("runHook() {{ :; }}\n{phase}")]).run();
+        assert_eq!(outcome.status(), Some(unfit.map_or(0, |_| 1)), "{capabilities}: {outcome}");
+        let told = unfit.map(|unfit| format!("my-model: not fit for compute capability {unfit}\n")).unwrap_or_default();
+        assert_eq!(outcome.clean_stderr(), told, "{capabilities}");
     }
 }
 

@@ -1,0 +1,62 @@
+//! A policy that admits a pod with this program only where its node affinity keeps it on fit nodes.
+//!
+//! `ValidatingAdmissionPolicy` (admissionregistration.k8s.io/v1, Kubernetes 1.30 or newer). It sees the pod and no node: each of the
+//! pod's terms must have all expressions of one of the terms of `k8s-affinity`, and may have more.
+
+use std::fmt::Write as _;
+
+use super::k8s_affinity::{self, Factor};
+use super::{Asked, commented, object_name};
+
+pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
+    let terms = k8s_affinity::all_terms(asked)?;
+    let name = asked.files.first().map_or_else(String::new, |file| object_name(file));
+    let mut heading =
+        asked.heading("ValidatingAdmissionPolicy (admissionregistration.k8s.io/v1, Kubernetes 1.30 or newer)");
+    heading.push(format!(
+        "Pods with an image called {name} (matchConditions) must have the node affinity of --format k8s-affinity, or"
+    ));
+    heading.push("a narrower one with the same expressions in each term. A pod that names its GPUs in other words (a narrower number, a".to_owned());
+    heading
+        .push("resource claim, nodeName) is refused: it cannot be told from one that would run elsewhere.".to_owned());
+    let mut text = commented(&heading);
+    let _ = write!(
+        text,
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata:\n  name: {name}-gpus\nspec:\n  \
+         failurePolicy: Fail\n  matchConstraints:\n    resourceRules:\n    - apiGroups: [\"\"]\n      apiVersions: [\"v1\"]\n      \
+         operations: [\"CREATE\", \"UPDATE\"]\n      resources: [\"pods\"]\n  matchConditions:\n  - name: has-the-program\n    \
+         expression: |-\n      object.spec.containers.exists(c, has(c.image) && c.image.matches(\"(^|/){name}(:|@|$)\"))\n  \
+         variables:\n  - name: terms\n    expression: |-\n"
+    );
+    let path = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+    let mut of = "object.spec".to_owned();
+    let mut there = Vec::new();
+    for step in path {
+        let _ = write!(of, ".{step}");
+        there.push(format!("has({of})"));
+    }
+    let _ = write!(text, "      {}\n      ? {of}.nodeSelectorTerms : []\n", there.join(" &&\n      "));
+    text.push_str("  validations:\n  - expression: |-\n      variables.terms.size() > 0 &&\n      variables.terms.all(term, has(term.matchExpressions) && (\n");
+    let all: Vec<String> = terms.iter().map(|term| format!("        ({})", term_of(term))).collect();
+    let _ = writeln!(text, "{}))", all.join(" ||\n"));
+    let _ = writeln!(
+        text,
+        "    message: \"{name} does not run on every node that this pod may go to: it needs the node affinity that cudaguard \
+         requirements --format k8s-affinity writes\""
+    );
+    let _ = write!(
+        text,
+        "---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata:\n  name: {name}-gpus\nspec:\n  \
+         policyName: {name}-gpus\n  validationActions: [Deny]\n"
+    );
+    Ok(text)
+}
+
+fn term_of(term: &[Factor]) -> String {
+    let factor = |(label, operator, value): &Factor| {
+        format!(
+            "term.matchExpressions.exists(e, e.key == \"{label}\" && e.operator == \"{operator}\" && e.values == [\"{value}\"])"
+        )
+    };
+    term.iter().map(factor).collect::<Vec<_>>().join(" &&\n         ")
+}
