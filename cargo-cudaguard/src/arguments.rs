@@ -93,8 +93,10 @@ pub(crate) enum Verb {
     },
     /// What this machine is.
     Probe {
-        /// As JSON.
-        json: bool,
+        /// For whom.
+        form: ProbeForm,
+        /// What it is called.
+        name: Option<String>,
     },
     /// What is wrong here.
     Doctor {
@@ -167,6 +169,17 @@ pub(crate) struct Question {
     pub(crate) place: Where,
     /// As JSON.
     pub(crate) json: bool,
+}
+
+/// For whom a machine is described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProbeForm {
+    /// For people.
+    Text,
+    /// As a host file.
+    Json,
+    /// As a line of a fleet.
+    Line,
 }
 
 /// In whose words requirements are told.
@@ -409,7 +422,14 @@ fn understood(matches: &ArgMatches) -> Verb {
                 None => Form::Text,
             },
         },
-        "probe" => Verb::Probe { json: matches.get_flag("json") },
+        "probe" => Verb::Probe {
+            form: match (matches.get_flag("line"), matches.get_flag("json")) {
+                (true, _) => ProbeForm::Line,
+                (false, true) => ProbeForm::Json,
+                (false, false) => ProbeForm::Text,
+            },
+            name: matches.get_one::<String>("name").cloned(),
+        },
         "doctor" => Verb::Doctor {
             program: matches.get_one::<PathBuf>("FILE").cloned(),
             json: matches.get_flag("json"),
@@ -932,7 +952,15 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         .subcommand(
             Command::new("probe")
                 .about("This machine's driver, GPUs, cuDNN and cudart, as a host file for `verify --host`")
-                .arg(json()),
+                .arg(json())
+                .arg(
+                    Arg::new("line")
+                        .long("line")
+                        .action(ArgAction::SetTrue)
+                        .conflicts_with("json")
+                        .help("As JSON in one line, for `verify --fleet`"),
+                )
+                .arg(Arg::new("name").long("name").value_name("NAME").help("What this machine is called in it")),
         )
         .subcommand(
             Command::new("doctor")

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         Verb::Verify(question) => verify::run(&env, &question),
         Verb::Requirements { files, form } => requirements::run(&env, &files, form),
         Verb::Fleet { files, list, json } => fleet::run(&env, &files, &list, json),
-        Verb::Probe { json } => probe::run(&env, json),
+        Verb::Probe { form, name } => probe::run(&env, form, name),
         Verb::Doctor { program, json, bundle } => doctor::run(&env, program.as_deref(), json, bundle.as_deref()),
         Verb::Exec { program, arguments } => exec::run(&env, &program, &arguments),
         Verb::Embed(options) => any_build::embed(&env, &options),

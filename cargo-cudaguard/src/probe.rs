@@ -8,12 +8,16 @@ use cudaguard::machine::{self, Asker, Driver, Gpu, Kind, Library, Machine};
 use cudaguard::plain;
 use cudaguard::vendor;
 
+use crate::arguments::ProbeForm;
 use crate::report::{self, Stop};
 
-pub(crate) fn run(env: &Env, json: bool) -> Result<ExitCode, Stop> {
-    let machine = machine::look(env, Some(&Asker::own()));
-    let text = if json { format!("{}\n", machine.to_json().pretty()) } else { to_text(&machine) };
-    report::result(&text)?;
+pub(crate) fn run(env: &Env, form: ProbeForm, name: Option<String>) -> Result<ExitCode, Stop> {
+    let machine = Machine { name, ..machine::look(env, Some(&Asker::own())) };
+    report::result(&match form {
+        ProbeForm::Text => to_text(&machine),
+        ProbeForm::Json => format!("{}\n", machine.to_json().pretty()),
+        ProbeForm::Line => format!("{}\n", machine.to_json()),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -40,7 +44,8 @@ pub(crate) fn driver_and_gpus(machine: &Machine) -> String {
         Some(Kind::Jetson) => ", a Jetson",
         None => "",
     };
-    page.title(&format!("{}{kind}", machine.platform.as_deref().unwrap_or("this machine")));
+    let name = machine.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    page.title(&format!("{name}{}{kind}", machine.platform.as_deref().unwrap_or("this machine")));
     page.title("driver");
     driver(&mut page, machine, machine.driver.as_ref());
     page.title("GPUs");

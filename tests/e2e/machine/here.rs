@@ -1,7 +1,7 @@
 //! This machine, with a driver that `LD_LIBRARY_PATH` names.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use cudaguard::machine::Asker;
 use cudaguard::manifest::Linkage;
 use cudaguard::policy::GpuNeed;
 use cudaguard::version::CudaVersion;
-use cudaguard_tests::{Scratch, Trial, command, parts, skip, snapshot, trials};
+use cudaguard_tests::{Call, Scratch, Trial, command, parts, skip, snapshot, trials};
 
 use super::fixture::{self, call, codes, json, said};
 
@@ -27,6 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         probe_of_a_driver_that_hangs,
         a_library_that_is_no_libcuda,
         cudnn_in_the_loaders_order,
+        a_fleet_is_collected,
         a_bundle_for_a_bug_report,
         every_candidate_and_its_fate,
         exec_refuses_on_the_drivers_word,
@@ -242,6 +243,44 @@ fn exec_leaves_doubts_to_the_program() {
     fixture::program(&required, &[manifest]);
     let outcome = call(["exec", "--"]).arg(&required).run();
     assert!(outcome.stderr.matches("error[").count() <= 1, "{outcome}");
+}
+
+/// What the templates run on each machine writes a line of a fleet, which `verify` reads; a stand-in of `srun` starts it on three.
+fn a_fleet_is_collected() {
+    let folder = cudaguard_tests::places::workspace().join("templates/collect");
+    let scratch = Scratch::new("collect");
+    let link = scratch.join("bin/cudaguard");
+    std::fs::create_dir_all(scratch.join("bin")).expect("a folder");
+    symlink(command::path(), &link).expect("a link");
+    let srun = scratch.file(
+        "bin/srun",
+        "#!/bin/sh\ntest \"$1 $2 $3 $4\" = \"--partition=gpus --nodes=3 --ntasks-per-node=1 --immediate=60\" || exit 9\nshift 4\n\
+         for node in n1 n2 n3; do SLURMD_NODENAME=$node \"$@\"; done\n",
+    );
+    std::fs::set_permissions(&srun, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    let path = format!("{}:/usr/bin:/bin", scratch.join("bin").display());
+    let mut fleet =
+        Call::new("sh").arg(folder.join("slurm.sh")).args(["gpus", "3"]).env("PATH", &path).run().success().stdout;
+    // The command of the pod, as its YAML has it.
+    let job = std::fs::read_to_string(folder.join("kubernetes.yaml")).expect("the template");
+    let line = job.lines().find_map(|line| line.trim().strip_prefix("command: [sh, -c, '")).expect("a command");
+    let pod = Call::new("sh").args(["-c", line.strip_suffix("']").expect("its end")]);
+    fleet += &pod.env("PATH", &path).env("NODE_NAME", "gpu-node-4").run().success().stdout;
+    // That of the play.
+    let play = std::fs::read_to_string(folder.join("ansible.yml")).expect("the template");
+    let words = play.lines().find_map(|line| line.trim().strip_prefix("argv: [")).expect("a command");
+    let words: Vec<&str> = words.trim_end_matches(']').split(", ").map(|word| word.trim_matches('"')).collect();
+    assert_eq!((words[0], words[4]), ("{{ place.path }}/cudaguard", "{{ inventory_hostname }}"), "{words:?}");
+    fleet += &call(&words[1..4]).arg("host-5").run().success().stdout;
+    let fleet = scratch.file("fleet.jsonl", fleet);
+    let app = scratch.join("app");
+    fixture::program(&app, &[fixture::manifest(Linkage::Dlopened)]);
+    let outcome = call(["verify", "--json"]).arg(&app).arg("--fleet").arg(&fleet).run();
+    let told = outcome.stdout.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let names: Vec<String> = told.filter_map(|line| Some(line["host"].as_str()?.to_owned())).collect();
+    assert_eq!(names, ["n1", "n2", "n3", "gpu-node-4", "host-5"], "{outcome}");
+    let text = call(["probe", "--name", "n1"]).run().success().stdout;
+    assert!(text.starts_with("n1: "), "{text}");
 }
 
 /// One file for a bug report: what was found, the program's manifest, and no word of whose machine it is.
