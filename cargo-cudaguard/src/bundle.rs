@@ -1,17 +1,20 @@
 //! `doctor --bundle`: what a bug report needs in one file, without private data; what was taken out is said.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use cudaguard::env::Env;
 use cudaguard::files;
+use cudaguard::vendor;
 use serde_json::{Value, json};
 
 use crate::inspect;
 use crate::report::{self, Stop};
 
-/// Variables that change what is found, read and judged. Others stay out: they may hold secrets.
+/// Variables that change what is found, read and judged, beside those that name a library's folder. Others stay out: they may
+/// hold secrets.
 const VARIABLES: &[&str] = &[
     "CUDA_DEVICE_ORDER",
     "CUDA_DISABLE_PTX_JIT",
@@ -23,7 +26,6 @@ const VARIABLES: &[&str] = &[
     "CUDAGUARD",
     "CUDAGUARD_REPORT",
     "CUDAGUARD_TIMEOUT",
-    "CUDNN_PATH",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
     "NVIDIA_DRIVER_CAPABILITIES",
@@ -37,7 +39,8 @@ pub(crate) fn write(
     doctor: &cudaguard::json::Value,
 ) -> Result<(), Stop> {
     let parsed = |text: &str| serde_json::from_str::<Value>(text).expect("what was written as JSON");
-    let variables = VARIABLES.iter().filter_map(|name| {
+    let folders = vendor::ALL.iter().flat_map(|library| library.names.roots);
+    let variables = VARIABLES.iter().chain(folders).filter_map(|name| {
         let value = env.even_empty(name)?;
         Some(((*name).to_owned(), Value::String(value.to_string_lossy().into_owned())))
     });
@@ -59,7 +62,7 @@ pub(crate) fn write(
         .map_err(|error| Stop::no_look(format_args!("cannot write {}: {error}", file.display())))?;
     let mut told = format!("{}: written, {} bytes; read it before you send it\n", file.display(), text.len());
     for (what, written) in &removed {
-        told += &format!("  taken out: {what}, now {written}\n");
+        let _ = writeln!(told, "  taken out: {what}, now {written}");
     }
     if removed.is_empty() {
         told += "  nothing private was in it\n";
@@ -150,7 +153,7 @@ impl Private {
                 self.gpus.push(number);
                 self.gpus.len() - 1
             });
-            out += &format!("<{}>", place + 1);
+            let _ = write!(out, "<{}>", place + 1);
             self.met.insert("the GPUs' own numbers", format!("{kind}<1> and so on"));
             rest = &behind[end..];
         }

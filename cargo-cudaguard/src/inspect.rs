@@ -26,8 +26,7 @@ use crate::signals;
 
 pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
     let (text, unguarded) = looked_at(file, |seen| {
-        let text = if json { seen.to_json() } else { seen.to_text() };
-        (text, seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
+        (seen.written(json), seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
     })?;
     report::result(&text)?;
     match unguarded {
@@ -42,7 +41,7 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
 
 /// All that a file says of itself, as JSON.
 pub(crate) fn as_json(file: &Path) -> Result<String, Stop> {
-    looked_at(file, |seen| seen.to_json())
+    looked_at(file, |seen| seen.written(true))
 }
 
 fn looked_at<T>(file: &Path, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, Stop> {
@@ -157,6 +156,10 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
+    fn written(&self, json: bool) -> String {
+        if json { self.to_json() } else { self.to_text() }
+    }
+
     fn to_json(&self) -> String {
         let Self { file, binary, notes, damaged: _, kernels, evidence, drivers } = self;
         let mut value = object([("file", file.to_string_lossy().as_ref().into())]);

@@ -188,9 +188,12 @@ impl Writer<'_> {
                 self.packed(at + library_row::MIN, &format!("{of} {min}"), min.packed())?;
                 self.packed(at + library_row::BELOW, &format!("{of} {below}"), below.packed())?;
                 self.packed(at + library_row::BUILT, &format!("{of} {built}"), built.packed())?;
-                if let Some((from, (major, minor))) = GUARDED.table().gpu_floor(built.major) {
+                let mut before = 0;
+                for (from, (major, minor)) in GUARDED.table().gpu_floors(built.major) {
+                    let oldest = usize::from(major) << 8 | usize::from(minor);
                     self.packed(at + library_row::DROPS_GPUS_FROM, &format!("{of} {from}"), from.packed())?;
-                    self.u32(at + library_row::OLDEST_GPU, u32::from(major) << 8 | u32::from(minor));
+                    self.u16(at + library_row::OLDEST_GPU, oldest)?;
+                    self.u16(at + library_row::OLDEST_GPU_BEFORE, std::mem::replace(&mut before, oldest))?;
                 }
                 if let Some(gpus) = GUARDED.table().newest_gpus(built.major) {
                     let all = [u32::from(gpus.newest), gpus.from_minor, u32::from(gpus.before), gpus.below_cuda];

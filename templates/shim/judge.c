@@ -103,9 +103,15 @@ CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
 
 /* ---- driver and GPU ---- */
 
-/* Whether this row is of a cuDNN, and the one found has left GPUs behind. */
-CODE int leaves_gpus(const union row *row) {
+/* Whether this row is of a cuDNN, and the one found is of those that have dropped GPUs last. */
+CODE int has_dropped(const union row *row) {
   return row->kind == ROW_LIBRARY && row->cudnn.oldest_gpu && g.now->cudnn >= row->cudnn.drops_gpus_from;
+}
+
+/* The oldest GPU that the cuDNN found still serves, where this row is of a cuDNN; 0: no release has left any behind. */
+CODE uint32_t oldest_gpu(const union row *row) {
+  if (row->kind != ROW_LIBRARY || !g.now->cudnn) return 0;
+  return has_dropped(row) ? row->cudnn.oldest_gpu : row->cudnn.oldest_gpu_before;
 }
 
 /* The newest generation of GPUs that the cuDNN found has code for, where no document says what it does on later ones; else 0. */
@@ -137,7 +143,7 @@ CODE uint64_t gpus_of(const union row *row) {
   uint64_t gpus = 0;
   int k;
   if (row->kind == ROW_GPU) lowest = row->gpu.lowest, highest = row->gpu.highest;
-  if (leaves_gpus(row)) highest = row->cudnn.oldest_gpu - 1;
+  if (oldest_gpu(row)) highest = oldest_gpu(row) - 1;
   for (k = 0; k < d->gpus; k++)
     if (d->cc[k] && d->cc[k] >= lowest && d->cc[k] <= highest) gpus |= (uint64_t)1 << k;
   return gpus;
@@ -236,7 +242,7 @@ CODE struct finding *find_row(enum words words, int severity, const union row *r
   }
   name_gpus(f, gpus_of(row));
   if (row->kind == ROW_LIBRARY) {
-    f->found = g.now->cudnn, f->min = row->cudnn.min, f->dropped_in = row->cudnn.drops_gpus_from;
+    f->found = g.now->cudnn, f->min = row->cudnn.min, f->dropped_in = has_dropped(row) ? row->cudnn.drops_gpus_from : f->found >> 16 << 16;
     return f;
   }
   f->needs_cuda = row->gpu.cuda, f->needs_release = widen(row->gpu.release);
@@ -357,7 +363,7 @@ CODE void judge_rows(struct note *n, int asks) {
         if (is < FITS && pass) find_row(is, ERROR, &row);
         if (is != FITS && d->by_files) doubt = 1;
       }
-      if (d->by_files && (leaves_gpus(&row) || newest_gpus(&row)) && !gpus_are_known()) open = doubt = 1; /* too old or new for it */
+      if (d->by_files && (has_dropped(&row) || newest_gpus(&row)) && !gpus_are_known()) open = doubt = 1; /* too old or new for it */
       if (pass && are_later(newest_gpus(&row))) {
         struct finding *f = find_driver(CUDNN_BEFORE_THIS_GPU, INFO);
         f->found = n->cudnn, f->newest_major = newest_gpus(&row);
@@ -533,7 +539,7 @@ CALLED void judge_note(struct note *n, int level, int late) {
     if (row.kind == ROW_DRIVER || row.kind == ROW_GPU) asks = 1;
     if (row.kind != ROW_LIBRARY) continue;
     judge_cudnn_row(n, c, &row.cudnn, level, late);
-    rests_on_cudnn |= n->cudnn_cuda || leaves_gpus(&row) || newest_gpus(&row);
+    rests_on_cudnn |= n->cudnn_cuda || oldest_gpu(&row) || newest_gpus(&row);
     if (g.seen < MAX_SEEN - 1 && (c->state == FOUND || c->state == INSIDE)) g.seen++;
   }
   if (asks || rests_on_cudnn) judge_driver_rows(n, asks, level, late);

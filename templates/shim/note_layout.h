@@ -34,7 +34,8 @@ struct library_row {
   uint32_t below;
   uint32_t built;
   uint32_t drops_gpus_from;
-  uint32_t oldest_gpu;
+  uint16_t oldest_gpu;
+  uint16_t oldest_gpu_before;
   struct text_ref soname;
   struct text_ref library;
   struct text_ref names;

@@ -1,6 +1,6 @@
-//! Directives of a Spack package: the values of `cuda_arch` that the files do not run on, and cuDNN.
+//! Directives of a Spack package: the values of `cuda_arch` that the files do not run on, and the guarded library.
 //!
-//! Values as in build_systems/cuda.py of spack-packages of 2026. Spack has no word for a driver.
+//! Values as in `build_systems/cuda.py` of spack-packages of 2026. Spack has no word for a driver.
 
 use std::fmt::Write as _;
 

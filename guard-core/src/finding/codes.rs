@@ -237,7 +237,7 @@ codes! {
         "Each of the two components named has code for some GPU of this machine, and no GPU can run both: data that they share must go from one GPU to another, or one of them fails where the other has put it.\nWhat to do: rebuild the component named with the other GPU's architecture among those built for.";
     313 CudnnTooNewForGpu Error Refuses 46
         "the cuDNN found no longer works on this GPU"
-        "cuDNN drops old GPUs in minor releases: 9.11 and later have no code for Maxwell, Pascal and Volta (below compute capability 7.5), 8.9 has none for Kepler (below 5.0), and cudnnCreate fails there with an architecture mismatch.\nWhat to do: install an older cuDNN that the program accepts (up to 9.10, or 8.7 for Kepler), or run it on a newer GPU.";
+        "cuDNN drops old GPUs in minor releases: 9.11 and later have no code for Maxwell, Pascal and Volta (below compute capability 7.5), 8.9 and all of 9 have none for Kepler (below 5.0), and cudnnCreate fails there with an architecture mismatch.\nWhat to do: install an older cuDNN that the program accepts (up to 9.10, or 8.7 for Kepler), or run it on a newer GPU.";
     314 CudartOlder Warning Informs 51
         "the shared libcudart is older than the toolkit that the program was built with"
         "Programs may be built with a newer minor release of cudart than they run with, as long as they call nothing that is new in it: what is missing ends the program at the first such call.\nWhat to do: put the libcudart of the toolkit first (LD_LIBRARY_PATH), update it, or link it statically.";
@@ -864,7 +864,7 @@ words! {
         "rebuild both for one of {archs}";
     CudnnTooNewForGpu CudnnTooNewForGpu "driver"
         "cuDNN {found} no longer works on compute capability {gpus}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "put a cuDNN older than {dropped_in} first in LD_LIBRARY_PATH (the program takes {min} and newer); or run it on a newer GPU";
+        "put a cuDNN older than {dropped_in} first in LD_LIBRARY_PATH, if the program takes it (it takes {min} and newer); or run it on a newer GPU";
     CudartOlder CudartOlder "cudart"
         "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\nfound:      {path}"
         "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";

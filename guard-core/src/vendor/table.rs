@@ -92,10 +92,15 @@ impl Table {
         older.filter(move |cuda| majors.as_ref().is_some_and(|majors| majors.contains(cuda)))
     }
 
-    /// From which release on the library of this major wants GPUs of which compute capability, where one of its releases
+    /// From which release on the library of this major wants GPUs of which compute capability, oldest first: where a release
     /// left behind GPUs that drivers still drive, whatever CUDA it is built for.
-    pub fn gpu_floor(&self, major: u32) -> Option<(Version, Cc)> {
-        self.left.iter().find(|(of, ..)| *of == major).map(|(_, from, cc)| (*from, *cc))
+    pub fn gpu_floors(&self, major: u32) -> impl Iterator<Item = (Version, Cc)> + '_ {
+        self.left.iter().filter(move |(of, ..)| *of == major).map(|(_, from, cc)| (*from, *cc))
+    }
+
+    /// The floor that holds for this release.
+    pub fn gpu_floor(&self, version: Version) -> Option<(Version, Cc)> {
+        self.gpu_floors(version.major).take_while(|(from, _)| *from <= version).last()
     }
 
     /// Up to which GPUs the releases of this major have code, where a later one may not work; `None`: no table knows.
@@ -165,8 +170,14 @@ mod tests {
                 }
             }
             assert!(table.cuda.is_sorted_by(|one, other| one.0 < other.0), "{:?}", table.cuda);
+            assert!(table.left.is_sorted_by(|one, other| (one.1, one.2) < (other.1, other.2)), "{:?}", table.left);
             for (major, from, floor) in &table.left {
                 assert_eq!(*major, from.major);
+                // A note has room for the last one, and for one that holds for all releases before.
+                let earlier = table.gpu_floors(*major).take_while(|(other, _)| other < from);
+                assert!(earlier.eq(
+                    table.gpu_floors(*major).filter(|(other, _)| other < from && (other.minor, other.patch) == (0, 0))
+                ));
                 // It holds in every build of that release.
                 let builds: Vec<_> = (0..99).filter_map(|cuda| Some((cuda, table.min_cc(*from, cuda)?))).collect();
                 let left_over = |cuda: u32| table.cuda_majors(*from).is_some_and(|majors| !majors.contains(&cuda));

@@ -144,9 +144,19 @@ fn which_gpus_a_release_serves() {
     assert!(GUARDED.table().releases(13).contains(&version("9.15.1")));
     assert!(!GUARDED.table().releases(11).contains(&version("9.15.1")));
     assert!(GUARDED.table().releases(14).is_empty());
-    assert_eq!(GUARDED.table().gpu_floor(9), Some((version("9.11"), (7, 5))));
-    assert_eq!(GUARDED.table().gpu_floor(8), Some((version("8.9"), (5, 0))));
-    assert_eq!((GUARDED.table().gpu_floor(7), GUARDED.table().gpu_floor(10)), (None, None));
+    for (release, floor) in [
+        ("7.6.5", None),
+        ("8.8.1", None),
+        ("8.9.0", Some(("8.9", (5, 0)))),
+        ("9.0.0", Some(("9.0", (5, 0)))),
+        ("9.10.2", Some(("9.0", (5, 0)))),
+        ("9.11.0", Some(("9.11", (7, 5)))),
+        ("9.99.0", Some(("9.11", (7, 5)))),
+        ("10.0.0", None),
+    ] {
+        let floor = floor.map(|(from, cc)| (version(from), cc));
+        assert_eq!(GUARDED.table().gpu_floor(version(release)), floor, "{release}");
+    }
     let newest = |major, release: &str, cuda| GUARDED.table().newest_gpus(major)?.of(version(release), cuda);
     assert_eq!(["8.5", "8.6", "8.9"].map(|release| newest(8, release, None)), [Some(8), Some(9), Some(9)]);
     assert_eq!([None, Some(11), Some(12), Some(13)].map(|cuda| newest(9, "9.5", cuda)), [None, Some(9), None, None]);

@@ -895,6 +895,9 @@ pub(crate) fn written() -> Vec<Case> {
         ("cuDNN 8.9 on 3.7", with_cudnn_8(plain()), r470(&[K80]).cudnn("8.9.6"), "CG313 error", 1),
         ("cuDNN 8.7 on 3.7", with_cudnn_8(plain()), r470(&[K80]).cudnn("8.7.0"), "", 0),
         ("cuDNN 8.9 on 8.0", with_cudnn_8(plain()), r470(&[A100]).cudnn("8.9.6"), "", 0),
+        ("cuDNN 9.10 on 3.7", with_cudnn(plain()), r470(&[K80]).cudnn("9.10.2"), "CG313 error", 1),
+        ("cuDNN 9.11 on 3.7", with_cudnn(plain()), r470(&[K80]).cudnn("9.11.0"), "CG313 error", 1),
+        ("cuDNN 9.10 on 3.7 and 7.0", with_cudnn(plain()), r470(&[K80, V100]).cudnn("9.10.2"), "CG313 info", 1),
         ("cuDNN older and too old", with_cudnn(plain()), r580(&[V100]).cudnn("9.1.0"), "CG202 error", 1),
         // cuDNN is older than the GPU.
         ("cuDNN 8.9 on 10.0", with_cudnn_8(plain()), r580(&[B200]).cudnn("8.9.6"), "CG517 info", 1),
@@ -1133,6 +1136,7 @@ impl Dice {
 
     fn machine(&mut self) -> Machine {
         let drivers = [
+            ("470.256.02", 11040),
             ("525.60.13", 12000),
             ("535.261.03", 12020),
             ("550.163.01", 12040),
@@ -1143,7 +1147,7 @@ impl Dice {
         let (driver, cuda) = self.of(&drivers);
         let mut machine = machine(driver, cuda, &[]);
         for _ in 0..self.of(&[0, 1, 1, 2, 3]) {
-            let gpu = self.of(&[V100, T4, A100, A10, H100, NEWS, (0, 0, "0x3f01")]);
+            let gpu = self.of(&[K80, V100, T4, A100, A10, H100, NEWS, (0, 0, "0x3f01")]);
             machine.gpus.push(gpu);
         }
         // Only who has a doubt asks the driver, and hears what it says.

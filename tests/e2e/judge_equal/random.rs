@@ -196,11 +196,12 @@ fn serves(
 
 /// What one GPU comes to by itself.
 fn of_gpu(manifest: &Manifest, host: &Host, cc: Option<(u8, u8)>) -> Plain {
-    // cuDNN 9.11 and newer want compute capability 7.5 (CG313).
+    // cuDNN 9 wants compute capability 5.0, and from 9.11 on 7.5 (CG313).
     let with_cudnn =
         manifest.requires.iter().any(|row| matches!(row, Requirement::Library { built, .. } if built.major == 9));
     if let (true, LibraryFound::Found { version: Some(version), .. }, Some(cc)) = (with_cudnn, &host.library, cc) {
-        if version.major == 9 && *version >= Version::new(9, 11, 0) && cc < (7, 5) {
+        let floor = if *version >= Version::new(9, 11, 0) { (7, 5) } else { (5, 0) };
+        if version.major == 9 && cc < floor {
             return Plain::Refused;
         }
     }

@@ -226,7 +226,7 @@ pub(crate) fn spack(text: &str, machines: &[Seen]) -> Vec<bool> {
     machines.iter().map(|machine| machine.gpus.iter().any(takes)).collect()
 }
 
-/// The value of `cuda_arch` for a GPU: build_systems/cuda.py of spack-packages has no others.
+/// The value of `cuda_arch` for a GPU: `build_systems/cuda.py` of spack-packages has no others.
 pub(crate) fn spack_value((major, minor): (u32, u32)) -> Option<String> {
     let values = "30 32 35 37 50 52 53 60 61 62 70 72 75 80 86 87 89 90 100 101 103 110 120 121";
     let value = format!("{major}{minor}");

@@ -35,10 +35,12 @@ struct Consumer {
     meets: fn(&Seen) -> bool,
     /// What the form's comment says is given away: why it does not take a machine that the judge says runs it. With the answer
     /// of the judge for any GPU on that machine.
-    gives_away: fn(&str, &Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'static str>,
+    gives_away: GivesAway,
 }
 
-const NOTHING: fn(&str, &Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'static str> = |_, _, _| None;
+type GivesAway = fn(&str, &Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'static str>;
+
+const NOTHING: GivesAway = |_, _, _| None;
 
 const CONSUMERS: [Consumer; 8] = [
     Consumer {
@@ -193,7 +195,8 @@ fn nothing_is_taken_that_the_judge_refuses() {
     }
     for (Consumer { form, .. }, count) in CONSUMERS.iter().zip(&counts) {
         let Count { pairs, taken, over_unlike, given_away, over, open, none } = count;
-        let given_away = given_away.iter().map(|(why, count)| format!("{count} for {why}, ")).collect::<String>();
+        let given_away: Vec<String> = given_away.iter().map(|(why, count)| format!("{count} for {why}, ")).collect();
+        let given_away = given_away.concat();
         println!(
             "{form}: {pairs} pairs, {taken} run and are taken; not taken: {over_unlike} of unlike GPUs, {given_away}{over} \
              others; {open} cannot be told and are taken; {none} files without a requirement"

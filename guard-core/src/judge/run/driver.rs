@@ -357,7 +357,7 @@ impl<'a> Judge<'a> {
             Requirement::Library { built, min, linkage, .. } if *linkage != Linkage::Static => Some((*built, *min)),
             _ => None,
         })?;
-        let (dropped_in, floor) = GUARDED.table().gpu_floor(built.major).filter(|(from, _)| version >= *from)?;
+        let (dropped_in, floor) = GUARDED.table().gpu_floor(version)?;
         let gpus = self.places(|gpu| gpu.cc.is_some_and(|cc| cc < floor));
         (!gpus.is_empty() && version.major == built.major).then_some(LeftBehind { version, min, dropped_in, gpus })
     }
