@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use memchr::memmem;
 
 use crate::contents::Contents;
@@ -420,7 +420,10 @@ impl<'data> Text<'data> {
     /// The first place, from this one on, where any of these texts stands, and which it is.
     fn first_of(&self, sought: &[usize], texts: &[&str], (part, at): Place) -> Option<(usize, Place)> {
         let words = sought.iter().map(|text| texts[*text]);
-        let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(words);
+        // Made in a fifth of the time that the one takes which searches fastest: of a small program's texts that is most of it.
+        let small = self.parts.iter().map(|data| data.len()).sum::<usize>() < 1 << 20;
+        let kind = small.then_some(AhoCorasickKind::ContiguousNFA);
+        let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).kind(kind).build(words);
         // Refused for more texts than there can be.
         let search = search.ok().filter(|_| !sought.is_empty())?;
         self.parts.iter().enumerate().skip(part).find_map(|(number, data)| {

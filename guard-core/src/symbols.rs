@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use memchr::memmem;
+
 use crate::elf::Elf;
 use crate::vendor::plain_name;
 use crate::version::Version;
@@ -58,6 +60,11 @@ fn read(text: &str) -> Result<BTreeMap<&str, BTreeMap<&str, Releases>>, String> 
     Ok(table)
 }
 
+/// Whether functions of the library of this soname are listed: to read the whole table takes as long as to seal a small program.
+fn lists(soname: &str) -> bool {
+    memmem::find(TEXT.as_bytes(), format!("\n={soname}\n").as_bytes()).is_some()
+}
+
 /// The releases of the library of this soname that have this function; `None` where all have it, or none, or nobody has
 /// looked.
 pub fn releases(soname: &str, name: &str) -> Option<Releases> {
@@ -82,7 +89,11 @@ pub struct Bound {
 
 /// The newest function of each library that a linked file binds: neither weak nor looked up by name.
 pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
-    let needed: Vec<String> = elf.needed().into_iter().map(|name| plain_name(name).into_owned()).collect();
+    let needed = elf.needed().into_iter().map(|name| plain_name(name).into_owned());
+    let needed: Vec<String> = needed.filter(|soname| lists(soname)).collect();
+    if needed.is_empty() {
+        return Vec::new();
+    }
     let mut newest: BTreeMap<&str, (Version, &str)> = BTreeMap::new();
     let wishes = elf.links().map(|links| links.wishes(false)).unwrap_or_default();
     for wish in wishes.iter().filter(|wish| !wish.weak) {

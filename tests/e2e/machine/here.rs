@@ -249,7 +249,7 @@ fn exec_leaves_doubts_to_the_program() {
 fn a_fleet_is_collected() {
     let folder = cudaguard_tests::places::workspace().join("templates/collect");
     let scratch = Scratch::new("collect");
-    let link = scratch.join("bin/cudaguard");
+    let link = scratch.join("bin/cargo-cudaguard");
     std::fs::create_dir_all(scratch.join("bin")).expect("a folder");
     symlink(command::path(), &link).expect("a link");
     let srun = scratch.file(

@@ -1,10 +1,11 @@
 //! What the command meets outside: archives of real parts, files that are none, in every place where one is read, output that
-//! nobody takes, and Python.
+//! nobody takes, Python, and other people's pipelines.
 
 mod artefacts;
 mod files;
 mod output;
 mod python;
+mod workflows;
 
 use cudaguard_tests::Trial;
 
@@ -13,5 +14,6 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials.extend(artefacts::trials());
     trials.extend(output::trials());
     trials.extend(python::trials());
+    trials.extend(workflows::trials());
     trials
 }

@@ -1,0 +1,92 @@
+//! What stands in other people's pipelines: the action for GitHub's workflows, the hook for pre-commit, the container's last line.
+//! Each is taken from its file and run.
+
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, places, trials};
+
+use crate::machine::fixture::{asks_driver, program};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![an_action_verifies, a_hook_checks, a_container_verifies]
+}
+
+fn template(name: &str) -> String {
+    let path = places::workspace().join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A program for driver 580, and a folder with the command.
+fn scene(name: &str) -> (Scratch, String) {
+    let scratch = Scratch::new(name);
+    program(&scratch.join("a program"), &[asks_driver()]);
+    std::fs::create_dir(scratch.join("bin")).expect("a folder");
+    std::os::unix::fs::symlink(command::path(), scratch.join("bin/cargo-cudaguard")).expect("a link");
+    let path = format!("{}:{}", scratch.join("bin").display(), std::env::var("PATH").expect("PATH"));
+    (scratch, path)
+}
+
+/// As the runner starts a step: bash, which ends at the first error.
+fn an_action_verifies() {
+    let action = template("templates/action/action.yml");
+    let (_, step) = action.split_once("- name: Verify\n").expect("the step");
+    let (variables, script) = step.split_once("      run: |\n").expect("its script");
+    let script: String =
+        script.lines().map(|line| line.strip_prefix("        ").unwrap_or(line).to_owned() + "\n").collect();
+    let inputs: Vec<(&str, &str)> =
+        variables.lines().filter_map(|line| line.trim().strip_suffix(" }}")?.split_once(": ${{ inputs.")).collect();
+    assert_eq!(inputs.len(), action.matches("    description: ").count(), "{inputs:?}");
+    let (scratch, path) = scene("action");
+    let run = |given: &[(&str, &str)]| -> Outcome {
+        let call =
+            Call::new("bash").args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]).dir(scratch.path());
+        let value = |input: &str| given.iter().find(|(name, _)| *name == input).map_or("", |(_, value)| value);
+        let call = inputs.iter().fold(call, |call, (variable, input)| call.env(variable, value(input)));
+        call.env("PATH", &path).env("GITHUB_ACTIONS", "true").run()
+    };
+    let new = [("files", "a program\n"), ("driver", "580.95.05"), ("gpu", "A100,H100")];
+    let _ = run(&new).success();
+    let old = run(&[new[0], ("driver", "535.261.03"), new[2]]).expect(1);
+    assert!(old.stdout.contains("::error file=a program::does not run on all of those machines (status 1)"), "{old}");
+    // Each file is looked at, whatever becomes of those before.
+    let both = run(&[("files", "a program\nnone\n"), ("driver", "535.261.03"), new[2]]).expect(2);
+    assert!(both.stdout.contains("::error file=a program::") && both.stdout.contains("::error file=none::"), "{both}");
+    let fleet = r#"{"driver":{"user":"580.95.05"},"gpus":[{"name":"A100"}]}"#;
+    scratch.file("fleet.jsonl", format!("{fleet}\n{}\n", fleet.replace("580.95.05", "535.261.03")));
+    let _ = run(&[new[0], ("fleet", "fleet.jsonl")]).expect(1);
+    let nowhere = run(&[new[0]]).expect(2);
+    assert!(nowhere.stdout.contains("::error::name a fleet, or a driver and a gpu"), "{nowhere}");
+}
+
+/// In a package that has nothing of CUDA it passes, and where the policy is none it fails.
+fn a_hook_checks() {
+    let hook = template(".pre-commit-hooks.yaml");
+    let entry = hook.lines().find_map(|line| line.trim().strip_prefix("entry: ")).expect("an entry");
+    let (scratch, path) = scene("hook");
+    scratch.file("Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n");
+    scratch.file("src/main.rs", "fn main() {}\n");
+    let run = || {
+        let call = Call::new("sh").args(["-c", entry]).dir(scratch.path()).env("PATH", &path);
+        call.env("CARGO_NET_OFFLINE", "true").run()
+    };
+    let _ = run().success();
+    scratch.file("cudaguard.toml", "[toolkit]\nrequier = \"13\"\n");
+    let wrong = run().expect(2);
+    assert!(wrong.stderr.contains("requier"), "{wrong}");
+}
+
+/// The last line of the image's recipe, with the program where it is here.
+fn a_container_verifies() {
+    let recipe = template("templates/Containerfile");
+    let lines: Vec<&str> = recipe.lines().collect();
+    let at = lines.iter().rposition(|line| line.starts_with("RUN ")).expect("a last line");
+    let line = lines[at + 1].trim();
+    let program = "/usr/local/bin/my-model";
+    assert!(lines[at].ends_with('\\') && line.contains(program), "{line}");
+    let (scratch, path) = scene("container");
+    let line = line.replace(program, "'a program'");
+    let run = |driver: &str| {
+        let call = Call::new("sh").args(["-c", &line]).dir(scratch.path()).env("PATH", &path);
+        call.env("DRIVER", driver).env("GPU", "A10,H100").run()
+    };
+    let _ = run("580.95.05").success();
+    let _ = run("535").expect(1);
+}
