@@ -91,6 +91,15 @@ pub(crate) enum Verb {
         /// In whose words.
         form: Form,
     },
+    /// On which GPU with which driver files run, as a picture.
+    Map {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// In which form.
+        form: Drawing,
+        /// Where to; stdout without it.
+        output: Option<PathBuf>,
+    },
     /// What this machine is.
     Probe {
         /// For whom.
@@ -169,6 +178,17 @@ pub(crate) struct Question {
     pub(crate) place: Where,
     /// As JSON.
     pub(crate) json: bool,
+}
+
+/// How a map is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Drawing {
+    /// For the terminal.
+    Text,
+    /// As a drawing.
+    Svg,
+    /// As one page.
+    Html,
 }
 
 /// For whom a machine is described.
@@ -421,6 +441,15 @@ fn understood(matches: &ArgMatches) -> Verb {
                 None if matches.get_flag("json") => Form::Json,
                 None => Form::Text,
             },
+        },
+        "map" => Verb::Map {
+            files: matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect(),
+            form: match matches.get_one::<String>("format").map(String::as_str) {
+                Some("svg") => Drawing::Svg,
+                Some("html") => Drawing::Html,
+                _ => Drawing::Text,
+            },
+            output: matches.get_one::<PathBuf>("output").cloned(),
         },
         "probe" => Verb::Probe {
             form: match (matches.get_flag("line"), matches.get_flag("json")) {
@@ -815,6 +844,34 @@ fn requirements() -> Command {
         .after_help("Exit status: 0 fine, 2 could not look, or nothing can be said in that form.")
 }
 
+fn map() -> Command {
+    Command::new("map")
+        .about("On which GPU with which driver files run: a table, a drawing or a page")
+        .arg(
+            Arg::new("FILE")
+                .required(true)
+                .num_args(1..)
+                .value_parser(value_parser!(PathBuf))
+                .help("What `verify` reads; of several all must run"),
+        )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORM")
+                .value_parser(["text", "svg", "html"])
+                .help("How it is drawn"),
+        )
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Where to, in the place of stdout"),
+        )
+        .after_help("Exit status: 0 fine, 2 could not look.")
+}
+
 /// What we say of one of cargo's verbs, above what cargo says of it.
 pub(crate) fn of_verb(verb: CargoVerb) -> String {
     let all = for_people(true);
@@ -949,6 +1006,9 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         )
         .subcommand(verify().arg(json()))
         .subcommand(requirements().arg(json()))
+        .subcommand(
+            map(),
+        )
         .subcommand(
             Command::new("probe")
                 .about("This machine's driver, GPUs, cuDNN and cudart, as a host file for `verify --host`")

@@ -22,6 +22,7 @@ mod inspect;
 mod ledger;
 mod linker;
 mod lock;
+mod map;
 mod message;
 mod own_kernels;
 mod probe;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Verb::Verify(question) => verify::run(&env, &question),
         Verb::Requirements { files, form } => requirements::run(&env, &files, form),
         Verb::Fleet { files, list, json } => fleet::run(&env, &files, &list, json),
+        Verb::Map { files, form, output } => map::run(&env, &files, form, output.as_deref()),
         Verb::Probe { form, name } => probe::run(&env, form, name),
         Verb::Doctor { program, json, bundle } => doctor::run(&env, program.as_deref(), json, bundle.as_deref()),
         Verb::Exec { program, arguments } => exec::run(&env, &program, &arguments),

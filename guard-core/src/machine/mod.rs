@@ -11,6 +11,7 @@ pub mod fleet;
 mod host_file;
 mod json_reader;
 pub(crate) mod look;
+pub mod map;
 pub(crate) mod pci;
 pub mod placement;
 

@@ -89,7 +89,7 @@ impl Placement {
                 return Err(format!("{}: {}", file.file, first_line(doubt)));
             }
         }
-        let asked = Asked { files, library: library(files)? };
+        let asked = Asked::of(files)?;
         let cudas = known_cuda_versions();
         let (mut fit, mut unfit): (Vec<Gpus>, Vec<Unfit>) = (Vec::new(), Vec::new());
         for (from, to) in intervals(files) {
@@ -133,13 +133,21 @@ impl Gpus {
 }
 
 /// Files, and a guarded library that is to be found beside them.
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     files: &'a [Components],
     library: Option<OfLibrary>,
 }
 
-impl Asked<'_> {
-    fn machine(&self, cc: Option<(u8, u8)>, cuda: Option<CudaVersion>) -> Machine {
+impl<'a> Asked<'a> {
+    pub(super) fn of(files: &'a [Components]) -> Result<Self, String> {
+        Ok(Self { files, library: library(files)? })
+    }
+
+    pub(super) fn processor(&self) -> Result<String, String> {
+        processor(self.files)
+    }
+
+    pub(super) fn machine(&self, cc: Option<(u8, u8)>, cuda: Option<CudaVersion>) -> Machine {
         let gpus = cc.map(|cc| vec![Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() }]);
         // A GPU that is offered is one that its driver drives: `cuInit` answered.
         let driver = cuda.map(|cuda| Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() });
@@ -147,7 +155,7 @@ impl Asked<'_> {
         Machine { driver, gpus, libraries, ..Machine::default() }
     }
 
-    fn findings(&self, machine: &Machine) -> Vec<Finding> {
+    pub(super) fn findings(&self, machine: &Machine) -> Vec<Finding> {
         self.files.iter().flat_map(|file| file.on(machine, "that machine")).collect()
     }
 
@@ -170,16 +178,22 @@ impl Asked<'_> {
             }
             Some(last) => Some(cudas[last + 1]),
         };
-        let gpu = [host::Gpu { cc: Some(cc), visible: true, ..host::Gpu::default() }];
         let manifests = self.files.iter().flat_map(|file| &file.manifests);
-        let all: Vec<Answer> = manifests.clone().flat_map(|manifest| answers(manifest, &gpu, false)).collect();
         let driver = oldest.map(|cuda| {
             // The release that the rows name for it: the judge goes by the CUDA version wherever that is known.
             let named = manifests.flat_map(|manifest| releases(&manifest.requires));
             let release = named.filter(|(of, _)| *of == cuda).map(|(_, release)| release).max();
             OldestDriver { cuda, release }
         });
-        Ok((all.iter().map(|answer| answer.service).max_by_key(|service| weight(*service)), driver))
+        Ok((self.service(cc), driver))
+    }
+
+    /// How a GPU is served by the worst of the files; `None`: there are no kernels.
+    pub(super) fn service(&self, cc: (u8, u8)) -> Option<Service> {
+        let gpu = [host::Gpu { cc: Some(cc), visible: true, ..host::Gpu::default() }];
+        let manifests = self.files.iter().flat_map(|file| &file.manifests);
+        let all: Vec<Answer> = manifests.flat_map(|manifest| answers(manifest, &gpu, false)).collect();
+        all.iter().map(|answer| answer.service).max_by_key(|service| weight(*service))
     }
 
     /// Of the library's releases, the first that a file takes and that leaves a GPU behind which runs it otherwise.

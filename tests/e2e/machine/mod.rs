@@ -3,6 +3,7 @@
 
 mod bare;
 mod described;
+mod drawn;
 pub(crate) mod fixture;
 mod fleet;
 mod here;
@@ -18,6 +19,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     [
         bare::trials(),
         described::trials(),
+        drawn::trials(),
         fleet::trials(),
         here::trials(),
         hostile::trials(),

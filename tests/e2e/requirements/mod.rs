@@ -5,6 +5,7 @@ mod held;
 mod written;
 
 use cudaguard_tests::Trial;
+pub(crate) use written::example;
 
 pub(crate) fn trials() -> Vec<Trial> {
     [held::trials(), written::trials()].into_iter().flatten().collect()

@@ -56,7 +56,7 @@ fn written(form: &str, files: &[&Path]) -> String {
 }
 
 /// What the running example asks: machine code for 8.x and 9.x, PTX for what is newer, toolkit 12.4, cuDNN.
-fn example() -> &'static Path {
+pub(crate) fn example() -> &'static Path {
     static MADE: OnceLock<(Scratch, PathBuf)> = OnceLock::new();
     let (_, path) = MADE.get_or_init(|| {
         let scratch = Scratch::new("requirements-example");

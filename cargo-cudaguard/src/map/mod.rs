@@ -1,0 +1,102 @@
+//! `map`: GPU generations by driver branches, for the terminal, as a drawing, and as one page.
+
+mod html;
+mod svg;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cudaguard::env::Env;
+use cudaguard::files;
+use cudaguard::machine::map::{Branch, Cell, Map, Row, State};
+
+use crate::arguments::Drawing;
+use crate::report::{self, Stop};
+use crate::signals;
+use crate::verify::components;
+
+pub(crate) fn run(env: &Env, files: &[PathBuf], form: Drawing, output: Option<&Path>) -> Result<ExitCode, Stop> {
+    let read = |file: &PathBuf| {
+        signals::reading(file);
+        components(env, file)
+    };
+    let all = files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let map = Map::of(&all).map_err(|why| Stop::no_look(format_args!("no map can be drawn: {why}")))?;
+    let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+    let title = files.iter().map(name).collect::<Vec<_>>().join(", ");
+    let drawn = match form {
+        Drawing::Text => text::draw(&title, &map),
+        Drawing::Svg => svg::draw(&title, &map),
+        Drawing::Html => html::draw(&title, &map),
+    };
+    match output {
+        None => report::result(&drawn)?,
+        Some(path) => files::write(path, drawn.as_bytes())
+            .map_err(|error| Stop::no_look(format_args!("cannot write {}: {error}", path.display())))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A state in one letter, as each form shows it beside its colour.
+const fn letter(state: State) -> &'static str {
+    match state {
+        State::Native => "N",
+        State::Jit => "J",
+        State::Partial => "P",
+        State::Refused => "x",
+        State::Unknown => "?",
+        State::NotDriven => "·",
+    }
+}
+
+/// As one word, for classes of a style sheet.
+const fn word(state: State) -> &'static str {
+    match state {
+        State::Native => "native",
+        State::Jit => "jit",
+        State::Partial => "partial",
+        State::Refused => "refused",
+        State::Unknown => "unknown",
+        State::NotDriven => "none",
+    }
+}
+
+const fn meaning(state: State) -> &'static str {
+    match state {
+        State::Native => "runs, by machine code",
+        State::Jit => "runs, the driver compiles PTX",
+        State::Partial => "runs, some kernels have no code",
+        State::Refused => "is refused",
+        State::Unknown => "cannot be told",
+        State::NotDriven => "no driver of that branch drives this GPU",
+    }
+}
+
+/// `8.6 (A40)`
+fn gpu(row: &Row) -> String {
+    let example = row.names.first().map(|name| format!(" ({name})")).unwrap_or_default();
+    format!("{}.{}{example}", row.cc.0, row.cc.1)
+}
+
+/// A cell in words: `8.6 (A40) with driver 535, CUDA 12.2: is refused (CG303: no code …)`.
+fn told(row: &Row, branch: &Branch, cell: &Cell) -> String {
+    let why = cell.why.as_ref().filter(|_| cell.state != State::NotDriven);
+    let why = why.map(|finding| {
+        let message = finding.message.lines().next().unwrap_or_default();
+        format!(" ({}: {message})", finding.code)
+    });
+    let Branch { number, cuda } = branch;
+    format!("{} with driver {number}, CUDA {cuda}: {}{}", gpu(row), meaning(cell.state), why.unwrap_or_default())
+}
+
+/// The states that the map has, in the order of the legend.
+fn states(map: &Map) -> impl Iterator<Item = State> + '_ {
+    let has = |state: &State| map.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.state == *state);
+    State::ALL.into_iter().filter(has)
+}
+
+/// As XML and HTML spell a text.
+fn escaped(text: &str) -> String {
+    cudaguard::plain::line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,49 @@
+//! For the terminal: a letter for each GPU and branch, and why those are refused that are.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use cudaguard::machine::map::{Map, State};
+use cudaguard::plain;
+
+use super::{gpu, letter, meaning, states};
+
+/// Wide enough for a branch and a space; a line of a terminal has room for twelve beside the names.
+const COLUMN: usize = 5;
+const COLUMNS: usize = 12;
+
+pub(super) fn draw(title: &str, map: &Map) -> String {
+    let mut text = plain::line(&format!("{title}: on which GPU with which driver")).into_owned() + "\n";
+    let width = map.rows.iter().map(|row| gpu(row).chars().count()).max().unwrap_or(0);
+    for from in (0..map.branches.len()).step_by(COLUMNS) {
+        let to = map.branches.len().min(from + COLUMNS);
+        let line = |text: &mut String, name: &str, cells: &mut dyn Iterator<Item = String>| {
+            let cells: String = cells.fold(String::new(), |line, cell| line + &format!("{cell:>COLUMN$}"));
+            let _ = writeln!(text, "  {name:<width$} {}", cells.trim_end());
+        };
+        text.push('\n');
+        line(&mut text, "driver", &mut map.branches[from..to].iter().map(|branch| branch.number.to_string()));
+        line(&mut text, "CUDA", &mut map.branches[from..to].iter().map(|branch| branch.cuda.to_string()));
+        for row in &map.rows {
+            line(&mut text, &gpu(row), &mut row.cells[from..to].iter().map(|cell| letter(cell.state).to_owned()));
+        }
+    }
+    text.push('\n');
+    for state in states(map) {
+        let _ = writeln!(text, "  {}  {}", letter(state), meaning(state));
+    }
+    // Each reason once, with how often it stands there.
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let refused =
+        map.rows.iter().flat_map(|row| &row.cells).filter(|cell| matches!(cell.state, State::Refused | State::Unknown));
+    for finding in refused.filter_map(|cell| cell.why.as_ref()) {
+        *reasons.entry(format!("{} {}", finding.code, finding.code.title())).or_default() += 1;
+    }
+    if !reasons.is_empty() {
+        let _ = writeln!(text, "\n  why, by how many of the squares:");
+    }
+    for (reason, count) in reasons {
+        let _ = writeln!(text, "  {count:>5}  {reason}");
+    }
+    text
+}

@@ -1,0 +1,132 @@
+//! What becomes of files on every GPU of the tables with every branch of drivers.
+//!
+//! No rule of its own: each cell is what the judge of a run says of a machine with that GPU and that driver, and with the oldest
+//! release of the guarded library that the files take.
+
+use super::placement::Asked;
+use super::{Components, Driver, Gpu, Machine};
+use crate::finding::{Code, Finding, Verdict};
+use crate::judge::run::answer::Service;
+use crate::tables;
+use crate::version::{CudaVersion, DriverRelease};
+
+/// GPUs by branches of drivers.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// The processor that the files are for; empty where they are for any.
+    pub processor: String,
+    /// The branches, oldest first: from the last one on that runs the files on no GPU.
+    pub branches: Vec<Branch>,
+    /// The GPUs, oldest first: those that one of the branches drives.
+    pub rows: Vec<Row>,
+}
+
+/// A branch of drivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The number before the first dot of its releases.
+    pub number: u32,
+    /// The CUDA version that it supports.
+    pub cuda: CudaVersion,
+}
+
+/// GPUs of one compute capability.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The compute capability.
+    pub cc: (u8, u8),
+    /// Products, the best known first.
+    pub names: &'static [String],
+    /// For each branch.
+    pub cells: Vec<Cell>,
+}
+
+/// A GPU with a branch.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// What becomes of the files.
+    pub state: State,
+    /// What that rests on, where it does not run, or not by machine code alone.
+    pub why: Option<Finding>,
+}
+
+/// What becomes of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// They run: by machine code, or without kernels.
+    Native,
+    /// They run, and the driver compiles PTX.
+    Jit,
+    /// They run, and some of their kernels have no code for the GPU.
+    Partial,
+    /// They are refused.
+    Refused,
+    /// It cannot be told.
+    Unknown,
+    /// No driver of that branch drives the GPU.
+    NotDriven,
+}
+
+impl State {
+    /// All, as a legend has them.
+    pub const ALL: [Self; 6] = [Self::Native, Self::Jit, Self::Partial, Self::Refused, Self::Unknown, Self::NotDriven];
+
+    /// Whether the files run there.
+    pub const fn runs(self) -> bool {
+        matches!(self, Self::Native | Self::Jit | Self::Partial)
+    }
+}
+
+impl Map {
+    /// Of these files together; an error says in words why nothing can be said.
+    pub fn of(files: &[Components]) -> Result<Self, String> {
+        let asked = Asked::of(files)?;
+        let processor = asked.processor()?;
+        let here = |tegra: bool| tegra == (processor == "aarch64") || !tegra;
+        let mut ccs: Vec<(u8, u8)> =
+            tables::archs().iter().map(|row| row.cc).filter(|cc| here(tables::is_tegra(*cc))).collect();
+        ccs.dedup();
+        let exact = tables::branches().iter().filter(|row| row.exact);
+        let all: Vec<Branch> = exact.map(|row| Branch { number: row.branch, cuda: row.least }).collect();
+        let cell = |cc, branch: &Branch| asked.cell(cc, *branch);
+        let row = |cc: &(u8, u8)| Row {
+            cc: *cc,
+            names: tables::gpu_examples(*cc),
+            cells: all.iter().map(|branch| cell(*cc, branch)).collect(),
+        };
+        let mut rows: Vec<Row> = ccs.iter().map(row).collect();
+        // What every older driver says as well stands there once.
+        let first = (0..all.len()).find(|at| rows.iter().any(|row| row.cells[*at].state.runs()));
+        let from = first.unwrap_or(all.len().saturating_sub(4)).saturating_sub(1);
+        for row in &mut rows {
+            row.cells.drain(..from);
+        }
+        rows.retain(|row| row.cells.iter().any(|cell| cell.state != State::NotDriven));
+        Ok(Self { processor, branches: all[from..].to_vec(), rows })
+    }
+}
+
+impl Asked<'_> {
+    fn cell(&self, cc: (u8, u8), branch: Branch) -> Cell {
+        let driver = Driver { user: Some(DriverRelease::new(branch.number, 0, 0)), ..Driver::default() };
+        let gpu = Gpu { cc: Some(cc), visible: Some(true), ..Gpu::default() };
+        let machine = Machine { driver: Some(driver), gpus: Some(vec![gpu]), ..self.machine(None, None) };
+        let found = self.findings(&machine);
+        let verdict = Verdict::of(&found);
+        let state = match verdict {
+            _ if found.iter().any(|finding| finding.code == Code::GpuNotForDriver) => State::NotDriven,
+            Verdict::Refused => State::Refused,
+            Verdict::Unknown => State::Unknown,
+            Verdict::Runs => match self.service(cc) {
+                Some(Service::Jit) => State::Jit,
+                Some(Service::Partial) => State::Partial,
+                _ => State::Native,
+            },
+        };
+        let rests_on = |finding: &Finding| match state {
+            State::NotDriven => finding.code == Code::GpuNotForDriver,
+            _ => verdict != Verdict::Runs && Verdict::of([finding]) == verdict,
+        };
+        Cell { state, why: found.into_iter().find(rests_on) }
+    }
+}
