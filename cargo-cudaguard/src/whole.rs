@@ -1,6 +1,8 @@
 //! What `inspect` and `verify` say of an archive or a folder as a whole: one answer over all members that hold GPU code or need
 //! a library of NVIDIA's.
 
+mod packages;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,18 +12,20 @@ use cudaguard::binary::{Binary, Kind};
 use cudaguard::contents::Contents;
 use cudaguard::elf::Elf;
 use cudaguard::evidence::Evidence;
-use cudaguard::finding::Code;
+use cudaguard::finding::{Code, Finding};
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::{Answer, Service};
 use cudaguard::kernels::{By, Kernels};
 use cudaguard::machine::{Components, Library as Found, Machine};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::vendor::{self, CUDART, GUARDED, Library};
+use cudaguard::vendor::{self, CUDART, GUARDED, Library, plain_name};
 use cudaguard::version::Version;
 
 use crate::artefact::{self, Content, Member, Walked};
 use crate::inspect::{self, Page, is_cuda};
 use crate::report::{self, Stop};
+
+use packages::Package;
 
 /// So many members have a line each; the others are counted.
 const TOLD: usize = 24;
@@ -40,25 +44,6 @@ struct Whole {
     links: BTreeMap<String, String>,
     /// What the packages in it say of themselves.
     packages: Vec<Package>,
-}
-
-/// What a wheel's METADATA says.
-struct Package {
-    /// Its name and version.
-    name: String,
-    /// What it requires of NVIDIA's packages.
-    requires: Vec<String>,
-}
-
-impl Package {
-    fn of(metadata: &str) -> Self {
-        // Behind the first empty line stands a description in free words.
-        let lines = || metadata.lines().take_while(|line| !line.is_empty());
-        let all = |key: &'static str| lines().filter_map(move |line| Some(line.strip_prefix(key)?.trim().to_owned()));
-        let first = |key| all(key).next().unwrap_or_default();
-        let requires = all("Requires-Dist:").filter(|text| text.starts_with("nvidia")).collect();
-        Self { name: format!("{} {}", first("Name:"), first("Version:")), requires }
-    }
 }
 
 /// What has been read so far.
@@ -94,7 +79,7 @@ impl Part {
         let own = file_name(name);
         let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
         let matters = !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
-        if !matters && !is_cuda(&own) {
+        if !matters && !is_cuda(&&*plain_name(own)) {
             return Ok(None);
         }
         let mut components = Components::of_read(Path::new(name), &binary, &kernels, &evidence);
@@ -215,7 +200,7 @@ impl Whole {
         let Read { mut parts, files, links, mut packages, mut doubts } = read;
         // Several threads read.
         parts.sort_by(|one, other| one.name.cmp(&other.name));
-        packages.sort_by(|one, other| one.name.cmp(&other.name));
+        packages.sort_by_key(Package::title);
         doubts.sort();
         for doubt in doubts {
             report::line(&format!("warning: {doubt}"));
@@ -227,6 +212,28 @@ impl Whole {
             }
         }
         Ok(Self { archive: path.to_owned(), walked, parts, files, links, packages })
+    }
+
+    /// What the packages promise, and what is in them that should not be: of images and folders others answer for that.
+    fn package_findings(&self) -> Vec<Finding> {
+        if self.packages.is_empty() {
+            return Vec::new();
+        }
+        let mut findings = Vec::new();
+        for part in &self.parts {
+            findings.extend(packages::in_member(&part.name, file_name(&part.name), &part.binary));
+            let inside = |soname: &String| matches!(self.lies(part, soname), Lies::Inside(_));
+            let needed: Vec<String> = part.binary.needed.iter().filter(|soname| !inside(soname)).cloned().collect();
+            for package in &self.packages {
+                findings.extend(package.against(&part.name, &part.components, &needed));
+            }
+        }
+        let held = self.parts.iter().flat_map(|part| {
+            let told = part.holds.iter().filter(|(library, _)| library.key == GUARDED.key);
+            told.filter_map(|(library, version)| Some((*library, version.as_deref()?, part.name.as_str())))
+        });
+        findings.extend(packages::twice(held));
+        findings
     }
 
     /// The file behind every link.
@@ -299,7 +306,7 @@ impl Whole {
         value.put("kind", Some(self.walked.kind));
         let package = |package: &Package| {
             let requires = package.requires.iter().map(String::as_str);
-            object([("name", Value::from(package.name.as_str())), ("requires", array(requires))])
+            object([("name", Value::from(package.title())), ("requires", array(requires))])
         };
         value.put("packages", (!self.packages.is_empty()).then(|| array(self.packages.iter().map(package))));
         value.put("members_in_all", Some(self.walked.members));
@@ -317,6 +324,8 @@ impl Whole {
             value
         });
         value.put("from_elsewhere", Some(array(elsewhere)));
+        let findings = self.package_findings();
+        value.put("findings", (!findings.is_empty()).then(|| array(findings.iter().map(Finding::to_json))));
         format!("{}\n", value.pretty())
     }
 
@@ -326,7 +335,7 @@ impl Whole {
         let number = self.parts.len();
         page.title(&format!("{}: {kind}, {}", self.archive.display(), counted(*members, "member")));
         for package in &self.packages {
-            page.title(&format!("package {}", package.name));
+            page.title(&format!("package {}", package.title()));
             let mut name = "requires";
             for requires in &package.requires {
                 page.line(name, requires);
@@ -403,6 +412,9 @@ impl Whole {
         }
         if elsewhere.is_empty() {
             page.line(name, "none needed");
+        }
+        for finding in self.package_findings() {
+            page.0 += &format!("\n{}", finding.render());
         }
         page.0
     }
@@ -500,6 +512,7 @@ pub(crate) fn components(file: &Path) -> Result<Components, Stop> {
         }
         all.bound.extend(own.bound);
     }
+    all.findings.extend(whole.package_findings());
     if all.manifests.is_empty() && all.findings.is_empty() {
         let why = "nothing to judge: no member holds GPU code or says what it asks of a CUDA library";
         return Err(Stop::no_look(format_args!("{}: {why}", file.display())));
@@ -513,7 +526,7 @@ fn of_guarded(row: &Requirement) -> bool {
 
 impl Whole {
     /// What is wrong with the guarded library that a member finds within the archive.
-    fn by_the_one_inside(&self, own: &Components, soname: &str, name: &str) -> Vec<cudaguard::finding::Finding> {
+    fn by_the_one_inside(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
         let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
         let beside = |part: &&Part| folder(&part.name) == folder(name);
         let told = |part: &Part| part.holds.iter().find(|(library, _)| library.key == GUARDED.key)?.1.clone();

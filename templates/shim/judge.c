@@ -103,15 +103,13 @@ CODE void judge_cudnn(const struct cudnn *c, const struct library_row *row) {
 
 /* ---- driver and GPU ---- */
 
-/* Whether this row is of a cuDNN, and the one found is of those that have dropped GPUs last. */
-CODE int has_dropped(const union row *row) {
-  return row->kind == ROW_LIBRARY && row->cudnn.oldest_gpu && g.now->cudnn >= row->cudnn.drops_gpus_from;
-}
+/* Whether the cuDNN found is one of those that have dropped GPUs last, by this row of it. */
+CODE int has_dropped(const struct library_row *row) { return g.now->cudnn >= row->drops_gpus_from; }
 
-/* The oldest GPU that the cuDNN found still serves, where this row is of a cuDNN; 0: no release has left any behind. */
-CODE uint32_t oldest_gpu(const union row *row) {
+/* The oldest GPU that the cuDNN found still serves, where this row is of it; 0: no release has left any behind. */
+CALLED uint32_t oldest_gpu(const union row *row) {
   if (row->kind != ROW_LIBRARY || !g.now->cudnn) return 0;
-  return has_dropped(row) ? row->cudnn.oldest_gpu : row->cudnn.oldest_gpu_before;
+  return has_dropped(&row->cudnn) ? row->cudnn.oldest_gpu : row->cudnn.oldest_gpu_before;
 }
 
 /* The newest generation of GPUs that the cuDNN found has code for, where no document says what it does on later ones; else 0. */
@@ -139,11 +137,12 @@ CODE int gpus_are_known(void) {
 /* The GPUs that a row is about: those of its interval, or those that the cuDNN found has left behind. */
 CODE uint64_t gpus_of(const union row *row) {
   const struct driver *d = &g.driver;
+  const uint32_t oldest = oldest_gpu(row);
   uint32_t lowest = 1, highest = 0;
   uint64_t gpus = 0;
   int k;
   if (row->kind == ROW_GPU) lowest = row->gpu.lowest, highest = row->gpu.highest;
-  if (oldest_gpu(row)) highest = oldest_gpu(row) - 1;
+  if (oldest) highest = oldest - 1;
   for (k = 0; k < d->gpus; k++)
     if (d->cc[k] && d->cc[k] >= lowest && d->cc[k] <= highest) gpus |= (uint64_t)1 << k;
   return gpus;
@@ -242,7 +241,7 @@ CODE struct finding *find_row(enum words words, int severity, const union row *r
   }
   name_gpus(f, gpus_of(row));
   if (row->kind == ROW_LIBRARY) {
-    f->found = g.now->cudnn, f->min = row->cudnn.min, f->dropped_in = has_dropped(row) ? row->cudnn.drops_gpus_from : f->found >> 16 << 16;
+    f->found = g.now->cudnn, f->min = row->cudnn.min, f->dropped_in = has_dropped(&row->cudnn) ? row->cudnn.drops_gpus_from : f->found >> 16 << 16;
     return f;
   }
   f->needs_cuda = row->gpu.cuda, f->needs_release = widen(row->gpu.release);
@@ -363,7 +362,7 @@ CODE void judge_rows(struct note *n, int asks) {
         if (is < FITS && pass) find_row(is, ERROR, &row);
         if (is != FITS && d->by_files) doubt = 1;
       }
-      if (d->by_files && (has_dropped(&row) || newest_gpus(&row)) && !gpus_are_known()) open = doubt = 1; /* too old or new for it */
+      if (d->by_files && ((oldest_gpu(&row) && has_dropped(&row.cudnn)) || newest_gpus(&row)) && !gpus_are_known()) open = doubt = 1; /* too old or new for it */
       if (pass && are_later(newest_gpus(&row))) {
         struct finding *f = find_driver(CUDNN_BEFORE_THIS_GPU, INFO);
         f->found = n->cudnn, f->newest_major = newest_gpus(&row);

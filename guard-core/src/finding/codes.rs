@@ -307,6 +307,9 @@ codes! {
     517 CudnnBeforeThisGpu Info Open 72
         "the cuDNN found is older than the GPU"
         "cuDNN 9 for CUDA 12 and later serves GPUs that came after it. Older builds have code up to a generation, and no document says what they do on later ones: that is no reason to refuse.\nWhat to do: put a newer cuDNN that the program accepts first in LD_LIBRARY_PATH; a program that was built with cuDNN 8 accepts no other major, and is to be rebuilt.";
+    518 PackageUnfit Warning Informs 250
+        "what a package brings or promises does not fit"
+        "A wheel that carries a part of the driver, two cuDNNs, or the building machine's folders in an RPATH works where it was made, and fails on other machines; so does one that requires an older cuDNN than its files need, or whose version names another CUDA than its code.\nWhat to do: pack what each finding names in another way, or require what the files need.";
 }
 
 words! {
@@ -864,7 +867,7 @@ words! {
         "rebuild both for one of {archs}";
     CudnnTooNewForGpu CudnnTooNewForGpu "driver"
         "cuDNN {found} no longer works on compute capability {gpus}\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
-        "put a cuDNN older than {dropped_in} first in LD_LIBRARY_PATH, if the program takes it (it takes {min} and newer); or run it on a newer GPU";
+        "run it on a newer GPU, or with a cuDNN from {min} on and older than {dropped_in}, if there is one";
     CudartOlder CudartOlder "cudart"
         "{library} is of CUDA {found_cuda}, older than CUDA {built_cuda}, which {component} was built with\nfound:      {path}"
         "put a folder with the libcudart of CUDA {built_cuda} first in LD_LIBRARY_PATH; or link it statically";
@@ -985,6 +988,24 @@ words! {
     CudnnBeforeThisGpu CudnnBeforeThisGpu "driver"
         "cannot tell whether cuDNN {found} works on compute capability {gpus}: it has code up to {newest_major}.x\nneeded by:  {component}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "put a newer cuDNN first in LD_LIBRARY_PATH: from cuDNN 9 for CUDA 12 on it serves GPUs that came after it";
+    PackageUnfit PackageUnfit "package"
+        "{path} belongs to the driver, and stands in the package"
+        "leave libcuda out of what is packed (auditwheel repair --exclude libcuda.so.1): a machine's own fits its kernel module, and no other does";
+    PackageUnfitTwice PackageUnfit "package"
+        "{library} stands in the package more than once: {value}"
+        "pack it once, and let all members find that one: which is loaded first decides for the whole process";
+    PackageUnfitPromise PackageUnfit "package"
+        "the package requires {value}, and {path} needs {library} {min} or newer[ ({symbol})]"
+        "require {min} or newer";
+    PackageUnfitPromiseMajor PackageUnfit "package"
+        "the package requires {value}, and {path} needs {library}"
+        "require the release that {library} comes from";
+    PackageUnfitTag PackageUnfit "package"
+        "the version says {value}, and {path} is for CUDA {found_cuda}"
+        "name the version after the CUDA that its code is for: people choose by it";
+    PackageUnfitPath PackageUnfit "package"
+        "{path} looks for libraries in {folder}"
+        "link without that RPATH, or with one that begins with $ORIGIN: the folder is the building machine's, and whoever owns it elsewhere decides what is loaded";
 }
 
 phrases! {

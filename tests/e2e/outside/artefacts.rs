@@ -7,7 +7,7 @@ use cudaguard_tests::{Call, Scratch, Trial, command, parts, scratch, snapshot, t
 use serde_json::Value;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![of_whatever_form, a_verdict_for_the_whole, what_is_no_archive_says_so]
+    trials![of_whatever_form, a_verdict_for_the_whole, what_a_package_promises, what_is_no_archive_says_so]
 }
 
 /// Packs the folder `tree` in each form, with what everybody has.
@@ -93,6 +93,66 @@ fn a_verdict_for_the_whole() {
     let outcome = verify(&["--driver", "535.261.03", "--gpu", "A100", "--json"]).expect(1);
     let told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     assert_eq!(told["verdict"], "refused", "{outcome}");
+}
+
+/// A wheel that carries a libcuda, two cuDNNs and the building machine's folder, and promises what does not fit; and the same with
+/// promises that fit.
+fn what_a_package_promises() {
+    let (scratch, _) = package("artefact-promises");
+    let tree = scratch.join("tree");
+    let promise = |version: &str, requires: &[&str]| {
+        let requires: String = requires.iter().map(|one| format!("Requires-Dist: {one}\n")).collect();
+        let metadata = format!("Metadata-Version: 2.1\nName: app\nVersion: {version}\n{requires}\n");
+        scratch::write(&tree.join("app-1.0.dist-info/METADATA"), metadata);
+        let _ = Call::new("python3").args(["-c", PACK]).dir(scratch.path()).run().success();
+    };
+    let found = || {
+        let inspected = told(&scratch.join("app-1.0-py3-none-any.whl"));
+        let all = inspected["findings"].as_array().cloned().unwrap_or_default();
+        all.iter().map(|one| one["message"].as_str().expect("words").to_owned()).collect::<Vec<_>>()
+    };
+    promise("1.0+cu130", &["nvidia-cuda-runtime==13.0.96"]);
+    assert_eq!(found(), [] as [&str; 0]);
+    // An extension that finds its cuDNN elsewhere, and binds what 9.1 does not have.
+    scratch.file(
+        "ext.c",
+        "int cudnnBackendPopulateCudaGraph(void);\nint g(void) { return cudnnBackendPopulateCudaGraph(); }\n",
+    );
+    let cudnn = parts::cudnn("9.15.1").join("lib");
+    let _ = Call::new("gcc")
+        .args(["-shared", "-fPIC", "-Wl,-rpath,/opt/build/lib:$ORIGIN", "ext.c", "-o", "tree/app/ext.so"])
+        .args([cudnn.join("libcudnn.so.9"), cudnn.join("libcudnn_graph.so.9")])
+        .dir(scratch.path())
+        .run()
+        .success();
+    scratch.file("none.c", "int nothing;\n");
+    fs::create_dir_all(tree.join("app.libs")).expect("a folder");
+    let _ = Call::new("gcc")
+        .args(["-shared", "-fPIC", "none.c", "-o", "tree/app.libs/libcuda-1a2b3c4d.so.1"])
+        .dir(scratch.path())
+        .run()
+        .success();
+    fs::copy(parts::cudnn("9.1.0").join("lib/libcudnn_graph.so.9"), tree.join("app.libs/libcudnn_graph.so.9"))
+        .expect("a copy");
+    promise("1.0+cu128", &["nvidia-cudnn-cu12==9.1.0.70", "nvidia-cuda-runtime-cu12==12.8.90; python_version > \"3\""]);
+    let wheel = scratch.join("app-1.0-py3-none-any.whl");
+    let outcome = command::call(["inspect"]).arg(&wheel).run().success();
+    snapshot::check("outside/promises", &snapshot::paths(&outcome.stdout, &[(scratch.path(), "<scratch>")]));
+    let messages = found().join("\n");
+    for told in [
+        "app.libs/libcuda-1a2b3c4d.so.1 belongs to the driver",
+        "cuDNN stands in the package more than once: 9.1.0 in app.libs/libcudnn_graph.so.9, 9.15.1 in nvidia/cudnn/lib/",
+        "requires nvidia-cudnn-cu12==9.1.0.70, and app/ext.so needs libcudnn",
+        "requires nvidia-cuda-runtime-cu12==12.8.90; python_version > \"3\", and app/lib/libapp.so needs libcudart.so.13",
+        "the version says cu128, and app/lib/libapp.so is for CUDA 13.0",
+        "app/ext.so looks for libraries in /opt/build/lib",
+    ] {
+        assert!(messages.contains(told), "{told} in:\n{messages}");
+    }
+    // Told, and no ground to refuse.
+    let verified =
+        command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--cudnn", "9.15.1"]).arg(&wheel).run();
+    assert!(verified.status() == Some(0) && verified.stderr.contains("warning[CG518]"), "{verified}");
 }
 
 fn what_is_no_archive_says_so() {

@@ -57,6 +57,8 @@ fn of_every_verb() {
         (&["verify", "program", "--fleet", "hosts.jsonl", "--json"], 1),
         (&["requirements", "program"], 0),
         (&["requirements", "--format", "k8s-dra", "program"], 0),
+        (&["map", "program"], 0),
+        (&["map", "--format", "html", "program"], 0),
         (&["probe"], of_this_machine),
         (&["probe", "--json"], of_this_machine),
         (&["doctor", "--json"], of_this_machine),

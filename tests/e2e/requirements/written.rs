@@ -174,8 +174,8 @@ fn capabilities_that_nix_builds_for() {
         (r#""8.7""#, Some("8.7")),
         (r#""6.0" "8.9" "7.0""#, Some("6.0 7.0")),
     ] {
-        let expression = format!("(import {}) {{ cudaCapabilities = [ {capabilities} ]; }}", file.display());
-        let call = Call::new(&nix).args(["--store", "dummy://", "--eval", "--strict", "--json", "--expr", &expression]);
+        let call = Call::new(&nix).args(["--store", "dummy://", "--eval", "--strict", "--json"]).arg(&file);
+        let call = call.args(["--arg", "cudaCapabilities", &format!("[ {capabilities} ]")]);
         let value = json(&call.env("HOME", scratch.path()).run().success());
         let phase = value["installCheckPhase"].as_str().expect("a script").to_owned();
         assert_eq!(value["doInstallCheck"], true);
