@@ -221,7 +221,7 @@ impl Whole {
         }
         let mut findings = Vec::new();
         for part in &self.parts {
-            findings.extend(packages::in_member(&part.name, file_name(&part.name), &part.binary));
+            findings.extend(packages::of_driver(&part.name, file_name(&part.name)));
             let inside = |soname: &String| matches!(self.lies(part, soname), Lies::Inside(_));
             let needed: Vec<String> = part.binary.needed.iter().filter(|soname| !inside(soname)).cloned().collect();
             for package in &self.packages {
@@ -233,6 +233,7 @@ impl Whole {
             told.filter_map(|(library, version)| Some((*library, version.as_deref()?, part.name.as_str())))
         });
         findings.extend(packages::twice(held));
+        findings.extend(packages::leading_out(self.parts.iter().map(|part| (part.name.as_str(), &part.binary))));
         findings
     }
 
@@ -414,7 +415,7 @@ impl Whole {
             page.line(name, "none needed");
         }
         for finding in self.package_findings() {
-            page.0 += &format!("\n{}", finding.render());
+            page.0 = page.0 + "\n" + &finding.render();
         }
         page.0
     }

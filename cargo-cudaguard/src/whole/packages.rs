@@ -1,13 +1,15 @@
 //! What a package says of itself, beside what is in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cudaguard::binary::Binary;
-use cudaguard::finding::{Finding, Values, Words};
+use cudaguard::finding::{Finding, Severity, Values, Words};
 use cudaguard::machine::Components;
 use cudaguard::manifest::Requirement;
 use cudaguard::vendor::{CUDART, GUARDED, Library, plain_name};
 use cudaguard::version::{CudaVersion, Version};
+
+use super::some;
 
 /// What a wheel's METADATA says.
 pub(super) struct Package {
@@ -121,19 +123,26 @@ impl Package {
     }
 }
 
-/// What no package should have in it: the driver's library or its stub, and folders of the machine that built it.
-pub(super) fn in_member(name: &str, own: &str, binary: &Binary) -> Vec<Finding> {
-    let mut findings = Vec::new();
+/// The driver's library, or its stub, in a member of this name.
+pub(super) fn of_driver(name: &str, own: &str) -> Option<Finding> {
     let values = Values::default().with("path", name);
-    if plain_name(own).starts_with("libcuda.so") {
-        findings.push(Words::PackageUnfit.finding(&values));
+    plain_name(own).starts_with("libcuda.so").then(|| Words::PackageUnfit.finding(&values))
+}
+
+/// Folders of the machine that built it, in members' RPATH or RUNPATH: most are where nothing lies elsewhere.
+pub(super) fn leading_out<'a>(members: impl Iterator<Item = (&'a str, &'a Binary)>) -> Option<Finding> {
+    let (mut names, mut folders) = (Vec::new(), BTreeSet::new());
+    for (name, binary) in members {
+        let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
+        let outside: Vec<&str> = path.split(':').filter(|folder| folder.starts_with('/')).collect();
+        if !outside.is_empty() {
+            names.push(name);
+        }
+        folders.extend(outside);
     }
-    let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
-    let outside: Vec<&str> = path.split(':').filter(|folder| folder.starts_with('/')).collect();
-    if !outside.is_empty() {
-        findings.push(Words::PackageUnfitPath.finding(&values.with("folder", outside.join(", "))));
-    }
-    findings
+    let folders: Vec<&str> = folders.into_iter().collect();
+    let values = Values::default().with("path", some(&names)).with("folder", some(&folders));
+    (!names.is_empty()).then(|| Words::PackageUnfitPath.finding(&values).weighing(Severity::Info))
 }
 
 /// A library that stands in the package in several releases; `held`: the library, its release, the member.

@@ -1004,7 +1004,7 @@ words! {
         "the version says {value}, and {path} is for CUDA {found_cuda}"
         "name the version after the CUDA that its code is for: people choose by it";
     PackageUnfitPath PackageUnfit "package"
-        "{path} looks for libraries in {folder}"
+        "libraries are looked for outside of the package, in {folder}, by {path}"
         "link without that RPATH, or with one that begins with $ORIGIN: the folder is the building machine's, and whoever owns it elsewhere decides what is loaded";
 }
 

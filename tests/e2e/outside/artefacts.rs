@@ -101,7 +101,7 @@ fn what_a_package_promises() {
     let (scratch, _) = package("artefact-promises");
     let tree = scratch.join("tree");
     let promise = |version: &str, requires: &[&str]| {
-        let requires: String = requires.iter().map(|one| format!("Requires-Dist: {one}\n")).collect();
+        let requires = requires.iter().fold(String::new(), |lines, one| lines + "Requires-Dist: " + one + "\n");
         let metadata = format!("Metadata-Version: 2.1\nName: app\nVersion: {version}\n{requires}\n");
         scratch::write(&tree.join("app-1.0.dist-info/METADATA"), metadata);
         let _ = Call::new("python3").args(["-c", PACK]).dir(scratch.path()).run().success();
@@ -145,7 +145,7 @@ fn what_a_package_promises() {
         "requires nvidia-cudnn-cu12==9.1.0.70, and app/ext.so needs libcudnn",
         "requires nvidia-cuda-runtime-cu12==12.8.90; python_version > \"3\", and app/lib/libapp.so needs libcudart.so.13",
         "the version says cu128, and app/lib/libapp.so is for CUDA 13.0",
-        "app/ext.so looks for libraries in /opt/build/lib",
+        "libraries are looked for outside of the package, in /opt/build/lib, by app/ext.so",
     ] {
         assert!(messages.contains(told), "{told} in:\n{messages}");
     }
