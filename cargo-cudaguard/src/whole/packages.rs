@@ -34,7 +34,7 @@ const BRING: &[(&str, &[&str])] = &[
     ("cublas", &["cublas", "cublasLt"]),
     ("cuda-nvrtc", &["nvrtc"]),
     ("cuda-runtime", &["cudart"]),
-    ("cudnn", &["cudnn"]),
+    (GUARDED.key, &[GUARDED.key]),
     ("cufft", &["cufft"]),
     ("curand", &["curand"]),
     ("cusolver", &["cusolver"]),

@@ -1147,8 +1147,13 @@ impl Dice {
         let (driver, cuda) = self.of(&drivers);
         let mut machine = machine(driver, cuda, &[]);
         for _ in 0..self.of(&[0, 1, 1, 2, 3]) {
-            let gpu = self.of(&[K80, V100, T4, A100, A10, H100, NEWS, (0, 0, "0x3f01")]);
+            let gpu = self.of(&[V100, T4, A100, A10, H100, NEWS, (0, 0, "0x3f01")]);
             machine.gpus.push(gpu);
+        }
+        // No later branch drives one. It is put beside others: where no file tells of a GPU, nobody asks the driver for its sake.
+        let has_old_gpus = driver.starts_with("470.") && self.below(2) == 0;
+        if has_old_gpus {
+            machine.gpus.push(K80);
         }
         // Only who has a doubt asks the driver, and hears what it says.
         if self.below(4) == 0 {
@@ -1157,8 +1162,8 @@ impl Dice {
         }
         match self.below(8) {
             // With neither a module nor a node there is no trace of NVIDIA.
-            0 if !machine.gpus.is_empty() => machine.kernel = None,
-            1 => machine.nodes = false,
+            0 if !machine.gpus.is_empty() && !has_old_gpus => machine.kernel = None,
+            1 if !has_old_gpus => machine.nodes = false,
             2 => machine.kernel = Some("535.104.05"),
             3 => machine.compiler = false,
             4 => machine = machine.manner(Manner::Crashes).lib(|lib| lib.release = "1.1"),
