@@ -191,6 +191,20 @@ pub(crate) enum Drawing {
     Html,
 }
 
+impl Drawing {
+    /// All of them; the first where nobody asks for another.
+    const ALL: [Self; 3] = [Self::Text, Self::Svg, Self::Html];
+
+    /// As `--format` spells it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Svg => "svg",
+            Self::Html => "html",
+        }
+    }
+}
+
 /// For whom a machine is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeForm {
@@ -444,10 +458,9 @@ fn understood(matches: &ArgMatches) -> Verb {
         },
         "map" => Verb::Map {
             files: matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect(),
-            form: match matches.get_one::<String>("format").map(String::as_str) {
-                Some("svg") => Drawing::Svg,
-                Some("html") => Drawing::Html,
-                _ => Drawing::Text,
+            form: {
+                let name = matches.get_one::<String>("format").expect("it has a default");
+                Drawing::ALL.into_iter().find(|form| form.name() == name).expect("one of the names")
             },
             output: matches.get_one::<PathBuf>("output").cloned(),
         },
@@ -858,7 +871,8 @@ fn map() -> Command {
             Arg::new("format")
                 .long("format")
                 .value_name("FORM")
-                .value_parser(["text", "svg", "html"])
+                .value_parser(Drawing::ALL.map(Drawing::name))
+                .default_value(Drawing::ALL[0].name())
                 .help("How it is drawn"),
         )
         .arg(
@@ -1006,9 +1020,7 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
         )
         .subcommand(verify().arg(json()))
         .subcommand(requirements().arg(json()))
-        .subcommand(
-            map(),
-        )
+        .subcommand(map())
         .subcommand(
             Command::new("probe")
                 .about("This machine's driver, GPUs, cuDNN and cudart, as a host file for `verify --host`")

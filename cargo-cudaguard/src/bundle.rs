@@ -7,6 +7,7 @@ use std::path::Path;
 
 use cudaguard::env::Env;
 use cudaguard::files;
+use cudaguard::plain;
 use cudaguard::vendor;
 use serde_json::{Value, json};
 
@@ -58,6 +59,11 @@ pub(crate) fn write(
     let removed = private.removed();
     bundle["removed"] = removed.iter().map(|(what, written)| json!({ "what": what, "as": written })).collect();
     let text = format!("{bundle:#}\n");
+    // `--bundle ./my-model` is easily typed for `--bundle bug.json ./my-model`.
+    if file.symlink_metadata().is_ok() && !is_bundle(file) {
+        let why = "is there, and is no bundle: name a new file";
+        return Err(Stop::no_look(format_args!("{} {why}", file.display())));
+    }
     files::write(file, text.as_bytes())
         .map_err(|error| Stop::no_look(format_args!("cannot write {}: {error}", file.display())))?;
     let mut told = format!("{}: written, {} bytes; read it before you send it\n", file.display(), text.len());
@@ -68,6 +74,12 @@ pub(crate) fn write(
         told += "  nothing private was in it\n";
     }
     report::result(&told)
+}
+
+/// One that was written before.
+fn is_bundle(file: &Path) -> bool {
+    let value = files::text(file).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    value.is_some_and(|value| value["bundle"] == 1 && value["cudaguard"].is_string())
 }
 
 /// What says whose machine it is.
@@ -123,7 +135,7 @@ impl Private {
     fn text(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         for (word, what, written) in &self.words {
-            let without = replaced(&text, word, written);
+            let without = plain::replaced(&text, word, written);
             if without != text {
                 self.met.insert(what, (*written).to_owned());
                 text = without;
@@ -165,20 +177,6 @@ impl Private {
     }
 }
 
-/// The word, where it stands by itself: `al` is not in `alice`, nor in `libal.so`.
-fn replaced(text: &str, word: &str, written: &str) -> String {
-    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once(word) {
-        let starts = !before.chars().next_back().or(out.chars().next_back()).is_some_and(part);
-        let ends = !behind.chars().next().is_some_and(part);
-        out = out + before + if starts && ends { written } else { word };
-        rest = behind;
-    }
-    out + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,7 +201,8 @@ mod tests {
             ("/mnt/al.fredo/x", "/mnt/<user>/x"),
             ("libbea.so, beatrix, bea-1", "libbea.so, beatrix, bea-1"),
             ("on gpu-box: no GPU", "on <host>: no GPU"),
-            ("/root/io/daemon", "/root/io/daemon"),
+            ("-I/home/al.fredo/include", "-I~/include"),
+            ("/srv/io/daemon", "/srv/io/daemon"),
             ("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6,GPU-77", "GPU-<1>,GPU-<2>"),
             ("MIG-c12f, GPU-8932, GPU-8932f937", "MIG-<1>, GPU-<2>, GPU-<2>"),
             ("GPU-, a GPU-x", "GPU-, a GPU-x"),

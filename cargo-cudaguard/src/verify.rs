@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cudaguard::binary::{Binary, Kind};
@@ -26,7 +26,7 @@ use cudaguard::version::{DriverRelease, Version};
 use crate::arguments::{Flags, Question, Where};
 use crate::inspect::{built_with, is_cuda};
 use crate::report::{self, REFUSED, Stop};
-use crate::{artefact, whole};
+use crate::{artefact, signals, whole};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
@@ -61,6 +61,21 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
         }
     }
     Ok(if refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+}
+
+/// Each of these files, as [`components`].
+pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, Stop> {
+    let read = |file: &PathBuf| {
+        signals::reading(file);
+        components(env, file)
+    };
+    files.iter().map(read).collect()
+}
+
+/// The files' names, without their folders.
+pub(crate) fn title(files: &[PathBuf]) -> String {
+    let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+    files.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// The file and the guarded libraries that it takes along, read for judging; an error where they hold nothing that could be

@@ -219,15 +219,14 @@ impl Whole {
         if self.packages.is_empty() {
             return Vec::new();
         }
-        let mut findings = Vec::new();
-        for part in &self.parts {
-            findings.extend(packages::of_driver(&part.name, file_name(&part.name)));
-            let inside = |soname: &String| matches!(self.lies(part, soname), Lies::Inside(_));
-            let needed: Vec<String> = part.binary.needed.iter().filter(|soname| !inside(soname)).cloned().collect();
-            for package in &self.packages {
-                findings.extend(package.against(&part.name, &part.components, &needed));
-            }
-        }
+        let mut findings: Vec<Finding> =
+            self.parts.iter().filter_map(|part| packages::of_driver(&part.name, file_name(&part.name))).collect();
+        let wants = |part: &Part| {
+            let is_inside = |soname: &str| matches!(self.lies(part, soname), Lies::Inside(_));
+            packages::wants(&part.components, &part.binary.needed, is_inside)
+        };
+        let members: Vec<_> = self.parts.iter().map(|part| (part.name.as_str(), wants(part))).collect();
+        findings.extend(self.packages.iter().flat_map(|package| package.against(&members)));
         let held = self.parts.iter().flat_map(|part| {
             let told = part.holds.iter().filter(|(library, _)| library.key == GUARDED.key);
             told.filter_map(|(library, version)| Some((*library, version.as_deref()?, part.name.as_str())))

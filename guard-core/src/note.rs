@@ -188,12 +188,14 @@ impl Writer<'_> {
                 self.packed(at + library_row::MIN, &format!("{of} {min}"), min.packed())?;
                 self.packed(at + library_row::BELOW, &format!("{of} {below}"), below.packed())?;
                 self.packed(at + library_row::BUILT, &format!("{of} {built}"), built.packed())?;
-                let mut before = 0;
-                for (from, (major, minor)) in GUARDED.table().gpu_floors(built.major) {
-                    let oldest = usize::from(major) << 8 | usize::from(minor);
+                let packed_cc = |(major, minor): (u8, u8)| usize::from(major) << 8 | usize::from(minor);
+                let floors: Vec<_> = GUARDED.table().gpu_floors(built.major).collect();
+                if let [.., (from, cc)] = floors[..] {
                     self.packed(at + library_row::DROPS_GPUS_FROM, &format!("{of} {from}"), from.packed())?;
-                    self.u16(at + library_row::OLDEST_GPU, oldest)?;
-                    self.u16(at + library_row::OLDEST_GPU_BEFORE, std::mem::replace(&mut before, oldest))?;
+                    self.u16(at + library_row::OLDEST_GPU, packed_cc(cc))?;
+                }
+                if let [.., (_, cc), _] = floors[..] {
+                    self.u16(at + library_row::OLDEST_GPU_BEFORE, packed_cc(cc))?;
                 }
                 if let Some(gpus) = GUARDED.table().newest_gpus(built.major) {
                     let all = [u32::from(gpus.newest), gpus.from_minor, u32::from(gpus.before), gpus.below_cuda];

@@ -241,7 +241,8 @@ CODE struct finding *find_row(enum words words, int severity, const union row *r
   }
   name_gpus(f, gpus_of(row));
   if (row->kind == ROW_LIBRARY) {
-    f->found = g.now->cudnn, f->min = row->cudnn.min, f->dropped_in = has_dropped(&row->cudnn) ? row->cudnn.drops_gpus_from : f->found >> 16 << 16;
+    f->found = g.now->cudnn, f->min = row->cudnn.min;
+    f->dropped_in = has_dropped(&row->cudnn) ? row->cudnn.drops_gpus_from : f->found & 0xff0000; /* 9.0.0: the first of its major */
     return f;
   }
   f->needs_cuda = row->gpu.cuda, f->needs_release = widen(row->gpu.release);
@@ -362,7 +363,9 @@ CODE void judge_rows(struct note *n, int asks) {
         if (is < FITS && pass) find_row(is, ERROR, &row);
         if (is != FITS && d->by_files) doubt = 1;
       }
-      if (d->by_files && ((oldest_gpu(&row) && has_dropped(&row.cudnn)) || newest_gpus(&row)) && !gpus_are_known()) open = doubt = 1; /* too old or new for it */
+      /* Too old or too new for it; what every release of its major has left behind, no driver of today drives. */
+      if (d->by_files && ((oldest_gpu(&row) && has_dropped(&row.cudnn)) || newest_gpus(&row)) && !gpus_are_known())
+        open = doubt = 1;
       if (pass && are_later(newest_gpus(&row))) {
         struct finding *f = find_driver(CUDNN_BEFORE_THIS_GPU, INFO);
         f->found = n->cudnn, f->newest_major = newest_gpus(&row);

@@ -13,18 +13,12 @@ use cudaguard::machine::map::{Branch, Cell, Map, Row, State};
 
 use crate::arguments::Drawing;
 use crate::report::{self, Stop};
-use crate::signals;
-use crate::verify::components;
+use crate::verify;
 
 pub(crate) fn run(env: &Env, files: &[PathBuf], form: Drawing, output: Option<&Path>) -> Result<ExitCode, Stop> {
-    let read = |file: &PathBuf| {
-        signals::reading(file);
-        components(env, file)
-    };
-    let all = files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let all = verify::components_of_all(env, files)?;
     let map = Map::of(&all).map_err(|why| Stop::no_look(format_args!("no map can be drawn: {why}")))?;
-    let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-    let title = files.iter().map(name).collect::<Vec<_>>().join(", ");
+    let title = verify::title(files);
     let drawn = match form {
         Drawing::Text => text::draw(&title, &map),
         Drawing::Svg => svg::draw(&title, &map),

@@ -31,8 +31,7 @@ use cudaguard::version::CudaVersion;
 
 use crate::arguments::Form;
 use crate::report::{self, Stop};
-use crate::signals;
-use crate::verify::components;
+use crate::verify;
 
 /// What is to be written down.
 struct Asked<'a> {
@@ -42,11 +41,7 @@ struct Asked<'a> {
 }
 
 pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, Stop> {
-    let read = |file: &PathBuf| {
-        signals::reading(file);
-        components(env, file)
-    };
-    let all = files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let all = verify::components_of_all(env, files)?;
     let placement =
         Placement::of(&all).map_err(|why| Stop::no_look(format_args!("no requirement can be derived: {why}")))?;
     let asked = Asked { files, components: &all, placement: &placement };
@@ -85,8 +80,7 @@ struct Row {
 impl Asked<'_> {
     /// The files' names, without their folders.
     fn title(&self) -> String {
-        let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-        self.files.iter().map(name).collect::<Vec<_>>().join(", ")
+        verify::title(self.files)
     }
 
     /// The fit GPUs, the oldest first; how they are served makes no difference here. An error where nothing is asked that

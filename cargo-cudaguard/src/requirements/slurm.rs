@@ -20,7 +20,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     let mut ccs: Vec<(u8, u8)> = tables::archs().iter().map(|row| row.cc).collect();
     ccs.dedup();
     for cc in ccs {
-        let fit = asked.placement.fit.iter().any(|gpus| gpus.from <= cc && gpus.to.is_none_or(|to| cc <= to));
+        let fit = asked.placement.fit.iter().any(|gpus| gpus.include(cc));
         if let Some(name) = tables::gpu_examples(cc).first().filter(|_| fit) {
             heading.push(format!("  {} ({name})", dotted(cc)));
         }

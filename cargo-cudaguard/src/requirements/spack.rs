@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::machine::placement::OldestDriver;
 use cudaguard::plain;
 use cudaguard::vendor::GUARDED;
 use cudaguard::version::Version;
 
+use super::text::driver;
 use super::{Asked, commented, dotted, processor_comes_with, span_of};
 
 /// All that `cuda_arch` can be.
@@ -17,7 +17,7 @@ const VALUES: &str = "10 11 12 13 20 21 30 32 35 37 50 52 53 60 61 62 70 72 75 8
 
 pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     let placement = asked.placement;
-    let fit = |cc: (u8, u8)| placement.fit.iter().any(|gpus| gpus.from <= cc && gpus.to.is_none_or(|to| cc <= to));
+    let fit = |cc: (u8, u8)| placement.fit.iter().any(|gpus| gpus.include(cc));
     let unfit: Vec<(&str, (u8, u8))> =
         VALUES.split_whitespace().map(|value| (value, capability(value))).filter(|(_, cc)| !fit(*cc)).collect();
     if unfit.is_empty() && placement.library.is_none() {
@@ -30,13 +30,13 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     );
     heading.extend(processor_comes_with(asked, "the target"));
     heading.push(
-        "Spack has no word for a driver: a site keeps nodes with older ones away by other means. What is needed:"
+        "Spack has no word for a driver: a site keeps nodes with older ones away by other means. Which is needed:"
             .to_owned(),
     );
     heading.extend(placement.fit.iter().map(|gpus| format!("  {}: {}", span_of(gpus), driver(gpus.driver))));
     let mut text = commented(&heading);
     for (value, cc) in unfit {
-        let why = placement.unfit.iter().find(|gpus| gpus.from <= cc && gpus.to.is_none_or(|to| cc <= to));
+        let why = placement.unfit.iter().find(|gpus| gpus.include(cc));
         let why = why.map(|gpus| format!(" ({})", gpus.why.code)).unwrap_or_default();
         let title: String = plain::line(&asked.title()).chars().filter(|c| !matches!(c, '"' | '\\')).collect();
         let _ = writeln!(
@@ -75,15 +75,5 @@ fn before(version: Version) -> String {
         (0, 0) => major.saturating_sub(1).to_string(),
         (_, 0) => format!("{major}.{}", minor - 1),
         _ => format!("{major}.{minor}.{}", patch - 1),
-    }
-}
-
-fn driver(driver: Option<OldestDriver>) -> String {
-    match driver {
-        None => "any driver that drives it".to_owned(),
-        Some(OldestDriver { cuda, release: None }) => format!("a driver that supports CUDA {cuda}"),
-        Some(OldestDriver { cuda, release: Some(release) }) => {
-            format!("a driver that supports CUDA {cuda} ({release} or newer)")
-        }
     }
 }

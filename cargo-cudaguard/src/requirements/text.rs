@@ -54,7 +54,7 @@ fn served(by: Service) -> &'static str {
     }
 }
 
-fn driver(driver: Option<OldestDriver>) -> String {
+pub(super) fn driver(driver: Option<OldestDriver>) -> String {
     match driver {
         None => "any that drives it".to_owned(),
         Some(OldestDriver { cuda, release: None }) => format!("one that supports CUDA {cuda}"),

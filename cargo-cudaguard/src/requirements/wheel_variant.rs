@@ -55,7 +55,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
 fn archs(asked: &Asked<'_>) -> Vec<String> {
     let placement = asked.placement;
     let by_driver = |cc: (u8, u8)| {
-        let gpus = placement.fit.iter().find(|gpus| gpus.from <= cc && gpus.to.is_none_or(|to| cc <= to))?;
+        let gpus = placement.fit.iter().find(|gpus| gpus.include(cc))?;
         Some(gpus.by == Some(Service::Jit))
     };
     let mut majors: Vec<u8> = tables::archs().iter().map(|row| row.cc.0).collect();

@@ -6,7 +6,7 @@ use cudaguard::binary::Binary;
 use cudaguard::finding::{Finding, Severity, Values, Words};
 use cudaguard::machine::Components;
 use cudaguard::manifest::Requirement;
-use cudaguard::vendor::{CUDART, GUARDED, Library, plain_name};
+use cudaguard::vendor::{CUDART, GUARDED, Library, major_of, plain_name};
 use cudaguard::version::{CudaVersion, Version};
 
 use super::some;
@@ -60,10 +60,13 @@ impl Package {
 
     fn pins(&self) -> impl Iterator<Item = Pin<'_>> {
         self.requires.iter().filter_map(|text| {
-            let (name, rest) = text.split_once("==").map(|(name, rest)| (name.trim_end_matches([' ', '(']), rest))?;
+            let (name, rest) = text.split_once("==")?;
+            // PEP 503: `nvidia_cublas_cu12` is the same name. Behind `[` stand extras.
+            let name = name.split(['[', '(']).next()?.trim().to_lowercase().replace(['_', '.'], "-");
             let name = name.strip_prefix("nvidia-")?;
             let name = name.rsplit_once("-cu").map_or(name, |(name, _)| name);
             let (_, stems) = BRING.iter().find(|(known, _)| *known == name)?;
+            let rest = rest.trim_start();
             let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
             let numbers: Vec<&str> = rest[..end].split('.').take(3).collect();
             Some(Pin { text, stems, version: numbers.join(".").parse().ok()? })
@@ -78,48 +81,82 @@ impl Package {
         Some((tag, CudaVersion::new(major.parse().ok()?, minor.parse().ok()?)))
     }
 
-    /// What a member needs that the package does not promise.
-    pub(super) fn against(&self, name: &str, own: &Components, needed: &[String]) -> Vec<Finding> {
+    /// What members need from elsewhere that the package promises in another release. Each is for what one of several pins brings:
+    /// they may stand under different markers.
+    pub(super) fn against(&self, members: &[(&str, Wants)]) -> Vec<Finding> {
+        let pins: Vec<Pin<'_>> = self.pins().collect();
+        let wanted = || members.iter().flat_map(|(_, wants)| wants.keys());
         let mut findings = Vec::new();
-        let values = Values::default().with("path", name);
-        for pin in self.pins() {
-            let values = values.clone().with("value", pin.text);
-            let mine = |soname: &str| {
-                let stem = soname.strip_prefix("lib").and_then(|rest| rest.split_once(".so"));
-                stem.is_some_and(|(stem, _)| pin.stems.contains(&stem))
-            };
-            let major = |soname: &str| soname.split_once(".so.")?.1.split('.').next()?.parse::<u32>().ok();
-            for soname in needed.iter().filter(|soname| mine(soname)) {
-                if major(soname).is_some_and(|major| major != pin.version.major) {
-                    findings.push(
-                        Words::PackageUnfitPromiseMajor.finding(&values.clone().with("library", soname.as_str())),
-                    );
-                }
-            }
-            let same = |soname: &str| major(soname).is_none_or(|major| major == pin.version.major);
-            for bound in own.bound.iter().filter(|bound| mine(&bound.soname) && same(&bound.soname)) {
-                if bound.first > pin.version {
-                    let values = values.clone().with("library", bound.soname.as_str()).with("min", bound.first);
-                    findings.push(Words::PackageUnfitPromise.finding(&values.with("symbol", bound.name.as_str())));
-                }
-            }
-            let rows = own.manifests.iter().flat_map(|manifest| &manifest.requires);
-            for row in rows.filter(|_| pin.stems.contains(&GUARDED.key)) {
-                let Requirement::Library { min, .. } = row else { continue };
-                if *min > pin.version && findings.is_empty() {
-                    let values = values.clone().with("library", GUARDED.name).with("min", *min);
-                    findings.push(Words::PackageUnfitPromise.finding(&values));
+        for (name, wants) in members {
+            let values = Values::default().with("path", *name);
+            for (soname, oldest) in wants {
+                let mine: Vec<&Pin<'_>> = pins.iter().filter(|pin| pin.brings(soname)).collect();
+                let of_major = mine.iter().filter(|pin| pin.is_of(soname)).max_by_key(|pin| pin.version);
+                match (of_major, oldest) {
+                    (Some(pin), Some((oldest, symbol))) if pin.version < *oldest => {
+                        let values = values.clone().with("value", pin.text).with("library", soname.as_str());
+                        let values = values.with("min", *oldest).with("symbol", symbol.as_str());
+                        findings.push(Words::PackageUnfitPromise.finding(&values));
+                    }
+                    (Some(_), _) => {}
+                    // A file for each of several majors: what is pinned is for another one.
+                    (None, _) if wanted().any(|other| mine.iter().any(|pin| pin.brings(other) && pin.is_of(other))) => {
+                    }
+                    (None, _) => findings.extend(mine.first().map(|pin| {
+                        let values = values.clone().with("value", pin.text).with("library", soname.as_str());
+                        Words::PackageUnfitPromiseMajor.finding(&values)
+                    })),
                 }
             }
         }
         if let Some((tag, cuda)) = self.tag() {
-            let cudart = needed.iter().find_map(|soname| CUDART.major(soname));
-            if let Some(major) = cudart.filter(|major| *major != cuda.major) {
-                let values = values.with("value", tag).with("found_cuda", CudaVersion::new(major, 0));
-                findings.push(Words::PackageUnfitTag.finding(&values));
+            let of_cudart = |(name, wants): &(&str, Wants)| {
+                let majors = wants.keys().filter_map(|soname| CUDART.major(soname));
+                majors.map(|major| (name.to_string(), major)).collect::<Vec<_>>()
+            };
+            let all: Vec<(String, u32)> = members.iter().flat_map(of_cudart).collect();
+            if let Some((name, major)) = all.first().filter(|_| all.iter().all(|(_, major)| *major != cuda.major)) {
+                let values = Values::default().with("path", name.as_str()).with("value", tag);
+                findings.push(Words::PackageUnfitTag.finding(&values.with("found_cuda", CudaVersion::new(*major, 0))));
             }
         }
         findings
+    }
+}
+
+/// The libraries that a member needs from elsewhere, by soname, with the oldest release that will do and the function that tells so,
+/// where one does.
+pub(super) type Wants = BTreeMap<String, Option<(Version, String)>>;
+
+/// What a member wants: what it needs and does not find within the package.
+pub(super) fn wants(own: &Components, needed: &[String], is_inside: impl Fn(&str) -> bool) -> Wants {
+    let elsewhere = |soname: &&String| !is_inside(soname);
+    let mut wants: Wants =
+        needed.iter().filter(elsewhere).map(|soname| (plain_name(soname).into_owned(), None)).collect();
+    let mut oldest = |soname: &str, version: Version, symbol: &str| {
+        if let Some(known) = wants.get_mut(soname) {
+            *known = known.take().max(Some((version, symbol.to_owned())));
+        }
+    };
+    for bound in &own.bound {
+        oldest(&bound.soname, bound.first, &bound.name);
+    }
+    for row in own.manifests.iter().flat_map(|manifest| &manifest.requires) {
+        if let Requirement::Library { min, soname, .. } = row {
+            oldest(soname, *min, "");
+        }
+    }
+    wants
+}
+
+impl Pin<'_> {
+    fn brings(&self, soname: &str) -> bool {
+        let stem = soname.strip_prefix("lib").and_then(|rest| rest.split_once(".so"));
+        stem.is_some_and(|(stem, _)| self.stems.contains(&stem))
+    }
+
+    fn is_of(&self, soname: &str) -> bool {
+        major_of(soname).is_none_or(|major| major == self.version.major)
     }
 }
 
@@ -180,6 +217,9 @@ mod tests {
             ("nvidia-nccl-cu12==2.27.5", Some("2.27.5")),
             ("nvidia-cuda-runtime-cu12==12.8.90", Some("12.8.90")),
             ("nvidia-cudnn==9.15.1.9", Some("9.15.1")),
+            ("nvidia_cudnn_cu12 == 9.1.0.70", Some("9.1.0")),
+            ("nvidia-cuda-nvrtc[all]==13.0.48", Some("13.0.48")),
+            ("nvidia-cudnn-cu12==9.1.*", None),
             ("nvidia-cudnn-cu12>=9", None),
             ("nvidia-ml-py==12.0", None),
             ("nvidia-cudnn-cu12==", None),
@@ -188,6 +228,38 @@ mod tests {
             let pins: Vec<String> = package.pins().map(|pin| pin.version.to_string()).collect();
             assert_eq!(pins.first().map(String::as_str), expected, "{line}");
             assert_eq!(package.requires.len(), 1);
+        }
+    }
+
+    #[test]
+    fn what_members_want_and_what_is_promised() {
+        let member = |wants: &[(&str, &str)]| -> Wants {
+            let want = |(soname, oldest): &(&str, &str)| {
+                let oldest = (!oldest.is_empty()).then(|| (oldest.parse().expect("a version"), "f".to_owned()));
+                ((*soname).to_owned(), oldest)
+            };
+            wants.iter().map(want).collect()
+        };
+        let nine = "nvidia-cudnn-cu12==9.1.0.70";
+        for (version, requires, members, expected) in [
+            ("1.0", &[nine][..], &[&[("libcudnn.so.9", "9.1.0")][..]][..], 0),
+            ("1.0", &[nine], &[&[("libcudnn.so.9", "9.2.0")]], 1),
+            ("1.0", &[nine], &[&[("libcudnn.so.9", "")]], 0),
+            ("1.0", &[nine], &[&[("libcudnn.so.8", "")]], 1),
+            // For either of two extras.
+            ("1.0", &["nvidia-cudnn-cu11==8.9.6.50; extra == \"old\"", nine], &[&[("libcudnn.so.9", "9.0.0")]], 0),
+            // One file for each of two majors, one of which is pinned.
+            ("1.0", &["nvidia-cublas-cu12==12.4.5.8"], &[&[("libcublas.so.11", "")], &[("libcublas.so.12", "")]], 0),
+            ("1.0+cu128", &[], &[&[("libcudart.so.11.0", "")], &[("libcudart.so.12", "")]], 0),
+            ("1.0+cu128", &[], &[&[("libcudart.so.13", "")], &[("libcudart.so.13", "")]], 1),
+            ("1.0+cu128", &[], &[&[("libcudnn.so.9", "")]], 0),
+            ("1.0", &["nvidia-nccl-cu12==2.27.5"], &[&[("libcudnn.so.8", "")]], 0),
+        ] {
+            let requires = requires.iter().fold(String::new(), |lines, one| lines + "Requires-Dist: " + one + "\n");
+            let package = package(version, requires.trim_end());
+            let members: Vec<(&str, Wants)> = members.iter().map(|wants| ("a.so", member(wants))).collect();
+            let found = package.against(&members);
+            assert_eq!(found.len(), expected, "{version} {requires} {members:?}: {found:?}");
         }
     }
 

@@ -1005,7 +1005,7 @@ words! {
         "name the version after the CUDA that its code is for: people choose by it";
     PackageUnfitPath PackageUnfit "package"
         "libraries are looked for outside of the package, in {folder}, by {path}"
-        "link without that RPATH, or with one that begins with $ORIGIN: the folder is the building machine's, and whoever owns it elsewhere decides what is loaded";
+        "link without that RPATH, or with one that begins with $ORIGIN: what lies there on another machine, nobody knows";
 }
 
 phrases! {

@@ -265,7 +265,7 @@ impl<'text> JsonReader<'text> {
         }
     }
 
-    /// `\uXXXX`, two of them where the first is the half of a pair.
+    /// `\u` and four digits, twice where the first is the half of a pair.
     fn unicode(&mut self) -> Result<char, Mistake> {
         let unit = |at: usize| {
             let digits = self.text.get(at..at + 6)?.strip_prefix("\\u")?;

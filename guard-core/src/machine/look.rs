@@ -14,6 +14,7 @@ use crate::files;
 use crate::host::Loader;
 use crate::library_version::{self, in_name, inner_file, of_file, of_part};
 use crate::loader::{self, Candidate, Graph, Look};
+use crate::plain;
 use crate::vendor;
 use crate::version::DriverRelease;
 
@@ -117,16 +118,7 @@ pub(crate) fn shown(env: &Env, text: &dyn std::fmt::Display) -> String {
     let text = text.to_string();
     let home = env.var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
     let Some(home) = home else { return text };
-    let home = home.trim_end_matches('/');
-    let mut out = String::new();
-    let mut rest = text.as_str();
-    while let Some((before, behind)) = rest.split_once(home) {
-        // `/home/al` is not the start of `/home/alice`.
-        let whole = behind.chars().next().is_none_or(|c| matches!(c, '/' | ':' | ' ' | ','));
-        out = out + before + if whole { "~" } else { home };
-        rest = behind;
-    }
-    out + rest
+    plain::replaced(&text, home.trim_end_matches('/'), "~")
 }
 
 /// The release behind `libcuda.so.` in the name of the file behind every link. On WSL and Jetson it is libcuda.so.1.1, and a

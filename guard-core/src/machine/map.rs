@@ -82,9 +82,9 @@ impl Map {
     pub fn of(files: &[Components]) -> Result<Self, String> {
         let asked = Asked::of(files)?;
         let processor = asked.processor()?;
-        let here = |tegra: bool| tegra == (processor == "aarch64") || !tegra;
-        let mut ccs: Vec<(u8, u8)> =
-            tables::archs().iter().map(|row| row.cc).filter(|cc| here(tables::is_tegra(*cc))).collect();
+        // Jetsons have one processor.
+        let can_be = |cc: &(u8, u8)| processor == "aarch64" || !tables::is_tegra(*cc);
+        let mut ccs: Vec<(u8, u8)> = tables::archs().iter().map(|row| row.cc).filter(can_be).collect();
         ccs.dedup();
         let exact = tables::branches().iter().filter(|row| row.exact);
         let all: Vec<Branch> = exact.map(|row| Branch { number: row.branch, cuda: row.least }).collect();

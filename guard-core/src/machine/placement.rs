@@ -125,7 +125,24 @@ impl Placement {
     }
 }
 
+/// Whether a compute capability lies between these, both included.
+fn within(cc: (u8, u8), from: (u8, u8), to: Option<(u8, u8)>) -> bool {
+    from <= cc && to.is_none_or(|to| cc <= to)
+}
+
+impl Unfit {
+    /// Whether a GPU of this compute capability is one of these.
+    pub fn include(&self, cc: (u8, u8)) -> bool {
+        within(cc, self.from, self.to)
+    }
+}
+
 impl Gpus {
+    /// Whether a GPU of this compute capability is one of these.
+    pub fn include(&self, cc: (u8, u8)) -> bool {
+        within(cc, self.from, self.to)
+    }
+
     /// The first compute capability behind these; `None`: there is none.
     pub fn end(&self) -> Option<(u8, u8)> {
         self.to.and_then(behind)

@@ -323,6 +323,11 @@ fn a_bundle_for_a_bug_report() {
     // Without a program; and where it cannot be written, in words.
     assert!(serde_json::from_str::<serde_json::Value>(&std::fs::read_to_string(&file).expect("it")).is_ok());
     let _ = bundle(&[]).success();
+    // The program's name in the place of the bundle's: it is still there afterwards.
+    let before = std::fs::read(&app).expect("the program");
+    let wrong = call(["doctor", "--bundle"]).arg(&app).run().expect(2);
+    assert!(wrong.stderr.contains("is no bundle: name a new file"), "{wrong}");
+    assert!(std::fs::read(&app).expect("the program") == before, "the program was written over");
     let nowhere = call(["doctor", "--bundle"]).arg(scratch.join("none/bundle.json")).run().expect(2);
     assert!(nowhere.stderr.contains("cannot write") && nowhere.stderr.contains("none/bundle.json"), "{nowhere}");
 }
