@@ -13,15 +13,24 @@ impl Digest {
     }
 
     /// Of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        *Self::new().raw(bytes)
+    pub const fn of(bytes: &[u8]) -> Self {
+        Self::new().and(bytes)
+    }
+
+    /// Gone on with these bytes, without their length.
+    pub const fn and(self, bytes: &[u8]) -> Self {
+        let Self(mut state) = self;
+        let mut rest = bytes;
+        while let [byte, after @ ..] = rest {
+            state = (state ^ *byte as u128).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+            rest = after;
+        }
+        Self(state)
     }
 
     /// Goes on with these bytes, without their length: for parts of one whole.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
-        for byte in bytes {
-            self.0 = (self.0 ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-        }
+        *self = self.and(bytes);
         self
     }
 

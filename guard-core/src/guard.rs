@@ -10,6 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+#[cfg(feature = "command")]
+use crate::digest::Digest;
 use crate::env::Env;
 use crate::manifest::Component;
 use crate::note::{OWNER, SECTION, SIZE, TYPE};
@@ -77,12 +79,26 @@ const PARTS: &[(&str, &str)] = parts!(
     "slots.c" "judge.c" "tell.c" "report.c" "doors.c"
 );
 
+const WHOLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c"));
+
 /// The shim's text: `templates/shim.c` with its parts in their places.
 pub fn source() -> String {
     // Beside inline assembly gcc writes the file's path, and spells no quote that stands in it: the assembler stops there.
-    "#line 2 \"cudaguard.c\"\n".to_owned()
-        + &join(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/shim.c")))
+    "#line 2 \"cudaguard.c\"\n".to_owned() + &join(WHOLE)
 }
+
+/// Of all that [`source`] is made of. Digested when this crate is compiled: a build of fifty small programs would do it
+/// fifty times.
+#[cfg(feature = "command")]
+pub const SOURCE: Digest = {
+    let mut digest = Digest::of(WHOLE.as_bytes());
+    let mut rest = PARTS;
+    while let [(name, text), after @ ..] = rest {
+        digest = digest.and(name.as_bytes()).and(text.as_bytes());
+        rest = after;
+    }
+    digest
+};
 
 /// A text with every part that it includes in its place, and whatever that one includes.
 fn join(text: &str) -> String {
@@ -263,16 +279,25 @@ fn assembly(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> Strin
         OWNER.len(),
         String::from_utf8_lossy(&OWNER[..OWNER.len() - 1]),
     );
-    for line in descriptor.chunks(32) {
-        let numbers: Vec<String> = line.iter().map(ToString::to_string).collect();
-        let _ = writeln!(text, "\t.byte {}", numbers.join(","));
-    }
+    write_bytes(&mut text, descriptor);
     text.push_str(&dlopen_note(descriptor, flags, &group));
     if matches!(keep, Keep::Anchor) {
         let _ = writeln!(text, "\t.section .init_array,\"awG\",%init_array,{group},comdat");
     }
     text.push_str("\t.section .note.GNU-stack,\"\",%progbits\n");
     text
+}
+
+/// Lines of the assembler that put these bytes where they stand.
+fn write_bytes(text: &mut String, bytes: &[u8]) {
+    let digit = |number: u8| char::from(b'0' + number % 8);
+    for line in bytes.chunks(32) {
+        text.push_str("\t.ascii \"");
+        for byte in line {
+            text.extend(['\\', digit(byte / 64), digit(byte / 8), digit(*byte)]);
+        }
+        text.push_str("\"\n");
+    }
 }
 
 /// The section in which other tools find the libraries that are opened by name; in the same group, so that it shares the
@@ -291,10 +316,7 @@ fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
     );
     let mut bytes = json.into_bytes();
     bytes.push(0);
-    for line in bytes.chunks(32) {
-        let numbers: Vec<String> = line.iter().map(ToString::to_string).collect();
-        let _ = writeln!(note, "\t.byte {}", numbers.join(","));
-    }
+    write_bytes(&mut note, &bytes);
     note.push_str("\t.balign 4\n");
     note
 }

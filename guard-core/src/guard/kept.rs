@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Compiler, Guarded, Keep, assembly, both, dlopen_note, group, source};
+use super::{Compiler, Guarded, Keep, SOURCE, assembly, both, dlopen_note, group, source};
 use crate::digest::Digest;
 use crate::manifest::Component;
 use crate::note::SIZE;
@@ -43,9 +43,8 @@ impl Kept {
 
     /// The shim, as `folder/cudaguard-shim.o`. The inner error is the compiler's.
     fn shim(&self, compiler: &Compiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
-        let text = source();
         let made =
-            self.object(compiler, "shim", &text, |folder| compiler.object(folder, "cudaguard-shim", "c", &text))?;
+            self.object(compiler, "shim", SOURCE, |folder| compiler.object(folder, "cudaguard-shim", "c", &source()))?;
         let Ok(made) = made else { return Ok(made) };
         let shim = folder.join("cudaguard-shim.o");
         // A copy, not a link: build tools go by its time.
@@ -64,9 +63,8 @@ impl Kept {
         if !dlopen_note(descriptor, "", "").is_empty() {
             return Ok(None);
         }
-        let form = assembly(&blank(), &nobody(), Keep::Retain);
-        let Ok(made) = self.object(compiler, "note", &form, |folder| compiler.note(&blank(), &nobody(), folder))?
-        else {
+        let form = Digest::of(assembly(&blank(), &nobody(), Keep::Retain).as_bytes());
+        let Ok(made) = self.object(compiler, "note", form, |folder| compiler.note(&blank(), &nobody(), folder))? else {
             return Ok(None);
         };
         let bytes = fs::read(&made).map_err(|error| format!("cannot read {}: {error}", made.display()))?;
@@ -76,13 +74,13 @@ impl Kept {
         Ok(Some(note))
     }
 
-    /// The object of this text: the one that lies here, or a new one. Of several processes that want it at a time one makes
+    /// The object of a text with this digest: the one that lies here, or a new one. Of several processes that want it at a time one makes
     /// it.
     fn object(
         &self,
         compiler: &Compiler,
         name: &str,
-        text: &str,
+        text: Digest,
         make: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
     ) -> Result<Result<PathBuf, String>, String> {
         let folder = &self.0;
@@ -136,10 +134,10 @@ fn is_at_work(mark: &Path) -> bool {
     !number.is_some_and(gone)
 }
 
-/// What the object depends on: the text, the compiler as its file is now, and its flags.
-fn key(compiler: &Compiler, text: &str) -> Digest {
-    let mut digest = Digest::new();
-    digest.text(env!("CARGO_PKG_VERSION")).text(text).text(&compiler.target).text(&format!("{:?}", compiler.flags));
+/// What the object depends on: its text, the compiler as its file is now, and its flags.
+fn key(compiler: &Compiler, text: Digest) -> Digest {
+    let mut digest = text;
+    digest.text(env!("CARGO_PKG_VERSION")).text(&compiler.target).text(&format!("{:?}", compiler.flags));
     let file = fs::canonicalize(&compiler.program).unwrap_or_else(|_| compiler.program.clone());
     digest.text(&file.to_string_lossy());
     if let Ok(about) = fs::metadata(&file) {
@@ -274,20 +272,21 @@ mod tests {
 
     #[test]
     fn a_mark_that_a_dead_process_left_stops_nobody() {
+        const TEXT: Digest = Digest::of(b"text");
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         let compiler = Compiler { program: "/bin/true".into(), is_clang: false, flags: Vec::new(), target: "t".into() };
         let kept = Kept::new(folder);
-        fs::write(folder.join(format!("x-{}.making", key(&compiler, "text"))), u32::MAX.to_string()).unwrap();
+        fs::write(folder.join(format!("x-{}.making", key(&compiler, TEXT))), u32::MAX.to_string()).unwrap();
         let make = |folder: &Path| {
             let file = folder.join("made");
             fs::write(&file, "made").map_err(|error| error.to_string())?;
             Ok(Ok(file))
         };
-        let made = kept.object(&compiler, "x", "text", make).unwrap().unwrap();
+        let made = kept.object(&compiler, "x", TEXT, make).unwrap().unwrap();
         assert_eq!(fs::read(&made).unwrap(), b"made");
         assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
-        let failed = kept.object(&compiler, "x", "other", |_| Ok(Err("why".to_owned()))).unwrap();
+        let failed = kept.object(&compiler, "x", Digest::of(b"other"), |_| Ok(Err("why".to_owned()))).unwrap();
         assert_eq!(failed, Err("why".to_owned()));
         assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
     }

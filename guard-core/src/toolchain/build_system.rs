@@ -137,7 +137,7 @@ impl Looking<'_> {
         self.add(&place).unwrap_or_else(|| {
             self.out.toolkits.push(Toolkit {
                 limits: limits_of(Some(headers), &root),
-                cudart: self.layout.libraries(&root).iter().find_map(|folder| cudart_in(folder, source)),
+                cudart: self.layout.libraries(&root).iter().find_map(|folder| cudart_in(&self.layout, folder, source)),
                 headers: Some(headers.clone()),
                 found: vec![source.to_owned()],
                 root,

@@ -102,8 +102,8 @@ fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
         named
     } else {
         // Wheels have no link of this name. The newest major, and of one major the soname itself.
-        let mut found: Vec<_> =
-            entries(folder, &format!("{}.", GUARDED.link_name())).into_iter().filter(|file| file.is_file()).collect();
+        let mut found = layout.libraries_in(folder, &format!("{}.", GUARDED.link_name()));
+        found.retain(|file| file.is_file());
         found.sort_by_key(|file| (std::cmp::Reverse(numbers(file).first().copied()), numbers(file).len()));
         found.into_iter().next()?
     };

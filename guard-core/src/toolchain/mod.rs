@@ -455,12 +455,12 @@ fn stated_in(root: &Path, layout: &Layout) -> Option<Fact<Version>> {
 }
 
 /// The libcudart of a folder. Where its name does not tell its version, the `version.json` of the root above may.
-fn cudart_in(folder: &Path, source: &str) -> Option<Cudart> {
+fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<Cudart> {
     let linked = folder.join("libcudart.so");
     let path = if linked.is_file() {
         linked
     } else {
-        let found = places::entries(folder, "libcudart.so.").into_iter().find(|file| file.is_file());
+        let found = layout.libraries_in(folder, "libcudart.so.").into_iter().find(|file| file.is_file());
         found.or_else(|| Some(folder.join("libcudart_static.a")).filter(|file| file.is_file()))?
     };
     let real = path.canonicalize().ok()?;
@@ -620,7 +620,8 @@ impl Looking<'_> {
             self.reach[index] = self.reach[index].min(place.reach);
             return Some(index);
         }
-        let cudart = self.layout.libraries(&place.root).iter().find_map(|folder| cudart_in(folder, &place.source));
+        let cudart =
+            self.layout.libraries(&place.root).iter().find_map(|folder| cudart_in(&self.layout, folder, &place.source));
         // `/usr` is a toolkit only where Debian has put one there.
         let splayed = place.source == "/usr";
         if nvcc.is_none() && headers.is_none() && (cudart.is_none() || splayed) {
@@ -880,7 +881,7 @@ impl Looking<'_> {
     /// The libcudart on the linker's way.
     fn cudart(&mut self) {
         let first = self.link_first();
-        let on_the_way = first.iter().find_map(|folder| cudart_in(&folder.path, &folder.source));
+        let on_the_way = first.iter().find_map(|folder| cudart_in(&self.layout, &folder.path, &folder.source));
         let own = || {
             [&self.out.headers, &self.out.compiler]
                 .into_iter()
@@ -890,7 +891,10 @@ impl Looking<'_> {
         };
         let system = || {
             let root = below(&self.request.system_root, "/usr");
-            self.layout.libraries(&root).iter().find_map(|folder| cudart_in(folder, "the system's folder"))
+            self.layout
+                .libraries(&root)
+                .iter()
+                .find_map(|folder| cudart_in(&self.layout, folder, "the system's folder"))
         };
         self.out.cudart = on_the_way.or_else(own).or_else(system);
     }

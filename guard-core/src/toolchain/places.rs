@@ -1,6 +1,8 @@
 //! Where toolkits and their parts stand: variables, usual folders, layouts of packages. The orders follow what build
 //! scripts do (`cudaforge`, `cudarc`, `bindgen_cuda`, `PyTorch`, CMake's `FindCUDAToolkit`).
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,9 @@ pub(super) struct Layout {
     pub(super) cross: bool,
     /// The target's machine as ELF numbers it, where there is CUDA for it.
     machine: Option<u16>,
+    /// What stands in each folder of libraries that was looked into: `/usr/lib/x86_64-linux-gnu` takes longer to list than all
+    /// else that is looked for.
+    listed: RefCell<BTreeMap<PathBuf, Vec<PathBuf>>>,
 }
 
 impl Layout {
@@ -39,7 +44,23 @@ impl Layout {
             "powerpc64le" => Some(machine::PPC64),
             _ => None,
         };
-        Self { targets, triplets, cross: !arch.is_empty() && arch != built_on, machine: number }
+        Self {
+            targets,
+            triplets,
+            cross: !arch.is_empty() && arch != built_on,
+            machine: number,
+            listed: RefCell::default(),
+        }
+    }
+
+    /// The files of a folder of libraries whose names begin so, sorted; the folder is listed once.
+    pub(super) fn libraries_in(&self, folder: &Path, prefix: &str) -> Vec<PathBuf> {
+        let mut listed = self.listed.borrow_mut();
+        let all = listed.entry(folder.to_owned()).or_insert_with(|| entries(folder, "lib"));
+        let begins = |path: &&PathBuf| {
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+        };
+        all.iter().filter(begins).cloned().collect()
     }
 
     /// Whether the linker of a build for this target would take this library: of another machine's it is passed over. What
@@ -109,7 +130,7 @@ pub(super) fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
         .into_iter()
         .flatten()
         .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+        .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()))
         .map(|entry| entry.path())
         .collect();
     found.sort();
