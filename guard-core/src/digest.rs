@@ -18,6 +18,7 @@ impl Digest {
     }
 
     /// Gone on with these bytes, without their length.
+    #[must_use]
     pub const fn and(self, bytes: &[u8]) -> Self {
         let Self(mut state) = self;
         let mut rest = bytes;
