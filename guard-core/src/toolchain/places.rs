@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ pub(super) struct Layout {
     machine: Option<u16>,
     /// What stands in each folder of libraries that was looked into: `/usr/lib/x86_64-linux-gnu` takes longer to list than all
     /// else that is looked for.
-    listed: RefCell<BTreeMap<PathBuf, Vec<PathBuf>>>,
+    listed: RefCell<BTreeMap<PathBuf, Vec<OsString>>>,
 }
 
 impl Layout {
@@ -56,11 +57,7 @@ impl Layout {
     /// The files of a folder of libraries whose names begin so, sorted; the folder is listed once.
     pub(super) fn libraries_in(&self, folder: &Path, prefix: &str) -> Vec<PathBuf> {
         let mut listed = self.listed.borrow_mut();
-        let all = listed.entry(folder.to_owned()).or_insert_with(|| entries(folder, "lib"));
-        let begins = |path: &&PathBuf| {
-            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
-        };
-        all.iter().filter(begins).cloned().collect()
+        beginning(listed.entry(folder.to_owned()).or_insert_with(|| names(folder)), folder, prefix)
     }
 
     /// Whether the linker of a build for this target would take this library: of another machine's it is passed over. What
@@ -126,13 +123,17 @@ pub(super) fn below(system_root: &Path, path: &str) -> PathBuf {
 
 /// Entries of a folder whose names begin so, sorted by name; none where the folder cannot be read.
 pub(super) fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()))
-        .map(|entry| entry.path())
-        .collect();
+    beginning(&names(folder), folder, prefix)
+}
+
+fn names(folder: &Path) -> Vec<OsString> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
+}
+
+/// Those of a folder's names that begin so, as paths, sorted.
+fn beginning(names: &[OsString], folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let begins = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+    let mut found: Vec<PathBuf> = names.iter().filter(begins).map(|name| folder.join(name)).collect();
     found.sort();
     found
 }
