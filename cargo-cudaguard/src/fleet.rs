@@ -3,6 +3,7 @@
 
 mod inputs;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, BufWriter, Cursor, Read as _, Write as _};
@@ -12,15 +13,18 @@ use std::rc::Rc;
 
 use cudaguard::env::Env;
 use cudaguard::finding::{Code, Verdict};
-use cudaguard::machine::fleet::{Change, Fleet, Outcome};
+use cudaguard::json::Value;
+use cudaguard::machine::Machine;
+use cudaguard::machine::fleet::{Change, Fleet, Outcome, Outcomes};
 use cudaguard::plain;
+use cudaguard::vendor::GUARDED;
 
 use crate::report::{self, NO_LOOK, REFUSED, Stop};
 use crate::verify::{self, components, not_judged, put_not_judged, to_json};
 use inputs::Kind;
 
 /// A machine's label, and what becomes of each file on it.
-type Judged = (Option<String>, Rc<[Outcome]>);
+type Judged<'line> = (Option<Cow<'line, str>>, Rc<Told>);
 
 /// A longer line is no host file; what is left of it is passed over.
 const LONGEST: u64 = 4 * 1024 * 1024;
@@ -34,12 +38,14 @@ const TOLD: usize = 10;
 pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, Stop> {
     let read = files.iter().map(|file| components(env, file)).collect::<Result<Vec<_>, _>>()?;
     let open: Vec<_> = read.iter().map(|components| not_judged(&components.manifests)).collect();
+    let told = |outcomes: Outcomes| Told::of(&outcomes, files, &open, json);
     let mut run = Run {
         files,
         open: &open,
         json,
-        fleet: Fleet::new(read),
+        fleet: Fleet::new(read, told),
         counts: files.iter().map(|_| Count::default()).collect(),
+        together: Count::default(),
         out: BufWriter::with_capacity(256 * 1024, std::io::stdout().lock()),
         machines: 0,
         unread: 0,
@@ -89,13 +95,15 @@ enum Place {
 }
 
 /// A list on its way through the judge.
-struct Run<'a> {
+struct Run<'a, F> {
     files: &'a [PathBuf],
     /// What of each file no rule has judged.
     open: &'a [Vec<&'static str>],
     json: bool,
-    fleet: Fleet,
+    fleet: Fleet<Told, F>,
     counts: Vec<Count>,
+    /// Of all files on one machine.
+    together: Count,
     out: BufWriter<std::io::StdoutLock<'static>>,
     machines: usize,
     unread: usize,
@@ -107,7 +115,7 @@ struct Run<'a> {
     stopped: Option<Result<ExitCode, Stop>>,
 }
 
-impl Run<'_> {
+impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
     fn input(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) -> Result<(), Stop> {
         let fail = |error: std::io::Error| Stop::no_look(format_args!("{name}: {error}"));
         let first = opening(input).map_err(fail)?;
@@ -126,16 +134,23 @@ impl Run<'_> {
                 };
                 self.take(name, label, Place::Whole, judged);
             }
-            Kind::Xml => {
-                let judged = match inputs::xml(input) {
-                    Ok(machine) => Ok(self.fleet.judge_machine(machine)),
-                    Err((0, why)) => Err(why),
-                    Err((line, why)) => Err(format!("{line}: {why}")),
-                };
-                self.take(name, label, Place::Whole, judged);
-            }
+            Kind::Other(what) => drop(self.take(name, label, Place::Whole, Err(what.to_owned()))),
+            Kind::Xml => match inputs::xml(input) {
+                Ok(machines) => {
+                    let several = machines.len() > 1;
+                    for (at, machine) in machines.into_iter().enumerate() {
+                        let judged = Ok(self.judged(machine));
+                        // Of several under one name each is told apart by its number.
+                        let place = if several { Place::Item(at + 1) } else { Place::Whole };
+                        let numbered = label.filter(|_| several).map(|label| format!("{label} ({})", at + 1));
+                        self.take(name, numbered.as_deref().or(label), place, judged);
+                    }
+                }
+                Err((0, why)) => drop(self.take(name, label, Place::Whole, Err(why))),
+                Err((line, why)) => drop(self.take(name, label, Place::Line(line), Err(why))),
+            },
             Kind::Csv => inputs::csv(input, &mut |line, machine| {
-                let judged = machine.map(|machine| self.fleet.judge_machine(machine));
+                let judged = machine.map(|machine| self.judged(machine));
                 self.take(name, label, Place::Line(line), judged)
             })
             .map_err(fail)?,
@@ -146,7 +161,7 @@ impl Run<'_> {
                         true
                     }
                     Ok(Some(machine)) => {
-                        let judged = Ok(self.fleet.judge_machine(machine));
+                        let judged = Ok(self.judged(machine));
                         self.take(name, label, Place::Item(number), judged)
                     }
                     Err(why) => self.take(name, label, Place::Item(number), Err(why)),
@@ -157,6 +172,11 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    fn judged(&mut self, machine: Machine) -> Judged<'static> {
+        let (label, told) = self.fleet.judge_machine(machine);
+        (label.map(Cow::Owned), told)
     }
 
     /// A host file on each line.
@@ -188,8 +208,8 @@ impl Run<'_> {
     }
 
     /// One machine, or why it cannot be read; whether to go on. `label` names what names itself in no way.
-    fn take(&mut self, name: &str, label: Option<&str>, place: Place, judged: Result<Judged, String>) -> bool {
-        let (own, outcomes) = match judged {
+    fn take(&mut self, name: &str, label: Option<&str>, place: Place, judged: Result<Judged<'_>, String>) -> bool {
+        let (own, told) = match judged {
             Ok(judged) => judged,
             Err(why) => {
                 self.unread += 1;
@@ -205,12 +225,10 @@ impl Run<'_> {
         };
         self.machines += 1;
         let label = own.as_deref().or(label);
-        let all = self.files.iter().zip(outcomes.iter()).zip(&mut self.counts).zip(self.open);
-        for (((file, outcome), count), open) in all {
-            count.add(outcome, label, place);
+        for (of_file, count) in told.each.iter().zip(&mut self.counts) {
+            count.add(of_file, label, place);
             if self.json && self.stopped.is_none() {
-                let text = one(file, outcome, open, label, place);
-                self.stopped = match report::written(self.out.write_all(text.as_bytes())) {
+                self.stopped = match report::written(one(&mut self.out, of_file, label, place)) {
                     Ok(true) => None,
                     // Nobody reads any more, and the list may have no end.
                     Ok(false) => Some(Ok(ExitCode::from(NO_LOOK))),
@@ -218,6 +236,7 @@ impl Run<'_> {
                 };
             }
         }
+        self.together.add(&told.together, label, place);
         self.stopped.is_none()
     }
 
@@ -233,7 +252,9 @@ impl Run<'_> {
                 (0, 0, true) => "is empty: expected a host file on each line",
                 (0, 0, false) => "names no machine",
                 (0, ..) => "no node or slice of it has a GPU of NVIDIA's",
-                (.., true) => "no line of it is a host file",
+                (.., true) => {
+                    "no line of it is a host file; nvidia-smi -q -x, its CSV, and what kubectl writes with -o json are read, too"
+                }
                 (.., false) => "no machine of it can be read",
             };
             return Err(Stop::no_look(format_args!("{name}: {why}")));
@@ -244,7 +265,12 @@ impl Run<'_> {
         }
         if !self.json {
             for ((file, count), open) in self.files.iter().zip(&self.counts).zip(self.open) {
-                let text = count.text(file, self.machines) + &verify::not_judged_in_words(open);
+                let text = count.text(&file.display().to_string(), self.machines, "it");
+                report::written(self.out.write_all((text + &verify::not_judged_in_words(open)).as_bytes()))?;
+            }
+            if self.files.len() > 1 {
+                let all = format!("all {} files together", self.files.len());
+                let text = self.together.text(&all, self.machines, "all of them");
                 report::written(self.out.write_all(text.as_bytes()))?;
             }
         }
@@ -287,18 +313,104 @@ fn skip_line(input: &mut dyn BufRead) -> std::io::Result<()> {
     }
 }
 
-/// One verdict as a line of JSON: as without a fleet, with the machine's label, or the line it stands in.
-fn one(file: &Path, outcome: &Outcome, open: &[&str], label: Option<&str>, place: Place) -> String {
+/// One verdict as a line of JSON: as without a fleet, with the machine's label, and the line it stands in.
+fn one(out: &mut impl std::io::Write, told: &OfFile, label: Option<&str>, place: Place) -> std::io::Result<()> {
+    out.write_all(told.json.as_bytes())?;
+    if let Some(label) = label {
+        let label = Value::from(label).to_string();
+        out.write_all(b",\"host\":")?;
+        out.write_all(plain::text(&label).as_bytes())?;
+    }
+    match place {
+        Place::Line(number) => write!(out, ",\"line\":{number}")?,
+        Place::Item(number) => write!(out, ",\"item\":{number}")?,
+        Place::Whole => {}
+    }
+    out.write_all(b"}\n")
+}
+
+/// What is told of all machines of one kind.
+struct Told {
+    each: Vec<OfFile>,
+    /// Of all files: the worst of the verdicts.
+    together: OfFile,
+}
+
+struct OfFile {
+    verdict: Verdict,
+    /// What the verdict rests on, each once.
+    why: Vec<Code>,
+    change: Option<Change>,
+    /// Where JSON is wanted, the line up to what names the machine.
+    json: String,
+}
+
+impl Told {
+    fn of(outcomes: &Outcomes, files: &[PathBuf], open: &[Vec<&'static str>], json: bool) -> Self {
+        let all = outcomes.each.iter().zip(files).zip(open);
+        let each: Vec<OfFile> = all
+            .map(|((outcome, file), open)| OfFile {
+                verdict: outcome.verdict,
+                why: why(outcome),
+                change: outcome.change,
+                json: if json { line_of(file, outcome, open) } else { String::new() },
+            })
+            .collect();
+        let severity = |verdict: &Verdict| {
+            [Verdict::Runs, Verdict::Unknown, Verdict::Refused].iter().position(|one| one == verdict)
+        };
+        let verdict = each.iter().map(|of| of.verdict).max_by_key(severity).unwrap_or(Verdict::Runs);
+        let mut why: Vec<Code> = each.iter().filter(|of| of.verdict == verdict).flat_map(|of| of.why.clone()).collect();
+        why.sort_unstable();
+        why.dedup();
+        Self { each, together: OfFile { verdict, why, change: outcomes.change, json: String::new() } }
+    }
+}
+
+/// The codes that the verdict rests on.
+fn why(outcome: &Outcome) -> Vec<Code> {
+    if outcome.verdict == Verdict::Runs {
+        return Vec::new();
+    }
+    let weighs = outcome.findings.iter().filter(|finding| Verdict::of([*finding]) == outcome.verdict);
+    let mut codes: Vec<Code> = weighs.map(|finding| finding.code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// What is the same for all machines of a kind; the object is left open.
+fn line_of(file: &Path, outcome: &Outcome, open: &[&str]) -> String {
     let mut value = to_json(file, outcome.verdict, &outcome.findings);
     put_not_judged(&mut value, open);
     value.put("change", outcome.change.map(Change::in_words));
-    value.put("host", label);
-    match place {
-        Place::Line(number) => value.put("line", Some(number as u64)),
-        Place::Item(number) => value.put("item", Some(number as u64)),
-        Place::Whole => {}
+    let mut text = plain::text(&value.to_string()).into_owned();
+    text.pop();
+    text
+}
+
+/// How many machines, and the first of them.
+#[derive(Default)]
+struct Named {
+    count: usize,
+    first: Vec<String>,
+}
+
+impl Named {
+    fn add(&mut self, label: Option<&str>, place: Place) {
+        self.count += 1;
+        if self.first.len() < NAMED {
+            self.first.push(label.map_or_else(|| place.in_words(), str::to_owned));
+        }
     }
-    plain::text(&format!("{value}\n")).into_owned()
+
+    /// `       8  CG202 the cuDNN found is older than the one built with: node-1, node-2, node-3, …`
+    fn line(&self, width: usize, what: &str) -> String {
+        let more = if self.count > self.first.len() { ", …" } else { "" };
+        let names = self.first.join(", ");
+        let names = plain::line(&names);
+        format!("  {:>width$}  {:>width$}  {what}: {names}{more}\n", "", self.count)
+    }
 }
 
 /// What became of one file.
@@ -307,72 +419,68 @@ struct Count {
     runs: usize,
     unknown: usize,
     refused: usize,
-    /// For each code that refuses, or that something cannot be told for: how many machines, and the first of them.
-    why: BTreeMap<(bool, Code), (usize, Vec<String>)>,
-    /// How many of the refused each change would admit.
-    changes: BTreeMap<Change, usize>,
+    /// For each code that refuses, or that something cannot be told for.
+    why: BTreeMap<(bool, Code), Named>,
+    /// Of the refused, what would admit them.
+    changes: BTreeMap<Option<Change>, Named>,
 }
 
 impl Count {
-    fn add(&mut self, outcome: &Outcome, label: Option<&str>, place: Place) {
-        match outcome.verdict {
+    fn add(&mut self, told: &OfFile, label: Option<&str>, place: Place) {
+        let refused = match told.verdict {
             Verdict::Runs => {
                 self.runs += 1;
                 return;
             }
-            Verdict::Unknown => self.unknown += 1,
-            Verdict::Refused => self.refused += 1,
-        }
-        if let Some(change) = outcome.change {
-            *self.changes.entry(change).or_default() += 1;
-        }
-        let mut seen: Vec<Code> = Vec::new();
-        for finding in &outcome.findings {
-            let refuses = outcome.verdict == Verdict::Refused;
-            if Verdict::of([finding]) != outcome.verdict || seen.contains(&finding.code) {
-                continue;
+            Verdict::Unknown => {
+                self.unknown += 1;
+                false
             }
-            seen.push(finding.code);
-            let (count, named) = self.why.entry((!refuses, finding.code)).or_default();
-            *count += 1;
-            if named.len() < NAMED {
-                named.push(label.map_or_else(|| place.in_words(), str::to_owned));
+            Verdict::Refused => {
+                self.refused += 1;
+                true
             }
+        };
+        if refused {
+            self.changes.entry(told.change).or_default().add(label, place);
+        }
+        for code in &told.why {
+            self.why.entry((!refused, *code)).or_default().add(label, place);
         }
     }
 
-    fn text(&self, file: &Path, machines: usize) -> String {
-        let what = format!("{}: {machines} {}", file.display(), plural(machines, "machine", "machines"));
-        let mut text = plain::line(&what).into_owned() + "\n";
+    /// `it`: the file, or all of them.
+    fn text(&self, what: &str, machines: usize, it: &str) -> String {
+        let head = format!("{what}: {machines} {}", plural(machines, "machine", "machines"));
+        let mut text = plain::line(&head).into_owned() + "\n";
         let width = machines.to_string().len();
-        for (count, word) in [(self.runs, "run it"), (self.refused, "refused"), (self.unknown, "cannot tell")] {
+        let run = format!("run {it}");
+        for (count, word, unknown) in [
+            (self.runs, &*run, None),
+            (self.refused, "refused", Some(false)),
+            (self.unknown, "cannot tell", Some(true)),
+        ] {
             if count > 0 {
                 let _ = writeln!(text, "  {count:>width$}  {word}");
             }
-            let mine: &[bool] = match word {
-                "refused" => &[false],
-                "cannot tell" => &[true],
-                _ => &[],
-            };
-            for ((_, code), (count, named)) in self.why.iter().filter(|((unknown, _), _)| mine.contains(unknown)) {
-                let more = if *count > named.len() { ", …" } else { "" };
-                let names = named.join(", ");
-                let names = plain::line(&names);
-                let _ = writeln!(text, "  {:>width$}  {count:>width$}  {code} {}: {names}{more}", "", code.title());
+            for ((_, code), named) in self.why.iter().filter(|((of, _), _)| Some(*of) == unknown) {
+                text.push_str(&named.line(width, &format!("{code} {}", code.title())));
             }
         }
-        // What admits the most comes first.
-        let mut changes: Vec<(&Change, &usize)> = self.changes.iter().collect();
-        changes.sort_by_key(|(change, count)| (std::cmp::Reverse(**count), **change));
-        if !changes.is_empty() {
-            text.push_str("  one change would admit\n");
+        if self.refused > 0 {
+            text.push_str("  what would admit the refused\n");
         }
-        for (change, count) in &changes {
-            let _ = writeln!(text, "  {:>width$}  {count:>width$}  by {}", "", change.in_words());
-        }
-        let others = self.refused - changes.iter().map(|(_, count)| **count).sum::<usize>();
-        if others > 0 && !changes.is_empty() {
-            let _ = writeln!(text, "  {:>width$}  {others:>width$}  by none alone", "");
+        // What admits the most comes first, and before what is more to do; last, where nothing is known to help.
+        let mut changes: Vec<(&Option<Change>, &Named)> = self.changes.iter().collect();
+        changes.sort_by_key(|(change, named)| {
+            (change.is_none(), std::cmp::Reverse(named.count), change.map(Change::count), **change)
+        });
+        for (change, named) in changes {
+            let words = change.map_or_else(
+                || format!("no newer driver or {}, and no code, would do", GUARDED.name),
+                Change::in_words,
+            );
+            text.push_str(&named.line(width, &words));
         }
         text
     }

@@ -504,12 +504,26 @@ fn gpu_words(name: &str) -> Vec<String> {
         "laptop",
         "mobile",
         "superchip",
+        "edition",
+        "server",
+        "workstation",
+        "max",
+        "q",
+        "sff",
+        "grid",
     ];
+    // Memory (`80GB`, `144G`, `HBM3e`) and the profiles of virtual GPUs (`16Q`).
+    let size = |word: &str| {
+        let letters = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        letters.len() < word.len() && matches!(letters, "gb" | "g" | "q" | "c" | "b" | "a")
+    };
     name.to_ascii_lowercase()
         .split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'))
+        // What stands behind is a part of that GPU: `MIG 1g.5gb`.
+        .take_while(|word| *word != "mig")
         .filter(|word| {
-            let memory = word.strip_suffix("gb").is_some_and(|size| size.bytes().all(|b| b.is_ascii_digit()));
-            !word.is_empty() && !SHARED.contains(word) && !word.starts_with("sxm") && !memory
+            let shared = SHARED.contains(word) || word.starts_with("sxm") || word.starts_with("hbm");
+            !word.is_empty() && !shared && !size(word)
         })
         .map(str::to_owned)
         .collect()
@@ -965,6 +979,23 @@ mod tests {
             ("geforce rtx 2080 super", (7, 5)),
             ("RTX 6000 Ada Generation", (8, 9)),
             ("NVIDIA H100 PCIe", (9, 0)),
+            // As nvidia-smi says them.
+            ("NVIDIA H100 80GB HBM3", (9, 0)),
+            ("NVIDIA H100 SXM5 64GB", (9, 0)),
+            ("NVIDIA H20-3e", (9, 0)),
+            ("NVIDIA GH200 144G HBM3e", (9, 0)),
+            ("NVIDIA B300 SXM6 AC", (10, 3)),
+            ("NVIDIA RTX PRO 6000 Blackwell Server Edition", (12, 0)),
+            ("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", (12, 0)),
+            ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", (8, 0)),
+            ("NVIDIA A10G", (8, 6)),
+            ("NVIDIA A40-8Q", (8, 6)),
+            ("GRID T4-16Q", (7, 5)),
+            ("Tesla V100S-PCIE-32GB", (7, 0)),
+            ("Tesla K40m", (3, 5)),
+            ("NVIDIA TITAN X (Pascal)", (6, 1)),
+            ("Orin (nvgpu)", (8, 7)),
+            ("NVIDIA Thor", (11, 0)),
             ("8.6", (8, 6)),
             ("10.3", (10, 3)),
             ("13.1", (13, 1)),
@@ -980,11 +1011,9 @@ mod tests {
             assert_eq!(gpu_cc(name), None, "{name}");
         }
         for (typed, meant) in [
-            ("A10G", Some("A10")),
             ("T4s", Some("Tesla T4")),
             ("RTX 4091", Some("GeForce RTX 4090")),
             ("Orin", Some("Jetson AGX Orin")),
-            ("Thor", Some("Jetson Thor")),
             ("Voodoo", None),
         ] {
             assert_eq!((gpu_cc(typed), gpu_meant(typed)), (None, meant), "{typed}");

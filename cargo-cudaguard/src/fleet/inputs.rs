@@ -32,6 +32,8 @@ pub(super) enum Kind {
     Csv,
     /// `kubectl get nodes -o json`, or `resourceslices`.
     Kubectl,
+    /// What others write for people, or in another form: it is not read, and this is what to ask for instead.
+    Other(&'static str),
 }
 
 impl Kind {
@@ -45,11 +47,36 @@ impl Kind {
             Some(b'{') if has(b"\"apiVersion\"") => Self::Kubectl,
             Some(b'{') if line.len() == 1 => Self::HostFile,
             Some(b'{') | None => Self::Lines,
+            Some(0xff | 0xfe) => Self::Other("is UTF-16, as a shell of Windows writes it; expected UTF-8"),
             _ if is_header(line) => Self::Csv,
-            _ => Self::Lines,
+            _ => FOR_PEOPLE
+                .iter()
+                .find(|(words, _)| has(words.as_bytes()))
+                .map(|(_, what)| Self::Other(what))
+                .or_else(|| is_row(line).then_some(Self::Other(WITHOUT_COLUMNS)))
+                .unwrap_or(Self::Lines),
         }
     }
 }
+
+/// What others write for people, or where they fail: words that stand in it, and what to ask for instead.
+const FOR_PEOPLE: [(&str, &str); 6] = [
+    ("NVIDIA-SMI has failed", "says that nvidia-smi failed there: no driver answered it"),
+    ("No devices were found", "says that nvidia-smi found no GPU there"),
+    (
+        "is not a valid field to query",
+        "says that nvidia-smi does not know a column: before driver 510 there is no compute_cap, and name tells it",
+    ),
+    ("NVSMI LOG", "is what nvidia-smi -q writes for people; expected that of -q -x"),
+    (
+        "NVIDIA-SMI ",
+        "is what nvidia-smi writes for people; expected that of -q -x, or of --query-gpu=name,compute_cap,driver_version --format=csv",
+    ),
+    ("apiVersion:", "is YAML; expected what kubectl get … -o json writes"),
+];
+
+const WITHOUT_COLUMNS: &str =
+    "is CSV without the line that names its columns; expected nvidia-smi's --format=csv, without noheader";
 
 /// Columns that are understood, under every name that they have.
 const COLUMNS: [(&str, Column); 8] = [
@@ -83,10 +110,26 @@ fn is_header(line: &[u8]) -> bool {
     known.contains(&Some(Column::Driver)) || known.contains(&Some(Column::Cc)) || known.contains(&Some(Column::Name))
 }
 
-/// What nvidia-smi says of a fact that a GPU does not have.
+/// Whether it is a row of nvidia-smi's CSV: one of its values is a driver's release.
+fn is_row(line: &[u8]) -> bool {
+    let release = |value: &str| value.contains('.') && release(value.trim()).is_some_and(|release| release.branch > 99);
+    std::str::from_utf8(line).is_ok_and(|line| line.split(',').count() > 1 && line.split(',').any(release))
+}
+
+/// What nvidia-smi says of a fact that it cannot tell: in its CSV in brackets, whatever the reason.
 fn is_absent(text: &str) -> bool {
-    let text = text.trim_matches(['[', ']']);
-    text.is_empty() || ["N/A", "Not Supported", "Unknown Error", "not supported"].contains(&text)
+    const REASONS: [&str; 8] = [
+        "N/A",
+        "Not Supported",
+        "Not Found",
+        "Unknown Error",
+        "Insufficient Permissions",
+        "GPU is lost",
+        "GPU requires reset",
+        "ERR!",
+    ];
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    text.is_empty() || bare.is_some() || REASONS.iter().any(|reason| text.eq_ignore_ascii_case(reason))
 }
 
 /// Facts of a machine, on the way.
@@ -142,19 +185,25 @@ fn named(name: &str) -> Gpu {
     Gpu { name: Some(name.to_owned()), cc: tables::gpu_cc(name), ..Gpu::default() }
 }
 
-/// `nvidia-smi -q -x`: one machine. An error names the line.
-pub(super) fn xml(input: &mut dyn BufRead) -> Result<Machine, (usize, String)> {
+/// `nvidia-smi -q -x`: a machine, or several, one after the other. An error names the line.
+pub(super) fn xml(input: &mut dyn BufRead) -> Result<Vec<Machine>, (usize, String)> {
     let mut text = Vec::new();
     input.take(LARGEST + 1).read_to_end(&mut text).map_err(|error| (0, error.to_string()))?;
     if text.len() as u64 > LARGEST {
-        return Err((0, "is larger than 16 MiB: not of nvidia-smi".to_owned()));
+        return Err((
+            0,
+            "is larger than 16 MiB: expected what nvidia-smi -q -x writes, a file for each machine".to_owned(),
+        ));
     }
     let line = |at: u64| {
         let at = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
         text[..at].split(|byte| *byte == b'\n').count()
     };
     let mut reader = quick_xml::Reader::from_reader(text.as_slice());
+    let mut machines = Vec::new();
     let (mut path, mut facts, mut gpu): (Vec<String>, Facts, Option<Gpu>) = (Vec::new(), Facts::default(), None);
+    // The line of the fact that stood last, under its name.
+    let mut places = Places::default();
     loop {
         let event = reader.read_event().map_err(|error| (line(reader.error_position()), error.to_string()))?;
         let here = line(reader.buffer_position());
@@ -176,32 +225,62 @@ pub(super) fn xml(input: &mut dyn BufRead) -> Result<Machine, (usize, String)> {
                 path.push(name);
             }
             Event::End(_) => {
-                if path.len() == 2 {
+                path.pop();
+                if path.len() == 1 {
                     if let Some(gpu) = gpu.take() {
                         facts.gpu(gpu).map_err(|why| (here, why))?;
                     }
                 }
-                path.pop();
+                if path.is_empty() {
+                    let whole = std::mem::take(&mut facts);
+                    if whole.release.is_none() && whole.gpus.is_empty() {
+                        return Err((
+                            here,
+                            "driver_version: expected a driver's release, found none, and no gpu".to_owned(),
+                        ));
+                    }
+                    let of = |why: String| (places.of(&why).unwrap_or(here), why);
+                    machines.push(whole.machine().map_err(of)?);
+                }
             }
             Event::Text(found) => {
                 let found = String::from_utf8_lossy(&found).trim().to_owned();
                 let path: Vec<&str> = path.iter().map(String::as_str).collect();
                 match path[..] {
                     _ if is_absent(&found) => {}
-                    ["nvidia_smi_log", "driver_version"] => facts.release = Some(found),
-                    ["nvidia_smi_log", "cuda_version"] => facts.cuda = Some(found),
+                    ["nvidia_smi_log", "driver_version"] => {
+                        facts.release = Some(found);
+                        places.release = here;
+                    }
+                    ["nvidia_smi_log", "cuda_version"] => {
+                        facts.cuda = Some(found);
+                        places.cuda = here;
+                    }
                     ["nvidia_smi_log", "gpu", "product_name"] => gpu = Some(named(&found)),
                     _ => {}
                 }
             }
-            Event::Eof if path.is_empty() && (facts.release.is_some() || !facts.gpus.is_empty()) => {
-                return facts.machine().map_err(|why| (here, why));
-            }
+            Event::Eof if path.is_empty() && !machines.is_empty() => return Ok(machines),
             Event::Eof => {
-                return Err((here, "ends too early: expected nvidia_smi_log with a driver_version".to_owned()));
+                return Err((here, "ends too early: expected the end of nvidia_smi_log".to_owned()));
             }
             _ => {}
         }
+    }
+}
+
+/// The lines in which a machine's facts stand.
+#[derive(Default)]
+struct Places {
+    release: usize,
+    cuda: usize,
+}
+
+impl Places {
+    /// The line of the fact that a mistake names.
+    fn of(&self, why: &str) -> Option<usize> {
+        let known = [("driver_version", self.release), ("cuda_version", self.cuda)];
+        known.into_iter().find(|(name, _)| why.starts_with(name)).map(|(_, line)| line)
     }
 }
 
@@ -250,8 +329,11 @@ pub(super) fn csv(
             }
             Some(Ok(next)) => match &mut machine {
                 Some(facts) if facts.release != next.release || facts.cuda != next.cuda => {
-                    let why = "driver_version: another than the machine's other GPUs have; name the machines in a column `host`";
-                    if !take(number, Err(why.to_owned())) {
+                    let why = match &facts.name {
+                        Some(host) => format!("driver_version: another than the other GPUs of {host} have"),
+                        None => "driver_version: another than the machine's other GPUs have; name the machines in a column `host`".to_owned(),
+                    };
+                    if !take(number, Err(why)) {
                         return Ok(());
                     }
                 }

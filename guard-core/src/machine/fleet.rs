@@ -1,17 +1,16 @@
 //! Many machines against few files: the files are read once, each machine's line once, and machines of one kind are judged
 //! once. Nothing grows with the length of the list.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
+use super::alike::{LONGEST, Label, Shapes};
+pub use super::change::Change;
 use super::json_reader::Mistake;
-use super::{Components, Driver, Library, Machine};
-use crate::finding::{Code, Finding, Verdict};
-use crate::manifest::Requirement;
-use crate::tables;
-use crate::vendor::GUARDED;
-use crate::version::{DriverRelease, Version};
+use super::{Components, Machine};
+use crate::finding::{Finding, Verdict};
 
 /// So many kinds of machines are remembered; a fleet has few, and one that has more is judged all the same.
 const KINDS: usize = 4096;
@@ -23,82 +22,27 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// What was found.
     pub findings: Vec<Finding>,
-    /// Where it is refused: the one change after which it would not be, where there is such a one.
+    /// Where it is refused: the fewest changes after which it would not be, where there are such.
     pub change: Option<Change>,
 }
 
-/// One thing that somebody can do so that a machine takes a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// A driver of this branch, or a newer one.
-    Driver(u32),
-    /// This release of the guarded library, or a newer one of its major.
-    Library(Version),
-    /// Code for this compute capability.
-    Code((u8, u8)),
+/// What becomes of all of them on one machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcomes {
+    /// Each file, in their order.
+    pub each: Vec<Outcome>,
+    /// Where one is refused: the fewest changes after which none would be, where there are such.
+    pub change: Option<Change>,
 }
 
-impl Change {
-    /// `driver 550 or newer`.
-    pub fn in_words(self) -> String {
-        match self {
-            Self::Driver(branch) => format!("driver {branch} or newer"),
-            Self::Library(version) => format!("{} {version} or newer", GUARDED.name),
-            Self::Code((major, minor)) => format!("code for {major}.{minor} (sm_{major}{minor})"),
-        }
-    }
-
-    /// Of the machine's side, the one after which the file is no longer refused, asked of the judge; else code for its newest
-    /// GPU, where all that it lacks is that.
-    fn of(file: &Components, machine: &Machine, findings: &[Finding]) -> Option<Self> {
-        let taken = |machine: &Machine| Verdict::of(&file.on(machine, "that machine")) != Verdict::Refused;
-        let own = machine.driver.as_ref().and_then(|driver| driver.user.or(driver.kernel));
-        let newer = tables::branches().iter().filter(|row| row.exact && own.is_none_or(|own| row.branch > own.branch));
-        let refusing = || findings.iter().filter(|finding| Verdict::of([*finding]) == Verdict::Refused);
-        // A driver that does not work is mended by other means than a newer one.
-        let too_old = |finding: &Finding| {
-            matches!(
-                finding.code,
-                Code::DriverTooOld
-                    | Code::DriverTooOldForCode
-                    | Code::DriverMissing
-                    | Code::CudnnNeedsNewerDriver
-                    | Code::GpuNotForDriver
-            )
-        };
-        let newer = newer.filter(|_| refusing().any(too_old));
-        let driver = newer.map(|row| row.branch).find(|branch| {
-            let release = Some(DriverRelease::new(*branch, 0, 0));
-            let driver = Driver { user: release, kernel: release, ..Driver::default() };
-            taken(&machine.with(driver))
-        });
-        if let Some(branch) = driver {
-            return Some(Self::Driver(branch));
-        }
-        let mins = file.manifests.iter().flat_map(|manifest| &manifest.requires).filter_map(|row| match row {
-            Requirement::Library { min, .. } => Some(*min),
-            _ => None,
-        });
-        let library = mins.max().filter(|version| {
-            let mut other = machine.clone();
-            let library = Library { version: Some(*version), taken: true, ..Library::default() };
-            other.libraries.insert(GUARDED.key, vec![library]);
-            taken(&other)
-        });
-        if let Some(version) = library {
-            return Some(Self::Library(version));
-        }
-        let all = refusing().all(|finding| matches!(finding.code, Code::NoCodeForGpu | Code::PartialCode));
-        let newest = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).max();
-        newest.filter(|_| all).map(Self::Code)
-    }
-}
-
-/// Files to be judged against many machines.
-#[derive(Debug)]
-pub struct Fleet {
+/// Files to be judged against many machines. `T` is what the caller makes of the outcomes, once for each kind of machine.
+pub struct Fleet<T, F> {
     files: Vec<Components>,
-    known: HashMap<Machine, Rc<[Outcome]>, BuildHasherDefault<Quick>>,
+    made_of: F,
+    known: HashMap<Machine, Rc<T>, BuildHasherDefault<Quick>>,
+    shapes: Shapes,
+    /// By what is judged of a line, and its shape.
+    lines: HashMap<Vec<u8>, Rc<T>, BuildHasherDefault<Quick>>,
 }
 
 /// A hash of few multiplications: the map is small and is emptied when it is full, so a list that makes everything collide
@@ -115,11 +59,13 @@ impl Quick {
 
 impl Hasher for Quick {
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.add(u64::from_le_bytes(word));
+        let mut chunks = bytes.chunks_exact(8);
+        for chunk in &mut chunks {
+            self.add(u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
         }
+        let mut word = [0; 8];
+        word[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
+        self.add(u64::from_le_bytes(word));
     }
 
     fn write_u8(&mut self, number: u8) {
@@ -143,44 +89,88 @@ impl Hasher for Quick {
     }
 }
 
-impl Fleet {
+impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
     /// For these files.
-    pub fn new(files: Vec<Components>) -> Self {
-        Self { files, known: HashMap::default() }
+    pub fn new(files: Vec<Components>, made_of: F) -> Self {
+        let (known, lines) = (HashMap::default(), HashMap::default());
+        Self { files, made_of, known, shapes: Shapes::default(), lines }
     }
 
-    /// One machine's line: its label where it has one, and what becomes of each file, in their order.
-    pub fn judge(&mut self, line: &str) -> Result<(Option<String>, Rc<[Outcome]>), Mistake> {
-        Ok(self.judge_machine(Machine::read_for_judging(line)?))
+    /// One machine's line: its label where it has one, and what was made of the outcomes.
+    pub fn judge<'line>(&mut self, line: &'line str) -> Result<(Option<Cow<'line, str>>, Rc<T>), Mistake> {
+        let line = line.trim_ascii_end();
+        let known_key = match self.shapes.find(line) {
+            Some((Label(name), key)) => match self.lines.get(key) {
+                Some(known) => return Ok((name.map(Cow::Borrowed), known.clone())),
+                None => Some(key.to_vec()),
+            },
+            None => None,
+        };
+        let (mut machine, texts) = Machine::read_for_judging(line)?;
+        if line.len() > LONGEST {
+            let name = machine.name.take();
+            return Ok((name.map(Cow::Owned), Rc::new(self.made(&machine))));
+        }
+        let key = match (known_key, texts) {
+            (_, None) => None,
+            (Some(key), Some(_)) => Some(key),
+            (None, Some(texts)) => self.shapes.learn(line, texts).map(<[u8]>::to_vec),
+        };
+        let (name, made) = self.judge_machine(machine);
+        if let Some(key) = key {
+            if self.lines.len() == KINDS {
+                self.lines.clear();
+            }
+            self.lines.insert(key, made.clone());
+        }
+        Ok((name.map(Cow::Owned), made))
     }
 
     /// The same of a machine that has been read; what no judge looks at should not be in it.
-    pub fn judge_machine(&mut self, mut machine: Machine) -> (Option<String>, Rc<[Outcome]>) {
+    pub fn judge_machine(&mut self, mut machine: Machine) -> (Option<String>, Rc<T>) {
         let name = machine.name.take();
         if let Some(known) = self.known.get(&machine) {
             return (name, known.clone());
         }
-        let outcomes: Rc<[Outcome]> = self.files.iter().map(|file| on(file, &machine)).collect();
+        let made = Rc::new(self.made(&machine));
         if self.known.len() == KINDS {
             self.known.clear();
         }
-        self.known.insert(machine, outcomes.clone());
-        (name, outcomes)
+        self.known.insert(machine, made.clone());
+        (name, made)
+    }
+
+    fn made(&self, machine: &Machine) -> T {
+        (self.made_of)(outcomes(&self.files, machine))
     }
 }
 
-fn on(file: &Components, machine: &Machine) -> Outcome {
-    let findings = file.on(machine, "that machine");
-    let verdict = Verdict::of(&findings);
-    let change = if verdict == Verdict::Refused { Change::of(file, machine, &findings) } else { None };
-    Outcome { verdict, findings, change }
+fn outcomes(files: &[Components], machine: &Machine) -> Outcomes {
+    let on = |file: &Components| {
+        let findings = file.on(machine, "that machine");
+        let verdict = Verdict::of(&findings);
+        let refused = verdict == Verdict::Refused;
+        let change = if refused { Change::of(&[file], machine, &findings) } else { None };
+        Outcome { verdict, findings, change }
+    };
+    let each: Vec<Outcome> = files.iter().map(on).collect();
+    let mut refused = each.iter().filter(|outcome| outcome.verdict == Verdict::Refused);
+    let change = match (refused.next(), refused.next()) {
+        (None, _) => None,
+        (Some(alone), None) if files.len() == 1 => alone.change,
+        _ => {
+            let findings: Vec<Finding> = each.iter().flat_map(|outcome| outcome.findings.iter().cloned()).collect();
+            Change::of(&files.iter().collect::<Vec<_>>(), machine, &findings)
+        }
+    };
+    Outcomes { each, change }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::finding::Code;
-    use crate::manifest::{Component, Manifest, Requirement};
+    use crate::manifest::{Beside, Component, Manifest, Requirement, ServedBy};
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
     use crate::version::{CudaVersion, DriverRelease};
@@ -198,53 +188,134 @@ mod tests {
 
     #[test]
     fn machines_of_one_kind_are_judged_once_and_named_each() {
-        let mut fleet = Fleet::new(vec![cudart_13()]);
+        let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
         let line = |name: &str, driver: &str, uuid: &str| {
             format!(
                 r#"{{"name": "{name}", "driver": {{"user": "{driver}", "kernel": "{driver}", "library": "/{name}"}}, "gpus": [{{"cc": "9.0", "uuid": "{uuid}"}}]}}"#
             )
         };
         let mut judge = |name: &str, driver: &str, uuid: &str| {
-            let (label, outcomes) = fleet.judge(&line(name, driver, uuid)).unwrap();
-            let codes: Vec<Code> = outcomes[0].findings.iter().map(|finding| finding.code).collect();
-            (label.unwrap(), outcomes[0].verdict, codes)
+            let line = line(name, driver, uuid);
+            let (label, outcomes) = fleet.judge(&line).unwrap();
+            let outcome = &outcomes.each[0];
+            let codes: Vec<Code> = outcome.findings.iter().map(|finding| finding.code).collect();
+            (label.unwrap().into_owned(), outcome.verdict, codes)
         };
         assert_eq!(judge("a", "580.65.06", "GPU-1"), ("a".to_owned(), Verdict::Runs, vec![]));
         assert_eq!(judge("b", "580.65.06", "GPU-2"), ("b".to_owned(), Verdict::Runs, vec![]));
         assert_eq!(judge("c", "535.261.03", "GPU-3"), ("c".to_owned(), Verdict::Refused, vec![Code::DriverTooOld]));
-        assert_eq!(fleet.known.len(), 2);
+        assert_eq!((fleet.known.len(), fleet.lines.len()), (2, 2));
         assert!(fleet.judge("{").is_err());
+    }
+
+    fn driver(branch: u32) -> Change {
+        Change { driver: Some(branch), ..Change::default() }
+    }
+
+    /// However its texts are spelled, a line is of the machine that it would be by itself.
+    #[test]
+    fn lines_that_are_alike_are_read_as_each_by_itself() {
+        let lines = |driver: &str, cc: &str, visible: &str, uuid: &str, name: &str| {
+            [
+                format!(
+                    r#"{{"name":"{name}","driver":{{"user":"{driver}"}},"gpus":[{{"cc":"{cc}","uuid":"{uuid}"}}]}}"#
+                ),
+                format!(
+                    r#"{{"driver":{{"user":"{driver}"}},"gpus":[{{"uuid":"GPU-1","cc":"{cc}"}},{{"uuid":"{uuid}","cc":"7.0"}}],"variables":{{"CUDA_VISIBLE_DEVICES":"{visible}"}},"name":"{name}"}}"#
+                ),
+            ]
+        };
+        let mut all = Vec::new();
+        for driver in ["535.261.03", "580.65.06", "5\\u003835.1", "x", "580.95.05"] {
+            for cc in ["9.0", "3.7", "nine"] {
+                for visible in ["0", "1", "GPU-1", "GPU-2", "GPU-", "", "MIG-1", "GPU-1,GPU-2"] {
+                    for uuid in ["GPU-2", "GPU-3", "GPU-1", "a\\tb", "unclosed\\"] {
+                        all.extend(lines(driver, cc, visible, uuid, "node \\u00e9 é"));
+                        all.extend(lines(driver, cc, visible, uuid, "node-1"));
+                    }
+                }
+            }
+        }
+        let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
+        let (mut read, mut failed) = (0, 0);
+        for line in &all {
+            let alone = Fleet::new(vec![cudart_13()], |outcomes| outcomes).judge(line);
+            match (fleet.judge(line), alone) {
+                (Ok(found), Ok(alone)) => {
+                    assert_eq!(found, alone, "{line}");
+                    read += 1;
+                }
+                (found, alone) => {
+                    assert_eq!(found.err(), alone.err(), "{line}");
+                    failed += 1;
+                }
+            }
+        }
+        assert!(read > 500 && failed > 500, "{read} {failed}");
+    }
+
+    /// Needs a newer driver, and code for a GPU that it has none for.
+    #[test]
+    fn more_than_one_change() {
+        let mut asks = cudart_13();
+        let gpu = |from, to, by| Requirement::Gpu {
+            from,
+            to,
+            by,
+            code: String::new(),
+            cuda: None,
+            release: None,
+            sure_from: None,
+            beside: Beside::Untold,
+        };
+        asks.manifests[0]
+            .requires
+            .extend([gpu((0, 0), Some((7, 255)), ServedBy::Nothing), gpu((8, 0), None, ServedBy::Cubin)]);
+        let mut fleet = Fleet::new(vec![asks, cudart_13()], |outcomes| outcomes);
+        let mut changes = |driver: &str, cc: &str| {
+            let line = format!(
+                r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{{"cc": "{cc}", "uuid": "GPU-1"}}]}}"#
+            );
+            let (_, outcomes) = fleet.judge(&line).unwrap();
+            let words = |change: Option<Change>| change.map(Change::in_words).unwrap_or_default();
+            [words(outcomes.each[0].change), words(outcomes.each[1].change), words(outcomes.change)]
+        };
+        let both = "driver 580 or newer, and code for 7.5 (sm_75)";
+        assert_eq!(changes("535.261.03", "7.5"), [both, "driver 580 or newer", both]);
+        assert_eq!(changes("580.65.06", "7.5"), ["code for 7.5 (sm_75)", "", "code for 7.5 (sm_75)"]);
+        assert_eq!(changes("535.261.03", "8.0"), ["driver 580 or newer"; 3]);
+        assert_eq!(changes("580.65.06", "8.0"), [""; 3]);
     }
 
     #[test]
     fn the_one_change_that_admits_a_machine() {
-        let mut fleet = Fleet::new(vec![cudart_13()]);
+        let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
         let mut change = |driver: &str| {
             let line = format!(r#"{{"driver": {driver}, "gpus": [{{"cc": "9.0"}}]}}"#);
-            fleet.judge(&line).unwrap().1[0].change
+            fleet.judge(&line).unwrap().1.each[0].change
         };
-        assert_eq!(change(r#"{"user": "535.261.03", "kernel": "535.261.03"}"#), Some(Change::Driver(580)));
+        assert_eq!(change(r#"{"user": "535.261.03", "kernel": "535.261.03"}"#), Some(driver(580)));
         assert_eq!(change(r#"{"user": "580.95.05", "kernel": "580.95.05"}"#), None);
         // It is new enough: the kernel module is to be loaded anew.
         assert_eq!(change(r#"{"user": "590.44.01", "kernel": "580.95.05"}"#), None);
         // Their driver lists these GPUs, and a newer one may not.
         let mut of = |gpu: &str, driver: &str| {
             let line = format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{gpu}]}}"#);
-            fleet.judge(&line).unwrap().1[0].change
+            fleet.judge(&line).unwrap().1.each[0].change
         };
-        assert_eq!(of(r#"{"cc": "7.0", "uuid": "GPU-1"}"#, "535.261.03"), Some(Change::Driver(580)));
+        assert_eq!(of(r#"{"cc": "7.0", "uuid": "GPU-1"}"#, "535.261.03"), Some(driver(580)));
         assert_eq!(of(r#"{"cc": "3.7", "uuid": "GPU-1"}"#, "470.256.02"), None);
-        assert_eq!(of(r#"{"cc": "12.0"}"#, "550.54.14"), Some(Change::Driver(580)));
+        assert_eq!(of(r#"{"cc": "12.0"}"#, "550.54.14"), Some(driver(580)));
     }
 
     #[test]
     fn what_is_remembered_has_an_end() {
-        let mut fleet = Fleet::new(vec![cudart_13()]);
+        let mut fleet = Fleet::new(vec![cudart_13()], |outcomes| outcomes);
         for number in 0..3 * KINDS {
             let line = format!(
                 r#"{{"driver": {{"user": "600.{number}", "kernel": "600.{number}"}}, "gpus": [{{"cc": "9.0"}}]}}"#
             );
-            assert_eq!(fleet.judge(&line).unwrap().1[0].verdict, Verdict::Runs, "{number}");
+            assert_eq!(fleet.judge(&line).unwrap().1.each[0].verdict, Verdict::Runs, "{number}");
             assert!(fleet.known.len() <= KINDS);
         }
     }

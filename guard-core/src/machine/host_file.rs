@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::alike::{Text, Use};
 use super::json_reader::{JsonReader, Mistake};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
 use crate::host::Loader;
@@ -39,23 +40,26 @@ pub(super) fn cc(text: &str) -> Option<(u8, u8)> {
 impl Machine {
     /// Reads a host file's text. Beside the machine: the revision that it says it is of, 0 where it does not say.
     pub fn read(text: &str) -> Result<(Self, u32), Mistake> {
-        Self::json(text, true)
+        let (machine, revision, _) = Self::json(text, true)?;
+        Ok((machine, revision))
     }
 
-    /// The same without what no judge looks at, so that machines of one kind are equal; with its label.
-    pub(super) fn read_for_judging(text: &str) -> Result<Self, Mistake> {
-        let (mut machine, _) = Self::json(text, false)?;
+    /// The same without what no judge looks at, so that machines of one kind are equal; with its label. Beside it the texts of
+    /// which it was made, where a line with other texts in their places can be told by them.
+    pub(super) fn read_for_judging(text: &str) -> Result<(Self, Option<Vec<Text>>), Mistake> {
+        let (mut machine, _, mut texts) = Self::json(text, false)?;
         let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
         if machine.variables.iter().any(by_uuid) {
-            let (whole, _) = Self::json(text, true)?;
+            let (whole, ..) = Self::json(text, true)?;
+            texts = None;
             for (gpu, named) in machine.gpus.iter_mut().flatten().zip(whole.gpus.into_iter().flatten()) {
                 gpu.uuid = named.uuid;
             }
         }
-        Ok(machine)
+        Ok((machine, texts))
     }
 
-    fn json(text: &str, whole: bool) -> Result<(Self, u32), Mistake> {
+    fn json(text: &str, whole: bool) -> Result<(Self, u32, Option<Vec<Text>>), Mistake> {
         let mut machine = Self::default();
         let mut revision = 0;
         let mut json = JsonReader::new(text);
@@ -65,7 +69,10 @@ impl Machine {
             }
             match key {
                 "revision" => revision = json.whole("a whole number")?,
-                "name" => machine.name = Some(json.text(A_TEXT)?.into_owned()),
+                "name" => {
+                    machine.name = Some(json.text(A_TEXT)?.into_owned());
+                    json.was(Use::Name);
+                }
                 "platform" => machine.platform = Some(json.text(A_TEXT)?.into_owned()),
                 // One that nobody knows yet is no mistake: its driver is judged as any other.
                 "kind" => machine.kind = Kind::by_name(&json.text(A_TEXT)?),
@@ -87,7 +94,7 @@ impl Machine {
             Ok(())
         })?;
         json.end()?;
-        Ok((machine, revision))
+        Ok((machine, revision, json.texts()))
     }
 }
 
@@ -116,6 +123,7 @@ fn texts(expected: &str, json: &mut JsonReader<'_>) -> Result<Vec<(String, Strin
 /// A text that is read only to be shown again.
 fn aside(json: &mut JsonReader<'_>, whole: bool) -> Result<Option<String>, Mistake> {
     let text = json.text(A_TEXT)?;
+    json.was(Use::Passed);
     Ok(whole.then(|| text.into_owned()))
 }
 

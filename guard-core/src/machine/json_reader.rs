@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
+use super::alike::{Text, Use};
+
 /// Deeper than this nothing of ours goes.
 const DEPTH: usize = 64;
 
@@ -67,6 +69,20 @@ fn plain(bytes: &[u8]) -> usize {
     at
 }
 
+/// How long the text is that stands at the start: up to its closing quote. `None`: that is not there, or an escape or a control
+/// character stands before it.
+pub(super) fn until_quote(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += plain(&bytes[at..]);
+        match bytes.get(at)? {
+            b'"' => return Some(at),
+            b'\\' | 0..=0x1f => return None,
+            _ => at += 1,
+        }
+    }
+}
+
 /// A text being read.
 #[derive(Debug)]
 pub(super) struct JsonReader<'text> {
@@ -75,11 +91,25 @@ pub(super) struct JsonReader<'text> {
     depth: usize,
     /// Of every object that is being read, the outermost first: its keys up to here.
     keys: Vec<Cow<'text, str>>,
+    /// The values in quotes so far; `None` where one of them, or a key, is spelled with an escape.
+    texts: Option<Vec<Text>>,
 }
 
 impl<'text> JsonReader<'text> {
     pub(super) fn new(text: &'text str) -> Self {
-        Self { text, at: 0, depth: 0, keys: Vec::new() }
+        Self { text, at: 0, depth: 0, keys: Vec::new(), texts: Some(Vec::new()) }
+    }
+
+    /// Every value in quotes that was read, and what it was for; `None` where something is spelled with an escape.
+    pub(super) fn texts(self) -> Option<Vec<Text>> {
+        self.texts
+    }
+
+    /// Says what the text that was read last is for.
+    pub(super) fn was(&mut self, for_what: Use) {
+        if let Some(last) = self.texts.as_mut().and_then(|texts| texts.last_mut()) {
+            last.for_what = for_what;
+        }
     }
 
     /// Where it stands.
@@ -150,6 +180,7 @@ impl<'text> JsonReader<'text> {
                 let _ = json.peek();
                 let at = json.at;
                 let key = json.text("a key in quotes")?;
+                let _ = json.texts.as_mut().and_then(Vec::pop);
                 if !json.take(b':') {
                     return Err(json.not("`:`").under(&key));
                 }
@@ -216,10 +247,17 @@ impl<'text> JsonReader<'text> {
             self.at += plain(&bytes[self.at..]);
             match bytes.get(self.at) {
                 Some(b'"') => {
+                    let end = self.at;
                     self.at += 1;
-                    return Ok(Cow::Borrowed(&self.text[start..self.at - 1]));
+                    if let Some(texts) = &mut self.texts {
+                        texts.push(Text { start, end, for_what: Use::Judged });
+                    }
+                    return Ok(Cow::Borrowed(&self.text[start..end]));
                 }
-                Some(b'\\') => return self.escaped(start).map(Cow::Owned),
+                Some(b'\\') => {
+                    self.texts = None;
+                    return self.escaped(start).map(Cow::Owned);
+                }
                 Some(0..=0x1f) | None => return Err(self.not("`\"` at the end of a text")),
                 Some(_) => self.at += 1,
             }
@@ -350,7 +388,11 @@ impl<'text> JsonReader<'text> {
         match self.peek() {
             Some(b'{') => self.object("an object", |_, json| json.skip()),
             Some(b'[') => self.array("an array", Self::skip),
-            Some(b'"') => self.text("a text").map(drop),
+            Some(b'"') => {
+                let _ = self.text("a text")?;
+                self.was(Use::Passed);
+                Ok(())
+            }
             Some(b't' | b'f') => self.truth().map(drop),
             Some(b'n') if self.null() => Ok(()),
             Some(b'-' | b'0'..=b'9') => self.number("a number").map(drop),

@@ -3,7 +3,9 @@
 //!
 //! `docs/host.md` has the host file's keys.
 
+mod alike;
 mod asker;
+mod change;
 #[cfg(target_os = "linux")]
 mod child;
 mod components;

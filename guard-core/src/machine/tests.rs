@@ -98,7 +98,7 @@ proptest! {
             let machine = Machine { driver, ..machine.clone() };
             (machine.driver(), machine.gpus(), machine.jit())
         };
-        prop_assert_eq!(judged(&Machine::read_for_judging(&text).expect(&text)), judged(&machine));
+        prop_assert_eq!(judged(&Machine::read_for_judging(&text).expect(&text).0), judged(&machine));
     }
 
     #[test]
@@ -362,7 +362,7 @@ fn what_cuda_visible_devices_shows() {
         );
         // A fleet reads the same.
         let (whole, _) = Machine::read(&host).unwrap();
-        let line = Machine::read_for_judging(&host).unwrap();
+        let line = Machine::read_for_judging(&host).unwrap().0;
         assert_eq!(line.host(&auto, "x").gpus, whole.host(&auto, "x").gpus, "{host}");
     }
     // Which of two unlike ones it is, is no matter where both come to the same.

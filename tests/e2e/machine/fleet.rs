@@ -11,6 +11,7 @@ use super::fixture::{self, call, demo, host, manifest, said};
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
         a_list,
+        several_programs,
         as_json_lines,
         what_people_have,
         a_machine_is_the_same_in_every_form,
@@ -46,6 +47,46 @@ fn a_list() {
     fixture::program(&loads, &[manifest(Linkage::Dlopened)]);
     let outcome = call(["verify"]).args([demo(), &loads]).arg("--fleet").arg(&file).run().expect(1);
     snapshot::check("machine/fleet", &said(&outcome, &[(&scratch, "<scratch>")]));
+}
+
+/// What a fleet is to do for several programs: what each of them asks, and what all of them together do.
+fn several_programs() {
+    let scratch = Scratch::new("fleet-several");
+    let mut of_ampere = fixture::asks_driver();
+    of_ampere.requires.retain(|row| !matches!(row, cudaguard::manifest::Requirement::Driver { .. }));
+    let ampere = scratch.join("ampere");
+    fixture::program(&ampere, &[of_ampere]);
+    let mut list = String::new();
+    for (kind, (driver, cc, often)) in [
+        ("580.65.06", "9.0", 3),
+        ("550.163.01", "8.0", 4),
+        ("535.261.03", "7.5", 2),
+        ("390.116", "3.7", 1),
+        ("580.65.06", "7.0", 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for number in 0..often {
+            let _ = writeln!(
+                list,
+                r#"{{"name": "n{kind}-{number}", "driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{{"cc": "{cc}", "uuid": "GPU-{kind}{number}"}}]}}"#
+            );
+        }
+    }
+    let file = scratch.file("fleet.jsonl", &list);
+    let outcome = call(["verify"]).arg(fixture::of_driver()).arg(&ampere).arg("--fleet").arg(&file).run().expect(1);
+    let made = fixture::of_driver().parent().expect("a folder");
+    let text = said(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]);
+    snapshot::check("machine/fleet_of_several", &text);
+    // In whatever order the machines stand, but for which of them are named.
+    let turned = scratch.file("turned.jsonl", list.lines().rev().fold(String::new(), |text, line| text + line + "\n"));
+    let outcome = call(["verify"]).arg(fixture::of_driver()).arg(&ampere).arg("--fleet").arg(&turned).run().expect(1);
+    let counts = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.rsplit_once(": ").map_or(line, |(what, _)| what).to_owned()).collect()
+    };
+    let other = said(&outcome, &[(&scratch, "<scratch>"), (made, "<made>")]);
+    assert_eq!(counts(&text), counts(&other));
 }
 
 /// Each line says what the machine's own file says.
@@ -99,7 +140,9 @@ fn lists_that_are_none() {
     std::fs::create_dir(&folder).expect("a folder can be made");
     let fifo = scratch.join("fifo");
     let _ = Call::new("mkfifo").arg(&fifo).run().success();
-    for file in [&empty, &blank, &folder, &scratch.join("absent.jsonl"), scratch.path(), &fifo] {
+    let wide: Vec<u8> = "\u{feff}<nvidia_smi_log>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let wide = scratch.file("wide.xml", &wide);
+    for file in [&empty, &blank, &wide, &folder, &scratch.join("absent.jsonl"), scratch.path(), &fifo] {
         let outcome = call(["verify"]).arg(demo()).arg("--fleet").arg(file).run().expect(2);
         text.push_str(&said(&outcome, &[(&scratch, "<scratch>")]));
     }
@@ -134,7 +177,18 @@ fn kept(name: &str) -> std::path::PathBuf {
 /// nvidia-smi's XML and CSV, nodes and slices of Kubernetes, a folder of all sorts.
 fn what_people_have() {
     let folder = kept("");
-    for name in ["smi.xml", "smi.csv", "hosts.csv", "nodes.json", "slices.json", "folder"] {
+    for name in [
+        "smi.xml",
+        "smi-390.xml",
+        "smi-mig.xml",
+        "smi-two.xml",
+        "smi.csv",
+        "smi-odd.csv",
+        "hosts.csv",
+        "nodes.json",
+        "slices.json",
+        "folder",
+    ] {
         let outcome = call(["verify"]).arg(fixture::of_driver()).arg("--fleet").arg(kept(name)).run();
         let made = fixture::of_driver().parent().expect("a folder");
         let text = said(&outcome, &[(folder.as_path(), "fleets/"), (made, "<made>")]);
@@ -202,6 +256,27 @@ fn lists_that_lie() {
             "no-gpu.json",
             r#"{"apiVersion": "v1", "items": [{"kind": "Node", "metadata": {"name": "a", "labels": {}}}]}"#,
         ),
+        (
+            "version.xml",
+            "<nvidia_smi_log>\n<driver_version>550.54.14</driver_version>\n<cuda_version>twelve</cuda_version>\n\n</nvidia_smi_log>",
+        ),
+        ("nothing.xml", "<nvidia_smi_log>\n<driver_version>N/A</driver_version>\n</nvidia_smi_log>"),
+        (
+            "second.xml",
+            "<nvidia_smi_log><driver_version>550.54.14</driver_version></nvidia_smi_log>\n<nvidia_smi_log>\n<driver_version>1",
+        ),
+        (
+            "people.txt",
+            "\n==============NVSMI LOG==============\n\nDriver Version                            : 550.127.05\n",
+        ),
+        (
+            "failed.txt",
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running.\n",
+        ),
+        ("none.txt", "No devices were found\n"),
+        ("field.txt", "Field \"compute_cap\" is not a valid field to query.\n"),
+        ("noheader.csv", "NVIDIA A40, 8.6, 550.127.05\n"),
+        ("nodes.yaml", "apiVersion: v1\nitems: []\nkind: List\n"),
         ("header.csv", "name, driver_version\n"),
         ("two-drivers.csv", "name, driver_version\nNVIDIA A40, 550.54.14\nNVIDIA A40, 535.54.03\n"),
     ] {

@@ -1,0 +1,123 @@
+//! What somebody can do so that a machine takes files which it refuses: the fewest changes, each asked of the judge.
+
+use std::collections::HashMap;
+
+use super::{Components, Driver, Library, Machine};
+use crate::finding::{Code, Finding, Verdict};
+use crate::manifest::Requirement;
+use crate::tables;
+use crate::vendor::GUARDED;
+use crate::version::{DriverRelease, Version};
+
+/// The fewest changes after which a machine refuses none of the files; what is `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// A driver of this branch, or a newer one.
+    pub driver: Option<u32>,
+    /// This release of the guarded library, or a newer one of its major.
+    pub library: Option<Version>,
+    /// Code for this compute capability.
+    pub code: Option<(u8, u8)>,
+}
+
+/// What is refused after some changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    /// For want of code alone.
+    Code,
+    Other,
+}
+
+impl Change {
+    /// `driver 550 or newer`, `driver 580 or newer, and code for 7.5 (sm_75)`.
+    pub fn in_words(self) -> String {
+        let driver = self.driver.map(|branch| format!("driver {branch} or newer"));
+        let library = self.library.map(|version| format!("{} {version} or newer", GUARDED.name));
+        let code = self.code.map(|(major, minor)| format!("code for {major}.{minor} (sm_{major}{minor})"));
+        [driver, library, code].into_iter().flatten().collect::<Vec<_>>().join(", and ")
+    }
+
+    /// How much has to be done.
+    pub fn count(self) -> usize {
+        usize::from(self.driver.is_some()) + usize::from(self.library.is_some()) + usize::from(self.code.is_some())
+    }
+
+    /// Of the changes that do, the first of the fewest: a driver before a library before code, and the oldest driver. `None`:
+    /// nothing is refused, or no such change helps.
+    pub(super) fn of(files: &[&Components], machine: &Machine, findings: &[Finding]) -> Option<Self> {
+        let refusing: Vec<&Finding> = findings.iter().filter(|finding| refuses(finding)).collect();
+        // A driver that does not work is mended by other means than a newer one.
+        let too_old = |code: Code| {
+            matches!(
+                code,
+                Code::DriverTooOld
+                    | Code::DriverTooOldForCode
+                    | Code::DriverMissing
+                    | Code::CudnnNeedsNewerDriver
+                    | Code::GpuNotForDriver
+            )
+        };
+        let mut drivers = vec![None];
+        if refusing.iter().any(|finding| too_old(finding.code)) {
+            let own = machine.driver.as_ref().and_then(|driver| driver.user.or(driver.kernel));
+            let newer = |branch: &u32| own.is_none_or(|own| *branch > own.branch);
+            let branches = tables::branches().iter().filter(|row| row.exact).map(|row| row.branch);
+            drivers.extend(branches.filter(newer).map(Some));
+        }
+        let mut libraries = vec![None];
+        if refusing.iter().any(|finding| finding.code.is_of_library()) {
+            libraries.extend(oldest_library(files).map(Some));
+        }
+        let newest = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).max();
+        let mut known = HashMap::new();
+        for count in 1..=3 {
+            for &library in &libraries {
+                for &driver in &drivers {
+                    for code in [None, newest] {
+                        let change = Self { driver, library, code };
+                        if change.count() != count {
+                            continue;
+                        }
+                        let left = *known.entry((driver, library)).or_insert_with(|| left(files, machine, change));
+                        if left == if code.is_some() { Left::Code } else { Left::Nothing } {
+                            return Some(change);
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+fn refuses(finding: &Finding) -> bool {
+    Verdict::of([finding]) == Verdict::Refused
+}
+
+/// The oldest release of the guarded library that none of the files finds too old.
+fn oldest_library(files: &[&Components]) -> Option<Version> {
+    let rows = files.iter().flat_map(|file| &file.manifests).flat_map(|manifest| &manifest.requires);
+    rows.filter_map(|row| if let Requirement::Library { min, .. } = row { Some(*min) } else { None }).max()
+}
+
+/// What is still refused with that driver and that library.
+fn left(files: &[&Components], machine: &Machine, change: Change) -> Left {
+    let mut machine = machine.clone();
+    if let Some(branch) = change.driver {
+        let release = Some(DriverRelease::new(branch, 0, 0));
+        machine = machine.with(Driver { user: release, kernel: release, ..Driver::default() });
+    }
+    if let Some(version) = change.library {
+        let library = Library { version: Some(version), taken: true, ..Library::default() };
+        machine.libraries.insert(GUARDED.key, vec![library]);
+    }
+    let mut left = Left::Nothing;
+    for finding in files.iter().flat_map(|file| file.on(&machine, "that machine")).filter(refuses) {
+        match finding.code {
+            Code::NoCodeForGpu | Code::PartialCode => left = Left::Code,
+            _ => return Left::Other,
+        }
+    }
+    left
+}
