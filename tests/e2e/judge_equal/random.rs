@@ -9,7 +9,7 @@
 use std::fmt::Write as _;
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{DriverFound, Gpu, Host, LibraryFound};
+use cudaguard::host::{Driver, DriverFound, Gpu, Host, LibraryFound};
 use cudaguard::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
 use cudaguard::policy::GpuNeed;
 use cudaguard::tables;
@@ -101,6 +101,12 @@ impl Plain {
     }
 }
 
+/// What a program comes to by the third judge: each component on the machine as it finds it.
+pub(crate) fn plainly<'a>(components: impl IntoIterator<Item = (&'a Manifest, Host)>) -> Verdict {
+    let all = components.into_iter().map(|(manifest, host)| verdict(manifest, &host));
+    all.max().unwrap_or(Plain::Runs).verdict()
+}
+
 /// What a program with this manifest comes to on this host.
 fn verdict(manifest: &Manifest, host: &Host) -> Plain {
     of_cudnn(manifest, host).max(of_driver_and_gpus(manifest, host))
@@ -133,8 +139,13 @@ fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
         (true, true) => Plain::Refused,
     };
     let unknown = if asks { Plain::CannotTell } else { Plain::Runs };
-    let DriverFound::Found(driver) = &host.driver else {
-        return if host.driver == DriverFound::Absent { nothing } else { unknown };
+    // Of a described machine the GPUs may be known without the driver: what they lack under any driver is certain.
+    let nobody = Driver::default();
+    let driver = match &host.driver {
+        DriverFound::Found(driver) => driver,
+        DriverFound::Absent => return nothing,
+        DriverFound::Unknown if host.gpus.is_none() => return unknown,
+        DriverFound::Unknown => &nobody,
     };
     let gpus: Option<Vec<_>> = host.gpus.as_ref().map(|gpus| gpus.iter().filter(|gpu| gpu.visible).collect());
     let none = gpus.as_ref().is_some_and(Vec::is_empty);
@@ -149,7 +160,7 @@ fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
         Some(34 | 803 | 804) => return Plain::Refused,
         Some(_) => return Plain::CannotTell,
     }
-    let mut worst = if gpus.is_none() { unknown } else { Plain::Runs };
+    let mut worst = if gpus.is_none() || host.driver == DriverFound::Unknown { unknown } else { Plain::Runs };
     // Decision 11: the cudart inside cuDNN wants a driver of its major.
     let with_cudnn = manifest.requires.iter().any(|row| matches!(row, Requirement::Library { .. }));
     if let (true, LibraryFound::Found { made_with: Some(made), .. }) = (with_cudnn, &host.library) {
@@ -175,7 +186,7 @@ fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
         });
     }
     // One fit GPU is enough (decision 23).
-    let each: Vec<Plain> = gpus.iter().flatten().map(|gpu| of_gpu(manifest, host, gpu.cc)).collect();
+    let each: Vec<Plain> = gpus.iter().flatten().map(|gpu| of_gpu(manifest, host, driver, gpu.cc)).collect();
     worst.max(each.into_iter().min().unwrap_or(Plain::Runs))
 }
 
@@ -189,13 +200,14 @@ fn serves(
     match (cuda, release) {
         (None, None) => Some(true),
         (Some(cuda), _) if supports.is_some() => supports.map(|supports| supports >= cuda),
-        (_, Some(release)) => user.map(|user| user >= release),
+        // A release of 0 says that none is known to (MANIFEST.md).
+        (_, Some(release)) if release.branch != 0 => user.map(|user| user >= release),
         _ => None,
     }
 }
 
 /// What one GPU comes to by itself.
-fn of_gpu(manifest: &Manifest, host: &Host, cc: Option<(u8, u8)>) -> Plain {
+fn of_gpu(manifest: &Manifest, host: &Host, driver: &Driver, cc: Option<(u8, u8)>) -> Plain {
     // cuDNN 9 wants compute capability 5.0, and from 9.11 on 7.5 (CG313).
     let with_cudnn =
         manifest.requires.iter().any(|row| matches!(row, Requirement::Library { built, .. } if built.major == 9));
@@ -217,7 +229,6 @@ fn of_gpu(manifest: &Manifest, host: &Host, cc: Option<(u8, u8)>) -> Plain {
         return Plain::CannotTell;
     };
     let (mut cuda, mut release, mut sure_from) = (*cuda, *release, *sure_from);
-    let DriverFound::Found(driver) = &host.driver else { return Plain::CannotTell };
     let serves = |cuda, release| serves(driver.cuda, driver.user, cuda, release);
     let machine_code = matches!(by, ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx);
     let mut ptx = matches!(by, ServedBy::Ptx | ServedBy::PartialPtx);

@@ -8,6 +8,7 @@ pub(crate) mod fixture;
 mod fleet;
 mod here;
 mod hostile;
+mod million;
 mod nccl;
 mod worlds;
 
@@ -23,6 +24,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         fleet::trials(),
         here::trials(),
         hostile::trials(),
+        million::trials(),
         nccl::trials(),
         worlds::trials(),
     ]
