@@ -21,6 +21,8 @@ BY_HAND = {
     "meson": "Meson %s: the program bin/meson, and what it needs",
     "headers": "the headers of pybind11 %s as include/pybind11, and its CMake package as share/cmake/pybind11",
     "python": "modules of Python below lib/, as pip installs them: scikit-build-core %s, and what it needs",
+    "consumers": "modules of Python below lib/, as pip installs them: py-rattler %s and the others that tests/parts/parts.json names, "
+                 "and the schemas of CycloneDX and of Kubernetes below schemas/, as it says",
     "project": "the sources of cuvec %s, as their archive has them: cuvec/CMakeLists.txt and the rest",
     "toolkit_of_wheels": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",
     "toolkit_of_debian": "a CUDA toolkit %s, as its installer lays it out (bin/nvcc, include/, lib64/)",

@@ -114,6 +114,10 @@ def python(root, version):
     """Complete as it comes."""
 
 
+def consumers(root, version):
+    """Complete as it comes."""
+
+
 def project(root, version):
     """Complete as it comes, and left as it is."""
 

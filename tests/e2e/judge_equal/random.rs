@@ -243,8 +243,9 @@ fn of_gpu(manifest: &Manifest, host: &Host, driver: &Driver, cc: Option<(u8, u8)
                 let floor = tables::ptx_floor((u32::from(*major), u32::from(*minor)));
                 match serves(Some(floor.cuda), floor.release) {
                     Some(false) => return Plain::Refused,
-                    None => return Plain::CannotTell,
-                    Some(true) => {}
+                    // Of no driver would it be compiled.
+                    None if !host.jit.disabled => return Plain::CannotTell,
+                    None | Some(true) => {}
                 }
             }
         }

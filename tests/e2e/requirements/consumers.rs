@@ -233,6 +233,108 @@ pub(crate) fn spack_value((major, minor): (u32, u32)) -> Option<String> {
     values.split(' ').any(|known| known == value).then_some(value)
 }
 
+/// A program that reads `--format json`, as docs/requirements.md describes it: one of the GPUs, with a driver that does for it.
+pub(crate) fn json(asked: &serde_json::Value, machine: &Seen) -> bool {
+    let version = |value: &serde_json::Value| two(value.as_str().expect("a version"));
+    let fits = |gpu: &(u32, u32)| {
+        asked["gpus"].as_array().expect("GPUs").iter().any(|row| {
+            let to = row["to"].as_str().map(|to| if to.contains('.') { two(to) } else { (two(to).0, u32::MAX) });
+            let driver = &row["driver"];
+            *gpu >= version(&row["from"])
+                && to.is_none_or(|to| *gpu <= to)
+                && (driver.is_null() || machine.cuda >= version(&driver["cuda"]))
+        })
+    };
+    asked["processor"].as_str().is_none_or(|processor| processor == machine.processor) && machine.gpus.iter().any(fits)
+}
+
+/// nixpkgs' `cudaCapabilities` are the GPUs of the machine; the build fails where the phase does. The file is Nix.
+pub(crate) fn nix(text: &str, machines: &[Seen]) -> Vec<bool> {
+    let scratch = Scratch::new("requirements-nix");
+    let file = scratch.file("check.nix", text);
+    let capabilities = |machine: &Seen| {
+        let all = machine.gpus.iter().map(|(major, minor)| format!("\"{major}.{minor}\""));
+        format!("[ {} ]", all.collect::<Vec<_>>().join(" "))
+    };
+    let lists: Vec<String> = machines.iter().map(capabilities).collect();
+    let each = format!(
+        "map (cudaCapabilities: (import {} {{ inherit cudaCapabilities; }}).installCheckPhase) [ {} ]",
+        file.display(),
+        lists.join(" ")
+    );
+    let call =
+        Call::new("nix-instantiate").args(["--store", "dummy://", "--eval", "--strict", "--json", "--expr", &each]);
+    let said = call.env("HOME", scratch.path()).run().success().stdout;
+    let phases: Vec<String> = serde_json::from_str(&said).expect("texts");
+    assert_eq!(phases.len(), machines.len());
+    phases.iter().map(|phase| !phase.ends_with("exit 1")).collect()
+}
+
+/// What a bill of materials says of a row of `gpus`.
+pub(crate) fn range_of_gpus(row: &serde_json::Value) -> String {
+    let (from, to) = (row["from"].as_str().expect("a GPU"), row["to"].as_str());
+    let end = |to: &str| if to.contains('.') { to.to_owned() } else { format!("{to}.x") };
+    let gpus = match to {
+        None if from == "0.0" => "any".to_owned(),
+        None => format!("{from} and newer"),
+        Some(to) if from == "0.0" => format!("up to {}", end(to)),
+        Some(to) if from == to => from.to_owned(),
+        Some(to) if from == format!("{to}.0") => end(to),
+        Some(to) => format!("{from} to {}", end(to)),
+    };
+    let Some(cuda) = row["driver"]["cuda"].as_str() else { return format!("{gpus}: any") };
+    let release = row["driver"]["release"].as_str().map(|release| format!(", release >={release}"));
+    format!("{gpus}: CUDA >={cuda}{}", release.unwrap_or_default())
+}
+
+type Parts = std::collections::BTreeMap<String, Vec<String>>;
+
+/// The parts of the CUDA family in a `CycloneDX` bill, and their ranges; the file depends on all of them.
+pub(crate) fn cyclonedx(bill: &serde_json::Value) -> Parts {
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let mut parts = Parts::new();
+    let mut references = Vec::new();
+    for component in bill["components"].as_array().expect("components").iter().filter(|one| one["type"] != "file") {
+        assert!(text(&component["purl"]).starts_with("pkg:generic/nvidia/"), "{component:#}");
+        references.push(text(&component["bom-ref"]));
+        let properties = component["properties"].as_array().into_iter().flatten();
+        let range = |property: &serde_json::Value| {
+            let name = text(&property["name"]);
+            let gpus = name.strip_prefix("cudaguard:range").expect("a range").trim_start_matches(':').to_owned();
+            if gpus.is_empty() { text(&property["value"]) } else { format!("{gpus}: {}", text(&property["value"])) }
+        };
+        let mut ranges: Vec<String> = properties.map(range).collect();
+        ranges.sort();
+        parts.insert(text(&component["name"]), ranges);
+    }
+    let mut on: Vec<String> =
+        bill["dependencies"][0]["dependsOn"].as_array().expect("references").iter().map(text).collect();
+    on.sort();
+    references.sort();
+    assert_eq!(on, references, "{bill:#}");
+    parts
+}
+
+/// The same of SPDX's packages: ranges stand in the comment of the one relationship that a part has.
+pub(crate) fn spdx(document: &serde_json::Value) -> Parts {
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let mut parts = Parts::new();
+    for package in document["packages"].as_array().expect("packages") {
+        let Some(reference) = package["externalRefs"][0]["referenceLocator"].as_str() else { continue };
+        assert!(reference.starts_with("pkg:generic/nvidia/"), "{package:#}");
+        let relations = document["relationships"].as_array().expect("relationships").iter();
+        let mut own = relations.filter(|relation| relation["spdxElementId"] == package["SPDXID"]);
+        let relation = own.next().expect("a relationship");
+        assert!(own.next().is_none() && relation["relatedSpdxElement"] == "SPDXRef-file-0", "{document:#}");
+        let comment = text(&relation["comment"]);
+        let ranges = comment.split("; ").filter(|part| !part.starts_with("told by: "));
+        let mut ranges: Vec<String> = ranges.map(|part| part.trim_start_matches("GPU ").to_owned()).collect();
+        ranges.sort();
+        parts.insert(text(&package["name"]), ranges);
+    }
+    parts
+}
+
 /// Whether a policy of Kubernetes admits this pod.
 pub(crate) fn admits(policy: &str, pod: &serde_json::Value) -> bool {
     let block = |after: &str| {

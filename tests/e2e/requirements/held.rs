@@ -1,10 +1,11 @@
 //! Every form against its consumer: random files, random machines, and our judge beside them.
 //!
-//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_SEED=7 cargo test --test e2e requirements::held
+//!     CUDAGUARD_PAIRS=100000 CUDAGUARD_SEED=7 cargo test --release --test e2e requirements::held -- --nocapture
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
 use cudaguard::dry_run;
 use cudaguard::env::Env;
@@ -14,14 +15,17 @@ use cudaguard::manifest::{Manifest, Requirement};
 use cudaguard::tables;
 use cudaguard::vendor::GUARDED;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Scratch, Trial, command, trial};
+use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, skip, tools, trial};
 
 use super::consumers::{self, Claim, Seen};
 use crate::judge_equal::fixture::{NATIVE, descriptor};
 use crate::judge_equal::{Dice, number, random_programs};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![trial("held::nothing_is_taken_that_the_judge_refuses", nothing_is_taken_that_the_judge_refuses)]
+    vec![
+        trial("held::nothing_is_taken_that_the_judge_refuses", nothing_is_taken_that_the_judge_refuses),
+        trial("held::their_own_code_says_the_same", their_own_code_says_the_same),
+    ]
 }
 
 /// Machines for each file.
@@ -33,6 +37,8 @@ struct Consumer {
     takes: fn(&str, &[Seen]) -> Vec<bool>,
     /// The machines that can meet it: for what its grammar has no word for, something else is there.
     meets: fn(&Seen) -> bool,
+    /// Whether it has a word for a driver; else its machines have the newest.
+    tells_drivers: bool,
     /// What the form's comment says is given away: why it does not take a machine that the judge says runs it. With the answer
     /// of the judge for any GPU on that machine.
     gives_away: GivesAway,
@@ -42,17 +48,29 @@ type GivesAway = fn(&str, &Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'sta
 
 const NOTHING: GivesAway = |_, _, _| None;
 
-const CONSUMERS: [Consumer; 8] = [
+const CONSUMERS: [Consumer; 10] = [
+    Consumer {
+        form: "json",
+        takes: |text, all| {
+            let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+            all.iter().map(|seen| consumers::json(&value, seen)).collect()
+        },
+        meets: |_| true,
+        tells_drivers: true,
+        gives_away: NOTHING,
+    },
     Consumer {
         form: "nvidia-require",
         takes: |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect(),
         meets: its_processor,
+        tells_drivers: true,
         gives_away: NOTHING,
     },
     Consumer {
         form: "oci",
         takes: |text, all| all.iter().map(|seen| consumers::nvidia_require(text, seen)).collect(),
         meets: its_processor,
+        tells_drivers: true,
         gives_away: NOTHING,
     },
     Consumer {
@@ -62,24 +80,28 @@ const CONSUMERS: [Consumer; 8] = [
             all.iter().map(|seen| seen.gpus.iter().any(|gpu| claim.takes_gpu(seen, *gpu))).collect()
         },
         meets: its_processor,
+        tells_drivers: true,
         gives_away: NOTHING,
     },
     Consumer {
         form: "k8s-affinity",
         takes: |text, all| all.iter().map(|seen| consumers::affinity(text, seen)).collect(),
         meets: |_| true,
+        tells_drivers: true,
         gives_away: NOTHING,
     },
     Consumer {
         form: "conda",
         takes: |text, all| all.iter().map(|seen| consumers::conda(text, seen)).collect(),
         meets: its_processor,
+        tells_drivers: true,
         gives_away: |text, seen, _| one_bound(text, "- __cuda >=", seen),
     },
     Consumer {
         form: "wheel-variant",
         takes: |text, all| all.iter().map(|seen| consumers::wheel_variant(text, seen)).collect(),
         meets: |seen| its_processor(seen) && !seen.gpus.iter().any(|gpu| is_tegra(*gpu)),
+        tells_drivers: true,
         gives_away: |text, seen, judged| {
             let newest = *seen.gpus.iter().max().expect("a GPU");
             let minors = (0..10).map(|minor| (newest.0, minor)).filter(|gpu| !is_tegra(*gpu));
@@ -97,13 +119,15 @@ const CONSUMERS: [Consumer; 8] = [
     Consumer {
         form: "spack",
         takes: consumers::spack,
-        meets: |seen| its_processor(seen) && seen.cuda == newest_driver(),
+        meets: its_processor,
+        tells_drivers: false,
         gives_away: |_, seen, _| {
             let none = seen.gpus.iter().any(|gpu| consumers::spack_value(*gpu).is_none());
             none.then_some("no value for that GPU")
         },
     },
-    Consumer { form: "slurm", takes: consumers::slurm, meets: |_| true, gives_away: NOTHING },
+    Consumer { form: "slurm", takes: consumers::slurm, meets: |_| true, tells_drivers: true, gives_away: NOTHING },
+    Consumer { form: "nix", takes: consumers::nix, meets: its_processor, tells_drivers: false, gives_away: NOTHING },
 ];
 
 /// The others have no word for the processor: it is that of the image, the pod or the package.
@@ -117,9 +141,11 @@ fn is_tegra((major, minor): (u32, u32)) -> bool {
     std::env::consts::ARCH == "x86_64" && tables::is_tegra((narrow(major), narrow(minor)))
 }
 
-fn newest_driver() -> (u32, u32) {
-    let newest = tables::branches().iter().filter(|branch| branch.exact).map(|branch| branch.least).max();
-    newest.map(|cuda| (cuda.major, cuda.minor)).expect("a branch")
+/// The same machine with the newest driver that the tables know.
+fn with_newest_driver(seen: &Seen) -> Seen {
+    let known = tables::branches().iter().filter(|branch| branch.exact);
+    let newest = known.max_by_key(|branch| branch.branch).expect("a branch");
+    Seen { release: format!("{}.10.01", newest.branch), cuda: (newest.least.major, newest.least.minor), ..seen.clone() }
 }
 
 /// One bound holds for all GPUs, and this machine's driver is older.
@@ -145,34 +171,64 @@ struct Count {
     none: usize,
 }
 
-fn nothing_is_taken_that_the_judge_refuses() {
-    let pairs = usize::try_from(number("CUDAGUARD_PAIRS", 3000)).expect("so many fit");
+/// A file by chance, its manifests, and machines.
+struct Drawn {
+    file: PathBuf,
+    manifests: Vec<Manifest>,
+    machines: Vec<Seen>,
+}
+
+/// So many pairs of a file and a machine for each form.
+fn wanted_pairs() -> usize {
+    usize::try_from(number("CUDAGUARD_PAIRS", 1000)).expect("so many fit")
+}
+
+/// One after the other, until it is enough; of some files nothing can be said in a form.
+fn each_drawn(name: &str, mut take: impl FnMut(&Drawn, &mut Dice) -> ControlFlow<()>) {
     let seed = number("CUDAGUARD_SEED", 0x5851_f42d_4c95_7f2d).max(1);
     let mut dice = Dice(seed.rotate_left(29));
-    let scratch = Scratch::new("requirements-held");
-    let mut counts: [Count; CONSUMERS.len()] = Default::default();
-    let mut wrong = String::new();
-    for (at, manifests) in random_programs(seed, pairs.div_ceil(MACHINES)).iter().enumerate() {
+    let scratch = Scratch::new(name);
+    for (at, manifests) in random_programs(seed, 8 * wanted_pairs().div_ceil(MACHINES)).iter().enumerate() {
         let file = scratch.join(format!("p{at}"));
         let manifests: Vec<Manifest> =
             manifests.iter().map(|manifest| Manifest { sealed: true, ..manifest.clone() }).collect();
         let descriptors: Vec<_> = manifests.iter().map(descriptor).collect();
         NATIVE.program(&file, &descriptors, None);
-        let components = dry_run::components_of(&file, &Env::of_process()).expect("a program");
         let machines: Vec<Seen> = (0..MACHINES).map(|_| dice.seen()).collect();
-        let verdicts: Vec<Verdict> = machines.iter().map(|seen| judged(&components, &manifests, seen)).collect();
-        for (Consumer { form, takes, meets, gives_away }, count) in CONSUMERS.iter().zip(&mut counts) {
-            let Some(text) = written(&file, form) else {
+        let drawn = Drawn { file, manifests, machines };
+        let more = take(&drawn, &mut dice);
+        std::fs::remove_file(&drawn.file).expect("it was made");
+        if more.is_break() {
+            break;
+        }
+    }
+}
+
+fn nothing_is_taken_that_the_judge_refuses() {
+    let without: Vec<&str> = ["nix-instantiate"].into_iter().filter(|tool| tools::find(tool).is_none()).collect();
+    let held = || CONSUMERS.iter().filter(|consumer| consumer.form != "nix" || without.is_empty());
+    let mut counts: [Count; CONSUMERS.len()] = Default::default();
+    let mut wrong = String::new();
+    each_drawn("requirements-held", |Drawn { file, manifests, machines }, dice| {
+        let components = dry_run::components_of(file, &Env::of_process()).expect("a program");
+        let with_newest: Vec<Seen> = machines.iter().map(with_newest_driver).collect();
+        for (Consumer { form, takes, meets, tells_drivers, gives_away }, count) in held().zip(&mut counts) {
+            if count.pairs >= wanted_pairs() {
+                continue;
+            }
+            let machines = if *tells_drivers { machines } else { &with_newest };
+            let Some(text) = written(file, form) else {
                 count.none += 1;
                 continue;
             };
-            for ((seen, verdict), taken) in machines.iter().zip(&verdicts).zip(takes(&text, &machines)) {
+            for (seen, taken) in machines.iter().zip(takes(&text, machines)) {
                 if !meets(seen) {
                     continue;
                 }
+                let verdict = judged(&components, manifests, seen);
                 count.pairs += 1;
                 let unlike = seen.gpus.windows(2).any(|pair| pair[0] != pair[1]);
-                let with = |gpu| judged(&components, &manifests, &Seen { gpus: vec![gpu], ..seen.clone() });
+                let with = |gpu| judged(&components, manifests, &Seen { gpus: vec![gpu], ..seen.clone() });
                 match (verdict, taken) {
                     (Verdict::Refused, true) => {
                         let _ = writeln!(wrong, "{form} takes {seen:?}, which is refused:\n{text}\n{manifests:?}");
@@ -188,12 +244,15 @@ fn nothing_is_taken_that_the_judge_refuses() {
                 }
             }
         }
-        if let (Some(policy), Some(affinity)) = (written(&file, "k8s-admission"), written(&file, "k8s-affinity")) {
-            wider_pods_are_refused(&policy, &consumers::pod(&format!("registry/p{at}:1"), &affinity), &mut dice);
+        let name = file.file_name().expect("a name").to_string_lossy();
+        if let (Some(policy), Some(affinity)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
+            wider_pods_are_refused(&policy, &consumers::pod(&format!("registry/{name}:1"), &affinity), dice);
         }
-        std::fs::remove_file(&file).expect("it was made");
-    }
-    for (Consumer { form, .. }, count) in CONSUMERS.iter().zip(&counts) {
+        bills_say_what_is_asked(file, manifests);
+        let enough = held().zip(&counts).all(|(_, count)| count.pairs >= wanted_pairs());
+        if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    for (Consumer { form, .. }, count) in held().zip(&counts) {
         let Count { pairs, taken, over_unlike, given_away, over, open, none } = count;
         let given_away: Vec<String> = given_away.iter().map(|(why, count)| format!("{count} for {why}, ")).collect();
         let given_away = given_away.concat();
@@ -203,7 +262,7 @@ fn nothing_is_taken_that_the_judge_refuses() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.chars().take(6000).collect::<String>());
-    for (Consumer { form, .. }, count) in CONSUMERS.iter().zip(&counts) {
+    for (Consumer { form, .. }, count) in held().zip(&counts) {
         assert!(count.taken > count.pairs / 20, "{form}: only {} of {} pairs tell anything", count.taken, count.pairs);
         assert!(
             count.over == 0 && count.over_unlike * 100 <= count.pairs,
@@ -213,6 +272,84 @@ fn nothing_is_taken_that_the_judge_refuses() {
             count.over
         );
     }
+    tools::done_without(&without);
+}
+
+/// Bills of materials name no machines: they hold facts, which are those of the manifests and of `--format json`.
+fn bills_say_what_is_asked(file: &Path, manifests: &[Manifest]) {
+    let parsed = |form: &str| {
+        let text = written(file, form)?;
+        Some(serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+    };
+    let rows = || manifests.iter().flat_map(|manifest| &manifest.requires);
+    let Some(asked) = parsed("json") else {
+        assert!(parsed("cyclonedx").is_none() && parsed("spdx").is_none());
+        return;
+    };
+    let driver = rows().any(|row| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. }));
+    let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    if driver {
+        let of = asked["gpus"].as_array().expect("GPUs").iter().map(consumers::range_of_gpus);
+        expected.insert("NVIDIA driver".to_owned(), of.collect());
+    }
+    for row in rows() {
+        if let Requirement::Library { soname, .. } = row {
+            let range = asked["cudnn"].as_object().map(|of| {
+                let part = |key: &str| of[key].as_str().expect("a version").to_owned();
+                format!(">={},<{}", part("min"), part("below"))
+            });
+            expected.insert(soname.clone(), range.into_iter().collect());
+        }
+    }
+    for ranges in expected.values_mut() {
+        ranges.sort();
+    }
+    let bill = parsed("cyclonedx");
+    assert_eq!(bill.is_some(), !expected.is_empty());
+    let (Some(bill), Some(packages)) = (bill, parsed("spdx")) else { return };
+    assert_eq!(consumers::cyclonedx(&bill), expected, "{bill:#}\n{asked:#}");
+    assert_eq!(consumers::spdx(&packages), expected, "{packages:#}\n{asked:#}");
+}
+
+/// What this suite says of a consumer is what the consumer's own code says, of each text that is written: rattler of conda's pins,
+/// variantlib of the wheel's properties; and the texts are what the schemas of Kubernetes and of `CycloneDX` take, and SPDX's tools.
+fn their_own_code_says_the_same() {
+    let part = parts::part("consumers");
+    let old = "import sys; sys.exit(sys.version_info < (3, 10))";
+    if Call::new("python3").args(["-c", old]).run().status() != Some(0) {
+        skip("Python 3.10 or newer", "rattler and variantlib want one");
+    }
+    let (mut requests, mut expected, mut pairs) = (String::new(), Vec::new(), BTreeMap::new());
+    each_drawn("requirements-their-own", |Drawn { file, machines, .. }, _| {
+        for form in ["conda", "wheel-variant"] {
+            let Some(text) = written(file, form) else { continue };
+            let of = |seen: &Seen| serde_json::json!({ "cuda": seen.cuda, "gpus": seen.gpus });
+            let all: Vec<serde_json::Value> = machines.iter().map(of).collect();
+            let _ = writeln!(requests, "{}", serde_json::json!({ "form": form, "text": text, "machines": all }));
+            let takes = CONSUMERS.iter().find(|consumer| consumer.form == form).expect("a consumer").takes;
+            expected.push((serde_json::json!(takes(&text, machines)), text));
+            *pairs.entry(form).or_insert(0) += machines.len();
+        }
+        for form in ["k8s-dra", "k8s-affinity", "k8s-admission", "cyclonedx", "spdx"] {
+            let Some(text) = written(file, form) else { continue };
+            let _ = writeln!(requests, "{}", serde_json::json!({ "form": form, "text": text }));
+            expected.push((serde_json::Value::Null, text));
+        }
+        let enough = pairs.len() == 2 && pairs.values().all(|count| *count >= wanted_pairs());
+        if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let scratch = Scratch::new("requirements-requests");
+    let file = scratch.file("requests", &requests);
+    let script = places::workspace().join("tests/e2e/requirements/consumers.py");
+    let call = Call::new("sh").args(["-c", "python3 \"$0\" \"$1\" <\"$2\""]).arg(script).arg(part).arg(file);
+    let said = call.run().success().stdout;
+    let answers: Vec<&str> = said.lines().collect();
+    assert_eq!(answers.len(), expected.len(), "{said}");
+    for (answer, (expected, text)) in answers.iter().zip(&expected) {
+        let answer: serde_json::Value = serde_json::from_str(answer).expect("JSON");
+        assert_eq!(answer, *expected, "{text}");
+    }
+    println!("{} texts, {pairs:?} pairs of a text and a machine", expected.len());
 }
 
 /// A pod that has the affinity is admitted, one with more expressions, too; one that lacks any of them is not.
@@ -245,7 +382,8 @@ fn written(file: &Path, form: &str) -> Option<String> {
     let told = outcome.stderr.contains("no requirement can be derived")
         || outcome.stderr.contains("there is nothing to select by")
         || outcome.stderr.contains("no driver is known")
-        || outcome.stderr.contains("no value of sm_arch");
+        || outcome.stderr.contains("no value of sm_arch")
+        || outcome.stderr.contains("nothing of the CUDA family is asked for");
     assert!(outcome.status() == Some(2) && outcome.stdout.is_empty() && told, "{form}: {outcome}");
     None
 }

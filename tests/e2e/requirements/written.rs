@@ -16,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         every_form,
         several_files,
         minor_version_compatibility,
+        eessi_1491_a_program_of_12_4_on_a_driver_of_12_2,
         devices_that_lack_an_attribute,
         pods_that_are_admitted,
         capabilities_that_nix_builds_for,
@@ -128,6 +129,38 @@ fn minor_version_compatibility() {
     }
     let verdict = command::call(["verify", "--json", "--driver", "535.261.03", "--gpu", "A100", "--cudnn", "9.15.1"]);
     assert_eq!(json(&verdict.arg(example()).run())["verdict"], "runs");
+}
+
+/// The same of a program whose GPUs all have machine code, so that every grammar can say it, those with one bound for all GPUs, too.
+fn eessi_1491_a_program_of_12_4_on_a_driver_of_12_2() {
+    let scratch = Scratch::new("requirements-eessi");
+    let file = scratch.join("lammps");
+    let mut made = built_with_12_4();
+    made.requires.retain(|row| !matches!(row, Requirement::Gpu { by: ServedBy::Ptx, .. }));
+    made.requires.push(gpu((9, 1), None, ServedBy::Nothing, "", None));
+    program(&file, &[made]);
+    for (release, cuda, taken) in
+        [("535.261.03", (12, 2), true), ("525.60.13", (12, 0), true), ("520.61.05", (11, 8), false)]
+    {
+        let machine = Seen { processor: std::env::consts::ARCH, release: release.to_owned(), cuda, gpus: vec![(8, 0)] };
+        let of = |form: &str| written(form, &[&file]);
+        let one = std::slice::from_ref(&machine);
+        let asked: serde_json::Value = serde_json::from_str(&of("json")).expect("JSON");
+        for (form, takes) in [
+            ("json", consumers::json(&asked, &machine)),
+            ("nvidia-require", consumers::nvidia_require(&of("nvidia-require"), &machine)),
+            ("oci", consumers::nvidia_require(&of("oci"), &machine)),
+            ("k8s-dra", Claim::of(&of("k8s-dra")).takes_gpu(&machine, (8, 0))),
+            ("k8s-affinity", consumers::affinity(&of("k8s-affinity"), &machine)),
+            ("conda", consumers::conda(&of("conda"), &machine)),
+            ("wheel-variant", consumers::wheel_variant(&of("wheel-variant"), &machine)),
+            ("slurm", consumers::slurm(&of("slurm"), one)[0]),
+        ] {
+            assert_eq!(takes, taken, "{form} on {release}:\n{}", of(form));
+        }
+    }
+    let call = command::call(["verify", "--json", "--driver", "535.261.03", "--gpu", "A100", "--cudnn", "9.15.1"]);
+    assert_eq!(json(&call.arg(&file).run())["verdict"], "runs");
 }
 
 /// A device of another driver, and one that publishes no versions, are passed over: an error would abort the whole allocation.

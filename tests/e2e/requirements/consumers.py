@@ -1,0 +1,108 @@
+"""The consumers' own code: rattler's matcher of conda's pins, variantlib's filter of wheel variants, the schemas of Kubernetes and of
+CycloneDX, and the validator of SPDX's tools. Called with the folder of the part `consumers`; a request on each line of stdin, JSON,
+and an answer for each: what of the machines is taken, or what is wrong with the text."""
+import functools, json, os, sys
+
+PART = sys.argv[1]
+sys.path.insert(0, os.path.join(PART, "lib"))
+sys.dont_write_bytecode = True
+
+
+def conda(text, machines):
+    """CEP 30 and CEP 46: the virtual packages of a machine; the lowest compute capability stands for all."""
+    import yaml
+    from rattler import MatchSpec, PackageRecord
+    from rattler.package import BuildString
+
+    specs = [MatchSpec(spec) for spec in yaml.safe_load(text)["requirements"]["run"] if spec.startswith("__")]
+
+    @functools.cache
+    def record(name, version):
+        return PackageRecord(name=name, version=version, build=BuildString("0"), build_number=0, subdir="linux-64")
+
+    def takes(machine):
+        there = {"__cuda": machine["cuda"], "__cuda_arch": min(machine["gpus"])}
+        of = {name: record(name, "%d.%d" % tuple(version)) for name, version in there.items()}
+        return all(spec.matches(of[spec.name.normalized]) for spec in specs)
+    return [takes(machine) for machine in machines]
+
+
+def wheel_variant(text, machines):
+    """wheelnext/nvidia-variant-provider, plugin.py: what a machine meets."""
+    from variantlib.models.variant import VariantDescription, VariantProperty
+    from variantlib.resolver.lib import filter_variants
+
+    wanted = [VariantProperty.from_str(line) for line in text.splitlines() if not line.startswith("#")]
+    description = VariantDescription(properties=wanted)
+
+    @functools.cache
+    def takes(cuda, newest):
+        def of(feature, value):
+            return VariantProperty(namespace="nvidia", feature=feature, value=value)
+        drivers = [(major, minor) for major in range(11, 16) for minor in range(21) if (major, minor) <= cuda]
+        met = [of("cuda_version_lower_bound", "%d.%d" % version) for version in drivers]
+        if newest >= (5, 0) and cuda >= (11, 0):
+            met += [of("sm_arch", "%d%d_real" % (newest[0], minor)) for minor in range(newest[1] + 1)]
+            met.append(of("sm_arch", "%d0_virtual" % newest[0]))
+        return bool(list(filter_variants([description], met, filter_values=True)))
+    return [takes(tuple(machine["cuda"]), tuple(max(machine["gpus"]))) for machine in machines]
+
+
+@functools.cache
+def schema(folder, name):
+    import fastjsonschema
+
+    def file(uri):
+        with open(os.path.join(PART, "schemas", folder, uri.partition("#")[0].rpartition("/")[2])) as file:
+            return json.load(file)
+    formats = dict.fromkeys(["int-or-string", "int32", "int64", "double", "byte", "date-time"], lambda value: True)
+    formats.update(dict.fromkeys(["idn-email", "iri-reference"], lambda value: True) if folder == "cyclonedx" else {})
+    of = dict(file(name), **{"$id": "http://schemas.invalid/" + name})
+    return fastjsonschema.compile(of, handlers={"http": file, "https": file}, formats=formats, use_default=False)
+
+
+def valid(folder, name, value):
+    import fastjsonschema
+    try:
+        schema(folder, name)(value)
+    except fastjsonschema.JsonSchemaException as error:
+        return "%s: %s" % (name, error)
+
+
+def kubernetes(text, kinds):
+    import yaml
+    all = list(yaml.safe_load_all(text))
+    if kinds == ["pod-v1"]:
+        spec = dict(all[0], containers=[{"name": "main", "image": "main"}])
+        all = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "main"}, "spec": spec}]
+    if len(all) != len(kinds):
+        return "%d objects, expected %d" % (len(all), len(kinds))
+    return next(filter(None, (valid("kubernetes", kind + ".json", value) for kind, value in zip(kinds, all))), None)
+
+
+def spdx(text):
+    from spdx_tools.spdx.parser.error import SPDXParsingError
+    from spdx_tools.spdx.parser.jsonlikedict.json_like_dict_parser import JsonLikeDictParser
+    from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
+    try:
+        document = JsonLikeDictParser().parse(json.loads(text))
+    except SPDXParsingError as error:
+        return "; ".join(error.get_messages())
+    return "; ".join(message.validation_message for message in validate_full_spdx_document(document)) or None
+
+
+FORMS = {
+    "conda": conda,
+    "wheel-variant": wheel_variant,
+    "k8s-dra": lambda text: kubernetes(text, ["resourceclaimtemplate-resource-v1"]),
+    "k8s-affinity": lambda text: kubernetes(text, ["pod-v1"]),
+    "k8s-admission": lambda text: kubernetes(text, [
+        "validatingadmissionpolicy-admissionregistration-v1", "validatingadmissionpolicybinding-admissionregistration-v1"]),
+    "cyclonedx": lambda text: valid("cyclonedx", "bom-1.6.SNAPSHOT.schema.json", json.loads(text)),
+    "spdx": spdx,
+}
+
+for line in sys.stdin:
+    request = json.loads(line)
+    of = FORMS[request["form"]]
+    print(json.dumps(of(request["text"], *([request["machines"]] if "machines" in request else []))))
