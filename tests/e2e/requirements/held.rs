@@ -25,6 +25,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("held::nothing_is_taken_that_the_judge_refuses", nothing_is_taken_that_the_judge_refuses),
         trial("held::their_own_code_says_the_same", their_own_code_says_the_same),
+        trial("held::admitted_pods_go_to_machines_that_run_them", admitted_pods_go_to_machines_that_run_them),
     ]
 }
 
@@ -273,6 +274,38 @@ fn nothing_is_taken_that_the_judge_refuses() {
         );
     }
     tools::done_without(&without);
+}
+
+/// A pod that the policy admits goes by its own affinity: to no machine that the judge refuses. Its affinity is that of the program, one
+/// term of it, or that of another program.
+fn admitted_pods_go_to_machines_that_run_them() {
+    let (mut pairs, mut taken, mut kept_out) = (0, 0, 0);
+    let mut other: Option<String> = None;
+    each_drawn("requirements-pods", |Drawn { file, manifests, machines }, dice| {
+        if let (Some(policy), Some(own)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
+            let components = dry_run::components_of(file, &Env::of_process()).expect("a program");
+            let name = file.file_name().expect("a name").to_string_lossy();
+            let terms: Vec<&str> = own.split_inclusive("- matchExpressions:\n").skip(1).collect();
+            let term = terms[dice.below(terms.len())].trim_end_matches("- matchExpressions:\n");
+            let one = format!("- matchExpressions:\n{term}");
+            for affinity in [Some(own.clone()), Some(one), other.replace(own)].into_iter().flatten() {
+                let admits = consumers::admits(&policy, &consumers::pod(&format!("registry/{name}:1"), &affinity));
+                for seen in machines.iter().filter(|seen| consumers::affinity(&affinity, seen)) {
+                    let verdict = judged(&components, manifests, seen);
+                    assert!(!admits || verdict != Verdict::Refused, "{seen:?}\n{policy}\n{affinity}\n{manifests:?}");
+                    taken += usize::from(admits && verdict == Verdict::Runs);
+                    kept_out += usize::from(!admits && verdict == Verdict::Runs);
+                }
+                pairs += machines.len();
+            }
+        }
+        if pairs >= wanted_pairs() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    println!(
+        "k8s-admission: {pairs} pairs of a pod and a machine, {taken} run and are taken; not taken: {kept_out} of pods that name \
+         their GPUs in the words of another program"
+    );
+    assert!(pairs >= wanted_pairs() && taken * 50 > pairs, "only {taken} of {pairs} pairs tell anything");
 }
 
 /// Bills of materials name no machines: they hold facts, which are those of the manifests and of `--format json`.
