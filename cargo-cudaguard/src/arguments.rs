@@ -70,8 +70,8 @@ pub(crate) enum Verb {
     Inspect {
         /// The file.
         file: PathBuf,
-        /// As JSON.
-        json: bool,
+        /// In which form.
+        form: Output,
     },
     /// Will it run.
     Verify(Question),
@@ -176,8 +176,30 @@ pub(crate) struct Question {
     pub(crate) files: Vec<PathBuf>,
     /// Where they would run.
     pub(crate) place: Where,
-    /// As JSON.
-    pub(crate) json: bool,
+    /// In which form.
+    pub(crate) form: Output,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// The findings, for what shows them beside the files.
+    Sarif,
+}
+
+impl Output {
+    fn of(matches: &ArgMatches) -> Self {
+        match matches.get_one::<String>("format").map(String::as_str) {
+            Some("sarif") => Self::Sarif,
+            Some("json") => Self::Json,
+            _ if matches.get_flag("json") => Self::Json,
+            _ => Self::Text,
+        }
+    }
 }
 
 /// How a map is drawn.
@@ -445,7 +467,7 @@ fn understood(matches: &ArgMatches) -> Verb {
     match name {
         "inspect" => Verb::Inspect {
             file: matches.get_one::<PathBuf>("FILE").cloned().expect("required"),
-            json: matches.get_flag("json"),
+            form: Output::of(matches),
         },
         "verify" => verify_of(matches),
         "requirements" => Verb::Requirements {
@@ -695,7 +717,12 @@ fn verify_of(matches: &ArgMatches) -> Verb {
         (None, None) if flags.any() => Where::Flags(flags),
         (None, None) => Where::Here,
     };
-    Verb::Verify(Question { files, place, json })
+    Verb::Verify(Question { files, place, form: Output::of(matches) })
+}
+
+fn form() -> Arg {
+    let form = Arg::new("format").long("format").value_name("FORM").value_parser(["text", "json", "sarif"]);
+    form.conflicts_with("json").help("The form of the output")
 }
 
 /// What cargo itself would be told.
@@ -1016,9 +1043,10 @@ pub(crate) fn for_people(by_cargo: bool) -> Command {
                 .arg(Arg::new("FILE").required(true).value_parser(value_parser!(PathBuf)).help(
                     "An executable, a shared library, an object or a static archive; a wheel, an archive, a folder or an image; `-` reads an archive from stdin",
                 ))
+                .arg(form())
                 .arg(json()),
         )
-        .subcommand(verify().arg(json()))
+        .subcommand(verify().arg(form().conflicts_with("fleet")).arg(json()))
         .subcommand(requirements().arg(json()))
         .subcommand(map())
         .subcommand(

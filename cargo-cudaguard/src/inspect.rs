@@ -21,12 +21,15 @@ use cudaguard::plain;
 use cudaguard::vendor::{self, GUARDED, Library};
 use cudaguard::version::{CudaVersion, DriverRelease};
 
+use crate::arguments::Output;
 use crate::report::{self, NO_LOOK, Stop};
-use crate::signals;
+use crate::{sarif, signals};
 
-pub(crate) fn run(file: &Path, json: bool) -> Result<ExitCode, Stop> {
+pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, Stop> {
     let (text, unguarded) = looked_at(file, |seen| {
-        (seen.written(json), seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
+        // Of a file by itself nothing is found that is wrong with it on every machine.
+        let text = if form == Output::Sarif { sarif::of_files(&[]) } else { seen.written(form == Output::Json) };
+        (text, seen.notes.is_empty().then_some((seen.damaged, seen.binary.kind)))
     })?;
     report::result(&text)?;
     match unguarded {

@@ -1,15 +1,38 @@
 //! Findings as SARIF. ([`Finding::annotation`] is the form of GitHub's workflows.)
 
-use cudaguard::finding::{Code, Finding, Severity};
+use std::path::{Path, PathBuf};
+
+use cudaguard::env::Env;
+use cudaguard::finding::{self, Code, Finding, Severity};
 use cudaguard::json::{Value, array, object};
 
 /// A finding with what SARIF wants besides.
 pub(crate) struct Result {
     pub(crate) finding: Finding,
-    /// The package's Cargo.toml, from the repository's top, with `/`: GitHub knows no other.
+    /// The package's Cargo.toml, from the repository's top, with `/`: GitHub knows no other. Of what lies elsewhere the whole path.
     pub(crate) uri: String,
     /// Why the policy allows it.
     pub(crate) allowed: Option<String>,
+}
+
+/// What was found of files, as they were named.
+pub(crate) fn of_files(files: &[(PathBuf, Vec<Finding>)]) -> String {
+    let env = Env::of_process();
+    let of_file = |(file, findings): &(PathBuf, Vec<Finding>)| {
+        let uri = place_of(file, env.folder());
+        let one = |finding: &Finding| Result { finding: finding.clone(), uri: uri.clone(), allowed: None };
+        finding::told(findings).into_iter().map(one).collect::<Vec<_>>()
+    };
+    format!("{}\n", sarif(&files.iter().flat_map(of_file).collect::<Vec<_>>()).pretty())
+}
+
+/// From here where it lies below, else from the root.
+fn place_of(file: &Path, here: &Path) -> String {
+    if file == Path::new("-") {
+        return "stdin".to_owned();
+    }
+    let below = file.strip_prefix(here).unwrap_or(file);
+    below.strip_prefix(".").unwrap_or(below).to_string_lossy().into_owned()
 }
 
 /// SARIF 2.1.0: one run, the codes that occur as its rules.
@@ -34,7 +57,11 @@ pub(crate) fn sarif(results: &[Result]) -> Value {
         ("rules", array(rules)),
     ]);
     let results = results.iter().map(|Result { finding, uri, allowed }| {
-        let artifact = object([("uri", escaped(uri).into()), ("uriBaseId", "%SRCROOT%".into())]);
+        let artifact = if uri.starts_with('/') {
+            object([("uri", format!("file://{}", escaped(uri)).into())])
+        } else {
+            object([("uri", escaped(uri).into()), ("uriBaseId", "%SRCROOT%".into())])
+        };
         let place = object([("artifactLocation", artifact), ("region", object([("startLine", 1u32.into())]))]);
         let package = object([("name", finding.component.as_str().into()), ("kind", "module".into())]);
         let location = object([("physicalLocation", place), ("logicalLocations", array([package]))]);
@@ -93,6 +120,31 @@ mod tests {
     #[test]
     fn paths_are_uris() {
         assert_eq!(escaped("a b/ü#c/Cargo.toml"), "a%20b/%C3%BC%23c/Cargo.toml");
+    }
+
+    #[test]
+    fn files_are_named_from_here() {
+        for (file, expected) in [
+            ("/a/b/c.whl", "c.whl"),
+            ("/a/c.whl", "/a/c.whl"),
+            ("./d/c.whl", "d/c.whl"),
+            ("c.whl", "c.whl"),
+            ("-", "stdin"),
+        ] {
+            assert_eq!(place_of(Path::new(file), Path::new("/a/b")), expected);
+        }
+        let finding = Finding::said_before(
+            Code::PackageUnfit,
+            Severity::Warning,
+            ["app", "package", "message", "hint"].map(str::to_owned),
+        );
+        let written = of_files(&[("/elsewhere/a b.whl".into(), vec![finding.clone(), finding])]);
+        let told: serde_json::Value = serde_json::from_str(&written).unwrap();
+        let results = told["runs"][0]["results"].as_array().unwrap();
+        assert_eq!(results.len(), 1, "what is the same is told once");
+        let place = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"];
+        assert_eq!(place["uri"], "file:///elsewhere/a%20b.whl");
+        assert!(place["uriBaseId"].is_null(), "{place}");
     }
 
     /// An object's name, what it must have, and what it may have: a key and of what kind.

@@ -15,7 +15,7 @@ use cudaguard::finding::{self, Code, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::{Answer, Service, answers};
 use cudaguard::kernels;
-use cudaguard::machine::{self, Asker, Components, Driver, Gpu, Library, Machine, Mistake, REVISION};
+use cudaguard::machine::{self, Asker, Components, Driver, Enough, Gpu, Library, Machine, Mistake, REVISION};
 use cudaguard::manifest::Manifest;
 use cudaguard::plain;
 use cudaguard::policy::no_page;
@@ -23,10 +23,10 @@ use cudaguard::tables;
 use cudaguard::vendor::GUARDED;
 use cudaguard::version::{DriverRelease, Version};
 
-use crate::arguments::{Flags, Question, Where};
+use crate::arguments::{Flags, Output, Question, Where};
 use crate::inspect::{built_with, is_cuda};
 use crate::report::{self, REFUSED, Stop};
-use crate::{artefact, signals, whole};
+use crate::{artefact, sarif, signals, whole};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
 const ENOUGH: u64 = 16 * 1024 * 1024;
@@ -40,7 +40,7 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
         Where::Host(file) => Some((read_host(file)?, file.display().to_string())),
         Where::Flags(flags) => Some((described_by(flags).map_err(Stop::no_look)?, "what the flags say".to_owned())),
     };
-    let mut refused = false;
+    let (mut refused, mut found) = (false, Vec::new());
     for file in &question.files {
         let (findings, judged) = match &machine {
             None => here(env, file)?,
@@ -48,7 +48,9 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
         };
         let verdict = Verdict::of(&findings);
         refused |= verdict == Verdict::Refused;
-        if question.json {
+        if question.form == Output::Sarif {
+            found.push((file.clone(), findings));
+        } else if question.form == Output::Json {
             let value = to_json(file, verdict, &findings);
             let value = with_judged(value, &judged);
             // Of several files a line each, so that who reads them can tell them apart.
@@ -59,6 +61,9 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
             report::findings(&findings);
             report::result(&to_text(file, place, verdict, &findings, &judged))?;
         }
+    }
+    if question.form == Output::Sarif {
+        report::result(&sarif::of_files(&found))?;
     }
     Ok(if refused { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
 }
@@ -144,13 +149,14 @@ pub(crate) fn not_judged_in_words(names: &[&str]) -> String {
 }
 
 /// What becomes of these components on each of the machine's GPUs; the containers of what is served in part are counted.
-fn on_each(file: &Path, manifests: &[Manifest], machine: Option<&Machine>) -> Vec<Answer> {
+fn on_each(file: &Path, manifests: &[Manifest], enough: Option<&Enough>, machine: Option<&Machine>) -> Vec<Answer> {
     let gpus = machine.map(Machine::known_gpus).unwrap_or_default();
     let forced = machine.is_some_and(Machine::passes_over_machine_code);
-    let mut all: Vec<Answer> = manifests.iter().flat_map(|manifest| answers(manifest, &gpus, forced)).collect();
-    if artefact::is_one(file) {
-        return whole::worst(&all);
+    let all: Vec<Vec<Answer>> = manifests.iter().map(|manifest| answers(manifest, &gpus, forced)).collect();
+    if let Some(enough) = enough.filter(|_| artefact::is_one(file)) {
+        return whole::together_on(&all, enough);
     }
+    let mut all: Vec<Answer> = all.into_iter().flatten().collect();
     // What a library beside the program holds is not in this file.
     if all.iter().any(|answer| answer.service == Service::Partial) && manifests.len() == 1 {
         if let Ok(kernels) = kernels::read(file) {
@@ -178,7 +184,7 @@ fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
     if foretold.manifests.is_empty() && findings.is_empty() {
         return Err(nothing_to_judge(file, &binary));
     }
-    let gpus = on_each(file, &foretold.manifests, foretold.machine.as_ref());
+    let gpus = on_each(file, &foretold.manifests, None, foretold.machine.as_ref());
     Ok((findings, Judged::of(&foretold.manifests, gpus, Some(foretold.libraries()))))
 }
 
@@ -187,7 +193,7 @@ fn on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Fin
     let mut findings = components.on(machine, place);
     findings.extend(machine.doubt());
     finding::sort(&mut findings);
-    let gpus = on_each(file, &components.manifests, Some(machine));
+    let gpus = on_each(file, &components.manifests, Some(&components.enough), Some(machine));
     Ok((findings, Judged::of(&components.manifests, gpus, None)))
 }
 

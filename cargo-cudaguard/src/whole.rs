@@ -14,18 +14,20 @@ use cudaguard::elf::Elf;
 use cudaguard::evidence::Evidence;
 use cudaguard::finding::{Code, Finding};
 use cudaguard::json::{Value, array, object};
-use cudaguard::judge::run::answer::{Answer, Service};
+use cudaguard::judge::run::answer::{self, Answer, Service};
 use cudaguard::kernels::{By, Kernels};
-use cudaguard::machine::{Components, Library as Found, Machine};
+use cudaguard::machine::{Components, Enough, Library as Found, Machine};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::vendor::{self, CUDART, GUARDED, Library, plain_name};
-use cudaguard::version::Version;
+use cudaguard::vendor::{self, CUDART, GUARDED, Library, major_of, plain_name};
+use cudaguard::version::{CudaVersion, Version};
 
+use crate::arguments::Output;
 use crate::artefact::{self, Content, Member, Walked};
 use crate::inspect::{self, Page, is_cuda};
 use crate::report::{self, Stop};
+use crate::sarif;
 
-use packages::Package;
+use packages::{Package, Wants};
 
 /// So many members have a line each; the others are counted.
 const TOLD: usize = 24;
@@ -42,7 +44,11 @@ struct Whole {
     /// Every ELF file, and every link: where a library may be found.
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
-    /// What the packages in it say of themselves.
+    /// Those whose RPATH counts for what they load, too.
+    loaders: Vec<Loader>,
+    /// What any member needs.
+    needed: BTreeSet<String>,
+    /// What the packages in it, and an image, say of themselves.
     packages: Vec<Package>,
 }
 
@@ -52,9 +58,27 @@ struct Read {
     parts: Vec<Part>,
     files: BTreeSet<String>,
     links: BTreeMap<String, String>,
-    packages: Vec<Package>,
+    loaders: Vec<Loader>,
+    needed: BTreeSet<String>,
+    /// Texts that describe packages, by their names.
+    texts: Vec<(String, String)>,
+    images: Vec<Package>,
     /// What cannot be read, and why.
     doubts: Vec<String>,
+}
+
+/// A member and what it needs. Where it has a `DT_RPATH` and no `DT_RUNPATH`, the loader looks there for what its libraries need, too.
+struct Loader {
+    name: String,
+    rpath: Option<String>,
+    needed: Vec<String>,
+}
+
+impl Loader {
+    fn of(name: &str, binary: &Binary) -> Self {
+        let rpath = binary.rpath.clone().filter(|_| binary.runpath.is_none());
+        Self { name: name.to_owned(), rpath, needed: binary.needed.clone() }
+    }
 }
 
 /// A member that matters.
@@ -68,7 +92,8 @@ struct Part {
 }
 
 impl Part {
-    fn of(name: &str, path: &Path) -> Result<Option<Self>, String> {
+    /// What matters of a member, and what it does for those that it loads.
+    fn of(name: &str, path: &Path) -> Result<(Option<Self>, Loader), String> {
         // A member lies where no name tells of it.
         let plain = |error: String| {
             let own = path.display().to_string();
@@ -76,11 +101,11 @@ impl Part {
         };
         let (kernels, binary, evidence) = Evidence::read(path).map_err(plain)?;
         let reached = vendor::ALL.iter().any(|library| binary.linkage(library) != Linkage::None);
-        let own = file_name(name);
+        let (own, loader) = (file_name(name), Loader::of(name, &binary));
         let needs = binary.needed.iter().any(|name| is_cuda(&name.as_str()));
         let matters = !kernels.entries().is_empty() || !binary.notes.is_empty() || reached || needs;
         if !matters && !is_cuda(&&*plain_name(own)) {
-            return Ok(None);
+            return Ok((None, loader));
         }
         let mut components = Components::of_read(Path::new(name), &binary, &kernels, &evidence);
         name.clone_into(&mut components.file);
@@ -93,7 +118,7 @@ impl Part {
         }
         let holds =
             vendor::ALL.into_iter().filter_map(|library| held(library, name, path, &binary, &evidence)).collect();
-        Ok(Some(Self { name: name.to_owned(), binary, kernels, components, holds }))
+        Ok((Some(Self { name: name.to_owned(), binary, kernels, components, holds }), loader))
     }
 
     fn to_json(&self) -> Value {
@@ -110,6 +135,16 @@ impl Part {
         });
         value.put("holds", (!self.holds.is_empty()).then(|| object(told)));
         value
+    }
+
+    /// Which CUDA a driver must support for it, where that does not depend on the GPU.
+    fn least_driver(&self) -> Option<CudaVersion> {
+        self.components.manifests.iter().filter_map(answer::least_driver).map(|(cuda, _)| cuda).max()
+    }
+
+    /// Whether it is a library of NVIDIA's, by its name.
+    fn is_nvidias(&self) -> bool {
+        is_cuda(&&*plain_name(file_name(&self.name)))
     }
 
     /// What it is in a few words.
@@ -151,7 +186,9 @@ fn held(
     }
     if library.is_named(own) {
         let of_name = library.version_in_name(own).map(|version| version.to_string());
-        let version = of_name.or_else(|| Some(of_text()?).filter(|_| library.own_text)).or_else(of_code);
+        // Where no part of it tells, the library itself does: cuDNN 7 is one library.
+        let by_itself = library.own_text || major_of(own).is_some_and(|major| library.parts(major).next().is_none());
+        let version = of_name.or_else(|| Some(of_text()?).filter(|_| by_itself)).or_else(of_code);
         return Some((library, version));
     }
     let linked_in = binary.linkage(library) == Linkage::Static && binary.kind != Kind::GpuCode;
@@ -163,6 +200,17 @@ fn exported(path: &Path, symbol: &str) -> Option<Version> {
     let data = Contents::open(path).ok()?;
     let version = Version::from_packed(Elf::parse(&data).ok()?.exported_u32(symbol)?);
     (1..100).contains(&version.major).then_some(version)
+}
+
+/// A library that must come from elsewhere.
+#[derive(Default)]
+struct Elsewhere<'a> {
+    /// Who needs it.
+    by: Vec<&'a str>,
+    /// Where it lies inside, out of reach.
+    inside: Option<String>,
+    /// The requirement that brings it.
+    brought: Option<&'a str>,
 }
 
 /// Where the loader finds a library that a member needs.
@@ -184,23 +232,28 @@ impl Whole {
             };
             let mut read = read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match part {
-                Some(Ok(Some(part))) => read.parts.push(part),
+                Some(Ok((part, loader))) => {
+                    read.parts.extend(part);
+                    read.needed.extend(loader.needed.iter().cloned());
+                    read.loaders.extend(loader.rpath.is_some().then_some(loader));
+                }
                 Some(Err(why)) => read.doubts.push(format!("{}!{}: {why}", path.display(), member.name)),
-                _ => {}
+                None => {}
             }
             match member.content {
                 Content::Code(_) => drop(read.files.insert(member.name)),
                 Content::Link(target) => drop(read.links.insert(member.name, target)),
-                Content::Text(text) => read.packages.push(Package::of(&text)),
+                Content::Text(text) => read.texts.push((member.name, text)),
+                Content::Config(text) => read.images.extend(Package::of_image(&text)),
             }
             Ok(())
         };
         let walked = artefact::walk(path, &take).map_err(Stop::no_look)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Read { mut parts, files, links, mut packages, mut doubts } = read;
+        let Read { mut parts, files, links, loaders, needed, texts, images: mut packages, mut doubts } = read;
         // Several threads read.
         parts.sort_by(|one, other| one.name.cmp(&other.name));
-        packages.sort_by_key(Package::title);
+        packages.extend(packages::all_of(&texts));
         doubts.sort();
         for doubt in doubts {
             report::line(&format!("warning: {doubt}"));
@@ -211,22 +264,26 @@ impl Whole {
                 report::line(&format!("warning: {}!{}: {doubt}", path.display(), part.name));
             }
         }
-        Ok(Self { archive: path.to_owned(), walked, parts, files, links, packages })
+        Ok(Self { archive: path.to_owned(), walked, parts, files, links, loaders, needed, packages })
     }
 
     /// What the packages promise, and what is in them that should not be: of images and folders others answer for that.
     fn package_findings(&self) -> Vec<Finding> {
-        if self.packages.is_empty() {
-            return Vec::new();
+        let mut findings = Vec::new();
+        for package in &self.packages {
+            let mine = || self.parts.iter().filter(|part| package.owns(&part.name));
+            let members: Vec<_> = mine().map(|part| (part.name.as_str(), self.wants(part))).collect();
+            findings.extend(package.against(&members));
+            findings.extend(
+                package.exported(mine().filter_map(|part| Some((part.name.as_str(), part.binary.soname.as_deref()?)))),
+            );
+            let needs = mine().filter_map(|part| Some((part.name.as_str(), part.least_driver()?)));
+            findings.extend(package.started(needs));
         }
-        let mut findings: Vec<Finding> =
-            self.parts.iter().filter_map(|part| packages::of_driver(&part.name, file_name(&part.name))).collect();
-        let wants = |part: &Part| {
-            let is_inside = |soname: &str| matches!(self.lies(part, soname), Lies::Inside(_));
-            packages::wants(&part.components, &part.binary.needed, is_inside)
-        };
-        let members: Vec<_> = self.parts.iter().map(|part| (part.name.as_str(), wants(part))).collect();
-        findings.extend(self.packages.iter().flat_map(|package| package.against(&members)));
+        if !self.packages.iter().any(Package::is_one) {
+            return findings;
+        }
+        findings.extend(self.parts.iter().filter_map(|part| packages::of_driver(&part.name, file_name(&part.name))));
         let held = self.parts.iter().flat_map(|part| {
             let told = part.holds.iter().filter(|(library, _)| library.key == GUARDED.key);
             told.filter_map(|(library, version)| Some((*library, version.as_deref()?, part.name.as_str())))
@@ -234,6 +291,41 @@ impl Whole {
         findings.extend(packages::twice(held));
         findings.extend(packages::leading_out(self.parts.iter().map(|part| (part.name.as_str(), &part.binary))));
         findings
+    }
+
+    fn wants(&self, part: &Part) -> Wants {
+        let is_inside = |soname: &str| matches!(self.lies(part, soname), Lies::Inside(_));
+        packages::wants(&part.components, &part.binary.needed, is_inside)
+    }
+
+    /// The requirement that brings a library to whoever installs the package that a member stands in.
+    fn brought(&self, part: &Part, soname: &str) -> Option<&str> {
+        let soname = plain_name(soname);
+        let mut own = self.packages.iter().filter(|package| package.owns(&part.name)).peekable();
+        let _ = own.peek()?;
+        let oldest = self.wants(part).remove(&*soname)?.map(|(oldest, _)| oldest);
+        own.find_map(|package| package.brings(&soname, oldest))
+    }
+
+    /// Where a package has its library for each of several CUDA majors, of which a program takes one: which member is for which.
+    fn majors(&self) -> BTreeMap<u32, Vec<&str>> {
+        let mut all: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+        if let [package] = &self.packages[..] {
+            for part in self.parts.iter().filter(|part| package.is_one() && part.kernels.any()) {
+                if let Some(major) = part.binary.needed.iter().find_map(|soname| CUDART.major(&plain_name(soname))) {
+                    all.entry(major).or_default().push(&part.name);
+                }
+            }
+        }
+        if all.len() < 2 { BTreeMap::new() } else { all }
+    }
+
+    /// Whether a package works where this member has nothing for a GPU, and others have: one that is loaded when it is wanted, and not
+    /// before; and NVIDIA's own libraries, whose functions ask for the GPU when they are called.
+    fn does_without(&self, part: &Part) -> bool {
+        let own = file_name(&part.name);
+        let soname = part.binary.soname.as_deref().unwrap_or(own);
+        part.is_nvidias() || !self.needed.contains(own) && !self.needed.contains(soname)
     }
 
     /// The file behind every link.
@@ -252,18 +344,38 @@ impl Whole {
     fn lies(&self, part: &Part, soname: &str) -> Lies {
         let binary = &part.binary;
         let path = binary.runpath.as_deref().or(binary.rpath.as_deref()).unwrap_or_default();
-        let (top, own) = part.name.rfind('!').map_or(("", part.name.as_str()), |at| part.name.split_at(at + 1));
-        let folder = own.rfind('/').map_or("", |at| &own[..at]);
-        for written in path.split(':') {
-            let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"));
-            let Some(from) = from.and_then(|from| within(folder, from)) else { continue };
-            let name = if from.is_empty() { format!("{top}{soname}") } else { format!("{top}{from}/{soname}") };
-            if let Some(real) = self.real(&name) {
-                return Lies::Inside(real.to_owned());
+        if let Some(real) = self.by_path(&part.name, path, soname) {
+            return Lies::Inside(real);
+        }
+        if binary.runpath.is_none() {
+            // Those that need this one, and those that need them.
+            let (mut names, mut looked) = (vec![file_name(&part.name)], BTreeSet::new());
+            while let Some(name) = names.pop() {
+                for loader in self.loaders.iter().filter(|loader| loader.needed.iter().any(|needed| needed == name)) {
+                    if looked.insert(&loader.name) {
+                        let rpath = loader.rpath.as_deref().unwrap_or_default();
+                        if let Some(real) = self.by_path(&loader.name, rpath, soname) {
+                            return Lies::Inside(real);
+                        }
+                        names.push(file_name(&loader.name));
+                    }
+                }
             }
         }
         let elsewhere = self.files.iter().chain(self.links.keys()).find(|name| file_name(name) == soname);
         elsewhere.map_or(Lies::Elsewhere, |name| Lies::OutOfReach(name.clone()))
+    }
+
+    /// A library on a path as a member says it.
+    fn by_path(&self, member: &str, path: &str, soname: &str) -> Option<String> {
+        let (top, own) = member.rfind('!').map_or(("", member), |at| member.split_at(at + 1));
+        let folder = own.rfind('/').map_or("", |at| &own[..at]);
+        path.split(':').find_map(|written| {
+            let from = written.strip_prefix("$ORIGIN").or_else(|| written.strip_prefix("${ORIGIN}"))?;
+            let from = within(folder, from)?;
+            let name = if from.is_empty() { format!("{top}{soname}") } else { format!("{top}{from}/{soname}") };
+            self.real(&name).map(str::to_owned)
+        })
     }
 
     /// What becomes of GPUs of each compute capability, over all members with kernels.
@@ -283,9 +395,9 @@ impl Whole {
         self.parts.iter().flat_map(|part| part.components.manifests.iter().cloned()).collect()
     }
 
-    /// Each needed library of NVIDIA's that no path reaches within, with who needs it and where it lies inside.
-    fn wanted_from_elsewhere(&self) -> BTreeMap<&str, (Vec<&str>, Option<String>)> {
-        let mut all: BTreeMap<&str, (Vec<&str>, Option<String>)> = BTreeMap::new();
+    /// Each needed library of NVIDIA's that no path reaches within.
+    fn wanted_from_elsewhere(&self) -> BTreeMap<&str, Elsewhere<'_>> {
+        let mut all: BTreeMap<&str, Elsewhere<'_>> = BTreeMap::new();
         for part in &self.parts {
             for soname in part.binary.needed.iter().filter(|name| is_cuda(&name.as_str())) {
                 let inside = match self.lies(part, soname) {
@@ -293,9 +405,10 @@ impl Whole {
                     Lies::OutOfReach(name) => Some(name),
                     Lies::Elsewhere => None,
                 };
-                let (by, place) = all.entry(soname).or_default();
-                by.push(&part.name);
-                *place = inside;
+                let wanted = all.entry(soname).or_default();
+                wanted.by.push(&part.name);
+                wanted.brought = wanted.brought.or_else(|| self.brought(part, soname));
+                wanted.inside = inside;
             }
         }
         all
@@ -306,7 +419,7 @@ impl Whole {
         value.put("kind", Some(self.walked.kind));
         let package = |package: &Package| {
             let requires = package.requires.iter().map(String::as_str);
-            object([("name", Value::from(package.title())), ("requires", array(requires))])
+            object([("name", Value::from(package.name())), ("requires", array(requires))])
         };
         value.put("packages", (!self.packages.is_empty()).then(|| array(self.packages.iter().map(package))));
         value.put("members_in_all", Some(self.walked.members));
@@ -318,9 +431,14 @@ impl Whole {
         value.put("covers", Some(array(covers.iter().map(one))));
         let drivers = inspect::drivers(&self.manifests(), &covers);
         value.put("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(inspect::Needs::to_json))));
-        let elsewhere = self.wanted_from_elsewhere().into_iter().map(|(soname, (by, inside))| {
-            let mut value = object([("soname", Value::from(soname)), ("needed_by", array(by))]);
-            value.put("inside", inside);
+        let one =
+            |(major, members): (u32, Vec<&str>)| object([("cuda", Value::from(major)), ("members", array(members))]);
+        let majors = self.majors();
+        value.put("one_of", (!majors.is_empty()).then(|| array(majors.into_iter().map(one))));
+        let elsewhere = self.wanted_from_elsewhere().into_iter().map(|(soname, wanted)| {
+            let mut value = object([("soname", Value::from(soname)), ("needed_by", array(wanted.by))]);
+            value.put("inside", wanted.inside);
+            value.put("required", wanted.brought);
             value
         });
         value.put("from_elsewhere", Some(array(elsewhere)));
@@ -335,7 +453,7 @@ impl Whole {
         let number = self.parts.len();
         page.title(&format!("{}: {kind}, {}", self.archive.display(), counted(*members, "member")));
         for package in &self.packages {
-            page.title(&format!("package {}", package.title()));
+            page.title(&package.title());
             let mut name = "requires";
             for requires in &package.requires {
                 page.line(name, requires);
@@ -383,6 +501,9 @@ impl Whole {
             page.line(name, &needs.in_words());
             name = "";
         }
+        for (major, members) in self.majors() {
+            page.line("one of", &format!("for CUDA {major}: {}", some(&members)));
+        }
         page.title("libraries, over all members");
         for library in vendor::ALL {
             let mut told: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -402,12 +523,15 @@ impl Whole {
         }
         let elsewhere = self.wanted_from_elsewhere();
         let mut name = "elsewhere";
-        for (soname, (by, inside)) in &elsewhere {
-            let out = inside
-                .as_ref()
-                .map(|inside| format!("; {inside} is not where their RPATH or RUNPATH leads"))
-                .unwrap_or_default();
-            page.line(name, &format!("{soname}, needed by {}{out}", some(by)));
+        for (soname, wanted) in &elsewhere {
+            let out = match (&wanted.inside, wanted.brought) {
+                (_, Some(requirement)) => {
+                    format!("; the package requires {}", requirement.split(';').next().unwrap_or_default().trim_end())
+                }
+                (Some(inside), None) => format!("; {inside} is not where their RPATH or RUNPATH leads"),
+                (None, None) => String::new(),
+            };
+            page.line(name, &format!("{soname}, needed by {}{out}", some(&wanted.by)));
             name = "";
         }
         if elsewhere.is_empty() {
@@ -419,13 +543,14 @@ impl Whole {
         page.0
     }
 
-    /// How many members leave GPUs of this compute capability out, and which.
+    /// Which members leave GPUs of this compute capability out, in whole or for some of their kernels.
     fn left_out(&self, cc: (u8, u8)) -> String {
-        let without = self.without(cc);
-        if without.is_empty() {
-            return String::new();
-        }
-        format!("; nothing for it in {}", some(&without))
+        let in_part = |part: &&Part| part.kernels.any() && part.kernels.service(cc).by == By::Partial;
+        let in_part: Vec<&str> = self.parts.iter().filter(in_part).map(|part| part.name.as_str()).collect();
+        let told = |words: &str, names: &[&str]| {
+            if names.is_empty() { String::new() } else { format!("; {words} for it in {}", some(names)) }
+        };
+        told("nothing", &self.without(cc)) + &told("not all kernels", &in_part)
     }
 }
 
@@ -473,9 +598,13 @@ fn within(folder: &str, path: &str) -> Option<String> {
     Some(at.join("/"))
 }
 
-pub(crate) fn inspect(file: &Path, json: bool) -> Result<ExitCode, Stop> {
+pub(crate) fn inspect(file: &Path, form: Output) -> Result<ExitCode, Stop> {
     let whole = Whole::read(file)?;
-    report::result(&if json { whole.to_json() } else { whole.to_text() })?;
+    report::result(&match form {
+        Output::Text => whole.to_text(),
+        Output::Json => whole.to_json(),
+        Output::Sarif => sarif::of_files(&[(file.to_owned(), whole.package_findings())]),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -488,20 +617,42 @@ pub(crate) fn components(file: &Path) -> Result<Components, Stop> {
     if processors.len() == 1 {
         all.processor = processors.first().map(|name| (*name).to_owned()).unwrap_or_default();
     }
+    let majors = whole.majors();
+    let mut one_of: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let is_package = whole.packages.iter().any(Package::is_one);
     for part in &whole.parts {
         let mut own = part.components.clone();
         let inside = |soname: &str| match whole.lies(part, soname) {
             Lies::Inside(name) => Some(name),
             _ => None,
         };
-        own.needed.retain(|needed| inside(&needed.soname).is_none());
-        own.bound.retain(|bound| inside(&bound.soname).is_none());
-        let guarded = part.binary.needed.iter().find(|name| GUARDED.is_named(name));
-        if let Some((soname, name)) = guarded.and_then(|soname| Some((soname, inside(soname)?))) {
-            own.findings.extend(whole.by_the_one_inside(&own, soname, &name));
-            for manifest in &mut own.manifests {
-                manifest.requires.retain(|row| !of_guarded(row));
+        let at_hand = |soname: &str| inside(soname).is_some() || whole.brought(part, soname).is_some();
+        own.needed.retain(|needed| !at_hand(&needed.soname));
+        own.bound.retain(|bound| !at_hand(&bound.soname));
+        if let Some(soname) = part.binary.needed.iter().find(|name| GUARDED.is_named(name)) {
+            if let Some(name) = inside(soname) {
+                own.findings.extend(whole.by_the_one_inside(&own, soname, &name));
             }
+            if at_hand(soname) {
+                for manifest in &mut own.manifests {
+                    manifest.requires.retain(|row| !of_guarded(row));
+                }
+            }
+        }
+        let places = all.manifests.len()..all.manifests.len() + own.manifests.len();
+        // One that was built with a guard has its owner's word for what it does without.
+        let unrecorded = own.manifests.iter().all(|manifest| manifest.target.is_empty());
+        if is_package && unrecorded && whole.does_without(part) {
+            all.enough.in_part.extend(places.clone());
+        }
+        if !part.is_nvidias() {
+            all.enough.serving.extend(places.clone());
+        }
+        if let Some((major, _)) = majors.iter().find(|(_, members)| members.contains(&part.name.as_str())) {
+            one_of.entry(*major).or_default().extend(places);
+            // Which of them is loaded, and finds its libraries, is settled when the program runs.
+            own.needed.clear();
+            own.bound.clear();
         }
         all.manifests.extend(own.manifests);
         all.findings.extend(own.findings);
@@ -512,6 +663,7 @@ pub(crate) fn components(file: &Path) -> Result<Components, Stop> {
         }
         all.bound.extend(own.bound);
     }
+    all.enough.one_of = one_of.into_values().collect();
     all.findings.extend(whole.package_findings());
     if all.manifests.is_empty() && all.findings.is_empty() {
         let why = "nothing to judge: no member holds GPU code or says what it asks of a CUDA library";
@@ -543,18 +695,59 @@ impl Whole {
     }
 }
 
-/// Of what becomes of several members on each GPU, the worst.
-pub(crate) fn worst(all: &[Answer]) -> Vec<Answer> {
-    let rank = |answer: &Answer| match answer.service {
+/// A higher one is the better answer.
+fn rank(answer: &Answer) -> u8 {
+    match answer.service {
         Service::None => 0,
+        Service::Unknown => 1,
         Service::Partial => 2,
         Service::Jit => 3,
         Service::Native => 4,
-        Service::Unknown => 1,
-    };
+    }
+}
+
+fn same_gpu(one: &Answer, other: &Answer) -> bool {
+    (one.cc, &one.name) == (other.cc, &other.name)
+}
+
+/// What becomes of several members on each GPU: of those that all count the worst, of those of which one is enough the best; and
+/// served in part, where libraries do with what others have. `all` has the answers of each manifest.
+pub(crate) fn together_on(all: &[Vec<Answer>], enough: &Enough) -> Vec<Answer> {
+    let of = |places: &[usize]| -> Vec<Answer> { places.iter().flat_map(|at| all[*at].iter().cloned()).collect() };
+    let in_group = |at: &usize| enough.one_of.iter().any(|group| group.contains(at));
+    let mut counted = of(&(0..all.len()).filter(|at| !in_group(at)).collect::<Vec<_>>());
+    let mut best: Vec<Answer> = Vec::new();
+    for answer in enough.one_of.iter().flat_map(|group| worst(&of(group))) {
+        match best.iter_mut().find(|known| same_gpu(known, &answer)) {
+            None => best.push(answer),
+            Some(known) => {
+                let better = rank(&answer).cmp(&rank(known)).then(known.cuda.cmp(&answer.cuda));
+                if better.is_gt() {
+                    *known = answer;
+                }
+            }
+        }
+    }
+    counted.extend(best);
+    let mut found = worst(&counted);
+    let all_but: Vec<usize> = (0..all.len()).filter(|at| !in_group(at) && !enough.in_part.contains(at)).collect();
+    let (wanted, serving) = (of(&all_but), of(&enough.serving));
+    for answer in found.iter_mut().filter(|answer| answer.service == Service::None) {
+        let of_gpu = |other: &&Answer| same_gpu(other, answer);
+        let left_out = wanted.iter().filter(of_gpu).any(|other| other.service == Service::None);
+        let served = serving.iter().filter(of_gpu).max_by_key(|other| rank(other)).filter(|other| rank(other) > 1);
+        if let Some(served) = served.filter(|_| !left_out) {
+            *answer = Answer { service: Service::Partial, ..served.clone() };
+        }
+    }
+    found
+}
+
+/// Of what becomes of several members on each GPU, the worst.
+fn worst(all: &[Answer]) -> Vec<Answer> {
     let mut found: Vec<Answer> = Vec::new();
     for answer in all {
-        match found.iter_mut().find(|known| (known.cc, &known.name) == (answer.cc, &answer.name)) {
+        match found.iter_mut().find(|known| same_gpu(known, answer)) {
             None => found.push(answer.clone()),
             Some(known) => {
                 let needs = known.cuda.zip(Some(known.release)).max(answer.cuda.zip(Some(answer.release)));

@@ -42,9 +42,9 @@ pub(super) fn walk_tar(file: &File, files: &Files, of: &Place<'_>) -> Result<&'s
         let (at, size) = files.get(name).ok_or_else(|| of.fails(name, "is not in the image, and is named there"))?;
         Ok(Box::new(At { file: Arc::clone(&file), at: *at }.take(*size)))
     };
-    let named =
-        if files.contains_key("index.json") { layers_of_layout(&open, of)? } else { layers_of_docker(&open, of)? };
-    walk(&named, &open, of)
+    let image =
+        if files.contains_key("index.json") { image_of_layout(&open, of)? } else { image_of_docker(&open, of)? };
+    walk(&image, &open, of)
 }
 
 /// Whether a folder is an image by OCI's layout.
@@ -56,7 +56,7 @@ pub(super) fn walk_layout(folder: &Path, of: &Place<'_>) -> Result<&'static str,
     let open = |name: &str| -> Result<Box<dyn Read>, String> {
         Ok(Box::new(File::open(folder.join(name)).map_err(|error| of.fails(name, error))?))
     };
-    walk(&layers_of_layout(&open, of)?, &open, of)
+    walk(&image_of_layout(&open, of)?, &open, of)
 }
 
 type Open<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, String>;
@@ -74,13 +74,22 @@ fn blob(descriptor: &Value) -> Option<String> {
     (plain(kind) && plain(digest)).then(|| format!("blobs/{kind}/{digest}"))
 }
 
-fn layers_of_layout(open: Open<'_>, of: &Place<'_>) -> Result<Vec<String>, String> {
+/// Where the parts of an image lie.
+struct Image {
+    /// From the lowest up.
+    layers: Vec<String>,
+    /// What tells how it is started.
+    config: Option<String>,
+}
+
+fn image_of_layout(open: Open<'_>, of: &Place<'_>) -> Result<Image, String> {
     let missing = |what: &str| of.fails("index.json", format!("names no {what}"));
     let mut value = json("index.json", open, of)?;
     // An index may name another; a manifest names layers.
     for _ in 0..super::MOST_NESTED {
         if let Some(layers) = value["layers"].as_array() {
-            return layers.iter().map(|layer| blob(layer).ok_or_else(|| missing("layer by its digest"))).collect();
+            let layers = layers.iter().map(|layer| blob(layer).ok_or_else(|| missing("layer by its digest")));
+            return Ok(Image { layers: layers.collect::<Result<_, _>>()?, config: blob(&value["config"]) });
         }
         let manifests = value["manifests"].as_array().ok_or_else(|| missing("manifest"))?;
         // Beside the image there may be what attests its build.
@@ -95,7 +104,7 @@ fn layers_of_layout(open: Open<'_>, of: &Place<'_>) -> Result<Vec<String>, Strin
     Err(missing("image"))
 }
 
-fn layers_of_docker(open: Open<'_>, of: &Place<'_>) -> Result<Vec<String>, String> {
+fn image_of_docker(open: Open<'_>, of: &Place<'_>) -> Result<Image, String> {
     const FILE: &str = "manifest.json";
     let value = json(FILE, open, of)?;
     let images = value.as_array().map_or(0, Vec::len);
@@ -104,7 +113,8 @@ fn layers_of_docker(open: Open<'_>, of: &Place<'_>) -> Result<Vec<String>, Strin
     }
     let layers = value[0]["Layers"].as_array().ok_or_else(|| of.fails(FILE, "names no layers"))?;
     let name = |layer: &Value| layer.as_str().map(str::to_owned);
-    layers.iter().map(|layer| name(layer).ok_or_else(|| of.fails(FILE, "names a layer that is no text"))).collect()
+    let layers = layers.iter().map(|layer| name(layer).ok_or_else(|| of.fails(FILE, "names a layer that is no text")));
+    Ok(Image { layers: layers.collect::<Result<_, _>>()?, config: name(&value[0]["Config"]) })
 }
 
 /// What upper layers hide of those below.
@@ -141,10 +151,17 @@ impl Hidden {
     }
 }
 
-fn walk(layers: &[String], open: Open<'_>, of: &Place<'_>) -> Result<&'static str, String> {
+fn walk(image: &Image, open: Open<'_>, of: &Place<'_>) -> Result<&'static str, String> {
     let inner = Place { archive: of.archive.clone(), prefix: of.prefix.clone(), rooted: true, ..*of };
+    // A configuration that cannot be read promises nothing.
+    if let Some(mut config) = image.config.as_ref().and_then(|name| open(name).ok()) {
+        let mut text = String::new();
+        if config.by_ref().take(LONGEST_TEXT).read_to_string(&mut text).is_ok() {
+            of.hand_on("", super::Content::Config(text))?;
+        }
+    }
     let mut hidden = Hidden::default();
-    for layer in layers.iter().rev() {
+    for layer in image.layers.iter().rev() {
         let mut start = super::head(&mut open(layer)?).map_err(|error| of.fails(layer, error))?;
         start.truncate(super::HEAD);
         // A layer that changes nothing is a tar without a member.

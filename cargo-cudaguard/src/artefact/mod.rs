@@ -40,8 +40,10 @@ pub(crate) struct Member {
 pub(crate) enum Content {
     /// An ELF file, a static library, or GPU code by itself.
     Code(Held),
-    /// A text that describes the package: a wheel's METADATA.
+    /// A text that describes a package: a wheel's METADATA or RECORD, conda's index.
     Text(String),
+    /// An image's configuration, as JSON.
+    Config(String),
     /// A link: to this member, by its path as in [`Member::name`].
     Link(String),
 }
@@ -238,8 +240,12 @@ fn is_code(head: &[u8]) -> bool {
 /// Whether a member of this name describes a package.
 fn describes(member: &str) -> bool {
     let mut parts = member.rsplit('/');
-    let name = parts.next();
-    name == Some("METADATA") && parts.next().is_some_and(|folder| folder.ends_with(".dist-info"))
+    let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    match name {
+        "METADATA" | "RECORD" => folder.ends_with(".dist-info"),
+        "index.json" | "run_exports.json" => folder == "info",
+        _ => folder == "conda-meta" && name.ends_with(".json"),
+    }
 }
 
 /// Reads an archive from a file at its beginning; says what it is.

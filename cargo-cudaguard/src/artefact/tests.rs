@@ -64,6 +64,7 @@ fn walked_at(path: &Path) -> Result<Vec<String>, String> {
                 member.name
             }
             Content::Text(text) => format!("{}: {text}", member.name),
+            Content::Config(text) => text.clone(),
             Content::Link(target) => format!("{} -> {target}", member.name),
         });
         Ok(())

@@ -1,4 +1,4 @@
-//! What a package says of itself, beside what is in it.
+//! What a package, or an image, says of itself, beside what is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,32 +8,57 @@ use cudaguard::machine::Components;
 use cudaguard::manifest::Requirement;
 use cudaguard::vendor::{CUDART, GUARDED, Library, major_of, plain_name};
 use cudaguard::version::{CudaVersion, Version};
+use serde_json::Value;
 
 use super::some;
 
-/// What a wheel's METADATA says.
+/// What a wheel's METADATA, a conda package's index or an image's variables say.
 pub(super) struct Package {
+    kind: Kind,
     /// Its name.
-    pub(super) name: String,
+    name: String,
     /// Its version, with what stands behind a `+`.
-    pub(super) version: String,
-    /// What it requires of NVIDIA's packages.
+    version: String,
+    /// What it requires of NVIDIA's packages, as it is written.
     pub(super) requires: Vec<String>,
+    /// What it has those require that are linked to it (conda's `run_exports`).
+    exports: Vec<String>,
+    /// What its version, its build or a variable says of CUDA, as it is written.
+    tag: Option<(String, CudaVersion)>,
+    /// What stands before its members' names.
+    top: String,
+    /// Its members, where it lists them.
+    files: BTreeSet<String>,
 }
 
-/// A release of one of NVIDIA's packages that another one asks for, and no other.
-struct Pin<'a> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Wheel,
+    Conda,
+    Image,
+}
+
+/// A requirement: a range of releases of one of NVIDIA's packages.
+struct Promise<'a> {
     text: &'a str,
     /// Its libraries, without `lib` and what follows `.so`.
     stems: &'static [&'static str],
-    version: Version,
+    /// The oldest that it lets in.
+    least: Option<Version>,
+    /// The first that it does not let in any more.
+    below: Option<Version>,
 }
 
-/// NVIDIA's packages that bring libraries, without `nvidia-` and the CUDA major, and the libraries.
+/// NVIDIA's packages that bring libraries, and the libraries: pip's without `nvidia-` and the CUDA major, and conda's.
 const BRING: &[(&str, &[&str])] = &[
     ("cublas", &["cublas", "cublasLt"]),
+    ("cuda-cudart", &["cudart"]),
+    ("cuda-cupti", &["cupti"]),
     ("cuda-nvrtc", &["nvrtc"]),
     ("cuda-runtime", &["cudart"]),
+    // Each of these fixes the CUDA that all the others of conda are for.
+    ("cuda-version", &["cudart"]),
+    ("cudatoolkit", &["cudart"]),
     (GUARDED.key, &[GUARDED.key]),
     ("cufft", &["cufft"]),
     ("curand", &["curand"]),
@@ -42,74 +67,190 @@ const BRING: &[(&str, &[&str])] = &[
     ("nccl", &["nccl"]),
     ("nvjitlink", &["nvJitLink"]),
 ];
+/// The variable by which an image says which CUDA its libraries are of.
+const CUDA_VERSION: &str = "CUDA_VERSION=";
+/// That by which it says which machines can start it.
+const REQUIRE_CUDA: &str = "NVIDIA_REQUIRE_CUDA=";
+
+/// That by which it says which release of the guarded library is in it.
+fn guarded_version() -> String {
+    format!("NV_{}_VERSION=", GUARDED.key.to_uppercase())
+}
+
+/// What these texts say, each with its member's name. What is of another form than expected says nothing.
+pub(super) fn all_of(texts: &[(String, String)]) -> Vec<Package> {
+    let mut packages: Vec<Package> = Vec::new();
+    let beside = |folder: &str, name: &str| {
+        let wanted = format!("{folder}{name}");
+        texts.iter().find(|(other, _)| *other == wanted).map(|(_, text)| text.as_str())
+    };
+    for (member, text) in texts {
+        let (folder, name) = member.split_at(member.rfind(['/', '!']).map_or(0, |at| at + 1));
+        let top = folder.trim_end_matches('/');
+        let top = &top[..top.rfind(['/', '!']).map_or(0, |at| at + 1)];
+        packages.extend(match name {
+            "METADATA" => Some(Package::of_wheel(top, text, beside(folder, "RECORD").unwrap_or_default())),
+            "index.json" => Package::of_conda(top, text, beside(folder, "run_exports.json")),
+            "RECORD" | "run_exports.json" => None,
+            _ => Package::of_conda(top, text, None),
+        });
+    }
+    packages.sort_by_key(|package| (package.top.clone(), package.title()));
+    packages
+}
 
 impl Package {
-    pub(super) fn of(metadata: &str) -> Self {
+    fn of_wheel(top: &str, metadata: &str, record: &str) -> Self {
         // Behind the first empty line stands a description in free words.
         let lines = || metadata.lines().take_while(|line| !line.is_empty());
         let all = |key: &'static str| lines().filter_map(move |line| Some(line.strip_prefix(key)?.trim().to_owned()));
         let first = |key| all(key).next().unwrap_or_default();
-        let requires = all("Requires-Dist:").filter(|text| text.starts_with("nvidia")).collect();
-        Self { name: first("Name:"), version: first("Version:"), requires }
+        let version = first("Version:");
+        let tag = version.split_once('+').and_then(|(_, local)| cuda_of_tag(local));
+        let tag = tag.map(|(tag, cuda)| (format!("the version says {tag}"), cuda));
+        let path = |line: &str| format!("{top}{}", line.split(',').next().unwrap_or_default().trim_matches('"'));
+        Self {
+            kind: Kind::Wheel,
+            name: first("Name:"),
+            version,
+            requires: all("Requires-Dist:").filter(|text| text.starts_with("nvidia")).collect(),
+            exports: Vec::new(),
+            tag,
+            top: top.to_owned(),
+            files: record.lines().map(path).collect(),
+        }
     }
 
-    /// `torch 2.9.1+cu128`
-    pub(super) fn title(&self) -> String {
-        format!("{} {}", self.name, self.version)
-    }
-
-    fn pins(&self) -> impl Iterator<Item = Pin<'_>> {
-        self.requires.iter().filter_map(|text| {
-            let (name, rest) = text.split_once("==")?;
-            // PEP 503: `nvidia_cublas_cu12` is the same name. Behind `[` stand extras.
-            let name = name.split(['[', '(']).next()?.trim().to_lowercase().replace(['_', '.'], "-");
-            let name = name.strip_prefix("nvidia-")?;
-            let name = name.rsplit_once("-cu").map_or(name, |(name, _)| name);
-            let (_, stems) = BRING.iter().find(|(known, _)| *known == name)?;
-            let rest = rest.trim_start();
-            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-            let numbers: Vec<&str> = rest[..end].split('.').take(3).collect();
-            Some(Pin { text, stems, version: numbers.join(".").parse().ok()? })
+    /// `info/index.json`, or `conda-meta/NAME.json` of an installed one.
+    fn of_conda(top: &str, index: &str, exports: Option<&str>) -> Option<Self> {
+        let index: Value = serde_json::from_str(index).ok()?;
+        let text = |key: &str| Some(index[key].as_str()?.to_owned());
+        let list = |value: &Value| -> Vec<String> {
+            value.as_array().into_iter().flatten().filter_map(|one| Some(one.as_str()?.to_owned())).collect()
+        };
+        let named = |text: &String| bring(Kind::Conda, name_of(text)).is_some();
+        let exports = exports.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
+        // A list alone is what those get that are linked to it.
+        let exported = list(&exports).into_iter().chain(["weak", "strong"].iter().flat_map(|key| list(&exports[*key])));
+        let build = text("build").unwrap_or_default();
+        let tag = cuda_of_build(&build).map(|cuda| (format!("the build says {build}"), cuda));
+        Some(Self {
+            kind: Kind::Conda,
+            name: text("name")?,
+            version: text("version")?,
+            requires: index["depends"].as_array().map(|_| list(&index["depends"]))?.into_iter().filter(named).collect(),
+            exports: exported.filter(named).collect(),
+            tag,
+            top: top.to_owned(),
+            files: list(&index["files"]).iter().map(|file| format!("{top}{file}")).collect(),
         })
     }
 
-    /// `+cu128` is CUDA 12.8.
-    fn tag(&self) -> Option<(&str, CudaVersion)> {
-        let (_, local) = self.version.split_once('+')?;
-        let tag = local.split('.').find(|part| part.starts_with("cu"))?;
-        let (major, minor) = tag.strip_prefix("cu")?.split_at_checked(tag.len().checked_sub(3)?)?;
-        Some((tag, CudaVersion::new(major.parse().ok()?, minor.parse().ok()?)))
+    /// The variables of an image that say something of CUDA.
+    pub(super) fn of_image(config: &str) -> Option<Self> {
+        let config: Value = serde_json::from_str(config).ok()?;
+        let variables = config["config"]["Env"].as_array()?.iter().filter_map(Value::as_str);
+        let guarded = guarded_version();
+        let told = |text: &&str| [CUDA_VERSION, REQUIRE_CUDA, &guarded].iter().any(|key| text.starts_with(key));
+        let requires: Vec<String> = variables.filter(told).map(str::to_owned).collect();
+        let cuda =
+            |text: &&String| Some((format!("the image says {text}"), cuda_in(text.strip_prefix(CUDA_VERSION)?)?));
+        let tag = requires.iter().find_map(|text| cuda(&text));
+        (!requires.is_empty()).then(|| Self {
+            kind: Kind::Image,
+            name: "of the image".to_owned(),
+            version: String::new(),
+            requires,
+            exports: Vec::new(),
+            tag,
+            top: String::new(),
+            files: BTreeSet::new(),
+        })
     }
 
-    /// What members need from elsewhere that the package promises in another release. Each is for what one of several pins brings:
-    /// they may stand under different markers.
+    /// `package torch 2.9.1+cu128`
+    pub(super) fn title(&self) -> String {
+        match self.kind {
+            Kind::Image => "variables of the image".to_owned(),
+            _ => format!("package {} {}", self.name, self.version),
+        }
+    }
+
+    /// Its name and version, as they are written.
+    pub(super) fn name(&self) -> String {
+        format!("{} {}", self.name, self.version).trim_end().to_owned()
+    }
+
+    /// Whether its members are parts of one thing, of which others may do what one does not.
+    pub(super) fn is_one(&self) -> bool {
+        self.kind != Kind::Image
+    }
+
+    /// Whether a member is its.
+    pub(super) fn owns(&self, member: &str) -> bool {
+        if self.files.is_empty() { member.starts_with(&self.top) } else { self.files.contains(member) }
+    }
+
+    fn promises(&self) -> impl Iterator<Item = Promise<'_>> {
+        self.requires.iter().filter_map(|text| Promise::of(self.kind, text))
+    }
+
+    /// The requirement that brings the library of this soname to whoever installs it: its text.
+    pub(super) fn brings(&self, soname: &str, oldest: Option<Version>) -> Option<&str> {
+        let optional = |text: &str| text.contains("extra ==");
+        let fits = |one: &Promise<'_>| {
+            one.brings(soname)
+                && one.lets_in(soname)
+                && (oldest.is_none() || one.least.is_some() && oldest <= one.least)
+        };
+        self.promises().find(|one| self.kind != Kind::Image && !optional(one.text) && fits(one)).map(|one| one.text)
+    }
+
+    fn says(&self, text: &str) -> String {
+        let who = if self.kind == Kind::Image { "the image says" } else { "the package requires" };
+        format!("{who} {text}")
+    }
+
+    /// What members need from elsewhere that the package promises in another release. Each is for what one of several promises
+    /// brings: they may stand under different markers.
     pub(super) fn against(&self, members: &[(&str, Wants)]) -> Vec<Finding> {
-        let pins: Vec<Pin<'_>> = self.pins().collect();
+        let promises: Vec<Promise<'_>> = self.promises().collect();
         let wanted = || members.iter().flat_map(|(_, wants)| wants.keys());
         let mut findings = Vec::new();
         for (name, wants) in members {
             let values = Values::default().with("path", *name);
             for (soname, oldest) in wants {
-                let mine: Vec<&Pin<'_>> = pins.iter().filter(|pin| pin.brings(soname)).collect();
-                let of_major = mine.iter().filter(|pin| pin.is_of(soname)).max_by_key(|pin| pin.version);
-                match (of_major, oldest) {
-                    (Some(pin), Some((oldest, symbol))) if pin.version < *oldest => {
-                        let values = values.clone().with("value", pin.text).with("library", soname.as_str());
-                        let values = values.with("min", *oldest).with("symbol", symbol.as_str());
+                let mine: Vec<&Promise<'_>> = promises.iter().filter(|one| one.brings(soname)).collect();
+                let strictest = mine.iter().filter(|one| one.lets_in(soname)).max_by_key(|one| one.least);
+                let values = |one: &Promise<'_>| {
+                    values.clone().with("value", self.says(one.text)).with("library", soname.as_str())
+                };
+                // A file for each of several majors: what is promised is for another one.
+                let for_another = |one: &Promise<'_>| wanted().any(|other| other != soname && one.is_first(other));
+                match (strictest, oldest) {
+                    (Some(one), Some((oldest, symbol))) if one.least.is_some_and(|least| least < *oldest) => {
+                        let values = values(one).with("min", *oldest).with("symbol", symbol.as_str());
                         findings.push(Words::PackageUnfitPromise.finding(&values));
                     }
-                    (Some(_), _) => {}
-                    // A file for each of several majors: what is pinned is for another one.
-                    (None, _) if wanted().any(|other| mine.iter().any(|pin| pin.brings(other) && pin.is_of(other))) => {
+                    (Some(one), None) => {
+                        // Of an older major there is no library of this name.
+                        let first = major_of(soname).map(|major| Version::new(major, 0, 0));
+                        let older = first.filter(|first| one.least.is_some_and(|least| least < *first));
+                        if let Some(first) = older.filter(|_| !for_another(one)) {
+                            let values = values(one).with("min", first).with("symbol", "");
+                            findings.push(Words::PackageUnfitPromise.finding(&values));
+                        }
                     }
-                    (None, _) => findings.extend(mine.first().map(|pin| {
-                        let values = values.clone().with("value", pin.text).with("library", soname.as_str());
-                        Words::PackageUnfitPromiseMajor.finding(&values)
-                    })),
+                    (Some(_), Some(_)) => {}
+                    (None, _)
+                        if mine.iter().any(|one| wanted().any(|other| one.brings(other) && one.lets_in(other))) => {}
+                    (None, _) => {
+                        findings.extend(mine.first().map(|one| Words::PackageUnfitPromiseMajor.finding(&values(one))));
+                    }
                 }
             }
         }
-        if let Some((tag, cuda)) = self.tag() {
+        if let Some((tag, cuda)) = &self.tag {
             let of_cudart = |(name, wants): &(&str, Wants)| {
                 let majors = wants.keys().filter_map(|soname| CUDART.major(soname));
                 majors.map(|major| (name.to_string(), major)).collect::<Vec<_>>()
@@ -121,6 +262,155 @@ impl Package {
             }
         }
         findings
+    }
+
+    /// What it has those require that are linked to it, and does not bring; `members`: names and sonames of libraries.
+    pub(super) fn exported<'a>(&self, members: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
+        let exports: Vec<Promise<'_>> = self.exports.iter().filter_map(|text| Promise::of(self.kind, text)).collect();
+        let unfit = |(name, soname): (&'a str, &'a str)| {
+            let one = exports.iter().find(|one| one.brings(soname) && !one.lets_in(soname))?;
+            let said = format!("the package has those that are linked to it require {}", one.text);
+            let values = Values::default().with("value", said).with("path", name).with("library", soname);
+            Some(Words::PackageUnfitExport.finding(&values))
+        };
+        members.filter_map(unfit).collect()
+    }
+
+    /// What an image lets start where members do not; `needs`: which CUDA each needs the driver to support.
+    pub(super) fn started<'a>(&self, needs: impl Iterator<Item = (&'a str, CudaVersion)>) -> Option<Finding> {
+        let text = self.requires.iter().find(|text| self.kind == Kind::Image && text.starts_with(REQUIRE_CUDA))?;
+        // Terms are alternatives, factors of a term hold together: the least that some term lets in.
+        let factor = |text: &str| cuda_in(text.strip_prefix("cuda>=")?);
+        let promised =
+            text.strip_prefix(REQUIRE_CUDA)?.split(' ').filter_map(|term| term.split(',').find_map(factor)).min()?;
+        let (name, cuda) = needs.max_by_key(|(_, cuda)| *cuda).filter(|(_, cuda)| *cuda > promised)?;
+        let said = format!(
+            "the image starts where the driver supports CUDA {promised} ({})",
+            REQUIRE_CUDA.trim_end_matches('=')
+        );
+        let values = Values::default().with("value", said).with("path", name).with("cuda", cuda);
+        Some(Words::PackageUnfitDriver.finding(&values))
+    }
+}
+
+/// `cu128` in a version's tail: CUDA 12.8.
+fn cuda_of_tag(local: &str) -> Option<(&str, CudaVersion)> {
+    let tag = local.split('.').find(|part| part.starts_with("cu"))?;
+    Some((tag, cuda_of_digits(tag.strip_prefix("cu")?)?))
+}
+
+/// `cuda124py312h1_0`, `py3.11_cuda12.4_cudnn9.1.0_0`: CUDA 12.4. A major alone names no release.
+fn cuda_of_build(build: &str) -> Option<CudaVersion> {
+    let (_, rest) = build.split_once("cuda")?;
+    let rest = rest.trim_start_matches(['_', '-']);
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let number = rest[..end].trim_end_matches('.');
+    if number.contains('.') { cuda_in(number) } else { cuda_of_digits(number).filter(|_| number.len() == 3) }
+}
+
+/// `128` is 12.8, `92` is 9.2.
+fn cuda_of_digits(digits: &str) -> Option<CudaVersion> {
+    let (major, minor) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+    Some(CudaVersion::new(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The first two numbers of a version.
+fn cuda_in(text: &str) -> Option<CudaVersion> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    Some(CudaVersion::new(numbers.next()??, numbers.next().unwrap_or(Some(0))?))
+}
+
+/// The name at the head of a requirement.
+fn name_of(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c)).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// The libraries that a package of this name brings.
+fn bring(kind: Kind, name: &str) -> Option<&'static [&'static str]> {
+    // PEP 503: `nvidia_cublas_cu12` is the same name.
+    let name = name.to_lowercase().replace(['_', '.'], "-");
+    let name = match kind {
+        Kind::Wheel => name.strip_prefix("nvidia-")?,
+        _ => name.strip_prefix("lib").unwrap_or(&name),
+    };
+    let name = name
+        .rsplit_once("-cu")
+        .filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(name, |(name, _)| name);
+    BRING.iter().find(|(known, _)| *known == name).map(|(_, stems)| *stems)
+}
+
+impl<'a> Promise<'a> {
+    fn of(kind: Kind, text: &'a str) -> Option<Self> {
+        if let Some(version) = text.strip_prefix(&guarded_version()) {
+            let version = numbers(version)?;
+            return Some(Self { text, stems: bring(Kind::Conda, GUARDED.key)?, least: Some(version), below: None });
+        }
+        // What else an image says is of CUDA as a whole.
+        if kind == Kind::Image {
+            return None;
+        }
+        let name = name_of(text);
+        let stems = bring(kind, name)?;
+        // Behind `[` stand extras, behind `;` a marker; conda has the build behind a second blank.
+        let rest = text[name.len()..].split(';').next().unwrap_or_default();
+        let rest = rest.find(']').map_or(rest, |at| &rest[at + 1..]).trim();
+        let rest = rest.trim_start_matches('(').trim_end_matches(')').trim();
+        let rest = if kind == Kind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest };
+        let (mut least, mut below) = (None, None);
+        for clause in rest.split(',').map(str::trim).filter(|clause| !clause.is_empty() && !clause.contains('|')) {
+            let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
+            let (sign, version) = (clause[..at].trim(), clause[at..].trim());
+            let Some(first) = numbers(version) else { continue };
+            let count = version.split(['.', '-', '+']).take_while(|one| one.parse::<u32>().is_ok()).count();
+            // `12.4.*`, and conda's `12.4` and `=12.4`, are all that begins so.
+            let begins = version.contains('*') || kind == Kind::Conda && matches!(sign, "" | "=");
+            match sign {
+                ">=" => least = least.max(Some(first)),
+                "<" => below = Some(below.map_or(first, |known: Version| known.min(first))),
+                "~=" => (least, below) = (Some(first), Some(next(first, count.saturating_sub(1)))),
+                "" | "=" | "==" | "===" => {
+                    (least, below) = (Some(first), Some(next(first, if begins { count } else { count.min(3) })));
+                }
+                _ => {}
+            }
+        }
+        Some(Self { text, stems, least, below })
+    }
+
+    fn brings(&self, soname: &str) -> bool {
+        let stem = soname.strip_prefix("lib").and_then(|rest| rest.split_once(".so"));
+        stem.is_some_and(|(stem, _)| self.stems.contains(&stem))
+    }
+
+    /// Whether it lets in a release whose library has this soname.
+    fn lets_in(&self, soname: &str) -> bool {
+        major_of(soname).is_none_or(|major| {
+            self.least.is_none_or(|least| least.major <= major)
+                && self.below.is_none_or(|below| Version::new(major, 0, 0) < below)
+        })
+    }
+
+    /// Whether the oldest release that it lets in has this soname.
+    fn is_first(&self, soname: &str) -> bool {
+        self.brings(soname) && self.least.is_some_and(|least| major_of(soname) == Some(least.major))
+    }
+}
+
+/// Up to three numbers at the head of a version.
+fn numbers(text: &str) -> Option<Version> {
+    let mut all = text.split(['.', '-', '+']).map_while(|one| one.parse().ok());
+    Some(Version::new(all.next()?, all.next().unwrap_or(0), all.next().unwrap_or(0)))
+}
+
+/// The first version behind all that begin with so many numbers of this one.
+fn next(version: Version, count: usize) -> Version {
+    let Version { major, minor, patch } = version;
+    match count {
+        0 | 1 => Version::new(major + 1, 0, 0),
+        2 => Version::new(major, minor + 1, 0),
+        _ => Version::new(major, minor, patch + 1),
     }
 }
 
@@ -147,17 +437,6 @@ pub(super) fn wants(own: &Components, needed: &[String], is_inside: impl Fn(&str
         }
     }
     wants
-}
-
-impl Pin<'_> {
-    fn brings(&self, soname: &str) -> bool {
-        let stem = soname.strip_prefix("lib").and_then(|rest| rest.split_once(".so"));
-        stem.is_some_and(|(stem, _)| self.stems.contains(&stem))
-    }
-
-    fn is_of(&self, soname: &str) -> bool {
-        major_of(soname).is_none_or(|major| major == self.version.major)
-    }
 }
 
 /// The driver's library, or its stub, in a member of this name.
@@ -204,48 +483,99 @@ mod tests {
     use super::*;
 
     fn package(version: &str, requires: &str) -> Package {
-        Package::of(&format!(
+        let metadata = format!(
             "Metadata-Version: 2.1\nName: torch\nVersion: {version}\n{requires}\n\nRequires-Dist: nvidia-none==1\n"
-        ))
+        );
+        let record = "torch/lib/a.so,sha256=1,2\n\"torch/lib/b.so\",,\n".to_owned();
+        let text = |name: &str, text: String| (format!("site/torch-1.dist-info/{name}"), text);
+        let mut all = all_of(&[text("RECORD", record), text("METADATA", metadata)]);
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    }
+
+    fn conda(build: &str, depends: &[&str], exports: &str) -> Package {
+        let list = depends.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(",");
+        let index = format!(r#"{{"name": "faiss", "version": "1.9.0", "build": "{build}", "depends": [{list}]}}"#);
+        let texts = [("info/index.json".to_owned(), index), ("info/run_exports.json".to_owned(), exports.to_owned())];
+        all_of(&texts).remove(0)
+    }
+
+    fn range(one: &Promise<'_>) -> String {
+        let side = |version: Option<Version>| version.map_or("-".to_owned(), |version| version.to_string());
+        format!("{} {}", side(one.least), side(one.below))
     }
 
     #[test]
-    fn what_is_pinned() {
+    fn what_is_promised() {
         for (line, expected) in [
-            ("nvidia-cudnn-cu12==9.1.0.70; platform_system == \"Linux\"", Some("9.1.0")),
-            ("nvidia-cudnn-cu12 (==8.9.2.26)", Some("8.9.2")),
-            ("nvidia-nccl-cu12==2.27.5", Some("2.27.5")),
-            ("nvidia-cuda-runtime-cu12==12.8.90", Some("12.8.90")),
-            ("nvidia-cudnn==9.15.1.9", Some("9.15.1")),
-            ("nvidia_cudnn_cu12 == 9.1.0.70", Some("9.1.0")),
-            ("nvidia-cuda-nvrtc[all]==13.0.48", Some("13.0.48")),
-            ("nvidia-cudnn-cu12==9.1.*", None),
-            ("nvidia-cudnn-cu12>=9", None),
-            ("nvidia-ml-py==12.0", None),
-            ("nvidia-cudnn-cu12==", None),
+            ("nvidia-cudnn-cu12==9.1.0.70; platform_system == \"Linux\"", "9.1.0 9.1.1"),
+            ("nvidia-cudnn-cu12 (==8.9.2.26)", "8.9.2 8.9.3"),
+            ("nvidia-nccl-cu12==2.27.5", "2.27.5 2.27.6"),
+            ("nvidia-cuda-runtime-cu12==12.8.90", "12.8.90 12.8.91"),
+            ("nvidia-cudnn==9.15.1.9", "9.15.1 9.15.2"),
+            ("nvidia_cudnn_cu12 == 9.1.0.70", "9.1.0 9.1.1"),
+            ("nvidia-cuda-nvrtc[all]==13.0.48", "13.0.48 13.0.49"),
+            ("nvidia-cudnn-cu12==9.1.*", "9.1.0 9.2.0"),
+            ("nvidia-cudnn-cu12~=9.1", "9.1.0 10.0.0"),
+            ("nvidia-cudnn-cu12<10.0,>=9.1", "9.1.0 10.0.0"),
+            ("nvidia-cudnn-cu12>=9", "9.0.0 -"),
+            ("nvidia-cudnn-cu12!=9.2", "- -"),
+            ("nvidia-cudnn-cu12", "- -"),
+            ("nvidia-ml-py==12.0", ""),
+            ("nvidia-cudnn-cu12==", "- -"),
         ] {
             let package = package("2.9.1", &format!("Requires-Dist: {line}"));
-            let pins: Vec<String> = package.pins().map(|pin| pin.version.to_string()).collect();
-            assert_eq!(pins.first().map(String::as_str), expected, "{line}");
+            let found = package.promises().map(|one| range(&one)).next().unwrap_or_default();
+            assert_eq!(found, expected, "{line}");
             assert_eq!(package.requires.len(), 1);
+        }
+        for (spec, expected) in [
+            ("cudnn >=9.1.0.70,<10.0a0", "9.1.0 10.0.0"),
+            ("cudnn 8.9.*", "8.9.0 8.10.0"),
+            ("cuda-version 12.4", "12.4.0 12.5.0"),
+            ("cuda-version >=12,<13", "12.0.0 13.0.0"),
+            ("cudatoolkit 11.8.* *_0", "11.8.0 11.9.0"),
+            ("libcublas >=12.4.5.8,<13.0a0", "12.4.5 13.0.0"),
+            ("nccl >=2.21.5.1,<3.0a0", "2.21.5 3.0.0"),
+            ("cuda-cudart", "- -"),
+            ("cudnn 8.9.*|9.1.*", "- -"),
+            ("libgcc >=13", ""),
+        ] {
+            let package = conda("h1_0", &[spec], "{}");
+            let found = package.promises().map(|one| range(&one)).next().unwrap_or_default();
+            assert_eq!(found, expected, "{spec}");
         }
     }
 
     #[test]
-    fn what_members_want_and_what_is_promised() {
-        let member = |wants: &[(&str, &str)]| -> Wants {
-            let want = |(soname, oldest): &(&str, &str)| {
-                let oldest = (!oldest.is_empty()).then(|| (oldest.parse().expect("a version"), "f".to_owned()));
-                ((*soname).to_owned(), oldest)
-            };
-            wants.iter().map(want).collect()
+    fn what_a_package_owns() {
+        let package = package("1.0", "");
+        assert!(package.owns("site/torch/lib/a.so") && package.owns("site/torch/lib/b.so"));
+        assert!(!package.owns("site/other/a.so"), "another package's, beside it");
+        assert!(conda("h1_0", &[], "{}").owns("lib/libfaiss.so"), "one that lists nothing is all there is");
+    }
+
+    fn wants(wants: &[(&str, &str)]) -> Wants {
+        let want = |(soname, oldest): &(&str, &str)| {
+            let oldest = (!oldest.is_empty()).then(|| (oldest.parse().expect("a version"), "f".to_owned()));
+            ((*soname).to_owned(), oldest)
         };
+        wants.iter().map(want).collect()
+    }
+
+    #[test]
+    fn what_members_want_and_what_is_promised() {
         let nine = "nvidia-cudnn-cu12==9.1.0.70";
         for (version, requires, members, expected) in [
             ("1.0", &[nine][..], &[&[("libcudnn.so.9", "9.1.0")][..]][..], 0),
             ("1.0", &[nine], &[&[("libcudnn.so.9", "9.2.0")]], 1),
             ("1.0", &[nine], &[&[("libcudnn.so.9", "")]], 0),
             ("1.0", &[nine], &[&[("libcudnn.so.8", "")]], 1),
+            ("1.0", &["nvidia-cudnn-cu12>=8.9,<10"], &[&[("libcudnn.so.9", "")]], 1),
+            ("1.0", &["nvidia-cudnn-cu12>=9.1,<10"], &[&[("libcudnn.so.9", "")]], 0),
+            ("1.0", &["nvidia-cudnn-cu12>=9.1,<10"], &[&[("libcudnn.so.9", "9.3.0")]], 1),
+            ("1.0", &["nvidia-cudnn-cu12"], &[&[("libcudnn.so.9", "9.3.0")]], 0),
+            ("1.0", &["nvidia-cublas-cu12>=11"], &[&[("libcublas.so.11", "")], &[("libcublas.so.12", "")]], 0),
             // For either of two extras.
             ("1.0", &["nvidia-cudnn-cu11==8.9.6.50; extra == \"old\"", nine], &[&[("libcudnn.so.9", "9.0.0")]], 0),
             // One file for each of two majors, one of which is pinned.
@@ -257,9 +587,57 @@ mod tests {
         ] {
             let requires = requires.iter().fold(String::new(), |lines, one| lines + "Requires-Dist: " + one + "\n");
             let package = package(version, requires.trim_end());
-            let members: Vec<(&str, Wants)> = members.iter().map(|wants| ("a.so", member(wants))).collect();
+            let members: Vec<(&str, Wants)> = members.iter().map(|member| ("a.so", wants(member))).collect();
             let found = package.against(&members);
             assert_eq!(found.len(), expected, "{version} {requires} {members:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_conda_promises() {
+        let twelve = wants(&[("libcudart.so.12", ""), ("libcudnn.so.9", "9.2.0")]);
+        for (build, depends, expected) in [
+            ("h1_0", &["cuda-version >=12,<13", "cudnn >=9.2.1.18,<10.0a0"][..], 0),
+            ("h1_0", &["cuda-version >=12.0,<13", "cuda-cudart >=12.4.99,<13.0a0"], 0),
+            ("h1_0", &["cuda-version >=11.8,<12"], 1),
+            ("h1_0", &["cudnn >=9.1,<10"], 1),
+            ("h1_0", &["cudnn >=8.9.7.29,<9.0a0"], 1),
+            ("cuda124py312h1_0", &[], 0),
+            ("py3.11_cuda11.8_cudnn9.1.0_0", &[], 1),
+            ("cuda118py312h1_0", &[], 1),
+            ("cuda12_py312h1_0", &[], 0),
+        ] {
+            let found = conda(build, depends, "{}").against(&[("lib/a.so", twelve.clone())]);
+            assert_eq!(found.len(), expected, "{build} {depends:?}: {found:?}");
+        }
+        let brings =
+            |exports: &str| conda("h1_0", &[], exports).exported([("lib/libcudnn.so.9", "libcudnn.so.9")].into_iter());
+        assert_eq!(brings(r#"{"weak": ["cudnn >=9.1,<10.0a0"]}"#).len(), 0);
+        assert_eq!(brings(r#"{"weak": ["cudnn >=8.9,<9.0a0"]}"#).len(), 1);
+        assert_eq!(brings(r#"["cudnn >=8.9,<9.0a0"]"#).len(), 1);
+        assert_eq!(brings("no JSON").len(), 0);
+    }
+
+    #[test]
+    fn what_an_image_promises() {
+        let image = |variables: &[&str]| {
+            let list = variables.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(",");
+            Package::of_image(&format!(r#"{{"config": {{"Env": ["PATH=/bin",{list}]}}}}"#))
+        };
+        assert!(Package::of_image(r#"{"config": {}}"#).is_none());
+        let member = [("usr/lib/a.so", wants(&[("libcudart.so.12", ""), ("libcudnn.so.9", "9.2.0")]))];
+        for (variables, unfit, started) in [
+            (&["CUDA_VERSION=12.4.1", "NV_CUDNN_VERSION=9.2.0.82-1"][..], 0, 0),
+            (&["CUDA_VERSION=11.8.0"], 1, 0),
+            (&["NV_CUDNN_VERSION=9.1.0.70-1"], 1, 0),
+            (&["NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=470,driver<471"], 0, 0),
+            (&["NVIDIA_REQUIRE_CUDA=cuda>=11.8 brand=tesla,driver>=450,driver<451"], 0, 1),
+            (&["NVIDIA_REQUIRE_CUDA=brand=tesla"], 0, 0),
+        ] {
+            let package = image(variables).expect("says something");
+            assert_eq!(package.against(&member).len(), unfit, "{variables:?}");
+            let needs = [("usr/lib/a.so", CudaVersion::new(12, 0))].into_iter();
+            assert_eq!(package.started(needs).into_iter().count(), started, "{variables:?}");
         }
     }
 
@@ -276,9 +654,9 @@ mod tests {
             ("2.9.1+cu1", None),
             ("2.9.1+custom", None),
         ] {
-            let package = package(version, "");
-            let expected = expected.map(|(tag, (major, minor))| (tag, CudaVersion::new(major, minor)));
-            assert_eq!(package.tag(), expected, "{version}");
+            let expected = expected
+                .map(|(tag, (major, minor))| (format!("the version says {tag}"), CudaVersion::new(major, minor)));
+            assert_eq!(package(version, "").tag, expected, "{version}");
         }
     }
 }

@@ -309,7 +309,7 @@ codes! {
         "cuDNN 9 for CUDA 12 and later serves GPUs that came after it. Older builds have code up to a generation, and no document says what they do on later ones: that is no reason to refuse.\nWhat to do: put a newer cuDNN that the program accepts first in LD_LIBRARY_PATH; a program that was built with cuDNN 8 accepts no other major, and is to be rebuilt.";
     518 PackageUnfit Warning Informs 250
         "what a package brings or promises does not fit"
-        "A wheel that carries a part of the driver, two cuDNNs, or the building machine's folders in an RPATH works where it was made, and fails on other machines; so does one that requires an older cuDNN than its files need, or whose version names another CUDA than its code.\nWhat to do: pack what each finding names in another way, or require what the files need.";
+        "A wheel that carries a part of the driver, two cuDNNs, or the building machine's folders in an RPATH works where it was made, and fails on other machines; so does one that requires an older cuDNN than its files need, or whose version names another CUDA than its code. A conda package promises by `depends` and `run_exports`, an image by NVIDIA_REQUIRE_CUDA, CUDA_VERSION and NV_CUDNN_VERSION.\nWhat to do: pack what each finding names in another way, or require what the files need.";
 }
 
 words! {
@@ -995,14 +995,20 @@ words! {
         "{library} stands in the package more than once: {value}"
         "pack it once, and let all members find that one: which is loaded first decides for the whole process";
     PackageUnfitPromise PackageUnfit "package"
-        "the package requires {value}, and {path} needs {library} {min} or newer[ ({symbol})]"
+        "{value}, and {path} needs {library} {min} or newer[ ({symbol})]"
         "require {min} or newer";
     PackageUnfitPromiseMajor PackageUnfit "package"
-        "the package requires {value}, and {path} needs {library}"
+        "{value}, and {path} needs {library}"
         "require the release that {library} comes from";
     PackageUnfitTag PackageUnfit "package"
-        "the version says {value}, and {path} is for CUDA {found_cuda}"
-        "name the version after the CUDA that its code is for: people choose by it";
+        "{value}, and {path} is for CUDA {found_cuda}"
+        "name it after the CUDA that its code is for: people choose by it";
+    PackageUnfitDriver PackageUnfit "package"
+        "{value}, and {path} needs a driver that supports CUDA {cuda}"
+        "ask for that one: `cargo cudaguard requirements --format nvidia-require` writes the variable";
+    PackageUnfitExport PackageUnfit "package"
+        "{value}, and {path} is {library}"
+        "let run_exports name the release that is in the package: whoever is linked to it looks for that one";
     PackageUnfitPath PackageUnfit "package"
         "libraries are looked for outside of the package, in {folder}, by {path}"
         "link without that RPATH, or with one that begins with $ORIGIN: what lies there on another machine, nobody knows";

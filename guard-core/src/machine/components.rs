@@ -9,7 +9,7 @@ use super::{Library, Machine};
 use crate::binary::{Binary, Kind};
 use crate::elf::machine;
 use crate::evidence::{Evidence, Seen};
-use crate::finding::{self, Finding, Phrase, Values, Verdict, Words};
+use crate::finding::{self, Code, Finding, Phrase, Severity, Values, Verdict, Words};
 use crate::host::Host;
 use crate::judge;
 use crate::kernels::{self, Kernels};
@@ -37,6 +37,20 @@ pub struct Components {
     pub file: String,
     /// The processor that the file is for, by name; empty where that is not known.
     pub processor: String,
+    /// Of several files that belong together: what one of them is enough for.
+    pub enough: Enough,
+}
+
+/// Where one of several components is enough.
+#[derive(Clone, Debug, Default)]
+pub struct Enough {
+    /// Manifests of which a program takes those of one group alone, by their places in [`Components::manifests`]: the same library
+    /// for each of several CUDA majors.
+    pub one_of: Vec<Vec<usize>>,
+    /// Manifests of what may have nothing for a GPU that one of [`Self::serving`] serves: then it is served in part.
+    pub in_part: Vec<usize>,
+    /// Manifests whose code is what the whole is for.
+    pub serving: Vec<usize>,
 }
 
 /// A library that a file needs.
@@ -111,11 +125,14 @@ impl Components {
         }
         let mut findings = Vec::new();
         let mut first = None;
+        let mut of_each = Vec::new();
         for manifest in &self.manifests {
             let host = Host { described: true, ..machine.host(manifest, place) };
-            findings.extend(judge::run::judge(manifest, &host));
+            of_each.push(judge::run::judge(manifest, &host));
             first.get_or_insert(host);
         }
+        self.enough.weigh(&mut of_each, &self.manifests);
+        findings.extend(of_each.into_iter().flatten());
         findings.extend(first.and_then(|host| judge::run::together(&self.manifests, &host)));
         findings.extend(self.absent(machine));
         findings.extend(self.lacking(machine));
@@ -210,6 +227,30 @@ impl Components {
             .into_iter()
             .map(|manifest| Manifest { sealed: false, ..seal::truth(manifest, &observed) })
             .collect();
+    }
+}
+
+impl Enough {
+    /// What one of several does not do, and another one does, is no ground to refuse.
+    fn weigh(&self, findings: &mut [Vec<Finding>], manifests: &[Manifest]) {
+        let refused = |findings: &[Finding]| Verdict::of(findings) == Verdict::Refused;
+        let told = |finding: &mut Finding| {
+            if finding.severity == Severity::Error {
+                finding.severity = Severity::Info;
+            }
+        };
+        let no_code = |finding: &Finding| finding.code == Code::NoCodeForGpu && finding.severity == Severity::Error;
+        let with_kernels =
+            |at: &&usize| manifests[**at].requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
+        let served = self.serving.iter().filter(with_kernels).any(|at| !findings[*at].iter().any(no_code));
+        for at in self.in_part.iter().filter(|_| served) {
+            findings[*at].iter_mut().filter(|finding| no_code(finding)).for_each(told);
+        }
+        let (out, fit): (Vec<&Vec<usize>>, Vec<&Vec<usize>>) =
+            self.one_of.iter().partition(|group| group.iter().any(|at| refused(&findings[*at])));
+        if !fit.is_empty() {
+            out.into_iter().flatten().for_each(|at| findings[*at].iter_mut().for_each(told));
+        }
     }
 }
 

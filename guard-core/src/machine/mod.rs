@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub use asker::Asker;
 #[cfg(target_os = "linux")]
 pub use child::asked;
-pub use components::Components;
+pub use components::{Components, Enough};
 pub use host_file::release;
 pub use json_reader::Mistake;
 pub use look::look;

@@ -7,7 +7,16 @@ use cudaguard_tests::{Call, Scratch, Trial, command, parts, scratch, snapshot, t
 use serde_json::Value;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![of_whatever_form, a_verdict_for_the_whole, what_a_package_promises, what_is_no_archive_says_so]
+    trials![
+        of_whatever_form,
+        a_verdict_for_the_whole,
+        what_a_package_promises,
+        what_conda_and_an_image_promise,
+        what_is_kept_of_a_promise,
+        one_library_for_each_cuda,
+        as_sarif,
+        what_is_no_archive_says_so
+    ]
 }
 
 /// Packs the folder `tree` in each form, with what everybody has.
@@ -153,6 +162,190 @@ fn what_a_package_promises() {
     let verified =
         command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--cudnn", "9.15.1"]).arg(&wheel).run();
     assert!(verified.status() == Some(0) && verified.stderr.contains("warning[CG518]"), "{verified}");
+}
+
+/// Packs `tree` as a conda package, and as the one layer of an image with the variables of `env`.
+const PACK_OTHERS: &str = "
+import io, json, os, tarfile
+def add(tar, name, data):
+    entry = tarfile.TarInfo(name)
+    entry.size = len(data)
+    tar.addfile(entry, io.BytesIO(data))
+with tarfile.open('app-1.0-0.tar.bz2', 'w:bz2') as tar:
+    add(tar, 'info/index.json', open('index.json', 'rb').read())
+    add(tar, 'info/run_exports.json', open('exports.json', 'rb').read())
+    for entry in ['app', 'nvidia']:
+        tar.add(os.path.join('tree', entry), entry)
+layer = io.BytesIO()
+with tarfile.open(fileobj=layer, mode='w') as tar:
+    tar.add(os.path.join('tree', 'app'), 'opt/app')
+config = {'config': {'Env': open('env').read().split(chr(10))}}
+with tarfile.open('image.tar', 'w') as tar:
+    add(tar, 'config.json', json.dumps(config).encode())
+    add(tar, 'one/layer.tar', layer.getvalue())
+    add(tar, 'manifest.json', json.dumps([{'Config': 'config.json', 'Layers': ['one/layer.tar']}]).encode())
+";
+
+fn messages(file: &Path) -> Vec<String> {
+    let told = told(file);
+    let all = told["findings"].as_array().cloned().unwrap_or_default();
+    all.iter().map(|one| one["message"].as_str().expect("words").to_owned()).collect()
+}
+
+fn what_conda_and_an_image_promise() {
+    let (scratch, _) = package("artefact-others");
+    let pack = |build: &str, depends: &str, exports: &str, env: &str| {
+        scratch.file(
+            "index.json",
+            format!(r#"{{"name": "app", "version": "1.0", "build": "{build}", "depends": [{depends}]}}"#),
+        );
+        scratch.file("exports.json", format!(r#"{{"weak": [{exports}]}}"#));
+        scratch.file("env", env);
+        let _ = Call::new("python3").args(["-c", PACK_OTHERS]).dir(scratch.path()).run().success();
+        (messages(&scratch.join("app-1.0-0.tar.bz2")), messages(&scratch.join("image.tar")))
+    };
+    let (conda, image) = pack(
+        "cuda130py312_0",
+        r#""python >=3.12", "cuda-version >=13,<14""#,
+        r#""cudnn >=9.15,<10.0a0""#,
+        "PATH=/bin\nCUDA_VERSION=13.0.1\nNVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla,driver>=535,driver<536",
+    );
+    assert_eq!((conda, image), (Vec::new(), Vec::new()), "what fits");
+    let (conda, image) = pack(
+        "cuda128py312_0",
+        r#""cuda-version >=12.8,<13""#,
+        r#""cudnn >=8.9,<9.0a0""#,
+        "CUDA_VERSION=12.8.1\nNVIDIA_REQUIRE_CUDA=cuda>=12.8",
+    );
+    for (found, told) in [
+        (&conda, "the package requires cuda-version >=12.8,<13, and app/lib/libapp.so needs libcudart.so.13"),
+        (&conda, "the build says cuda128py312_0, and app/lib/libapp.so is for CUDA 13.0"),
+        (&conda, "linked to it require cudnn >=8.9,<9.0a0, and nvidia/cudnn/lib/libcudnn.so.9 is libcudnn.so.9"),
+        (&image, "the image says CUDA_VERSION=12.8.1, and opt/app/lib/libapp.so is for CUDA 13.0"),
+        (&image, "CUDA 12.8 (NVIDIA_REQUIRE_CUDA), and opt/app/lib/libapp.so needs a driver that supports CUDA 13.0"),
+    ] {
+        assert!(found.iter().any(|one| one.contains(told)), "{told} in:\n{found:?}");
+    }
+}
+
+/// A cuDNN that the package requires is there once it is installed, and so is what the RPATH of those that load a library finds.
+fn what_is_kept_of_a_promise() {
+    let (scratch, wheel) = package("artefact-kept");
+    let tree = scratch.join("tree");
+    let cudnn = parts::cudnn("9.15.1").join("lib");
+    let link = |from: &str, to: &str, more: &[&str]| {
+        let _ = Call::new("gcc")
+            .args(["-shared", "-fPIC", "-Wl,--disable-new-dtags", "-Wl,--no-as-needed"])
+            .args([from, "-o", to])
+            .args(more)
+            .dir(scratch.path())
+            .run()
+            .success();
+    };
+    scratch.file("f.c", "unsigned long cudnnGetVersion(void);\nunsigned long g(void) { return cudnnGetVersion(); }\n");
+    let library = cudnn.join("libcudnn.so.9");
+    let library = library.to_str().expect("a path");
+    link("f.c", "tree/app/lib/libg.so", &["-Wl,-soname,libg.so", library]);
+    let pack = |requires: &str| {
+        let metadata = format!("Metadata-Version: 2.1\nName: app\nVersion: 1.0\n{requires}\n");
+        scratch::write(&tree.join("app-1.0.dist-info/METADATA"), metadata);
+        let _ = Call::new("python3").args(["-c", PACK]).dir(scratch.path()).run().success();
+        command::call(["verify", "--driver", "580.65.06", "--gpu", "A100", "--cudnn", "none"]).arg(&wheel).run()
+    };
+    let outcome = pack("");
+    assert!(outcome.status() == Some(1) && outcome.stderr.contains("app/lib/libg.so"), "nobody brings it: {outcome}");
+    let _ = pack("Requires-Dist: nvidia-cudnn-cu13; extra == \"gpu\"").expect(1);
+    let outcome = pack("Requires-Dist: nvidia-cudnn-cu13>=9.1,<10").expect(0);
+    assert!(outcome.stdout.contains(": runs"), "{outcome}");
+    let inspected = command::call(["inspect"]).arg(&wheel).run().success();
+    assert!(inspected.stdout.contains("the package requires nvidia-cudnn-cu13>=9.1,<10"), "{inspected}");
+    let _ = pack("Requires-Dist: nvidia-cudnn-cu12==8.9.7.29").expect(1);
+    // Whoever loads it says where its libraries lie.
+    scratch.file("h.c", "int h;\n");
+    let rpath = "-Wl,-rpath,$ORIGIN/lib:$ORIGIN/../nvidia/cudnn/lib";
+    link("h.c", "tree/app/ext.so", &[rpath, "-Ltree/app/lib", "-lg"]);
+    let outcome = pack("").expect(0);
+    assert!(outcome.stdout.contains(": runs"), "{outcome}");
+}
+
+/// The library of a package for each of two CUDA majors, of which a program takes one; and one beside them that nobody needs, with
+/// nothing for most GPUs.
+fn one_library_for_each_cuda() {
+    let (scratch, wheel) = package("artefact-one-of");
+    let (old, cuda) = (parts::cuda("11.8").join("lib/libcudart.so.11.0"), parts::cuda("13.0"));
+    let link = |to: &str, cudart: &Path, object: &str| {
+        let _ = Call::new("g++")
+            .args(["-shared", "-Wl,-z,undefs", object, "-o", to])
+            .arg(cudart)
+            .dir(scratch.path())
+            .run()
+            .success();
+    };
+    let judged = |driver: &str, gpu: &str| {
+        let _ = Call::new("python3").args(["-c", PACK]).dir(scratch.path()).run().success();
+        command::call(["verify", "--driver", driver, "--gpu", gpu]).arg(&wheel).run()
+    };
+    fs::remove_file(scratch.join("tree/app/lib/libapp.so")).expect("there before");
+    fs::remove_dir_all(scratch.join("tree/nvidia")).expect("there before");
+    scratch.file("plain.cu", "__global__ void k(int *p) { *p = 1; }\nvoid f(int *p) { k<<<1, 1>>>(p); }\n");
+    for arch in ["80", "90"] {
+        let code = format!("arch=compute_{arch},code=sm_{arch}");
+        let _ = Call::new(cuda.join("bin/nvcc"))
+            .args(["-c", "-Xcompiler", "-fPIC", "-gencode", &code, "plain.cu", "-o", &format!("k{arch}.o")])
+            .dir(scratch.path())
+            .run()
+            .success();
+    }
+    link("tree/app/lib/libapp_cuda130.so", &cuda.join("lib/libcudart.so.13"), "k80.o");
+    let _ = judged("470.57.02", "A100").expect(1);
+    link("tree/app/lib/libapp_cuda118.so", &old, "k80.o");
+    let outcome = judged("470.57.02", "A100").expect(0);
+    // Its machine code is of nvcc 13, so that it is not sure.
+    assert!(outcome.stdout.contains(": cannot tell"), "by the one for CUDA 11: {outcome}");
+    let _ = judged("440.33.01", "A100").expect(1);
+    let inspected = command::call(["inspect"]).arg(&wheel).run().success();
+    for told in ["for CUDA 11: app/lib/libapp_cuda118.so", "for CUDA 13: app/lib/libapp_cuda130.so"] {
+        assert!(inspected.stdout.contains(told), "{told}: {inspected}");
+    }
+    fs::remove_file(scratch.join("tree/app/lib/libapp_cuda118.so")).expect("there before");
+    link("tree/app/lib/libextra.so", &cuda.join("lib/libcudart.so.13"), "k90.o");
+    let outcome = judged("580.65.06", "A100").expect(0);
+    assert!(outcome.stdout.contains("partial"), "{outcome}");
+    let _ = judged("580.65.06", "V100").expect(1);
+    // What another one needs is loaded with it.
+    scratch.file("user.c", "int user;\n");
+    let _ = Call::new("gcc")
+        .args(["-shared", "-fPIC", "user.c", "-o", "tree/app/user.so", "-Wl,--no-as-needed"])
+        .args(["-Ltree/app/lib", "-lextra", "-Wl,-z,undefs"])
+        .dir(scratch.path())
+        .run()
+        .success();
+    let outcome = judged("580.65.06", "A100").expect(1);
+    assert!(outcome.stderr.contains("app/lib/libextra.so"), "{outcome}");
+}
+
+fn as_sarif() {
+    let (scratch, _) = package("artefact-sarif");
+    let call = |words: &[&str]| {
+        let script = r#"exec "$0" "$@""#;
+        Call::new("sh").args(["-c", script]).arg(command::path()).args(words).dir(scratch.path()).run()
+    };
+    let wheel = "app-1.0-py3-none-any.whl";
+    let outcome =
+        call(&["verify", wheel, "tree", "--driver", "535.261.03", "--gpu", "A100", "--format", "sarif"]).expect(1);
+    let told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let results = told["runs"][0]["results"].as_array().expect("results");
+    let of = |uri: &str| {
+        let place = |one: &&Value| one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri;
+        results.iter().filter(place).map(|one| one["ruleId"].as_str().unwrap_or_default()).collect::<Vec<_>>()
+    };
+    assert!(of(wheel).contains(&"CG301") && of("tree").contains(&"CG301"), "{outcome}");
+    assert!(outcome.stderr.is_empty(), "one form is enough: {outcome}");
+    let outcome = call(&["inspect", wheel, "--format", "sarif"]).success();
+    let told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(told["runs"][0]["results"].as_array().map(Vec::len), Some(0), "{outcome}");
+    let wrong = call(&["verify", wheel, "--fleet", "-", "--format", "sarif"]).expect(2);
+    assert!(wrong.stderr.contains("--format"), "{wrong}");
 }
 
 fn what_is_no_archive_says_so() {
