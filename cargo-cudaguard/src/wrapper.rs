@@ -21,7 +21,7 @@ use cudaguard::kernels::{self, Kernels};
 use cudaguard::lock::is_locked;
 use cudaguard::manifest::{Component, Linkage};
 use cudaguard::policy;
-use cudaguard::seal::Taken;
+use cudaguard::seal::{Taken, left_to_the_loader};
 use cudaguard::toolchain::Builder;
 use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::walk::{self, Facts, Judged, Meant};
@@ -447,6 +447,7 @@ impl<'a> Job<'a> {
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
         folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
         let in_use = toolchain.named();
+        let left = left_to_the_loader(&manifest, binary)?;
         let linked = Linked {
             name: &self.unit.name,
             release: self.of.release,
@@ -457,6 +458,7 @@ impl<'a> Job<'a> {
             in_use: &in_use,
             by: Builder::Cargo,
             needed: &binary.needed,
+            left_to_the_loader: left.as_deref(),
             cudart: binary.linkage(&CUDART),
             library: binary.linkage(GUARDED),
             rpath: binary.rpath.as_deref(),

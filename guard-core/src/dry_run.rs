@@ -362,28 +362,11 @@ fn cure(env: &Env, name: &str) -> String {
     }
     let phrase = match name.split('.').next().unwrap_or_default() {
         "libcuda" | "libnvidia-ml" => Phrase::InstallDriver,
-        stem if CUDA.contains(&stem) => Phrase::InstallToolkit,
+        stem if vendor::OF_TOOLKIT.contains(&stem) => Phrase::InstallToolkit,
         _ => Phrase::InstallPackage,
     };
     phrase.of(&Values::default())
 }
-
-const CUDA: [&str; 14] = [
-    "libcudart",
-    "libcublas",
-    "libcublasLt",
-    "libcufft",
-    "libcufftw",
-    "libcufile",
-    "libcurand",
-    "libcusolver",
-    "libcusolverMg",
-    "libcusparse",
-    "libnppc",
-    "libnvrtc",
-    "libnvJitLink",
-    "libnvjpeg",
-];
 
 /// A usual folder of NVIDIA's libraries that has a file of this name.
 fn elsewhere(env: &Env, name: &str) -> Option<PathBuf> {

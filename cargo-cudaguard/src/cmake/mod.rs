@@ -34,7 +34,7 @@ use cudaguard::kernels::{self, Kernels};
 use cudaguard::lock::Lock;
 use cudaguard::manifest::{KnownBy, Linkage, Manifest};
 use cudaguard::policy::Policy;
-use cudaguard::seal::Taken;
+use cudaguard::seal::{Taken, left_to_the_loader};
 use cudaguard::toolchain::{Builder, Fact, Toolchain};
 use cudaguard::vendor::{CUDART, GUARDED};
 use cudaguard::version::Version;
@@ -319,6 +319,7 @@ fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<
     let path =
         |written: &Option<String>| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed));
     let (rpath, runpath) = (path(&binary.rpath), path(&binary.runpath));
+    let left = left_to_the_loader(manifest, binary)?;
     let linked = Linked {
         name: &facts.target,
         // What CMake links into the build folder finds its libraries there; installing takes those paths away.
@@ -330,6 +331,7 @@ fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<
         in_use: &in_use,
         by: job.facts.given.by,
         needed: &binary.needed,
+        left_to_the_loader: left.as_deref(),
         cudart: binary.linkage(&CUDART),
         library: binary.linkage(GUARDED),
         rpath: rpath.as_deref(),

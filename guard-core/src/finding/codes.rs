@@ -163,6 +163,9 @@ codes! {
     171 GivenUnsealed Warning Informs 255
         "a step of the target read its file before the file was sealed"
         "CMake runs the steps of a target in the order in which they are written. One that comes before cudaguard_embed sees the file before it is sealed: a copy of it does not know which kernels are in it. Copies that are found are replaced by the sealed file; of this one nothing is known.\nWhat to do: call cudaguard_embed before the add_custom_command(TARGET ... POST_BUILD) that passes the file on.";
+    172 LeftToTheLoader Error Refuses 255
+        "the guard cannot load the libraries of this file"
+        "[runtime] loader = \"guard\" takes NVIDIA's libraries from the list of the system's loader, and the guard loads and binds them at the start. That is done only where it cannot be wrong: in a program for 64-bit x86 or Arm and glibc that needs, beside NVIDIA's libraries, those of the C and C++ runtime alone (any other may use or define functions of NVIDIA's), and that has no copy of a variable of theirs and no thread-local one.\nWhat to do: take [runtime] loader out of cudaguard.toml, or say runtime.loader = \"system\" under [package.NAME]. `run`, `exec` and `verify` tell of an absent library for every file.";
     201 CudnnOtherMajor Error Refuses 41
         "the cuDNN found is another major version"
         "cuDNN promises nothing across majors: functions are missing or mean something else.\nWhat to do: install the major that the program was built with, or rebuild it.";
@@ -730,6 +733,9 @@ words! {
     GivenUnsealed GivenUnsealed "{file}"
         "a POST_BUILD step read {file} before its guard was sealed: what it did with it is not known.\ncommand:\t{command}"
         "call cudaguard_embed({file}) before the add_custom_command of that step";
+    LeftToTheLoader LeftToTheLoader "{file}"
+        "the guard cannot load the libraries of {file}, as [runtime] loader = \"guard\" asks: {why}"
+        "leave the libraries to the system's loader: take [runtime] loader out of cudaguard.toml, or say \"system\" for this package";
     CudnnOtherMajor CudnnOtherMajor "cuDNN"
         "cuDNN[ {found}] is another major version than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found";

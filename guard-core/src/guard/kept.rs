@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Compiler, Guarded, Keep, SOURCE, assembly, both, dlopen_note, group, source};
+use super::{Compiler, Guarded, Keep, assembly, both, dlopen_note, group, source_digest, source_for};
 use crate::digest::Digest;
 use crate::manifest::Component;
 use crate::note::SIZE;
@@ -33,7 +33,7 @@ impl Kept {
         component: &Component,
         folder: &Path,
     ) -> Result<Guarded, String> {
-        let shim = self.shim(compiler, folder)?;
+        let shim = self.shim(compiler, descriptor, folder)?;
         let note = match self.note(compiler, descriptor, component, folder)? {
             Some(note) => Ok(note),
             None => compiler.note(descriptor, component, folder)?,
@@ -42,9 +42,15 @@ impl Kept {
     }
 
     /// The shim, as `folder/cudaguard-shim.o`. The inner error is the compiler's.
-    fn shim(&self, compiler: &Compiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
-        let made =
-            self.object(compiler, "shim", SOURCE, |folder| compiler.object(folder, "cudaguard-shim", "c", &source()))?;
+    fn shim(
+        &self,
+        compiler: &Compiler,
+        descriptor: &[u8; SIZE],
+        folder: &Path,
+    ) -> Result<Result<PathBuf, String>, String> {
+        let made = self.object(compiler, "shim", source_digest(descriptor), |folder| {
+            compiler.object(folder, "cudaguard-shim", "c", &source_for(descriptor))
+        })?;
         let Ok(made) = made else { return Ok(made) };
         let shim = folder.join("cudaguard-shim.o");
         // A copy, not a link: build tools go by its time.

@@ -52,7 +52,8 @@ fn note_layout() -> String {
     text += &numbers(layout::GPU_NEEDS);
     text += &numbers(layout::LIBRARIES);
     text += &numbers(layout::ARCHS);
-    text + &numbers(layout::PARTIALS)
+    text += &numbers(layout::PARTIALS);
+    text + &numbers(layout::LOADERS)
 }
 
 fn pci_ranges() -> String {

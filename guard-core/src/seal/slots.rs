@@ -9,14 +9,12 @@ use memchr::memmem;
 
 use super::Change;
 use crate::contents::Contents;
-use crate::elf::{Elf, MADE_WEAK, Slot, machine, tag};
+use crate::elf::{Elf, HAS_VERSION, MADE_WEAK, Slot, machine, tag};
 use crate::symbols::{self, Releases};
 use crate::vendor;
 
 /// Weak, in the place of global.
 const WEAK: u8 = 2 << 4;
-/// Beside [`MADE_WEAK`]: the symbol asks for a version.
-const HAS_VERSION: u8 = 16;
 /// The shim's variable that counts them begins so; here with each byte turned over, so that no other program has it.
 const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b's', !b'l', !b'o', !b't', !b's', !0x95];
 const DRIVER: &str = "libcuda.so.1";
@@ -48,7 +46,7 @@ pub(super) fn changes(data: &Contents) -> Vec<Change> {
     changes
 }
 
-fn is_guarded(soname: &str) -> bool {
+pub(super) fn is_guarded(soname: &str) -> bool {
     soname == DRIVER || vendor::ALL.iter().any(|library| library.is_named(soname))
 }
 
@@ -81,7 +79,7 @@ fn whose(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
 }
 
 /// Where the shim's copies in this file count them.
-fn counters(data: &[u8]) -> Vec<usize> {
+pub(super) fn counters(data: &[u8]) -> Vec<usize> {
     let mark = MARK.map(|byte| !byte);
     memmem::find_iter(data, &mark).map(|at| at + mark.len()).filter(|at| data.len() >= at + 4).collect()
 }

@@ -36,6 +36,25 @@ pub fn by_key(key: &str) -> Option<&'static Library> {
 /// The driver's management library: it asks for no toolkit and runs nothing on a GPU.
 pub(crate) const NVML: &str = "nvidia-ml";
 
+/// Libraries of the toolkit, by their files' names.
+#[cfg(feature = "command")]
+pub(crate) const OF_TOOLKIT: [&str; 14] = [
+    "libcudart",
+    "libcublas",
+    "libcublasLt",
+    "libcufft",
+    "libcufftw",
+    "libcufile",
+    "libcurand",
+    "libcusolver",
+    "libcusolverMg",
+    "libcusparse",
+    "libnppc",
+    "libnvrtc",
+    "libnvJitLink",
+    "libnvjpeg",
+];
+
 /// Whether a name, in a `links` key or between `lib` and `.so`, is one of a library that comes with the toolkit or the driver, or
 /// by itself: what no table knows yet is told all the same.
 pub(crate) fn is_nvidias(name: &str) -> bool {

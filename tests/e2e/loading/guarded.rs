@@ -54,12 +54,17 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
 
 /// The objects to link for these manifests: a note for each, the shim once.
 pub(crate) fn objects(folder: &Path, manifests: &[Manifest]) -> Vec<PathBuf> {
+    objects_for(folder, manifests, &target())
+}
+
+/// The same for another target.
+pub(crate) fn objects_for(folder: &Path, manifests: &[Manifest], target: &str) -> Vec<PathBuf> {
     let mut objects = Vec::new();
     for (index, manifest) in manifests.iter().enumerate() {
         let folder = folder.join(format!("guard-{index}"));
         std::fs::create_dir_all(&folder).unwrap();
         let descriptor = note::encode(manifest).unwrap();
-        match guard::compile(&Env::of_process(), &descriptor, &manifest.component, &target(), &folder).unwrap() {
+        match guard::compile(&Env::of_process(), &descriptor, &manifest.component, target, &folder).unwrap() {
             Guarded::Objects { note, shim } => {
                 if objects.is_empty() {
                     objects.push(shim);

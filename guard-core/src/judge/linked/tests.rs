@@ -33,6 +33,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         in_use: &[],
         by: Builder::Cargo,
         needed: &[],
+        left_to_the_loader: None,
         cudart: Linkage::Static,
         library: Linkage::None,
         rpath: None,
