@@ -380,19 +380,34 @@ impl Whole {
 
     /// What becomes of GPUs of each compute capability, over all members with kernels.
     fn covers(&self) -> Vec<((u8, u8), By)> {
-        let with: Vec<&Kernels> = self.parts.iter().map(|part| &part.kernels).filter(|kernels| kernels.any()).collect();
-        let ccs: BTreeSet<_> = with.iter().flat_map(|kernels| kernels.covers()).map(|cover| cover.cc).collect();
-        ccs.into_iter().map(|cc| (cc, together(with.iter().map(|kernels| kernels.service(cc).by)))).collect()
+        covers_of(&self.parts.iter().collect::<Vec<_>>())
+    }
+
+    /// The oldest driver for each GPU, with the CUDA major that it is for where a program takes one of several.
+    fn drivers(&self) -> Vec<(Option<u32>, Vec<inspect::Needs>)> {
+        let of = |parts: &[&Part]| {
+            let manifests: Vec<Manifest> =
+                parts.iter().flat_map(|part| part.components.manifests.iter().cloned()).collect();
+            inspect::drivers(&manifests, &covers_of(parts))
+        };
+        let majors = self.majors();
+        if majors.is_empty() {
+            return vec![(None, of(&self.parts.iter().collect::<Vec<_>>()))];
+        }
+        let mine = |part: &&Part, members: &[&str]| {
+            let name = part.name.as_str();
+            members.contains(&name) || !majors.values().flatten().any(|other| *other == name)
+        };
+        let one = |(major, members): (&u32, &Vec<&str>)| {
+            (Some(*major), of(&self.parts.iter().filter(|part| mine(part, members)).collect::<Vec<_>>()))
+        };
+        majors.iter().map(one).collect()
     }
 
     /// Members with kernels, of which none is for this compute capability.
     fn without(&self, cc: (u8, u8)) -> Vec<&str> {
         let lacks = |part: &&Part| part.kernels.any() && part.kernels.service(cc).by == By::Nothing;
         self.parts.iter().filter(lacks).map(|part| part.name.as_str()).collect()
-    }
-
-    fn manifests(&self) -> Vec<Manifest> {
-        self.parts.iter().flat_map(|part| part.components.manifests.iter().cloned()).collect()
     }
 
     /// Each needed library of NVIDIA's that no path reaches within.
@@ -429,12 +444,19 @@ impl Whole {
             object([("cc", Value::from(format!("{}.{}", cc.0, cc.1))), ("by", by.name().into())])
         };
         value.put("covers", Some(array(covers.iter().map(one))));
-        let drivers = inspect::drivers(&self.manifests(), &covers);
-        value.put("drivers", (!drivers.is_empty()).then(|| array(drivers.iter().map(inspect::Needs::to_json))));
-        let one =
-            |(major, members): (u32, Vec<&str>)| object([("cuda", Value::from(major)), ("members", array(members))]);
-        let majors = self.majors();
-        value.put("one_of", (!majors.is_empty()).then(|| array(majors.into_iter().map(one))));
+        let mut one_of = Vec::new();
+        for (major, drivers) in self.drivers() {
+            let drivers = (!drivers.is_empty()).then(|| array(drivers.iter().map(inspect::Needs::to_json)));
+            let Some(major) = major else {
+                value.put("drivers", drivers);
+                continue;
+            };
+            let members = self.majors().remove(&major).unwrap_or_default();
+            let mut one = object([("cuda", Value::from(major)), ("members", array(members))]);
+            one.put("drivers", drivers);
+            one_of.push(one);
+        }
+        value.put("one_of", (!one_of.is_empty()).then(|| array(one_of)));
         let elsewhere = self.wanted_from_elsewhere().into_iter().map(|(soname, wanted)| {
             let mut value = object([("soname", Value::from(soname)), ("needed_by", array(wanted.by))]);
             value.put("inside", wanted.inside);
@@ -497,12 +519,17 @@ impl Whole {
             name = "";
         }
         let mut name = "driver";
-        for needs in inspect::drivers(&self.manifests(), &covers) {
-            page.line(name, &needs.in_words());
-            name = "";
+        for (major, drivers) in self.drivers() {
+            let of = major.map(|major| format!("CUDA {major}, ")).unwrap_or_default();
+            for needs in drivers {
+                page.line(name, &format!("{of}{}", needs.in_words()));
+                name = "";
+            }
         }
+        let mut name = "one of";
         for (major, members) in self.majors() {
-            page.line("one of", &format!("for CUDA {major}: {}", some(&members)));
+            page.line(name, &format!("for CUDA {major}: {}", some(&members)));
+            name = "";
         }
         page.title("libraries, over all members");
         for library in vendor::ALL {
@@ -570,6 +597,12 @@ fn together(all: impl Iterator<Item = By>) -> By {
     } else {
         By::Nothing
     }
+}
+
+fn covers_of(parts: &[&Part]) -> Vec<((u8, u8), By)> {
+    let with: Vec<&Kernels> = parts.iter().map(|part| &part.kernels).filter(|kernels| kernels.any()).collect();
+    let ccs: BTreeSet<_> = with.iter().flat_map(|kernels| kernels.covers()).map(|cover| cover.cc).collect();
+    ccs.into_iter().map(|cc| (cc, together(with.iter().map(|kernels| kernels.service(cc).by)))).collect()
 }
 
 /// A few names of many.
