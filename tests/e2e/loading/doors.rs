@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, tools, trials, world};
 
 use super::guarded;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![every_fault_by_every_door, a_glibc_that_is_too_old]
+    trials![every_fault_by_every_door, a_glibc_that_is_too_old, the_cache_and_what_is_preloaded]
 }
 
 const USES: &str = "int first_of_x(void); int second_of_x(void);\nint use(int n) { return n > 9 ? first_of_x() + second_of_x() : 0; }\n";
@@ -82,10 +82,15 @@ fn loader(program: &Path, variables: &BTreeMap<&str, PathBuf>) -> Outcome {
 
 /// Fails where a door says something else than the loader does.
 fn hold(program: &Path, variables: &BTreeMap<&str, PathBuf>, what: &str) -> bool {
-    let real = loader(program, variables);
+    hold_in(&|program: &Path| Call::new(program), program, variables, what)
+}
+
+/// The same where every program is called in this way.
+fn hold_in(call: &dyn Fn(&Path) -> Call, program: &Path, variables: &BTreeMap<&str, PathBuf>, what: &str) -> bool {
+    let with = |call: Call| variables.iter().fold(call.env("LC_ALL", "C"), |call, (name, value)| call.env(name, value));
+    let real = with(call(program)).run();
     for (door, refused) in [(&["exec", "--"][..], 78), (&["verify"], 1), (&["doctor"], 1)] {
-        let call = variables.iter().fold(command::call(door), |call, (name, value)| call.env(name, value));
-        let told = call.arg(program).run();
+        let told = with(call(command::path()).args(door)).arg(program).run();
         let scene = format!("{what} {door:?}\nthe loader: {real}\nwe: {told}");
         let said = format!("{}{}", told.stdout, told.stderr);
         if real.status() == Some(0) {
@@ -161,4 +166,97 @@ fn a_glibc_that_is_too_old() {
     guarded::link(text, &program, &[], &[newer.display().to_string()]).unwrap_or_else(|error| panic!("{error}"));
     assert!(hold(&program, &BTreeMap::new(), "a glibc that is too old"));
     assert_eq!(complaint(&loader(&program, &BTreeMap::new()).stderr), "GLIBC_9.99");
+}
+
+/// With a folder of our own in the place of `/etc`: a cache that the real `ldconfig` has made, before or after the libraries
+/// were changed, and what `/etc/ld.so.preload` names.
+fn the_cache_and_what_is_preloaded() {
+    world::need();
+    tools::need("/usr/sbin/ldconfig");
+    let scene = Scratch::new("doors-etc");
+    let etc = scene.join("etc");
+    let _ = Call::new("cp").args(["-a", "/etc/.", &etc.display().to_string()]).run();
+    let within = |program: &Path| {
+        let enter = "mount --bind \"$0\" /etc && exec \"$@\"";
+        Call::new("unshare").args(["-r", "-m", "sh", "-c", enter]).arg(&etc).arg(program)
+    };
+    let (good, lib, other) = (scene.join("good/libx.so.1"), scene.join("lib"), scene.join("other"));
+    let versions = "V_1 { global: first_of_x; }; V_2 { global: second_of_x; } V_1;";
+    let soname = ["-Wl,-soname,libx.so.1".to_owned()];
+    library(&good, "int first_of_x(void) { return 0; } int second_of_x(void) { return 0; }\n", versions, &soname);
+    let program = scene.join("prog");
+    let arguments = ["-Wl,-z,now", &good.display().to_string()].map(str::to_owned);
+    guarded::link(&format!("{USES}{MAIN}"), &program, &[], &arguments).unwrap_or_else(|error| panic!("{error}"));
+    let system = fs::read_to_string("/etc/ld.so.conf").unwrap_or_default();
+    let configuration = etc.join("cudaguard.conf");
+    let cache = |folders: &[&Path]| {
+        let own: String = folders.iter().map(|folder| format!("{}\n", folder.display())).collect::<Vec<_>>().concat();
+        fs::write(&configuration, format!("{own}{system}")).expect("a file");
+        let made = Call::new("/usr/sbin/ldconfig")
+            .args(["-X", "-i", "-C"])
+            .arg(etc.join("ld.so.cache"))
+            .arg("-f")
+            .arg(&configuration)
+            .run();
+        assert_eq!(made.status(), Some(0), "{made}");
+    };
+    let preload = |text: &str| fs::write(etc.join("ld.so.preload"), text).expect("a file");
+    let fresh = || {
+        for folder in [&lib, &other] {
+            let _ = fs::remove_dir_all(folder);
+            fs::create_dir_all(folder).expect("a folder");
+        }
+        preload("");
+    };
+    let (mut starts, mut stopped) = (0, 0);
+    let one: [&Path; 1] = [&lib];
+    let mut hold = |what: &str, ends: Option<bool>| {
+        let ended = hold_in(&within, &program, &BTreeMap::new(), what);
+        assert!(ends.is_none_or(|ends| ends == ended), "{what}");
+        starts += 1;
+        stopped += u32::from(ended);
+    };
+    for fault in FAULTS {
+        let place = lib.join("libx.so.1");
+        fresh();
+        put(fault, &good, &place);
+        cache(&[&lib]);
+        hold(&format!("{fault}, when the cache was made"), Some(fault != "none"));
+        put("none", &good, &place);
+        cache(&[&lib]);
+        put(fault, &good, &place);
+        hold(&format!("{fault}, after the cache was made"), Some(fault != "none"));
+        // A second folder, behind it and before it.
+        for first in [&lib, &other] {
+            let second = if first == &lib { &other } else { &lib };
+            fresh();
+            put("none", &good, &other.join("libx.so.1"));
+            put("none", &good, &place);
+            cache(&[first, second]);
+            put(fault, &good, &place);
+            hold(&format!("{fault}, in the cache beside a good one, first {}", first.display()), None);
+        }
+        // The folder for newer processors, of which the cache knows.
+        let newer = lib.join("glibc-hwcaps/x86-64-v2/libx.so.1");
+        for hurt in [&place, &newer] {
+            fresh();
+            put("none", &good, &place);
+            put("none", &good, &newer);
+            cache(&[&lib]);
+            put(fault, &good, hurt);
+            hold(&format!("{fault}, {} in the cache", hurt.display()), None);
+        }
+        // Preloaded, it stands for what the program needs; where it cannot be loaded it is passed over.
+        for (cached, text) in [(true, "@"), (false, "@"), (false, "/nowhere/libx.so.1 @"), (false, "# no\n@\n")] {
+            fresh();
+            let beside = other.join("libx.so.1");
+            put("none", &good, &place);
+            put(fault, &good, &beside);
+            cache(if cached { &one } else { &[] });
+            preload(&text.replace('@', &beside.display().to_string()));
+            hold(&format!("{fault}, by /etc/ld.so.preload {text:?}, another in the cache: {cached}"), None);
+        }
+    }
+    println!("{starts} arrangements, {stopped} stopped by the loader, each by three doors");
+    assert!(stopped > 20 && starts - stopped > 20);
 }
