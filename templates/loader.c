@@ -61,7 +61,7 @@ CODE void end_without(const char *library, const char *why) {
     put(&t, "\n  the loader: ");
     put_outside(&t, why);
     put(&t, "\n  what to do: ");
-    put(&t, late_answers[k].hint);
+    put(&t, k == FILE_MISSING && starts(base_name(library), "libcuda.so") ? "it is a part of the NVIDIA driver: install the driver" : late_answers[k].hint);
     put(&t, "\n");
   }
   if (!refuse) {

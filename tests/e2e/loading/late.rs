@@ -336,6 +336,7 @@ fn several_libraries() {
             let code = if name == "libcudnn.so.9" { "CG205" } else { "CG210" };
             let said = format!("cudaguard: error[{code}]: {name} cannot be loaded\n");
             assert!(before.0 == Some(127) && after.0 == Some(78) && after.2.starts_with(&said), "{name}: {after:?}");
+            assert_eq!(after.2.contains("a part of the NVIDIA driver"), name == "libcuda.so.1", "{after:?}");
         }
     }
 }
