@@ -12,7 +12,7 @@ use cudaguard::binary::{Binary, Kind};
 use cudaguard::contents::Contents;
 use cudaguard::elf::Elf;
 use cudaguard::evidence::Evidence;
-use cudaguard::finding::{Code, Finding};
+use cudaguard::finding::{Code, Finding, Values, Words};
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::{self, Answer, Service};
 use cudaguard::kernels::{By, Kernels};
@@ -110,6 +110,10 @@ impl Part {
         let mut components = Components::of_read(Path::new(name), &binary, &kernels, &evidence);
         name.clone_into(&mut components.file);
         components.findings.retain(|finding| finding.code != Code::NoManifest);
+        if let Some(why) = &binary.damage {
+            let values = Values::default().with("file", name).with("why", why);
+            components.findings.push(Words::KernelsCannotTell.finding(&values));
+        }
         for manifest in &mut components.manifests {
             // Of one that no build has written the file is the name.
             if manifest.target.is_empty() && manifest.component.name == own {

@@ -522,6 +522,9 @@ impl<'data> Elf<'data> {
     /// is read all the same.
     pub fn damage(&self) -> Option<String> {
         let size = self.data.len() as u64;
+        if self.sections_lost && self.is_packed() {
+            return Some("is packed by UPX: what is in it can be read once `upx -d` has unpacked it".to_owned());
+        }
         if self.sections_lost {
             return Some(format!("is cut off or damaged: its section headers do not lie within its {size} bytes"));
         }
@@ -543,6 +546,13 @@ impl<'data> Elf<'data> {
             }
         }
         None
+    }
+
+    /// Whether it ends with the mark of UPX, which leaves no sections.
+    fn is_packed(&self) -> bool {
+        const MARK: &[u8] = b"UPX!";
+        let end = &self.data[self.data.len().saturating_sub(64)..];
+        end.windows(MARK.len()).any(|bytes| bytes == MARK)
     }
 
     /// How many headers its tables have, of segments and sections: what a look at all of it costs.

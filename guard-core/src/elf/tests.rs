@@ -189,6 +189,9 @@ fn what_is_no_such_file_says_why() {
     let elf = Elf::parse(cut).unwrap();
     assert!(elf.damage().unwrap().contains("section headers"), "{:?}", elf.damage());
     assert_eq!(elf.needed(), ["libm.so.6", "libc.so.6"], "what is there is read all the same");
+    // As UPX ends a file (mxnet's library of 2019 is such a one).
+    let packed = [cut, b"UPX!", &[0; 32]].concat();
+    assert!(Elf::parse(&packed).unwrap().damage().unwrap().contains("is packed by UPX"));
 }
 
 /// A file with more than 65279 sections keeps their number, and the number of the names' section, in the first header.
