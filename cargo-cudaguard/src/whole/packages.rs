@@ -299,7 +299,7 @@ fn cuda_of_tag(local: &str) -> Option<(&str, CudaVersion)> {
     Some((tag, cuda_of_digits(tag.strip_prefix("cu")?)?))
 }
 
-/// `cuda124py312h1_0`, `py3.11_cuda12.4_cudnn9.1.0_0`: CUDA 12.4. A major alone names no release.
+/// `cuda124py312h1_0`, `py3.11_cuda12.4_0`: CUDA 12.4. A major alone names no release.
 fn cuda_of_build(build: &str) -> Option<CudaVersion> {
     let (_, rest) = build.split_once("cuda")?;
     let rest = rest.trim_start_matches(['_', '-']);
