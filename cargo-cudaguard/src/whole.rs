@@ -190,7 +190,7 @@ fn held(
     }
     if library.is_named(own) {
         let of_name = library.version_in_name(own).map(|version| version.to_string());
-        // Where no part of it tells, the library itself does: cuDNN 7 is one library.
+        // Where no part of it tells, the library itself does: older majors are one library.
         let by_itself = library.own_text || major_of(own).is_some_and(|major| library.parts(major).next().is_none());
         let version = of_name.or_else(|| Some(of_text()?).filter(|_| by_itself)).or_else(of_code);
         return Some((library, version));
