@@ -408,9 +408,9 @@ fn numbers(text: &str) -> Option<Version> {
 fn next(version: Version, count: usize) -> Version {
     let Version { major, minor, patch } = version;
     match count {
-        0 | 1 => Version::new(major + 1, 0, 0),
-        2 => Version::new(major, minor + 1, 0),
-        _ => Version::new(major, minor, patch + 1),
+        0 | 1 => Version::new(major.saturating_add(1), 0, 0),
+        2 => Version::new(major, minor.saturating_add(1), 0),
+        _ => Version::new(major, minor, patch.saturating_add(1)),
     }
 }
 
@@ -523,6 +523,7 @@ mod tests {
             ("nvidia-cudnn-cu12", "- -"),
             ("nvidia-ml-py==12.0", ""),
             ("nvidia-cudnn-cu12==", "- -"),
+            ("nvidia-cudnn-cu12==4294967295.*", "4294967295.0.0 4294967295.0.0"),
         ] {
             let package = package("2.9.1", &format!("Requires-Dist: {line}"));
             let found = package.promises().map(|one| range(&one)).next().unwrap_or_default();
