@@ -404,7 +404,7 @@ impl Named {
         }
     }
 
-    /// `       8  CG202 the cuDNN found is older than the one built with: node-1, node-2, node-3, …`
+    /// `       8  CG302 the driver is too old for the code: node-1, node-2, node-3, …`
     fn line(&self, width: usize, what: &str) -> String {
         let more = if self.count > self.first.len() { ", …" } else { "" };
         let names = self.first.join(", ");

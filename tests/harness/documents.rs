@@ -166,7 +166,7 @@ fn the_commands_of_what_was_measured_are_there() {
         if let Some(bench) = behind("--bench") {
             assert!(manifest.contains(&format!("[[bench]]\nname = \"{bench}\"")), "{command}");
         } else if behind("--test") == Some("e2e") {
-            let mut parts = words[words.len() - 1].split("::");
+            let mut parts = behind("e2e").expect("a suite's name").split("::");
             let suite = places::workspace().join("tests/e2e").join(parts.next().unwrap_or_default());
             let part = parts.next().unwrap_or_default();
             let main = fs::read_to_string(suite.join("mod.rs")).expect("a suite");

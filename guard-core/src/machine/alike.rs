@@ -4,31 +4,12 @@
 //! Nothing is guessed: a line that is written as one that was read, with the same texts wherever somebody judges them, is
 //! read as the same machine.
 
-use super::json_reader::until_quote;
+use super::json_reader::{Text, Use, until_quote};
 
 /// So many ways of writing are remembered.
 const SHAPES: usize = 32;
 /// A longer line is read anew each time: what is remembered has an end.
 pub(super) const LONGEST: usize = 16 * 1024;
-
-/// What a text is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    /// The verdict may rest on it.
-    Judged,
-    /// It names the machine.
-    Name,
-    /// Nobody judges it.
-    Passed,
-}
-
-/// A text in quotes, from the first byte behind the first to the second.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Text {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    pub(super) for_what: Use,
-}
 
 /// A line that was read, and the texts in it, in their order.
 #[derive(Debug)]

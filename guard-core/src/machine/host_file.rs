@@ -5,8 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::alike::{Text, Use};
-use super::json_reader::{JsonReader, Mistake};
+use super::json_reader::{JsonReader, Mistake, Text, Use};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
 use crate::host::Loader;
 use crate::vendor;

@@ -6,8 +6,6 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use super::alike::{Text, Use};
-
 /// Deeper than this nothing of ours goes.
 const DEPTH: usize = 64;
 
@@ -42,6 +40,25 @@ impl Mistake {
         self.key = format!("{key}{dot}{}", self.key);
         self
     }
+}
+
+/// What a text is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// The verdict may rest on it.
+    Judged,
+    /// It names the machine.
+    Name,
+    /// Nobody judges it.
+    Passed,
+}
+
+/// A text in quotes, from the first byte behind the first to the second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Text {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) for_what: Use,
 }
 
 /// So much of a text that is not what it should be as a message bears.
