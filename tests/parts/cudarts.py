@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Holds what `inspect` says of each cudart against the release that its wheel is named after. See --help."""
-import argparse, hashlib, json, os, subprocess, sys, tempfile, zipfile
+import argparse, json, os, subprocess, sys, tempfile, zipfile
+
+import wheels
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(HERE, "cudarts.json")
@@ -8,22 +10,6 @@ HELP = """The wheels of cudarts.json come by way of pip, as it is configured on 
 installed.
 
 status: 0 every cudart is told rightly, 1 one is not, or is not what was recorded, 3 a wheel could not be had"""
-PLATFORMS = {
-    "x86_64": ["manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux1_x86_64", "manylinux2010_x86_64"],
-    "aarch64": ["manylinux2014_aarch64", "manylinux_2_17_aarch64"],
-}
-
-
-def fetch(wheel, processor, folder):
-    """The path of the wheel; None where pip has none."""
-    into = os.path.join(folder, wheel.replace("==", "-") + "-" + processor)
-    if not os.path.isdir(into) or not os.listdir(into):
-        call = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", into]
-        for platform in PLATFORMS[processor]:
-            call += ["--platform", platform]
-        subprocess.run(call + [wheel], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    found = os.listdir(into) if os.path.isdir(into) else []
-    return os.path.join(into, found[0]) if found else None
 
 
 def told(command, path):
@@ -46,13 +32,14 @@ def main():
         table = json.load(file)
     wrong = absent = files = 0
     for row in table:
-        path = fetch(row["wheel"], row["processor"], asked.dir)
-        if path is None:
-            print("%s, %s: cannot be had" % (row["wheel"], row["processor"]))
+        folder = os.path.join(asked.dir, row["wheel"].replace("==", "-") + "-" + row["processor"])
+        try:
+            path = wheels.download(row["wheel"], folder, row["processor"])
+        except wheels.Unreachable as error:
+            print("cannot be had: %s" % error)
             absent += 1
             continue
-        with open(path, "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()
+        digest = wheels.digest_of(path)
         if asked.record:
             row["sha256"] = digest
         elif digest != row["sha256"]:

@@ -1,37 +1,17 @@
 #!/usr/bin/env python3
 """Holds what `inspect` lists of large libraries against a plain search for the marks of images. See --help."""
-import argparse, hashlib, json, mmap, os, re, subprocess, sys, zipfile
+import argparse, json, mmap, os, re, subprocess, sys, zipfile
+
+import wheels
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HELP = """The wheels of images.json, 1.1 GB in all, come by way of pip, as it is configured on this machine, and are kept in DIR.
 Nothing is installed.
 
 status: 0 every image is listed, 1 one is not, or a wheel is not what was recorded, 3 a wheel could not be had"""
-PLATFORMS = ["manylinux_2_%d_x86_64" % n for n in (28, 27, 25, 17)] + ["manylinux2014_x86_64"]
 FATBIN = re.compile(b"\x50\xed\x55\xba\x01\0\x10\0")
 ELF = re.compile(b"\x7fELF")
 PTX = re.compile(rb"\.version\s+\d+\.\d+\s*(?://[^\n]*\n\s*)*\.target\s+(?:sm|compute)_\d+")
-
-
-def fetch(wheel, folder):
-    """The path of the wheel; None where pip has none."""
-    into = os.path.join(folder, wheel)
-    if not os.path.isdir(into) or not os.listdir(into):
-        call = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", into,
-                "--python-version", "3.11"]
-        for platform in PLATFORMS:
-            call += ["--platform", platform]
-        subprocess.run(call + [wheel], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    found = [name for name in os.listdir(into) if name.endswith(".whl")] if os.path.isdir(into) else []
-    return os.path.join(into, found[0]) if found else None
-
-
-def digest_of(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while data := file.read(1 << 20):
-            digest.update(data)
-    return digest.hexdigest()
 
 
 def compare(command, path):
@@ -71,12 +51,13 @@ def main():
         table = json.load(file)
     wrong = absent = 0
     for row in table:
-        path = fetch(row["wheel"], asked.dir)
-        if path is None:
-            print("%s: cannot be had" % row["wheel"])
+        try:
+            path = wheels.download(row["wheel"], os.path.join(asked.dir, row["wheel"]))
+        except wheels.Unreachable as error:
+            print("cannot be had: %s" % error)
             absent += 1
             continue
-        if digest_of(path) != row["sha256"]:
+        if wheels.digest_of(path) != row["sha256"]:
             print("%s: is not the wheel that was recorded" % row["wheel"])
             wrong += 1
             continue

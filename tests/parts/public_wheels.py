@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Holds what `inspect` and `verify` say of public wheels against what is publicly known of them. See --help."""
-import argparse, glob, hashlib, json, os, resource, shutil, subprocess, sys, tempfile, time
+import argparse, json, os, resource, shutil, subprocess, sys, tempfile, time
+
+import wheels
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HELP = """The wheels of public_wheels.json come by way of pip, as it is configured on this machine, one after the other, and are
@@ -17,28 +19,8 @@ removed again: some have a gigabyte. Nothing is installed. A row names a wheel, 
   known      where that is known from
 
 status: 0 all is as it is known, 1 something is not, or a wheel is not what was recorded, 3 a wheel could not be had"""
-PLATFORMS = ["manylinux_2_%d_x86_64" % n for n in range(39, 4, -1)] + [
-    "manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
 LARGE = 500 << 20  # of a smaller one the time tells little
 UNPACKING = 1.5  # so many times the processor time of Python's zipfile, which unpacks all and looks at nothing
-
-
-def fetch(row, folder):
-    """The wheel's file; None where pip has none."""
-    call = [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--no-deps", "--only-binary=:all:",
-            "--dest", folder, "--python-version", row.get("python", "3.11")]
-    for platform in PLATFORMS:
-        call += ["--platform", platform]
-    subprocess.run(call + [row["wheel"]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return next(iter(glob.glob(os.path.join(folder, "*.whl"))), None)
-
-
-def digest_of(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while data := file.read(1 << 20):
-            digest.update(data)
-    return digest.hexdigest()
 
 
 def call(words):
@@ -150,16 +132,16 @@ def main():
     wrong = absent = right = 0
     answers = []
     started = time.monotonic()
-    for row in table:
-        if asked.only and asked.only not in row["wheel"]:
-            continue
+    rows = [row for row in table if not asked.only or asked.only in row["wheel"]]
+    for row in rows:
         folder = os.path.join(asked.dir, row["wheel"])
-        os.makedirs(folder, exist_ok=True)
-        path = fetch(row, folder)
-        if path is None:
-            print("%s: cannot be had" % row["wheel"], flush=True)
+        try:
+            path = wheels.download(row["wheel"], folder, python=row.get("python", "3.11"))
+        except wheels.Unreachable as error:
+            print("cannot be had: %s" % error, flush=True)
             absent += 1
-        elif digest_of(path) != row["sha256"]:
+            continue
+        if wheels.digest_of(path) != row["sha256"]:
             print("%s: is not the file that was recorded" % row["wheel"], flush=True)
             wrong += 1
         else:
@@ -172,10 +154,8 @@ def main():
         if asked.answers:
             with open(asked.answers, "w") as file:
                 json.dump(answers, file, indent=1)
-    # Conda's packages come from servers of its own, which nothing that is configured here leads to.
-    print("skipped: conda packages: no way to them")
     print("%d of %d wheels are as they are known, %d could not be had, %d things are wrong; %d s" % (
-        right, right + absent + sum(1 for _ in answers) - right, absent, wrong, time.monotonic() - started))
+        right, len(rows), absent, wrong, time.monotonic() - started))
     return 1 if wrong else 3 if absent else 0
 
 

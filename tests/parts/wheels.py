@@ -4,16 +4,16 @@ Everything goes through pip's own code (its configuration, its session, its find
 read with HTTP Range requests into a sparse file beside a journal of what it holds already: an interrupted download goes
 on where it stopped. Where pip's insides have changed, or the server knows no ranges, `pip download` fetches it whole.
 """
-import hashlib, io, logging, os, subprocess, sys, tarfile, time, zipfile
+import hashlib, io, logging, os, re, subprocess, sys, tarfile, time, zipfile
 
 TRIES, CHUNK, GAP = 3, 16 << 20, 256 << 10
-PLATFORMS = ["manylinux_2_%d_x86_64" % n for n in (39, 35, 34, 31, 28, 27, 24, 17, 12, 5)] + [
-    "manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64", "any"]
+GLIBCS = (39, 35, 34, 31, 28, 27, 24, 17, 12, 5)
 
 
-def platforms(processor):
-    """Those of wheels for this processor."""
-    return [platform.replace("x86_64", processor) for platform in PLATFORMS]
+def platforms(processor, glibcs=GLIBCS):
+    """Those of wheels for this processor and these releases 2.x of glibc."""
+    older = ["manylinux2014_", "manylinux2010_", "manylinux1_", "linux_"]
+    return ["manylinux_2_%d_%s" % (minor, processor) for minor in glibcs] + [name + processor for name in older] + ["any"]
 
 
 class Unreachable(Exception):
@@ -159,21 +159,35 @@ def in_pieces(spec, downloads, progress, form="--only-binary=:all:", processor="
     return Pieces(get, os.path.join(downloads, link.filename), spec, progress)
 
 
-def whole(spec, downloads, processor):
-    """The wheel, downloaded by pip itself."""
-    folder = os.path.join(downloads, "whole", processor)
-    call = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", folder]
-    for platform in platforms(processor):
-        call += ["--platform", platform]
+def download(spec, folder, processor="x86_64", python="3.11"):
+    """The path of the wheel, whole, downloaded by pip itself unless it lies in `folder` already. What is not run on this machine
+    may be for any glibc."""
+    stem = re.sub("[-_.]+", "_", spec.partition("==")[0]).lower() + "-"
+
+    def there():
+        found = os.listdir(folder) if os.path.isdir(folder) else []
+        return next((os.path.join(folder, name) for name in found if name.lower().startswith(stem)), None)
 
     def run():
+        call = [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--no-deps", "--only-binary=:all:",
+                "--dest", folder, "--python-version", python]
+        for platform in platforms(processor, range(39, 4, -1)):
+            call += ["--platform", platform]
         done = subprocess.run(call + [spec], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise OSError(done.stderr.strip() or "pip download failed")
 
-    persist(run, spec)
-    stem = spec.partition("==")[0].replace("-", "_").lower()
-    return open(next(os.path.join(folder, f) for f in os.listdir(folder) if f.lower().startswith(stem)), "rb")
+    if there() is None:
+        persist(run, spec)
+    return there()
+
+
+def digest_of(path):
+    with open(path, "rb") as file:
+        digest = hashlib.sha256()
+        while data := file.read(1 << 20):
+            digest.update(data)
+    return digest.hexdigest()
 
 
 def take(spec, wanted, downloads, into, progress, processor="x86_64"):
@@ -181,7 +195,7 @@ def take(spec, wanted, downloads, into, progress, processor="x86_64"):
     try:
         remote = in_pieces(spec, downloads, progress, processor=processor)
     except (NoRanges, ImportError, AttributeError, TypeError):
-        remote = whole(spec, downloads, processor)
+        remote = open(download(spec, os.path.join(downloads, "whole", processor), processor), "rb")
     with remote, zipfile.ZipFile(remote) as wheel:
         members = [(info, wanted(info.filename)) for info in wheel.infolist() if not info.is_dir()]
         members = sorted(((i, place) for i, place in members if place), key=lambda pair: pair[0].header_offset)
