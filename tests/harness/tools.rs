@@ -68,20 +68,24 @@ pub fn need_all(programs: &[&str]) {
     done_without(&missing);
 }
 
+/// The linkers of this machine that gcc and clang know; those that it lacks are added to `missing`.
+pub fn linkers(missing: &mut Vec<String>) -> Vec<&'static str> {
+    let mut found = vec!["bfd", "gold", "lld", "mold"];
+    found.retain(|linker| {
+        let program = format!("ld.{linker}");
+        let is_here = find(&program).is_some();
+        missing.extend((!is_here).then_some(program));
+        is_here
+    });
+    found
+}
+
 /// Each of these compilers with each linker, as far as this machine has both. What it lacks is added to `missing`.
 pub fn linking<'a>(compilers: &[&'a str], missing: &mut Vec<String>) -> Vec<(&'a str, &'static str)> {
-    let mut pairs = Vec::new();
-    for &compiler in compilers {
-        for linker in ["bfd", "gold", "lld", "mold"] {
-            let lacking = [format!("ld.{linker}"), compiler.to_owned()];
-            let lacking: Vec<_> = lacking.into_iter().filter(|tool| find(tool).is_none()).collect();
-            if lacking.is_empty() {
-                pairs.push((compiler, linker));
-            }
-            missing.extend(lacking);
-        }
-    }
-    pairs
+    let linkers = linkers(missing);
+    let (found, lacking): (Vec<&str>, Vec<&str>) = compilers.iter().partition(|compiler| find(compiler).is_some());
+    missing.extend(lacking.into_iter().map(str::to_owned));
+    found.into_iter().flat_map(|compiler| linkers.iter().map(move |linker| (compiler, *linker))).collect()
 }
 
 /// At the end of a trial that did without some of these: skips it for want of them. It passes where there are none.

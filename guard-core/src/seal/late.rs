@@ -11,9 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memchr::memmem;
-
-use super::{Change, slots};
+use super::Change;
+use super::slots::{self, WEAK};
 use crate::elf::{BOUND_BY_GUARD, Elf, HAS_VERSION, MADE_WEAK, machine, tag};
 use crate::opened;
 use crate::symbols::{self, Releases};
@@ -39,7 +38,6 @@ const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b'l', !b'o', 
 /// The note that the guard's text holds room for.
 const NOTE_ROOM: usize = 1024;
 const MOST: usize = 16;
-const WEAK: u8 = 2 << 4;
 const DF_TEXTREL: u64 = 4;
 const VERSION: u16 = 0x7fff;
 
@@ -59,7 +57,7 @@ pub(super) fn changes(data: &[u8]) -> Result<Vec<Change>, String> {
         return Err("that is for programs of 64-bit x86 and Arm that glibc's loader starts".to_owned());
     }
     let file = File { elf, data };
-    let (mark, counters) = (marks(data, MARK), slots::counters(data));
+    let (mark, counters) = (slots::behind(data, MARK), slots::counters(data));
     let (Some(mark), false) = (mark.first(), counters.is_empty()) else {
         return Err("its guard was compiled without it".to_owned());
     };
@@ -104,18 +102,13 @@ fn late<'data>(elf: &Elf<'data>, data: &'data [u8]) -> Vec<Late<'data>> {
         let soname = std::str::from_utf8(elf.dynamic_string(name_at)?).ok()?;
         Some(Late { soname, name_at, entry })
     };
-    needed.filter_map(one).filter(|one| is_nvidias(one.soname)).collect()
+    needed.filter_map(one).filter(|one| is_for_guard(one.soname)).collect()
 }
 
-/// By its whole name: what only begins like one may be anybody's.
-fn is_nvidias(soname: &str) -> bool {
+/// Whether it is a library of NVIDIA's, by its whole name: what only begins like one may be anybody's.
+fn is_for_guard(soname: &str) -> bool {
     let stem = soname.split(".so").next().unwrap_or_default();
     slots::is_guarded(soname) || vendor::OF_TOOLKIT.contains(&stem)
-}
-
-fn marks(data: &[u8], mark: [u8; 12]) -> Vec<usize> {
-    let mark = mark.map(|byte| !byte);
-    memmem::find_iter(data, &mark).map(|at| at + mark.len()).filter(|at| data.len() >= at + 4).collect()
 }
 
 struct File<'data> {

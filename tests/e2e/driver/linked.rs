@@ -24,12 +24,7 @@ fn by(compiler: &str, level: &str) {
     let shim = scratch.join("shim.o");
     let _ = Call::new(compiler).args([level, "-fPIC", "-c", "-o"]).args([&shim, &fixture::shim()]).run().success();
     let mut missing = Vec::new();
-    for linker in ["bfd", "gold", "lld", "mold"] {
-        let program = format!("ld.{linker}");
-        if tools::find(&program).is_none() {
-            missing.push(program);
-            continue;
-        }
+    for linker in tools::linkers(&mut missing) {
         let chosen = format!("-fuse-ld={linker}");
         let options = [shim.as_ref(), level.as_ref(), chosen.as_ref(), "-Wl,--gc-sections".as_ref(), "-s".as_ref()];
         let program = fixture::in_c("model", &scratch, compiler, &options);

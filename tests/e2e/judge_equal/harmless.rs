@@ -729,12 +729,7 @@ fn it_is_small() {
         let tool = Tool { program, flags: Vec::new(), kept: None };
         let made = guard::compile_with(&tool, &[0; note::SIZE], &component, &target, &folder).expect("it compiles");
         let Guarded::Objects { shim, .. } = made else { panic!("{compiler}: {made:?}") };
-        for linker in ["bfd", "gold", "lld", "mold"] {
-            let name = format!("ld.{linker}");
-            if tools::find(&name).is_none() {
-                missing.push(name);
-                continue;
-            }
+        for linker in tools::linkers(&mut missing) {
             for options in [&[][..], &["-Wl,--gc-sections"], &["-Wl,--gc-sections", "-fPIE", "-pie"]] {
                 let size = |objects: &[&Path]| linked(compiler, linker, &scratch, &source, objects, options);
                 let added = size(&[&shim]) - size(&[]);

@@ -140,12 +140,7 @@ fn linkers() {
     bench.nvcc(&format!("-dc {} b.cu -o b.o", gencode(asked)));
     bench.nvcc(&format!("-dlink {} a.o b.o -o link.o", gencode("80:sm_80 90:sm_90")));
     let mut missing = Vec::new();
-    for linker in ["bfd", "gold", "lld", "mold"] {
-        let program = format!("ld.{linker}");
-        if tools::find(&program).is_none() {
-            missing.push(program);
-            continue;
-        }
+    for linker in tools::linkers(&mut missing) {
         let link = |objects: &str, name: &str, more: &str| {
             let root = cudaguard_tests::parts::cuda("13.5");
             bench.tool(&format!(

@@ -13,7 +13,7 @@ use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Trial, parts, places, snapshot, tools, trials};
 
-use super::guarded;
+use super::guarded::{self, Ended, library};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -40,16 +40,8 @@ const STORES: &str = "int cudnnBackendPopulateCudaGraph(void*, void*, void*); un
     int main(int n, char **a) { printf(\"%lu\\n\", cudnnGetVersion()); fflush(stdout);\n\
     return n > 7 ? held(0, 0, 0) : 0; }\n";
 
-/// Status, output, and what was said.
-type Ended = (Option<i32>, String, String);
-
 fn started(program: &Path, cudnn: &str, variables: &[(&str, &str)]) -> Ended {
-    let mut command = Command::new(program);
-    command.env_clear().env("LD_LIBRARY_PATH", parts::cudnn(cudnn).join("lib"));
-    command.envs(variables.iter().copied());
-    let ended = unless_busy(|| command.output()).unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (ended.status.code(), text(&ended.stdout), text(&ended.stderr))
+    guarded::started(program, &parts::cudnn(cudnn).join("lib"), variables)
 }
 
 fn sealed(program: &Path) {
@@ -62,24 +54,12 @@ fn made_weak(program: &Path) -> usize {
     Elf::parse(&data).unwrap().links().unwrap().made_weak().len()
 }
 
-fn library() -> String {
-    parts::cudnn("9.15.1").join("lib/libcudnn.so.9").display().to_string()
-}
-
 fn guards(folder: &Path, built: Version) -> Vec<PathBuf> {
     guarded::objects(folder, &[guarded::manifest("demo", built, Linkage::Unknown)])
 }
 
 fn build(folder: &Path, text: &str, built: Version, options: &[&str]) -> PathBuf {
-    link(folder, text, &guards(folder, built), options)
-}
-
-fn link(folder: &Path, text: &str, objects: &[PathBuf], options: &[&str]) -> PathBuf {
-    let program = folder.join("prog");
-    let mut arguments = vec![library(), "-Wl,--allow-shlib-undefined".to_owned()];
-    arguments.extend(options.iter().map(|option| (*option).to_owned()));
-    guarded::link(text, &program, objects, &arguments).unwrap_or_else(|error| panic!("{options:?}: {error}"));
-    program
+    guarded::program(folder, text, &guards(folder, built), options)
 }
 
 const BUILT: Version = Version::new(9, 15, 1);
@@ -140,12 +120,8 @@ fn in_programs() {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let common = Scratch::new("empty slots guard");
     let objects = guards(&common, BUILT);
-    for linker in ["bfd", "gold", "lld", "mold"] {
+    for linker in tools::linkers(&mut missing) {
         let name = format!("ld.{linker}");
-        if tools::find(&name).is_none() {
-            missing.push(name);
-            continue;
-        }
         let option = format!("-fuse-ld={linker}");
         for language in ["c", "c++"] {
             for pie in ["-pie", "-no-pie"] {
@@ -157,10 +133,10 @@ fn in_programs() {
                         let compiled = if pie == "-pie" { "-fPIE" } else { "-fno-pie" };
                         let options = [&*option, pie, compiled, bind, more, "-O1"];
                         let program = if language == "c" {
-                            link(&folder, source, &objects, &options)
+                            guarded::program(&folder, source, &objects, &options)
                         } else {
                             let object = in_cpp(&folder, source, &options);
-                            link(&folder, "", &[&[object.into()], &objects[..]].concat(), &options)
+                            guarded::program(&folder, "", &[&[object.into()], &objects[..]].concat(), &options)
                         };
                         // Where a program is not to be moved, its own entry for calls may stand for the function's address.
                         let at_start = bind.ends_with("now") || how == "table" || (how == "data" && pie == "-pie");
@@ -313,12 +289,8 @@ fn in_libraries() {
     let header = format!("-I{}", places::workspace().join("templates").display());
     let says = "#include <cudaguard.h>\nstatic char text[2048];\n\
         const char *says(void) { cudaguard_check_text(text, sizeof text); return text; }\n";
-    for linker in ["bfd", "gold", "lld", "mold"] {
+    for linker in tools::linkers(&mut missing) {
         let name = format!("ld.{linker}");
-        if tools::find(&name).is_none() {
-            missing.push(name);
-            continue;
-        }
         for (bind, how, source, more) in [
             ("now", "call", CALLS, "-fplt"),
             ("lazy", "call", CALLS, "-fplt"),

@@ -10,6 +10,8 @@ use cudaguard::note;
 use cudaguard::policy::Runtime;
 use cudaguard::vendor::GUARDED;
 use cudaguard::version::Version;
+use cudaguard_tests::parts;
+use cudaguard_tests::run::unless_busy;
 
 /// The target that this suite runs on.
 fn target() -> String {
@@ -91,4 +93,31 @@ pub(crate) fn link(text: &str, output: &Path, objects: &[PathBuf], arguments: &[
         .output()
         .unwrap();
     if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+}
+
+/// The cuDNN that programs are linked with.
+pub(crate) fn library() -> String {
+    parts::cudnn("9.15.1").join("lib/libcudnn.so.9").display().to_string()
+}
+
+/// A program of this C text, linked with that library.
+pub(crate) fn program(folder: &Path, text: &str, objects: &[PathBuf], options: &[&str]) -> PathBuf {
+    let program = folder.join("prog");
+    let mut arguments = vec![library(), "-Wl,--allow-shlib-undefined".to_owned()];
+    arguments.extend(options.iter().map(|option| (*option).to_owned()));
+    link(text, &program, objects, &arguments).unwrap_or_else(|error| panic!("{options:?}: {error}"));
+    program
+}
+
+/// Status, output, and what was said.
+pub(crate) type Ended = (Option<i32>, String, String);
+
+/// A start with these libraries and no variables but these.
+pub(crate) fn started(program: &Path, libraries: &Path, variables: &[(&str, &str)]) -> Ended {
+    let mut command = Command::new(program);
+    command.env_clear().env("LD_LIBRARY_PATH", libraries).env("LC_ALL", "C");
+    command.envs(variables.iter().copied());
+    let ended = unless_busy(|| command.output()).unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (ended.status.code(), text(&ended.stdout), text(&ended.stderr))
 }

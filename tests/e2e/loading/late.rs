@@ -13,10 +13,9 @@ use cudaguard::env::Env;
 use cudaguard::manifest::Linkage;
 use cudaguard::seal::{Observed, Sealed, left_to_the_loader, seal};
 use cudaguard::version::Version;
-use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Call, Scratch, Trial, command, parts, snapshot, tools, trials};
 
-use super::guarded;
+use super::guarded::{self, Ended, library, started};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -47,34 +46,10 @@ const STORES: &str = "int (*held)(void*, void*, void*) = cudnnBackendPopulateCud
     int main(int n, char **a) { (void)a; printf(\"%lu %s\\n\", version(), cudnnGetErrorString(0));\n\
     fflush(stdout); return n > 7 ? held(0, 0, 0) : 0; }\n";
 
-/// Status, output, and what was said.
-type Ended = (Option<i32>, String, String);
-
-fn started(program: &Path, libraries: &Path, variables: &[(&str, &str)]) -> Ended {
-    let mut command = Command::new(program);
-    command.env_clear().env("LD_LIBRARY_PATH", libraries).env("LC_ALL", "C");
-    command.envs(variables.iter().copied());
-    let ended = unless_busy(|| command.output()).unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (ended.status.code(), text(&ended.stdout), text(&ended.stderr))
-}
-
 fn guards(folder: &Path, built: Version) -> Vec<PathBuf> {
     let mut manifest = guarded::manifest("demo", built, Linkage::Unknown);
     manifest.runtime.guard_loads = true;
     guarded::objects(folder, &[manifest])
-}
-
-fn library() -> String {
-    parts::cudnn("9.15.1").join("lib/libcudnn.so.9").display().to_string()
-}
-
-fn link(folder: &Path, text: &str, objects: &[PathBuf], options: &[&str]) -> PathBuf {
-    let program = folder.join("prog");
-    let mut arguments = vec![library(), "-Wl,--allow-shlib-undefined".to_owned()];
-    arguments.extend(options.iter().map(|option| (*option).to_owned()));
-    guarded::link(text, &program, objects, &arguments).unwrap_or_else(|error| panic!("{options:?}: {error}"));
-    program
 }
 
 /// Why the guard of this file may not load its libraries.
@@ -216,12 +191,8 @@ fn in_programs() {
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     let common = Scratch::new("late guard");
     let (objects, folders) = (guards(&common, BUILT), faults(&common));
-    for linker in ["bfd", "gold", "lld", "mold"] {
+    for linker in tools::linkers(&mut missing) {
         let name = format!("ld.{linker}");
-        if tools::find(&name).is_none() {
-            missing.push(name);
-            continue;
-        }
         let option = format!("-fuse-ld={linker}");
         for (pie, compiled) in [("-pie", "-fPIE"), ("-no-pie", "-fno-pie")] {
             for bind in ["-Wl,-z,now", "-Wl,-z,lazy"] {
@@ -230,7 +201,7 @@ fn in_programs() {
                 {
                     let folder = Scratch::new("late");
                     let options = [&*option, pie, compiled, bind, more, "-O1"];
-                    let program = link(&folder, &format!("{MAIN}{source}"), &objects, &options);
+                    let program = guarded::program(&folder, &format!("{MAIN}{source}"), &objects, &options);
                     let bound = bind.trim_start_matches("-Wl,-z,");
                     let what = format!("{name} c {} {bound} {how}", pie.trim_start_matches('-'));
                     rows.push(hold(&program, &folders, &what));
@@ -293,7 +264,7 @@ fn in_rust(folder: &Path, objects: &[PathBuf], linker: &str, more: &[&str]) -> P
 }
 
 fn c(folder: &Path, built: Version, text: &str, options: &[&str]) -> PathBuf {
-    link(folder, text, &guards(folder, built), options)
+    guarded::program(folder, text, &guards(folder, built), options)
 }
 
 fn lib(release: &str) -> PathBuf {
@@ -417,14 +388,15 @@ fn where_it_cannot_be_right() {
         assert_eq!(absent.0, Some(if why.is_some() { 127 } else { 78 }), "{why:?}: {absent:?}");
     }
     // Another loader, of a file that nothing starts here.
-    let program = link(&folder, plain, &guards(&folder, BUILT), &["-Wl,--dynamic-linker,/lib/ld-musl-x86_64.so.1"]);
+    let program =
+        guarded::program(&folder, plain, &guards(&folder, BUILT), &["-Wl,--dynamic-linker,/lib/ld-musl-x86_64.so.1"]);
     assert!(unfit(&program).is_some_and(|why| why.contains("glibc's loader")));
     // A file whose guard was compiled before somebody asked for it.
     let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
     let again = folder.join("other");
     fs::create_dir_all(&again).unwrap();
     let other = guards(&again, BUILT);
-    let program = link(&folder, plain, &[objects[0].clone(), other[1].clone()], &[]);
+    let program = guarded::program(&folder, plain, &[objects[0].clone(), other[1].clone()], &[]);
     assert!(unfit(&program).is_some_and(|why| why.contains("compiled without it")));
 }
 
@@ -458,12 +430,10 @@ fn after_other_tools() {
         ("chrpath", &["-r", "/x", "@"]),
     ] {
         if tools::find(tool).is_none() {
-            missing.extend((tool != "llvm-strip").then_some(tool));
+            missing.extend((tool != "llvm-strip").then(|| tool.to_owned()));
             continue;
         }
-        for linker in
-            ["bfd", "gold", "lld", "mold"].into_iter().filter(|name| tools::find(&format!("ld.{name}")).is_some())
-        {
+        for linker in tools::linkers(&mut missing) {
             for (pie, compiled) in [("-pie", "-fPIE"), ("-no-pie", "-fno-pie")] {
                 let what = format!("{tool} {arguments:?} {linker} {pie}");
                 let options = [pie, compiled, "-Wl,-rpath,/nowhere", &format!("-fuse-ld={linker}")];
@@ -650,15 +620,11 @@ fn on_arm() {
 fn its_size() {
     let folder = Scratch::new("late size");
     let mut missing = Vec::new();
-    for linker in ["bfd", "gold", "lld", "mold"] {
+    for linker in tools::linkers(&mut missing) {
         let name = format!("ld.{linker}");
-        if tools::find(&name).is_none() {
-            missing.push(name);
-            continue;
-        }
         let option = format!("-fuse-ld={linker}");
         let size = |objects: &[PathBuf]| {
-            let program = link(&folder, &format!("{MAIN}{CALLS}"), objects, &[&option, "-s"]);
+            let program = guarded::program(&folder, &format!("{MAIN}{CALLS}"), objects, &[&option, "-s"]);
             let data = fs::read(program).unwrap();
             let elf = Elf::parse(&data).unwrap();
             elf.sections()

@@ -56,12 +56,7 @@ fn every_linker() {
     let stand_in = folder.join("cudnn");
     cudaguard_tests::stand_in::cudnn(&stand_in, (9, 15, 1));
     let mut missing = Vec::new();
-    for linker in ["bfd", "gold", "lld", "mold"] {
-        let program = format!("ld.{linker}");
-        if tools::find(&program).is_none() {
-            missing.push(program);
-            continue;
-        }
+    for linker in tools::linkers(&mut missing) {
         for (name, extra) in [
             ("prog", &[][..]),
             ("stripped", &["-s", "-Wl,--gc-sections"]),
