@@ -477,7 +477,7 @@ impl Count {
         });
         for (change, named) in changes {
             let words = change.map_or_else(
-                || format!("no newer driver or {}, and no code, would do", GUARDED.name),
+                || format!("neither a newer driver nor another {} nor more code", GUARDED.name),
                 Change::in_words,
             );
             text.push_str(&named.line(width, &words));
