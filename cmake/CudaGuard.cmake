@@ -1,8 +1,8 @@
 # cudaguard for CMake: cudaguard_embed(<target>) and cudaguard_add_test(<target>). README.md beside this file has the manual.
 #
 # Nothing is decided here. What CMake alone knows of a target is written into a file for each configuration and language
-# when the build system is generated; the command reads it when the target is built, judges, makes the guard's objects, and
-# verifies and seals the linked file.
+# when the build system is generated; the command reads it when the target is built, judges, makes the guard's objects, calls
+# the linker, and verifies and seals the linked file.
 
 include_guard(GLOBAL)
 # Not cmake_minimum_required: that would set a variable of the project's.
@@ -445,13 +445,7 @@ function(cudaguard_embed target)
   if(imported OR NOT type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY|STATIC_LIBRARY|OBJECT_LIBRARY|INTERFACE_LIBRARY)$")
     message(FATAL_ERROR "${where}: only what this project compiles and links can be guarded: executables and libraries")
   endif()
-  # A step behind the linker can be given to a target in its own folder alone.
-  get_target_property(home ${target} SOURCE_DIR)
   get_target_property(home_binary ${target} BINARY_DIR)
-  set(at_home TRUE)
-  if(NOT home STREQUAL CMAKE_CURRENT_SOURCE_DIR)
-    set(at_home FALSE)
-  endif()
   get_target_property(done ${target} CUDAGUARD_COMPONENT)
   if(done)
     message(FATAL_ERROR "${where}: called twice; it is guarded as ${done} already")
@@ -490,18 +484,54 @@ function(cudaguard_embed target)
   endforeach()
 
   set(folder "${home_binary}/cudaguard/${target}")
-  set(all_of_target "${folder}")
   get_property(multi GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   if(multi)
     string(APPEND folder "/$<CONFIG>")
   endif()
+  # What a target is made of is known at the end of its folder.
   cmake_language(EVAL CODE "cmake_language(DEFER CALL _cudaguard_facts [==[${target}]==] [==[${folder}]==])")
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL _cudaguard_steps [==[${target}]==] [==[${folder}]==])")
   get_property(others GLOBAL PROPERTY CUDAGUARD_GUARDED SET)
   set_property(GLOBAL APPEND PROPERTY CUDAGUARD_GUARDED "${folder}")
   if(NOT others)
     cmake_language(EVAL CODE
       "cmake_language(DEFER DIRECTORY [==[${CMAKE_SOURCE_DIR}]==] CALL _cudaguard_lock [==[${CUDAGUARD_COMMAND}]==])")
   endif()
+  get_property(unguarded TARGET ${target} PROPERTY CUDAGUARD_UNGUARDED)
+  if(type MATCHES "^(STATIC|OBJECT|INTERFACE)_LIBRARY$" AND NOT unguarded)
+    set_property(GLOBAL APPEND PROPERTY CUDAGUARD_UNLINKED "${target}")
+    # An archive hands on only what somebody refers to, and nobody refers to a note: whoever links the library gets the
+    # objects themselves.
+    foreach(object IN ITEMS note shim)
+      set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_LIBRARIES
+                   "$<BUILD_INTERFACE:${folder}/cudaguard-${object}.o>")
+    endforeach()
+  endif()
+endfunction()
+
+# Whether nvcc compiles a part of the target itself.
+function(_cudaguard_compiles_cuda target result)
+  set(${result} FALSE PARENT_SCOPE)
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  get_target_property(sources ${target} SOURCES)
+  if(NOT "CUDA" IN_LIST languages OR NOT sources)
+    return()
+  endif()
+  foreach(source IN LISTS sources)
+    get_property(language SOURCE "${source}" TARGET_DIRECTORY ${target} PROPERTY LANGUAGE)
+    # What a generator expression yields is not known yet.
+    if(language STREQUAL "CUDA" OR (NOT language AND source MATCHES "\\.cu$|\\$<"))
+      set(${result} TRUE PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+# When the target is judged, and when it is sealed. What takes nvcc minutes to compile is judged before, in a step of its own;
+# of all else the linker's launcher takes care, which costs a small target less than a step. (A step behind the linker would
+# come too late for those that the project has written before, and a target of another folder cannot have one.)
+function(_cudaguard_steps target folder)
+  get_target_property(type ${target} TYPE)
+  get_property(unguarded TARGET ${target} PROPERTY CUDAGUARD_UNGUARDED)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   set(facts "")
   foreach(language IN LISTS languages)
@@ -509,64 +539,59 @@ function(cudaguard_embed target)
       list(APPEND facts "${folder}/facts.${language}")
     endif()
   endforeach()
-  get_property(unguarded TARGET ${target} PROPERTY CUDAGUARD_UNGUARDED)
   set(objects "${folder}/cudaguard-note.o" "${folder}/cudaguard-shim.o")
   if(unguarded)
     set(objects "${folder}/unguarded")
   endif()
-  set(depfile DEPFILE "${folder}/embed.d")
-  if(CMAKE_CROSS_CONFIGS AND CMAKE_VERSION VERSION_LESS 4)
-    # CMake 3.25 crashes on one there.
-    if(NOT others)
-      message(STATUS "cudaguard: with CMAKE_CROSS_CONFIGS and CMake ${CMAKE_VERSION}, a header that changes does not make "
-                     "its targets be judged again")
-    endif()
-    set(depfile "")
-  endif()
-  add_custom_command(
-    OUTPUT ${objects}
-    COMMAND "${CUDAGUARD_COMMAND}" cmake embed --facts "${folder}" --out "${folder}" --depfile "${folder}/embed.d"
-    DEPENDS ${facts}
-    ${depfile}
-    COMMENT "Judging what ${target} is built with"
-    VERBATIM)
-
   set(linked TRUE)
-  if(type MATCHES "^(STATIC|OBJECT|INTERFACE)_LIBRARY$")
+  if(type MATCHES "^(STATIC|OBJECT|INTERFACE)_LIBRARY$" OR unguarded)
     set(linked FALSE)
   endif()
-  if(NOT linked OR NOT at_home OR unguarded)
+  _cudaguard_compiles_cuda(${target} before)
+  set(judge "")
+  if(linked AND NOT before)
+    set(judge " --judge")
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${facts} "${CUDAGUARD_COMMAND}")
+    set_property(TARGET ${target} APPEND PROPERTY ADDITIONAL_CLEAN_FILES ${objects})
+  else()
+    set(depfile DEPFILE "${folder}/embed.d")
+    if(CMAKE_CROSS_CONFIGS AND CMAKE_VERSION VERSION_LESS 4)
+      # CMake 3.25 crashes on one there.
+      get_property(said GLOBAL PROPERTY CUDAGUARD_SAID_CROSS SET)
+      if(NOT said)
+        message(STATUS "cudaguard: with CMAKE_CROSS_CONFIGS and CMake ${CMAKE_VERSION}, a header that changes does not make "
+                       "its targets be judged again")
+        set_property(GLOBAL PROPERTY CUDAGUARD_SAID_CROSS TRUE)
+      endif()
+      set(depfile "")
+    endif()
+    add_custom_command(
+      OUTPUT ${objects}
+      COMMAND "${CUDAGUARD_COMMAND}" cmake embed --facts "${folder}" --depfile "${folder}/embed.d"
+      DEPENDS ${facts}
+      ${depfile}
+      COMMENT "Judging what ${target} is built with"
+      VERBATIM)
     add_custom_target(${target}-cudaguard DEPENDS ${objects})
     add_dependencies(${target} ${target}-cudaguard)
-  endif()
-  if(unguarded)
-    return()
-  endif()
-  if(linked AND NOT at_home)
-    set_property(TARGET ${target} APPEND PROPERTY LINK_LIBRARIES ${objects})
-    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${objects})
-    # Whoever stands before the linker already stands behind us.
-    get_target_property(launcher ${target} RULE_LAUNCH_LINK)
-    if(NOT launcher)
-      set(launcher "")
+    if(linked)
+      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${objects})
     endif()
-    set_property(TARGET ${target} PROPERTY RULE_LAUNCH_LINK
-      "\"${CUDAGUARD_COMMAND}\" cmake link --facts \"${all_of_target}\" -- ${launcher}")
-    return()
   endif()
   if(NOT linked)
-    set_property(GLOBAL APPEND PROPERTY CUDAGUARD_UNLINKED "${target}")
-    # An archive hands on only what somebody refers to, and nobody refers to a note: whoever links the library gets the
-    # objects themselves.
-    foreach(object IN LISTS objects)
-      set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_LIBRARIES "$<BUILD_INTERFACE:${object}>")
-    endforeach()
     return()
   endif()
-  target_sources(${target} PRIVATE ${objects})
-  add_custom_command(TARGET ${target} POST_BUILD
-    COMMAND "${CUDAGUARD_COMMAND}" cmake seal --facts "${folder}" "$<TARGET_FILE:${target}>"
-    VERBATIM)
+  foreach(object IN LISTS objects)
+    set_property(TARGET ${target} APPEND PROPERTY LINK_OPTIONS "$<HOST_LINK:${object}>")
+  endforeach()
+  # Whoever stands before the linker already stands behind us.
+  get_target_property(launcher ${target} RULE_LAUNCH_LINK)
+  if(NOT launcher)
+    set(launcher "")
+  endif()
+  string(REPLACE "/$<CONFIG>" "" of_all_configurations "${folder}")
+  set_property(TARGET ${target} PROPERTY RULE_LAUNCH_LINK
+    "\"${CUDAGUARD_COMMAND}\" cmake link${judge} --facts \"${of_all_configurations}\" -- ${launcher}")
 endfunction()
 
 # cudaguard_embed_all(): every program, shared library and module of the project, in this folder and below, that nobody has

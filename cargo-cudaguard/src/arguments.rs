@@ -354,10 +354,8 @@ pub(crate) enum CmakeStep {
     },
     /// Judge, and make the guard.
     Embed {
-        /// What CMake knows.
+        /// What CMake knows; the objects go beside it.
         facts: PathBuf,
-        /// Where the objects go.
-        out: PathBuf,
         /// Where to write what they depend on.
         depfile: Option<PathBuf>,
     },
@@ -370,6 +368,8 @@ pub(crate) enum CmakeStep {
     Link {
         /// What CMake knows; with several configurations, the folder above.
         facts: PathBuf,
+        /// First judge, and make the guard.
+        judge: bool,
         /// The linker's command line.
         words: Vec<OsString>,
     },
@@ -377,13 +377,6 @@ pub(crate) enum CmakeStep {
     Install {
         /// Below this folder.
         prefix: PathBuf,
-    },
-    /// Verify and seal.
-    Seal {
-        /// What CMake knows.
-        facts: PathBuf,
-        /// The linked file.
-        file: PathBuf,
     },
 }
 
@@ -621,18 +614,14 @@ fn of_cmake(matches: &ArgMatches) -> CmakeStep {
                 kept: None,
             },
         },
-        "embed" => CmakeStep::Embed {
-            facts: path("facts").expect("required"),
-            out: path("out").expect("required"),
-            depfile: path("depfile"),
-        },
+        "embed" => CmakeStep::Embed { facts: path("facts").expect("required"), depfile: path("depfile") },
         "link" => CmakeStep::Link {
             facts: path("facts").expect("required"),
+            judge: matches.get_flag("judge"),
             words: matches.get_many::<OsString>("WORD").expect("required").cloned().collect(),
         },
         "install" => CmakeStep::Install { prefix: path("prefix").expect("required") },
         "lock" => CmakeStep::Lock { targets: path("targets").expect("required") },
-        "seal" => CmakeStep::Seal { facts: path("facts").expect("required"), file: path("FILE").expect("required") },
         other => unreachable!("{other} has been dealt with"),
     }
 }
@@ -672,14 +661,19 @@ fn cmake() -> Command {
                 .hide(true)
                 .about("Judge what the target is built with, and make the objects of its guard")
                 .arg(facts())
-                .arg(path("out").value_name("FOLDER").help("Where the objects go"))
                 .arg(path("depfile").required(false).value_name("FILE").help("Where to write what they depend on")),
         )
         .subcommand(
             Command::new("link")
                 .hide(true)
-                .about("Call the linker, then verify and seal what it made")
+                .about("Call the linker, then verify the file and seal its note; one that is refused is removed")
                 .arg(facts())
+                .arg(
+                    Arg::new("judge")
+                        .long("judge")
+                        .action(ArgAction::SetTrue)
+                        .help("First do as `embed`, which was no step of its own"),
+                )
                 .arg(
                     Arg::new("WORD")
                         .required(true)
@@ -694,13 +688,6 @@ fn cmake() -> Command {
                 .hide(true)
                 .about("Write the lock of a project")
                 .arg(path("targets").value_name("FILE").help("A line for each target: what CMake knows of it")),
-        )
-        .subcommand(
-            Command::new("seal")
-                .hide(true)
-                .about("Verify the linked file and seal its note; a file that is refused is removed")
-                .arg(facts())
-                .arg(Arg::new("FILE").required(true).value_parser(value_parser!(PathBuf)).help("The linked file")),
         )
 }
 

@@ -1,5 +1,5 @@
-//! Steps behind the linker. What those before ours copy is not sealed yet, and what any of them has copied once is still there
-//! when the target is refused. CMake tells nobody of a target's steps, so they are read where its generator has written them.
+//! Steps behind the linker: what any of them has copied once is still there when the target is refused. CMake tells nobody of
+//! a target's steps, so they are read where its generator has written them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,65 +8,11 @@ use cudaguard::binary::Binary;
 
 use super::facts::Facts;
 
-/// How our own step begins, behind the command's path.
-const OURS: &str = "cmake seal --facts";
 /// How Ninja's line with a target's steps begins.
 const POST_BUILD: &str = "POST_BUILD = ";
-/// Programs that take the file and leave no other one behind.
-const HARMLESS: [&str; 14] = [
-    "strip", "chmod", "chown", "chrpath", "patchelf", "setcap", "echo", "test", "size", "nm", "readelf", "objdump",
-    "ldd", "file",
-];
 
-/// What the steps before ours have made of a linked file.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Copies {
-    /// Files that are the same, byte by byte.
-    pub(super) same: Vec<PathBuf>,
-    /// The first command that was given the file, where no such copy of it is found.
-    pub(super) unknown: Option<String>,
-}
-
-impl Copies {
-    /// Of the file as it is now. `known` is the folder of the target's facts, `binary` the build folder.
-    pub(super) fn of(known: &Path, binary: &Path, file: &Path) -> Self {
-        let mut copies = Self::default();
-        for Step { folder, words } in steps(known, binary, file).unwrap_or_default() {
-            let Some((program, arguments)) = words.split_first() else { continue };
-            if !arguments.iter().any(|word| folder.join(word) == file) || is_harmless(program, arguments) {
-                continue;
-            }
-            let same: Vec<PathBuf> =
-                others(&folder, arguments, file).into_iter().filter(|path| is_same(path, file)).collect();
-            if same.is_empty() && copies.unknown.is_none() {
-                copies.unknown = Some(words.join(" "));
-            }
-            copies.same.extend(same);
-        }
-        copies
-    }
-
-    /// Puts the sealed file in their place.
-    pub(super) fn replace(&self, file: &Path) -> Result<(), String> {
-        for copy in &self.same {
-            let fail = |error: std::io::Error| format!("cannot write {}: {error}", copy.display());
-            // Not into it: it may be running, or another name of a file that is not meant.
-            fs::remove_file(copy).map_err(fail)?;
-            fs::copy(file, copy).map_err(fail)?;
-        }
-        Ok(())
-    }
-
-    /// Takes them away with the file that is refused.
-    pub(super) fn remove(&self) {
-        for copy in &self.same {
-            let _ = fs::remove_file(copy);
-        }
-    }
-}
-
-/// Takes away what commands of this build have made of a target's file in an earlier run: also what steps behind ours have
-/// copied, and what was stripped on the way.
+/// Takes away what commands of this build have made of a target's file in an earlier run: also what steps behind the linker
+/// have copied, and what was stripped on the way.
 pub(super) fn remove_earlier(facts: &Facts, file: &Path) {
     let binary = &facts.binary;
     let lines = [of_ninja(binary, file), of_make(binary, file)].concat();
@@ -143,35 +89,11 @@ fn names(text: &str, file: &Path) -> bool {
     file.file_name().is_some_and(|name| text.contains(&*name.to_string_lossy()))
 }
 
-fn is_harmless(program: &str, arguments: &[String]) -> bool {
-    let name = program.rsplit('/').next().unwrap_or_default();
-    // `strip -o`, `objcopy a b`: these do make another one.
-    let other = arguments.iter().any(|word| word == "-o");
-    let by_cmake = arguments.first().is_some_and(|word| word == "-E")
-        && !arguments.get(1).is_some_and(|verb| verb.starts_with("copy") || verb.ends_with("link") || verb == "tar");
-    by_cmake || !other && HARMLESS.iter().any(|harmless| name == *harmless || name.ends_with(&format!("-{harmless}")))
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    let length = |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|about| about.len());
-    // A link that leads to the file leads to what is sealed, too.
-    let link = fs::symlink_metadata(one).is_ok_and(|about| about.is_symlink());
-    !link && length(one).is_some() && length(one) == length(other) && fs::read(one).ok() == fs::read(other).ok()
-}
-
 /// A command, and the folder that it runs in.
 #[derive(Debug, PartialEq, Eq)]
 struct Step {
     folder: PathBuf,
     words: Vec<String>,
-}
-
-/// The commands before ours, in the files of Ninja or Make.
-fn steps(known: &Path, binary: &Path, file: &Path) -> Option<Vec<Step>> {
-    let text = [ninja(known, binary), make(known)].into_iter().flatten().next()?;
-    // But for the program itself, started.
-    let other = |step: &Step| step.words.first().is_some_and(|program| step.folder.join(program) != *file);
-    Some(parted(&text, binary).into_iter().filter(other).collect())
 }
 
 /// The commands of a line, which begins in this folder.
@@ -195,41 +117,6 @@ fn others(folder: &Path, words: &[String], file: &Path) -> Vec<PathBuf> {
         _ => path,
     });
     files.filter(|path| path != file).collect()
-}
-
-/// The words before ours in `POST_BUILD` of the target's build statement. With several configurations each has a file.
-fn ninja(known: &Path, binary: &Path) -> Option<Vec<String>> {
-    let configuration = known.file_name()?.to_string_lossy().into_owned();
-    let files = [binary.join("build.ninja"), binary.join("CMakeFiles").join(format!("impl-{configuration}.ninja"))];
-    files.iter().find_map(|file| {
-        let text = fs::read_to_string(file).ok()?;
-        let before = text.match_indices(OURS).find_map(|(at, _)| {
-            let line = text[..at].rsplit('\n').next()?;
-            is_of(&text[at + OURS.len()..], known).then(|| of_ninjas(line))
-        })?;
-        Some(words(before.trim_start().strip_prefix(POST_BUILD)?))
-    })
-}
-
-/// The lines before ours in the rule of the target's own makefile.
-fn make(known: &Path) -> Option<Vec<String>> {
-    let (folder, target) = (known.parent()?.parent()?, known.file_name()?.to_string_lossy().into_owned());
-    let file = folder.join("CMakeFiles").join(format!("{target}.dir")).join("build.make");
-    let text = fs::read_to_string(file).ok()?;
-    let lines: Vec<&str> = text.lines().collect();
-    let ours = lines.iter().position(|line| line.split_once(OURS).is_some_and(|(_, rest)| is_of(rest, known)))?;
-    let rule = lines[..ours].iter().rposition(|line| !line.starts_with('\t')).map_or(0, |line| line + 1);
-    let mut all = Vec::new();
-    for line in &lines[rule..ours] {
-        all.extend(words(&of_makes(line)));
-        all.push("&&".to_owned());
-    }
-    Some(all)
-}
-
-/// Whether what follows our step's beginning is about this target.
-fn is_of(rest: &str, known: &Path) -> bool {
-    words(&of_makes(rest.lines().next().unwrap_or_default())).first().is_some_and(|word| Path::new(word) == known)
 }
 
 /// A line of Ninja's, as it gives it to a shell.
@@ -269,21 +156,5 @@ mod tests {
     #[test]
     fn commands_as_a_shell_splits_them() {
         assert_eq!(words(r#"cd "/a b" && cp 'x y' z\ w "" "#), ["cd", "/a b", "&&", "cp", "x y", "z w", ""]);
-    }
-
-    #[test]
-    fn what_leaves_no_copy_is_harmless() {
-        let harmless = |line: &str| {
-            let words = words(line);
-            is_harmless(&words[0], &words[1..])
-        };
-        for line in
-            ["/usr/bin/strip /b/app", "cmake -E echo /b/app", "x86_64-linux-gnu-strip /b/app", "chmod 755 /b/app"]
-        {
-            assert!(harmless(line), "{line}");
-        }
-        for line in ["cp /b/app /d", "cmake -E copy /b/app /d", "strip -o /d/app /b/app", "sh deploy.sh /b/app"] {
-            assert!(!harmless(line), "{line}");
-        }
     }
 }

@@ -15,8 +15,6 @@ use cudaguard::shell_words::words;
 use cudaguard::toolchain::{Builder, Fact, Given, HostCompiler, include_flags};
 use cudaguard::vendor::GUARDED;
 
-use super::{NOTE, SHIM};
-
 /// The first line of a file of facts: what follows is written and read by one revision alone.
 pub(crate) const HEAD: &str = "cudaguard-facts 1";
 /// Files of facts are called so, and then by the language.
@@ -122,11 +120,10 @@ impl Facts {
         flags.extend(lines.one("sysroot").map(|folder| format!("--sysroot={folder}")));
         let given = Self::given(&lines, &target);
         let binary = PathBuf::from(one("binary")?);
-        // `$<TARGET_OBJECTS:…>` among the sources, without the guard itself and without what was not made here.
-        let as_source = lines.all("source-file").into_iter().map(PathBuf::from).filter(|file| {
-            let is_guard = file.file_name().is_some_and(|name| name == NOTE || name == SHIM);
-            file.starts_with(&binary) && file.extension().is_some_and(|ending| ending == "o") && !is_guard
-        });
+        // `$<TARGET_OBJECTS:…>` among the sources, without what was not made here.
+        let as_source = lines.all("source-file").into_iter().map(PathBuf::from);
+        let as_source =
+            as_source.filter(|file| file.starts_with(&binary) && file.extension().is_some_and(|ending| ending == "o"));
         let inside = lines.all("inside-object").into_iter().map(PathBuf::from).chain(as_source).collect();
         Ok(Self {
             kind: one("type")?,

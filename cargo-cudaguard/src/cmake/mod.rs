@@ -2,9 +2,10 @@
 //!
 //! - `begin`, when CMake configures: whether targets of this system can be guarded at all, and whether module and command
 //!   are of one release;
-//! - `embed`, as a build step: judges what the target is built with, and makes the objects of its guard;
-//! - `seal`, after linking: holds the file against the policy and seals its note;
-//! - `link`, in the linker's place where CMake lets no step follow it: calls it, and does as `seal`;
+//! - `embed`, as a build step before nvcc runs, and of what is not linked itself: judges what the target is built with, and
+//!   makes the objects of its guard;
+//! - `link`, in the linker's place: does as `embed` where that was no step of its own, calls the linker, holds the file
+//!   against the policy and seals its note;
 //! - `lock`, when somebody asks for it: writes the project's lock.
 //!
 //! `install` is for people: it writes the module itself.
@@ -44,7 +45,6 @@ use crate::arguments::CmakeStep;
 use crate::own_kernels;
 use crate::report::{self, REFUSED, Stop};
 use crate::signals;
-use copies::Copies;
 use facts::Facts;
 use job::{Job, triple};
 
@@ -57,9 +57,11 @@ const UNGUARDED: &str = "unguarded";
 pub(crate) fn run(env: &Env, step: CmakeStep) -> Result<ExitCode, Stop> {
     match step {
         CmakeStep::Begin { module, tool } => begin(&module, &tool),
-        CmakeStep::Embed { facts, out, depfile } => embed(env, &facts, &out, depfile.as_deref()),
-        CmakeStep::Seal { facts, file } => seal(env, &facts, &file),
-        CmakeStep::Link { facts, words } => link(env, &facts, &words),
+        CmakeStep::Embed { facts, depfile } => {
+            let job = Job::read(&facts).map_err(Stop::no_look)?;
+            embed(env, &job, &facts, depfile.as_deref())
+        }
+        CmakeStep::Link { facts, judge, words } => link(env, &facts, judge, &words),
         CmakeStep::Lock { targets } => lock::run(env, &targets),
         CmakeStep::Install { prefix } => match package::install(&prefix) {
             Ok(()) => Ok(ExitCode::SUCCESS),
@@ -89,21 +91,21 @@ fn begin(module: &str, tool: &Tool) -> Result<ExitCode, Stop> {
     }
 }
 
-fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<ExitCode, Stop> {
-    let job = Job::read(known).map_err(Stop::no_look)?;
+/// Judges what a target is built with, and makes the objects of its guard beside what CMake knows of it.
+fn embed(env: &Env, job: &Job, folder: &Path, depfile: Option<&Path>) -> Result<ExitCode, Stop> {
     let facts = job.facts();
     let mut judged = facts.judge(env).map_err(Stop::no_look)?;
     if job.facts.output.is_none() {
         // Nobody looks at what it will be linked into.
         judged.findings.append(&mut judged.deferred);
     }
-    lock::name_build_folder(&mut judged.findings, &job);
+    lock::name_build_folder(&mut judged.findings, job);
     let mut files = judged.toolchain.files();
     files.extend(std::env::current_exe().ok());
     files.retain(|file| file.exists());
     if judged.refuses() {
         // What an earlier build has left is none of this one's.
-        remove_earlier(known, &job.facts);
+        remove_earlier(&job.facts);
         job.say(&judged.findings)?;
     } else {
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
@@ -114,17 +116,16 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
     let cannot = |what: &str, path: &Path, error: std::io::Error| {
         Stop::no_look(format_args!("cannot {what} {}: {error}", path.display()))
     };
-    fs::create_dir_all(out).map_err(|error| cannot("make", out, error))?;
-    let marker = out.join(UNGUARDED);
+    let marker = folder.join(UNGUARDED);
     let made = if let Some(why) = &job.facts.unguarded {
         Guarded::Unguarded(why.clone())
     } else {
         let descriptor = judged.note(&facts).map_err(Stop::no_look)?;
-        facts.guard(env, &descriptor, out).map_err(Stop::no_look)?
+        facts.guard(env, &descriptor, folder).map_err(Stop::no_look)?
     };
     let first = match made {
         Guarded::Objects { note, shim } => {
-            debug_assert_eq!((&note, shim), (&out.join(NOTE), out.join(SHIM)));
+            debug_assert_eq!((&note, shim), (&folder.join(NOTE), folder.join(SHIM)));
             let _ = fs::remove_file(marker);
             note
         }
@@ -133,17 +134,17 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
             let findings = facts.weigh(&judged.policy, vec![Words::Unguarded.finding(&values)]).findings;
             if walk::refuses(&findings) {
                 let _ = fs::remove_file(&marker);
-                remove_earlier(known, &job.facts);
+                remove_earlier(&job.facts);
             }
             // What CMake knew when it configured, it said then, once for all targets.
             if job.facts.unguarded.is_none() || walk::refuses(&findings) {
                 job.say(&findings)?;
             }
             if job.facts.unguarded.is_none() {
-                empty(&job.facts.tool, out).map_err(Stop::no_look)?;
+                empty(&job.facts.tool, folder).map_err(Stop::no_look)?;
             }
             fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
-            if job.facts.unguarded.is_some() { marker } else { out.join(NOTE) }
+            if job.facts.unguarded.is_some() { marker } else { folder.join(NOTE) }
         }
     };
     if let Some(depfile) = depfile {
@@ -154,9 +155,8 @@ fn embed(env: &Env, known: &Path, out: &Path, depfile: Option<&Path>) -> Result<
 }
 
 /// Takes away what an earlier build has left of a target that is refused before it is linked.
-fn remove_earlier(known: &Path, facts: &Facts) {
+fn remove_earlier(facts: &Facts) {
     for file in facts.output.iter().chain(&facts.becomes) {
-        Copies::of(known, &facts.binary, file).remove();
         copies::remove_earlier(facts, file);
         let _ = fs::remove_file(file);
     }
@@ -203,53 +203,94 @@ pub(crate) fn rule(file: &Path, files: &[PathBuf]) -> String {
     text
 }
 
-fn link(env: &Env, facts: &Path, words: &[OsString]) -> Result<ExitCode, Stop> {
+fn link(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<ExitCode, Stop> {
     let (program, arguments) = words.split_first().expect("at least one word");
+    let made = words.windows(2).find_map(|pair| (pair[0] == "-o").then(|| Path::new(&pair[1])));
+    // Device code that is linked on its own is an object, and no file of the target.
+    let of_target = match made {
+        Some(made) => job_of(facts, made)?,
+        None => None,
+    };
+    match (judge, &of_target) {
+        (true, Some((folder, job))) => {
+            embed(env, job, folder, None)?;
+        }
+        (true, None) => {
+            let made = made.unwrap_or(Path::new("a file without a name"));
+            return Err(Stop::no_look(format_args!(
+                "{}: CMake links {}, and knew nothing of it when it configured: run cmake again",
+                facts.display(),
+                made.display()
+            )));
+        }
+        (false, _) => {}
+    }
     let status = Command::new(program).args(arguments).status();
     let status = status
         .map_err(|error| Stop::no_look(format_args!("cannot start {}: {error}", Path::new(program).display())))?;
     if !status.success() {
         return Ok(signals::end_as(status));
     }
-    let made = words.windows(2).filter(|pair| pair[0] == "-o").find_map(|pair| fs::canonicalize(&pair[1]).ok());
-    // Device code that is linked on its own is an object, and no file of the target.
-    let Some(made) = made else { return Ok(ExitCode::SUCCESS) };
-    let below = fs::read_dir(facts).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut folders = std::iter::once(facts.to_owned()).chain(below.filter(|path| path.is_dir()));
-    let is_it = |folder: &PathBuf| {
-        let facts = Facts::read(folder).ok();
-        facts.and_then(|facts| fs::canonicalize(facts.output?).ok()).is_some_and(|output| output == made)
-    };
-    match folders.find(is_it) {
-        Some(folder) => seal(env, &folder, &made),
+    match of_target {
+        Some((folder, job)) => seal(env, &job, &folder),
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
-fn seal(env: &Env, facts: &Path, file: &Path) -> Result<ExitCode, Stop> {
-    if facts.join(UNGUARDED).exists() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let job = Job::read(facts).map_err(Stop::no_look)?;
-    let copies = Copies::of(facts, &job.facts.binary, file);
-    match sealed(env, &job, file, None) {
-        Ok(()) => lock::forget_refused(facts),
-        Err(stop) => {
-            lock::keep_refused(facts, &job, file);
-            // Neither make nor ninja shall take it for one that was accepted.
-            let _ = fs::remove_file(file);
-            copies.remove();
-            copies::remove_earlier(&job.facts, file);
-            return Err(stop);
+/// The target whose file the linker makes, and the folder of what is known of it: this one, or with several configurations
+/// one below.
+fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, Job)>, Stop> {
+    let made = same_place(made);
+    let below = || fs::read_dir(facts).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_facts = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"facts."));
+    let folders: Vec<PathBuf> = if below().any(|path| is_facts(&path)) {
+        vec![facts.to_owned()]
+    } else {
+        below().filter(|path| path.is_dir()).collect()
+    };
+    let several = folders.len() > 1;
+    for folder in folders {
+        let job = match Job::read(&folder) {
+            Ok(job) => job,
+            // Of a configuration that the project has no more.
+            Err(_) if several => continue,
+            Err(error) => return Err(Stop::no_look(error)),
+        };
+        if job.facts.output.as_deref().map(same_place) == Some(made.clone()) {
+            return Ok(Some((folder, job)));
         }
     }
-    copies.replace(file).map_err(Stop::no_look)?;
-    if let Some(command) = &copies.unknown {
-        let values = Values::default().with("file", &job.facts.target).with("command", command);
-        let policy = job.facts().read_policy().map_err(Stop::no_look)?;
-        job.say(&job.facts().weigh(&policy, vec![Words::GivenUnsealed.finding(&values)]).findings)?;
+    Ok(None)
+}
+
+/// A path of a file that need not be there, by the one name that its folder has.
+fn same_place(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match (whole.parent().map(fs::canonicalize), whole.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => whole,
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+/// Holds what was linked against the policy, and seals it; what is refused is taken away.
+fn seal(env: &Env, job: &Job, folder: &Path) -> Result<ExitCode, Stop> {
+    let file = job.facts.output.as_deref().expect("what is linked is a file");
+    if folder.join(UNGUARDED).exists() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    match sealed(env, job, file, None) {
+        Ok(()) => {
+            lock::forget_refused(folder);
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(stop) => {
+            lock::keep_refused(folder, job, file);
+            // Neither make nor ninja shall take it for one that was accepted.
+            let _ = fs::remove_file(file);
+            copies::remove_earlier(&job.facts, file);
+            Err(stop)
+        }
+    }
 }
 
 /// Verifies a linked file and seals its note: in its place, or in a copy of it, which is made only where nothing is refused.

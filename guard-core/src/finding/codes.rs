@@ -160,9 +160,6 @@ codes! {
     170 GuardNotLinked Error Refuses 255
         "the linked file does not carry its guard"
         "CMake was told to link the guard's two objects into this file, and the linker left them out, or the note was removed after linking. The program would start on any machine, and nobody could tell what it was built with.\nWhat to do: see whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy); link the objects as they are.";
-    171 GivenUnsealed Warning Informs 255
-        "a step of the target read its file before the file was sealed"
-        "CMake runs the steps of a target in the order in which they are written. One that comes before cudaguard_embed sees the file before it is sealed: a copy of it does not know which kernels are in it. Copies that are found are replaced by the sealed file; of this one nothing is known.\nWhat to do: call cudaguard_embed before the add_custom_command(TARGET ... POST_BUILD) that passes the file on.";
     172 LeftToTheLoader Error Refuses 255
         "the guard cannot load the libraries of this file"
         "[runtime] loader = \"guard\" takes NVIDIA's libraries from the list of the system's loader, and the guard loads and binds them at the start. That is done only where it cannot be wrong: in a program for 64-bit x86 or Arm and glibc that needs, beside NVIDIA's libraries, those of the C and C++ runtime alone (any other may use or define functions of NVIDIA's), and that has no copy of a variable of theirs and no thread-local one.\nWhat to do: take [runtime] loader out of cudaguard.toml, or say runtime.loader = \"system\" under [package.NAME]. `run`, `exec` and `verify` tell of an absent library for every file.";
@@ -730,9 +727,6 @@ words! {
     GuardNotLinked GuardNotLinked "{file}"
         "{file} is linked without its guard: {why}.\nfile:\t{path}\nguard:\tof {component}"
         "see whether a linker script or a step after linking discards .note.cudaguard (strip --remove-section, objcopy); cudaguard_embed is for the target that makes this file";
-    GivenUnsealed GivenUnsealed "{file}"
-        "a POST_BUILD step read {file} before its guard was sealed: what it did with it is not known.\ncommand:\t{command}"
-        "call cudaguard_embed({file}) before the add_custom_command of that step";
     LeftToTheLoader LeftToTheLoader "{file}"
         "the guard cannot load the libraries of {file}, as [runtime] loader = \"guard\" asks: {why}"
         "leave the libraries to the system's loader: take [runtime] loader out of cudaguard.toml, or say \"system\" for this package";

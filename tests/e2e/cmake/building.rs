@@ -279,9 +279,9 @@ fn architectures_in_every_spelling() {
              target_compile_options(flags PRIVATE \"$<$<CONFIG:Release>:SHELL:-gencode arch=compute_80,code=sm_80>\"\n  \
              $<$<CONFIG:Debug>:--generate-code=arch=compute_90,code=sm_90>)\ncudaguard_embed(flags)\n\
              # Without a kernel of its own, what the project compiles for is nothing to it.\n\
-             add_executable(none main.cpp)\ncudaguard_embed(none)\n\
+             add_library(none STATIC main.cpp)\ncudaguard_embed(none)\n\
              # Its kernels are compiled by another tool.\n\
-             add_executable(other main.cpp)\ncudaguard_embed(other ARCHITECTURES 90a-real)\n";
+             add_library(other STATIC main.cpp)\ncudaguard_embed(other ARCHITECTURES 90a-real)\n";
     let tree = Tree::new(
         "archs",
         Cmake::Oldest,

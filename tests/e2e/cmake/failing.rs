@@ -79,19 +79,22 @@ fn compiler_and_headers_of_two_toolkits() {
     snapshot::check("cmake/mixed-toolkits", &tree.plain(&said(&built)));
 }
 
-/// A step after linking, before ours, removes the note.
+/// A linker script discards the note.
 fn a_guard_that_is_taken_out() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.24)\nproject(bare LANGUAGES C)\n{}add_executable(app main.c)\n\
-         add_custom_command(TARGET app POST_BUILD COMMAND objcopy -R .note.cudaguard $<TARGET_FILE:app>)\n\
-         cudaguard_embed(app)\n",
+         target_link_options(app PRIVATE \"LINKER:-T,${{CMAKE_SOURCE_DIR}}/discards.ld\")\ncudaguard_embed(app)\n",
         include()
     );
     let tree = Tree::new(
         "taken out",
         Cmake::Newest,
         MULTI,
-        &[("CMakeLists.txt", &text), ("main.c", "int main(void) { return 0; }\n")],
+        &[
+            ("CMakeLists.txt", &text),
+            ("main.c", "int main(void) { return 0; }\n"),
+            ("discards.ld", "SECTIONS { /DISCARD/ : { *(.note.cudaguard) } } INSERT AFTER .text;\n"),
+        ],
     );
     let _ = tree.configure(&[]).run().success();
     let built = tree.build(&["--config", "Release"]).run();

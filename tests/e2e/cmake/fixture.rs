@@ -13,6 +13,10 @@ pub(crate) const MAKE: &str = "Unix Makefiles";
 pub(crate) const NINJA: &str = "Ninja";
 pub(crate) const MULTI: &str = "Ninja Multi-Config";
 
+/// A program in C that is compiled with the headers of CUDA and cuDNN that it is given, and with none.
+pub(crate) const TAKES_HEADERS: &str = "#if __has_include(<cuda.h>)\n#include <cuda.h>\n#endif\n\
+    #if __has_include(<cudnn_version.h>)\n#include <cudnn_version.h>\n#endif\nint main(void) { return 0; }\n";
+
 /// A program in `PATH`; without it the trial is skipped.
 pub(crate) fn program(name: &str) -> PathBuf {
     tools::need(name)

@@ -4,7 +4,7 @@ use std::fs;
 
 use cudaguard_tests::{Trial, command, scratch, snapshot, trials};
 
-use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, said, words};
+use super::fixture::{Cmake, MAKE, MULTI, NINJA, TAKES_HEADERS, Tree, include, said, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -29,7 +29,7 @@ fn project() -> String {
 }
 
 fn tree(name: &str, cmake: Cmake, generator: &'static str) -> Tree {
-    let files = [("CMakeLists.txt", &*project()), ("main.c", "int main(void) { return 0; }\n")];
+    let files = [("CMakeLists.txt", &*project()), ("main.c", TAKES_HEADERS)];
     let tree = Tree::new(name, cmake, generator, &files);
     toolkit(&tree, "toolkit", 12040);
     let text = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 8\n#define CUDNN_PATCHLEVEL 1\n";
@@ -188,7 +188,7 @@ fn the_top_is_the_whole_project() {
         ("CMakeLists.txt", top),
         ("inner/CMakeLists.txt", &*part("app")),
         ("inner/cudaguard.lock", stray),
-        ("main.c", "int main(void) { return 0; }\n"),
+        ("main.c", TAKES_HEADERS),
     ];
     let tree = Tree::new("outer", Cmake::Oldest, NINJA, &files);
     toolkit(&tree, "toolkit", 12040);

@@ -10,7 +10,8 @@ use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said};
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
         the_shim_is_compiled_once_for_a_build_folder,
-        copies_made_before_the_guard_is_sealed,
+        steps_written_before_the_guard_get_the_sealed_file,
+        what_the_project_has_set_for_the_linker,
         a_refusal_takes_copies_away,
         a_warning_that_names_its_target_is_said_once,
         number_signs_in_the_path,
@@ -67,7 +68,7 @@ fn the_shim_is_compiled_once_for_a_build_folder() {
     }
 }
 
-fn copies_made_before_the_guard_is_sealed() {
+fn steps_written_before_the_guard_get_the_sealed_file() {
     let step = |what: &str| format!("add_custom_command(TARGET app POST_BUILD COMMAND {what} VERBATIM)\n");
     let lists = [
         "file(MAKE_DIRECTORY \"${CMAKE_BINARY_DIR}/a folder\")\nadd_executable(app main.cpp)\n",
@@ -84,7 +85,7 @@ fn copies_made_before_the_guard_is_sealed() {
         let tree = tree("many-copies", generator, &lists);
         let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
         let built = tree.build(&["--config", "Release"]).run().success();
-        assert!(!said(&built).contains("CG171"), "{generator}: {built}");
+        assert_eq!(said(&built), "", "{generator}");
         let out = if generator == MULTI { tree.built("Release") } else { tree.out() };
         let file = fs::read(out.join("app")).expect("it was built");
         for copy in ["a folder/app", "copy", "linked"] {
@@ -93,24 +94,48 @@ fn copies_made_before_the_guard_is_sealed() {
             assert!(fs::read(tree.built(copy)).expect("it was made") == file, "{generator}: {copy}");
         }
     }
-    // What becomes of the file there, nobody sees.
-    let script = "#!/bin/sh\ngzip -c \"$1\" > \"$1.gz\"\n";
+    // Also those that nobody sees into.
+    let script = "#!/bin/sh\ncat \"$1\" > packed\n";
     let lists = "add_executable(app main.cpp)\nadd_custom_command(TARGET app POST_BUILD COMMAND sh \
                  ${CMAKE_SOURCE_DIR}/pack.sh $<TARGET_FILE:app> VERBATIM)\ncudaguard_embed(app)\n";
     for generator in [NINJA, MAKE, MULTI] {
-        let packed = tree("many-packed", generator, lists);
-        packed.write("pack.sh", script);
-        let _ = packed.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
-        let built = said(&packed.build(&["--config", "Release"]).run().success());
-        assert!(built.starts_with("warning[CG171]: ") && built.contains("pack.sh"), "{generator}: {built}");
-        packed.write(
-            "CMakeLists.txt",
-            &(head() + "add_executable(app main.cpp)\ncudaguard_embed(app)\n" + {
-                "add_custom_command(TARGET app POST_BUILD COMMAND sh ${CMAKE_SOURCE_DIR}/pack.sh $<TARGET_FILE:app>)\n"
-            }),
-        );
-        let built = said(&packed.build(&["--config", "Release"]).run().success());
-        assert_eq!(built, "", "{generator}: behind the guard it is given the sealed file");
+        let tree = tree("many-packed", generator, lists);
+        tree.write("pack.sh", script);
+        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release"]).run().success();
+        assert_eq!(said(&tree.build(&["--config", "Release"]).run().success()), "", "{generator}");
+        let out = if generator == MULTI { tree.built("Release") } else { tree.out() };
+        let packed = fs::read(tree.built("packed")).expect("it was packed");
+        assert!(packed == fs::read(out.join("app")).expect("it was built"), "{generator}");
+    }
+}
+
+/// A launcher of `ctest`, one of the linker's, options that take the place of others: ours stand beside them, in a build folder
+/// that a link leads to and in folders with blanks.
+fn what_the_project_has_set_for_the_linker() {
+    let lists = "include(CTest)\nset(CMAKE_RUNTIME_OUTPUT_DIRECTORY \"${CMAKE_BINARY_DIR}/out of it\")\n\
+                 add_executable(app main.cpp)\ncudaguard_embed(app)\n\
+                 set_target_properties(app PROPERTIES LINK_OPTIONS -Wl,-O1)\n\
+                 add_library(versioned SHARED main.cpp)\ncudaguard_embed(versioned)\n\
+                 set_target_properties(versioned PROPERTIES VERSION 1.2.3 SOVERSION 1 CXX_LINKER_LAUNCHER \"env;A=b\")\n";
+    for (generator, cmake) in [(NINJA, Cmake::Newest), (MAKE, Cmake::Oldest), (MULTI, Cmake::Oldest)] {
+        let files = [("CMakeLists.txt", &*(head() + lists)), ("main.cpp", MAIN)];
+        let tree = Tree::new("many-launchers", cmake, generator, &files);
+        let real = tree.beside().join("real");
+        fs::create_dir(&real).expect("a folder");
+        std::os::unix::fs::symlink(&real, tree.out()).expect("a link");
+        let _ = tree.configure(&["-DCMAKE_BUILD_TYPE=Release", "-DCTEST_USE_LAUNCHERS=ON"]).run().success();
+        let built = tree.build(&["--config", "Release", "--verbose"]).run().success();
+        assert_eq!(said(&built), "", "{generator}");
+        let line =
+            built.stdout.lines().find(|line| line.contains(" cmake link ") && line.contains("--target-name app"));
+        let line = line.unwrap_or_else(|| panic!("{generator}: {built}"));
+        assert!(line.contains("-- ") && line.contains("--launch") && line.contains("-Wl,-O1"), "{generator}: {line}");
+        let folder = if generator == MULTI { "Release/" } else { "" };
+        for (file, target) in
+            [(format!("out of it/{folder}app"), "app"), (format!("{folder}libversioned.so.1.2.3"), "versioned")]
+        {
+            assert_eq!(manifest(&tree.built(&file), target)["archs"]["known"], "observed", "{generator}: {file}");
+        }
     }
 }
 
