@@ -19,6 +19,7 @@ mod spdx;
 mod text;
 mod wheel_variant;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -111,6 +112,21 @@ impl Asked<'_> {
     fn heading(&self, what: &str) -> Vec<String> {
         vec![format!("{what} for {}, by cudaguard requirements", self.title())]
     }
+}
+
+/// Rows by the driver that they ask for, the oldest first: for grammars in which one requirement asks for one driver, and several
+/// are alternatives.
+fn by_driver(rows: &[Row]) -> BTreeMap<Option<CudaVersion>, Vec<Row>> {
+    let mut of: BTreeMap<_, Vec<Row>> = BTreeMap::new();
+    for row in rows {
+        of.entry(row.cuda).or_default().push(*row);
+    }
+    of
+}
+
+/// What such an alternative is called: `cuda_12_0`.
+fn variant(cuda: Option<CudaVersion>) -> String {
+    cuda.map_or_else(|| "any".to_owned(), |cuda| format!("cuda_{}_{}", cuda.major, cuda.minor))
 }
 
 /// What a comment says where a grammar has no word for the processor.

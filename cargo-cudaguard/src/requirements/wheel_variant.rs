@@ -2,14 +2,17 @@
 //!
 //! Values as in wheelnext/nvidia-variant-provider of January 2026 (plugin.py). Every feature must be met, by one of its values. A machine
 //! is its newest GPU: one of 8.6 meets `80_real` to `86_real`, and `80_virtual`. A value therefore stands for its own minor and
-//! all later ones of that major, and PTX has no word for the majors after its own.
+//! all later ones of that major, and PTX has no word for the majors after its own. A variant asks for one driver: where GPUs need
+//! different ones, there is a variant for each.
+
+use std::fmt::Write as _;
 
 use cudaguard::judge::run::answer::Service;
 use cudaguard::tables;
 use cudaguard::vendor::GUARDED;
 use cudaguard::version::CudaVersion;
 
-use super::{Asked, commented, processor_comes_with};
+use super::{Asked, by_driver, commented, processor_comes_with, variant};
 
 /// The oldest CUDA version that the provider has a value for.
 const OLDEST_CUDA: CudaVersion = CudaVersion::new(11, 0);
@@ -23,15 +26,25 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     heading.push("Of the provider nvidia, as of January 2026, which looks at the newest GPU of a machine.".to_owned());
     heading.extend(processor_comes_with(asked, "the wheel's platform tag"));
     let any_gpu = rows.iter().any(|row| row.from.is_none() && row.below.is_none());
-    let archs = if any_gpu { Vec::new() } else { archs(asked) };
-    if !any_gpu && archs.is_empty() {
+    let by_driver = by_driver(&rows);
+    let mut variants: Vec<(Option<CudaVersion>, Vec<String>)> = Vec::new();
+    for cuda in by_driver.keys() {
+        // With a newer driver, also what an older one would do for; what an earlier variant has is taken there.
+        let mut archs = if any_gpu { Vec::new() } else { archs(asked, *cuda) };
+        archs.retain(|arch| !variants.iter().any(|(_, earlier)| earlier.contains(arch)));
+        if any_gpu || !archs.is_empty() {
+            variants.push((*cuda, archs));
+        }
+    }
+    if variants.is_empty() {
         return Err("no value of sm_arch stands for these GPUs alone".to_owned());
     }
-    let newest = rows.iter().filter_map(|row| row.cuda).max();
-    if rows.iter().any(|row| row.cuda != newest) {
-        heading.push(
-            "One bound holds for all: what some of the GPUs could do with an older driver is given away.".to_owned(),
-        );
+    if variants.len() > 1 {
+        heading.push(format!(
+            "A variant asks for one driver, and these GPUs need different ones: {} wheels of the same files, each with the properties",
+            variants.len()
+        ));
+        heading.push("behind one of the marks.".to_owned());
     }
     if !any_gpu {
         heading.push(
@@ -43,20 +56,26 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     if asked.placement.library.is_some() {
         heading.push(format!("No property tells of {}: that is a dependency of the wheel.", GUARDED.name));
     }
-    let bound = newest.map(|cuda| format!("cuda_version_lower_bound :: {}", cuda.max(OLDEST_CUDA)));
-    let archs = archs.into_iter().map(|arch| format!("sm_arch :: {arch}"));
-    Ok(bound
-        .into_iter()
-        .chain(archs)
-        .fold(commented(&heading), |text, property| text + "nvidia :: " + &property + "\n"))
+    let mut text = commented(&heading);
+    for (cuda, archs) in &variants {
+        if variants.len() > 1 {
+            let _ = writeln!(text, "# variant: {}", variant(*cuda));
+        }
+        let bound = cuda.map(|cuda| format!("cuda_version_lower_bound :: {}", cuda.max(OLDEST_CUDA)));
+        for property in bound.into_iter().chain(archs.iter().map(|arch| format!("sm_arch :: {arch}"))) {
+            let _ = writeln!(text, "nvidia :: {property}");
+        }
+    }
+    Ok(text)
 }
 
-/// The values that only fit GPUs meet.
-fn archs(asked: &Asked<'_>) -> Vec<String> {
+/// The values that only fit GPUs meet, with a driver of this CUDA version.
+fn archs(asked: &Asked<'_>, cuda: Option<CudaVersion>) -> Vec<String> {
     let placement = asked.placement;
-    let by_driver = |cc: (u8, u8)| {
+    let by_jit = |cc: (u8, u8)| {
         let gpus = placement.fit.iter().find(|gpus| gpus.include(cc))?;
-        Some(gpus.by == Some(Service::Jit))
+        let least = gpus.driver.map(|driver| driver.cuda);
+        (least <= cuda).then_some(gpus.by == Some(Service::Jit))
     };
     let mut majors: Vec<u8> = tables::archs().iter().map(|row| row.cc.0).collect();
     majors.dedup();
@@ -64,13 +83,17 @@ fn archs(asked: &Asked<'_>) -> Vec<String> {
     for major in majors {
         // Jetsons have another processor.
         let is_there = |minor: &u8| placement.processor != "x86_64" || !tables::is_tegra((major, *minor));
-        let fit = MINORS.rev().filter(is_there).map_while(|minor| Some((minor, by_driver((major, minor))?)));
+        let fit = MINORS.rev().filter(is_there).map_while(|minor| Some((minor, by_jit((major, minor))?)));
         let fit: Vec<(u8, bool)> = fit.collect();
         let oldest = MINORS.clone().find(is_there);
-        if fit.last().is_some_and(|(minor, by_driver)| *by_driver && Some(*minor) == oldest) {
+        let Some(&(least, by_jit)) = fit.last() else { continue };
+        let whole = Some(least) == oldest;
+        if whole && by_jit {
             values.push(format!("{major}0_virtual"));
         }
-        if let Some((minor, _)) = fit.iter().rfind(|(_, by_driver)| !by_driver) {
+        let native = fit.iter().rfind(|(_, by_jit)| !by_jit).map(|(minor, _)| *minor);
+        // Of a part of a major there is no other word, also where the driver compiles for its oldest.
+        if let Some(minor) = if whole { native } else { Some(least) } {
             values.push(format!("{major}{minor}_real"));
         }
     }

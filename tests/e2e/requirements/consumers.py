@@ -10,11 +10,15 @@ sys.dont_write_bytecode = True
 
 def conda(text, machines):
     """CEP 30 and CEP 46: the virtual packages of a machine; the lowest compute capability stands for all."""
-    import yaml
     from rattler import MatchSpec, PackageRecord
     from rattler.package import BuildString
+    from rattler_build import RenderConfig, Stage0Recipe, VariantConfig
 
-    specs = [MatchSpec(spec) for spec in yaml.safe_load(text)["requirements"]["run"] if spec.startswith("__")]
+    variants = [line[1:] for line in text.splitlines() if line.startswith("#   least_driver: ")]
+    recipe = Stage0Recipe.from_yaml('package:\n  name: files\n  version: "1.0"\n' + text)
+    packages = [list(of.recipe.requirements.run) for of in recipe.render(VariantConfig.from_yaml("\n".join(variants) or "{}"), RenderConfig())]
+    packages = [[MatchSpec(str(spec)) for spec in specs if str(spec).startswith("__")] for specs in packages]
+    assert len(packages) == max(1, "".join(variants).count('"') // 2), text
 
     @functools.cache
     def record(name, version):
@@ -23,7 +27,7 @@ def conda(text, machines):
     def takes(machine):
         there = {"__cuda": machine["cuda"], "__cuda_arch": min(machine["gpus"])}
         of = {name: record(name, "%d.%d" % tuple(version)) for name, version in there.items()}
-        return all(spec.matches(of[spec.name.normalized]) for spec in specs)
+        return any(all(spec.matches(of[spec.name.normalized]) for spec in specs) for specs in packages)
     return [takes(machine) for machine in machines]
 
 
@@ -32,8 +36,10 @@ def wheel_variant(text, machines):
     from variantlib.models.variant import VariantDescription, VariantProperty
     from variantlib.resolver.lib import filter_variants
 
-    wanted = [VariantProperty.from_str(line) for line in text.splitlines() if not line.startswith("#")]
-    description = VariantDescription(properties=wanted)
+    wheels = [
+        VariantDescription(properties=[VariantProperty.from_str(line) for line in of.splitlines() if line.startswith("nvidia")])
+        for of in text.split("# variant: ") if "\nnvidia" in of
+    ]
 
     @functools.cache
     def takes(cuda, newest):
@@ -44,7 +50,7 @@ def wheel_variant(text, machines):
         if newest >= (5, 0) and cuda >= (11, 0):
             met += [of("sm_arch", "%d%d_real" % (newest[0], minor)) for minor in range(newest[1] + 1)]
             met.append(of("sm_arch", "%d0_virtual" % newest[0]))
-        return bool(list(filter_variants([description], met, filter_values=True)))
+        return bool(list(filter_variants(wheels, met, filter_values=True)))
     return [takes(tuple(machine["cuda"]), tuple(max(machine["gpus"]))) for machine in machines]
 
 

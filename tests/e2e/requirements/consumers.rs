@@ -163,8 +163,15 @@ pub(crate) fn affinity(text: &str, machine: &Seen) -> bool {
 }
 
 /// conda's version specifications (conda/models/version.py: `,` binds tighter than `|`), CEP 30 and CEP 46: the lowest compute
-/// capability of the machine stands for all.
+/// capability of the machine stands for all. A recipe with a variant makes a package for each of its values: one of them does.
 pub(crate) fn conda(text: &str, machine: &Seen) -> bool {
+    match text.split("- if: least_driver == ").collect::<Vec<_>>()[..] {
+        [_, ref packages @ ..] if !packages.is_empty() => packages.iter().any(|pins| conda_package(pins, machine)),
+        _ => conda_package(text, machine),
+    }
+}
+
+fn conda_package(text: &str, machine: &Seen) -> bool {
     let spec = |name: &str| {
         let line = text.lines().find_map(|line| line.trim().strip_prefix("- ")?.strip_prefix(name));
         line.map(str::trim)
@@ -187,8 +194,18 @@ pub(crate) fn conda(text: &str, machine: &Seen) -> bool {
 }
 
 /// wheelnext/nvidia-variant-provider, plugin.py: a machine meets the values of its driver's CUDA version, 11.0 to 15.20, and of its
-/// newest GPU, from 5.0 on. Of each feature that a variant has, one value must be met.
+/// newest GPU, from 5.0 on. Of each feature that a variant has, one value must be met; of several wheels, one is installed.
 pub(crate) fn wheel_variant(text: &str, machine: &Seen) -> bool {
+    match text.split("# variant: ").collect::<Vec<_>>()[..] {
+        // Behind each mark its name, and then its properties.
+        [_, ref wheels @ ..] if !wheels.is_empty() => {
+            wheels.iter().any(|wheel| wheel_of_variant(wheel.split_once('\n').expect("a name").1, machine))
+        }
+        _ => wheel_of_variant(text, machine),
+    }
+}
+
+fn wheel_of_variant(text: &str, machine: &Seen) -> bool {
     let newest = *machine.gpus.iter().max().expect("a GPU");
     let drivers = (11..=15).flat_map(|major| (0..=20).map(move |minor| (major, minor)));
     let drivers = drivers.filter(|version| *version <= machine.cuda).map(|(major, minor)| format!("{major}.{minor}"));

@@ -45,9 +45,9 @@ struct Consumer {
     gives_away: GivesAway,
 }
 
-type GivesAway = fn(&str, &Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'static str>;
+type GivesAway = fn(&Seen, &dyn Fn((u32, u32)) -> Verdict) -> Option<&'static str>;
 
-const NOTHING: GivesAway = |_, _, _| None;
+const NOTHING: GivesAway = |_, _| None;
 
 const CONSUMERS: [Consumer; 10] = [
     Consumer {
@@ -96,36 +96,31 @@ const CONSUMERS: [Consumer; 10] = [
         takes: |text, all| all.iter().map(|seen| consumers::conda(text, seen)).collect(),
         meets: its_processor,
         tells_drivers: true,
-        gives_away: |text, seen, _| one_bound(text, "- __cuda >=", seen),
+        gives_away: NOTHING,
     },
     Consumer {
         form: "wheel-variant",
         takes: |text, all| all.iter().map(|seen| consumers::wheel_variant(text, seen)).collect(),
-        meets: |seen| its_processor(seen) && !seen.gpus.iter().any(|gpu| is_tegra(*gpu)),
-        tells_drivers: true,
-        gives_away: |text, seen, judged| {
+        // The provider looks at no others: it has no values for them.
+        meets: |seen| {
             let newest = *seen.gpus.iter().max().expect("a GPU");
-            let minors = (0..10).map(|minor| (newest.0, minor)).filter(|gpu| !is_tegra(*gpu));
-            if !tables::archs().iter().any(|row| u32::from(row.cc.0) == newest.0) {
-                Some("a major that no table knows")
-            } else if newest < (5, 0) || seen.cuda < (11, 0) {
-                Some("older than what the provider looks at")
-            } else if minors.into_iter().any(|gpu| judged(gpu) != Verdict::Runs) {
-                Some("not all of the major is fit")
-            } else {
-                one_bound(text, "nvidia :: cuda_version_lower_bound :: ", seen)
-            }
+            let has_values = (5..=12).contains(&newest.0) && seen.cuda >= (11, 0);
+            its_processor(seen) && has_values && !seen.gpus.iter().any(|gpu| is_tegra(*gpu))
+        },
+        tells_drivers: true,
+        gives_away: |seen, judged| {
+            let newest = *seen.gpus.iter().max().expect("a GPU");
+            let mut minors = (0..10).map(|minor| (newest.0, minor)).filter(|gpu| !is_tegra(*gpu));
+            minors.any(|gpu| judged(gpu) != Verdict::Runs).then_some("not all of the major is fit")
         },
     },
     Consumer {
         form: "spack",
         takes: consumers::spack,
-        meets: its_processor,
+        // Nobody can name another GPU to Spack.
+        meets: |seen| its_processor(seen) && seen.gpus.iter().all(|gpu| consumers::spack_value(*gpu).is_some()),
         tells_drivers: false,
-        gives_away: |_, seen, _| {
-            let none = seen.gpus.iter().any(|gpu| consumers::spack_value(*gpu).is_none());
-            none.then_some("no value for that GPU")
-        },
+        gives_away: NOTHING,
     },
     Consumer { form: "slurm", takes: consumers::slurm, meets: |_| true, tells_drivers: true, gives_away: NOTHING },
     Consumer { form: "nix", takes: consumers::nix, meets: its_processor, tells_drivers: false, gives_away: NOTHING },
@@ -147,12 +142,6 @@ fn with_newest_driver(seen: &Seen) -> Seen {
     let known = tables::branches().iter().filter(|branch| branch.exact);
     let newest = known.max_by_key(|branch| branch.branch).expect("a branch");
     Seen { release: format!("{}.10.01", newest.branch), cuda: (newest.least.major, newest.least.minor), ..seen.clone() }
-}
-
-/// One bound holds for all GPUs, and this machine's driver is older.
-fn one_bound(text: &str, before: &str, seen: &Seen) -> Option<&'static str> {
-    let bound = text.lines().find_map(|line| line.trim().strip_prefix(before)).map(consumers::two);
-    bound.is_some_and(|least| seen.cuda < least).then_some("one bound for all GPUs")
 }
 
 #[derive(Default)]
@@ -236,7 +225,7 @@ fn nothing_is_taken_that_the_judge_refuses() {
                     }
                     (Verdict::Runs, true) => count.taken += 1,
                     (Verdict::Runs, false) if unlike => count.over_unlike += 1,
-                    (Verdict::Runs, false) => match gives_away(&text, seen, &with) {
+                    (Verdict::Runs, false) => match gives_away(seen, &with) {
                         Some(why) => *count.given_away.entry(why).or_default() += 1,
                         None => count.over += 1,
                     },
@@ -265,11 +254,12 @@ fn nothing_is_taken_that_the_judge_refuses() {
     assert!(wrong.is_empty(), "{}", wrong.chars().take(6000).collect::<String>());
     for (Consumer { form, .. }, count) in held().zip(&counts) {
         assert!(count.taken > count.pairs / 20, "{form}: only {} of {} pairs tell anything", count.taken, count.pairs);
+        let named = count.over_unlike + count.given_away.values().sum::<usize>();
         assert!(
-            count.over == 0 && count.over_unlike * 100 <= count.pairs,
-            "{form}: of {} pairs {} are refused without need for unlike GPUs, {} for nothing that is known",
+            // So few pairs as a quick run draws scatter.
+            count.over == 0 && named * 100 <= count.pairs + 20,
+            "{form}: of {} pairs {named} are refused without need, and {} for nothing that is known",
             count.pairs,
-            count.over_unlike,
             count.over
         );
     }
@@ -279,7 +269,7 @@ fn nothing_is_taken_that_the_judge_refuses() {
 /// A pod that the policy admits goes by its own affinity: to no machine that the judge refuses. Its affinity is that of the program, one
 /// term of it, or that of another program.
 fn admitted_pods_go_to_machines_that_run_them() {
-    let (mut pairs, mut taken, mut kept_out) = (0, 0, 0);
+    let (mut pairs, mut taken, mut of_others) = (0, 0, 0);
     let mut other: Option<String> = None;
     each_drawn("requirements-pods", |Drawn { file, manifests, machines }, dice| {
         if let (Some(policy), Some(own)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
@@ -288,22 +278,25 @@ fn admitted_pods_go_to_machines_that_run_them() {
             let terms: Vec<&str> = own.split_inclusive("- matchExpressions:\n").skip(1).collect();
             let term = terms[dice.below(terms.len())].trim_end_matches("- matchExpressions:\n");
             let one = format!("- matchExpressions:\n{term}");
-            for affinity in [Some(own.clone()), Some(one), other.replace(own)].into_iter().flatten() {
-                let admits = consumers::admits(&policy, &consumers::pod(&format!("registry/{name}:1"), &affinity));
-                for seen in machines.iter().filter(|seen| consumers::affinity(&affinity, seen)) {
+            let of_another = other.replace(own.clone());
+            for affinity in [Some(&own), Some(&one), of_another.as_ref()].into_iter().flatten() {
+                let admits = consumers::admits(&policy, &consumers::pod(&format!("registry/{name}:1"), affinity));
+                let is_own = of_another.as_ref() != Some(affinity);
+                assert!(admits || !is_own, "{policy}\n{affinity}");
+                for seen in machines.iter().filter(|seen| consumers::affinity(affinity, seen)) {
                     let verdict = judged(&components, manifests, seen);
                     assert!(!admits || verdict != Verdict::Refused, "{seen:?}\n{policy}\n{affinity}\n{manifests:?}");
                     taken += usize::from(admits && verdict == Verdict::Runs);
-                    kept_out += usize::from(!admits && verdict == Verdict::Runs);
                 }
                 pairs += machines.len();
+                of_others += if is_own { 0 } else { machines.len() };
             }
         }
         if pairs >= wanted_pairs() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     println!(
-        "k8s-admission: {pairs} pairs of a pod and a machine, {taken} run and are taken; not taken: {kept_out} of pods that name \
-         their GPUs in the words of another program"
+        "k8s-admission: {pairs} pairs of a pod and a machine, {taken} run and are taken, none of a pod with the program's own \
+         words is kept out; {of_others} are of pods with another program's"
     );
     assert!(pairs >= wanted_pairs() && taken * 50 > pairs, "only {taken} of {pairs} pairs tell anything");
 }
