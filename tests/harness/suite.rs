@@ -70,7 +70,8 @@ pub fn run(suites: Vec<(&'static str, Vec<Trial>)>, quick: &[&str]) -> ! {
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     if !arguments.list && arguments.format != Some(FormatSetting::Json) {
         let summary = summary.lock().expect("nothing panics with it");
-        print!("{}{}", summary.table(began.elapsed()), summary.failures());
+        let slowest = std::env::var("CUDAGUARD_SLOWEST").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
+        print!("{}{}{}", summary.table(began.elapsed()), summary.slowest(slowest), summary.failures());
     }
     if let Some(link) = parts::link() {
         let _ = std::fs::remove_file(link);

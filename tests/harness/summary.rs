@@ -96,6 +96,16 @@ impl Summary {
         text + "\n"
     }
 
+    /// So many trials that took longest, and their seconds; of none, nothing.
+    pub(crate) fn slowest(&self, wanted: usize) -> String {
+        let mut all: Vec<(Duration, &str)> = self.0.iter().map(|(_, trial, took, _)| (*took, trial.as_str())).collect();
+        all.sort_unstable_by(|one, other| other.cmp(one));
+        all.truncate(wanted);
+        let lines = all.iter().map(|(took, trial)| format!("    {:>4.0} {trial}\n", took.as_secs_f64()));
+        let heading = if wanted == 0 { "" } else { "slowest, seconds:\n" };
+        heading.to_owned() + &lines.collect::<String>()
+    }
+
     /// Why each failed, shortened: what stands last in a log is what people see of it. All of it stands further up.
     pub(crate) fn failures(&self) -> String {
         let mut text = String::new();
@@ -162,6 +172,8 @@ All that packages bring back: apt install mold strace
 
 ";
         assert_eq!(summary.table(3 * second), expected);
+        assert_eq!(summary.slowest(0), "");
+        assert_eq!(summary.slowest(2), "slowest, seconds:\n       2 scenes::x\n       1 scenes::z\n");
     }
 
     #[test]
