@@ -95,7 +95,7 @@ CODE int in_cache(const char *file, char (*to)[PATH_MAX]) {
     for (i = 0; i < h->count && at + 48 + (i + 1) * sizeof *en <= size && !found; i++, en++) {
       size_t key = at + en->key, value = at + en->value;
       if (en->flags != kind || en->hwcap || key >= size || value >= size) continue;
-      if (size - key <= length || !same_bytes(map + key, file, length + 1)) continue;
+      if (size - key <= length || map[key + length] /* another length: most are */ || !same_bytes(map + key, file, length)) continue;
       path = text_in(*to, PATH_MAX);
       while (value < size && map[value]) put_char(&path, map[value++]);
       found = 1;
