@@ -207,23 +207,16 @@ fn link(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<Exit
     let (program, arguments) = words.split_first().expect("at least one word");
     let made = words.windows(2).find_map(|pair| (pair[0] == "-o").then(|| Path::new(&pair[1])));
     // Device code that is linked on its own is an object, and no file of the target.
-    let of_target = match made {
-        Some(made) => job_of(facts, made)?,
-        None => None,
-    };
-    match (judge, &of_target) {
-        (true, Some((folder, job))) => {
-            embed(env, job, folder, None)?;
-        }
-        (true, None) => {
-            let made = made.unwrap_or(Path::new("a file without a name"));
-            return Err(Stop::no_look(format_args!(
+    let of_target = made.map(|made| job_of(facts, made)).transpose()?.flatten();
+    if judge {
+        let (folder, job) = of_target.as_ref().ok_or_else(|| {
+            Stop::no_look(format_args!(
                 "{}: CMake links {}, and knew nothing of it when it configured: run cmake again",
                 facts.display(),
-                made.display()
-            )));
-        }
-        (false, _) => {}
+                made.unwrap_or(Path::new("a file without a name")).display()
+            ))
+        })?;
+        embed(env, job, folder, None)?;
     }
     let status = Command::new(program).args(arguments).status();
     let status = status
