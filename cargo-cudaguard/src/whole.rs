@@ -206,6 +206,22 @@ fn exported(path: &Path, symbol: &str) -> Option<Version> {
     (1..100).contains(&version.major).then_some(version)
 }
 
+/// Lets each library of NVIDIA's know which GPUs others serve by machine code.
+fn served_by_others(parts: &mut [Part]) {
+    for at in 0..parts.len() {
+        let mut kernels = std::mem::take(&mut parts[at].kernels);
+        kernels.beside(|cc| parts.iter().any(|other| other.kernels.has_machine_code(cc)));
+        for manifest in &mut parts[at].components.manifests {
+            let first = manifest.requires.iter().position(|row| matches!(row, Requirement::Gpu { .. }));
+            if let Some(first) = first.filter(|_| manifest.target.is_empty()) {
+                manifest.requires.retain(|row| !matches!(row, Requirement::Gpu { .. }));
+                manifest.requires.splice(first..first, kernels.requirements());
+            }
+        }
+        parts[at].kernels = kernels;
+    }
+}
+
 /// A library that must come from elsewhere.
 #[derive(Default)]
 struct Elsewhere<'a> {
@@ -257,6 +273,7 @@ impl Whole {
         let Read { mut parts, files, links, loaders, needed, texts, images: mut packages, mut doubts } = read;
         // Several threads read.
         parts.sort_by(|one, other| one.name.cmp(&other.name));
+        served_by_others(&mut parts);
         packages.extend(packages::all_of(&texts));
         doubts.sort();
         for doubt in doubts {
@@ -568,8 +585,9 @@ impl Whole {
         if elsewhere.is_empty() {
             page.line(name, "none needed");
         }
-        for finding in self.package_findings() {
-            page.0 = page.0 + "\n" + &finding.render();
+        let findings: Vec<String> = self.package_findings().iter().map(|finding| finding.render() + "\n").collect();
+        if !findings.is_empty() {
+            page.0 = page.0 + "\n" + &findings.concat();
         }
         page.0
     }

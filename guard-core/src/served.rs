@@ -106,21 +106,26 @@ pub(crate) fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
     }
 }
 
+/// No arch's name can say a minor above 9, so from this one on nothing changes any more.
+const BEYOND: u8 = 10;
+
+/// Every compute capability that can make a difference, up to one major beyond all that is known or that there is code for.
+pub(crate) fn all_ccs(targets: &[Target]) -> impl Iterator<Item = (u8, u8)> {
+    let newest = known_ccs().into_iter().chain(targets.iter().map(|target| target.arch().cc()));
+    let last = newest.map(|(major, _)| major).max().unwrap_or_default().saturating_add(1);
+    (0..=last).flat_map(|major| (0..=BEYOND).map(move |minor| (major, minor)))
+}
+
 /// One row for each interval of compute capabilities that is served alike, from 0.0 on, without gaps: an interval
 /// ends at minor 255 where it ends with a major. `targets` are those that there is code for.
 pub(crate) fn rows(targets: &[Target], service: impl Fn((u8, u8)) -> Service) -> Vec<Requirement> {
-    let newest = known_ccs().into_iter().chain(targets.iter().map(|target| target.arch().cc()));
-    let last = newest.map(|(major, _)| major).max().unwrap_or_default().saturating_add(1);
     let mut rows: Vec<Interval> = Vec::new();
-    for major in 0..=last {
-        // No arch's name can say a minor above 9, so beyond that nothing changes any more.
-        for minor in 0..=10 {
-            let to = (major, if minor == 10 { u8::MAX } else { minor });
-            let service = alike(service((major, minor)));
-            match rows.last_mut() {
-                Some(row) if row.service == service => row.to = to,
-                _ => rows.push(Interval { from: (major, minor), to, service }),
-            }
+    for (major, minor) in all_ccs(targets) {
+        let to = (major, if minor == BEYOND { u8::MAX } else { minor });
+        let service = alike(service((major, minor)));
+        match rows.last_mut() {
+            Some(row) if row.service == service => row.to = to,
+            _ => rows.push(Interval { from: (major, minor), to, service }),
         }
     }
     let count = rows.len();

@@ -226,8 +226,38 @@ impl Kernels {
         !self.units.distinct.is_empty()
     }
 
+    /// Whether machine code serves GPUs of this compute capability, at least in part.
+    pub fn has_machine_code(&self, cc: (u8, u8)) -> bool {
+        let is_machine_code = |unit: &Unit| matches!(unit.for_gpu(cc), Found::Run { target: Target::Cubin(_), .. });
+        self.units.distinct.iter().any(is_machine_code)
+    }
+
+    /// Of a library of NVIDIA's that stands in a package: which GPUs others in there serve by machine code. Code of anybody else's is
+    /// judged by itself.
+    pub fn beside(&mut self, others: impl Fn((u8, u8)) -> bool) {
+        if self.published {
+            self.served_beside = served::all_ccs(&self.targets()).filter(|cc| others(*cc)).collect();
+        }
+    }
+
+    /// What containers are to a GPU.
+    ///
+    /// Of NVIDIA's libraries machine code decides where it serves, in the library or in others of its package. Beside it stand
+    /// single containers that have nothing but PTX for a GPU, some by oversight and some for what is compiled for a caller (one of
+    /// 1686 in cuBLASLt 12.6, 34 of 170 in cuSPARSE 11.7), and whole libraries that are loaded when they are wanted. A driver of the
+    /// same major that is older than this PTX runs the libraries all the same, as NVIDIA promises, but for the functions that need
+    /// it.
+    fn for_gpu(&self, cc: (u8, u8)) -> impl Fn(&Unit) -> Found {
+        let decides = self.published && (self.served_beside.contains(&cc) || self.has_machine_code(cc));
+        move |unit| match unit.for_gpu(cc) {
+            Found::Run { target: Target::Ptx(_), .. } if decides => Found::Nothing,
+            found => found,
+        }
+    }
+
     /// How GPUs of this compute capability are served.
     pub fn service(&self, cc: (u8, u8)) -> Service {
+        let for_gpu = self.for_gpu(cc);
         let (mut served, mut left_out, mut unknown) = (false, false, false);
         let mut weakest: Option<Target> = None;
         let (mut newest, mut floor, mut sure_from) = (None, None, None);
@@ -237,7 +267,7 @@ impl Kernels {
         for unit in &self.units.distinct {
             let ptx = best(&unit.codes, cc, true);
             no_ptx &= ptx == Found::Nothing && unit.by_linking(cc) == Found::Nothing;
-            match unit.for_gpu(cc) {
+            match for_gpu(unit) {
                 found @ Found::Run { target, isa, floor: needs, wrote } => {
                     served = true;
                     beside.push(if matches!(target, Target::Ptx(_)) { found } else { ptx });
@@ -257,6 +287,8 @@ impl Kernels {
             (_, _, true) => By::Unknown,
             (true, ..) if matches!(weakest, Some(Target::Ptx(_))) => By::Ptx,
             (true, ..) => By::Cubin,
+            // It has PTX, which does not count where others of its package have machine code.
+            _ if self.units.distinct.iter().any(|unit| unit.for_gpu(cc) != Found::Nothing) => By::Partial,
             _ => By::Nothing,
         };
         let beside = match Beside::of(&beside, by, floor) {
@@ -266,9 +298,10 @@ impl Kernels {
         Service { by, code: weakest, isa: newest, floor, sure_from, beside }
     }
 
-    /// The containers that hold nothing for GPUs of this compute capability.
+    /// The containers that hold nothing for GPUs of this compute capability, or nothing that counts.
     pub fn without(&self, cc: (u8, u8)) -> impl Iterator<Item = &Container> {
-        let lacking: Vec<bool> = self.units.distinct.iter().map(|unit| unit.for_gpu(cc) == Found::Nothing).collect();
+        let for_gpu = self.for_gpu(cc);
+        let lacking: Vec<bool> = self.units.distinct.iter().map(|unit| for_gpu(unit) == Found::Nothing).collect();
         self.containers
             .iter()
             .zip(&self.units.of)

@@ -18,6 +18,7 @@ mod read;
 mod scan;
 mod unpack;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -43,6 +44,10 @@ pub struct Kernels {
     places: Vec<Place>,
     doubts: Vec<String>,
     units: cover::Units,
+    /// Of a library that NVIDIA publishes.
+    published: bool,
+    /// The compute capabilities that others of the same package serve by machine code.
+    served_beside: BTreeSet<(u8, u8)>,
 }
 
 /// One image.

@@ -11,6 +11,7 @@ use super::fatbin::{self, Compression};
 use super::{Container, Entry, Form, Kernels, Kind, Place, Role, cover, cubin, lto, ptx, scan, unpack};
 use crate::arch::{Arch, Suffix};
 use crate::elf::{self, Elf};
+use crate::vendor;
 
 const PROGBITS: u32 = 1;
 const RELA: u32 = 4;
@@ -76,7 +77,8 @@ pub(super) fn read(data: &[u8], map: Option<&Mmap>) -> Result<Kernels, String> {
     if reader.full() {
         return Err(format!("holds more than {MOST_IMAGES} images of GPU code, as no program does"));
     }
-    Ok(reader.finish())
+    let soname = Elf::parse(data).ok().and_then(|elf| elf.soname());
+    Ok(Kernels { published: soname.is_some_and(vendor::publishes), ..reader.finish() })
 }
 
 #[derive(Default)]
@@ -666,7 +668,7 @@ impl<'data> Reader<'data> {
             containers: self.containers,
             places: self.places,
             doubts: self.doubts,
-            units: cover::Units::default(),
+            ..Kernels::default()
         };
         kernels.units = cover::Units::of(&kernels);
         kernels

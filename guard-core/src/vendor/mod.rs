@@ -55,6 +55,28 @@ pub(crate) const OF_TOOLKIT: [&str; 14] = [
     "libnvjpeg",
 ];
 
+/// NVIDIA's other libraries that hold kernels, by their files' names.
+#[cfg(feature = "command")]
+const BESIDE_TOOLKIT: [&str; 4] = ["libcusparseLt", "libcutensor", "libcutensorMg", "libnvshmem_host"];
+
+/// Whether a library of this soname is one that NVIDIA publishes: by its whole name, for what only begins like one may be
+/// anybody's. Parts of one with its major at the end count, also those that no table knows yet.
+#[cfg(feature = "command")]
+pub(crate) fn publishes(soname: &str) -> bool {
+    let name = plain_name(soname);
+    let stem = name.split(".so").next().unwrap_or_default();
+    let is_part = |library: &Library| {
+        let part = stem.strip_prefix(library.stem);
+        part == Some("")
+            || !library.parts.is_empty()
+                && part.is_some_and(|part| part.starts_with('_'))
+                && major_of(&name).is_some_and(|major| library.majors.contains(&major))
+    };
+    // `libnppial`, `libnppist`: NPP is cut up by what it does.
+    let npp = stem.strip_prefix("libnpp").is_some_and(|rest| rest.len() <= 4 && rest.starts_with(['c', 'i', 's']));
+    OF_TOOLKIT.contains(&stem) || BESIDE_TOOLKIT.contains(&stem) || npp || ALL.into_iter().any(is_part)
+}
+
 /// Whether a name, in a `links` key or between `lib` and `.so`, is one of a library that comes with the toolkit or the driver, or
 /// by itself: what no table knows yet is told all the same.
 pub(crate) fn is_nvidias(name: &str) -> bool {

@@ -46,6 +46,39 @@ fn names_that_wheel_repair_changed() {
 }
 
 #[test]
+fn what_nvidia_publishes() {
+    for soname in [
+        "libcublasLt.so.12",
+        "libcublasLt-e409450e.so.12",
+        "libcusparse.so.11",
+        "libcusparseLt.so.0",
+        "libnppial.so.12",
+        "libnpps.so.11",
+        "libnppitc.so.13",
+        "libcudnn.so.9",
+        "libcudnn_engines_precompiled.so.9",
+        "libcudnn_ops_infer-1a2b3c4d.so.8",
+        "libcudnn_engines_tensor_ir.so.9",
+        "libnccl.so.2",
+        "libnvJitLink.so.12",
+    ] {
+        assert!(publishes(soname), "{soname}");
+    }
+    for soname in [
+        "libcublas_of_mine.so",
+        "libcudnn_wrapper.so",
+        "libcudnn_wrapper.so.1",
+        "libnccl-net.so",
+        "libnppextra.so",
+        "libtorch_cuda.so",
+        "libnpp.so",
+        "",
+    ] {
+        assert!(!publishes(soname), "{soname}");
+    }
+}
+
+#[test]
 fn sonames() {
     for (library, version, soname) in [
         (GUARDED, "9.15.1", "libcudnn.so.9"),

@@ -14,6 +14,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         what_conda_and_an_image_promise,
         what_is_kept_of_a_promise,
         one_library_for_each_cuda,
+        a_stray_container_in_a_library_of_nvidias,
         as_sarif,
         what_is_no_archive_says_so
     ]
@@ -226,6 +227,63 @@ fn what_conda_and_an_image_promise() {
     ] {
         assert!(found.iter().any(|one| one.contains(told)), "{told} in:\n{found:?}");
     }
+}
+
+/// One container with nothing but PTX, beside others with machine code: cuBLASLt 12.6 and cuSPARSE 11.7 have such, and run on drivers
+/// that cannot compile it. In a program of one's own that kernel is missed.
+fn a_stray_container_in_a_library_of_nvidias() {
+    tools::need("g++");
+    let scratch = Scratch::new("stray container");
+    let cuda = parts::cuda("13.2");
+    for (name, code) in [("usual", "arch=compute_80,code=sm_80"), ("stray", "arch=compute_75,code=compute_75")] {
+        scratch.file(
+            format!("{name}.cu"),
+            format!(
+                "__global__ void {name}(int *p) {{ *p = 1; }}\nvoid call_{name}(int *p) {{ {name}<<<1, 1>>>(p); }}\n"
+            ),
+        );
+        let compile =
+            ["-c", "-Xcompiler", "-fPIC", "-gencode", code, &format!("{name}.cu"), "-o", &format!("{name}.o")];
+        let _ = Call::new(cuda.join("bin/nvcc")).args(compile).dir(scratch.path()).run().success();
+    }
+    let link = |name: &str, objects: &[&str]| {
+        let soname = format!("-Wl,-soname,{name}");
+        let link = ["-shared", &soname, "-o", &format!("tree/lib/{name}")];
+        let _ = Call::new("g++")
+            .args(link)
+            .args(objects)
+            .arg(cuda.join("lib/libcudart_static.a"))
+            .dir(scratch.path())
+            .run()
+            .success();
+        scratch.join("tree/lib").join(name)
+    };
+    let both = &["usual.o", "stray.o"];
+    fs::create_dir_all(scratch.join("tree/lib")).expect("a folder");
+    let (mine, theirs) = (link("libmine.so.12", both), link("libcublasLt.so.12", both));
+    // A driver for 13.0 runs the machine code of 13.2, and does not compile its PTX. H100 has nothing but that.
+    for (file, gpu, status) in
+        [(&mine, "A100", 1), (&theirs, "A100", 0), (&theirs, "A10", 0), (&mine, "H100", 1), (&theirs, "H100", 1)]
+    {
+        let outcome = command::call(["verify", "--driver", "580.65.06", "--gpu", gpu]).arg(file).run();
+        assert_eq!(outcome.status(), Some(status), "{gpu}: {outcome}");
+        assert_eq!(outcome.stderr.contains("CG302"), status == 1, "{gpu}: {outcome}");
+        let _ = command::call(["verify", "--driver", "595.45.04", "--gpu", gpu]).arg(file).run().success();
+    }
+    fs::remove_file(mine).expect("it was there");
+    let whole = scratch.join("tree");
+    let on = |gpu: &str, file: &Path| command::call(["verify", "--driver", "580.65.06", "--gpu", gpu]).arg(file).run();
+    let _ = on("A100", &whole).success();
+    // One that has nothing but PTX does without it where others have machine code, and anybody else's does not.
+    let engine = link("libcusparse.so.12", &["stray.o"]);
+    assert!(on("A100", &engine).status() == Some(1) && on("H100", &whole).status() == Some(1));
+    let outcome = on("A100", &whole).success();
+    assert!(outcome.stdout.contains("A100 (8.0): partial, sm_80; the driver must support CUDA 13.0"), "{outcome}");
+    let anybodys = link("libengine.so", &["stray.o"]);
+    assert_eq!(on("A100", &whole).status(), Some(1));
+    fs::remove_file(anybodys).expect("it was there");
+    let told = command::call(["inspect"]).arg(&theirs).run().success().stdout;
+    assert!(told.contains("8.0 to 8.6: partial (sm_80); 1 of 2 containers has nothing for it: stray.cu"), "{told}");
 }
 
 /// A cuDNN that the package requires is there once it is installed, and so is what the RPATH of those that load a library finds.

@@ -89,6 +89,36 @@ fn partial_code_keeps_its_floor() {
     }
 }
 
+/// In NVIDIA's libraries it does not, where machine code serves the GPU: cuBLASLt 12.6 has one such container of 1686.
+#[test]
+fn machine_code_decides_in_published_libraries() {
+    let containers = [fatbin(&[compute(52, (8, 4))]), fatbin(&[sm(75), sm(90)]), fatbin(&[sm(80)])];
+    for (published, cc, expected, floor, without) in [
+        (false, (7, 5), By::Partial, Some("12.4"), 1),
+        (true, (7, 5), By::Partial, None, 2),
+        (true, (9, 0), By::Partial, None, 2),
+        (true, (8, 6), By::Partial, None, 2),
+        // Nothing else serves these.
+        (true, (7, 0), By::Partial, Some("12.4"), 2),
+        (false, (7, 0), By::Partial, Some("12.4"), 2),
+        (true, (5, 0), By::Nothing, None, 3),
+    ] {
+        let mut kernels = Kernels { published, ..plain(&containers) };
+        let service = kernels.service(cc);
+        let told = (service.by, service.floor.map(|floor| floor.cuda.to_string()), kernels.without(cc).count());
+        assert_eq!(told, (expected, floor.map(str::to_owned), without), "{published} {cc:?}");
+        // Others of its package have machine code for Volta, and for Maxwell, where this one has nothing at all.
+        kernels.beside(|cc| [(7, 0), (5, 0)].contains(&cc));
+        let service = kernels.service(cc);
+        let floor = floor.filter(|_| !published);
+        assert_eq!(
+            (service.by, service.floor.map(|floor| floor.cuda.to_string())),
+            (expected, floor.map(str::to_owned)),
+            "{published} {cc:?}"
+        );
+    }
+}
+
 /// `CUDA_FORCE_PTX_JIT=1` passes over the machine code of other containers, too.
 #[test]
 fn ptx_serves_beside_machine_code_elsewhere() {
