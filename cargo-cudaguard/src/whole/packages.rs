@@ -53,20 +53,34 @@ struct Promise<'a> {
 const BRING: &[(&str, &[&str])] = &[
     ("cublas", &["cublas", "cublasLt"]),
     ("cuda-cudart", &["cudart"]),
+    ("cuda-cudart-linux-64", &["cudart"]),
     ("cuda-cupti", &["cupti"]),
     ("cuda-nvrtc", &["nvrtc"]),
     ("cuda-runtime", &["cudart"]),
     // Each of these fixes the CUDA that all the others of conda are for.
+    ("cuda-libraries", &["cudart"]),
+    ("cuda-toolkit", &["cudart"]),
     ("cuda-version", &["cudart"]),
     ("cudatoolkit", &["cudart"]),
+    ("pytorch-cuda", &["cudart"]),
     (GUARDED.key, &[GUARDED.key]),
     ("cufft", &["cufft"]),
+    ("cufile", &["cufile"]),
     ("curand", &["curand"]),
     ("cusolver", &["cusolver"]),
     ("cusparse", &["cusparse"]),
+    ("cusparselt", &["cusparseLt"]),
     ("nccl", &["nccl"]),
+    ("npp", &["nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu", "nppitc", "npps"]),
     ("nvjitlink", &["nvJitLink"]),
+    ("nvjpeg", &["nvjpeg"]),
+    ("nvshmem", &["nvshmem_host"]),
+    ("nvtx", &["nvToolsExt"]),
 ];
+/// Those whose release says nothing of their libraries' sonames: cuFile 1.13 is `libcufile.so.0`, NVTX 12.8 `libnvToolsExt.so.1`.
+const NUMBERED_OTHERWISE: [&str; 2] = ["cufile", "nvtx"];
+/// pip's package of a whole toolkit, whose extras say what of it is wanted: `cuda-toolkit[cublas,cudart]==13.2.2`.
+const TOOLKIT: &str = "cuda-toolkit";
 /// The variable by which an image says which CUDA its libraries are of.
 const CUDA_VERSION: &str = "CUDA_VERSION=";
 /// That by which it says which machines can start it.
@@ -113,7 +127,7 @@ impl Package {
             kind: Kind::Wheel,
             name: first("Name:"),
             version,
-            requires: all("Requires-Dist:").filter(|text| text.starts_with("nvidia")).collect(),
+            requires: all("Requires-Dist:").filter(|text| is_nvidias(text)).collect(),
             exports: Vec::new(),
             tag,
             top: top.to_owned(),
@@ -192,7 +206,7 @@ impl Package {
     }
 
     fn promises(&self) -> impl Iterator<Item = Promise<'_>> {
-        self.requires.iter().filter_map(|text| Promise::of(self.kind, text))
+        self.requires.iter().flat_map(|text| Promise::all_of(self.kind, text))
     }
 
     /// The requirement that brings the library of this soname to whoever installs it: its text.
@@ -266,7 +280,7 @@ impl Package {
 
     /// What it has those require that are linked to it, and does not bring; `members`: names and sonames of libraries.
     pub(super) fn exported<'a>(&self, members: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
-        let exports: Vec<Promise<'_>> = self.exports.iter().filter_map(|text| Promise::of(self.kind, text)).collect();
+        let exports: Vec<Promise<'_>> = self.exports.iter().flat_map(|text| Promise::all_of(self.kind, text)).collect();
         let unfit = |(name, soname): (&'a str, &'a str)| {
             let one = exports.iter().find(|one| one.brings(soname) && !one.lets_in(soname))?;
             let said = format!("the package has those that are linked to it require {}", one.text);
@@ -326,10 +340,20 @@ fn name_of(text: &str) -> &str {
     &text[..end]
 }
 
-/// The libraries that a package of this name brings.
-fn bring(kind: Kind, name: &str) -> Option<&'static [&'static str]> {
-    // PEP 503: `nvidia_cublas_cu12` is the same name.
-    let name = name.to_lowercase().replace(['_', '.'], "-");
+/// Whether one of NVIDIA's packages is required, by pip.
+fn is_nvidias(text: &str) -> bool {
+    let name = name_of(text);
+    name.starts_with("nvidia") || normal(name) == TOOLKIT
+}
+
+/// As PEP 503 has names: `nvidia_cublas_cu12` is the same as with hyphens.
+fn normal(name: &str) -> String {
+    name.to_lowercase().replace(['_', '.'], "-")
+}
+
+/// The libraries that a package of this name brings, behind its name without what says for which CUDA it is.
+fn bring(kind: Kind, name: &str) -> Option<(&'static str, &'static [&'static str])> {
+    let name = normal(name);
     let name = match kind {
         Kind::Wheel => name.strip_prefix("nvidia-")?,
         _ => name.strip_prefix("lib").unwrap_or(&name),
@@ -338,44 +362,45 @@ fn bring(kind: Kind, name: &str) -> Option<&'static [&'static str]> {
         .rsplit_once("-cu")
         .filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()))
         .map_or(name, |(name, _)| name);
-    BRING.iter().find(|(known, _)| *known == name).map(|(_, stems)| *stems)
+    // conda's NVTX is `cuda-nvtx`.
+    let name = name.strip_prefix("cuda-").filter(|name| NUMBERED_OTHERWISE.contains(name)).unwrap_or(name);
+    BRING.iter().find(|(known, _)| *known == name).copied()
 }
 
 impl<'a> Promise<'a> {
+    /// What a requirement promises. Of a whole toolkit each extra is one; its release is that of the CUDA runtime, and says nothing
+    /// of the other libraries' own.
+    fn all_of(kind: Kind, text: &'a str) -> Vec<Self> {
+        let name = name_of(text);
+        if kind != Kind::Wheel || normal(name) != TOOLKIT {
+            return Self::of(kind, text).into_iter().collect();
+        }
+        let (least, below) = range(kind, &text[name.len()..]);
+        let extras = text[name.len()..].split(['[', ']']).nth(1).unwrap_or_default();
+        let of_extra = |extra: &str| {
+            let is = |known: &str| known == extra || known.strip_prefix("cuda-") == Some(extra);
+            let (_, stems) = BRING.iter().find(|(known, _)| is(known))?;
+            let (least, below) = if *stems == ["cudart"] { (least, below) } else { (None, None) };
+            Some(Self { text, stems, least, below })
+        };
+        extras.split(',').filter_map(|extra| of_extra(extra.trim())).collect()
+    }
+
     fn of(kind: Kind, text: &'a str) -> Option<Self> {
         if let Some(version) = text.strip_prefix(&guarded_version()) {
             let version = numbers(version)?;
-            return Some(Self { text, stems: bring(Kind::Conda, GUARDED.key)?, least: Some(version), below: None });
+            return Some(Self { text, stems: bring(Kind::Conda, GUARDED.key)?.1, least: Some(version), below: None });
         }
         // What else an image says is of CUDA as a whole.
         if kind == Kind::Image {
             return None;
         }
         let name = name_of(text);
-        let stems = bring(kind, name)?;
-        // Behind `[` stand extras, behind `;` a marker; conda has the build behind a second blank.
-        let rest = text[name.len()..].split(';').next().unwrap_or_default();
-        let rest = rest.find(']').map_or(rest, |at| &rest[at + 1..]).trim();
-        let rest = rest.trim_start_matches('(').trim_end_matches(')').trim();
-        let rest = if kind == Kind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest };
-        let (mut least, mut below) = (None, None);
-        for clause in rest.split(',').map(str::trim).filter(|clause| !clause.is_empty() && !clause.contains('|')) {
-            let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
-            let (sign, version) = (clause[..at].trim(), clause[at..].trim());
-            let Some(first) = numbers(version) else { continue };
-            let count = version.split(['.', '-', '+']).take_while(|one| one.parse::<u32>().is_ok()).count();
-            // `12.4.*`, and conda's `12.4` and `=12.4`, are all that begins so.
-            let begins = version.contains('*') || kind == Kind::Conda && matches!(sign, "" | "=");
-            match sign {
-                ">=" => least = least.max(Some(first)),
-                "<" => below = Some(below.map_or(first, |known: Version| known.min(first))),
-                "~=" => (least, below) = (Some(first), Some(next(first, count.saturating_sub(1)))),
-                "" | "=" | "==" | "===" => {
-                    (least, below) = (Some(first), Some(next(first, if begins { count } else { count.min(3) })));
-                }
-                _ => {}
-            }
+        let (package, stems) = bring(kind, name)?;
+        if NUMBERED_OTHERWISE.contains(&package) {
+            return Some(Self { text, stems, least: None, below: None });
         }
+        let (least, below) = range(kind, &text[name.len()..]);
         Some(Self { text, stems, least, below })
     }
 
@@ -396,6 +421,51 @@ impl<'a> Promise<'a> {
     fn is_first(&self, soname: &str) -> bool {
         self.brings(soname) && self.least.is_some_and(|least| major_of(soname) == Some(least.major))
     }
+}
+
+/// The oldest release that what stands behind a name lets in, and the first that it does not let in any more.
+fn range(kind: Kind, rest: &str) -> Range {
+    // Behind `[` stand extras, behind `;` a marker; conda has the build behind a second blank.
+    let rest = rest.split(';').next().unwrap_or_default();
+    let rest = rest.find(']').map_or(rest, |at| &rest[at + 1..]).trim();
+    let rest = rest.trim_start_matches('(').trim_end_matches(')').trim();
+    let rest = if kind == Kind::Conda { rest.split(' ').next().unwrap_or_default() } else { rest };
+    // Of alternatives, which conda has, all that lies between them.
+    let all = rest.split('|').map(|one| range_of_clauses(kind, one));
+    let wider = |(least, below): Range, (other, other_below): Range| {
+        (least.min(other), below.zip(other_below).map(|(a, b)| a.max(b)))
+    };
+    all.reduce(wider).unwrap_or_default()
+}
+
+/// The oldest that is let in, and the first that is not any more; `None` is older than all, or newer.
+type Range = (Option<Version>, Option<Version>);
+
+fn range_of_clauses(kind: Kind, all: &str) -> Range {
+    let (mut least, mut below) = (None, None);
+    for clause in all.split(',').map(str::trim).filter(|clause| !clause.is_empty()) {
+        let at = clause.find(|c: char| c.is_ascii_digit()).unwrap_or(clause.len());
+        let (sign, version) = (clause[..at].trim(), clause[at..].trim());
+        let Some(first) = numbers(version) else { continue };
+        let count = version.split(['.', '-', '+']).take_while(|one| one.parse::<u32>().is_ok()).count();
+        // `12.4.*`, and conda's `12.4` and `=12.4`, are all that begins so.
+        let begins = version.contains('*') || kind == Kind::Conda && matches!(sign, "" | "=");
+        match sign {
+            ">=" => least = least.max(Some(first)),
+            "<" => {
+                // Behind `<11.0.0.21` there are releases of 11.0.0 still.
+                let more = version.split('.').nth(3).is_some_and(|fourth| fourth.parse() != Ok(0));
+                let end = if more { next(first, 3) } else { first };
+                below = Some(below.map_or(end, |known: Version| known.min(end)));
+            }
+            "~=" => (least, below) = (Some(first), Some(next(first, count.saturating_sub(1)))),
+            "" | "=" | "==" | "===" => {
+                (least, below) = (Some(first), Some(next(first, if begins { count } else { count.min(3) })));
+            }
+            _ => {}
+        }
+    }
+    (least, below)
 }
 
 /// Up to three numbers at the head of a version.
@@ -500,7 +570,7 @@ mod tests {
         all_of(&texts).remove(0)
     }
 
-    fn range(one: &Promise<'_>) -> String {
+    fn range_of(one: &Promise<'_>) -> String {
         let side = |version: Option<Version>| version.map_or("-".to_owned(), |version| version.to_string());
         format!("{} {}", side(one.least), side(one.below))
     }
@@ -526,7 +596,7 @@ mod tests {
             ("nvidia-cudnn-cu12==4294967295.*", "4294967295.0.0 4294967295.0.0"),
         ] {
             let package = package("2.9.1", &format!("Requires-Dist: {line}"));
-            let found = package.promises().map(|one| range(&one)).next().unwrap_or_default();
+            let found = package.promises().map(|one| range_of(&one)).next().unwrap_or_default();
             assert_eq!(found, expected, "{line}");
             assert_eq!(package.requires.len(), 1);
         }
@@ -539,13 +609,44 @@ mod tests {
             ("libcublas >=12.4.5.8,<13.0a0", "12.4.5 13.0.0"),
             ("nccl >=2.21.5.1,<3.0a0", "2.21.5 3.0.0"),
             ("cuda-cudart", "- -"),
-            ("cudnn 8.9.*|9.1.*", "- -"),
+            ("cudnn 8.9.*|9.1.*", "8.9.0 9.2.0"),
+            ("cudatoolkit 11.0|11.0.*", "11.0.0 11.1.0"),
+            ("cudnn >=8.9,<9|9.1.*|>=9.5", "8.9.0 -"),
+            ("cuda-cudart_linux-64 12.6.77 h3f2d84a_0", "12.6.77 12.6.78"),
+            ("pytorch-cuda 12.1.*", "12.1.0 12.2.0"),
+            ("libcufile >=1.11.1.6,<2.0a0", "- -"),
+            ("libcufft >=10.9.0.58,<11.0.0.21", "10.9.0 11.0.1"),
+            ("cuda-nvtx >=12.1,<12.2", "- -"),
             ("libgcc >=13", ""),
         ] {
             let package = conda("h1_0", &[spec], "{}");
-            let found = package.promises().map(|one| range(&one)).next().unwrap_or_default();
+            let found = package.promises().map(|one| range_of(&one)).next().unwrap_or_default();
             assert_eq!(found, expected, "{spec}");
         }
+    }
+
+    #[test]
+    fn the_extras_of_a_whole_toolkit() {
+        let line = "cuda-toolkit[cublas,cudart,cufft,cufile, nvtx,nvcc]==13.2.2; platform_system == \"Linux\"";
+        let package = package("2.15.0", &format!("Requires-Dist: {line}"));
+        assert_eq!(package.requires, [line]);
+        let told: Vec<(&str, String)> = package.promises().map(|one| (one.stems[0], range_of(&one))).collect();
+        let open = || "- -".to_owned();
+        let cudart = ("cudart", "13.2.2 13.2.3".to_owned());
+        assert_eq!(told, [("cublas", open()), cudart, ("cufft", open()), ("cufile", open()), ("nvToolsExt", open())]);
+        for (soname, brought) in [
+            ("libcudart.so.13", true),
+            ("libcudart.so.12", false),
+            ("libcufft.so.12", true),
+            ("libcusparse.so.12", false),
+        ] {
+            assert_eq!(package.brings(soname, None).is_some(), brought, "{soname}");
+        }
+        let members = [("a.so", wants(&[("libcudart.so.12", ""), ("libcufft.so.11", "")]))];
+        let found: Vec<_> = package.against(&members).into_iter().map(|one| one.message).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("==13.2.2") && found[0].contains("libcudart.so.12"), "{found:?}");
+        assert!(!is_nvidias("cuda-bindings<14,>=13.0.3") && is_nvidias("CUDA_Toolkit[nvrtc]==12.*"));
     }
 
     #[test]

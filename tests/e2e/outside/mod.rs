@@ -2,6 +2,7 @@
 //! nobody takes, Python, and other people's pipelines.
 
 mod artefacts;
+mod conda;
 mod files;
 mod output;
 mod python;
@@ -12,6 +13,7 @@ use cudaguard_tests::Trial;
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = files::trials();
     trials.extend(artefacts::trials());
+    trials.extend(conda::trials());
     trials.extend(output::trials());
     trials.extend(python::trials());
     trials.extend(workflows::trials());

@@ -1,4 +1,4 @@
-"""The consumers' own code: rattler's matcher of conda's pins, variantlib's filter of wheel variants, the schemas of Kubernetes and of
+"""The consumers' own code: rattler's matcher of conda's pins and of what packages require, variantlib's filter of wheel variants, the schemas of Kubernetes and of
 CycloneDX, and the validator of SPDX's tools. Called with the folder of the part `consumers`; a request on each line of stdin, JSON,
 and an answer for each: what of the machines is taken, or what is wrong with the text."""
 import functools, json, os, sys
@@ -29,6 +29,19 @@ def conda(text, machines):
         of = {name: record(name, "%d.%d" % tuple(version)) for name, version in there.items()}
         return any(all(spec.matches(of[spec.name.normalized]) for spec in specs) for specs in packages)
     return [takes(machine) for machine in machines]
+
+
+def conda_spec(text, versions):
+    """Whether any of these releases is let in."""
+    from rattler import MatchSpec, PackageRecord
+    from rattler.package import BuildString
+
+    spec = MatchSpec(text)
+
+    def takes(version):
+        build = BuildString("0")
+        return spec.matches(PackageRecord(name=spec.name.normalized, version=version, build=build, build_number=0, subdir="linux-64"))
+    return any(takes(version) for version in versions)
 
 
 def wheel_variant(text, machines):
@@ -99,6 +112,7 @@ def spdx(text):
 
 FORMS = {
     "conda": conda,
+    "conda-spec": conda_spec,
     "wheel-variant": wheel_variant,
     "k8s-dra": lambda text: kubernetes(text, ["resourceclaimtemplate-resource-v1"]),
     "k8s-affinity": lambda text: kubernetes(text, ["pod-v1"]),
