@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Holds what `inspect` and `verify` say of public wheels against what is publicly known of them. See --help."""
-import argparse, json, os, resource, shutil, subprocess, sys, tempfile, time
+"""Holds what `inspect` and `verify` say of public packages against what is publicly known of them. See --help."""
+import argparse, functools, json, os, resource, shutil, subprocess, sys, tempfile, time, urllib.request
 
 import wheels
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HELP = """The wheels of public_wheels.json come by way of pip, as it is configured on this machine, one after the other, and are
-removed again: some have a gigabyte. Nothing is installed. A row names a wheel, the digest of its file and what is known:
+HELP = """The packages of public_packages.json come one after the other and are removed again: some have a gigabyte. Nothing is
+installed. Wheels come by way of pip, as it is configured on this machine, packages of conda's from where rattler (of the part
+`consumers`: fetch.py consumers) has their channel. A row names a package, the digest of its file and what is known:
 
   archs      what its builders say that it has code for (`library`: in this member); it may have more, from what is linked in
   holds      NVIDIA's libraries that are in it, with their releases
@@ -17,10 +18,105 @@ removed again: some have a gigabyte. Nothing is installed. A row names a wheel, 
   runs       [driver, GPU]: known to run there; refused: known not to
   findings   what does not fit in it, as a piece of the finding's text; what else is told as a warning is wrong
   known      where that is known from
+  depends    of a package of conda's: what it requires, as people's lock files have it
+  of         the wheels whose libraries are the same as those in it, where they stand in both, and the release in their files' names
 
-status: 0 all is as it is known, 1 something is not, or a wheel is not what was recorded, 3 a wheel could not be had"""
+Where conda's servers cannot be reached, a package with `of` is made here, as its recipe makes it of NVIDIA's archives: by
+rattler-build, of what conda's own requires and of the wheels' libraries. That is said, and is not the file that conda has.
+
+status: 0 all is as it is known, 1 something is not, or a package is not what was recorded, 3 one could not be had"""
 LARGE = 500 << 20  # of a smaller one the time tells little
-UNPACKING = 1.5  # so many times the processor time of Python's zipfile, which unpacks all and looks at nothing
+# So many times the processor time of what unpacks all and looks at nothing: Python's zipfile, and rattler, whose Zstandard is in C.
+UNPACKING = {"wheel": 1.5, "conda": 2.0}
+
+
+@functools.cache
+def consumers():
+    """Where rattler and rattler-build lie."""
+    parts = os.environ.get("CUDAGUARD_PARTS") or os.path.join(HERE, "..", "..", "target", "parts")
+    lib = os.path.join(parts, "consumers", "lib")
+    if not os.path.isdir(lib):
+        raise wheels.Unreachable("the part `consumers` is not in %s (tests/parts/fetch.py --into ... consumers)" % parts)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, lib)
+    return lib
+
+
+def conda(name, folder):
+    """The path of a package of conda's, downloaded."""
+    consumers()
+    from rattler import Channel
+    channel, _, place = name.partition("/")
+    path = os.path.join(folder, os.path.basename(place))
+    os.makedirs(folder, exist_ok=True)
+    try:
+        with urllib.request.urlopen(Channel(channel).base_url + place, timeout=30) as reply, open(path, "wb") as out:
+            shutil.copyfileobj(reply, out, 1 << 20)
+    except OSError as error:
+        raise wheels.Unreachable("%s: %s" % (name, error)) from error
+    return path
+
+
+def made_here(row, folder):
+    """A package as its recipe makes it: its libraries with their whole release in their names and a link for the loader, and where
+    they lie below `targets/`, a link in `lib/`, too."""
+    consumers()
+    from rattler_build import ArchiveType, assemble_package
+    _, subdir, file = row["conda"].split("/")
+    form = ArchiveType.TarBz2 if file.endswith(".tar.bz2") else ArchiveType.Conda
+    name, version, build = file.removesuffix(".conda").removesuffix(".tar.bz2").rsplit("-", 2)
+    staged = os.path.join(folder, "staged")
+
+    def link(place, to):
+        place = os.path.join(staged, place)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        os.symlink(os.path.relpath(os.path.join(staged, to), os.path.dirname(place)), place)
+
+    for one in row["of"]:
+        places = {}
+
+        def wanted(member):
+            soname = os.path.basename(member)
+            if not member.startswith(one["from"]) or ".so." not in soname:
+                return None
+            places[soname] = one["to"] + "%s.so.%s" % (soname.partition(".so.")[0], one["release"])
+            return places[soname]
+
+        downloads = os.path.join(folder, "downloads")
+        os.makedirs(downloads, exist_ok=True)
+        wheels.take(one["wheel"], wanted, downloads, staged, lambda *_: None)
+        for soname, place in places.items():
+            if os.path.basename(place) != soname:
+                link(one["to"] + soname, place)
+            if one["to"] != "lib/":
+                link("lib/" + soname, place)
+    made = assemble_package(name, version, subdir, build, os.path.join(folder, "made"), files_dir=staged,
+                            depends=row["depends"], noarch="generic" if subdir == "noarch" else None, archive_type=form,
+                            compression_level=1, detect_prefix=False)
+    return str(made.path)
+
+
+def had(row, folder):
+    """The path of a row's package, and whether it is the public one."""
+    if "wheel" in row:
+        return wheels.download(row["wheel"], folder, python=row.get("python", "3.11")), True
+    try:
+        return conda(row["conda"], folder), True
+    except wheels.Unreachable:
+        if "of" not in row:
+            raise
+        return made_here(row, folder), False
+
+
+def title(row):
+    return row.get("wheel") or row["conda"]
+
+UNPACK = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from rattler.package_streaming import extract
+extract(*sys.argv[2:])
+"""
 
 
 def call(words):
@@ -62,8 +158,9 @@ def check(command, row, path, answers):
     told = json.loads(done.stdout)
     size = os.path.getsize(path)
     if size > LARGE:
-        _, unpacking = call([sys.executable, "-m", "zipfile", "-t", path])
-        if seconds > UNPACKING * unpacking:
+        _, unpacking = call([sys.executable, "-m", "zipfile", "-t", path] if "wheel" in row else
+                            [sys.executable, "-c", UNPACK, consumers(), path, os.path.join(os.path.dirname(path), "unpacked")])
+        if seconds > UNPACKING["wheel" if "wheel" in row else "conda"] * unpacking:
             wrong.append("inspect took %.1f s of processor time, unpacking %.1f s" % (seconds, unpacking))
 
     def archs_of(member):
@@ -109,12 +206,12 @@ def check(command, row, path, answers):
         if (known == "refused") != (verdict == "refused"):
             wrong.append("%s on %s is known, verify says %s: %s" % (known, " with ".join(machine), verdict, found))
     unknown = sum(verdict == "unknown" for verdict, _ in verdicts)
-    answers.append({"wheel": row["wheel"], "archs": sorted(archs), "holds": {key: sorted(all) for key, all in holds.items()},
+    answers.append({"package": title(row), "archs": sorted(archs), "holds": {key: sorted(all) for key, all in holds.items()},
                     "elsewhere": sorted(elsewhere), "pins": pins, "one_of": majors, "seconds": round(seconds, 2), "size": size,
                     "covers": {one["cc"]: one["by"] for one in told["covers"]}, "verdicts": verdicts,
                     "findings": told.get("findings", [])})
     print("%s: %d MB in %.1f s of processor time; %s; %d machines judged%s" % (
-        row["wheel"], size >> 20, seconds, " ".join(sorted(archs, key=lambda arch: (len(arch), arch))) or "no kernels",
+        title(row), size >> 20, seconds, " ".join(sorted(archs, key=lambda arch: (len(arch), arch))) or "no kernels",
         len(verdicts), ", %d cannot be told" % unknown if unknown else ""), flush=True)
     return wrong
 
@@ -123,29 +220,33 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, epilog=HELP,
                                         formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("command", help="cargo-cudaguard, built")
-    arguments.add_argument("dir", metavar="DIR", help="where a wheel lies while it is looked at")
+    arguments.add_argument("dir", metavar="DIR", help="where a package lies while it is looked at")
     arguments.add_argument("--only", metavar="TEXT", help="those whose name has this in it")
     arguments.add_argument("--answers", metavar="FILE", help="write what was told of each as JSON")
     asked = arguments.parse_args()
-    with open(os.path.join(HERE, "public_wheels.json")) as file:
+    with open(os.path.join(HERE, "public_packages.json")) as file:
         table = json.load(file)
-    wrong = absent = right = 0
+    wrong = absent = right = made = 0
     answers = []
     started = time.monotonic()
-    rows = [row for row in table if not asked.only or asked.only in row["wheel"]]
+    rows = [row for row in table if not asked.only or asked.only in title(row)]
     for row in rows:
-        folder = os.path.join(asked.dir, row["wheel"])
+        folder = os.path.join(asked.dir, title(row).replace("/", "-"))
         try:
-            path = wheels.download(row["wheel"], folder, python=row.get("python", "3.11"))
+            path, is_public = had(row, folder)
         except wheels.Unreachable as error:
             print("cannot be had: %s" % error, flush=True)
             absent += 1
+            shutil.rmtree(folder, ignore_errors=True)
             continue
-        if wheels.digest_of(path) != row["sha256"]:
-            print("%s: is not the file that was recorded" % row["wheel"], flush=True)
+        if is_public and wheels.digest_of(path) != row["sha256"]:
+            print("%s: is not the file that was recorded" % title(row), flush=True)
             wrong += 1
         else:
             found = check(asked.command, row, path, answers)
+            if not is_public:
+                made += 1
+                print("  made here of %s: conda's own cannot be had" % ", ".join(one["wheel"] for one in row["of"]), flush=True)
             for what in found:
                 print("  WRONG: " + what, flush=True)
             wrong += len(found)
@@ -154,8 +255,8 @@ def main():
         if asked.answers:
             with open(asked.answers, "w") as file:
                 json.dump(answers, file, indent=1)
-    print("%d of %d wheels are as they are known, %d could not be had, %d things are wrong; %d s" % (
-        right, len(rows), absent, wrong, time.monotonic() - started))
+    print("%d of %d packages are as they are known (%d of them made here), %d could not be had, %d things are wrong; %d s" % (
+        right, len(rows), made, absent, wrong, time.monotonic() - started))
     return 1 if wrong else 3 if absent else 0
 
 
