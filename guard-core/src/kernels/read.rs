@@ -731,7 +731,13 @@ fn once(tasks: &mut [Task]) {
 impl<'data> Task<'data> {
     fn run(&self, outer: &Reader<'data>) -> Reader<'data> {
         let mut reader = Reader { map: outer.map, read: outer.read.clone(), ..Reader::default() };
-        let piece = Piece { data: self.data, base: self.base, place: 0 };
+        // What is aligned is so in the file; a section may begin anywhere (`.ldata` of cuFFT 11.3.3).
+        let skipped = match self.marks {
+            Some(scan::Marks::Aligned) => self.base.wrapping_neg() % scan::ALIGNED,
+            _ => 0,
+        };
+        let data = self.data.get(usize::try_from(skipped).unwrap_or_default()..).unwrap_or_default();
+        let piece = Piece { data, base: self.base.saturating_add(skipped), place: 0 };
         match self.marks {
             None => reader.walk(piece),
             Some(marks) => reader.search(piece, marks),

@@ -18,9 +18,12 @@ pub(super) enum Hit {
 pub(super) enum Marks {
     /// At every byte: `include_bytes!` and `.incbin` align nothing.
     Anywhere,
-    /// Fatbins and ELF images at multiples of four, no texts.
+    /// Fatbins and ELF images at multiples of [`ALIGNED`], no texts.
     Aligned,
 }
+
+/// What compilers and assemblers align containers to, at least.
+pub(super) const ALIGNED: u64 = 4;
 
 /// Long enough that the comparisons of a block become vector instructions without a rest.
 const BLOCK: usize = 256;

@@ -238,6 +238,25 @@ fn fatbins_wherever_they_are_put() {
     assert_eq!(sections, [".rodata", ".data", ".cask_resource", ".ldata"]);
 }
 
+/// What is aligned is so in the file: a section that holds it begins anywhere, as `.ldata` of cuFFT 11.3.3 does.
+#[test]
+fn large_data_that_begins_anywhere() {
+    let mut large = vec![0u8; 5 << 20];
+    large.extend(fatbin(&[sm(80)]));
+    for cut in 0..8u64 {
+        let mut file = program(&[data(".ldata", true, &large)]);
+        let table = usize::try_from(u64::from_le_bytes(file[40..48].try_into().unwrap())).unwrap();
+        for (field, by) in [(24, cut), (32, cut.wrapping_neg())] {
+            let place = table + 64 + field..table + 64 + field + 8;
+            let value = u64::from_le_bytes(file[place.clone()].try_into().unwrap());
+            file[place].copy_from_slice(&value.wrapping_add(by).to_le_bytes());
+        }
+        let kernels = read_bytes(&file).unwrap();
+        assert_eq!(archs(&kernels), ["sm_80"], "{cut}");
+        assert_eq!(file[usize::try_from(kernels.containers()[0].offset).unwrap()..][..4], fatbin::MAGIC, "{cut}");
+    }
+}
+
 #[test]
 fn archives_and_bare_files() {
     let container = fatbin(&[sm(80)]);
