@@ -7,7 +7,7 @@ use super::{Compression, Container, Kernels, Kind, Role};
 use crate::arch::Target;
 use crate::manifest::{Beside, Requirement};
 use crate::served::{self, By, Code, Found, Service, best, higher, target_of, weaker};
-use crate::tables;
+use crate::tables::{self, Floor};
 use crate::version::CudaVersion;
 
 /// A compute capability with its service.
@@ -246,11 +246,13 @@ impl Kernels {
     /// single containers that have nothing but PTX for a GPU, some by oversight and some for what is compiled for a caller (one of
     /// 1686 in cuBLASLt 12.6, 34 of 170 in cuSPARSE 11.7), and whole libraries that are loaded when they are wanted. A driver of the
     /// same major that is older than this PTX runs the libraries all the same, as NVIDIA promises, but for the functions that need
-    /// it.
+    /// it. PTX that every driver of its major compiles counts as ever.
     fn for_gpu(&self, cc: (u8, u8)) -> impl Fn(&Unit) -> Found {
         let decides = self.published && (self.served_beside.contains(&cc) || self.has_machine_code(cc));
         move |unit| match unit.for_gpu(cc) {
-            Found::Run { target: Target::Ptx(_), .. } if decides => Found::Nothing,
+            Found::Run { target: Target::Ptx(_), floor: Some(Floor { cuda, .. }), .. } if decides && cuda.minor > 0 => {
+                Found::Nothing
+            }
             found => found,
         }
     }

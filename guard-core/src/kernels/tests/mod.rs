@@ -119,6 +119,17 @@ fn machine_code_decides_in_published_libraries() {
     }
 }
 
+/// PTX that every driver of its major compiles leaves nobody out, and is told as ever.
+#[test]
+fn ptx_of_the_first_of_a_major_counts_in_published_libraries() {
+    for (isa, by) in [((8, 0), By::Ptx), ((8, 1), By::Partial), ((9, 0), By::Ptx), ((9, 2), By::Partial)] {
+        let mut kernels = Kernels { published: true, ..plain(&[fatbin(&[compute(75, isa)])]) };
+        assert_eq!(kernels.service((8, 0)).by, By::Ptx, "{isa:?}");
+        kernels.beside(|_| true);
+        assert_eq!(kernels.service((8, 0)).by, by, "{isa:?}");
+    }
+}
+
 /// `CUDA_FORCE_PTX_JIT=1` passes over the machine code of other containers, too.
 #[test]
 fn ptx_serves_beside_machine_code_elsewhere() {
