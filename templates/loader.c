@@ -14,11 +14,12 @@ enum {
   MOST_LOADED = 16
 };
 
-/* Sealing says here that there is something to load. */
+/* Sealing says here that there is something to load, and how many objects stand before it where nobody adds one (a library
+ * that is preloaded): 0 where the program itself defines what a library might refer to. */
 static const volatile struct {
   unsigned char mark[12];
-  uint32_t loads;
-} late = {{0xc6, 0x2a, 'c', 'u', 'd', 'a', 'l', 'o', 'a', 'd', 's', 0x95}, 0};
+  uint32_t loads, objects;
+} late = {{0xc6, 0x2a, 'c', 'u', 'd', 'a', 'l', 'o', 'a', 'd', 's', 0x95}, 0, 0};
 
 /* For packagers' tools, which read DT_NEEDED and this note; sealing writes the list. */
 __asm__(".pushsection .note.dlopen,\"a\",%note\n"
@@ -113,10 +114,18 @@ CODE void bind_late(const struct image *im, const struct tags *t, int table, siz
   }
 }
 
-CODE int on_program(struct dl_phdr_info *info, size_t size, void *data) {
-  *(struct image *)data = image_of(info);
+struct at_start {
+  struct image program;
+  uint32_t objects;
+};
+
+/* The kernel's own object stands there on most machines, and defines nothing that a library refers to. */
+CODE int on_object(struct dl_phdr_info *info, size_t size, void *data) {
+  struct at_start *start = (struct at_start *)data;
+  if (!start->objects) start->program = image_of(info);
+  start->objects += !starts(info->dlpi_name, "linux-vdso.");
   (void)size;
-  return 1;
+  return 0;
 }
 
 CODE void protect(const struct image *im, int how) {
@@ -138,27 +147,33 @@ CODE int is_writable(const struct image *im) {
 }
 
 CODE void load_late(void) {
-  struct image im;
+  struct at_start start;
+  struct image *im = &start.program;
   struct tags t;
   size_t i;
-  int n = 0;
+  int n = 0, how = RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE;
   if (!late.loads) return;
-  dl_iterate_phdr(on_program, &im);
-  image_names(&im);
-  take_tags(&t, im.dynamic, im.entries);
-  for (i = 0; i < im.entries && im.dynamic[i].d_tag != DT_NULL; i++) {
-    if (im.dynamic[i].d_tag != LOADED_BY_GUARD || n == MOST_LOADED) continue;
-    loaded_late[n].name = im.strings + im.dynamic[i].d_un.d_ptr;
-    loaded_late[n].handle = dlopen(loaded_late[n].name, RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE);
+  start.objects = 0;
+  dl_iterate_phdr(on_object, &start);
+  image_names(im);
+  /* Where the C and C++ runtime alone stands before them, a library that looks among its own first finds the same. libstdc++,
+   * which comes along, has some 5,000 symbols: to look each up in the program and in the C library first would take longer
+   * than all else that is done here. */
+  if (start.objects == late.objects) how |= RTLD_DEEPBIND;
+  take_tags(&t, im->dynamic, im->entries);
+  for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {
+    if (im->dynamic[i].d_tag != LOADED_BY_GUARD || n == MOST_LOADED) continue;
+    loaded_late[n].name = im->strings + im->dynamic[i].d_un.d_ptr;
+    loaded_late[n].handle = dlopen(loaded_late[n].name, how);
     if (!loaded_late[n].handle) end_without(loaded_late[n].name, dlerror());
     n++;
   }
-  protect(&im, PROT_READ | PROT_WRITE);
-  bind_late(&im, &t, DT_RELA, t.at[DT_RELASZ]);
-  bind_late(&im, &t, DT_JMPREL, t.at[DT_PLTRELSZ]);
-  for (i = 0; i < im.entries && im.dynamic[i].d_tag != DT_NULL; i++) /* for who asks what this file needs, the guard itself too */
-    if (im.dynamic[i].d_tag == LOADED_BY_GUARD && is_writable(&im)) ((ElfW(Dyn) *)im.dynamic)[i].d_tag = DT_NEEDED;
-  protect(&im, PROT_READ);
+  protect(im, PROT_READ | PROT_WRITE);
+  bind_late(im, &t, DT_RELA, t.at[DT_RELASZ]);
+  bind_late(im, &t, DT_JMPREL, t.at[DT_PLTRELSZ]);
+  for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) /* for who asks what this file needs, the guard itself too */
+    if (im->dynamic[i].d_tag == LOADED_BY_GUARD && is_writable(im)) ((ElfW(Dyn) *)im->dynamic)[i].d_tag = DT_NEEDED;
+  protect(im, PROT_READ);
 }
 
 /* Before the constructor of every copy of the shim, and before those of the program. */

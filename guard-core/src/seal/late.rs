@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Change;
 use super::slots::{self, WEAK};
-use crate::elf::{BOUND_BY_GUARD, Elf, HAS_VERSION, MADE_WEAK, machine, tag};
+use crate::elf::{BOUND_BY_GUARD, Elf, HAS_VERSION, MADE_WEAK, Symbol, machine, tag};
 use crate::opened;
 use crate::symbols::{self, Releases};
 use crate::vendor;
@@ -69,7 +69,7 @@ pub(super) fn changes(data: &[u8]) -> Result<Vec<Change>, String> {
     changes.extend(symbols);
     changes.extend(late.iter().map(|one| (one.entry as u64, tag::LOADED_BY_GUARD.to_le_bytes().into())));
     changes.push(note);
-    changes.push((*mark as u64, 1_u32.to_le_bytes().into()));
+    changes.push((*mark as u64, [1, file.objects_at_start(&late)].map(u32::to_le_bytes).concat()));
     changes.extend(counters.into_iter().map(|at| (at as u64, made_weak.to_le_bytes().into())));
     Ok(changes)
 }
@@ -158,6 +158,22 @@ impl File<'_> {
             Some(name) => Err(format!("it is linked without {name} (-ldl, before glibc 2.34)")),
             None => Ok(()),
         }
+    }
+
+    /// How many objects the system's loader has loaded when the guard comes, where nobody adds one: the program, what it needs,
+    /// the loader itself. 0 where the program defines a symbol to which a library might refer, so that each must be looked up
+    /// in the program first.
+    ///
+    /// A copy of the C library's streams is no such symbol: it points to the same stream.
+    fn objects_at_start(&self, late: &[Late<'_>]) -> u32 {
+        let is_stream = |symbol: &Symbol<'_>| ["stdin", "stdout", "stderr"].iter().any(|name| symbol.is(name));
+        let defines = |symbol: Symbol<'_>| symbol.binding != 0 && symbol.value != 0 && !is_stream(&symbol);
+        if self.elf.dynamic_symbols().any(defines) {
+            return 0;
+        }
+        let needed: BTreeSet<&str> = self.elf.needed().into_iter().collect();
+        let before = |name: &&str| !name.starts_with("ld-linux") && late.iter().all(|one| one.soname != *name);
+        u32::try_from(needed.into_iter().filter(before).count()).map_or(0, |count| count + 2)
     }
 
     /// The list for packagers' tools.

@@ -22,6 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         in_programs,
         several_libraries,
         who_stands_before_the_library,
+        who_stands_before_what_it_brings_along,
         where_it_cannot_be_right,
         a_second_seal_changes_nothing,
         after_other_tools,
@@ -327,6 +328,48 @@ fn who_stands_before_the_library() {
         assert_eq!(before.1, "7 CUDNN_STATUS_SUCCESS\n");
         sealed(&program);
         assert_eq!(start(), before, "{bind}");
+    }
+}
+
+/// What the program, a preloaded library, or one that was added to the file after sealing defines, is found by the libraries
+/// that the guard loads and by what they bring along, too: libstdc++ takes a large piece of memory when it is loaded.
+fn who_stands_before_what_it_brings_along() {
+    tools::need("patchelf");
+    let folder = Scratch::new("late before");
+    let counts = "#include <stddef.h>\n#include <stdio.h>\nvoid *__libc_malloc(size_t); static int large;\n\
+        void *malloc(size_t size) { large += size > 70000; return __libc_malloc(size); }\n";
+    let tells = "__attribute__((destructor)) static void tell(void) { printf(\"%d large\\n\", large); }\n";
+    let other = folder.join("libother.so.1");
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libother.so.1"].map(str::to_owned);
+    guarded::link(&format!("{counts}{tells}"), &other, &[], &shared).unwrap();
+    let path = format!("{}:{}", lib("9.15.1").display(), folder.path().display());
+    let add = |program: &Path| {
+        let _ = Call::new("patchelf").args(["--add-needed", "libother.so.1"]).arg(program).run().success();
+    };
+    let plain = format!("{MAIN}{CALLS}");
+    let own = format!("{MAIN}{counts}{tells}{CALLS}");
+    for (what, text, variables, added) in [
+        ("the program", &own, &[][..], false),
+        ("a preloaded library", &plain, &[("LD_PRELOAD", "libother.so.1")], false),
+        ("a library that was added", &plain, &[], true),
+        ("nobody", &plain, &[], false),
+    ] {
+        for options in [["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]] {
+            let start = |program: &Path| {
+                if added {
+                    add(program);
+                }
+                started(program, Path::new(&path), variables)
+            };
+            let program = c(&folder, BUILT, text, &options);
+            let by_guard = folder.join("by-guard");
+            fs::copy(&program, &by_guard).unwrap();
+            sealed(&by_guard);
+            let before = start(&program);
+            let told = if what == "nobody" { "" } else { "1 large\n" };
+            assert_eq!(before, (Some(0), format!("91501 CUDNN_STATUS_SUCCESS\n{told}"), String::new()), "{what}");
+            assert_eq!(start(&by_guard), before, "{what}");
+        }
     }
 }
 
@@ -642,47 +685,78 @@ fn its_size() {
 }
 
 /// How many starts of each; `CUDAGUARD_STARTED` says another number.
-const STARTS: u32 = 100;
+const STARTS: usize = 200;
+/// What a start by the guard may take more than one by the system's loader, and what the small program of C takes without any
+/// guard on the machine where that was measured, in µs: a slower or busy machine may take as many times more.
+const MOST_MORE: f64 = 30.0;
+const YARDSTICK: f64 = 1280.0;
+
+/// Links a program with these objects.
+type Linked<'a> = &'a dyn Fn(&[PathBuf]) -> PathBuf;
 
 /// A start by the guard beside one by the system's loader, and one of the same program without any guard: how fast a machine is
-/// stands in that last one, and the share of it tells more than microseconds. `docs/trust.md` has the figures; judged is what no
-/// busy machine explains.
+/// stands in that last one. `docs/trust.md` has the figures. On a busy machine it takes up to ten times as many starts to tell.
 fn what_a_good_start_costs() {
     let folder = Scratch::new("late cost");
-    let text = "unsigned long cudnnGetVersion(void); const char *cudnnGetErrorString(int); int cudnnCreate(void *);\n\
+    let plain = "unsigned long cudnnGetVersion(void); const char *cudnnGetErrorString(int); int cudnnCreate(void *);\n\
         int main(int n, char **a) { return n > 7 ? (a[0][0] == (int)cudnnGetVersion()) + !cudnnGetErrorString(0) + cudnnCreate(0) : 0; }\n";
-    let objects = guards(&folder, BUILT);
+    let streams = format!("{MAIN}{CALLS}");
+    let by_loader =
+        guarded::objects(&folder.join("by the loader"), &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
+    let by_guard = guards(&folder, BUILT);
     let asked = std::env::var("CUDAGUARD_STARTED").ok().and_then(|text| text.parse().ok());
-    let rounds = asked.unwrap_or(STARTS);
-    for (what, runtime) in [("C", &[][..]), ("C++", &["-Wl,--no-as-needed", "-lstdc++", "-lm", "-lgcc_s"])] {
-        let options = [&["-pie", "-fPIE", "-Wl,-z,now"], runtime].concat();
-        let programs = ["plain", "by-loader", "by-guard"].map(|name| {
-            let program = folder.join(name);
-            let objects = if name == "plain" { &[][..] } else { &objects };
-            fs::rename(guarded::program(&folder, text, objects, &options), &program).unwrap();
-            program
-        });
-        sealed(&programs[2]);
-        let mut took = [const { Vec::new() }; 3];
-        for round in 0..rounds {
-            // In turn, so that a loaded machine is as loaded for all.
-            for (program, took) in programs.iter().zip(&mut took) {
-                let began = std::time::Instant::now();
-                let ended = started(program, &lib("9.15.1"), &[]);
-                took.push(began.elapsed().as_secs_f64() * 1e6);
-                assert_eq!(ended, (Some(0), String::new(), String::new()), "round {round}");
+    let starts = asked.unwrap_or(STARTS);
+    let options = ["-pie", "-fPIE", "-Wl,-z,now"];
+    let runtime = [&options[..], &["-Wl,--no-as-needed", "-lstdc++", "-lm", "-lgcc_s"]].concat();
+    let c = |text: &str, objects: &[PathBuf]| guarded::program(&folder, text, objects, &options);
+    let languages: [(&str, Linked<'_>); 5] = [
+        ("C", &|objects| c(plain, objects)),
+        ("C, with its streams", &|objects| c(&streams, objects)),
+        ("C, with libstdc++", &|objects| guarded::program(&folder, plain, objects, &runtime)),
+        ("C++", &|objects| in_cpp(&folder, objects, &options)),
+        ("Rust", &|objects| in_rust(&folder, objects, "bfd", &[])),
+    ];
+    let yardstick = folder.join("yardstick");
+    fs::rename(c(plain, &[]), &yardstick).unwrap();
+    for (what, linked) in languages {
+        let [plain, by_loader, by_guard] = [("plain", &[][..]), ("by-loader", &by_loader), ("by-guard", &by_guard)]
+            .map(|(name, objects)| {
+                let program = folder.join(name);
+                fs::rename(linked(objects), &program).unwrap();
+                if !objects.is_empty() {
+                    let observed = Observed::of(&Binary::read(&program).unwrap());
+                    assert_eq!(seal(&program, None, &observed).map(|sealed| sealed.written), Ok(1), "{what}");
+                }
+                program
+            });
+        assert_eq!(unfit(&by_guard), None, "{what}");
+        let good = started(&plain, &lib("9.15.1"), &[]);
+        assert!(good.0 == Some(0) && good.2.is_empty(), "{what}: {good:?}");
+        let programs = [&yardstick, &plain, &by_loader, &by_guard];
+        let mut took = programs.map(|_| Vec::new());
+        let mut costs_little = || {
+            for round in 0..starts {
+                // In turn, so that a loaded machine is as loaded for all.
+                for (program, took) in programs.iter().zip(&mut took) {
+                    let began = std::time::Instant::now();
+                    let ended = started(program, &lib("9.15.1"), &[]);
+                    took.push(began.elapsed().as_secs_f64() * 1e6);
+                    assert!(ended == good || *program == &yardstick, "{what}, round {round}: {ended:?}");
+                }
             }
-        }
-        let [plain, by_loader, by_guard] = took.map(|mut took| {
-            took.sort_unstable_by(f64::total_cmp);
-            took[took.len() / 10]
-        });
-        let (more, share) = (by_guard - by_loader, 100.0 * (by_guard - by_loader) / plain);
-        println!(
-            "{what}: the fastest tenth ends at {plain:.0} µs without a guard, {by_loader:.0} by the loader, {by_guard:.0} by the \
-             guard: {more:.0} more, {share:.1} % of a start without a guard"
-        );
-        assert!(share < 25.0, "{what}: a start by the guard takes {share:.1} % more");
+            let [yardstick, plain, by_loader, by_guard] = took.each_mut().map(|took| {
+                took.sort_unstable_by(f64::total_cmp);
+                took[took.len() / 10]
+            });
+            let more = by_guard - by_loader;
+            println!(
+                "{what}: the fastest tenth ends at {plain:.0} µs without a guard, {by_loader:.0} by the loader, {by_guard:.0} by \
+                 the guard: {more:.0} more, {:.1} % of a start without a guard",
+                100.0 * more / plain
+            );
+            more <= MOST_MORE * (yardstick / YARDSTICK).max(1.0)
+        };
+        assert!((0..10).any(|_| costs_little()), "{what}: a start by the guard takes more than {MOST_MORE} µs more");
     }
 }
 
