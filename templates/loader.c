@@ -157,8 +157,8 @@ CODE void load_late(void) {
   dl_iterate_phdr(on_object, &start);
   image_names(im);
   /* Where the C and C++ runtime alone stands before them, a library that looks among its own first finds the same. libstdc++,
-   * which comes along, has some 5,000 symbols: to look each up in the program and in the C library first would take longer
-   * than all else that is done here. */
+   * which comes along, refers to symbols in some 4,000 places: to look for each in the program and in the C library first would
+   * take longer than all else that is done here. */
   if (start.objects == late.objects) how |= RTLD_DEEPBIND;
   take_tags(&t, im->dynamic, im->entries);
   for (i = 0; i < im->entries && im->dynamic[i].d_tag != DT_NULL; i++) {
