@@ -33,6 +33,10 @@ const RUNTIME: [&str; 12] = [
     "ld-linux-x86-64.so.2",
     "ld-linux-aarch64.so.1",
 ];
+/// What a program may define all the same: copies of the C library's streams, which lead to the same streams, and the places that
+/// a linker marks in each file for itself.
+const ALIKE_WHEREVER_FOUND: [&str; 8] =
+    ["stdin", "stdout", "stderr", "_init", "_fini", "__bss_start", "_edata", "_end"];
 /// Before what sealing sets in the shim's variable, turned over as in [`slots`].
 const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b'l', !b'o', !b'a', !b'd', !b's', !0x95];
 /// The note that the guard's text holds room for.
@@ -163,11 +167,9 @@ impl File<'_> {
     /// How many objects the system's loader has loaded when the guard comes, where nobody adds one: the program, what it needs,
     /// the loader itself. 0 where the program defines a symbol to which a library might refer, so that each must be looked up
     /// in the program first.
-    ///
-    /// A copy of the C library's streams is no such symbol: it points to the same stream.
     fn objects_at_start(&self, late: &[Late<'_>]) -> u32 {
-        let is_stream = |symbol: &Symbol<'_>| ["stdin", "stdout", "stderr"].iter().any(|name| symbol.is(name));
-        let defines = |symbol: Symbol<'_>| symbol.binding != 0 && symbol.value != 0 && !is_stream(&symbol);
+        let is_alike = |symbol: &Symbol<'_>| ALIKE_WHEREVER_FOUND.iter().any(|name| symbol.is(name));
+        let defines = |symbol: Symbol<'_>| symbol.binding != 0 && symbol.value != 0 && !is_alike(&symbol);
         if self.elf.dynamic_symbols().any(defines) {
             return 0;
         }

@@ -336,39 +336,46 @@ fn who_stands_before_the_library() {
 fn who_stands_before_what_it_brings_along() {
     tools::need("patchelf");
     let folder = Scratch::new("late before");
+    let nccl = parts::part("nccl-2.19.3").join("lib");
     let counts = "#include <stddef.h>\n#include <stdio.h>\nvoid *__libc_malloc(size_t); static int large;\n\
         void *malloc(size_t size) { large += size > 70000; return __libc_malloc(size); }\n";
     let tells = "__attribute__((destructor)) static void tell(void) { printf(\"%d large\\n\", large); }\n";
     let other = folder.join("libother.so.1");
     let shared = ["-shared", "-fPIC", "-Wl,-soname,libother.so.1"].map(str::to_owned);
     guarded::link(&format!("{counts}{tells}"), &other, &[], &shared).unwrap();
-    let path = format!("{}:{}", lib("9.15.1").display(), folder.path().display());
+    let path = [&lib("9.15.1"), &nccl, folder.path()].map(|folder| folder.display().to_string()).join(":");
     let add = |program: &Path| {
         let _ = Call::new("patchelf").args(["--add-needed", "libother.so.1"]).arg(program).run().success();
     };
     let plain = format!("{MAIN}{CALLS}");
+    let with_nccl = format!("int ncclGetVersion(int *);\n{}", plain.replace("(void)a;", "int v; ncclGetVersion(&v);"));
+    let nccl = nccl.join("libnccl.so.2").display().to_string();
     let own = format!("{MAIN}{counts}{tells}{CALLS}");
     for (what, text, variables, added) in [
         ("the program", &own, &[][..], false),
         ("a preloaded library", &plain, &[("LD_PRELOAD", "libother.so.1")], false),
         ("a library that was added", &plain, &[], true),
         ("nobody", &plain, &[], false),
+        ("nobody, beside NCCL, for which linkers export their marks", &with_nccl, &[], false),
     ] {
+        let nobody = what.starts_with("nobody");
         for options in [["-pie", "-fPIE"], ["-no-pie", "-fno-pie"]] {
-            let start = |program: &Path| {
-                if added {
-                    add(program);
-                }
-                started(program, Path::new(&path), variables)
-            };
-            let program = c(&folder, BUILT, text, &options);
+            let program = c(&folder, BUILT, text, &[&options[..], &["-Wl,--as-needed", &nccl]].concat());
             let by_guard = folder.join("by-guard");
             fs::copy(&program, &by_guard).unwrap();
             sealed(&by_guard);
-            let before = start(&program);
-            let told = if what == "nobody" { "" } else { "1 large\n" };
+            if added {
+                add(&program);
+                add(&by_guard);
+            }
+            let before = started(&program, Path::new(&path), variables);
+            let told = if nobody { "" } else { "1 large\n" };
             assert_eq!(before, (Some(0), format!("91501 CUDNN_STATUS_SUCCESS\n{told}"), String::new()), "{what}");
-            assert_eq!(start(&by_guard), before, "{what}");
+            assert_eq!(started(&by_guard, Path::new(&path), variables), before, "{what}");
+            let scopes = started(&by_guard, Path::new(&path), &[variables, &[("LD_DEBUG", "scopes")]].concat()).2;
+            let of_cudnn = scopes.split("object=").find(|object| object.contains("/libcudnn.so.9 [0]\n")).unwrap();
+            let among_its_own = of_cudnn.find("/libstdc++.so.6 ") < of_cudnn.find("/by-guard ");
+            assert_eq!(among_its_own, nobody, "{what}: {of_cudnn}");
         }
     }
 }
