@@ -16,6 +16,7 @@ mod environment;
 pub mod face;
 pub mod layout;
 pub mod modules;
+mod once;
 pub mod parts;
 pub mod places;
 pub mod project;
@@ -29,6 +30,7 @@ mod summary;
 pub mod tools;
 pub mod world;
 
+pub use once::once;
 pub use project::Project;
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;

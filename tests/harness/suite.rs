@@ -51,9 +51,9 @@ pub fn run(suites: Vec<(&'static str, Vec<Trial>)>, quick: &[&str]) -> ! {
     }));
     let (ours, theirs): (Vec<_>, Vec<_>) = std::env::args_os().partition(|argument| argument == "--quick");
     let mut arguments = Arguments::from_iter(theirs);
-    // Most trials call cargo, which takes every core by itself.
+    // Most trials call cargo, which takes every core by itself, and all wait now and then: half as many again as there are cores.
     let cores = thread::available_parallelism().map_or(2, NonZero::get);
-    arguments.test_threads.get_or_insert(cores.min(8));
+    arguments.test_threads.get_or_insert((cores + cores / 2).min(8));
 
     let mut all: Vec<_> =
         suites.into_iter().flat_map(|(suite, trials)| trials.into_iter().map(move |trial| (suite, trial))).collect();

@@ -9,9 +9,9 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
-use crate::{Call, Scratch, layout, places, scratch, skip, tools};
+use crate::{Call, Scratch, layout, once, places, scratch, skip, tools};
 
 /// A GPU, as the machine and as its driver know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -384,27 +384,21 @@ fn sonames(library: &Library) -> Vec<String> {
 
 /// One of the libraries of `tests/fake_driver`, compiled once; an empty one where it is called nothing.
 fn fake(source: &str, soname: &str, note: Option<&str>) -> Vec<u8> {
-    static MADE: Mutex<Vec<(String, Vec<u8>)>> = Mutex::new(Vec::new());
-    let key = format!("{soname} {}", note.unwrap_or_default());
-    let mut made = MADE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some((_, bytes)) = made.iter().find(|(other, _)| *other == key) {
-        return bytes.clone();
-    }
-    let work = Scratch::new("fake-driver");
-    let folder = places::workspace().join("tests/fake_driver");
-    let empty = work.file("empty.c", "extern int fake_driver;\n");
-    let file = if source.is_empty() { empty } else { folder.join(format!("{source}.c")) };
-    let mut call = Call::new("cc")
-        .args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"])
-        .arg(format!("-Wl,-soname,{soname}"));
-    if let Some(note) = note {
-        // A string in C whose text is a string in assembly.
-        call = call.arg(format!("-DCOMPAT_NOTE=\"{}\"", note.replace('"', r#"\\\""#)));
-    }
-    let _ = call.arg("-o").arg(work.join("made.so")).arg(file).arg("-ldl").run().success();
-    let bytes = fs::read(work.join("made.so")).expect("the compiler made it");
-    made.push((key, bytes.clone()));
-    bytes
+    once(&format!("fake driver {soname} {}", note.unwrap_or_default()), || {
+        let work = Scratch::new("fake-driver");
+        let folder = places::workspace().join("tests/fake_driver");
+        let empty = work.file("empty.c", "extern int fake_driver;\n");
+        let file = if source.is_empty() { empty } else { folder.join(format!("{source}.c")) };
+        let mut call = Call::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"])
+            .arg(format!("-Wl,-soname,{soname}"));
+        if let Some(note) = note {
+            // A string in C whose text is a string in assembly.
+            call = call.arg(format!("-DCOMPAT_NOTE=\"{}\"", note.replace('"', r#"\\\""#)));
+        }
+        let _ = call.arg("-o").arg(work.join("made.so")).arg(file).arg("-ldl").run().success();
+        fs::read(work.join("made.so")).expect("the compiler made it")
+    })
 }
 
 /// A world that is laid out.
@@ -416,50 +410,6 @@ pub struct Machine {
     /// What `LD_LIBRARY_PATH` names on it; a program may need more.
     pub library_path: Vec<PathBuf>,
 }
-
-/// Everything is bound inside the namespace alone. Where the kernel allows no overlay (one over two others, say), a tree of
-/// links to what is below does the same.
-const ENTER: &str = r#"set -e
-w=$1 proc=$2 overlays=$3; shift 3
-for node in null zero full random urandom; do mount --bind /dev/$node "$w/dev/$node"; done
-mount --rbind "$w/dev" /dev
-mount --bind "$w/driver" /proc/driver
-mount --bind "$w/pci" /sys/bus/pci
-merge() ( # what is ours, what is below, into
-    ours=$1 below=$2 into=$3
-    IFS='
-'
-    for name in $(ls -A "$ours"); do
-        if [ -d "$ours/$name" ] && [ ! -L "$ours/$name" ]; then
-            mkdir "$into/$name"
-            merge "$ours/$name" "$below/$name" "$into/$name"
-        else
-            cp -P "$ours/$name" "$into/$name"
-        fi
-    done
-    set -- $(ls -A "$below" 2>/dev/null || true)
-    for name; do
-        shift
-        if [ ! -e "$into/$name" ] && [ ! -L "$into/$name" ]; then set -- "$@" "$below/$name"; fi
-    done
-    if [ $# -gt 0 ]; then ln -s -t "$into" "$@"; fi
-)
-over() {
-    if [ ! -d "$w/$1" ]; then return 0; fi
-    if [ "$overlays" = yes ] && mount -t overlay overlay -o "lowerdir=$w/$1:$2" "$2" 2>/dev/null; then return 0; fi
-    mkdir -p "$w/below/$1" "$w/merged/$1"
-    mount --bind "$2" "$w/below/$1"
-    mount -t tmpfs none "$w/merged/$1"
-    merge "$w/$1" "$w/below/$1" "$w/merged/$1"
-    mount --bind "$w/merged/$1" "$2"
-}
-over usr-lib /usr/lib
-over usr-local /usr/local
-if [ -f "$w/ld.so.conf" ]; then PATH=$PATH:/sbin:/usr/sbin ldconfig -X -C "$w/etc/ld.so.cache" -f "$w/ld.so.conf"; fi
-over etc /etc
-if [ "$proc" = no ]; then mount -t tmpfs none /proc; fi
-exec "$@"
-"#;
 
 impl Machine {
     /// A call of this program on the machine, with these variables beside its own library path.
@@ -478,14 +428,14 @@ impl Machine {
             text.push(path);
             text
         });
-        enter()
-            .args(["sh", "-c", ENTER, "sh"])
-            .arg(&self.root)
-            .args([self.proc, self.overlays].map(|is| if is { "yes" } else { "no" }))
-            .args(tool)
-            .arg("env")
-            .args(given.chain(path))
-            .arg(program.as_ref())
+        let yes = |is: bool| if is { "yes" } else { "no" };
+        let mut call = Call::new("unshare").args(["-r", "-m"]).arg(beside("enter-world")).arg(&self.root);
+        call = call.args([self.proc, self.overlays].map(yes));
+        let given = given.chain(path);
+        // Nor are they the tool's.
+        call =
+            if tool.is_empty() { call.args(given).arg("--") } else { call.arg("--").args(tool).arg("env").args(given) };
+        call.arg(program.as_ref())
     }
 
     /// The same as on a kernel that lets users mount no overlays.
@@ -500,8 +450,11 @@ impl Machine {
     }
 }
 
-fn enter() -> Call {
-    Call::new("unshare").args(["-r", "-m"])
+/// A program of this package: cargo builds them before what is tested or measured, and puts that one folder further down.
+fn beside(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("a program has a file");
+    let folders = own.ancestors().skip(1);
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file()).expect("it was built")
 }
 
 /// What a machine without them lacks, in most cases.

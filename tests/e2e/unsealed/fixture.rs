@@ -9,7 +9,7 @@ use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard::note;
 use cudaguard::seal::{self, Observed};
 use cudaguard_tests::world::World;
-use cudaguard_tests::{Call, Scratch, parts, places, snapshot, world};
+use cudaguard_tests::{Call, Scratch, once, parts, places, snapshot, world};
 use serde_json::Value;
 
 use crate::cmake::fixture::texts;
@@ -34,9 +34,13 @@ pub(crate) fn nvcc(cuda: &Path) -> Call {
 /// An object with one kernel of this name, compiled with these flags.
 pub(crate) fn object(folder: &Path, name: &str, flags: &str) -> PathBuf {
     let (source, object) = (folder.join(format!("{name}.cu")), folder.join(format!("{name}.o")));
-    fs::write(&source, KERNEL.replace("NAME", name)).expect("a file can be written");
-    let flags = flags.split_whitespace();
-    let _ = nvcc(&parts::cuda("13.0")).args(flags).arg("-c").args([&source]).arg("-o").arg(&object).run().success();
+    let made = once(&format!("kernel {name} {flags}"), || {
+        fs::write(&source, KERNEL.replace("NAME", name)).expect("a file can be written");
+        let flags = flags.split_whitespace();
+        let _ = nvcc(&parts::cuda("13.0")).args(flags).arg("-c").args([&source]).arg("-o").arg(&object).run().success();
+        fs::read(&object).expect("nvcc made it")
+    });
+    fs::write(&object, made).expect("a file can be written");
     object
 }
 
@@ -61,7 +65,7 @@ pub(crate) struct Build<'a> {
 /// The compiled shim, by this compiler as the guard is compiled for users, and with these flags besides.
 pub(crate) fn shim(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
     let object = folder.join(format!("shim-{compiler}{}.o", flags.concat()));
-    if !object.exists() {
+    let made = once(&format!("shim {compiler} {flags:?}"), || {
         let _ = Call::new(compiler)
             .args(["-Os", "-fPIC", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"])
             .args(flags)
@@ -69,7 +73,9 @@ pub(crate) fn shim(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
             .args([&object, &places::workspace().join("templates/shim.c")])
             .run()
             .success();
-    }
+        fs::read(&object).expect("the compiler made it")
+    });
+    fs::write(&object, made).expect("a file can be written");
     object
 }
 
