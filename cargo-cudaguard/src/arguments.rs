@@ -74,7 +74,7 @@ pub(crate) enum Verb {
         form: Output,
     },
     /// Will it run.
-    Verify(Question),
+    Verify(VerifyArgs),
     /// Will they run on each machine of a list of host files, a line each.
     Fleet {
         /// The files.
@@ -96,14 +96,14 @@ pub(crate) enum Verb {
         /// The files.
         files: Vec<PathBuf>,
         /// In which form.
-        form: Drawing,
+        form: MapFormat,
         /// Where to; stdout without it.
         output: Option<PathBuf>,
     },
     /// What this machine is.
     Probe {
         /// For whom.
-        form: ProbeForm,
+        form: ProbeFormat,
         /// What it is called.
         name: Option<String>,
     },
@@ -126,7 +126,7 @@ pub(crate) enum Verb {
     /// Make the guard of a program, for any build system.
     Embed(Box<Options>),
     /// Verify and seal what was linked with it.
-    Seal(Sealing),
+    Seal(SealArgs),
     /// What the CMake module asks for.
     Cmake(CmakeStep),
     /// The script that completes words in a shell.
@@ -158,7 +158,7 @@ pub(crate) struct Options {
 
 /// What was linked with a guard.
 #[derive(Debug)]
-pub(crate) struct Sealing {
+pub(crate) struct SealArgs {
     /// The linked file.
     pub(crate) file: PathBuf,
     /// What it was linked from.
@@ -171,7 +171,7 @@ pub(crate) struct Sealing {
 
 /// What was asked.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct VerifyArgs {
     /// The files.
     pub(crate) files: Vec<PathBuf>,
     /// Where they would run.
@@ -204,7 +204,7 @@ impl Output {
 
 /// How a map is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Drawing {
+pub(crate) enum MapFormat {
     /// For the terminal.
     Text,
     /// As a drawing.
@@ -213,7 +213,7 @@ pub(crate) enum Drawing {
     Html,
 }
 
-impl Drawing {
+impl MapFormat {
     /// All of them; the first where nobody asks for another.
     const ALL: [Self; 3] = [Self::Text, Self::Svg, Self::Html];
 
@@ -229,7 +229,7 @@ impl Drawing {
 
 /// For whom a machine is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProbeForm {
+pub(crate) enum ProbeFormat {
     /// For people.
     Text,
     /// As a host file.
@@ -475,15 +475,15 @@ fn understood(matches: &ArgMatches) -> Verb {
             files: matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect(),
             form: {
                 let name = matches.get_one::<String>("format").expect("it has a default");
-                Drawing::ALL.into_iter().find(|form| form.name() == name).expect("one of the names")
+                MapFormat::ALL.into_iter().find(|form| form.name() == name).expect("one of the names")
             },
             output: matches.get_one::<PathBuf>("output").cloned(),
         },
         "probe" => Verb::Probe {
             form: match (matches.get_flag("line"), matches.get_flag("json")) {
-                (true, _) => ProbeForm::Line,
-                (false, true) => ProbeForm::Json,
-                (false, false) => ProbeForm::Text,
+                (true, _) => ProbeFormat::Line,
+                (false, true) => ProbeFormat::Json,
+                (false, false) => ProbeFormat::Text,
             },
             name: matches.get_one::<String>("name").cloned(),
         },
@@ -499,7 +499,7 @@ fn understood(matches: &ArgMatches) -> Verb {
         "embed" => Verb::Embed(Box::new(of_embed(matches))),
         "seal" => {
             let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
-            Verb::Seal(Sealing {
+            Verb::Seal(SealArgs {
                 file: path("FILE").expect("required"),
                 objects: matches.get_many::<PathBuf>("OBJECT").unwrap_or_default().cloned().collect(),
                 guard: path("guard"),
@@ -704,7 +704,7 @@ fn verify_of(matches: &ArgMatches) -> Verb {
         (None, None) if flags.any() => Where::Flags(flags),
         (None, None) => Where::Here,
     };
-    Verb::Verify(Question { files, place, form: Output::of(matches) })
+    Verb::Verify(VerifyArgs { files, place, form: Output::of(matches) })
 }
 
 fn form() -> Arg {
@@ -885,8 +885,8 @@ fn map() -> Command {
             Arg::new("format")
                 .long("format")
                 .value_name("FORM")
-                .value_parser(Drawing::ALL.map(Drawing::name))
-                .default_value(Drawing::ALL[0].name())
+                .value_parser(MapFormat::ALL.map(MapFormat::name))
+                .default_value(MapFormat::ALL[0].name())
                 .help("How it is drawn"),
         )
         .arg(
@@ -1136,7 +1136,7 @@ mod tests {
     #[test]
     fn cargo_has_the_options_that_are_completed() {
         for verb in ["build", "run", "test", "install"] {
-            let cargo = cudaguard::env::Env::of_process().var_os("CARGO").expect("cargo runs the tests");
+            let cargo = cudaguard::env::Env::from_process().var_os("CARGO").expect("cargo runs the tests");
             let help = std::process::Command::new(cargo).args([verb, "--help"]).output().expect("cargo starts");
             let help = String::from_utf8_lossy(&help.stdout).into_owned();
             let words: Vec<&str> = help.split(|c: char| c.is_whitespace() || "[]<>,=.".contains(c)).collect();

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use cudaguard::env::Env;
 use cudaguard::files;
-use cudaguard::plain;
+use cudaguard::sanitize;
 use cudaguard::vendor;
 use serde_json::{Value, json};
 
 use crate::inspect;
-use crate::report::{self, Stop};
+use crate::report::{self, CliError};
 
 /// Variables that change what is found, read and judged, beside those that name a library's folder. Others stay out: they may
 /// hold secrets.
@@ -38,11 +38,11 @@ pub(crate) fn write(
     file: &Path,
     program: Option<&Path>,
     doctor: &cudaguard::json::Value,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let parsed = |text: &str| serde_json::from_str::<Value>(text).expect("what was written as JSON");
     let folders = vendor::ALL.iter().flat_map(|library| library.names.roots);
     let variables = VARIABLES.iter().chain(folders).filter_map(|name| {
-        let value = env.even_empty(name)?;
+        let value = env.var_os_raw(name)?;
         Some(((*name).to_owned(), Value::String(value.to_string_lossy().into_owned())))
     });
     let mut bundle = json!({
@@ -62,10 +62,10 @@ pub(crate) fn write(
     // `--bundle ./my-model` is easily typed for `--bundle bug.json ./my-model`.
     if file.symlink_metadata().is_ok() && !is_bundle(file) {
         let why = "is there, and is no bundle: name a new file";
-        return Err(Stop::no_look(format_args!("{} {why}", file.display())));
+        return Err(CliError::operational(format_args!("{} {why}", file.display())));
     }
     files::write(file, text.as_bytes())
-        .map_err(|error| Stop::no_look(format_args!("cannot write {}: {error}", file.display())))?;
+        .map_err(|error| CliError::operational(format_args!("cannot write {}: {error}", file.display())))?;
     let mut told = format!("{}: written, {} bytes; read it before you send it\n", file.display(), text.len());
     for (what, written) in &removed {
         let _ = writeln!(told, "  taken out: {what}, now {written}");
@@ -135,7 +135,7 @@ impl Private {
     fn text(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         for (word, what, written) in &self.words {
-            let without = plain::replaced(&text, word, written);
+            let without = sanitize::replaced(&text, word, written);
             if without != text {
                 self.met.insert(what, (*written).to_owned());
                 text = without;

@@ -11,20 +11,20 @@ use std::time::SystemTime;
 
 use cudaguard::env::{self, Env};
 use cudaguard::finding::{Finding, Severity};
+use cudaguard::pipeline::{self, Facts};
 use cudaguard::policy;
-use cudaguard::stamp;
-use cudaguard::walk::{self, Facts};
+use cudaguard::rebuild_stamp;
 use serde_json::Value;
 
 use crate::arguments::{Call, CargoVerb, of_verb};
+use crate::build_context::{self, BUILD, Build, MARK, RUNNER, STARTED};
+use crate::build_records::{self, BuildRecords};
 use crate::config::{self, Config, Words};
 use crate::graph::{self, Graph};
 use crate::guards;
-use crate::handover::{self, BUILD, Build, MARK, RUNNER, STARTED};
-use crate::ledger::{self, Ledger};
 use crate::message::{self, Form};
 use crate::project::{self, Project};
-use crate::report::{self, REFUSED, Stop};
+use crate::report::{self, CliError, REFUSED};
 use crate::signals;
 
 /// What cargo has itself: an alias of such a name means nothing to it.
@@ -72,7 +72,7 @@ fn makes_programs(words: &[OsString]) -> bool {
 }
 
 /// The subcommand that these words mean, with what the project's aliases stand for in their place: a profile may stand there.
-fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsString>), Stop> {
+fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsString>), CliError> {
     let config = Config::read(env, &[])?;
     let (mut words, mut seen) = (words.to_vec(), BTreeSet::new());
     while let Some(name) = words.first().and_then(|word| word.to_str()).map(str::to_owned) {
@@ -89,7 +89,7 @@ fn without_aliases(env: &Env, words: &[OsString]) -> Result<(CargoVerb, Vec<OsSt
     Ok((CargoVerb::Any, words))
 }
 
-pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let (verb, arguments) = match verb {
         CargoVerb::Any => without_aliases(env, arguments)?,
         known => (known, arguments.to_vec()),
@@ -101,7 +101,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
         command.arg(verb.name());
     }
     command.args(arguments);
-    signals::as_they_came(&mut command);
+    signals::restore_signals(&mut command);
     if call.help {
         if call.usage && verb != CargoVerb::Any {
             report::result(&of_verb(verb))?;
@@ -124,13 +124,13 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     };
     build.outer = outer;
     if !build.outer.is_empty() {
-        command.env("RUSTC_WRAPPER", handover::exe()?);
+        command.env("RUSTC_WRAPPER", build_context::exe()?);
     }
     let file = build.write()?;
     command.env("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?);
     let began = SystemTime::now();
-    command.env(MARK, "1").env(BUILD, &file).env(STARTED, handover::now());
-    command.env(env::STAMPS, build.own.join("stamps"));
+    command.env(MARK, "1").env(BUILD, &file).env(STARTED, build_context::now());
+    command.env(env::STAMP_DIR_VAR, build.own.join("stamps"));
     if call.locked {
         // For the build scripts, which cannot see cargo's arguments.
         command.env(cudaguard::lock::LOCKED, "1");
@@ -159,7 +159,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
         message::pass_on(stdout, |success, scripts| {
             if success {
                 let mut said = graph::stale_by_messages(scripts, build.release, &made.uses);
-                refused = walk::refuses(&said);
+                refused = pipeline::refuses(&said);
                 said.extend(build.said());
                 said.extend(made.left(None));
                 message::say(form, &said, |finding| made.about(finding));
@@ -176,7 +176,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
             let said = graph::stale(&command, verb, arguments, &settled, build.release, &made.uses);
             report::findings(&said);
             report::annotations(&said);
-            refused = walk::refuses(&said);
+            refused = pipeline::refuses(&said);
             if !refused {
                 let said = build.said();
                 report::findings(&said);
@@ -189,7 +189,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
             build.last_line();
         }
     }
-    if !status.success() && walk::refuses(&made.left(Some(began))) {
+    if !status.success() && pipeline::refuses(&made.left(Some(began))) {
         made.withdraw();
     }
     if let Some(scratch) = scratch {
@@ -201,7 +201,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
 /// `env`: what cargo would be started with, for tools that start it themselves. A shell does not see how the command in
 /// `eval "$(…)"` ended, only how its text ends. Of a build that is refused it gets the variables all the same: what is built with
 /// them is refused as well, where without them it would be built unguarded.
-pub(crate) fn environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+pub(crate) fn environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     const FAIL: &str = "false\n";
     match variables(env, arguments) {
         Ok((text, None)) => report::result(&text).map(|()| ExitCode::SUCCESS),
@@ -210,7 +210,7 @@ pub(crate) fn environment(env: &Env, arguments: &[OsString]) -> Result<ExitCode,
     }
 }
 
-fn variables(env: &Env, arguments: &[OsString]) -> Result<(String, Option<Stop>), Stop> {
+fn variables(env: &Env, arguments: &[OsString]) -> Result<(String, Option<CliError>), CliError> {
     let call = Call::read(Some(CargoVerb::Build), arguments);
     let config = Config::read(env, &call.configs)?;
     let (outer, inner) = (outer_wrapper(&config), inner_wrapper(&config));
@@ -219,10 +219,10 @@ fn variables(env: &Env, arguments: &[OsString]) -> Result<(String, Option<Stop>)
     let mut variables: Vec<(&str, OsString)> = vec![
         ("RUSTC_WORKSPACE_WRAPPER", build.wrapper()?.into()),
         (MARK, "1".into()),
-        (env::STAMPS, build.own.join("stamps").into()),
+        (env::STAMP_DIR_VAR, build.own.join("stamps").into()),
     ];
     if !build.outer.is_empty() {
-        variables.push(("RUSTC_WRAPPER", handover::exe()?.into()));
+        variables.push(("RUSTC_WRAPPER", build_context::exe()?.into()));
     }
     if call.locked {
         variables.push((cudaguard::lock::LOCKED, "1".into()));
@@ -259,7 +259,7 @@ impl Made {
     fn left(&self, since: Option<SystemTime>) -> Vec<Finding> {
         let time = |file: &PathBuf| fs::metadata(file).and_then(|about| about.modified()).ok();
         let counts = |file: &&PathBuf| since.is_none_or(|since| time(file).is_some_and(|time| time >= since));
-        self.left.iter().filter(counts).flat_map(|file| ledger::left(file)).collect()
+        self.left.iter().filter(counts).flat_map(|file| build_records::left(file)).collect()
     }
 
     /// Takes away what would look as if this build had made it. Where it is built after all, cargo puts it there again.
@@ -270,8 +270,8 @@ impl Made {
     }
 }
 
-fn cannot_run(env: &Env, error: &std::io::Error) -> Stop {
-    Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&project::cargo(env)).display()))
+fn cannot_run(env: &Env, error: &std::io::Error) -> CliError {
+    CliError::operational(format_args!("cannot run {}: {error}", Path::new(&project::cargo(env)).display()))
 }
 
 /// Judges the toolchain for every package that is built, and lays the guards ready, unless the build is refused: all of it has been
@@ -281,7 +281,7 @@ fn prepare(
     call: &Call,
     config: &Config,
     inner: Vec<String>,
-) -> Result<(Build, Made, Option<Stop>), Stop> {
+) -> Result<(Build, Made, Option<CliError>), CliError> {
     let project = Project::of(Some(verb), call, config)?;
     let variables = config.variables();
     project.make_target_dir();
@@ -295,13 +295,13 @@ fn prepare(
         for (package, artefacts) in project.made() {
             let crates = graph.of(target, &package.name);
             let facts = Facts { crates, ..guards::facts(&project, package, target) };
-            let judged = guards::judge(&config.env, &facts, &variables).map_err(Stop::no_look)?;
+            let judged = guards::judge(&config.env, &facts, &variables).map_err(CliError::operational)?;
             // An info about a crate is for who asks: `check`.
             findings.extend(judged.of_crates.iter().filter(|one| one.severity > Severity::Info).cloned());
             if package.embeds {
                 // Its build script judges by itself, with what its author says there.
-                guards::stamp(&facts, &judged, &own.join("stamps")).map_err(Stop::no_look)?;
-                made.left.insert(stamp::said(&own.join("stamps"), &facts.component));
+                guards::stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
+                made.left.insert(rebuild_stamp::said(&own.join("stamps"), &facts.component));
             } else {
                 findings.extend(judged.findings.iter().cloned());
             }
@@ -314,9 +314,9 @@ fn prepare(
             if package.embeds && package.artefacts.is_empty() {
                 let facts =
                     Facts { crates: graph.of(target, &package.name), ..guards::facts(&project, package, target) };
-                let judged = guards::judge(&config.env, &facts, &variables).map_err(Stop::no_look)?;
-                guards::stamp(&facts, &judged, &own.join("stamps")).map_err(Stop::no_look)?;
-                made.left.insert(stamp::said(&own.join("stamps"), &facts.component));
+                let judged = guards::judge(&config.env, &facts, &variables).map_err(CliError::operational)?;
+                guards::stamp(&facts, &judged, &own.join("stamps")).map_err(CliError::operational)?;
+                made.left.insert(rebuild_stamp::said(&own.join("stamps"), &facts.component));
             }
             made.files.extend(package.static_libraries.iter().map(|file| project.handed_over(target, file)));
         }
@@ -327,11 +327,12 @@ fn prepare(
         ready.clear();
     }
     for (facts, judged, artefacts) in &ready {
-        guards::make(facts, judged, &own, None).map_err(Stop::no_look)?;
-        let ledger = Ledger::of(&own, facts.target, facts.profile);
+        guards::make(facts, judged, &own, None).map_err(CliError::operational)?;
+        let build_records = BuildRecords::of(&own, facts.target, facts.profile);
         for artefact in artefacts {
             let out = project.out(facts.target);
-            ledger::drop_strangers(&ledger, &out, &facts.component.name, artefact).map_err(Stop::no_look)?;
+            build_records::drop_strangers(&build_records, &out, &facts.component.name, artefact)
+                .map_err(CliError::operational)?;
         }
     }
     made.uses = ready
@@ -376,7 +377,7 @@ fn makes_libraries(verb: CargoVerb, call: &Call) -> bool {
     matches!(verb, CargoVerb::Build | CargoVerb::Any) && !call.tests && (!named || call.all_targets || call.others)
 }
 
-fn say(findings: &[Finding], release: bool, form: Option<Form>, made: &Made) -> Result<(), Stop> {
+fn say(findings: &[Finding], release: bool, form: Option<Form>, made: &Made) -> Result<(), CliError> {
     message::say(form, findings, |finding| made.about(finding));
     let refused = findings.iter().filter(|finding| finding.severity == Severity::Error);
     let refused: BTreeSet<&str> = refused.map(|finding| finding.component.as_str()).collect();
@@ -389,12 +390,12 @@ fn say(findings: &[Finding], release: bool, form: Option<Form>, made: &Made) -> 
     if form.is_some() {
         message::finished(false);
     }
-    Err(Stop::silent(REFUSED))
+    Err(CliError::silent(REFUSED))
 }
 
 /// A package from a registry or a repository: cargo unpacks it somewhere and builds it in a folder of its own, so that
 /// all that can be known beforehand is nothing. The wrapper finds out.
-fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Build, Option<PathBuf>), Stop> {
+fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Build, Option<PathBuf>), CliError> {
     let kept = call.target_dir.clone().or_else(|| config.env.var_os("CARGO_TARGET_DIR").map(PathBuf::from));
     let (own, scratch) = if let Some(folder) = kept {
         (project::absolute(folder).join("cudaguard").join("installed"), None)
@@ -414,7 +415,7 @@ fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Bu
     // then misses the guard and links anew.
     match fs::remove_dir_all(&own) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Stop::no_look(format_args!("cannot remove {}: {error}", own.display())));
+            return Err(CliError::operational(format_args!("cannot remove {}: {error}", own.display())));
         }
         _ => {}
     }
@@ -447,7 +448,7 @@ fn outer_wrapper(config: &Config) -> Vec<String> {
             return outer.outer;
         }
     }
-    match config.env.even_empty("RUSTC_WRAPPER") {
+    match config.env.var_os_raw("RUSTC_WRAPPER") {
         Some(wrapper) if wrapper.is_empty() => Vec::new(),
         Some(wrapper) => vec![wrapper.to_string_lossy().into_owned()],
         None => config.path(&["build", "rustc-wrapper"]).into_iter().collect(),
@@ -455,7 +456,7 @@ fn outer_wrapper(config: &Config) -> Vec<String> {
 }
 
 /// `run`: the program is started by our runner, which says beforehand what the loader would die of.
-fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(), Stop> {
+fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(), CliError> {
     let target = match call.targets.first().cloned().or_else(|| config.texts(&["build", "target"]).pop()) {
         Some(target) if target != "host-tuple" => target,
         _ => project::host(config)?,
@@ -465,7 +466,7 @@ fn set_runner(command: &mut Command, call: &Call, config: &Config) -> Result<(),
         Some(Words(words)) => words,
         None => runner_by_condition(&target, config),
     };
-    let ours = handover::exe()?.to_string_lossy().into_owned();
+    let ours = build_context::exe()?.to_string_lossy().into_owned();
     command.env(RUNNER, before.len().to_string());
     let words: Vec<&str> = [ours.as_str(), "exec", "--"].into_iter().chain(before.iter().map(String::as_str)).collect();
     if words.iter().any(|word| word.contains(char::is_whitespace)) {

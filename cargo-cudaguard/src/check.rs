@@ -4,20 +4,20 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
-use cudaguard::finding::{self, Code, Finding, Values, Words};
+use cudaguard::finding::{self, Code, Finding, MessageTemplate, Values};
 use cudaguard::json::{Value, array, object};
+use cudaguard::pipeline::{self, CudaIntent, Facts, Judged};
 use cudaguard::policy::Policy;
-use cudaguard::spelling::nearest;
-use cudaguard::vendor::GUARDED;
-use cudaguard::walk::{self, Facts, Judged, Meant};
+use cudaguard::suggest::nearest;
+use cudaguard::vendor::CUDNN;
 
 use crate::graph::Graph;
 use crate::guards;
 use crate::project::{Project, repository};
-use crate::report::{self, REFUSED, Stop};
+use crate::report::{self, CliError, REFUSED};
 use crate::sarif;
 
-pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let (call, config, project) = Project::asked(env, arguments)?;
     let variables = config.variables();
     let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
@@ -26,9 +26,9 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
         for target in &project.targets {
             let member = &project.members[*at];
             let crates = graph.of(target, &member.name);
-            let meant = Meant::Build;
+            let meant = CudaIntent::Build;
             let facts = Facts { sees_linked: false, meant, crates, ..guards::facts(&project, member, target) };
-            let judged = guards::judge(env, &facts, &variables).map_err(Stop::no_look)?;
+            let judged = guards::judge(env, &facts, &variables).map_err(CliError::operational)?;
             let (line, mut value) = describe(&facts, &judged);
             let mut listing = judged.toolchain.render();
             if let Some(why) = graph.untold {
@@ -50,7 +50,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
     }
     finding::sort(&mut findings);
     results.sort_by_key(|result| finding::order(&result.finding));
-    let status = if walk::refuses(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
+    let status = if pipeline::refuses(&findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS };
     let form = if call.json { "json" } else { call.format.as_deref().unwrap_or("text") };
     if form != "github" {
         report::annotations(&findings);
@@ -108,7 +108,7 @@ fn stale(facts: &Facts<'_>, judged: &Judged) -> Vec<Finding> {
     let say = |code: &Code| {
         let values = Values::default().with("component", &facts.component).with("finding", code);
         let values = values.known("why", judged.policy.allow.get(code)).known("policy", policy.as_ref());
-        Words::StaleAllow.finding(&values)
+        MessageTemplate::StaleAllow.finding(&values)
     };
     judged.stale_allows.iter().filter(ours).map(say).collect()
 }
@@ -121,7 +121,7 @@ fn strangers(project: &Project, policy: &Policy) -> Vec<Finding> {
     let say = |(name, line): (&String, &usize)| {
         let values = Values::default().with("package", name).with("policy", &file).with("line", line);
         let meant = nearest(name, members());
-        let words = if meant.is_some() { Words::NoSuchPackageMeant } else { Words::NoSuchPackage };
+        let words = if meant.is_some() { MessageTemplate::NoSuchPackageMeant } else { MessageTemplate::NoSuchPackage };
         words.finding(&values.known("meant", meant))
     };
     unknown.filter(|_| !policy.allow.contains_key(&Code::NoSuchPackage)).map(say).collect()
@@ -145,10 +145,10 @@ fn describe(facts: &Facts<'_>, judged: &Judged) -> (String, Value) {
     }
     if let Some(version) = toolchain.library_version() {
         let source = toolchain.library_headers_used().map(|headers| headers.path.display().to_string());
-        parts.push(format!("{} {version} ({})", GUARDED.name, source.as_deref().unwrap_or_default()));
+        parts.push(format!("{} {version} ({})", CUDNN.name, source.as_deref().unwrap_or_default()));
         let mut about = object([("version", Value::from(version.to_string()))]);
         about.put("source", source);
-        value.put(GUARDED.key, Some(about));
+        value.put(CUDNN.key, Some(about));
     }
     let archs: Vec<String> = toolchain.declared().iter().map(ToString::to_string).collect();
     if !archs.is_empty() {

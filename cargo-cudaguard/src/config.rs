@@ -11,7 +11,7 @@ use cudaguard::env::Env;
 use cudaguard::files;
 use toml::{Table, Value};
 
-use crate::report::Stop;
+use crate::report::CliError;
 
 /// What was read: the first one that knows a key decides.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ pub(crate) struct Words(pub(crate) Vec<String>);
 
 impl Config {
     /// Reads what holds in this environment with these `--config` values.
-    pub(crate) fn read(env: &Env, given: &[String]) -> Result<Self, Stop> {
+    pub(crate) fn read(env: &Env, given: &[String]) -> Result<Self, CliError> {
         let folder = env.folder();
         if folder.as_os_str().is_empty() {
-            return Err(Stop::no_look("the current folder is gone"));
+            return Err(CliError::operational("the current folder is gone"));
         }
         let mut config = Self { env: env.clone(), given: Vec::new(), files: Vec::new() };
         for text in given.iter().rev() {
@@ -193,11 +193,12 @@ enum Found<'a> {
 }
 
 impl Layer {
-    fn file(path: &Path) -> Result<Self, Stop> {
+    fn file(path: &Path) -> Result<Self, CliError> {
         let text = files::text(path)
-            .map_err(|error| Stop::no_look(format_args!("cannot read {}: {error}", path.display())))?;
-        let table =
-            text.parse().map_err(|error| Stop::no_look(format_args!("cannot read {}: {error}", path.display())))?;
+            .map_err(|error| CliError::operational(format_args!("cannot read {}: {error}", path.display())))?;
+        let table = text
+            .parse()
+            .map_err(|error| CliError::operational(format_args!("cannot read {}: {error}", path.display())))?;
         // Relative paths count from the folder that holds `.cargo`.
         let base = path.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned();
         Ok(Self { base, table })

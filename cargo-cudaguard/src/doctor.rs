@@ -8,15 +8,15 @@ use cudaguard::doctor::{self, Checkup, Choice};
 use cudaguard::env::Env;
 use cudaguard::finding::{self, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
-use cudaguard::machine::Asker;
-use cudaguard::plain;
+use cudaguard::machine::DriverProbe;
+use cudaguard::sanitize;
 
 use crate::bundle;
 use crate::probe;
-use crate::report::{self, REFUSED, Stop};
+use crate::report::{self, CliError, REFUSED};
 
-pub(crate) fn run(env: &Env, program: Option<&Path>, json: bool, bundle: Option<&Path>) -> Result<ExitCode, Stop> {
-    let checkup = doctor::checkup(program, env, &Asker::own()).map_err(Stop::no_look)?;
+pub(crate) fn run(env: &Env, program: Option<&Path>, json: bool, bundle: Option<&Path>) -> Result<ExitCode, CliError> {
+    let checkup = doctor::checkup(program, env, &DriverProbe::own()).map_err(CliError::operational)?;
     let findings = finding::told(&checkup.findings);
     if let Some(bundle) = bundle {
         bundle::write(env, bundle, program, &to_json(program, &checkup, &findings))?;
@@ -45,12 +45,12 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
     let mut last = "";
     for choice in &checkup.choices {
         if choice.name != last {
-            let _ = writeln!(text, "  {}", plain::line(&choice.name));
+            let _ = writeln!(text, "  {}", sanitize::line(&choice.name));
         }
         last = &choice.name;
         let version = choice.version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
         let found = format!("{}{version}: {}", choice.path, choice.why);
-        let _ = writeln!(text, "    {:<13} {}", choice.fate.name(), plain::line(&found));
+        let _ = writeln!(text, "    {:<13} {}", choice.fate.name(), sanitize::line(&found));
     }
     if checkup.choices.is_empty() {
         let _ = writeln!(text, "  none of CUDA's, neither where the loader looks nor in the usual folders");
@@ -59,12 +59,12 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
     for finding in findings {
         let _ = writeln!(text, "{}", finding.render());
     }
-    let what =
-        program.map_or("this machine".to_owned(), |program| plain::line(&program.display().to_string()).into_owned());
+    let what = program
+        .map_or("this machine".to_owned(), |program| sanitize::line(&program.display().to_string()).into_owned());
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
     let worth = findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
     if let (Some(verdict), Some(program)) = (checkup.verdict, program) {
-        let _ = writeln!(text, "{}: {}", plain::line(&program.display().to_string()), verdict.words());
+        let _ = writeln!(text, "{}: {}", sanitize::line(&program.display().to_string()), verdict.words());
     }
     let _ = match (errors, worth) {
         (0, 0) => writeln!(text, "{what}: nothing is wrong that cudaguard knows of"),

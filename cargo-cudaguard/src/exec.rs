@@ -6,25 +6,25 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use cudaguard::env::Env;
-use cudaguard::machine::Asker;
+use cudaguard::machine::DriverProbe;
 
-use crate::handover::{self, Build};
-use crate::report::{self, NO_START, Stop};
+use crate::build_context::{self, Build};
+use crate::report::{self, CliError, EXIT_REFUSED};
 use crate::signals;
 
-pub(crate) fn run(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let mut command = Command::new(program);
     command.args(arguments);
-    signals::as_they_came(&mut command);
-    let Some(others) = env.var(handover::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
+    signals::restore_signals(&mut command);
+    let Some(others) = env.var(build_context::RUNNER).and_then(|count| count.parse::<usize>().ok()) else {
         return start(env, program, &mut command);
     };
     // At the end of `cargo cudaguard run`: cargo has built, and calls us to start what it built.
-    let build = env.var_os(handover::BUILD).and_then(|file| Build::read(Path::new(&file)));
+    let build = env.var_os(build_context::BUILD).and_then(|file| Build::read(Path::new(&file)));
     if let Some(build) = &build {
         build.summary();
     }
-    handover::leave_no_trace(env, &mut command);
+    build_context::clear_internal_env(env, &mut command);
     if others > 0 {
         // Another runner knows where the program will run: an emulator, another machine. We do not.
         if build.is_some_and(|build| !build.quiet) {
@@ -38,20 +38,20 @@ pub(crate) fn run(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<
     start(env, program, &mut command)
 }
 
-fn start(env: &Env, program: &OsStr, command: &mut Command) -> Result<ExitCode, Stop> {
+fn start(env: &Env, program: &OsStr, command: &mut Command) -> Result<ExitCode, CliError> {
     let switch = env.var("CUDAGUARD");
     if switch.as_deref() != Some("off") {
         if let Ok(file) = which::which(program) {
-            let findings = cudaguard::dry_run::start_here(&file, env, &Asker::own());
+            let findings = cudaguard::dry_run::start_here(&file, env, &DriverProbe::own());
             report::findings(&findings);
             if report::refuses(&findings) && switch.as_deref() != Some("warn") {
-                return Ok(ExitCode::from(NO_START));
+                return Ok(ExitCode::from(EXIT_REFUSED));
             }
         }
     }
     Err(cannot_start(program, &command.exec()))
 }
 
-fn cannot_start(program: &OsStr, error: &std::io::Error) -> Stop {
-    Stop::no_look(format_args!("cannot start {}: {error}", Path::new(program).display()))
+fn cannot_start(program: &OsStr, error: &std::io::Error) -> CliError {
+    CliError::operational(format_args!("cannot start {}: {error}", Path::new(program).display()))
 }

@@ -8,14 +8,14 @@ use cudaguard::finding::Code;
 use cudaguard::json::{Value, array, object};
 use cudaguard::symptoms::{self, Answer, Cause, Symptom};
 
-use crate::report::{self, Stop};
+use crate::report::{self, CliError};
 
 /// How wide a page is.
 const WIDTH: usize = 100;
 /// How much of stdin is read: the first error stands there, and nobody waits for more.
 const MOST: u64 = 16 << 20;
 
-pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, Stop> {
+pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
     let text = match words {
         [] if json => {
             let all: Vec<&Symptom> = symptoms::table().iter().collect();
@@ -25,7 +25,7 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, Stop> {
         [one] if one == "-" => {
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().take(MOST).read_to_end(&mut bytes);
-            read.map_err(|error| Stop::no_look(format_args!("cannot read stdin: {error}")))?;
+            read.map_err(|error| CliError::operational(format_args!("cannot read stdin: {error}")))?;
             String::from_utf8_lossy(&bytes).into_owned()
         }
         words => words.join(" "),
@@ -35,7 +35,7 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, Stop> {
         return report::result(&told).map(|()| ExitCode::SUCCESS);
     }
     if is_a_code(text.trim()) {
-        return Err(Stop::no_look(format_args!(
+        return Err(CliError::operational(format_args!(
             "`{}` is not a finding's code: codes are CG and three digits, and `cargo cudaguard explain` lists them",
             text.trim()
         )));
@@ -53,7 +53,7 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, Stop> {
         };
         report::result(&told)?;
         if let Answer::Nothing = answer {
-            return Err(Stop::not_known(nothing(&text)));
+            return Err(CliError::not_found(nothing(&text)));
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -78,7 +78,7 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, Stop> {
             }
             page
         }
-        Answer::Nothing => return Err(Stop::not_known(nothing(&text))),
+        Answer::Nothing => return Err(CliError::not_found(nothing(&text))),
     };
     report::result(&page).map(|()| ExitCode::SUCCESS)
 }
@@ -126,7 +126,7 @@ fn data(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
 }
 
 /// Every code, and every symptom.
-fn list() -> Result<ExitCode, Stop> {
+fn list() -> Result<ExitCode, CliError> {
     let mut list = String::new();
     for code in Code::ALL {
         let _ = writeln!(list, "{code}  {}", code.title());

@@ -16,10 +16,10 @@ use cudaguard::finding::{Code, Verdict};
 use cudaguard::json::Value;
 use cudaguard::machine::Machine;
 use cudaguard::machine::fleet::{Change, Fleet, Outcome, Outcomes};
-use cudaguard::plain;
-use cudaguard::vendor::GUARDED;
+use cudaguard::sanitize;
+use cudaguard::vendor::CUDNN;
 
-use crate::report::{self, NO_LOOK, REFUSED, Stop};
+use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
 use crate::verify::{self, components, not_judged, put_not_judged, to_json};
 use inputs::Kind;
 
@@ -35,7 +35,7 @@ const NAMED: usize = 3;
 /// So many lines that cannot be read are told of, each; the others are counted.
 const TOLD: usize = 10;
 
-pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Result<ExitCode, CliError> {
     let read = files.iter().map(|file| components(env, file)).collect::<Result<Vec<_>, _>>()?;
     let open: Vec<_> = read.iter().map(|components| not_judged(&components.manifests)).collect();
     let told = |outcomes: Outcomes| Told::of(&outcomes, files, &open, json);
@@ -72,8 +72,8 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], list: &Path, json: bool) -> Resu
 }
 
 /// The files of a folder, in the order of their names; hidden ones are left alone.
-fn in_order(folder: &Path) -> Result<Vec<PathBuf>, Stop> {
-    let fail = |error: std::io::Error| Stop::no_look(format_args!("{}: {error}", folder.display()));
+fn in_order(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", folder.display()));
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(fail)? {
         let entry = entry.map_err(fail)?;
@@ -91,7 +91,7 @@ fn in_order(folder: &Path) -> Result<Vec<PathBuf>, Stop> {
 enum Place {
     Line(usize),
     Item(usize),
-    Whole,
+    ArtifactReport,
 }
 
 /// A list on its way through the judge.
@@ -112,12 +112,12 @@ struct Run<'a, F> {
     /// Nodes and slices without a GPU of NVIDIA's.
     without: usize,
     /// Why there is nothing more to do: nobody reads what is written, or it cannot be written.
-    stopped: Option<Result<ExitCode, Stop>>,
+    stopped: Option<Result<ExitCode, CliError>>,
 }
 
 impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
-    fn input(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) -> Result<(), Stop> {
-        let fail = |error: std::io::Error| Stop::no_look(format_args!("{name}: {error}"));
+    fn input(&mut self, name: &str, label: Option<&str>, input: &mut dyn BufRead) -> Result<(), CliError> {
+        let fail = |error: std::io::Error| CliError::operational(format_args!("{name}: {error}"));
         let first = opening(input).map_err(fail)?;
         let kind = Kind::of(&first);
         let input: &mut dyn BufRead = &mut Cursor::new(&first).chain(input);
@@ -132,21 +132,21 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
                     Ok(text) => self.fleet.judge(text).map_err(|mistake| verify::at(text, &mistake)),
                     Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
                 };
-                self.take(name, label, Place::Whole, judged);
+                self.take(name, label, Place::ArtifactReport, judged);
             }
-            Kind::Other(what) => drop(self.take(name, label, Place::Whole, Err(what.to_owned()))),
+            Kind::Other(what) => drop(self.take(name, label, Place::ArtifactReport, Err(what.to_owned()))),
             Kind::Xml => match inputs::xml(input) {
                 Ok(machines) => {
                     let several = machines.len() > 1;
                     for (at, machine) in machines.into_iter().enumerate() {
                         let judged = Ok(self.judged(machine));
                         // Of several under one name each is told apart by its number.
-                        let place = if several { Place::Item(at + 1) } else { Place::Whole };
+                        let place = if several { Place::Item(at + 1) } else { Place::ArtifactReport };
                         let numbered = label.filter(|_| several).map(|label| format!("{label} ({})", at + 1));
                         self.take(name, numbered.as_deref().or(label), place, judged);
                     }
                 }
-                Err((0, why)) => drop(self.take(name, label, Place::Whole, Err(why))),
+                Err((0, why)) => drop(self.take(name, label, Place::ArtifactReport, Err(why))),
                 Err((line, why)) => drop(self.take(name, label, Place::Line(line), Err(why))),
             },
             Kind::Csv => inputs::csv(input, &mut |line, machine| {
@@ -167,7 +167,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
                     Err(why) => self.take(name, label, Place::Item(number), Err(why)),
                 });
                 if let Err(why) = whole {
-                    self.take(name, label, Place::Whole, Err(why));
+                    self.take(name, label, Place::ArtifactReport, Err(why));
                 }
             }
         }
@@ -217,7 +217,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
                     report::line(&match place {
                         Place::Line(number) => format!("warning: {name}:{number}: {why}"),
                         Place::Item(number) => format!("warning: {name}: item {number}: {why}"),
-                        Place::Whole => format!("warning: {name}: {why}"),
+                        Place::ArtifactReport => format!("warning: {name}: {why}"),
                     });
                 }
                 return true;
@@ -231,7 +231,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
                 self.stopped = match report::written(one(&mut self.out, of_file, label, place)) {
                     Ok(true) => None,
                     // Nobody reads any more, and the list may have no end.
-                    Ok(false) => Some(Ok(ExitCode::from(NO_LOOK))),
+                    Ok(false) => Some(Ok(ExitCode::from(EXIT_ERROR))),
                     Err(stop) => Some(Err(stop)),
                 };
             }
@@ -240,7 +240,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
         self.stopped.is_none()
     }
 
-    fn end(mut self, name: &str) -> Result<ExitCode, Stop> {
+    fn end(mut self, name: &str) -> Result<ExitCode, CliError> {
         if let Some(stopped) = self.stopped {
             return stopped;
         }
@@ -257,7 +257,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
                 }
                 (.., false) => "no machine of it can be read",
             };
-            return Err(Stop::no_look(format_args!("{name}: {why}")));
+            return Err(CliError::operational(format_args!("{name}: {why}")));
         }
         if self.without > 0 {
             let what = plural(self.without, "node or slice", "nodes and slices");
@@ -278,7 +278,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
         Ok(match (self.counts.iter().any(|count| count.refused > 0), self.unread) {
             (true, _) => ExitCode::from(REFUSED),
             (false, 0) => ExitCode::SUCCESS,
-            (false, _) => ExitCode::from(NO_LOOK),
+            (false, _) => ExitCode::from(EXIT_ERROR),
         })
     }
 }
@@ -319,12 +319,12 @@ fn one(out: &mut impl std::io::Write, told: &OfFile, label: Option<&str>, place:
     if let Some(label) = label {
         let label = Value::from(label).to_string();
         out.write_all(b",\"host\":")?;
-        out.write_all(plain::text(&label).as_bytes())?;
+        out.write_all(sanitize::text(&label).as_bytes())?;
     }
     match place {
         Place::Line(number) => write!(out, ",\"line\":{number}")?,
         Place::Item(number) => write!(out, ",\"item\":{number}")?,
-        Place::Whole => {}
+        Place::ArtifactReport => {}
     }
     out.write_all(b"}\n")
 }
@@ -383,8 +383,8 @@ fn why(outcome: &Outcome) -> Vec<Code> {
 fn line_of(file: &Path, outcome: &Outcome, open: &[&str]) -> String {
     let mut value = to_json(file, outcome.verdict, &outcome.findings);
     put_not_judged(&mut value, open);
-    value.put("change", outcome.change.map(Change::in_words));
-    let mut text = plain::text(&value.to_string()).into_owned();
+    value.put("change", outcome.change.map(Change::describe));
+    let mut text = sanitize::text(&value.to_string()).into_owned();
     text.pop();
     text
 }
@@ -400,7 +400,7 @@ impl Named {
     fn add(&mut self, label: Option<&str>, place: Place) {
         self.count += 1;
         if self.first.len() < NAMED {
-            self.first.push(label.map_or_else(|| place.in_words(), str::to_owned));
+            self.first.push(label.map_or_else(|| place.describe(), str::to_owned));
         }
     }
 
@@ -408,7 +408,7 @@ impl Named {
     fn line(&self, width: usize, what: &str) -> String {
         let more = if self.count > self.first.len() { ", …" } else { "" };
         let names = self.first.join(", ");
-        let names = plain::line(&names);
+        let names = sanitize::line(&names);
         format!("  {:>width$}  {:>width$}  {what}: {names}{more}\n", "", self.count)
     }
 }
@@ -452,7 +452,7 @@ impl Count {
     /// `it`: the file, or all of them.
     fn text(&self, what: &str, machines: usize, it: &str) -> String {
         let head = format!("{what}: {machines} {}", plural(machines, "machine", "machines"));
-        let mut text = plain::line(&head).into_owned() + "\n";
+        let mut text = sanitize::line(&head).into_owned() + "\n";
         let width = machines.to_string().len();
         let run = format!("run {it}");
         for (count, word, unknown) in [
@@ -477,8 +477,8 @@ impl Count {
         });
         for (change, named) in changes {
             let words = change.map_or_else(
-                || format!("neither a newer driver nor another {} nor more code", GUARDED.name),
-                Change::in_words,
+                || format!("neither a newer driver nor another {} nor more code", CUDNN.name),
+                Change::describe,
             );
             text.push_str(&named.line(width, &words));
         }
@@ -487,11 +487,11 @@ impl Count {
 }
 
 impl Place {
-    fn in_words(self) -> String {
+    fn describe(self) -> String {
         match self {
             Self::Line(number) => format!("line {number}"),
             Self::Item(number) => format!("item {number}"),
-            Self::Whole => "the machine".to_owned(),
+            Self::ArtifactReport => "the machine".to_owned(),
         }
     }
 }

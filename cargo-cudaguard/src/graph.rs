@@ -27,7 +27,7 @@ use cudaguard::files;
 use cudaguard::files::write_where_new;
 use cudaguard::finding::Finding;
 use cudaguard::policy::Policy;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
@@ -38,22 +38,8 @@ use crate::report;
 
 /// Where a name in `Cargo.lock` has one of these in it, cargo is asked; otherwise nothing there is about CUDA.
 const HINTS: [&str; 16] = [
-    "cuda",
-    GUARDED.key,
-    "cublas",
-    "cufft",
-    "cufile",
-    "cupti",
-    "curand",
-    "cusolver",
-    "cusparse",
-    "cutensor",
-    "nvrtc",
-    "nvml",
-    "nccl",
-    "nvjpeg",
-    "nvtx",
-    "npp",
+    "cuda", CUDNN.key, "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvrtc",
+    "nvml", "nccl", "nvjpeg", "nvtx", "npp",
 ];
 
 /// The crates of each package, for each target.

@@ -9,11 +9,11 @@ use std::time::SystemTime;
 use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
 use cudaguard::finding::Severity;
-use cudaguard::guard::{self, Guarded};
+use cudaguard::guard::{self, GuardObjects};
 use cudaguard::manifest::Component;
+use cudaguard::pipeline::{CudaIntent, Facts, Judged};
 use cudaguard::policy::Policy;
-use cudaguard::stamp;
-use cudaguard::walk::{Facts, Judged, Meant};
+use cudaguard::rebuild_stamp;
 
 use crate::project::{Package, Project};
 
@@ -30,7 +30,7 @@ pub(crate) fn facts<'a>(project: &'a Project, package: &'a Package, target: &'a 
         release: project.release,
         locked: Some(project.locked),
         sees_linked: true,
-        meant: if package.embeds { Meant::Owner } else { Meant::Nobody },
+        meant: if package.embeds { CudaIntent::Owner } else { CudaIntent::Nobody },
         archs: None,
         headers: None,
         given: None,
@@ -42,7 +42,7 @@ pub(crate) fn facts<'a>(project: &'a Project, package: &'a Package, target: &'a 
 /// Looks and judges, with these variables of cargo's configuration laid over the environment.
 pub(crate) fn judge(env: &Env, facts: &Facts<'_>, configured: &BTreeMap<String, OsString>) -> Result<Judged, String> {
     // The stamp is of what was read for this package alone.
-    let env = env.with_own_log();
+    let env = env.with_fresh_log();
     facts.judge(&if configured.is_empty() { env } else { env.with(configured.clone()) })
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Guard {
     /// What it consists of: a file that is rewritten where its content changes, for cargo to see.
     pub(crate) key: PathBuf,
     /// Its objects, or why there are none.
-    pub(crate) guarded: Guarded,
+    pub(crate) guarded: GuardObjects,
 }
 
 /// Makes the guard of a package, unless it lies ready just so. `since` is the time a new one is given: what is made
@@ -83,7 +83,7 @@ pub(crate) fn make(facts: &Facts<'_>, judged: &Judged, own: &Path, since: Option
     let workshop = folder.join(format!(".{}", std::process::id()));
     fs::create_dir_all(&workshop).map_err(|error| format!("cannot make {}: {error}", workshop.display()))?;
     let made = facts.guard(&judged.env, &descriptor, &workshop).and_then(|guarded| {
-        if let Guarded::Objects { note, shim } = &guarded {
+        if let GuardObjects::Objects { note, shim } = &guarded {
             let place = |from: &Path, to: PathBuf| {
                 fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))
             };
@@ -93,8 +93,8 @@ pub(crate) fn make(facts: &Facts<'_>, judged: &Judged, own: &Path, since: Option
     });
     let _ = fs::remove_dir_all(&workshop);
     let guarded = match made? {
-        Guarded::Objects { .. } => ready(&folder).ok_or("the guard's objects were removed meanwhile")?,
-        unguarded @ Guarded::Unguarded(_) => {
+        GuardObjects::Objects { .. } => ready(&folder).ok_or("the guard's objects were removed meanwhile")?,
+        unguarded @ GuardObjects::Unguarded(_) => {
             let _ = fs::remove_file(folder.join(NOTE));
             // The reason stands in the key too: should a guard become possible, cargo has to link again.
             content.extend_from_slice(format!("{unguarded:?}").as_bytes());
@@ -131,9 +131,9 @@ fn held_against(policy: &Policy) -> String {
 const NOTE: &str = "cudaguard-note.o";
 const SHIM: &str = "cudaguard-shim.o";
 
-fn ready(folder: &Path) -> Option<Guarded> {
+fn ready(folder: &Path) -> Option<GuardObjects> {
     let (note, shim) = (folder.join(NOTE), folder.join(SHIM));
-    (note.is_file() && shim.is_file()).then_some(Guarded::Objects { note, shim })
+    (note.is_file() && shim.is_file()).then_some(GuardObjects::Objects { note, shim })
 }
 
 fn set_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
@@ -146,8 +146,8 @@ fn set_time(path: &Path, since: Option<SystemTime>) -> std::io::Result<()> {
 /// Writes the stamp that `embed!()` in this package's build script announces: a guard that depends on anything that
 /// has changed since makes cargo run the script again.
 pub(crate) fn stamp(facts: &Facts<'_>, judged: &Judged, stamps: &Path) -> Result<(), String> {
-    let file = stamp::file(stamps, &facts.component);
-    stamp::Stamp::of(&judged.env, &judged.policy, judged.lock.as_deref(), &judged.toolchain)
+    let file = rebuild_stamp::file(stamps, &facts.component);
+    rebuild_stamp::Stamp::of(&judged.env, &judged.policy, judged.lock.as_deref(), &judged.toolchain)
         .write_if_changed(&file)
         .map(drop)
 }

@@ -16,20 +16,20 @@ use cudaguard::json::Value;
 use cudaguard::lock::{Pins, Scope};
 use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::Toolchain;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::Version;
 
 use crate::arguments::Call;
 use crate::guards;
 use crate::project::{Package, Project, absolute, repository};
-use crate::report::{self, Stop};
+use crate::report::{self, CliError};
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
 const WORKFLOW: &str = include_str!("../templates/cudaguard.yml");
 const RUNS_ON: &str = "    runs-on: ubuntu-latest\n";
 const WAITS: &str = "    # cudaguard.toml requires a toolkit: name the image, and remove this line.\n    if: false\n";
 
-pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     if Call::read(None, arguments).cmake {
         report::result(&cmake::run(env)?)?;
         return Ok(ExitCode::SUCCESS);
@@ -43,14 +43,15 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
         embed(&mut said, &project.members[*at], &source)?;
     }
     let first = project.selected.first().map(|at| &project.members[*at]);
-    let first = first.ok_or_else(|| Stop::no_look("no package is selected: name one with -p, or --workspace"))?;
+    let first =
+        first.ok_or_else(|| CliError::operational("no package is selected: name one with -p, or --workspace"))?;
     let found = Policy::places(&first.dir, &project.top).into_iter().find(|place| place.exists());
     if let Some(found) = found {
         let _ = writeln!(said, "kept {}", found.display());
     } else {
         // Only where there is none: one that cannot be read is not ours to judge here.
-        let judged =
-            guards::judge(&config.env, &guards::facts(&project, first, target), &variables).map_err(Stop::no_look)?;
+        let judged = guards::judge(&config.env, &guards::facts(&project, first, target), &variables)
+            .map_err(CliError::operational)?;
         new(&mut said, &project.top.join(FILE), &policy(&judged.policy, &judged.toolchain))?;
     }
     let held = Policy::of_package(&first.dir, &project.top, &first.name);
@@ -71,11 +72,11 @@ struct Source {
 
 /// What was named, else where this command came from itself: it depends on that very release. A path that leads to no library would
 /// break the build.
-fn source(call: &Call) -> Result<Source, Stop> {
+fn source(call: &Call) -> Result<Source, CliError> {
     if let Some(folder) = &call.path {
         let folder = absolute(folder);
         if !holds_the_library(&folder) {
-            return Err(Stop::no_look(format_args!(
+            return Err(CliError::operational(format_args!(
                 "--path {}: holds no package `cudaguard`; in a checkout it is the folder guard-core",
                 folder.display()
             )));
@@ -172,9 +173,9 @@ fn decoded(path: &str) -> Option<String> {
 }
 
 /// build.rs and the dependency that it needs; where there is a build script already, what to add to it.
-fn embed(said: &mut String, package: &Package, source: &Source) -> Result<(), Stop> {
+fn embed(said: &mut String, package: &Package, source: &Source) -> Result<(), CliError> {
     let manifest = package.dir.join("Cargo.toml");
-    let fail = |error: &dyn std::fmt::Display| Stop::no_look(format_args!("{}: {error}", manifest.display()));
+    let fail = |error: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {error}", manifest.display()));
     let text = files::text(&manifest).map_err(|error| fail(&error))?;
     let table: toml::Table = text.parse().map_err(|error| fail(&error))?;
     let named = table.get("package").and_then(|table| table.get("build"));
@@ -197,7 +198,7 @@ fn embed(said: &mut String, package: &Package, source: &Source) -> Result<(), St
     let there = match files::text(&script) {
         Ok(text) => Some(embeds(&text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(Stop::no_look(format_args!("{}: {error}", script.display()))),
+        Err(error) => return Err(CliError::operational(format_args!("{}: {error}", script.display()))),
     };
     // From elsewhere than a registry: cargo's own verb would write no version beside a repository, and then packs nothing.
     let add = if source.by_version {
@@ -271,7 +272,7 @@ fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
         ),
     }
     if let Some(Version { major, minor, .. }) = version(&pins.library) {
-        let _ = write!(text, "\n[{}]\nrequire = \"^{major}.{minor}\"\n", GUARDED.key);
+        let _ = write!(text, "\n[{}]\nrequire = \"^{major}.{minor}\"\n", CUDNN.key);
     }
     let archs: Vec<String> = pins.archs.iter().map(|arch| format!("\"{arch}\"")).collect();
     if archs.is_empty() {
@@ -286,7 +287,7 @@ fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
 /// The workflow of the project in `top`, where GitHub reads it: at the repository's top. Where the policy demands a toolkit
 /// it waits for an image: GitHub's machines have none, and which tag has the one in use nvcc does not tell (13.0.88 came
 /// with three updates of CUDA 13.0).
-fn workflow(said: &mut String, top: &Path, template: &str, waits: bool) -> Result<(), Stop> {
+fn workflow(said: &mut String, top: &Path, template: &str, waits: bool) -> Result<(), CliError> {
     let repository = repository(top);
     let below = top.strip_prefix(repository).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
     let (mut text, mut name) = (template.to_owned(), "cudaguard".to_owned());
@@ -316,8 +317,8 @@ fn workflow(said: &mut String, top: &Path, template: &str, waits: bool) -> Resul
 }
 
 /// Writes a file that is not there yet; answers whether.
-fn new(said: &mut String, path: &Path, content: &str) -> Result<bool, Stop> {
-    let fail = |error: std::io::Error| Stop::no_look(format_args!("cannot write {}: {error}", path.display()));
+fn new(said: &mut String, path: &Path, content: &str) -> Result<bool, CliError> {
+    let fail = |error: std::io::Error| CliError::operational(format_args!("cannot write {}: {error}", path.display()));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(fail)?;
     }

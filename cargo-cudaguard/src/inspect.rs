@@ -7,25 +7,25 @@ use std::process::ExitCode;
 
 use cudaguard::arch::Target;
 use cudaguard::binary::{self, Binary, Kind};
+use cudaguard::dlopen_note::Entry;
 use cudaguard::elf::machine;
 use cudaguard::evidence::Evidence;
 use cudaguard::host::Gpu;
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer;
-use cudaguard::kernels::{self, By, Cover, Kernels, Known};
+use cudaguard::kernels::{self, Cover, Coverage, Kernels, Known};
 use cudaguard::machine::Components;
-use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::note::Note;
-use cudaguard::opened::Entry;
-use cudaguard::plain;
-use cudaguard::vendor::{self, GUARDED, Library};
+use cudaguard::sanitize;
+use cudaguard::vendor::{self, CUDNN, Library};
 use cudaguard::version::{CudaVersion, DriverRelease};
 
 use crate::arguments::Output;
-use crate::report::{self, NO_LOOK, Stop};
+use crate::report::{self, CliError, EXIT_ERROR};
 use crate::{sarif, signals};
 
-pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, Stop> {
+pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, CliError> {
     let (text, unguarded) = looked_at(file, |seen| {
         // Of a file by itself nothing is found that is wrong with it on every machine.
         let text = if form == Output::Sarif { sarif::of_files(&[]) } else { seen.written(form == Output::Json) };
@@ -33,7 +33,7 @@ pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, Stop> {
     })?;
     report::result(&text)?;
     match unguarded {
-        Some((true, _)) => return Ok(ExitCode::from(NO_LOOK)),
+        Some((true, _)) => return Ok(ExitCode::from(EXIT_ERROR)),
         Some((false, kind)) if kind != Kind::GpuCode => {
             report::line(&format!("{}: no manifest: it was built without cudaguard", file.display()));
         }
@@ -43,13 +43,13 @@ pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, Stop> {
 }
 
 /// All that a file says of itself, as JSON.
-pub(crate) fn as_json(file: &Path) -> Result<String, Stop> {
+pub(crate) fn as_json(file: &Path) -> Result<String, CliError> {
     looked_at(file, |seen| seen.written(true))
 }
 
-fn looked_at<T>(file: &Path, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, Stop> {
+fn looked_at<T>(file: &Path, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, CliError> {
     signals::reading(file);
-    let (kernels, binary, evidence) = Evidence::read(file).map_err(Stop::no_look)?;
+    let (kernels, binary, evidence) = Evidence::read(file).map_err(CliError::operational)?;
     let (mut notes, mut damaged) = (Vec::new(), false);
     for note in binary.manifests() {
         match note {
@@ -79,7 +79,7 @@ pub(crate) struct Needs {
 }
 
 /// For the GPUs that there is code for; neighbours that need the same stand together.
-pub(crate) fn drivers(manifests: &[Manifest], covers: &[((u8, u8), By)]) -> Vec<Needs> {
+pub(crate) fn drivers(manifests: &[Manifest], covers: &[((u8, u8), Coverage)]) -> Vec<Needs> {
     let mut all: Vec<Needs> = Vec::new();
     if covers.is_empty() {
         let driver = manifests.iter().filter_map(answer::least_driver).max();
@@ -88,7 +88,7 @@ pub(crate) fn drivers(manifests: &[Manifest], covers: &[((u8, u8), By)]) -> Vec<
     // So that GPUs between which there is one without code do not stand together.
     let mut alike = false;
     for (cc, by) in covers.iter().copied() {
-        if by == By::Nothing {
+        if by == Coverage::Nothing {
             alike = false;
             continue;
         }
@@ -128,7 +128,7 @@ impl Needs {
         value
     }
 
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let needs = match self.driver {
             None => "any that drives it".to_owned(),
             Some((cuda, None)) => format!("one that supports CUDA {cuda}"),
@@ -203,7 +203,7 @@ impl Seen<'_> {
         }
         let mut name = "driver";
         for needs in drivers {
-            page.line(name, &needs.in_words());
+            page.line(name, &needs.describe());
             name = "";
         }
         made_by(&mut page, evidence);
@@ -259,12 +259,12 @@ pub(crate) struct Page(pub(crate) String);
 
 impl Page {
     pub(crate) fn title(&mut self, text: &str) {
-        self.0.push_str(&plain::line(text));
+        self.0.push_str(&sanitize::line(text));
         self.0.push('\n');
     }
 
     pub(crate) fn line(&mut self, name: &str, text: &str) {
-        let _ = writeln!(self.0, "  {name:<10} {}", plain::line(text));
+        let _ = writeln!(self.0, "  {name:<10} {}", sanitize::line(text));
     }
 }
 
@@ -280,7 +280,7 @@ fn component(page: &mut Page, note: &Note, has_kernels: bool) {
     page.line("guarded by", &format!("cudaguard {}", manifest.cudaguard));
     page.line("target", &format!("{}, {}", manifest.target, manifest.profile));
     page.line("toolkit", &manifest.toolkit.map_or("none".to_owned(), |version| version.to_string()));
-    page.line(GUARDED.name, &guarded(manifest));
+    page.line(CUDNN.name, &guarded(manifest));
     if let Some(cudart) = manifest.cudart.filter(|cudart| cudart.linkage != Linkage::None) {
         let version = cudart.version.map(|version| format!("{version}, ")).unwrap_or_default();
         page.line("cudart", &format!("{version}{}", cudart.linkage.name().unwrap_or("not known")));
@@ -334,7 +334,7 @@ fn demand(requirement: &Requirement) -> String {
     };
     match requirement {
         Requirement::Library { min, below, built, soname, .. } => {
-            format!("{} {min} or newer, below {below} ({soname}, built with {built})", GUARDED.name)
+            format!("{} {min} or newer, below {below} ({soname}, built with {built})", CUDNN.name)
         }
         Requirement::Part { file, needed, .. } => {
             format!("{file} beside it{}", if *needed { "" } else { ", where it is used" })
@@ -355,13 +355,13 @@ fn demand(requirement: &Requirement) -> String {
                 None => format!("GPU {}.{} and newer: ", from.0, from.1),
             };
             text.push_str(match by {
-                ServedBy::Cubin => "served by ",
-                ServedBy::Ptx => "served by PTX, ",
-                ServedBy::Partial => "served in part, by ",
-                ServedBy::PartialPtx => "served in part, by PTX, ",
-                ServedBy::Nothing => "not served",
-                ServedBy::Unknown if code.is_empty() => "cannot be told",
-                ServedBy::Unknown => "cannot be told; by what can be read, ",
+                GpuCoverage::Cubin => "served by ",
+                GpuCoverage::Ptx => "served by PTX, ",
+                GpuCoverage::Partial => "served in part, by ",
+                GpuCoverage::PartialPtx => "served in part, by PTX, ",
+                GpuCoverage::Nothing => "not served",
+                GpuCoverage::Unknown if code.is_empty() => "cannot be told",
+                GpuCoverage::Unknown => "cannot be told; by what can be read, ",
             });
             text.push_str(code);
             match (cuda, release) {
@@ -404,8 +404,8 @@ fn images(page: &mut Page, kernels: &Kernels) {
             None => cover.service.by.name().to_owned(),
         };
         match cover.service.by {
-            By::Partial => how.push_str(&left_out(kernels, cover.cc, all)),
-            By::Ptx => how.push_str(", compiled by the driver at the first start"),
+            Coverage::Partial => how.push_str(&left_out(kernels, cover.cc, all)),
+            Coverage::Ptx => how.push_str(", compiled by the driver at the first start"),
             _ => {}
         }
         match spans.last_mut() {
@@ -497,14 +497,14 @@ pub(crate) fn built_with(manifest: &Manifest) -> String {
         parts.push(format!("CUDA {}.{}", version.major, version.minor));
     }
     if let Some(guarded) = manifest.library.as_ref().filter(|guarded| guarded.linkage != Linkage::None) {
-        parts.push(format!("{} {}", GUARDED.name, guarded.version));
+        parts.push(format!("{} {}", CUDNN.name, guarded.version));
     }
     if parts.is_empty() { "no CUDA".to_owned() } else { parts.join(", ") }
 }
 
 #[cfg(test)]
 mod tests {
-    use cudaguard::manifest::Beside;
+    use cudaguard::manifest::PtxFallback;
 
     use super::*;
 
@@ -513,12 +513,12 @@ mod tests {
         let row = |from, to| Requirement::Gpu {
             from,
             to,
-            by: ServedBy::Nothing,
+            by: GpuCoverage::Nothing,
             code: String::new(),
             cuda: None,
             release: None,
             sure_from: None,
-            beside: Beside::Nothing,
+            beside: PtxFallback::Nothing,
         };
         for (from, to, says) in [
             ((0, 0), Some((7, 4)), "GPU up to 7.4: not served"),

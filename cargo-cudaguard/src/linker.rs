@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cudaguard::vendor::{CUDART, GUARDED};
+use cudaguard::vendor::{CUDART, CUDNN};
 
 /// Folders, in the linker's order.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl Folders {
 
 fn is_asked_for(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or_default();
-    !word.starts_with('-') && [GUARDED, &CUDART].iter().any(|library| name.starts_with(&library.link_name()))
+    !word.starts_with('-') && [CUDNN, &CUDART].iter().any(|library| name.starts_with(&library.link_name()))
 }
 
 #[cfg(test)]

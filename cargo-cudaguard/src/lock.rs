@@ -12,52 +12,52 @@ use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
 use cudaguard::lock::{FILE, Lock, Pins, same_release};
 use cudaguard::manifest::{Component, Manifest};
+use cudaguard::pipeline::Facts;
 use cudaguard::toolchain::Toolchain;
-use cudaguard::vendor::GUARDED;
-use cudaguard::walk::Facts;
+use cudaguard::vendor::CUDNN;
 
+use crate::build_records::BuildRecords;
 use crate::graph::Graph;
 use crate::guards;
-use crate::ledger::Ledger;
 use crate::project::Project;
-use crate::report::{self, REFUSED, Stop};
+use crate::report::{self, CliError, REFUSED};
 
-pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let (call, config, project) = Project::asked(env, arguments)?;
     let variables = config.variables();
     let file = Lock::place(&project.top).ok_or_else(|| {
-        Stop::no_look(format_args!(
+        CliError::operational(format_args!(
             "{}: cargo fetched this package, and its lock would never be used",
             project.top.display()
         ))
     })?;
     // One that cannot be read holds what other targets are locked to: it is not ours to throw away.
-    let old = Lock::read(&file).map_err(Stop::no_look)?;
+    let old = Lock::read(&file).map_err(CliError::operational)?;
     let mut lock = old.clone().unwrap_or_default();
     let mut said = String::new();
     let own = project.target_dir.join("cudaguard");
     let graph = Graph::of_project(&project, &call, &config, &own, false);
     for target in &project.targets {
-        let first = project.members.first().ok_or_else(|| Stop::no_look("the workspace is empty"))?;
+        let first = project.members.first().ok_or_else(|| CliError::operational("the workspace is empty"))?;
         let nobody = Component { name: String::new(), version: String::new() };
         let workspace =
             Facts { component: nobody, package: "", folder: &project.top, ..guards::facts(&project, first, target) };
-        let base = guards::judge(env, &workspace, &variables).map_err(Stop::no_look)?;
+        let base = guards::judge(env, &workspace, &variables).map_err(CliError::operational)?;
         let mut pins = Pins::of(&base.policy, &base.toolchain, workspace.scope());
-        let manifests = built(env, &project, target, &graph, &variables).map_err(Stop::no_look)?;
-        one_of_each(&manifests).map_err(Stop::no_look)?;
+        let manifests = built(env, &project, target, &graph, &variables).map_err(CliError::operational)?;
+        one_of_each(&manifests).map_err(CliError::operational)?;
         for manifest in manifests {
             pins.observe(&manifest);
         }
         if pins.toolkit.is_none() {
-            return Err(Stop::no_look(format_args!(
+            return Err(CliError::operational(format_args!(
                 "no CUDA toolkit whose release can be told was found for {target}: there is nothing to lock; `cargo \
                  cudaguard check` says where it was looked for"
             )));
         }
         for member in &project.members {
-            let judged =
-                guards::judge(env, &guards::facts(&project, member, target), &variables).map_err(Stop::no_look)?;
+            let judged = guards::judge(env, &guards::facts(&project, member, target), &variables)
+                .map_err(CliError::operational)?;
             let own = Pins::of(&judged.policy, &judged.toolchain, workspace.scope());
             pins.library = pins.library.or(own.library);
             if own.archs != pins.archs {
@@ -83,9 +83,10 @@ fn built(
     let own = project.target_dir.join("cudaguard");
     let mut manifests = Vec::new();
     for (profile, release) in [("dev", false), ("release", true)] {
-        let ledger = Ledger::of(&own, target, profile);
+        let build_records = BuildRecords::of(&own, target, profile);
         for member in &project.members {
-            let entries: Vec<_> = member.artefacts.iter().filter_map(|one| ledger.valid(&member.name, one)).collect();
+            let entries: Vec<_> =
+                member.artefacts.iter().filter_map(|one| build_records.valid(&member.name, one)).collect();
             if entries.is_empty() {
                 continue;
             }
@@ -110,10 +111,10 @@ fn built(
 
 /// A lock names one toolkit, one guarded library and one host compiler: what was last built of each package must show the same.
 fn one_of_each(manifests: &[Manifest]) -> Result<(), String> {
-    type Fact = fn(&Pins) -> Option<&String>;
-    let facts: [(&str, Fact); 3] = [
+    type Sourced = fn(&Pins) -> Option<&String>;
+    let facts: [(&str, Sourced); 3] = [
         ("toolkit", |pins| pins.toolkit.as_ref()),
-        (GUARDED.name, |pins| pins.library.as_ref()),
+        (CUDNN.name, |pins| pins.library.as_ref()),
         ("host compiler", |pins| pins.host_compiler.as_ref()),
     ];
     let last: BTreeMap<&str, &Manifest> = manifests.iter().map(|one| (one.component.name.as_str(), one)).collect();
@@ -143,7 +144,7 @@ pub(crate) fn write(
     lock: &Lock,
     mut said: String,
     locked: bool,
-) -> Result<ExitCode, Stop> {
+) -> Result<ExitCode, CliError> {
     let same = old == Some(lock);
     let _ = match (same, locked) {
         (true, _) => writeln!(said, "{FILE} is up to date"),
@@ -151,7 +152,7 @@ pub(crate) fn write(
         (false, false) => writeln!(said, "wrote {}", file.display()),
     };
     if !same && !locked {
-        let _ = write_where_new(file, lock.text().as_bytes()).map_err(Stop::no_look)?;
+        let _ = write_where_new(file, lock.text().as_bytes()).map_err(CliError::operational)?;
     }
     report::result(&said)?;
     Ok(if !same && locked { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
@@ -170,7 +171,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
     let host = toolchain.host.as_ref().filter(|host| host.name() == pins.host_compiler);
     let sources: BTreeMap<&str, String> = [
         ("toolkit", toolkit),
-        (GUARDED.key, library),
+        (CUDNN.key, library),
         ("host-compiler", host.map(|host| host.path.display().to_string()).or_else(by_file)),
     ]
     .into_iter()
@@ -180,7 +181,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
         let archs = |archs: &[String]| (!archs.is_empty()).then(|| archs.join(" "));
         let mut facts = vec![
             ("toolkit".to_owned(), pins.toolkit.clone()),
-            (GUARDED.key.to_owned(), pins.library.clone()),
+            (CUDNN.key.to_owned(), pins.library.clone()),
             ("host-compiler".to_owned(), pins.host_compiler.clone()),
             ("archs".to_owned(), archs(&pins.archs)),
         ];
@@ -205,7 +206,7 @@ pub(crate) fn changes(said: &mut String, target: &str, before: Option<&Pins>, pi
         let _ = writeln!(
             said,
             "  {}: not locked: this machine has one, but neither {means} nor the policy names it",
-            GUARDED.key
+            CUDNN.key
         );
     }
 }

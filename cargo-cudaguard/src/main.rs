@@ -2,9 +2,10 @@
 
 #![deny(unsafe_code)]
 
-mod any_build;
 mod arguments;
 mod artefact;
+mod build_context;
+mod build_records;
 mod bundle;
 mod cargo;
 mod check;
@@ -14,17 +15,16 @@ mod doctor;
 mod exec;
 mod explain;
 mod fleet;
+mod generic_build;
 mod graph;
 mod guards;
-mod handover;
 mod init;
 mod inspect;
-mod ledger;
+mod kernel_ownership;
 mod linker;
 mod lock;
 mod map;
 mod message;
-mod own_kernels;
 mod probe;
 mod project;
 mod report;
@@ -41,14 +41,14 @@ use std::process::ExitCode;
 use cudaguard::env::Env;
 
 use arguments::Verb;
-use report::Stop;
+use report::CliError;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     if let Some(status) = cudaguard::machine::asked() {
         return status;
     }
-    let env = Env::of_process();
+    let env = Env::from_process();
     if let Some(call) = wrapper::called(&env) {
         return wrapper::run(&env, &call);
     }
@@ -67,12 +67,12 @@ fn main() -> ExitCode {
         Verb::Probe { form, name } => probe::run(&env, form, name),
         Verb::Doctor { program, json, bundle } => doctor::run(&env, program.as_deref(), json, bundle.as_deref()),
         Verb::Exec { program, arguments } => exec::run(&env, &program, &arguments),
-        Verb::Embed(options) => any_build::embed(&env, &options),
-        Verb::Seal(sealing) => any_build::seal(&env, &sealing),
+        Verb::Embed(options) => generic_build::embed(&env, &options),
+        Verb::Seal(sealing) => generic_build::seal(&env, &sealing),
         Verb::Cmake(step) => cmake::run(&env, step),
         Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),
         Verb::Man(folder) => shells::man(arguments::command(false), &folder),
         Verb::Explain { words, json } => explain::run(&words, json),
     };
-    outcome.unwrap_or_else(Stop::say)
+    outcome.unwrap_or_else(CliError::say)
 }

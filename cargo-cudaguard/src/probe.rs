@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
-use cudaguard::machine::{self, Asker, Driver, Gpu, Kind, Library, Machine};
-use cudaguard::plain;
+use cudaguard::machine::{self, Driver, DriverProbe, Gpu, Kind, Library, Machine};
+use cudaguard::sanitize;
 use cudaguard::vendor;
 
-use crate::arguments::ProbeForm;
-use crate::report::{self, Stop};
+use crate::arguments::ProbeFormat;
+use crate::report::{self, CliError};
 
-pub(crate) fn run(env: &Env, form: ProbeForm, name: Option<String>) -> Result<ExitCode, Stop> {
-    let machine = Machine { name, ..machine::look(env, Some(&Asker::own())) };
+pub(crate) fn run(env: &Env, form: ProbeFormat, name: Option<String>) -> Result<ExitCode, CliError> {
+    let machine = Machine { name, ..machine::look(env, Some(&DriverProbe::own())) };
     report::result(&match form {
-        ProbeForm::Text => to_text(&machine),
-        ProbeForm::Json => format!("{}\n", machine.to_json().pretty()),
-        ProbeForm::Line => format!("{}\n", machine.to_json()),
+        ProbeFormat::Text => to_text(&machine),
+        ProbeFormat::Json => format!("{}\n", machine.to_json().pretty()),
+        ProbeFormat::Line => format!("{}\n", machine.to_json()),
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -61,11 +61,11 @@ struct Page(String);
 
 impl Page {
     fn title(&mut self, text: &str) {
-        let _ = writeln!(self.0, "{}", plain::line(text));
+        let _ = writeln!(self.0, "{}", sanitize::line(text));
     }
 
     fn line(&mut self, name: &str, text: &str) {
-        let (name, text) = (plain::line(name), plain::line(text));
+        let (name, text) = (sanitize::line(name), sanitize::line(text));
         let _ = if name.is_empty() { writeln!(self.0, "  {text}") } else { writeln!(self.0, "  {name:<14} {text}") };
     }
 }

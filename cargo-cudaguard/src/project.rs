@@ -9,11 +9,11 @@ use cargo_metadata::{Metadata, MetadataCommand, TargetKind};
 use cudaguard::env::Env;
 use cudaguard::files;
 use cudaguard::lock::is_locked;
-use cudaguard::spelling::nearest;
+use cudaguard::suggest::nearest;
 
 use crate::arguments::{Call, CargoVerb};
 use crate::config::Config;
-use crate::report::Stop;
+use crate::report::CliError;
 
 /// A package, as far as the guard is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub(crate) fn repository(folder: &Path) -> &Path {
 
 impl Project {
     /// The project that a verb of our own is asked about, with what was asked and cargo's configuration.
-    pub(crate) fn asked(env: &Env, arguments: &[OsString]) -> Result<(Call, Config, Self), Stop> {
+    pub(crate) fn asked(env: &Env, arguments: &[OsString]) -> Result<(Call, Config, Self), CliError> {
         let call = Call::read(None, arguments);
         let config = Config::read(env, &call.configs)?;
         let project = Self::of(None, &call, &config)?;
@@ -125,7 +125,7 @@ impl Project {
     }
 
     /// Looks at the project of this call.
-    pub(crate) fn of(verb: Option<CargoVerb>, call: &Call, config: &Config) -> Result<Self, Stop> {
+    pub(crate) fn of(verb: Option<CargoVerb>, call: &Call, config: &Config) -> Result<Self, CliError> {
         let mut targets = call.targets.clone();
         if targets.is_empty() && verb != Some(CargoVerb::Install) {
             targets = config.texts(&["build", "target"]);
@@ -146,7 +146,7 @@ impl Project {
         let (profile, kind) = profile(verb, call, config, &top);
         // Of what is to be built cargo says so itself.
         if verb.is_none() && kind.is_none() {
-            return Err(Stop::no_look(format_args!("profile `{profile}` is not defined")));
+            return Err(CliError::operational(format_args!("profile `{profile}` is not defined")));
         }
         let release = kind == Some(true);
         let told = metadata.target_directory.clone().into_std_path_buf();
@@ -169,7 +169,7 @@ impl Project {
         if let Some(spec) = call.packages.iter().find(stranger).filter(|_| verb.is_none()) {
             let meant = nearest(spec, members.iter().map(|member| member.name.as_str()));
             let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-            return Err(Stop::no_look(format_args!("this workspace has no package `{spec}`{meant}")));
+            return Err(CliError::operational(format_args!("this workspace has no package `{spec}`{meant}")));
         }
         if let Some(host) = host {
             targets.retain(|target| target != "host-tuple");
@@ -258,7 +258,7 @@ pub(crate) fn asked_too(call: &Call) -> Vec<String> {
     configs.chain(call.unstable.iter().map(|one| ["-Z".to_owned(), one.clone()])).flatten().collect()
 }
 
-fn metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata, Stop> {
+fn metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata, CliError> {
     let mut command = MetadataCommand::new();
     command.cargo_path(cargo(env)).no_deps();
     if let Some(path) = manifest {
@@ -271,9 +271,9 @@ fn metadata(env: &Env, manifest: Option<&Path>, call: &Call) -> Result<Metadata,
             let said = stderr.trim().trim_start_matches("error: ");
             let of_cmake =
                 manifest.is_none() && Path::new("CMakeLists.txt").exists() && !Path::new("Cargo.toml").exists();
-            Stop::no_look(if of_cmake { format!("{said}\n{OF_CMAKE}") } else { said.to_owned() })
+            CliError::operational(if of_cmake { format!("{said}\n{OF_CMAKE}") } else { said.to_owned() })
         }
-        other => Stop::no_look(format_args!("cannot ask cargo about the project: {other}")),
+        other => CliError::operational(format_args!("cannot ask cargo about the project: {other}")),
     })
 }
 
@@ -484,9 +484,9 @@ pub(crate) fn rustc(config: &Config) -> OsString {
 
 /// Whether the compiler knows a target. What stands in a file (`NAME.json`) stable compilers do not read; where one of cargo's
 /// configuration stands cargo knows.
-fn known(target: &str, call: &Call, config: &Config) -> Result<(), Stop> {
+fn known(target: &str, call: &Call, config: &Config) -> Result<(), CliError> {
     if target.ends_with(".json") && !call.targets.is_empty() && !Path::new(target).is_file() {
-        return Err(Stop::no_look(format_args!("{target}: no such file, to describe a target")));
+        return Err(CliError::operational(format_args!("{target}: no such file, to describe a target")));
     }
     if target == "host-tuple" || target.ends_with(".json") {
         return Ok(());
@@ -494,17 +494,17 @@ fn known(target: &str, call: &Call, config: &Config) -> Result<(), Stop> {
     let rustc = rustc(config);
     let asked = Command::new(&rustc).args(["--print", "cfg", "--target", target]).stdin(Stdio::null()).output();
     let rustc = Path::new(&rustc).display();
-    let said = asked.map_err(|error| Stop::no_look(format_args!("cannot run {rustc}: {error}")))?;
+    let said = asked.map_err(|error| CliError::operational(format_args!("cannot run {rustc}: {error}")))?;
     if said.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&said.stderr);
     let said = said.trim().trim_start_matches("error: ");
-    Err(Stop::no_look(format_args!("{rustc} cannot build for target `{target}`: {said}")))
+    Err(CliError::operational(format_args!("{rustc} cannot build for target `{target}`: {said}")))
 }
 
 /// The host's triple.
-pub(crate) fn host(config: &Config) -> Result<String, Stop> {
+pub(crate) fn host(config: &Config) -> Result<String, CliError> {
     Host::ask(config)?.wait()
 }
 
@@ -512,7 +512,7 @@ pub(crate) fn host(config: &Config) -> Result<String, Stop> {
 struct Host(OsString, Child);
 
 impl Host {
-    fn ask(config: &Config) -> Result<Self, Stop> {
+    fn ask(config: &Config) -> Result<Self, CliError> {
         let rustc = rustc(config);
         let child = Command::new(&rustc)
             .arg("-vV")
@@ -520,13 +520,15 @@ impl Host {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| Stop::no_look(format_args!("cannot run {}: {error}", Path::new(&rustc).display())))?;
+            .map_err(|error| {
+                CliError::operational(format_args!("cannot run {}: {error}", Path::new(&rustc).display()))
+            })?;
         Ok(Self(rustc, child))
     }
 
-    fn wait(self) -> Result<String, Stop> {
+    fn wait(self) -> Result<String, CliError> {
         let fail = |why: &dyn std::fmt::Display| {
-            Stop::no_look(format_args!("{} -vV does not name the host: {why}", Path::new(&self.0).display()))
+            CliError::operational(format_args!("{} -vV does not name the host: {why}", Path::new(&self.0).display()))
         };
         let output = self.1.wait_with_output().map_err(|error| fail(&error))?;
         let text = String::from_utf8_lossy(&output.stdout);

@@ -6,33 +6,33 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 use cudaguard::finding::{self, Finding, Severity, Verdict, annotated_error};
-use cudaguard::plain;
+use cudaguard::sanitize;
 
 /// Findings that refuse.
 pub(crate) const REFUSED: u8 = 1;
 /// Could not look.
-pub(crate) const NO_LOOK: u8 = 2;
+pub(crate) const EXIT_ERROR: u8 = 2;
 /// Nothing is known of what `explain` was asked.
-const NOT_KNOWN: u8 = 3;
+const EXIT_NOT_FOUND: u8 = 3;
 /// Refused at start-up: the status of the shim, `run` and `exec`.
-pub(crate) const NO_START: u8 = 78;
+pub(crate) const EXIT_REFUSED: u8 = 78;
 
 /// Why the command ends early.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct CliError {
     status: u8,
     text: String,
 }
 
-impl Stop {
+impl CliError {
     /// It could not look: what, and why.
-    pub(crate) fn no_look(text: impl Display) -> Self {
-        Self { status: NO_LOOK, text: text.to_string() }
+    pub(crate) fn operational(text: impl Display) -> Self {
+        Self { status: EXIT_ERROR, text: text.to_string() }
     }
 
     /// Nothing is known of it: what to try next.
-    pub(crate) fn not_known(text: impl Display) -> Self {
-        Self { status: NOT_KNOWN, text: text.to_string() }
+    pub(crate) fn not_found(text: impl Display) -> Self {
+        Self { status: EXIT_NOT_FOUND, text: text.to_string() }
     }
 
     /// Everything has been said already.
@@ -53,8 +53,8 @@ impl Stop {
     /// The same as a number.
     pub(crate) fn told(self) -> u8 {
         if !self.text.is_empty() {
-            raw(&format!("{}: {}", paint(Severity::Error, "error"), plain::text(&self.text)));
-            if Env::of_process().is_github_workflow() {
+            raw(&format!("{}: {}", paint(Severity::Error, "error"), sanitize::text(&self.text)));
+            if Env::from_process().is_github_workflow() {
                 line(&annotated_error(&self.text));
             }
         }
@@ -64,7 +64,7 @@ impl Stop {
 
 /// One line (or a few) on stderr, without what a terminal would obey.
 pub(crate) fn line(text: &str) {
-    raw(&plain::text(text));
+    raw(&sanitize::text(text));
 }
 
 /// In one write, so that it stays whole among cargo's own.
@@ -73,17 +73,17 @@ fn raw(text: &str) {
 }
 
 /// Text on stdout, without what a terminal would obey; JSON stays the same JSON. A reader that has gone away (`| head`) is no trouble of ours.
-pub(crate) fn result(text: &str) -> Result<(), Stop> {
+pub(crate) fn result(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
-    written(out.write_all(plain::text(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
+    written(out.write_all(sanitize::text(text).as_bytes()).and_then(|()| out.flush())).map(|_| ())
 }
 
 /// What came of a write to stdout: whether anybody still reads.
-pub(crate) fn written(outcome: std::io::Result<()>) -> Result<bool, Stop> {
+pub(crate) fn written(outcome: std::io::Result<()>) -> Result<bool, CliError> {
     match outcome {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Stop::no_look(format_args!("cannot write to stdout: {error}"))),
+        Err(error) => Err(CliError::operational(format_args!("cannot write to stdout: {error}"))),
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn findings(findings: &[Finding]) {
 /// In a workflow of GitHub's, each finding that weighs as an annotation too. The runner reads both streams; stdout is a
 /// program's, or a report's.
 pub(crate) fn annotations(findings: &[Finding]) {
-    if Env::of_process().is_github_workflow() {
+    if Env::from_process().is_github_workflow() {
         for finding in finding::told(findings).into_iter().filter(|finding| finding.severity > Severity::Info) {
             line(&finding.annotation());
         }
@@ -127,9 +127,9 @@ pub(crate) fn in_colour(severity: Severity, text: &str) -> String {
 
 /// cargo's own switch (`CARGO_TERM_COLOR`) and the common one (`NO_COLOR`), else whether a person reads.
 fn coloured() -> bool {
-    match Env::of_process().var("CARGO_TERM_COLOR").as_deref() {
+    match Env::from_process().var("CARGO_TERM_COLOR").as_deref() {
         Some("always") => true,
         Some("never") => false,
-        _ => Env::of_process().var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal(),
+        _ => Env::from_process().var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal(),
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Result {
 
 /// What was found of files, as they were named.
 pub(crate) fn of_files(files: &[(PathBuf, Vec<Finding>)]) -> String {
-    let env = Env::of_process();
+    let env = Env::from_process();
     let of_file = |(file, findings): &(PathBuf, Vec<Finding>)| {
         let uri = place_of(file, env.folder());
         let one = |finding: &Finding| Result { finding: finding.clone(), uri: uri.clone(), allowed: None };
@@ -133,7 +133,7 @@ mod tests {
         ] {
             assert_eq!(place_of(Path::new(file), Path::new("/a/b")), expected);
         }
-        let finding = Finding::said_before(
+        let finding = Finding::from_record(
             Code::PackageUnfit,
             Severity::Warning,
             ["app", "package", "message", "hint"].map(str::to_owned),
@@ -234,7 +234,7 @@ mod tests {
             .iter()
             .enumerate()
             .map(|(number, code)| Result {
-                finding: Finding::said_before(
+                finding: Finding::from_record(
                     *code,
                     code.severity(),
                     ["app 0.1.0", "subject", "message\nfact: \"a\"", "hint"].map(str::to_owned),

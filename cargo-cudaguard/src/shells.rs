@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Command;
 use clap_complete::Shell;
 
-use crate::report::{self, Stop};
+use crate::report::{self, CliError};
 
 const NAME: &str = "cargo-cudaguard";
 
@@ -17,7 +17,7 @@ complete -c cargo -n '__fish_seen_subcommand_from cudaguard' -f -k \
 ";
 
 /// The script of a shell, on stdout.
-pub(crate) fn completions(mut command: Command, shell: Shell) -> Result<ExitCode, Stop> {
+pub(crate) fn completions(mut command: Command, shell: Shell) -> Result<ExitCode, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, NAME, &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
@@ -31,8 +31,9 @@ pub(crate) fn completions(mut command: Command, shell: Shell) -> Result<ExitCode
 }
 
 /// One page for the command and one for each verb that its help shows, into this folder.
-pub(crate) fn man(command: Command, folder: &Path) -> Result<ExitCode, Stop> {
-    let fail = |error: std::io::Error| Stop::no_look(format_args!("cannot write into {}: {error}", folder.display()));
+pub(crate) fn man(command: Command, folder: &Path) -> Result<ExitCode, CliError> {
+    let fail =
+        |error: std::io::Error| CliError::operational(format_args!("cannot write into {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(fail)?;
     clap_mangen::generate_to(command, folder).map_err(fail)?;
     Ok(ExitCode::SUCCESS)

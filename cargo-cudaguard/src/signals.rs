@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::report::NO_LOOK;
+use crate::report::EXIT_ERROR;
 
 /// What this signal does from here on; says what it did.
 #[allow(unsafe_code)]
@@ -34,7 +34,7 @@ extern "C" fn remember_pipes() {
 static AT_START: extern "C" fn() = remember_pipes;
 
 /// What this process becomes finds SIGPIPE as our caller left it.
-pub(crate) fn as_they_came(command: &mut Command) {
+pub(crate) fn restore_signals(command: &mut Command) {
     if PIPES.load(Ordering::Relaxed) == libc::SIG_IGN {
         // SAFETY: signal() may be called between fork and exec, and nothing else is.
         #[allow(unsafe_code)]
@@ -81,7 +81,7 @@ extern "C" fn shorter(_: i32) {
     // SAFETY: it ends the process, and runs nothing of it.
     #[allow(unsafe_code)]
     unsafe {
-        libc::_exit(NO_LOOK.into())
+        libc::_exit(EXIT_ERROR.into())
     }
 }
 

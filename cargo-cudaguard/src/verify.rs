@@ -15,17 +15,17 @@ use cudaguard::finding::{self, Code, Finding, Severity, Verdict};
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::{Answer, Service, answers};
 use cudaguard::kernels;
-use cudaguard::machine::{self, Asker, Components, Driver, Enough, Gpu, Library, Machine, Mistake, REVISION};
+use cudaguard::machine::{self, Components, Driver, DriverProbe, Enough, Gpu, Library, Machine, ParseError, REVISION};
 use cudaguard::manifest::Manifest;
-use cudaguard::plain;
-use cudaguard::policy::no_page;
+use cudaguard::policy::check_regular_file;
+use cudaguard::sanitize;
 use cudaguard::tables;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::{DriverRelease, Version};
 
-use crate::arguments::{Flags, Output, Question, Where};
+use crate::arguments::{Flags, Output, VerifyArgs, Where};
 use crate::inspect::{built_with, is_cuda};
-use crate::report::{self, REFUSED, Stop};
+use crate::report::{self, CliError, REFUSED};
 use crate::{artefact, sarif, signals, whole};
 
 /// A host file is a few thousand bytes; one of a machine with very many GPUs and libraries a few hundred thousand.
@@ -34,11 +34,13 @@ const ENOUGH: u64 = 16 * 1024 * 1024;
 /// So many components have a line each; the others are counted.
 const TOLD: usize = 12;
 
-pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, question: &VerifyArgs) -> Result<ExitCode, CliError> {
     let machine = match &question.place {
         Where::Here => None,
         Where::Host(file) => Some((read_host(file)?, file.display().to_string())),
-        Where::Flags(flags) => Some((described_by(flags).map_err(Stop::no_look)?, "what the flags say".to_owned())),
+        Where::Flags(flags) => {
+            Some((described_by(flags).map_err(CliError::operational)?, "what the flags say".to_owned()))
+        }
     };
     let (mut refused, mut found) = (false, Vec::new());
     for file in &question.files {
@@ -69,7 +71,7 @@ pub(crate) fn run(env: &Env, question: &Question) -> Result<ExitCode, Stop> {
 }
 
 /// Each of these files, as [`components`].
-pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, Stop> {
+pub(crate) fn components_of_all(env: &Env, files: &[PathBuf]) -> Result<Vec<Components>, CliError> {
     let read = |file: &PathBuf| {
         signals::reading(file);
         components(env, file)
@@ -85,25 +87,25 @@ pub(crate) fn title(files: &[PathBuf]) -> String {
 
 /// The file and the guarded libraries that it takes along, read for judging; an error where they hold nothing that could be
 /// judged.
-pub(crate) fn components(env: &Env, file: &Path) -> Result<Components, Stop> {
+pub(crate) fn components(env: &Env, file: &Path) -> Result<Components, CliError> {
     if artefact::is_one(file) {
         return whole::components(file);
     }
-    let components = dry_run::components_of(file, env).map_err(Stop::no_look)?;
+    let components = dry_run::components_of(file, env).map_err(CliError::operational)?;
     if components.manifests.is_empty() && components.findings.is_empty() {
-        return Err(nothing_to_judge(file, &Binary::read(file).map_err(Stop::no_look)?));
+        return Err(nothing_to_judge(file, &Binary::read(file).map_err(CliError::operational)?));
     }
     Ok(components)
 }
 
-fn nothing_to_judge(file: &Path, binary: &Binary) -> Stop {
+fn nothing_to_judge(file: &Path, binary: &Binary) -> CliError {
     // What is not there may be in what was cut off.
     if let Some(damage) = &binary.damage {
-        return Stop::no_look(format_args!("{}: {damage}", file.display()));
+        return CliError::operational(format_args!("{}: {damage}", file.display()));
     }
     if kernels::read(file).is_ok_and(|kernels| !kernels.entries().is_empty()) {
         let why = "its GPU code holds no kernels: it is to be linked, by the driver or before";
-        return Stop::no_look(format_args!("{}: nothing to judge: {why}", file.display()));
+        return CliError::operational(format_args!("{}: nothing to judge: {why}", file.display()));
     }
     let needed: Vec<&str> = binary.needed.iter().map(String::as_str).filter(is_cuda).collect();
     let rest = if needed.is_empty() {
@@ -111,7 +113,7 @@ fn nothing_to_judge(file: &Path, binary: &Binary) -> Stop {
     } else {
         format!("holds no GPU code, and what it asks of {} it does not say", needed.join(", "))
     };
-    Stop::no_look(format_args!("{}: nothing to judge: it carries no manifest, {rest}", file.display()))
+    CliError::operational(format_args!("{}: nothing to judge: it carries no manifest, {rest}", file.display()))
 }
 
 /// What was judged.
@@ -169,26 +171,26 @@ fn on_each(file: &Path, manifests: &[Manifest], enough: Option<&Enough>, machine
     all
 }
 
-fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), Stop> {
-    let asker = Asker::own();
+fn here(env: &Env, file: &Path) -> Result<(Vec<Finding>, Judged), CliError> {
+    let asker = DriverProbe::own();
     if artefact::is_one(file) {
         return on(env, file, &machine::look(env, Some(&asker)), "here");
     }
-    let binary = Binary::read(file).map_err(Stop::no_look)?;
+    let binary = Binary::read(file).map_err(CliError::operational)?;
     if matches!(binary.kind, Kind::Object | Kind::Archive | Kind::GpuCode) {
         // No loader takes these.
         return on(env, file, &machine::look(env, Some(&asker)), "here");
     }
-    let foretold = dry_run::verify(file, env, Some(&asker)).map_err(Stop::no_look)?;
-    let findings = foretold.findings();
-    if foretold.manifests.is_empty() && findings.is_empty() {
+    let predicted = dry_run::verify(file, env, Some(&asker)).map_err(CliError::operational)?;
+    let findings = predicted.findings();
+    if predicted.manifests.is_empty() && findings.is_empty() {
         return Err(nothing_to_judge(file, &binary));
     }
-    let gpus = on_each(file, &foretold.manifests, None, foretold.machine.as_ref());
-    Ok((findings, Judged::of(&foretold.manifests, gpus, Some(foretold.libraries()))))
+    let gpus = on_each(file, &predicted.manifests, None, predicted.machine.as_ref());
+    Ok((findings, Judged::of(&predicted.manifests, gpus, Some(predicted.libraries()))))
 }
 
-fn on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), Stop> {
+fn on(env: &Env, file: &Path, machine: &Machine, place: &str) -> Result<(Vec<Finding>, Judged), CliError> {
     let components = components(env, file)?;
     let mut findings = components.on(machine, place);
     findings.extend(machine.doubt());
@@ -209,33 +211,33 @@ fn described(manifests: &[Manifest]) -> Vec<String> {
 
 /// Opens what describes machines, unless it could keep us waiting for ever, or never end. A pipe without a name is one that
 /// the caller holds open for us, as a shell's `<(…)` does: it is read as stdin is.
-pub(crate) fn open(path: &Path, what: &str, largest: u64) -> Result<File, Stop> {
-    let fail = |why: &dyn std::fmt::Display| Stop::no_look(format_args!("{}: {why}", path.display()));
+pub(crate) fn open(path: &Path, what: &str, largest: u64) -> Result<File, CliError> {
+    let fail = |why: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {why}", path.display()));
     let metadata = fs::metadata(path).map_err(|error| fail(&error))?;
     let nameless = metadata.file_type().is_fifo() && fs::canonicalize(path).is_err();
-    match no_page(&metadata, what, largest) {
+    match check_regular_file(&metadata, what, largest) {
         Some(why) if !nameless => Err(fail(&why)),
         _ => File::open(path).map_err(|error| fail(&error)),
     }
 }
 
 /// A host file; an error names it, the line, the key and what was expected.
-fn read_host(file: &Path) -> Result<Machine, Stop> {
+fn read_host(file: &Path) -> Result<Machine, CliError> {
     let name = file.display();
     let mut bytes = Vec::new();
     open(file, "host", ENOUGH)?
         .take(ENOUGH + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| Stop::no_look(format_args!("{name}: {error}")))?;
+        .map_err(|error| CliError::operational(format_args!("{name}: {error}")))?;
     if bytes.len() as u64 > ENOUGH {
-        return Err(Stop::no_look(format_args!("{name}: is larger than 16 MiB: not a host file")));
+        return Err(CliError::operational(format_args!("{name}: is larger than 16 MiB: not a host file")));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Stop::no_look(format_args!("{name}: byte {at} is not UTF-8: not a host file"))
+        CliError::operational(format_args!("{name}: byte {at} is not UTF-8: not a host file"))
     })?;
-    let (machine, revision) =
-        Machine::read(&text).map_err(|mistake| Stop::no_look(format_args!("{name}:{}", at(&text, &mistake))))?;
+    let (machine, revision) = Machine::read(&text)
+        .map_err(|mistake| CliError::operational(format_args!("{name}:{}", at(&text, &mistake))))?;
     if revision > REVISION {
         report::line(&format!(
             "info: {name} is of revision {revision}, newer than this cudaguard: what this one knows of it is judged"
@@ -245,7 +247,7 @@ fn read_host(file: &Path) -> Result<Machine, Stop> {
 }
 
 /// `3:12: …`: line and column, as editors count them.
-pub(crate) fn at(text: &str, mistake: &Mistake) -> String {
+pub(crate) fn at(text: &str, mistake: &ParseError) -> String {
     let before = &text[..text.floor_char_boundary_of(mistake.at)];
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -285,14 +287,14 @@ fn described_by(flags: &Flags) -> Result<Machine, String> {
     let mut libraries = BTreeMap::new();
     match flags.library.as_deref() {
         None => {}
-        Some("none") => drop(libraries.insert(GUARDED.key, Vec::new())),
+        Some("none") => drop(libraries.insert(CUDNN.key, Vec::new())),
         Some(text) => {
             let version: Version = text
                 .parse()
-                .map_err(|_| format!("--{} {text}: expected a version such as 9.15.1, or `none`", GUARDED.key))?;
-            let path = Some(format!("what --{} says", GUARDED.key));
+                .map_err(|_| format!("--{} {text}: expected a version such as 9.15.1, or `none`", CUDNN.key))?;
+            let path = Some(format!("what --{} says", CUDNN.key));
             let library = Library { version: Some(version), path, taken: true, ..Library::default() };
-            libraries.insert(GUARDED.key, vec![library]);
+            libraries.insert(CUDNN.key, vec![library]);
         }
     }
     let said = flags.driver.is_some() || flags.kernel.is_some();
@@ -326,9 +328,9 @@ fn with_judged(mut value: Value, judged: &Judged) -> Value {
 
 fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Finding], judged: &Judged) -> String {
     let place = place.unwrap_or("here");
-    let mut text = plain::line(&format!("{}: {} ({place})", file.display(), verdict.words())).into_owned() + "\n";
+    let mut text = sanitize::line(&format!("{}: {} ({place})", file.display(), verdict.words())).into_owned() + "\n";
     for component in judged.components.iter().take(TOLD) {
-        let _ = writeln!(text, "  {}", plain::line(component));
+        let _ = writeln!(text, "  {}", sanitize::line(component));
     }
     if judged.components.len() > TOLD {
         let _ = writeln!(text, "  and {} more", judged.components.len() - TOLD);
@@ -337,10 +339,10 @@ fn to_text(file: &Path, place: Option<&str>, verdict: Verdict, findings: &[Findi
     for answer in &judged.gpus {
         // Of several components each line says whose it is.
         let of = if judged.components.len() > 1 { format!("{}: ", answer.component) } else { String::new() };
-        let _ = writeln!(text, "  {}", plain::line(&format!("{of}{answer}")));
+        let _ = writeln!(text, "  {}", sanitize::line(&format!("{of}{answer}")));
     }
     for loaded in judged.libraries.iter().flatten() {
-        let _ = writeln!(text, "  loads {}", plain::line(&loaded.in_words()));
+        let _ = writeln!(text, "  loads {}", sanitize::line(&loaded.describe()));
     }
     if verdict == Verdict::Refused {
         let codes: Vec<String> = errors(findings).map(|code| code.to_string()).collect();

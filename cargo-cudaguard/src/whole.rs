@@ -9,22 +9,22 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use cudaguard::binary::{Binary, Kind};
-use cudaguard::contents::Contents;
 use cudaguard::elf::Elf;
 use cudaguard::evidence::Evidence;
-use cudaguard::finding::{Code, Finding, Values, Words};
+use cudaguard::finding::{Code, Finding, MessageTemplate, Values};
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::{self, Answer, Service};
-use cudaguard::kernels::{By, Kernels};
+use cudaguard::kernels::{Coverage, Kernels};
 use cudaguard::machine::{Components, Enough, Library as Found, Machine};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::vendor::{self, CUDART, GUARDED, Library, major_of, plain_name};
+use cudaguard::mapped_file::Contents;
+use cudaguard::vendor::{self, CUDART, CUDNN, Library, major_of, plain_name};
 use cudaguard::version::{CudaVersion, Version};
 
 use crate::arguments::Output;
 use crate::artefact::{self, Content, Member, Walked};
 use crate::inspect::{self, Page, is_cuda};
-use crate::report::{self, Stop};
+use crate::report::{self, CliError};
 use crate::sarif;
 
 use packages::{Package, Wants};
@@ -33,10 +33,10 @@ use packages::{Package, Wants};
 const TOLD: usize = 24;
 /// So many members are named where several are alike.
 const NAMED: usize = 3;
-const NOT_KNOWN: &str = "version not known";
+const EXIT_NOT_FOUND: &str = "version not known";
 
 /// An archive or a folder that has been read.
-struct Whole {
+struct ArtifactReport {
     archive: PathBuf,
     walked: Walked,
     /// Those that hold GPU code or need a library of NVIDIA's, or are one; by name.
@@ -112,7 +112,7 @@ impl Part {
         components.findings.retain(|finding| finding.code != Code::NoManifest);
         if let Some(why) = &binary.damage {
             let values = Values::default().with("file", name).with("why", why);
-            components.findings.push(Words::KernelsCannotTell.finding(&values));
+            components.findings.push(MessageTemplate::KernelsCannotTell.finding(&values));
         }
         for manifest in &mut components.manifests {
             // Of one that no build has written the file is the name.
@@ -152,7 +152,7 @@ impl Part {
     }
 
     /// What it is in a few words.
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         let mut said = Vec::new();
         if !self.kernels.entries().is_empty() {
             let targets: Vec<String> = self.kernels.targets().iter().map(ToString::to_string).collect();
@@ -242,8 +242,8 @@ enum Lies {
     Elsewhere,
 }
 
-impl Whole {
-    fn read(path: &Path) -> Result<Self, Stop> {
+impl ArtifactReport {
+    fn read(path: &Path) -> Result<Self, CliError> {
         let read = Mutex::new(Read::default());
         let take = |member: Member| {
             let part = match &member.content {
@@ -268,7 +268,7 @@ impl Whole {
             }
             Ok(())
         };
-        let walked = artefact::walk(path, &take).map_err(Stop::no_look)?;
+        let walked = artefact::walk(path, &take).map_err(CliError::operational)?;
         let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Read { mut parts, files, links, loaders, needed, texts, images: mut packages, mut doubts } = read;
         // Several threads read.
@@ -306,7 +306,7 @@ impl Whole {
         }
         findings.extend(self.parts.iter().filter_map(|part| packages::of_driver(&part.name, file_name(&part.name))));
         let held = self.parts.iter().flat_map(|part| {
-            let told = part.holds.iter().filter(|(library, _)| library.key == GUARDED.key);
+            let told = part.holds.iter().filter(|(library, _)| library.key == CUDNN.key);
             told.filter_map(|(library, version)| Some((*library, version.as_deref()?, part.name.as_str())))
         });
         findings.extend(packages::twice(held));
@@ -400,7 +400,7 @@ impl Whole {
     }
 
     /// What becomes of GPUs of each compute capability, over all members with kernels.
-    fn covers(&self) -> Vec<((u8, u8), By)> {
+    fn covers(&self) -> Vec<((u8, u8), Coverage)> {
         covers_of(&self.parts.iter().collect::<Vec<_>>())
     }
 
@@ -427,7 +427,7 @@ impl Whole {
 
     /// Members with kernels, of which none is for this compute capability.
     fn without(&self, cc: (u8, u8)) -> Vec<&str> {
-        let lacks = |part: &&Part| part.kernels.any() && part.kernels.service(cc).by == By::Nothing;
+        let lacks = |part: &&Part| part.kernels.any() && part.kernels.service(cc).by == Coverage::Nothing;
         self.parts.iter().filter(lacks).map(|part| part.name.as_str()).collect()
     }
 
@@ -461,7 +461,7 @@ impl Whole {
         value.put("members_in_all", Some(self.walked.members));
         value.put("members", Some(array(self.parts.iter().map(Part::to_json))));
         let covers = self.covers();
-        let one = |(cc, by): &((u8, u8), By)| {
+        let one = |(cc, by): &((u8, u8), Coverage)| {
             object([("cc", Value::from(format!("{}.{}", cc.0, cc.1))), ("by", by.name().into())])
         };
         value.put("covers", Some(array(covers.iter().map(one))));
@@ -509,7 +509,7 @@ impl Whole {
         parts.sort_by_key(|part| (part.kernels.entries().is_empty(), part.holds.is_empty()));
         for part in parts.iter().take(TOLD) {
             page.title(&format!("  {}", part.name));
-            page.title(&format!("    {}", part.in_words()));
+            page.title(&format!("    {}", part.describe()));
         }
         if number > TOLD {
             page.title(&format!("  and {} more (--json has all)", number - TOLD));
@@ -522,8 +522,8 @@ impl Whole {
         let mut spans: Vec<([(u8, u8); 2], String)> = Vec::new();
         for (cc, by) in &covers {
             let how = match by {
-                By::Ptx => "ptx, compiled by the driver at the first start".to_owned(),
-                By::Partial => format!("partial{}", self.left_out(*cc)),
+                Coverage::Ptx => "ptx, compiled by the driver at the first start".to_owned(),
+                Coverage::Partial => format!("partial{}", self.left_out(*cc)),
                 other => other.name().to_owned(),
             };
             match spans.last_mut() {
@@ -543,7 +543,7 @@ impl Whole {
         for (major, drivers) in self.drivers() {
             let of = major.map(|major| format!("CUDA {major}, ")).unwrap_or_default();
             for needs in drivers {
-                page.line(name, &format!("{of}{}", needs.in_words()));
+                page.line(name, &format!("{of}{}", needs.describe()));
                 name = "";
             }
         }
@@ -557,11 +557,11 @@ impl Whole {
             let mut told: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
             for part in &self.parts {
                 for (_, version) in part.holds.iter().filter(|(held, _)| held.key == library.key) {
-                    told.entry(version.as_deref().unwrap_or(NOT_KNOWN)).or_default().push(&part.name);
+                    told.entry(version.as_deref().unwrap_or(EXIT_NOT_FOUND)).or_default().push(&part.name);
                 }
             }
             if told.len() > 1 {
-                told.remove(NOT_KNOWN);
+                told.remove(EXIT_NOT_FOUND);
             }
             let mut name = library.name;
             for (version, members) in told {
@@ -594,7 +594,7 @@ impl Whole {
 
     /// Which members leave GPUs of this compute capability out, in whole or for some of their kernels.
     fn left_out(&self, cc: (u8, u8)) -> String {
-        let in_part = |part: &&Part| part.kernels.any() && part.kernels.service(cc).by == By::Partial;
+        let in_part = |part: &&Part| part.kernels.any() && part.kernels.service(cc).by == Coverage::Partial;
         let in_part: Vec<&str> = self.parts.iter().filter(in_part).map(|part| part.name.as_str()).collect();
         let told = |words: &str, names: &[&str]| {
             if names.is_empty() { String::new() } else { format!("; {words} for it in {}", some(names)) }
@@ -604,24 +604,24 @@ impl Whole {
 }
 
 /// What a GPU gets where members are served in these ways.
-fn together(all: impl Iterator<Item = By>) -> By {
-    let all: Vec<By> = all.collect();
-    let any = |by: By| all.contains(&by);
-    let served = any(By::Cubin) || any(By::Ptx) || any(By::Partial);
-    if any(By::Partial) || served && any(By::Nothing) {
-        By::Partial
-    } else if any(By::Unknown) {
-        By::Unknown
-    } else if any(By::Ptx) {
-        By::Ptx
-    } else if any(By::Cubin) {
-        By::Cubin
+fn together(all: impl Iterator<Item = Coverage>) -> Coverage {
+    let all: Vec<Coverage> = all.collect();
+    let any = |by: Coverage| all.contains(&by);
+    let served = any(Coverage::Cubin) || any(Coverage::Ptx) || any(Coverage::Partial);
+    if any(Coverage::Partial) || served && any(Coverage::Nothing) {
+        Coverage::Partial
+    } else if any(Coverage::Unknown) {
+        Coverage::Unknown
+    } else if any(Coverage::Ptx) {
+        Coverage::Ptx
+    } else if any(Coverage::Cubin) {
+        Coverage::Cubin
     } else {
-        By::Nothing
+        Coverage::Nothing
     }
 }
 
-fn covers_of(parts: &[&Part]) -> Vec<((u8, u8), By)> {
+fn covers_of(parts: &[&Part]) -> Vec<((u8, u8), Coverage)> {
     let with: Vec<&Kernels> = parts.iter().map(|part| &part.kernels).filter(|kernels| kernels.any()).collect();
     let ccs: BTreeSet<_> = with.iter().flat_map(|kernels| kernels.covers()).map(|cover| cover.cc).collect();
     ccs.into_iter().map(|cc| (cc, together(with.iter().map(|kernels| kernels.service(cc).by)))).collect()
@@ -653,8 +653,8 @@ fn within(folder: &str, path: &str) -> Option<String> {
     Some(at.join("/"))
 }
 
-pub(crate) fn inspect(file: &Path, form: Output) -> Result<ExitCode, Stop> {
-    let whole = Whole::read(file)?;
+pub(crate) fn inspect(file: &Path, form: Output) -> Result<ExitCode, CliError> {
+    let whole = ArtifactReport::read(file)?;
     report::result(&match form {
         Output::Text => whole.to_text(),
         Output::Json => whole.to_json(),
@@ -664,8 +664,8 @@ pub(crate) fn inspect(file: &Path, form: Output) -> Result<ExitCode, Stop> {
 }
 
 /// What all members together ask of a machine. What one finds within the archive is asked of the archive.
-pub(crate) fn components(file: &Path) -> Result<Components, Stop> {
-    let whole = Whole::read(file)?;
+pub(crate) fn components(file: &Path) -> Result<Components, CliError> {
+    let whole = ArtifactReport::read(file)?;
     let mut all = Components { file: file.display().to_string(), ..Components::default() };
     let processors: BTreeSet<&str> =
         whole.parts.iter().map(|part| part.components.processor.as_str()).filter(|name| !name.is_empty()).collect();
@@ -684,7 +684,7 @@ pub(crate) fn components(file: &Path) -> Result<Components, Stop> {
         let at_hand = |soname: &str| inside(soname).is_some() || whole.brought(part, soname).is_some();
         own.needed.retain(|needed| !at_hand(&needed.soname));
         own.bound.retain(|bound| !at_hand(&bound.soname));
-        if let Some(soname) = part.binary.needed.iter().find(|name| GUARDED.is_named(name)) {
+        if let Some(soname) = part.binary.needed.iter().find(|name| CUDNN.is_named(name)) {
             if let Some(name) = inside(soname) {
                 own.findings.extend(whole.by_the_one_inside(&own, soname, &name));
             }
@@ -722,7 +722,7 @@ pub(crate) fn components(file: &Path) -> Result<Components, Stop> {
     all.findings.extend(whole.package_findings());
     if all.manifests.is_empty() && all.findings.is_empty() {
         let why = "nothing to judge: no member holds GPU code or says what it asks of a CUDA library";
-        return Err(Stop::no_look(format_args!("{}: {why}", file.display())));
+        return Err(CliError::operational(format_args!("{}: {why}", file.display())));
     }
     Ok(all)
 }
@@ -731,16 +731,16 @@ fn of_guarded(row: &Requirement) -> bool {
     matches!(row, Requirement::Library { .. } | Requirement::Part { .. })
 }
 
-impl Whole {
+impl ArtifactReport {
     /// What is wrong with the guarded library that a member finds within the archive.
     fn by_the_one_inside(&self, own: &Components, soname: &str, name: &str) -> Vec<Finding> {
         let folder = |name: &str| name.rfind('/').map_or(String::new(), |at| name[..at].to_owned());
         let beside = |part: &&Part| folder(&part.name) == folder(name);
-        let told = |part: &Part| part.holds.iter().find(|(library, _)| library.key == GUARDED.key)?.1.clone();
+        let told = |part: &Part| part.holds.iter().find(|(library, _)| library.key == CUDNN.key)?.1.clone();
         let version = self.parts.iter().filter(beside).find_map(told).and_then(|version| version.parse().ok());
         let path = Some(format!("{}!{name}", self.archive.display()));
         let found = Found { soname: Some(soname.to_owned()), version, path, taken: true, ..Found::default() };
-        let machine = Machine { libraries: BTreeMap::from([(GUARDED.key, vec![found])]), ..Machine::default() };
+        let machine = Machine { libraries: BTreeMap::from([(CUDNN.key, vec![found])]), ..Machine::default() };
         let mut asked = own.clone();
         asked.findings.clear();
         for manifest in &mut asked.manifests {

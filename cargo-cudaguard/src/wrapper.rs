@@ -11,35 +11,35 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use cudaguard::binary::Binary;
-use cudaguard::contents::Contents;
 use cudaguard::env::Env;
 use cudaguard::evidence::{self, HostCode, Included, Seen};
-use cudaguard::finding::{self, Finding, Severity, Values, Words};
-use cudaguard::guard::{self, Guarded};
+use cudaguard::finding::{self, Finding, MessageTemplate, Severity, Values};
+use cudaguard::guard::{self, GuardObjects};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
 use cudaguard::lock::is_locked;
 use cudaguard::manifest::{Component, Linkage};
+use cudaguard::mapped_file::Contents;
+use cudaguard::pipeline::{self, CudaIntent, Facts, Judged};
 use cudaguard::policy;
-use cudaguard::seal::{Taken, left_to_the_loader};
-use cudaguard::toolchain::Builder;
-use cudaguard::vendor::{CUDART, GUARDED};
-use cudaguard::walk::{self, Facts, Judged, Meant};
+use cudaguard::seal::{ResolvedCudnn, left_to_the_loader};
+use cudaguard::toolchain::BuildSystem;
+use cudaguard::vendor::{CUDART, CUDNN};
 
+use crate::build_context::{BUILD, Build, MARK, started};
+use crate::build_records::{BuildRecords, Entry, Mark};
 use crate::guards::{self, Guard};
-use crate::handover::{BUILD, Build, MARK, started};
 use crate::inspect;
-use crate::ledger::{Entry, Ledger, Mark};
+use crate::kernel_ownership;
 use crate::linker;
 use crate::message::Form;
-use crate::own_kernels;
 use crate::project::{self, Artefact, Kind};
 use crate::report;
 use crate::signals;
 
 /// A call by cargo: the compiler and its arguments.
 #[derive(Debug)]
-pub(crate) struct Called {
+pub(crate) struct WrapperCall {
     build: Build,
     words: Vec<OsString>,
     /// The file with what was prepared for this build, where it is gone.
@@ -49,7 +49,7 @@ pub(crate) struct Called {
 }
 
 /// Whether cargo calls this process as a wrapper, and for which build.
-pub(crate) fn called(env: &Env) -> Option<Called> {
+pub(crate) fn called(env: &Env) -> Option<WrapperCall> {
     env.var_os(MARK)?;
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     // A verb is a bare word; cargo gives the compiler as it was found or named.
@@ -67,11 +67,11 @@ pub(crate) fn called(env: &Env) -> Option<Called> {
     let ours = env.var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
     let means_us = ours || build.outer.is_empty();
     let words = words.into_iter().skip(usize::from(ours)).collect();
-    Some(Called { build, words, lost, means_us })
+    Some(WrapperCall { build, words, lost, means_us })
 }
 
 /// Compiles, and guards what is to be guarded.
-pub(crate) fn run(env: &Env, call: &Called) -> ExitCode {
+pub(crate) fn run(env: &Env, call: &WrapperCall) -> ExitCode {
     let inner = call.build.inner.iter().filter(|_| call.means_us);
     let mut line = call.build.outer.iter().chain(inner).map(OsString::from).chain(call.words.iter().cloned());
     let mut command = Command::new(line.next().expect("the compiler"));
@@ -83,17 +83,17 @@ pub(crate) fn run(env: &Env, call: &Called) -> ExitCode {
         Err(error) => return fail(&error),
     };
     match job.guard.as_ref().map(|guard| &guard.guarded) {
-        Some(Guarded::Objects { note, shim }) if !job.unit.embeds => {
+        Some(GuardObjects::Objects { note, shim }) if !job.unit.embeds => {
             for object in [note, shim] {
                 command.arg("-C").arg(link_argument(object));
             }
             if guard::is_static(&job.of.target, job.unit.crt_static, &call.words[0]) {
-                command.arg("-C").arg(link_argument(Path::new(guard::LIBC_AGAIN)));
+                command.arg("-C").arg(link_argument(Path::new(guard::LIBC_LINK_ARG)));
             }
         }
         _ => {}
     }
-    if let Some(Guarded::Unguarded(why)) = job.guard.as_ref().map(|guard| &guard.guarded) {
+    if let Some(GuardObjects::Unguarded(why)) = job.guard.as_ref().map(|guard| &guard.guarded) {
         if let Err(error) = job.unguarded(&job.unit.out.join(&job.unit.name), why) {
             return fail(&error);
         }
@@ -151,12 +151,12 @@ struct Package<'a> {
 impl Package<'_> {
     /// Says what nobody has said yet, and refuses by it: a tool may ask of cargo what the guard was not told (another profile, target or
     /// package), and where it calls cargo itself, with the variables of `env`, what was judged then is no longer what is there.
-    fn catch_up(&self, judged: &Judged, is_new: bool) -> Result<(), String> {
+    fn report_late_findings(&self, judged: &Judged, is_new: bool) -> Result<(), String> {
         let of_crates = judged.of_crates.iter().filter(|one| one.severity > Severity::Info);
         // A build script that judges says its part itself.
         let others = judged.findings.iter().filter(|_| !self.embeds);
         let found: Vec<Finding> = of_crates.chain(others).cloned().collect();
-        let refuses = walk::refuses(&found);
+        let refuses = pipeline::refuses(&found);
         if self.was_judged() && (is_new || !refuses) {
             return Ok(());
         }
@@ -201,7 +201,7 @@ impl Package<'_> {
             release: self.release,
             locked: None,
             sees_linked: true,
-            meant: if self.embeds { Meant::Owner } else { Meant::Nobody },
+            meant: if self.embeds { CudaIntent::Owner } else { CudaIntent::Nobody },
             archs: None,
             headers: None,
             given: None,
@@ -212,7 +212,7 @@ impl Package<'_> {
 }
 
 impl<'a> Job<'a> {
-    fn of(env: &Env, call: &'a Called) -> Result<Option<Self>, String> {
+    fn of(env: &Env, call: &'a WrapperCall) -> Result<Option<Self>, String> {
         if !call.means_us {
             return Ok(None);
         }
@@ -254,9 +254,9 @@ impl<'a> Job<'a> {
             return Err(format!("{} is not built with this toolchain", of.component.name));
         }
         if !build.members.is_empty() && unit.kind.is_some() {
-            of.catch_up(&judged, started(env).is_some())?;
+            of.report_late_findings(&judged, started(env).is_some())?;
         }
-        if unit.kind.is_none() && !walk::refuses(&judged.deferred) {
+        if unit.kind.is_none() && !pipeline::refuses(&judged.deferred) {
             return Ok(None);
         }
         let guard = unit.kind.map(|_| guards::make(&facts, &judged, &build.own, started(env))).transpose()?;
@@ -275,7 +275,7 @@ impl<'a> Job<'a> {
             return Ok(());
         };
         let mut unguarded = match (&guard.guarded, self.unit.embeds) {
-            (Guarded::Unguarded(why), false) => Some(why.clone()),
+            (GuardObjects::Unguarded(why), false) => Some(why.clone()),
             _ => None,
         };
         let (mut built_with, mut findings) = (Vec::new(), Vec::new());
@@ -309,8 +309,8 @@ impl<'a> Job<'a> {
             self.look_at(env, &file)?;
         }
         let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
-        let ledger = Ledger::of(&self.of.build.own, &self.of.target, &self.of.profile);
-        ledger.put(&Entry {
+        let build_records = BuildRecords::of(&self.of.build.own, &self.of.target, &self.of.profile);
+        build_records.put(&Entry {
             package: self.of.component.name.clone(),
             kind: kind.name().to_owned(),
             name: self.unit.name.clone(),
@@ -325,14 +325,14 @@ impl<'a> Job<'a> {
     /// Whether a file may go without a guard. Where it may, the line at the end of the build says that it does.
     fn unguarded(&self, file: &Path, why: &str) -> Result<(), String> {
         let values = Values::default().with("component", &self.of.component).with("why", why);
-        let finding = Words::Unguarded.finding(&values);
+        let finding = MessageTemplate::Unguarded.finding(&values);
         let weighed = self.of.facts().weigh(&self.judged.policy, vec![finding]).findings;
-        if walk::refuses(&weighed) { self.accept(file, &weighed) } else { Ok(()) }
+        if pipeline::refuses(&weighed) { self.accept(file, &weighed) } else { Ok(()) }
     }
 
     /// Whether a file may stay, by these findings.
     fn accept(&self, file: &Path, findings: &[Finding]) -> Result<(), String> {
-        if !walk::refuses(findings) {
+        if !pipeline::refuses(findings) {
             return Ok(());
         }
         self.of.say(findings);
@@ -390,18 +390,18 @@ impl<'a> Job<'a> {
     }
 
     /// Where that lies which build scripts have made.
-    fn made<'p>(&'p self, env: &Env, objects: &'p [PathBuf]) -> own_kernels::Places<'p> {
-        own_kernels::Places { package: None, out_dirs: self.out_dirs(env), objects, target_dir: self.target_dir() }
+    fn made<'p>(&'p self, env: &Env, objects: &'p [PathBuf]) -> kernel_ownership::Places<'p> {
+        kernel_ownership::Places { package: None, out_dirs: self.out_dirs(env), objects, target_dir: self.target_dir() }
     }
 
     /// Which headers of the guarded library the code was compiled with, as far as what build scripts have left shows it.
     fn included(&self, env: &Env, binary: &Binary) -> Vec<Included> {
-        if !binary.needed.iter().any(|name| GUARDED.is_named(name)) {
+        if !binary.needed.iter().any(|name| CUDNN.is_named(name)) {
             return Vec::new();
         }
         let objects = self.objects();
         let places = self.made(env, &objects);
-        evidence::included(&places.out_dirs, &own_kernels::objects(&places))
+        evidence::included(&places.out_dirs, &kernel_ownership::objects(&places))
     }
 
     /// What the tools of the file tell of the toolkit.
@@ -415,8 +415,9 @@ impl<'a> Job<'a> {
         let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).chain(library).collect();
         let objects = self.objects();
         let places = self.made(env, &objects);
-        let mut seen = Seen::of(binary, kernels, in_use, &searched, |data| own_kernels::own(data, kernels, &places))?;
-        seen.host = Some(HostCode::of(&binary.path, &own_kernels::objects(&places)));
+        let mut seen =
+            Seen::of(binary, kernels, in_use, &searched, |data| kernel_ownership::own(data, kernels, &places))?;
+        seen.host = Some(HostCode::of(&binary.path, &kernel_ownership::objects(&places)));
         Ok(seen)
     }
 
@@ -427,7 +428,7 @@ impl<'a> Job<'a> {
         binary: &Binary,
         kernels: &Kernels,
         seen: &Seen,
-    ) -> Result<(Option<Taken>, Vec<Finding>), String> {
+    ) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
         let Judged { policy, toolchain, .. } = &self.judged;
         let noted = binary.manifests().flatten().map(|note| note.manifest);
         let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.of.component.name);
@@ -436,13 +437,13 @@ impl<'a> Job<'a> {
         let target_dir = self.target_dir();
         let mut own = Vec::new();
         if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty()) {
-            let places = own_kernels::Places {
+            let places = kernel_ownership::Places {
                 package: Some(&self.of.folder),
                 out_dirs: env.var_os("OUT_DIR").map(PathBuf::from).into_iter().collect(),
                 objects: &self.unit.objects,
                 target_dir,
             };
-            own = own_kernels::own(&Contents::open(&binary.path)?, kernels, &places);
+            own = kernel_ownership::own(&Contents::open(&binary.path)?, kernels, &places);
         }
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
         folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
@@ -456,11 +457,11 @@ impl<'a> Job<'a> {
             declared_by: toolchain.archs.named_by(),
             seen,
             in_use: &in_use,
-            by: Builder::Cargo,
+            by: BuildSystem::Cargo,
             needed: &binary.needed,
             left_to_the_loader: left.as_deref(),
             cudart: binary.linkage(&CUDART),
-            library: binary.linkage(GUARDED),
+            library: binary.linkage(CUDNN),
             rpath: binary.rpath.as_deref(),
             runpath: binary.runpath.as_deref(),
             folders: &folders,
@@ -484,14 +485,14 @@ impl<'a> Job<'a> {
     /// linker is its own affair.
     fn links_the_library_found(&self, binary: &Binary) -> bool {
         let Some(library) = self.judged.toolchain.library_used() else { return false };
-        let soname = format!("{}.{}", GUARDED.link_name(), library.major);
+        let soname = format!("{}.{}", CUDNN.link_name(), library.major);
         let real = |path: &Path| fs::canonicalize(path).ok();
         let found = real(&library.path);
         let other = |folder: &PathBuf| {
-            let named = real(&folder.join(GUARDED.link_name())).or_else(|| real(&folder.join(&soname)));
+            let named = real(&folder.join(CUDNN.link_name())).or_else(|| real(&folder.join(&soname)));
             named.is_some() && named != found
         };
-        binary.linkage(GUARDED) == Linkage::Linked
+        binary.linkage(CUDNN) == Linkage::Linked
             && binary.needed.contains(&soname)
             && !self.unit.searched.iter().any(other)
     }

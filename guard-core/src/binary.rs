@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use aho_corasick::{AhoCorasick, MatchKind, packed};
 use memchr::memmem;
 
-use crate::contents::Contents;
+use crate::dlopen_note;
 use crate::elf::{self, Elf, tag};
 use crate::kernels;
 use crate::manifest::Linkage;
+use crate::mapped_file::Contents;
 use crate::note;
-use crate::opened;
 use crate::symbols::{self, Bound};
 use crate::vendor::{self, Library, Mark, NVML, Traces, is_nvidias};
 use crate::version::Version;
@@ -95,7 +95,7 @@ pub struct Binary {
     /// The libraries it needs, in order.
     pub needed: Vec<String>,
     /// What notes of packagers' say that it opens by name.
-    pub opened: Vec<opened::Entry>,
+    pub opened: Vec<dlopen_note::Entry>,
     /// Its own name, of a shared library.
     pub soname: Option<String>,
     /// `DT_RPATH`, as written.
@@ -163,7 +163,7 @@ impl Binary {
         (binary.machine, binary.class64) = (elf.machine(), elf.class64());
         let text = |text: &str| text.to_owned();
         binary.needed = elf.dynamic_texts(tag::NEEDED).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        binary.opened = opened::read(&elf);
+        binary.opened = dlopen_note::read(&elf);
         binary.soname = elf.soname().map(text);
         binary.rpath = elf.rpath().map(text);
         binary.runpath = elf.runpath().map(text);

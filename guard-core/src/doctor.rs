@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use crate::dry_run;
 use crate::env::Env;
-use crate::finding::{Code, Finding, Severity, Values, Verdict, Words};
+use crate::finding::{Code, Finding, MessageTemplate, Severity, Values, Verdict};
 use crate::host::Loader;
 use crate::json::{Value, object};
 use crate::judge::run::{lacking, older_than};
 use crate::library_version::{numbers_in_name, of_file};
 use crate::loader::{Graph, Look};
-use crate::machine::{Asker, Kind, Library, Machine, Part, look};
+use crate::machine::{DriverProbe, Kind, Library, Machine, Part, look};
 use crate::manifest::{Manifest, Requirement};
-use crate::vendor::{self, GUARDED};
+use crate::vendor::{self, CUDNN};
 use crate::version::CudaVersion;
 
 /// What was seen, and what of it is wrong.
@@ -85,14 +85,14 @@ impl Choice {
 }
 
 /// Looks at this machine, for one program where one is named; an error says why that cannot be read.
-pub fn checkup(program: Option<&Path>, env: &Env, asker: &Asker) -> Result<Checkup, String> {
+pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result<Checkup, String> {
     let (machine, own) = look::with_graph(env, Some(asker));
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
         Some(program) => {
-            let foretold = dry_run::verify(program, env, Some(asker))?;
-            let names = asked_for(&foretold.graph, &foretold.manifests);
-            (foretold.findings(), Some(foretold.graph), names)
+            let predicted = dry_run::verify(program, env, Some(asker))?;
+            let names = asked_for(&predicted.graph, &predicted.manifests);
+            (predicted.findings(), Some(predicted.graph), names)
         }
     };
     let verdict = program.map(|_| Verdict::of(&findings));
@@ -106,7 +106,7 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &Asker) -> Result<Check
     let choices: Vec<Choice> =
         graph.iter().flat_map(|graph| names.iter().flat_map(move |name| choices(env, graph, name))).collect();
     let signs = Signs::look(&choices);
-    for finding in ailments(&machine, &signs) {
+    for finding in diagnose_host(&machine, &signs) {
         // What the program's own verdict says already is not said again.
         if !findings.iter().any(|known| known.code == finding.code) {
             findings.push(finding);
@@ -229,7 +229,7 @@ impl Signs {
 }
 
 /// What is wrong with a machine, whatever program runs on it.
-fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
+fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     let mut found = Vec::new();
     let driver = machine.driver.clone().unwrap_or_default();
     let libcuda = signs.libcuda.as_deref().unwrap_or("libcuda.so.1");
@@ -237,32 +237,32 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     let kernel = driver.kernel.filter(|kernel| Some(*kernel) != driver.user);
     let values = Values::default().known("driver", driver.user).known("cuda", driver.cuda).known("kernel", kernel);
     let values = values.with("libcuda", libcuda);
-    let mut say = |words: Words, values: &Values| found.push(words.finding(values));
+    let mut say = |words: MessageTemplate, values: &Values| found.push(words.finding(values));
     if !signs.on_bus.is_empty() && (driver.absent || !module) {
         let words = match (driver.absent, module) {
-            (true, true) => Words::GpuUndrivenNoLibrary,
-            (true, false) => Words::GpuUndriven,
-            _ => Words::GpuUndrivenNoModule,
+            (true, true) => MessageTemplate::GpuUndrivenNoLibrary,
+            (true, false) => MessageTemplate::GpuUndriven,
+            _ => MessageTemplate::GpuUndrivenNoModule,
         };
         say(words, &values.clone().with("devices", signs.on_bus.join(", ")));
     }
     match driver.init {
-        Some(803) => say(Words::DriverMismatch, &values),
-        Some(804) => say(Words::ForwardCompatUnsupported, &values),
-        Some(34) => say(Words::StubDriver, &values),
-        Some(802) => say(Words::DriverNotWorkingNotReady, &values.clone().with("answer", 802)),
+        Some(803) => say(MessageTemplate::DriverMismatch, &values),
+        Some(804) => say(MessageTemplate::ForwardCompatUnsupported, &values),
+        Some(34) => say(MessageTemplate::StubDriver, &values),
+        Some(802) => say(MessageTemplate::DriverNotWorkingNotReady, &values.clone().with("answer", 802)),
         Some(answer) if !matches!(answer, 0 | 100) => {
-            say(Words::DriverNotWorking, &values.clone().with("answer", answer));
+            say(MessageTemplate::DriverNotWorking, &values.clone().with("answer", answer));
         }
         _ => {}
     }
     if machine.kind == Some(Kind::Wsl2) && signs.libcuda.as_deref().is_some_and(|path| !path.contains("/wsl/")) {
-        say(Words::WslShadowed, &values);
+        say(MessageTemplate::WslShadowed, &values);
     }
     let compat = !driver.ordinary && driver.library.is_some() && machine.kind.is_none();
     if let (true, Some(user), Some(kernel)) = (compat, driver.user, driver.kernel) {
         if user.branch <= kernel.branch && user != kernel {
-            say(Words::CompatOutdated, &values);
+            say(MessageTemplate::CompatOutdated, &values);
         }
     }
     let hidden = machine.variables.iter().find(|(name, _)| name == "CUDA_VISIBLE_DEVICES");
@@ -270,18 +270,18 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
         machine.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty() && gpus.iter().all(|gpu| gpu.visible == Some(false)));
     match hidden {
         Some((_, value)) if driver.init == Some(100) || all_hidden => {
-            say(Words::GpusHidden, &Values::default().with("value", value));
+            say(MessageTemplate::GpusHidden, &Values::default().with("value", value));
         }
         _ if !signs.denied.is_empty() => {
-            say(Words::DeviceDenied, &Values::default().with("devices", signs.denied.join(" ")));
+            say(MessageTemplate::DeviceDenied, &Values::default().with("devices", signs.denied.join(" ")));
         }
         _ => {}
     }
     if driver.ptx_compiler == Some(false) && driver.init == Some(0) && machine.kind.is_none() {
-        found.push(Words::JitMissingAnybody.finding(&values).weighing(Severity::Warning));
+        found.push(MessageTemplate::JitMissingAnybody.finding(&values).with_severity(Severity::Warning));
     }
     let gpus: Vec<(u8, u8)> = machine.known_gpus().iter().filter(|gpu| gpu.visible).filter_map(|gpu| gpu.cc).collect();
-    for library in machine.libraries(GUARDED).into_iter().flatten().filter(|library| library.taken) {
+    for library in machine.libraries(CUDNN).into_iter().flatten().filter(|library| library.taken) {
         found.extend(of_guarded(library));
         found.extend(library.version.and_then(|version| older_than(version, library.cuda, &gpus, values.clone())));
         let (Some(made), Some(cuda)) =
@@ -292,9 +292,9 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
         if made.major > cuda.major && !driver.absent {
             let values = values.clone().known("found", library.version).with("found_cuda", made).with("cuda", cuda);
             let needs = CudaVersion::new(made.major, 0);
-            let finding =
-                Words::CudnnNeedsNewerDriver.finding(&values.with("needs_cuda", needs).with("cuda_major", cuda.major));
-            found.push(finding.weighing(Severity::Warning));
+            let finding = MessageTemplate::CudnnNeedsNewerDriver
+                .finding(&values.with("needs_cuda", needs).with("cuda_major", cuda.major));
+            found.push(finding.with_severity(Severity::Warning));
         }
     }
     found
@@ -304,14 +304,14 @@ fn ailments(machine: &Machine, signs: &Signs) -> Vec<Finding> {
 fn of_guarded(library: &Library) -> Option<Finding> {
     let (parts, path) = (library.parts.as_ref()?, library.path.as_deref()?);
     let missing =
-        GUARDED.needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));
+        CUDNN.needed_parts(library.major()?).find(|needed| !parts.iter().any(|part| part.file == needed.file));
     let values = Values::default().with("path", path).known("found", library.version);
     if let Some(part) = missing {
-        let finding = Words::CudnnInnerMissingNeeded.finding(&values.with("library", part.file));
-        return Some(finding.weighing(Severity::Warning));
+        let finding = MessageTemplate::CudnnInnerMissingNeeded.finding(&values.with("library", part.file));
+        return Some(finding.with_severity(Severity::Warning));
     }
     of_another_release(library, parts, &values).or_else(|| {
-        let others = GUARDED.parts(library.major()?).map(|part| part.file);
+        let others = CUDNN.parts(library.major()?).map(|part| part.file);
         let others: Vec<&str> = others.filter(|file| !parts.iter().any(|part| part.file == *file)).collect();
         (!others.is_empty()).then(|| lacking(&values, &others))
     })
@@ -323,20 +323,20 @@ fn of_another_release(library: &Library, parts: &[Part], values: &Values) -> Opt
     let of_loader = match library.loader {
         Loader::Unknown => None,
         Loader::Version(own) => {
-            let soname = library.soname.clone().unwrap_or_else(|| GUARDED.soname(whole));
-            Some(Words::CudnnInnerMixed.finding(&values.clone().with("library", soname).with("part", own)))
+            let soname = library.soname.clone().unwrap_or_else(|| CUDNN.soname(whole));
+            Some(MessageTemplate::CudnnInnerMixed.finding(&values.clone().with("library", soname).with("part", own)))
         }
         Loader::Minor(major, minor) => {
             let values = values.clone().with("loader", format!("{major}.{minor}"));
-            Some(Words::CudnnInnerMixedLoader.finding(&values))
+            Some(MessageTemplate::CudnnInnerMixedLoader.finding(&values))
         }
     };
     if let Some(finding) = of_loader {
-        return Some(finding.weighing(Severity::Warning));
+        return Some(finding.with_severity(Severity::Warning));
     }
     let other = parts.iter().find(|part| part.version.is_some_and(|version| version != whole))?;
     let values = values.clone().with("library", &other.file).known("part", other.version);
-    Some(Words::CudnnInnerMixed.finding(&values).weighing(Severity::Warning))
+    Some(MessageTemplate::CudnnInnerMixed.finding(&values).with_severity(Severity::Warning))
 }
 
 #[cfg(test)]
@@ -346,7 +346,7 @@ mod tests {
 
     fn codes(host: &str, signs: &Signs) -> Vec<String> {
         let (machine, _) = Machine::read(host).unwrap_or_else(|mistake| panic!("{mistake}: {host}"));
-        ailments(&machine, signs).iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
+        diagnose_host(&machine, signs).iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
     }
 
     #[test]
@@ -358,7 +358,8 @@ mod tests {
         assert_eq!(codes(r#"{"driver": {"present": false}}"#, &Signs::default()), [""; 0], "a machine without a GPU");
         assert_eq!(codes("{}", &Signs::default()), [""; 0]);
         assert!(
-            ailments(&Machine { driver: Some(Driver::default()), ..Machine::default() }, &Signs::default()).is_empty()
+            diagnose_host(&Machine { driver: Some(Driver::default()), ..Machine::default() }, &Signs::default())
+                .is_empty()
         );
     }
 

@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use crate::binary::Binary;
 use crate::elf::machine;
 use crate::env::Env;
-use crate::finding::{self, Finding, Phrase, Severity, Values, Verdict, Words};
-use crate::host::{CudartFound, Host, Inner, LibraryFound, Loader};
+use crate::finding::{self, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
+use crate::host::{CudartState, CudnnState, Host, Inner, Loader};
 use crate::json::{Value, object};
 use crate::judge;
 use crate::library_version::{self, in_name, inner_file, made_with, of_file, of_part, word};
 use crate::loader::{self, Answer, Candidate, Graph, Look, Object, Place, Request};
-use crate::machine::{Asker, Components, Machine, of_graph};
+use crate::machine::{Components, DriverProbe, Machine, of_graph};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::policy::{GpuNeed, Runtime};
-use crate::vendor::{self, CUDART, GUARDED};
+use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::Version;
 
 /// What would happen.
@@ -97,7 +97,7 @@ pub struct Loaded {
 
 impl Loaded {
     /// `NCCL 2.21.5 (/opt/nccl/lib/libnccl.so.2)`.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let version = self.version.map(|version| format!(" {version}")).unwrap_or_default();
         format!("{}{version} ({})", self.library.name, self.path.display())
     }
@@ -119,11 +119,11 @@ pub fn start(program: &Path, env: &Env) -> Vec<Finding> {
 }
 
 /// What of it ends the start.
-fn ends(env: &Env, foretold: DryRun) -> Vec<Finding> {
+fn ends(env: &Env, predicted: DryRun) -> Vec<Finding> {
     let enforced = env.var("CUDAGUARD").as_deref() == Some("enforce");
     let ends = |at_start: AtStart| at_start == AtStart::Ends || (enforced && at_start == AtStart::Warns);
-    let by_shim = foretold.by_shim.into_iter().filter(|(at_start, _)| ends(*at_start)).map(|(_, finding)| finding);
-    let mut findings: Vec<Finding> = foretold.by_loader.into_iter().chain(by_shim).collect();
+    let by_shim = predicted.by_shim.into_iter().filter(|(at_start, _)| ends(*at_start)).map(|(_, finding)| finding);
+    let mut findings: Vec<Finding> = predicted.by_loader.into_iter().chain(by_shim).collect();
     findings.retain(|finding| Verdict::of([finding]) == Verdict::Refused);
     finding::sort(&mut findings);
     findings
@@ -131,22 +131,22 @@ fn ends(env: &Env, foretold: DryRun) -> Vec<Finding> {
 
 /// The same with what this machine's driver and GPUs make of it. The real driver is asked where its files alone would
 /// refuse, and only its own answer does: the ordinary good machine costs a few files.
-pub fn start_here(program: &Path, env: &Env, asker: &Asker) -> Vec<Finding> {
+pub fn start_here(program: &Path, env: &Env, asker: &DriverProbe) -> Vec<Finding> {
     let of_files = |graph: &mut Graph| Some(of_graph(env, graph, None));
-    let Ok(mut foretold) = rehearse(program, env, Who::Shim, of_files) else { return Vec::new() };
+    let Ok(mut predicted) = rehearse(program, env, Who::Shim, of_files) else { return Vec::new() };
     let refuses = |finding: &Finding| Verdict::of([finding]) == Verdict::Refused && finding.code.is_of_driver_or_gpu();
     // Nobody waits for a driver that no refusal would rest on.
     let asks = |(at_start, finding): &(AtStart, Finding)| *at_start != AtStart::LeftToCheck && refuses(finding);
-    if foretold.by_shim.iter().any(asks) {
+    if predicted.by_shim.iter().any(asks) {
         let of_driver = |graph: &mut Graph| Some(of_graph(env, graph, Some(asker)));
         let Ok(asked) = rehearse(program, env, Who::Shim, of_driver) else { return Vec::new() };
-        foretold = asked;
-        if foretold.machine.as_ref().is_none_or(Machine::is_silent) {
+        predicted = asked;
+        if predicted.machine.as_ref().is_none_or(Machine::is_silent) {
             // Left to the shim, which has more to go by: it is in the process.
-            foretold.by_shim.retain(|(_, finding)| !finding.code.is_of_driver_or_gpu());
+            predicted.by_shim.retain(|(_, finding)| !finding.code.is_of_driver_or_gpu());
         }
     }
-    ends(env, foretold)
+    ends(env, predicted)
 }
 
 /// What would happen at the start of this program, in full; an error says why the file cannot be read.
@@ -156,7 +156,7 @@ pub fn look(program: &Path, env: &Env) -> Result<DryRun, String> {
 
 /// What would become of this program or library here: the loader, the driver and the GPUs of this machine and every
 /// component judged, also those that would only keep their verdict, and what no note says read from the files.
-pub fn verify(program: &Path, env: &Env, asker: Option<&Asker>) -> Result<DryRun, String> {
+pub fn verify(program: &Path, env: &Env, asker: Option<&DriverProbe>) -> Result<DryRun, String> {
     rehearse(program, env, Who::Everyone, |graph| Some(of_graph(env, graph, asker)))
 }
 
@@ -199,49 +199,49 @@ fn rehearse(
         if findings.is_empty() {
             findings.extend(graph.missing_versions().iter().map(|missing| {
                 let values = Values::default().with("path", missing.library.display()).with("value", &missing.version);
-                Words::LibraryTooOld.finding(&values.with("needed_by", missing.by.display()))
+                MessageTemplate::LibraryTooOld.finding(&values.with("needed_by", missing.by.display()))
             }));
         }
     }
     let by_loader = findings.into_iter().map(of_component).collect();
-    let mut foretold = DryRun { graph, by_loader, by_shim: Vec::new(), machine: None, manifests: Vec::new() };
-    if !foretold.by_loader.is_empty() {
-        foretold.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
-        return Ok(foretold);
+    let mut predicted = DryRun { graph, by_loader, by_shim: Vec::new(), machine: None, manifests: Vec::new() };
+    if !predicted.by_loader.is_empty() {
+        predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
+        return Ok(predicted);
     }
-    let graph = &mut foretold.graph;
+    let graph = &mut predicted.graph;
     // A library that is too old often lacks a function, too: why, its version says.
-    foretold.by_loader = symbols::findings(graph, who == Who::Everyone).into_iter().map(of_component).collect();
+    predicted.by_loader = symbols::findings(graph, who == Who::Everyone).into_iter().map(of_component).collect();
     // The host of one component is not that of another: each searches by the paths of its own file.
     let own = |(object, manifest): &(usize, Manifest)| (guarded(graph, *object, manifest), cudart(graph, manifest));
-    let libraries: Vec<(LibraryFound, CudartFound)> = notes.iter().map(own).collect();
+    let libraries: Vec<(CudnnState, CudartState)> = notes.iter().map(own).collect();
     if !notes.is_empty() {
-        foretold.machine = machine(&mut foretold.graph);
+        predicted.machine = machine(&mut predicted.graph);
     }
     let unseen = Machine::default();
-    let seen = foretold.machine.as_ref().unwrap_or(&unseen);
+    let seen = predicted.machine.as_ref().unwrap_or(&unseen);
     let mut hosts = Vec::new();
     for ((_, manifest), (guarded, cudart)) in notes.iter().zip(libraries) {
         let host = Host { cudart, ..seen.host_with(guarded) };
         let found = judge::run::judge(manifest, &host);
-        foretold.by_shim.extend(found.into_iter().map(|finding| (AtStart::of(manifest, &finding), finding)));
+        predicted.by_shim.extend(found.into_iter().map(|finding| (AtStart::of(manifest, &finding), finding)));
         hosts.push(host);
     }
     if let (Who::Everyone, Some(host)) = (who, hosts.first()) {
         let together = judge::run::together(notes.iter().map(|(_, manifest)| manifest), host);
-        foretold.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
+        predicted.by_shim.extend(together.map(|finding| (AtStart::Ends, finding)));
     }
-    if who == Who::Everyone && foretold.machine.as_ref().is_some_and(Machine::is_silent) {
+    if who == Who::Everyone && predicted.machine.as_ref().is_some_and(Machine::is_silent) {
         // A refusal of this kind rests on the driver's own answer, and there is none.
-        let mine = foretold.by_shim.iter_mut().map(|(_, finding)| finding);
+        let mine = predicted.by_shim.iter_mut().map(|(_, finding)| finding);
         for finding in mine.filter(|finding| finding.code.is_of_driver_or_gpu()) {
             finding.severity = finding.severity.min(Severity::Warning);
         }
     }
-    let doubt = foretold.machine.as_ref().filter(|_| who == Who::Everyone).and_then(Machine::doubt);
-    foretold.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (AtStart::Ends, finding)));
-    foretold.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
-    Ok(foretold)
+    let doubt = predicted.machine.as_ref().filter(|_| who == Who::Everyone).and_then(Machine::doubt);
+    predicted.by_shim.extend(of_files.into_iter().chain(doubt).map(|finding| (AtStart::Ends, finding)));
+    predicted.manifests = notes.into_iter().map(|(_, manifest)| manifest).collect();
+    Ok(predicted)
 }
 
 fn component(manifest: &Manifest) -> String {
@@ -310,13 +310,13 @@ fn other_machine(graph: &Graph) -> Option<Finding> {
     }
     let values = Values::default().with("file", graph.objects[0].path.display()).with("place", "this machine");
     let values = values.with("processor", machine::name(program)).with("machine", machine::name(native));
-    Some(Words::WrongMachine.finding(&values))
+    Some(MessageTemplate::WrongMachine.finding(&values))
 }
 
 fn no_interpreter(graph: &Graph) -> Option<Finding> {
     let (why, interpreter) = (graph.interpreter_problem.as_ref()?, graph.interpreter.as_ref()?);
     let musl = interpreter.to_string_lossy().contains("musl");
-    let words = if musl { Words::LibraryAbsentMusl } else { Words::LibraryAbsentInterpreter };
+    let words = if musl { MessageTemplate::LibraryAbsentMusl } else { MessageTemplate::LibraryAbsentInterpreter };
     let values = Values::default().with("library", interpreter.display()).with("why", why);
     Some(words.finding(&values.with("file", graph.objects[0].path.display())))
 }
@@ -328,21 +328,21 @@ fn unfulfilled(env: &Env, graph: &Graph, request: &Request) -> Finding {
     match &request.answer {
         Answer::Broken(candidate) => {
             let values = values.with("path", candidate.path.display()).with("why", candidate.problem());
-            Words::LibraryDamaged.finding(&values.with("picked_by", &candidate.place))
+            MessageTemplate::LibraryDamaged.finding(&values.with("picked_by", &candidate.place))
         }
         Answer::Absent(looked) => {
             let values = values.with("looked_in", looked_in(looked));
-            if let Some(major) = GUARDED.major(name) {
+            if let Some(major) = CUDNN.major(name) {
                 return absent_library(env, graph, request, looked, major, values);
             }
             let values = values.with("cure", cure(env, name));
             foreign(looked).map_or_else(
-                || Words::LibraryAbsent.finding(&values),
+                || MessageTemplate::LibraryAbsent.finding(&values),
                 |foreign| elsewhere_only(foreign, values.clone()),
             )
         }
         // It is fulfilled: nobody asks.
-        Answer::Object(..) => Words::LibraryAbsent.finding(&values.with("cure", cure(env, name))),
+        Answer::Object(..) => MessageTemplate::LibraryAbsent.finding(&values.with("cure", cure(env, name))),
     }
 }
 
@@ -352,18 +352,18 @@ fn foreign(looked: &[Candidate]) -> Option<&Candidate> {
 
 fn elsewhere_only(foreign: &Candidate, values: Values) -> Finding {
     let values = values.with("path", foreign.path.display()).with("why", foreign.problem());
-    Words::WrongMachineElsewhere.finding(&values)
+    MessageTemplate::WrongMachineElsewhere.finding(&values)
 }
 
 /// What to do about a missing library: where it lies on this machine although the loader does not look there, first.
 fn cure(env: &Env, name: &str) -> String {
     if let Some(folder) = elsewhere(env, name) {
-        return Phrase::LiesElsewhere.of(&Values::default().with("folder", folder.display()));
+        return MessageFragment::LiesElsewhere.of(&Values::default().with("folder", folder.display()));
     }
     let phrase = match name.split('.').next().unwrap_or_default() {
-        "libcuda" | "libnvidia-ml" => Phrase::InstallDriver,
-        stem if vendor::OF_TOOLKIT.contains(&stem) => Phrase::InstallToolkit,
-        _ => Phrase::InstallPackage,
+        "libcuda" | "libnvidia-ml" => MessageFragment::InstallDriver,
+        stem if vendor::OF_TOOLKIT.contains(&stem) => MessageFragment::InstallToolkit,
+        _ => MessageFragment::InstallPackage,
     };
     phrase.of(&Values::default())
 }
@@ -445,51 +445,53 @@ fn absent_library(
     values: Values,
 ) -> Finding {
     let name = &request.name;
-    let others: Vec<_> = GUARDED
+    let others: Vec<_> = CUDNN
         .majors
         .clone()
         .filter(|other| *other != major)
-        .filter_map(|other| Some((other, graph.file(request.by, &format!("{}.{other}", GUARDED.link_name()))?)))
+        .filter_map(|other| Some((other, graph.file(request.by, &format!("{}.{other}", CUDNN.link_name()))?)))
         .filter(|(_, candidate)| candidate.look == Look::Usable)
         .collect();
     let cure = match elsewhere(env, name) {
-        Some(folder) => Phrase::LiesElsewhere.of(&Values::default().with("folder", folder.display())),
-        None => Phrase::InstallGuarded.of(&Values::default().with("major", major)),
+        Some(folder) => MessageFragment::LiesElsewhere.of(&Values::default().with("folder", folder.display())),
+        None => MessageFragment::InstallGuarded.of(&Values::default().with("major", major)),
     };
     let values = values.with("cure", cure);
     if let Some((other, candidate)) = others.last() {
-        let version = of_file(GUARDED, &candidate.path);
+        let version = of_file(CUDNN, &candidate.path);
         let found = version.map_or_else(|| other.to_string(), |version| version.to_string());
         let values = values.with("found", found).with("major", other).with("path", candidate.path.display());
-        return Words::CudnnOtherMajorLinked.finding(&values);
+        return MessageTemplate::CudnnOtherMajorLinked.finding(&values);
     }
-    foreign(looked)
-        .map_or_else(|| Words::CudnnAbsentLinked.finding(&values), |foreign| elsewhere_only(foreign, values.clone()))
+    foreign(looked).map_or_else(
+        || MessageTemplate::CudnnAbsentLinked.finding(&values),
+        |foreign| elsewhere_only(foreign, values.clone()),
+    )
 }
 
 /// The shared libcudart that this component gets. No text or note in the file says its release (13.0 to 13.5): that stands in
 /// the code of `cudaRuntimeGetVersion` alone.
-fn cudart(graph: &Graph, manifest: &Manifest) -> CudartFound {
-    let Some((soname, _)) = manifest.shared_cudart() else { return CudartFound::Unknown };
+fn cudart(graph: &Graph, manifest: &Manifest) -> CudartState {
+    let Some((soname, _)) = manifest.shared_cudart() else { return CudartState::Unknown };
     let is_it = |object: &&Object| {
         object.is_named(&soname) || object.soname.as_deref().is_some_and(|own| vendor::plain_name(own) == soname)
     };
     let loaded = graph.objects.iter().find(is_it);
-    loaded.map_or(CudartFound::Unknown, |loaded| CudartFound::Found {
+    loaded.map_or(CudartState::Unknown, |loaded| CudartState::Found {
         path: loaded.path.clone(),
         version: in_name(&CUDART, &loaded.path),
     })
 }
 
 /// The guarded library that this object gets, or would get: as the shim looks for it, by the files alone.
-fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFound {
+fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> CudnnState {
     let row = manifest.requires.iter().find_map(|requirement| match requirement {
         Requirement::Library { soname, linkage, .. } => Some((soname.clone(), *linkage)),
         _ => None,
     });
-    let Some((soname, linkage)) = row else { return LibraryFound::Unknown };
+    let Some((soname, linkage)) = row else { return CudnnState::Unknown };
     let linked = graph.requests.iter().find_map(|request| match &request.answer {
-        Answer::Object(index, _) if request.by == object && GUARDED.is_named(&request.name) => {
+        Answer::Object(index, _) if request.by == object && CUDNN.is_named(&request.name) => {
             Some((*index, request.name.clone()))
         }
         _ => None,
@@ -507,7 +509,7 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
     };
     let Some((index, name)) = found else {
         if linkage != Linkage::Dlopened {
-            return LibraryFound::Unknown;
+            return CudnnState::Unknown;
         }
         // One that is there and cannot be loaded is none that works, and none that is absent.
         let broken = |name: &String| {
@@ -515,10 +517,10 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
             Some((all.find(|candidate| matches!(candidate.look, Look::Broken(_)))?, name.clone()))
         };
         if let Some((Candidate { path, place, .. }, name)) = names.iter().find_map(broken) {
-            return LibraryFound::Found {
+            return CudnnState::Found {
                 path,
                 picked_by: Some(place.in_short()),
-                major: GUARDED.major(&name).unwrap_or_default(),
+                major: CUDNN.major(&name).unwrap_or_default(),
                 version: None,
                 loader: Loader::default(),
                 made_with: None,
@@ -526,14 +528,14 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
             };
         }
         let known = !names.iter().any(|name| graph.is_shut(object, name));
-        return if known { LibraryFound::Absent } else { LibraryFound::Unknown };
+        return if known { CudnnState::Absent } else { CudnnState::Unknown };
     };
     let path = graph.objects[index].path.clone();
-    let by_name = in_name(GUARDED, &path);
+    let by_name = in_name(CUDNN, &path);
     // A name without a major, or a link of another major's name, is of the major that the file behind it is.
-    let own = graph.objects[index].soname.clone().filter(|own| GUARDED.major(own).is_some());
+    let own = graph.objects[index].soname.clone().filter(|own| CUDNN.major(own).is_some());
     let name = vendor::plain_name(&own.unwrap_or(name)).into_owned();
-    let suffix = name.strip_prefix(GUARDED.stem).unwrap_or_default();
+    let suffix = name.strip_prefix(CUDNN.stem).unwrap_or_default();
     let mut inner = Vec::new();
     for requirement in &manifest.requires {
         let Requirement::Part { file, symbol, .. } = requirement else { continue };
@@ -542,26 +544,26 @@ fn guarded(graph: &mut Graph, object: usize, manifest: &Manifest) -> LibraryFoun
             continue;
         }
         let path = inner_file(graph, index, file, by_name);
-        let version = path.as_deref().and_then(|path| of_part(GUARDED, path, file, symbol));
+        let version = path.as_deref().and_then(|path| of_part(CUDNN, path, file, symbol));
         if path.is_some() || !graph.is_shut(index, file) {
             inner.push(Inner { file: file.clone(), present: path.is_some(), version, path });
         }
     }
-    let major = GUARDED.major(&name).unwrap_or_default();
+    let major = CUDNN.major(&name).unwrap_or_default();
     // One of another major than the manifest's has parts that no row asks for, and they say which it is.
     let own_word = |part: &vendor::Part| {
         let path = inner_file(graph, index, part.file, by_name)?;
         word(&path, part.symbol)
     };
     let version = inner.iter().find_map(|inner| inner.version);
-    let version = version.or_else(|| GUARDED.parts(major).find_map(own_word)).or(by_name);
+    let version = version.or_else(|| CUDNN.parts(major).find_map(own_word)).or(by_name);
     let picked_by = Some(graph.objects[index].place.in_short());
-    LibraryFound::Found {
+    CudnnState::Found {
         picked_by,
         major,
         version,
-        loader: library_version::loader(GUARDED, &path),
-        made_with: inner.iter().find_map(|inner| made_with(GUARDED, inner.path.as_deref()?)),
+        loader: library_version::loader(CUDNN, &path),
+        made_with: inner.iter().find_map(|inner| made_with(CUDNN, inner.path.as_deref()?)),
         inner,
         path,
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::ffi::CStr;
 
 #[cfg(feature = "command")]
-pub use links::{Links, Slot, Use, Version, Wish};
+pub use links::{Links, Slot, SymbolImport, Use, Version};
 
 /// What a file is: `e_type`.
 pub mod kind {

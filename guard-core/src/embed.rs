@@ -11,15 +11,15 @@ use toml::de::{DeTable, DeValue};
 
 use crate::env::{self, Env};
 use crate::files;
-use crate::finding::{self, Finding, Severity, Values, Words, annotated_error};
-use crate::guard::{self, Guarded};
+use crate::finding::{self, Finding, MessageTemplate, Severity, Values, annotated_error};
+use crate::guard::{self, GuardObjects};
 use crate::json::array;
 use crate::lock;
 use crate::manifest::Component;
-use crate::plain;
+use crate::pipeline::{self, CudaIntent, Facts, Judged};
 use crate::policy;
-use crate::stamp;
-use crate::walk::{self, Facts, Judged, Meant};
+use crate::rebuild_stamp;
+use crate::sanitize;
 
 /// What [`embed!`](crate::embed!) does, with options.
 ///
@@ -88,10 +88,10 @@ impl Embed {
     /// A build without a guard is told by a warning: for a target without ELF, for docs.rs, for a procedural macro, without
     /// a C compiler.
     pub fn embed(self) {
-        match self.plan(&Env::of_process()) {
+        match self.plan(&Env::from_process()) {
             Ok(said) => print!("{said}"),
             Err(why) => {
-                eprintln!("{}", plain::text(&why));
+                eprintln!("{}", sanitize::text(&why));
                 std::process::exit(1);
             }
         }
@@ -116,12 +116,12 @@ impl Embed {
             return Err(refusal(env, &judged.findings, &component, package.release));
         }
         let mut said = String::new();
-        for finding in weighing(&judged.findings) {
+        for finding in with_severity(&judged.findings) {
             warn_of(&mut said, finding);
         }
         let guarded = judged.note(&facts).and_then(|note| facts.guard(env, &note, &package.out_dir));
         match guarded.map_err(|error| cannot(env, &error))? {
-            Guarded::Objects { note, shim } => {
+            GuardObjects::Objects { note, shim } => {
                 if let Some(archive) = archive_alone(&package) {
                     warn(
                         &mut said,
@@ -133,12 +133,12 @@ impl Embed {
                 }
                 link(env, &mut said, &component, &package, &note, &shim)?;
             }
-            Guarded::Unguarded(why) => {
+            GuardObjects::Unguarded(why) => {
                 let weighed = facts.weigh(&judged.policy, vec![not_guarded(&component, &why)]).findings;
-                if walk::refuses(&weighed) {
+                if pipeline::refuses(&weighed) {
                     return Err(refusal(env, &weighed, &component, package.release));
                 }
-                for finding in weighing(&weighed) {
+                for finding in with_severity(&weighed) {
                     warn_of(&mut said, finding);
                 }
             }
@@ -159,8 +159,8 @@ impl Embed {
             release: package.release,
             locked: None,
             // The command looks into the linked file, and names the folder of stamps. An archive is linked by somebody else.
-            sees_linked: env.var_os(env::STAMPS).is_some() && archive_alone(package).is_none(),
-            meant: if kernels { Meant::Build } else { Meant::Owner },
+            sees_linked: env.var_os(env::STAMP_DIR_VAR).is_some() && archive_alone(package).is_none(),
+            meant: if kernels { CudaIntent::Build } else { CudaIntent::Owner },
             archs: (!self.archs.is_empty()).then(|| self.archs.join(";")),
             headers: self.cudnn_include.as_ref().map(|folder| package.folder.join(folder)),
             given: None,
@@ -174,9 +174,9 @@ impl Embed {
 /// Leaves the findings where the command, if it is the one that builds, looks for them: cargo has no message of its own
 /// for what a build script says. That they cannot be left stops nothing.
 fn leave(env: &Env, component: &Component, findings: &[Finding]) {
-    let Some(folder) = env.var_os(env::STAMPS) else { return };
-    let text = array(weighing(findings).map(Finding::to_json)).to_string();
-    let _ = fs::write(stamp::said(Path::new(&folder), component), text);
+    let Some(folder) = env.var_os(env::STAMP_DIR_VAR) else { return };
+    let text = array(with_severity(findings).map(Finding::to_json)).to_string();
+    let _ = fs::write(rebuild_stamp::said(Path::new(&folder), component), text);
 }
 
 /// What cannot be done, and why.
@@ -186,19 +186,19 @@ fn cannot(env: &Env, why: &str) -> String {
 }
 
 /// Those that people are told of, in their order.
-fn weighing(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+fn with_severity(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     finding::told(findings).into_iter().filter(|finding| finding.severity > Severity::Info)
 }
 
 /// The findings of a build that may not go on, as people read them, and what else they can do.
 fn refusal(env: &Env, findings: &[Finding], component: &Component, release: bool) -> String {
     let mut text = String::new();
-    for finding in weighing(findings) {
+    for finding in with_severity(findings) {
         let _ = writeln!(text, "{}", finding.render());
     }
     let _ = write!(text, "cudaguard: {}", policy::not_built(component, release));
     if env.is_github_workflow() {
-        for finding in weighing(findings) {
+        for finding in with_severity(findings) {
             let _ = write!(text, "\n{}", finding.annotation());
         }
     }
@@ -351,7 +351,7 @@ fn link(
     let flags = env.var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let static_libc = flags.split('\x1f').filter_map(guard::crt_static).next_back();
     if guard::is_static(target, static_libc, &env.var_os("RUSTC").unwrap_or_else(|| "rustc".into())) {
-        tell(said, "rustc-link-arg", guard::LIBC_AGAIN);
+        tell(said, "rustc-link-arg", guard::LIBC_LINK_ARG);
     }
     tell(said, "rustc-link-search", &format!("native={}", text(out_dir)?));
     tell(said, "rustc-link-lib", &format!("static:+whole-archive={name}"));
@@ -369,9 +369,9 @@ fn announce(
     files.extend(judged.policy.path.clone());
     files.extend(judged.lock.clone());
     files.extend(judged.toolchain.files());
-    if let Some(folder) = env.var_os(env::STAMPS) {
+    if let Some(folder) = env.var_os(env::STAMP_DIR_VAR) {
         // By the package, also where the builder names the component: the command knows no more.
-        files.push(stamp::file(Path::new(&folder), &package.component));
+        files.push(rebuild_stamp::file(Path::new(&folder), &package.component));
     }
     files.sort();
     files.dedup();
@@ -379,8 +379,8 @@ fn announce(
     for file in files.iter().filter(|file| file.exists()) {
         tell(said, "rerun-if-changed", text(file)?);
     }
-    tell(said, "rerun-if-env-changed", env::STAMPS);
-    for variable in env.read_so_far().iter().filter(|name| !stamp::given_by_cargo(name)) {
+    tell(said, "rerun-if-env-changed", env::STAMP_DIR_VAR);
+    for variable in env.accessed().iter().filter(|name| !rebuild_stamp::given_by_cargo(name)) {
         tell(said, "rerun-if-env-changed", variable);
     }
     Ok(())
@@ -414,7 +414,7 @@ fn unguarded(component: &Component, why: &str) -> String {
 }
 
 fn not_guarded(component: &Component, why: &str) -> Finding {
-    Words::Unguarded.finding(&Values::default().with("component", component).with("why", why))
+    MessageTemplate::Unguarded.finding(&Values::default().with("component", component).with("why", why))
 }
 
 #[cfg(test)]

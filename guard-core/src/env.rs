@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Names the folder of the files that tell cargo of what a guarded build was judged by. Every build script that embeds announces it.
-pub const STAMPS: &str = "CUDAGUARD_STAMPS";
+pub const STAMP_DIR_VAR: &str = "CUDAGUARD_STAMPS";
 
 /// The variables of a process and its current folder.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct Env {
 impl Env {
     /// This process's own, and its current folder (empty where that is gone).
     #[allow(clippy::disallowed_methods)]
-    pub fn of_process() -> Self {
+    pub fn from_process() -> Self {
         Self { variables: None, folder: std::env::current_dir().unwrap_or_default(), read: Rc::default() }
     }
 
@@ -50,7 +50,7 @@ impl Env {
 
     /// The same with a log of its own, empty so far.
     #[must_use]
-    pub fn with_own_log(&self) -> Self {
+    pub fn with_fresh_log(&self) -> Self {
         Self { read: Rc::default(), ..self.clone() }
     }
 
@@ -61,12 +61,12 @@ impl Env {
 
     /// The variable's value; unset and empty are the same: nothing.
     pub fn var_os(&self, name: &str) -> Option<OsString> {
-        self.even_empty(name).filter(|value| !value.is_empty())
+        self.var_os_raw(name).filter(|value| !value.is_empty())
     }
 
     /// The variable's value where it is set, empty or not: `CUDA_VISIBLE_DEVICES=` hides every GPU.
     #[allow(clippy::disallowed_methods)]
-    pub fn even_empty(&self, name: &str) -> Option<OsString> {
+    pub fn var_os_raw(&self, name: &str) -> Option<OsString> {
         self.read.borrow_mut().insert(name.to_owned());
         match &self.variables {
             Some(variables) => variables.get(name).cloned(),
@@ -88,8 +88,8 @@ impl Env {
     /// Whether this process itself has these variables as we have them: what a library reads of it is then what we would
     /// tell that library.
     #[allow(clippy::disallowed_methods)]
-    pub(crate) fn is_the_process(&self, names: &[&str]) -> bool {
-        let same = |name: &&str| self.even_empty(name) == std::env::var_os(name);
+    pub(crate) fn matches_process(&self, names: &[&str]) -> bool {
+        let same = |name: &&str| self.var_os_raw(name) == std::env::var_os(name);
         // Each is asked for, so that each is in the log.
         names.iter().filter(|name| same(name)).count() == names.len()
     }
@@ -100,7 +100,7 @@ impl Env {
     }
 
     /// Every variable asked for so far, sorted.
-    pub fn read_so_far(&self) -> Vec<String> {
+    pub fn accessed(&self) -> Vec<String> {
         self.read.borrow().iter().cloned().collect()
     }
 
@@ -126,17 +126,17 @@ mod tests {
         let env = Env::of(BTreeMap::from([("A".to_owned(), "1".into()), ("EMPTY".to_owned(), "".into())]), "/");
         let over = env.with([("A".to_owned(), "2".into())]);
         assert_eq!((env.var("A").as_deref(), over.var("A").as_deref()), (Some("1"), Some("2")));
-        assert_eq!((over.var_os("EMPTY"), over.even_empty("EMPTY")), (None, Some("".into())));
+        assert_eq!((over.var_os("EMPTY"), over.var_os_raw("EMPTY")), (None, Some("".into())));
         assert_eq!(over.var("ABSENT"), None);
-        assert_eq!(env.read_so_far(), ["A", "ABSENT", "EMPTY"]);
-        let apart = env.with_own_log();
-        assert_eq!((apart.var("A").as_deref(), apart.read_so_far()), (Some("1"), vec!["A".to_owned()]));
-        assert_eq!(env.read_so_far(), ["A", "ABSENT", "EMPTY"]);
+        assert_eq!(env.accessed(), ["A", "ABSENT", "EMPTY"]);
+        let apart = env.with_fresh_log();
+        assert_eq!((apart.var("A").as_deref(), apart.accessed()), (Some("1"), vec!["A".to_owned()]));
+        assert_eq!(env.accessed(), ["A", "ABSENT", "EMPTY"]);
     }
 
     #[test]
     fn a_child_inherits_what_is_the_process_s_own() {
-        let env = Env::of_process();
+        let env = Env::from_process();
         assert!(env.for_child().is_none() && env.folder().is_absolute());
         assert_eq!(env.with([("A".to_owned(), "2".into())]).for_child().unwrap()["A"], "2");
     }

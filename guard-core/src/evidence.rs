@@ -9,11 +9,11 @@ use std::path::Path;
 use memchr::memmem;
 
 use crate::binary::{Binary, Kind};
-use crate::contents::Contents;
 use crate::elf::{self, Elf};
 use crate::json::{Value, array, object};
 use crate::kernels::{self, Kernels, Known, Made};
 use crate::linkage::Linkage;
+use crate::mapped_file::Contents;
 use crate::tables;
 use crate::vendor::CUDART;
 use crate::version::CudaVersion;

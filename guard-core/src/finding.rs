@@ -6,7 +6,7 @@ mod values;
 
 use std::fmt;
 
-use crate::plain;
+use crate::sanitize;
 
 /// How much a finding weighs. A judge gives it; policy and profile may raise or lower it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ pub struct Finding {
 
 impl Finding {
     /// One that was said before, as [`Self::to_json`] wrote it down.
-    pub fn said_before(code: Code, severity: Severity, [component, subject, message, hint]: [String; 4]) -> Self {
+    pub fn from_record(code: Code, severity: Severity, [component, subject, message, hint]: [String; 4]) -> Self {
         Self { code, severity, component, subject, message, hint, by_the_table: () }
     }
 
@@ -72,7 +72,7 @@ impl Finding {
 
     /// The same, of another weight.
     #[must_use]
-    pub fn weighing(mut self, severity: Severity) -> Self {
+    pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }
@@ -88,7 +88,7 @@ impl Finding {
         if !self.hint.is_empty() {
             let _ = write!(text, "\n  hint: {}", self.hint.replace('\n', "\n  "));
         }
-        plain::text(&text).into_owned()
+        sanitize::text(&text).into_owned()
     }
 
     /// Message and hint as one text, for readers that know no hints.
@@ -129,7 +129,7 @@ fn annotation(level: &str, title: &str, text: &str) -> String {
     // As the runner undoes it (`ActionCommand`): `%` first, and what ends a line; in a property `:` and `,` too.
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let line = format!("::{level} title={}::{}", data(title).replace(':', "%3A").replace(',', "%2C"), data(text));
-    plain::line(&line).into_owned()
+    sanitize::line(&line).into_owned()
 }
 
 /// What a finding does to the verdict.
@@ -189,9 +189,9 @@ macro_rules! words {
         /// The words of a finding, of which a code may have several.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
-        pub enum Words { $($name,)* }
+        pub enum MessageTemplate { $($name,)* }
 
-        impl Words {
+        impl MessageTemplate {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
@@ -223,9 +223,9 @@ macro_rules! phrases {
         /// Words that stand for a value of several findings.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
-        pub enum Phrase { $($name,)* }
+        pub enum MessageFragment { $($name,)* }
 
-        impl Phrase {
+        impl MessageFragment {
             /// To be filled in.
             const fn template(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn annotations_hold_on_one_line_whatever_is_in_them() {
         let said = |code, severity, message: &str, hint: &str| {
-            Finding::said_before(code, severity, ["", "s", message, hint].map(str::to_owned)).annotation()
+            Finding::from_record(code, severity, ["", "s", message, hint].map(str::to_owned)).annotation()
         };
         assert_eq!(
             said(Code::ToolkitMixed, Severity::Error, "100%\r\nof: a, b", ""),

@@ -19,7 +19,7 @@ use crate::note::{OWNER, SECTION, SIZE, TYPE};
 
 /// What [`compile`] made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Guarded {
+pub enum GuardObjects {
     /// Two objects to link, both of them, each as often as one likes.
     Objects {
         /// The component's note.
@@ -34,9 +34,9 @@ pub enum Guarded {
 /// What follows the objects as one more argument for the linker, where the C library is linked into the program. rustc
 /// puts such objects behind all libraries, and bfd and gold do not look back for what they need; lld and mold do. By its
 /// file's name, because by then the linker has been told to take shared libraries again.
-pub const LIBC_AGAIN: &str = "-l:libc.a";
+pub const LIBC_LINK_ARG: &str = "-l:libc.a";
 
-/// Whether the C library is linked into programs of this target, so that [`LIBC_AGAIN`] is needed. `said` is what the
+/// Whether the C library is linked into programs of this target, so that [`LIBC_LINK_ARG`] is needed. `said` is what the
 /// flags say of it ([`crt_static`]). Where they say nothing the compiler is asked, for musl only: musl's own targets are
 /// static, those of distributions built on musl are not. (cargo's `CARGO_CFG_TARGET_FEATURE` does not name this one unless
 /// flags do: cargo asks for all kinds of crates at once, and procedural macros are never static.)
@@ -151,20 +151,20 @@ pub struct Tool {
 ///
 /// Inside a build script and outside of one alike. The C compiler is the one that the `cc` crate would take, with the
 /// project's `CFLAGS` but for those that code before `main` cannot have (sanitizers, LTO, coverage). An error is a folder that cannot be written to; whatever is wrong with the target or its compiler leaves
-/// the build [`Guarded::Unguarded`], for a guard that fails other people's builds gets removed.
+/// the build [`GuardObjects::Unguarded`], for a guard that fails other people's builds gets removed.
 pub fn compile(
     env: &Env,
     descriptor: &[u8; SIZE],
     component: &Component,
     target: &str,
     folder: &Path,
-) -> Result<Guarded, String> {
+) -> Result<GuardObjects, String> {
     if let Err(why) = supports(target) {
-        return Ok(Guarded::Unguarded(why));
+        return Ok(GuardObjects::Unguarded(why));
     }
     match Compiler::of(env, target, folder) {
         Ok(compiler) => compiler.guard(descriptor, component, folder),
-        Err(why) => Ok(Guarded::Unguarded(why)),
+        Err(why) => Ok(GuardObjects::Unguarded(why)),
     }
 }
 
@@ -175,9 +175,9 @@ pub fn compile_with(
     component: &Component,
     target: &str,
     folder: &Path,
-) -> Result<Guarded, String> {
+) -> Result<GuardObjects, String> {
     if let Err(why) = supports(target) {
-        return Ok(Guarded::Unguarded(why));
+        return Ok(GuardObjects::Unguarded(why));
     }
     let compiler = tool.compiler(target);
     #[cfg(feature = "command")]
@@ -246,10 +246,10 @@ impl Tool {
     }
 }
 
-fn both(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> Guarded {
+fn both(note: Result<PathBuf, String>, shim: Result<PathBuf, String>) -> GuardObjects {
     match (note, shim) {
-        (Ok(note), Ok(shim)) => Guarded::Objects { note, shim },
-        (Err(why), _) | (_, Err(why)) => Guarded::Unguarded(why),
+        (Ok(note), Ok(shim)) => GuardObjects::Objects { note, shim },
+        (Err(why), _) | (_, Err(why)) => GuardObjects::Unguarded(why),
     }
 }
 
@@ -325,7 +325,7 @@ fn write_bytes(text: &mut String, bytes: &[u8]) {
 /// other note's fate. Only the command knows of any.
 #[cfg(feature = "command")]
 fn dlopen_note(descriptor: &[u8; SIZE], flags: &str, group: &str) -> String {
-    use crate::opened::{OWNER, SECTION, TYPE, text};
+    use crate::dlopen_note::{OWNER, SECTION, TYPE, text};
 
     let manifest = crate::note::decode(descriptor).ok();
     let Some(json) = manifest.and_then(|note| text(&note.manifest)) else { return String::new() };
@@ -413,7 +413,7 @@ impl Compiler {
         Ok(Self { program: tool.path().to_owned(), is_clang, flags, target: target.to_owned() })
     }
 
-    fn guard(&self, descriptor: &[u8; SIZE], component: &Component, folder: &Path) -> Result<Guarded, String> {
+    fn guard(&self, descriptor: &[u8; SIZE], component: &Component, folder: &Path) -> Result<GuardObjects, String> {
         let shim = self.object(folder, "cudaguard-shim", "c", &source_for(descriptor))?;
         Ok(both(self.note(descriptor, component, folder)?, shim))
     }
@@ -680,14 +680,15 @@ mod tests {
         fs::create_dir(&other).unwrap();
         let objects = |folder: &Path| {
             let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-            match compile(&Env::of_process(), &descriptor(), &component("same"), &target, folder).unwrap() {
-                Guarded::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
-                Guarded::Unguarded(_) => None,
+            match compile(&Env::from_process(), &descriptor(), &component("same"), &target, folder).unwrap() {
+                GuardObjects::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
+                GuardObjects::Unguarded(_) => None,
             }
         };
         assert_eq!(objects(one.path()), objects(&other));
         let unguarded =
-            compile(&Env::of_process(), &descriptor(), &component("x"), "wasm32-unknown-unknown", one.path()).unwrap();
-        assert!(matches!(unguarded, Guarded::Unguarded(why) if why.contains("wasm32")));
+            compile(&Env::from_process(), &descriptor(), &component("x"), "wasm32-unknown-unknown", one.path())
+                .unwrap();
+        assert!(matches!(unguarded, GuardObjects::Unguarded(why) if why.contains("wasm32")));
     }
 }

@@ -9,22 +9,22 @@ use crate::version::{CudaVersion, DriverRelease, Version};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     /// The guarded library that the program gets, or would get.
-    pub library: LibraryFound,
+    pub library: CudnnState,
     /// The driver.
-    pub driver: DriverFound,
+    pub driver: DriverState,
     /// The GPUs that the driver drives; `None`: nobody looked, or looking failed.
     pub gpus: Option<Vec<Gpu>>,
     /// Whether the driver can compile PTX, and may.
     pub jit: Jit,
     /// The shared libcudart that the program gets, where it needs one.
-    pub cudart: CudartFound,
+    pub cudart: CudartState,
     /// Whether somebody describes it: what is lacking could be named.
     pub described: bool,
 }
 
 /// What was found of a shared libcudart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum CudartFound {
+pub enum CudartState {
     /// Nobody looked, or the program needs none.
     #[default]
     Unknown,
@@ -39,7 +39,7 @@ pub enum CudartFound {
 
 /// What was found of the driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum DriverFound {
+pub enum DriverState {
     /// Nobody looked, or looking failed: cannot tell.
     #[default]
     Unknown,
@@ -92,14 +92,14 @@ pub struct Gpu {
     /// Whether the process can use it: its device can be opened and `CUDA_VISIBLE_DEVICES` does not hide it.
     pub visible: bool,
     /// Why the driver does not drive it: then it is not counted.
-    pub undriven: Option<Undriven>,
+    pub undriven: Option<DriverMismatch>,
     /// It is not known whether the driver drives it: these are sure to.
     pub sure_from: Option<Floor>,
 }
 
 /// Why a driver drives no GPUs of a compute capability, as far as its release tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Undriven {
+pub enum DriverMismatch {
     /// This branch was the last that did.
     NoLonger(u32),
     /// These were the first that did.
@@ -119,7 +119,7 @@ pub struct Jit {
 
 /// What was found of the guarded library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum LibraryFound {
+pub enum CudnnState {
     /// Nobody looked, or looking failed: cannot tell.
     #[default]
     Unknown,

@@ -67,28 +67,28 @@ mod inside {
     pub mod lock;
     pub mod manifest;
     pub mod note;
-    pub mod plain;
+    pub mod pipeline;
     pub mod policy;
+    pub mod rebuild_stamp;
+    pub mod sanitize;
     pub mod served;
     pub mod serves;
     pub mod shell_words;
-    pub mod spelling;
-    pub mod stamp;
     pub(crate) mod subprocess;
+    pub mod suggest;
     pub mod tables;
     pub mod toolchain;
     pub mod vendor;
     pub mod version;
-    pub mod walk;
 
     #[cfg(feature = "command")]
     pub mod binary;
     #[cfg(feature = "command")]
-    pub mod contents;
-    #[cfg(feature = "command")]
     pub mod crates;
     #[cfg(feature = "command")]
     pub mod digest;
+    #[cfg(feature = "command")]
+    pub mod dlopen_note;
     #[cfg(feature = "command")]
     pub mod doctor;
     #[cfg(feature = "command")]
@@ -108,7 +108,7 @@ mod inside {
     #[cfg(feature = "command")]
     pub mod machine;
     #[cfg(feature = "command")]
-    pub mod opened;
+    pub mod mapped_file;
     #[cfg(feature = "command")]
     pub mod seal;
     #[cfg(feature = "command")]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use crate::binary;
-use crate::contents::Contents;
 use crate::elf::{Elf, machine};
 use crate::host::Loader;
 use crate::loader::{Graph, Look};
+use crate::mapped_file::Contents;
 use crate::vendor::{Asked, InCode, Library, Part};
 use crate::version::{CudaVersion, Version};
 

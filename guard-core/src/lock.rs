@@ -15,25 +15,25 @@ use toml::de::{DeTable, DeValue};
 
 use crate::arch::Target;
 use crate::env::Env;
-use crate::finding::{Code, Finding, Severity, Values, Words};
+use crate::finding::{Code, Finding, MessageTemplate, Severity, Values};
 use crate::manifest::Linkage;
-use crate::plain;
-use crate::policy::{LARGEST, Policy, no_page};
+use crate::policy::{LARGEST, Policy, check_regular_file};
+use crate::sanitize;
 use crate::tables::{kind_of, not_toml};
 use crate::toolchain::{HostCompiler, Toolchain};
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::Version;
 #[cfg(feature = "command")]
 use crate::{
     evidence::{HostCode, Seen},
     judge::linked::Linked,
     manifest::{KnownBy, Manifest},
-    toolchain::Builder,
+    toolchain::BuildSystem,
     version::CudaVersion,
 };
 
 /// The key of the guarded library's pin.
-const LIBRARY: &str = GUARDED.key;
+const LIBRARY: &str = CUDNN.key;
 
 /// The file's name.
 pub const FILE: &str = "cudaguard.lock";
@@ -90,7 +90,7 @@ impl Pins {
     /// The same with what a linked file of this build shows in the place of what was looked up.
     #[cfg(feature = "command")]
     pub fn observe(&mut self, manifest: &Manifest) {
-        if let Some(shown) = manifest.toolkit.filter(|_| manifest.toolkit_known == Some(KnownBy::Observed)) {
+        if let Some(shown) = manifest.toolkit.filter(|_| manifest.toolkit_known == Some(KnownBy::LinkObservation)) {
             let shown = short(shown);
             if !same_release(self.toolkit.as_deref(), Some(&shown)) {
                 self.toolkit = Some(shown);
@@ -163,7 +163,7 @@ impl Lock {
             Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => Ok(None),
             Err(error) => Err(fail(&error)),
             Ok(metadata) => {
-                if let Some(why) = no_page(&metadata, "lock", LARGEST) {
+                if let Some(why) = check_regular_file(&metadata, "lock", LARGEST) {
                     return Err(format!("{}: {why}", path.display()));
                 }
                 let bytes = fs::read(path).map_err(|error| fail(&error))?;
@@ -207,7 +207,8 @@ impl Lock {
             return Ok(lock);
         }
         reader.errors.sort();
-        let lines: Vec<String> = reader.errors.iter().map(|(line, message)| at(*line, &plain::line(message))).collect();
+        let lines: Vec<String> =
+            reader.errors.iter().map(|(line, message)| at(*line, &sanitize::line(message))).collect();
         Err(lines.join("\n"))
     }
 
@@ -439,15 +440,23 @@ pub fn judge(
     }
     let values = Values::default().with("lock", path.display()).with("target", target);
     let Some(pins) = lock.targets.get(target) else {
-        let words = toolchain.by.of(Words::LockLacksTarget, Words::LockLacksTargetCMake, Words::LockLacksTargetOptions);
+        let words = toolchain.by.of(
+            MessageTemplate::LockLacksTarget,
+            MessageTemplate::LockLacksTargetCMake,
+            MessageTemplate::LockLacksTargetOptions,
+        );
         return vec![words.finding(&values)];
     };
     let mut findings = Vec::new();
     let mut drift = |what: &str, was: String, is: String, by: String, severity: Severity| {
         let values = values.clone().with("what", what).with("was", was).with("now", is).with("source", by);
         let values = values.known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = toolchain.by.of(Words::LockDrift, Words::LockDriftCMake, Words::LockDriftOptions);
-        findings.push(words.finding(&values).weighing(severity));
+        let words = toolchain.by.of(
+            MessageTemplate::LockDrift,
+            MessageTemplate::LockDriftCMake,
+            MessageTemplate::LockDriftOptions,
+        );
+        findings.push(words.finding(&values).with_severity(severity));
     };
     let text = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "none".to_owned());
     if concerns(has_toolkit) && !same_release(pins.toolkit.as_deref(), now.toolkit.as_deref()) {
@@ -475,7 +484,7 @@ pub fn judge(
     {
         let headers = toolchain.library_headers_used();
         let by = headers.map(|headers| headers.path.display().to_string()).unwrap_or_default();
-        drift(GUARDED.name, text(&pins.library), text(&is), by, Severity::Error);
+        drift(CUDNN.name, text(&pins.library), text(&is), by, Severity::Error);
     }
     // Where there is no toolkit now, that has been said; and a compiler that does not tell its release is no other one.
     let concerned = scope.host_compiler && now.toolkit.is_some() && pins.host_compiler.is_some();
@@ -505,9 +514,9 @@ pub fn judge(
 /// build system has chosen it.
 #[cfg(feature = "command")]
 pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> bool {
-    let by_cargo = toolchain.by == Builder::Cargo;
+    let by_cargo = toolchain.by == BuildSystem::Cargo;
     let open = || by_cargo && (toolchain.toolkit().is_none() || toolchain.named().len() > 1);
-    let by_objects = finding.subject == HOST_COMPILER || finding.subject == GUARDED.name;
+    let by_objects = finding.subject == HOST_COMPILER || finding.subject == CUDNN.name;
     finding.code == Code::LockDrift && (by_objects || finding.subject == TOOLKIT && open())
 }
 
@@ -515,7 +524,7 @@ pub(crate) fn is_told_by_linked(finding: &Finding, toolchain: &Toolchain) -> boo
 #[cfg(feature = "command")]
 pub(crate) fn is_superseded(finding: &Finding, seen: &Seen) -> bool {
     let toolkit = || finding.subject == TOOLKIT && seen.toolkit(None).is_some();
-    let library = || finding.subject == GUARDED.name && seen.library().is_some();
+    let library = || finding.subject == CUDNN.name && seen.library().is_some();
     finding.code == Code::LockDrift && (finding.subject == HOST_COMPILER || toolkit() || library())
 }
 
@@ -537,7 +546,11 @@ pub fn judge_linked(
         let values = Values::default().with("lock", path.display()).with("target", target).with("what", what);
         let values = values.with("was", was).with("now", is).with("source", by);
         let values = values.known("lock_target", Some(target).filter(|target| *target != HOST));
-        let words = linked.by.of(Words::LockDrift, Words::LockDriftCMake, Words::LockDriftOptions);
+        let words = linked.by.of(
+            MessageTemplate::LockDrift,
+            MessageTemplate::LockDriftCMake,
+            MessageTemplate::LockDriftOptions,
+        );
         findings.push(words.finding(&values));
     };
     let before = recorded.toolkit.map(CudaVersion::from);
@@ -550,7 +563,7 @@ pub fn judge_linked(
     if let Some((library, is)) = linked.seen.library_taken.as_ref().zip(linked.seen.library()) {
         let is = is.to_string();
         if pins.library.as_ref().is_some_and(|was| *was != is) && linked.library == Linkage::Linked {
-            drift(GUARDED.name, &pins.library, is, library.path.display().to_string());
+            drift(CUDNN.name, &pins.library, is, library.path.display().to_string());
         }
     }
     let called = linked.seen.host.as_ref().and_then(HostCode::of_nvcc);

@@ -7,7 +7,7 @@ use crate::finding::Code;
 use crate::json::{Value, array, object};
 use crate::policy::{Policy, Runtime};
 use crate::toolchain::Toolchain;
-use crate::vendor::{self, GUARDED};
+use crate::vendor::{self, CUDNN};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 pub use crate::linkage::Linkage;
@@ -67,7 +67,7 @@ pub enum KnownBy {
     /// Variables, files and compilers of the building machine say so.
     Declared,
     /// The linked file shows it.
-    Observed,
+    LinkObservation,
     /// It is that of the library which the linker took.
     Linked,
     /// It is the first that has all the functions which the file binds.
@@ -79,7 +79,7 @@ impl KnownBy {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Declared => "declared",
-            Self::Observed => "observed",
+            Self::LinkObservation => "observed",
             Self::Linked => "linked",
             Self::Symbols => "symbols",
         }
@@ -87,7 +87,9 @@ impl KnownBy {
 
     /// The one with this name.
     pub fn by_name(name: &str) -> Option<Self> {
-        [Self::Declared, Self::Observed, Self::Linked, Self::Symbols].into_iter().find(|known| known.name() == name)
+        [Self::Declared, Self::LinkObservation, Self::Linked, Self::Symbols]
+            .into_iter()
+            .find(|known| known.name() == name)
     }
 }
 
@@ -174,7 +176,7 @@ pub enum Requirement {
         /// Highest cc, inclusive; `None`: no end.
         to: Option<(u8, u8)>,
         /// By what.
-        by: ServedBy,
+        by: GpuCoverage,
         /// The code: `sm_90a`, `compute_90`; empty where none.
         code: String,
         /// CUDA version that the driver must support for it.
@@ -185,13 +187,13 @@ pub enum Requirement {
         /// (docs/decisions.md, decision 24).
         sure_from: Option<(CudaVersion, DriverRelease)>,
         /// What is left of it where a variable has machine code passed over.
-        beside: Beside,
+        beside: PtxFallback,
     },
 }
 
 /// The PTX beside machine code, which `CUDA_FORCE_PTX_JIT=1` has the driver compile in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beside {
+pub enum PtxFallback {
     /// There is none. In a row that PTX serves: some of the machine code there has none, or it cannot be told.
     Nothing,
     /// Wherever machine code serves, there is some, and a driver that compiles this ISA compiles all of it.
@@ -202,7 +204,7 @@ pub enum Beside {
 
 /// How GPUs of an interval are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServedBy {
+pub enum GpuCoverage {
     /// Machine code in every container.
     Cubin,
     /// PTX, compiled by the driver, in at least one container.
@@ -217,7 +219,7 @@ pub enum ServedBy {
     Unknown,
 }
 
-impl ServedBy {
+impl GpuCoverage {
     /// `cubin`, `ptx`, `partial`, `partial-ptx`, `none`: in reports and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -322,8 +324,8 @@ impl Manifest {
     /// The names by which the program opens the guarded library when it runs, in the order in which it tries them; `None` where no crate is
     /// known to do so, and the soname alone counts.
     pub fn library_names(&self) -> Option<Vec<String>> {
-        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == GUARDED.key));
-        by_crate.map(|opens| opens.names(GUARDED.key))
+        let by_crate = self.opens.iter().find(|opens| opens.libraries.iter().any(|stem| stem == CUDNN.key));
+        by_crate.map(|opens| opens.names(CUDNN.key))
     }
 
     /// What its kernels are built for, in words: `sm_80, compute_90`. Empty where nobody has looked.
@@ -399,7 +401,7 @@ impl Manifest {
             value
         });
         value.put("toolkit", toolkit);
-        value.put(GUARDED.key, library);
+        value.put(CUDNN.key, library);
         value.put("cudart", cudart);
         value.put("archs", Some(archs));
         value.put("host_compiler", self.host_compiler.as_deref());
@@ -447,12 +449,12 @@ impl BuiltWith {
             min: if policy.library_patch_refuse { self.version } else { Version::new(major, minor, 0) },
             below: Version::new(major + 1, 0, 0),
             built: self.version,
-            soname: GUARDED.soname(self.version),
+            soname: CUDNN.soname(self.version),
             linkage: self.linkage,
             patch_refuse: policy.library_patch_refuse,
             required: policy.library_required,
         };
-        std::iter::once(whole).chain(GUARDED.parts(major).map(Requirement::part)).collect()
+        std::iter::once(whole).chain(CUDNN.parts(major).map(Requirement::part)).collect()
     }
 }
 
@@ -467,7 +469,7 @@ impl Requirement {
         match self {
             Self::Library { min, below, built, soname, linkage, patch_refuse, required } => {
                 let mut value = object([
-                    ("kind", GUARDED.key.into()),
+                    ("kind", CUDNN.key.into()),
                     ("min", min.to_string().into()),
                     ("below", below.to_string().into()),
                     ("built", built.to_string().into()),
@@ -480,7 +482,7 @@ impl Requirement {
             }
             Self::Part { file, symbol, needed } => {
                 let mut value =
-                    object([("kind", format!("{}-inner", GUARDED.key).into()), ("file", file.as_str().into())]);
+                    object([("kind", format!("{}-inner", CUDNN.key).into()), ("file", file.as_str().into())]);
                 value.put("symbol", (!symbol.is_empty()).then_some(symbol.as_str()));
                 value.put("needed", Some(*needed));
                 value
@@ -505,8 +507,8 @@ impl Requirement {
                     "sure_from",
                     if sure_from.as_ref().is_some_and(nobody) { Some("unknown".to_owned()) } else { named },
                 );
-                value.put("no_ptx", (*beside == Beside::Nothing).then_some(true));
-                if let Beside::Isa((major, minor)) = beside {
+                value.put("no_ptx", (*beside == PtxFallback::Nothing).then_some(true));
+                if let PtxFallback::Isa((major, minor)) = beside {
                     value.put("ptx_isa", Some(format!("{major}.{minor}")));
                 }
                 value

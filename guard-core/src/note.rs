@@ -3,10 +3,10 @@
 pub(crate) mod layout;
 
 use crate::json::Value;
-use crate::manifest::{Beside, Linkage, Manifest, REVISION, Requirement, ServedBy};
+use crate::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, REVISION, Requirement};
 use crate::policy::GpuNeed;
 use crate::tables;
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, Version};
 
 use layout::{
@@ -183,14 +183,14 @@ impl Writer<'_> {
                 };
                 flags |= if *patch_refuse { LIBRARY_PATCH } else { 0 };
                 flags |= if *required { LIBRARY_REQUIRED } else { 0 };
-                let of = GUARDED.name;
+                let of = CUDNN.name;
                 self.u16(at, ROW_LIBRARY.into())?;
                 self.u16(at + library_row::FLAGS, flags.into())?;
                 self.packed(at + library_row::MIN, &format!("{of} {min}"), min.packed())?;
                 self.packed(at + library_row::BELOW, &format!("{of} {below}"), below.packed())?;
                 self.packed(at + library_row::BUILT, &format!("{of} {built}"), built.packed())?;
                 let packed_cc = |(major, minor): (u8, u8)| usize::from(major) << 8 | usize::from(minor);
-                let floors: Vec<_> = GUARDED.table().gpu_floors(built.major).collect();
+                let floors: Vec<_> = CUDNN.table().gpu_floors(built.major).collect();
                 if let [.., (from, cc)] = floors[..] {
                     self.packed(at + library_row::DROPS_GPUS_FROM, &format!("{of} {from}"), from.packed())?;
                     self.u16(at + library_row::OLDEST_GPU, packed_cc(cc))?;
@@ -198,7 +198,7 @@ impl Writer<'_> {
                 if let [.., (_, cc), _] = floors[..] {
                     self.u16(at + library_row::OLDEST_GPU_BEFORE, packed_cc(cc))?;
                 }
-                if let Some(gpus) = GUARDED.table().newest_gpus(built.major) {
+                if let Some(gpus) = CUDNN.table().newest_gpus(built.major) {
                     let all = [u32::from(gpus.newest), gpus.from_minor, u32::from(gpus.before), gpus.below_cuda];
                     let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
                     self.u32(at + library_row::NEWEST_GPUS, u32::from_le_bytes(all.map(byte)));
@@ -212,7 +212,7 @@ impl Writer<'_> {
                 self.u16(at, ROW_PART.into())?;
                 self.u16(at + part_row::NEEDED, usize::from(*needed))?;
                 self.text(at + part_row::FILE, file)?;
-                if let Some(made_with) = GUARDED.made_with.filter(|_| *needed) {
+                if let Some(made_with) = CUDNN.made_with.filter(|_| *needed) {
                     self.floors(at)?;
                     self.text(at + part_row::MADE_WITH, made_with)?;
                 }
@@ -265,22 +265,22 @@ fn short(list: &[String], separator: &str, rest: &str) -> String {
     if rest.is_empty() { whole[..end].to_owned() } else { format!("{}{separator}{rest}", &whole[..end]) }
 }
 
-const fn beside_flags(beside: Beside) -> u16 {
+const fn beside_flags(beside: PtxFallback) -> u16 {
     match beside {
-        Beside::Nothing => NO_PTX,
-        Beside::Isa((major, minor)) => u16::from_le_bytes([0, major << 4 | minor]),
-        Beside::Untold => 0,
+        PtxFallback::Nothing => NO_PTX,
+        PtxFallback::Isa((major, minor)) => u16::from_le_bytes([0, major << 4 | minor]),
+        PtxFallback::Untold => 0,
     }
 }
 
-const fn served_flag(by: ServedBy) -> u16 {
+const fn served_flag(by: GpuCoverage) -> u16 {
     match by {
-        ServedBy::Cubin => BY_CUBIN,
-        ServedBy::Ptx => BY_PTX,
-        ServedBy::Partial => BY_SOME,
-        ServedBy::PartialPtx => BY_SOME | BY_PTX,
-        ServedBy::Nothing => BY_NONE,
-        ServedBy::Unknown => BY_UNKNOWN,
+        GpuCoverage::Cubin => BY_CUBIN,
+        GpuCoverage::Ptx => BY_PTX,
+        GpuCoverage::Partial => BY_SOME,
+        GpuCoverage::PartialPtx => BY_SOME | BY_PTX,
+        GpuCoverage::Nothing => BY_NONE,
+        GpuCoverage::Unknown => BY_UNKNOWN,
     }
 }
 
@@ -321,13 +321,13 @@ mod read {
         ROW_LIBRARY, ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
     };
     use super::{
-        Beside, CudaVersion, GpuNeed, Linkage, MAGIC, Manifest, NO_END, Note, REVISION, Requirement, ServedBy,
+        CudaVersion, GpuCoverage, GpuNeed, Linkage, MAGIC, Manifest, NO_END, Note, PtxFallback, REVISION, Requirement,
         served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
     use crate::manifest::{BuiltWith, Component, Cudart, KnownBy, Opens};
     use crate::policy::Runtime;
-    use crate::vendor::GUARDED;
+    use crate::vendor::CUDNN;
     use crate::version::{DriverRelease, Version};
 
     pub(super) fn note(bytes: &[u8]) -> Result<Note, String> {
@@ -468,12 +468,12 @@ mod read {
                     _ => Err(format!("the manifest is damaged: the row at byte {at} names no compute capability")),
                 };
                 let all = [
-                    ServedBy::PartialPtx,
-                    ServedBy::Cubin,
-                    ServedBy::Ptx,
-                    ServedBy::Partial,
-                    ServedBy::Nothing,
-                    ServedBy::Unknown,
+                    GpuCoverage::PartialPtx,
+                    GpuCoverage::Cubin,
+                    GpuCoverage::Ptx,
+                    GpuCoverage::Partial,
+                    GpuCoverage::Nothing,
+                    GpuCoverage::Unknown,
                 ];
                 let by = all.into_iter().find(|by| flags & served_flag(*by) == served_flag(*by));
                 let (from, to) = (cc(note.u32(at + gpu_row::LOWEST)?)?, note.u32(at + gpu_row::HIGHEST)?);
@@ -491,9 +491,9 @@ mod read {
                     sure_from: (sure != 0)
                         .then(|| (CudaVersion::from_int(sure), DriverRelease::from_packed(sure_release))),
                     beside: match flags.to_le_bytes()[1] {
-                        _ if flags & NO_PTX != 0 => Beside::Nothing,
-                        0 => Beside::Untold,
-                        isa => Beside::Isa((isa >> 4, isa & 15)),
+                        _ if flags & NO_PTX != 0 => PtxFallback::Nothing,
+                        0 => PtxFallback::Untold,
+                        isa => PtxFallback::Isa((isa >> 4, isa & 15)),
                     },
                 })
             }
@@ -525,12 +525,12 @@ mod read {
                 .flatten()
                 .filter_map(|release| version(release).map(CudaVersion::from))
                 .collect(),
-            library: version(&facts[GUARDED.key]["version"]).map(|version| BuiltWith {
+            library: version(&facts[CUDNN.key]["version"]).map(|version| BuiltWith {
                 version,
-                linkage: facts[GUARDED.key]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
+                linkage: facts[CUDNN.key]["linkage"].as_str().map(Linkage::by_name).unwrap_or_default(),
             }),
-            library_known: facts[GUARDED.key]["known"].as_str().and_then(KnownBy::by_name),
-            library_linked: facts[GUARDED.key]["library"].as_str().and_then(|text| text.parse().ok()),
+            library_known: facts[CUDNN.key]["known"].as_str().and_then(KnownBy::by_name),
+            library_linked: facts[CUDNN.key]["library"].as_str().and_then(|text| text.parse().ok()),
             cudart: facts["cudart"]["linkage"].as_str().map(|linkage| Cudart {
                 linkage: Linkage::by_name(linkage),
                 version: version(&facts["cudart"]["version"]).map(CudaVersion::from),
@@ -610,7 +610,7 @@ mod tests {
             target: "x86_64-unknown-linux-gnu".to_owned(),
             profile: "release".to_owned(),
             toolkit: Some(Version::new(13, 0, 48)),
-            toolkit_known: Some(KnownBy::Observed),
+            toolkit_known: Some(KnownBy::LinkObservation),
             toolkits_besides: vec![CudaVersion::new(11, 8), CudaVersion::new(12, 4)],
             library: Some(BuiltWith { version, linkage: Linkage::Linked }),
             library_known: Some(KnownBy::Linked),
@@ -659,12 +659,12 @@ mod tests {
                 Requirement::Gpu {
                     from: (9, 0),
                     to: None,
-                    by: ServedBy::Ptx,
+                    by: GpuCoverage::Ptx,
                     code: "compute_90".to_owned(),
                     cuda: Some(CudaVersion::new(12, 4)),
                     release: None,
                     sure_from: None,
-                    beside: Beside::Untold,
+                    beside: PtxFallback::Untold,
                 },
             ],
         }
@@ -712,14 +712,14 @@ mod tests {
             cuda: None,
             release: None,
             sure_from,
-            beside: if by == ServedBy::Cubin { Beside::Nothing } else { Beside::Isa((8, 4)) },
+            beside: if by == GpuCoverage::Cubin { PtxFallback::Nothing } else { PtxFallback::Isa((8, 4)) },
         };
         let sure = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
         manifest.requires.truncate(1);
         manifest.requires.extend([
-            row((0, 0), Some((7, 255)), ServedBy::Nothing, "", None),
-            row((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", sure),
-            row((9, 0), None, ServedBy::Ptx, "compute_90", None),
+            row((0, 0), Some((7, 255)), GpuCoverage::Nothing, "", None),
+            row((8, 0), Some((8, 255)), GpuCoverage::Cubin, "sm_80", sure),
+            row((9, 0), None, GpuCoverage::Ptx, "compute_90", None),
         ]);
         let bytes = encode(&manifest).unwrap();
         let u16_at = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
@@ -773,12 +773,12 @@ mod tests {
             Requirement::Gpu {
                 from: arch.cc(),
                 to: Some(arch.cc()),
-                by: ServedBy::Cubin,
+                by: GpuCoverage::Cubin,
                 code: target.to_string(),
                 cuda: Some(CudaVersion::new(12, 0)),
                 release: Some(DriverRelease::new(525, 60, 13)),
                 sure_from: None,
-                beside: Beside::Untold,
+                beside: PtxFallback::Untold,
             }
         }));
         manifest.declared.clone_from(&all);
@@ -872,12 +872,12 @@ mod tests {
 
         fn requirement() -> impl Strategy<Value = Requirement> {
             let by = prop::sample::select(vec![
-                ServedBy::Cubin,
-                ServedBy::Ptx,
-                ServedBy::Partial,
-                ServedBy::PartialPtx,
-                ServedBy::Nothing,
-                ServedBy::Unknown,
+                GpuCoverage::Cubin,
+                GpuCoverage::Ptx,
+                GpuCoverage::Partial,
+                GpuCoverage::PartialPtx,
+                GpuCoverage::Nothing,
+                GpuCoverage::Unknown,
             ]);
             let cc = || (any::<u8>(), any::<u8>());
             prop_oneof![
@@ -914,9 +914,9 @@ mod tests {
                 )
                     .prop_map(|(from, to, by, code, cuda, release, sure_from, isa)| {
                         let beside = match isa {
-                            None => Beside::Untold,
-                            Some((0, _)) => Beside::Nothing,
-                            Some(isa) => Beside::Isa(isa),
+                            None => PtxFallback::Untold,
+                            Some((0, _)) => PtxFallback::Nothing,
+                            Some(isa) => PtxFallback::Isa(isa),
                         };
                         Requirement::Gpu { from, to, by, code, cuda, release, sure_from, beside }
                     }),
@@ -958,7 +958,7 @@ mod tests {
                     target,
                     profile,
                     toolkit,
-                    toolkit_known: toolkit.filter(|_| sealed).map(|_| KnownBy::Observed),
+                    toolkit_known: toolkit.filter(|_| sealed).map(|_| KnownBy::LinkObservation),
                     toolkits_besides: toolkit.map(CudaVersion::from).into_iter().collect(),
                     library: library.map(|(version, linkage)| BuiltWith { version, linkage }),
                     library_known: None,

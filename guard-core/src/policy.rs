@@ -16,10 +16,10 @@ use toml::de::{DeTable, DeValue};
 use crate::arch::{self, ArchRequest, Dialect, Target};
 use crate::finding::{Code, Finding, Severity};
 use crate::linkage::Linkage;
-use crate::plain;
-use crate::spelling::{distance, nearest};
+use crate::sanitize;
+use crate::suggest::{distance, nearest};
 use crate::tables::{self, Cc};
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::{DriverRelease, Version};
 
 /// The file's name.
@@ -212,7 +212,7 @@ impl Policy {
     /// The policy in this file, for a package.
     pub fn of_file(path: &Path, package: &str) -> Result<Self, PolicyError> {
         let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-        if let Some(why) = no_page(&metadata, "policy", LARGEST) {
+        if let Some(why) = check_regular_file(&metadata, "policy", LARGEST) {
             return Err(PolicyError(format!("{}: {why}", path.display())));
         }
         let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
@@ -347,7 +347,7 @@ fn unreadable(path: &Path, error: &io::Error) -> PolicyError {
 
 /// Why this cannot be a page of text of at most so many bytes: a policy, a lock, a host file. What could block or never end
 /// is not opened.
-pub fn no_page(metadata: &fs::Metadata, what: &str, largest: u64) -> Option<String> {
+pub fn check_regular_file(metadata: &fs::Metadata, what: &str, largest: u64) -> Option<String> {
     let size = metadata.len();
     if metadata.is_dir() {
         Some(format!("is a folder; expected a {what} file"))
@@ -365,7 +365,7 @@ fn count_lines(bytes: &[u8]) -> usize {
 }
 
 /// The guarded library's section.
-const LIBRARY: &str = GUARDED.key;
+const LIBRARY: &str = CUDNN.key;
 
 /// Every section and its keys; `allow` and `package` have keys of their own.
 const SECTIONS: &[(&str, &[&str])] = &[
@@ -408,7 +408,7 @@ impl Reader<'_> {
             .iter()
             .take(MOST)
             .map(|(offset, message)| {
-                format!("{}:{}: {}", self.path.display(), self.line(*offset), plain::line(message))
+                format!("{}:{}: {}", self.path.display(), self.line(*offset), sanitize::line(message))
             })
             .collect();
         if self.errors.len() > MOST {
@@ -505,7 +505,7 @@ impl Reader<'_> {
             ("toolkit", "require") => set(&mut policy.toolkit, self.requirement(entry, ">=12.4, <14")),
             (LIBRARY, "require") => set(&mut policy.library, self.requirement(entry, "^9.1")),
             (LIBRARY, "built") => {
-                let expected = format!("the {} of the headers as a string such as \"9.1\"", GUARDED.name);
+                let expected = format!("the {} of the headers as a string such as \"9.1\"", CUDNN.name);
                 let text: Option<String> = self.parsed(entry, &expected, |_: &Version| true);
                 set(&mut policy.library_built, text.and_then(|text| text.parse().ok()));
             }
@@ -531,7 +531,7 @@ impl Reader<'_> {
                     &mut policy.library_fleet,
                     self.parsed(
                         entry,
-                        &format!("the oldest {} as a string such as \"9.1\"", GUARDED.name),
+                        &format!("the oldest {} as a string such as \"9.1\"", CUDNN.name),
                         |_: &Version| true,
                     ),
                 );
@@ -1063,7 +1063,7 @@ CG122 = "Hopper only, no PTX on purpose"
     }
 
     fn finding(code: Code) -> Finding {
-        Finding::said_before(code, code.severity(), ["", "subject", "message", "hint"].map(str::to_owned))
+        Finding::from_record(code, code.severity(), ["", "subject", "message", "hint"].map(str::to_owned))
     }
 
     #[test]

@@ -14,18 +14,18 @@ mod slots;
 
 use crate::arch::Target;
 use crate::binary::{Binary, Kind};
-use crate::contents::Contents;
 use crate::evidence::Seen;
 use crate::manifest::{BuiltWith, Cudart, KnownBy, Linkage, Manifest, Requirement};
+use crate::mapped_file::Contents;
 use crate::note;
 use crate::served;
 use crate::tables;
-use crate::vendor::{CUDART, GUARDED, cudart_named};
+use crate::vendor::{CUDART, CUDNN, cudart_named};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// What was seen in a linked file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed {
+pub struct LinkObservation {
     /// The package whose notes to seal; `None`: every note in the file. Those of other packages stay as they are: what
     /// they say was true of their own files, and the shim judges them by what is loaded.
     pub component: Option<String>,
@@ -48,7 +48,7 @@ pub struct Observed {
     /// What its tools tell of the toolkit.
     pub seen: Seen,
     /// The release of the guarded library's headers, where it is another than was recorded, and the rows that follow from it.
-    pub taken: Option<Taken>,
+    pub taken: Option<ResolvedCudnn>,
     /// The newest of the driver's functions that the file binds, and the CUDA version that brought it.
     pub bound: Option<(CudaVersion, String)>,
     /// Nobody has the file yet, and one that was left half written would be made anew: it is written to where it stands, since
@@ -60,7 +60,7 @@ pub struct Observed {
     pub archs_of_nobody: bool,
 }
 
-impl Observed {
+impl LinkObservation {
     /// What a file says of itself; kernels are for who can read them.
     pub fn of(binary: &Binary) -> Self {
         Self {
@@ -68,8 +68,8 @@ impl Observed {
             fresh: false,
             nothing: false,
             archs_of_nobody: false,
-            library: binary.linkage(GUARDED),
-            library_named: binary.needed.iter().find_map(|name| GUARDED.major(name)),
+            library: binary.linkage(CUDNN),
+            library_named: binary.needed.iter().find_map(|name| CUDNN.major(name)),
             cudart: binary.linkage(&CUDART),
             cudart_named: binary.needed.iter().find_map(|name| cudart_named(name)),
             archs: None,
@@ -89,7 +89,7 @@ impl Observed {
 /// The release of the guarded library's headers, as the build's own files show them, or what stands for them where nothing
 /// does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct ResolvedCudnn {
     /// The release.
     pub version: Version,
     /// How it is known; `None`: by the headers themselves.
@@ -98,7 +98,7 @@ pub struct Taken {
     pub rows: Vec<Requirement>,
 }
 
-impl Taken {
+impl ResolvedCudnn {
     /// Writes it into a manifest, in the place of what was taken for its headers.
     pub(crate) fn record(&self, manifest: &mut Manifest) {
         manifest.library = Some(BuiltWith { version: self.version, linkage: Linkage::Linked });
@@ -112,7 +112,7 @@ impl Taken {
 
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sealed {
+pub struct SealResult {
     /// Notes written anew.
     pub written: usize,
     /// Notes that said the same already.
@@ -123,11 +123,11 @@ pub struct Sealed {
 
 /// Seals the notes of a file: in its place, where a file without notes, or whose notes say the same already, is not touched,
 /// or as a new file `to` that replaces what stands there. An error says what stopped it; both are then as they were.
-pub fn seal(file: &Path, to: Option<&Path>, observed: &Observed) -> Result<Sealed, String> {
+pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Result<SealResult, String> {
     // Behind a link stands the file to replace, not the link.
     let file = fs::canonicalize(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let binary = Binary::read(&file)?;
-    let mut sealed = Sealed::default();
+    let mut sealed = SealResult::default();
     if matches!(binary.kind, Kind::Object | Kind::Archive) {
         // What it will be linked to, nobody knows yet.
         return Ok(sealed);
@@ -198,7 +198,7 @@ pub fn copy(file: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// The manifest as the linked file shows it.
-pub(crate) fn truth(mut manifest: Manifest, observed: &Observed) -> Manifest {
+pub(crate) fn truth(mut manifest: Manifest, observed: &LinkObservation) -> Manifest {
     manifest.sealed = true;
     if observed.nothing {
         (manifest.toolkit, manifest.library, manifest.host_compiler) = (None, None, None);
@@ -250,14 +250,14 @@ pub(crate) fn toolkit(manifest: &mut Manifest, seen: &Seen) {
         if recorded != Some(shown) {
             manifest.toolkit = Some(Version::new(shown.major, shown.minor, 0));
         }
-        manifest.toolkit_known = Some(KnownBy::Observed);
+        manifest.toolkit_known = Some(KnownBy::LinkObservation);
     }
     if !seen.kernels.is_empty() {
         manifest.toolkits_besides = seen.besides(manifest.toolkit.map(CudaVersion::from));
     }
 }
 
-fn library(manifest: &mut Manifest, observed: &Observed) {
+fn library(manifest: &mut Manifest, observed: &LinkObservation) {
     let Some(library) = &mut manifest.library else { return };
     library.linkage = match (library.linkage, observed.library) {
         // Declared to be loaded by name, it leaves no trace that must be found.
@@ -299,7 +299,7 @@ pub(crate) fn cudart_speaks_for(
     }
 }
 
-fn cudart(manifest: &mut Manifest, observed: &Observed) {
+fn cudart(manifest: &mut Manifest, observed: &LinkObservation) {
     if observed.cudart == Linkage::Unknown {
         return;
     }
@@ -325,7 +325,7 @@ fn cudart(manifest: &mut Manifest, observed: &Observed) {
 }
 
 /// Functions that must all be there ask for a driver that has them, whatever cudart asks for.
-fn looked_up(manifest: &mut Manifest, observed: &Observed) {
+fn looked_up(manifest: &mut Manifest, observed: &LinkObservation) {
     let kept =
         |row: &Requirement| !matches!(row, Requirement::Driver { because, .. } if !because.starts_with("libcudart"));
     manifest.requires.retain(kept);

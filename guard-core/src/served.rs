@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use crate::arch::Target;
-use crate::manifest::{Beside, Requirement, ServedBy};
-use crate::serves::Serves;
+use crate::manifest::{GpuCoverage, PtxFallback, Requirement};
+use crate::serves::Compatibility;
 use crate::tables::{self, Floor};
 
 /// How GPUs of a compute capability are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum By {
+pub enum Coverage {
     /// By machine code in every container.
     Cubin,
     /// By every container, at least one of them through PTX that the driver compiles first.
@@ -22,7 +22,7 @@ pub enum By {
     Nothing,
 }
 
-impl By {
+impl Coverage {
     /// `cubin`, `ptx`, `unknown`, `partial`, `none`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl By {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service {
     /// By what.
-    pub by: By,
+    pub by: Coverage,
     /// The weakest code that a GPU of this kind uses: PTX before machine code, then the oldest arch.
     pub code: Option<Target>,
     /// The newest PTX ISA that the driver must compile for it.
@@ -50,7 +50,7 @@ pub struct Service {
     /// code may know its ELF ABI, or not; which one compiles PTX newer than the tables, nobody knows.
     pub sure_from: Option<Floor>,
     /// The PTX beside the machine code that serves it.
-    pub beside: Beside,
+    pub beside: PtxFallback,
 }
 
 /// One thing that a GPU may use, with what the driver's floor depends on.
@@ -90,8 +90,10 @@ pub(crate) fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
             continue;
         }
         match target.serves(cc) {
-            Serves::Yes if found.as_ref().and_then(target_of).is_none_or(|best| best < target) => found = Some(*code),
-            Serves::CannotTell => unknown = true,
+            Compatibility::Yes if found.as_ref().and_then(target_of).is_none_or(|best| best < target) => {
+                found = Some(*code)
+            }
+            Compatibility::CannotTell => unknown = true,
             _ => {}
         }
     }
@@ -133,12 +135,12 @@ pub(crate) fn rows(targets: &[Target], service: impl Fn((u8, u8)) -> Service) ->
         from,
         to: (at + 1 < count).then_some(to),
         by: match service.by {
-            By::Cubin => ServedBy::Cubin,
-            By::Ptx => ServedBy::Ptx,
-            By::Partial if matches!(service.code, Some(Target::Ptx(_))) => ServedBy::PartialPtx,
-            By::Partial => ServedBy::Partial,
-            By::Unknown => ServedBy::Unknown,
-            By::Nothing => ServedBy::Nothing,
+            Coverage::Cubin => GpuCoverage::Cubin,
+            Coverage::Ptx => GpuCoverage::Ptx,
+            Coverage::Partial if matches!(service.code, Some(Target::Ptx(_))) => GpuCoverage::PartialPtx,
+            Coverage::Partial => GpuCoverage::Partial,
+            Coverage::Unknown => GpuCoverage::Unknown,
+            Coverage::Nothing => GpuCoverage::Nothing,
         },
         code: service.code.map(|code| code.to_string()).unwrap_or_default(),
         cuda: service.floor.map(|floor| floor.cuda),
@@ -168,14 +170,14 @@ pub(crate) fn declared(targets: &[Target], isa: (u32, u32)) -> Vec<Requirement> 
         let used = if matches!(cubin, Found::Run { .. }) { cubin } else { ptx };
         if let Found::Run { target, isa, floor, .. } = used {
             let (by, isa) = match target {
-                Target::Ptx(_) => (By::Ptx, Some(isa)),
-                Target::Cubin(_) => (By::Cubin, None),
+                Target::Ptx(_) => (Coverage::Ptx, Some(isa)),
+                Target::Cubin(_) => (Coverage::Cubin, None),
             };
-            let beside = Beside::of(&[ptx], by, floor);
+            let beside = PtxFallback::of(&[ptx], by, floor);
             Service { by, code: Some(target), isa, floor, sure_from: None, beside }
         } else {
-            let by = if [cubin, ptx].contains(&Found::Unknown) { By::Unknown } else { By::Nothing };
-            Service { by, code: None, isa: None, floor: None, sure_from: None, beside: Beside::Untold }
+            let by = if [cubin, ptx].contains(&Found::Unknown) { Coverage::Unknown } else { Coverage::Nothing };
+            Service { by, code: None, isa: None, floor: None, sure_from: None, beside: PtxFallback::Untold }
         }
     })
 }
@@ -206,24 +208,25 @@ struct Interval {
 
 /// A service without what no row says: intervals are merged by the rest.
 fn alike(service: Service) -> Service {
-    let beside = if matches!(service.by, By::Unknown | By::Nothing) { Beside::Untold } else { service.beside };
+    let beside =
+        if matches!(service.by, Coverage::Unknown | Coverage::Nothing) { PtxFallback::Untold } else { service.beside };
     Service { isa: None, beside, ..service }
 }
 
-impl Beside {
+impl PtxFallback {
     /// Of what the containers that serve have as PTX. `floor`: of what is used without the variable.
-    pub(crate) fn of(ptx: &[Found], by: By, floor: Option<Floor>) -> Self {
-        if by != By::Ptx && ptx.iter().all(|found| *found == Found::Nothing) {
+    pub(crate) fn of(ptx: &[Found], by: Coverage, floor: Option<Floor>) -> Self {
+        if by != Coverage::Ptx && ptx.iter().all(|found| *found == Found::Nothing) {
             return Self::Nothing;
         }
-        let untold = if by == By::Ptx { Self::Nothing } else { Self::Untold };
+        let untold = if by == Coverage::Ptx { Self::Nothing } else { Self::Untold };
         let floor_of = |found: &Found| match found {
             Found::Run { floor, .. } => *floor,
             Found::Unknown | Found::Nothing => None,
         };
         let floors: Option<Vec<Floor>> = ptx.iter().map(floor_of).collect();
         let Some(needs) = floors.into_iter().flatten().map(Some).fold(None, higher) else { return untold };
-        if by == By::Ptx && floor.is_some_and(|floor| needs.cuda <= floor.cuda) {
+        if by == Coverage::Ptx && floor.is_some_and(|floor| needs.cuda <= floor.cuda) {
             return Self::Untold;
         }
         needs.exact.then(|| tables::isa_of_driver(needs.cuda)).flatten().map_or(untold, Self::Isa)
@@ -304,30 +307,30 @@ mod tests {
             let code = Code::Run { target: "compute_80".parse().unwrap(), isa, zstd, wrote: None };
             best(&[code], (9, 0), true)
         };
-        let of = |found: &[Found]| Beside::of(found, By::Cubin, None);
+        let of = |found: &[Found]| PtxFallback::of(found, Coverage::Cubin, None);
         for (found, beside) in [
-            (vec![Found::Nothing], Beside::Nothing),
-            (vec![ptx((8, 4), None)], Beside::Isa((8, 4))),
-            (vec![ptx((7, 0), None), ptx((8, 2), None)], Beside::Isa((8, 2))),
+            (vec![Found::Nothing], PtxFallback::Nothing),
+            (vec![ptx((8, 4), None)], PtxFallback::Isa((8, 4))),
+            (vec![ptx((7, 0), None), ptx((8, 2), None)], PtxFallback::Isa((8, 2))),
             // What it is packed with may ask for a newer driver than what it says.
-            (vec![ptx((7, 0), Some(12))], Beside::Isa((8, 4))),
-            (vec![ptx((7, 0), None), Found::Nothing], Beside::Untold),
-            (vec![ptx((99, 0), None)], Beside::Untold),
-            (vec![Found::Unknown], Beside::Untold),
+            (vec![ptx((7, 0), Some(12))], PtxFallback::Isa((8, 4))),
+            (vec![ptx((7, 0), None), Found::Nothing], PtxFallback::Untold),
+            (vec![ptx((99, 0), None)], PtxFallback::Untold),
+            (vec![Found::Unknown], PtxFallback::Untold),
         ] {
             assert_eq!(of(&found), beside, "{found:?}");
         }
         // Where PTX serves, what the variable adds to what that needs anyway.
         for (found, beside) in [
-            (vec![ptx((8, 2), None)], Beside::Untold),
-            (vec![ptx((8, 2), None), ptx((7, 0), None)], Beside::Untold),
-            (vec![ptx((8, 2), None), ptx((8, 4), None)], Beside::Isa((8, 4))),
-            (vec![ptx((8, 2), None), ptx((99, 0), None)], Beside::Nothing),
-            (vec![ptx((8, 2), None), Found::Nothing], Beside::Nothing),
-            (vec![ptx((8, 2), None), Found::Unknown], Beside::Nothing),
+            (vec![ptx((8, 2), None)], PtxFallback::Untold),
+            (vec![ptx((8, 2), None), ptx((7, 0), None)], PtxFallback::Untold),
+            (vec![ptx((8, 2), None), ptx((8, 4), None)], PtxFallback::Isa((8, 4))),
+            (vec![ptx((8, 2), None), ptx((99, 0), None)], PtxFallback::Nothing),
+            (vec![ptx((8, 2), None), Found::Nothing], PtxFallback::Nothing),
+            (vec![ptx((8, 2), None), Found::Unknown], PtxFallback::Nothing),
         ] {
             let floor = tables::ptx_floor((8, 2));
-            assert_eq!(Beside::of(&found, By::Ptx, Some(floor)), beside, "{found:?}");
+            assert_eq!(PtxFallback::of(&found, Coverage::Ptx, Some(floor)), beside, "{found:?}");
         }
     }
 

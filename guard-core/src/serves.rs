@@ -5,7 +5,7 @@ use crate::tables;
 
 /// Whether a GPU runs code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Serves {
+pub enum Compatibility {
     /// It does not.
     No,
     /// Neither documents nor measurements say.
@@ -23,24 +23,24 @@ impl Target {
     /// - machine code: same major, minor not smaller, discrete GPUs only; on a Tegra exactly its own;
     /// - PTX: any GPU that is not older;
     /// - `a`, both kinds: exactly that cc; `f`: its family, minor not smaller.
-    pub fn serves(self, cc: (u8, u8)) -> Serves {
+    pub fn serves(self, cc: (u8, u8)) -> Compatibility {
         let arch = self.arch();
         let made_for = arch.cc();
         let same_major_not_older = made_for.0 == cc.0 && made_for.1 <= cc.1;
         match (self, arch.suffix) {
-            (Self::Ptx(_), Suffix::None) if made_for <= cc => Serves::Yes,
-            _ if made_for == cc => Serves::Yes,
+            (Self::Ptx(_), Suffix::None) if made_for <= cc => Compatibility::Yes,
+            _ if made_for == cc => Compatibility::Yes,
             // One chip under two names: CUDA 12 calls it 10.1, CUDA 13 11.0; whether code crosses over is in no document.
-            _ if tables::same_chip(made_for, cc) => Serves::CannotTell,
-            (_, Suffix::Specific) | (Self::Ptx(_), Suffix::None) => Serves::No,
+            _ if tables::same_chip(made_for, cc) => Compatibility::CannotTell,
+            (_, Suffix::Specific) | (Self::Ptx(_), Suffix::None) => Compatibility::No,
             (Self::Cubin(_), Suffix::None) => {
                 let discrete = !tables::is_tegra(made_for) && !tables::is_tegra(cc);
-                if same_major_not_older && discrete { Serves::Yes } else { Serves::No }
+                if same_major_not_older && discrete { Compatibility::Yes } else { Compatibility::No }
             }
             (_, Suffix::Family) => match tables::same_family(made_for, cc) {
-                Some(same) if same && made_for.1 <= cc.1 => Serves::Yes,
-                None if same_major_not_older => Serves::CannotTell,
-                _ => Serves::No,
+                Some(same) if same && made_for.1 <= cc.1 => Compatibility::Yes,
+                None if same_major_not_older => Compatibility::CannotTell,
+                _ => Compatibility::No,
             },
         }
     }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn which_gpu_runs_what() {
-        use Serves::{CannotTell, No, Yes};
+        use Compatibility::{CannotTell, No, Yes};
         for (target, cc, wanted) in [
             ("sm_80", (8, 0), Yes),
             ("sm_80", (8, 6), Yes),
@@ -126,10 +126,10 @@ mod tests {
         #[test]
         fn own_gpu_and_older_ones(arch in any_arch(), older in 1u16..40) {
             for target in [Target::Cubin(arch), Target::Ptx(arch)] {
-                prop_assert_eq!(target.serves(arch.cc()), Serves::Yes);
+                prop_assert_eq!(target.serves(arch.cc()), Compatibility::Yes);
                 let cc = Arch::plain(arch.number.saturating_sub(older)).cc();
                 if !tables::same_chip(arch.cc(), cc) {
-                    prop_assert_eq!(target.serves(cc), Serves::No);
+                    prop_assert_eq!(target.serves(cc), Compatibility::No);
                 }
             }
         }

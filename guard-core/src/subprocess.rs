@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_both_streams() {
+    fn capture_output() {
         let answer = sh("echo a; echo b >&2; exit 3", LONG).unwrap();
         assert_eq!((answer.out.as_str(), answer.err.as_str()), ("a\n", "b\n"));
     }

@@ -95,8 +95,8 @@ pub fn newest_bound(elf: &Elf<'_>) -> Vec<Bound> {
         return Vec::new();
     }
     let mut newest: BTreeMap<&str, (Version, &str)> = BTreeMap::new();
-    let wishes = elf.links().map(|links| links.wishes(false)).unwrap_or_default();
-    for wish in wishes.iter().filter(|wish| !wish.weak) {
+    let symbol_imports = elf.links().map(|links| links.symbol_imports(false)).unwrap_or_default();
+    for wish in symbol_imports.iter().filter(|wish| !wish.weak) {
         let Ok(name) = std::str::from_utf8(wish.name) else { continue };
         // By the version that it asks for, a symbol says whose it is.
         let of = wish.version.and_then(|version| std::str::from_utf8(version.of?).ok()).map(plain_name);

@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::arch::{Arch, Suffix, Target};
-use crate::spelling::nearest;
+use crate::suggest::nearest;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// A compute capability: (major, minor).

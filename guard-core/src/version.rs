@@ -42,18 +42,18 @@ impl fmt::Display for Version {
 
 /// The text is not a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotAVersion(String);
+pub struct ParseVersionError(String);
 
-impl fmt::Display for NotAVersion {
+impl fmt::Display for ParseVersionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` is not a version such as 12.4 or 9.15.1", self.0)
     }
 }
 
-impl std::error::Error for NotAVersion {}
+impl std::error::Error for ParseVersionError {}
 
-fn numbers(text: &str) -> Result<Vec<u32>, NotAVersion> {
-    let fail = || NotAVersion(text.to_owned());
+fn numbers(text: &str) -> Result<Vec<u32>, ParseVersionError> {
+    let fail = || ParseVersionError(text.to_owned());
     text.split('.')
         .map(|part| {
             (!part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
@@ -65,14 +65,14 @@ fn numbers(text: &str) -> Result<Vec<u32>, NotAVersion> {
 }
 
 impl FromStr for Version {
-    type Err = NotAVersion;
+    type Err = ParseVersionError;
 
-    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+    fn from_str(text: &str) -> Result<Self, ParseVersionError> {
         match numbers(text)?[..] {
             [major, minor] => Ok(Self::new(major, minor, 0)),
             // A fourth number (`9.15.1.9`) is the package's build, in no macro and no rule.
             [major, minor, patch] | [major, minor, patch, _] => Ok(Self::new(major, minor, patch)),
-            _ => Err(NotAVersion(text.to_owned())),
+            _ => Err(ParseVersionError(text.to_owned())),
         }
     }
 }
@@ -121,12 +121,12 @@ impl fmt::Display for CudaVersion {
 }
 
 impl FromStr for CudaVersion {
-    type Err = NotAVersion;
+    type Err = ParseVersionError;
 
-    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+    fn from_str(text: &str) -> Result<Self, ParseVersionError> {
         match numbers(text)?[..] {
             [major, minor] | [major, minor, _] => Ok(Self::new(major, minor)),
-            _ => Err(NotAVersion(text.to_owned())),
+            _ => Err(ParseVersionError(text.to_owned())),
         }
     }
 }
@@ -179,14 +179,14 @@ impl fmt::Display for DriverRelease {
 }
 
 impl FromStr for DriverRelease {
-    type Err = NotAVersion;
+    type Err = ParseVersionError;
 
-    fn from_str(text: &str) -> Result<Self, NotAVersion> {
+    fn from_str(text: &str) -> Result<Self, ParseVersionError> {
         match numbers(text)?[..] {
             [branch] => Ok(Self::new(branch, 0, 0)),
             [branch, minor] => Ok(Self::new(branch, minor, 0)),
             [branch, minor, patch] => Ok(Self::new(branch, minor, patch)),
-            _ => Err(NotAVersion(text.to_owned())),
+            _ => Err(ParseVersionError(text.to_owned())),
         }
     }
 }

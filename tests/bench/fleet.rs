@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use cudaguard::env::Env;
-use cudaguard::guard::{self, Guarded};
-use cudaguard::manifest::{Beside, BuiltWith, Component, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::guard::{self, GuardObjects};
+use cudaguard::manifest::{BuiltWith, Component, GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
 use cudaguard::note;
 use cudaguard::policy::Policy;
 use cudaguard::toolchain::Toolchain;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, command};
 
@@ -106,15 +106,15 @@ fn make(to: &Path, folder: &Path) {
         cuda: None,
         release: None,
         sure_from: None,
-        beside: Beside::Untold,
+        beside: PtxFallback::Untold,
     };
-    let inner = GUARDED.needed_parts(9).map(Requirement::part);
+    let inner = CUDNN.needed_parts(9).map(Requirement::part);
     manifest.requires = [
         Requirement::Library {
             min: Version::new(9, 15, 0),
             below: Version::new(10, 0, 0),
             built: version,
-            soname: GUARDED.soname(version),
+            soname: CUDNN.soname(version),
             linkage: Linkage::Linked,
             patch_refuse: false,
             required: false,
@@ -124,16 +124,16 @@ fn make(to: &Path, folder: &Path) {
             release: DriverRelease::new(580, 65, 6),
             because: "libcudart 13.0".to_owned(),
         },
-        gpu((0, 0), Some((7, 255)), ServedBy::Nothing, ""),
-        gpu((8, 0), Some((9, 255)), ServedBy::Cubin, "sm_80"),
-        gpu((10, 0), None, ServedBy::Ptx, "compute_90"),
+        gpu((0, 0), Some((7, 255)), GpuCoverage::Nothing, ""),
+        gpu((8, 0), Some((9, 255)), GpuCoverage::Cubin, "sm_80"),
+        gpu((10, 0), None, GpuCoverage::Ptx, "compute_90"),
     ]
     .into_iter()
     .chain(inner)
     .collect();
     let descriptor = note::encode(&manifest).expect("a note");
-    let Guarded::Objects { note, shim } =
-        guard::compile(&Env::of_process(), &descriptor, &manifest.component, &target, folder).expect("a C compiler")
+    let GuardObjects::Objects { note, shim } =
+        guard::compile(&Env::from_process(), &descriptor, &manifest.component, &target, folder).expect("a C compiler")
     else {
         panic!("no guard for {target}")
     };

@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use cudaguard::note;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, Gpu, H100, Library, NEWS, V100, World};
 use cudaguard_tests::{Call, Scratch, parts};
@@ -180,7 +180,7 @@ fn us(time: Duration) -> f64 {
 /// A real cuDNN in this folder, whole: the fetched part lacks what is large, and no more of that than its place is looked at.
 fn whole_cudnn(folder: &Path) -> PathBuf {
     let fetched = parts::cudnn("9.15.1").join("lib");
-    for part in GUARDED.parts(9).map(|part| part.file).chain(["libcudnn.so.9"]) {
+    for part in CUDNN.parts(9).map(|part| part.file).chain(["libcudnn.so.9"]) {
         let real = fetched.join(part);
         let from = if real.is_file() { real } else { fetched.join("libcudnn.so.9") };
         let _ = fs::copy(from, folder.join(part)).expect("a library can be copied");

@@ -18,7 +18,7 @@ pub enum Cure {
     /// `apt install` of these packages of Debian's.
     Packages(&'static str),
     /// Something else, in words.
-    Words(String),
+    MessageTemplate(String),
     /// Another machine: nothing that could be installed or allowed on this one. `CUDAGUARD_NO_SKIP` does not ask for it.
     Machine(&'static str),
 }
@@ -29,7 +29,7 @@ pub(crate) struct Skip(pub(crate) Vec<Lack>);
 
 /// Ends this trial: not done here for want of this, which `cure` would bring. A failure where `CUDAGUARD_NO_SKIP` is set.
 pub fn skip(what: impl Into<String>, cure: impl Into<String>) -> ! {
-    skip_all(vec![Lack { what: what.into(), cure: Cure::Words(cure.into()) }])
+    skip_all(vec![Lack { what: what.into(), cure: Cure::MessageTemplate(cure.into()) }])
 }
 
 /// Ends this trial, which no change to this machine would bring: it is skipped wherever it runs.

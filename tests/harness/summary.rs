@@ -25,7 +25,7 @@ impl fmt::Display for Cure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Packages(names) => write!(f, "apt install {names}"),
-            Self::Words(words) => f.write_str(words),
+            Self::MessageTemplate(words) => f.write_str(words),
             Self::Machine(machine) => write!(f, "on {machine}"),
         }
     }
@@ -85,7 +85,7 @@ impl Summary {
             .keys()
             .filter_map(|lack| match lack.cure {
                 Cure::Packages(names) => Some(names.split(' ')),
-                Cure::Words(_) | Cure::Machine(_) => None,
+                Cure::MessageTemplate(_) | Cure::Machine(_) => None,
             })
             .flatten()
             .collect();
@@ -144,7 +144,8 @@ mod tests {
         summary.add("scenes", "scenes::x".to_owned(), 2 * second, End::Failed("why".to_owned()));
         let two = vec![tools::lack("strace"), tools::lack("ld.mold"), tools::lack("strace")];
         summary.add("scenes", "scenes::y".to_owned(), second, End::Skipped(two));
-        let namespaces = Lack { what: "namespaces".to_owned(), cure: Cure::Words("another kernel".to_owned()) };
+        let namespaces =
+            Lack { what: "namespaces".to_owned(), cure: Cure::MessageTemplate("another kernel".to_owned()) };
         summary.add("scenes", "scenes::z".to_owned(), second, End::Skipped(vec![namespaces]));
         let expected = "
 suite          passed  skipped  failed   seconds

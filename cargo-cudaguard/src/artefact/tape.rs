@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use bzip2::bufread::MultiBzDecoder;
-use cudaguard::contents::Contents;
 use cudaguard::elf;
+use cudaguard::mapped_file::Contents;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::StreamingDecoder;

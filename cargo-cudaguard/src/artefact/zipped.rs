@@ -19,10 +19,10 @@ const KIND: u32 = 0o170_000;
 
 pub(super) fn walk(file: &Arc<File>, of: &Place<'_>) -> Result<&'static str, String> {
     let archive =
-        ZipArchive::new(At { file: Arc::clone(file), at: 0 }).map_err(|error| of.fails("", in_words(&error)))?;
+        ZipArchive::new(At { file: Arc::clone(file), at: 0 }).map_err(|error| of.fails("", describe(&error)))?;
     names(file, &archive, of)?;
     let mut all = archive.clone();
-    if all.has_overlapping_files().map_err(|error| of.fails("", in_words(&error)))? {
+    if all.has_overlapping_files().map_err(|error| of.fails("", describe(&error)))? {
         return Err(of.fails("", "has members that lie in each other: a bomb"));
     }
     let next = AtomicUsize::new(0);
@@ -79,7 +79,7 @@ fn names(file: &File, archive: &ZipArchive<At>, of: &Place<'_>) -> Result<(), St
 
 fn member(archive: &mut ZipArchive<At>, index: usize, of: &Place<'_>) -> Result<(), String> {
     let (name, stated, packed) = {
-        let raw = archive.by_index_raw(index).map_err(|error| of.fails("", in_words(&error)))?;
+        let raw = archive.by_index_raw(index).map_err(|error| of.fails("", describe(&error)))?;
         let fails = |why: &dyn std::fmt::Display| of.fails(raw.name(), why);
         of.budget.member().map_err(|why| of.fails("", why))?;
         let name = bounds::path(raw.name()).map_err(|why| fails(&why))?;
@@ -95,7 +95,7 @@ fn member(archive: &mut ZipArchive<At>, index: usize, of: &Place<'_>) -> Result<
         bounds::plausible(raw.compressed_size(), raw.size()).map_err(|error| fails(&error))?;
         (name, raw.size(), raw.compressed_size())
     };
-    let mut entry = archive.by_index(index).map_err(|error| of.fails(&name, in_words(&error)))?;
+    let mut entry = archive.by_index(index).map_err(|error| of.fails(&name, describe(&error)))?;
     if entry.unix_mode().is_some_and(|mode| mode & KIND == LINK) {
         let mut target = String::new();
         let read = entry.take(super::LONGEST_TEXT).read_to_string(&mut target);
@@ -122,7 +122,7 @@ impl<R: std::io::Read> std::io::Read for Bounded<'_, R> {
     }
 }
 
-fn in_words(error: &ZipError) -> String {
+fn describe(error: &ZipError) -> String {
     match error {
         ZipError::Io(error) => super::said(error),
         ZipError::InvalidArchive(why) => format!("is cut off or damaged: {why}"),

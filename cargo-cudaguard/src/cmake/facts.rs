@@ -12,8 +12,8 @@ use cudaguard::files;
 use cudaguard::guard::Tool;
 use cudaguard::manifest::Component;
 use cudaguard::shell_words::words;
-use cudaguard::toolchain::{Builder, Fact, Given, HostCompiler, include_flags};
-use cudaguard::vendor::GUARDED;
+use cudaguard::toolchain::{BuildSystem, BuildSystemFacts, HostCompiler, Sourced, include_flags};
+use cudaguard::vendor::CUDNN;
 
 /// The first line of a file of facts: what follows is written and read by one revision alone.
 pub(crate) const HEAD: &str = "cudaguard-facts 1";
@@ -67,7 +67,7 @@ pub(crate) struct Facts {
     pub(crate) objects: Vec<PathBuf>,
     /// Those of the project's libraries that become part of it, and of other targets that stand among its sources.
     pub(crate) inside: Vec<PathBuf>,
-    pub(crate) given: Given,
+    pub(crate) given: BuildSystemFacts,
 }
 
 impl Facts {
@@ -149,15 +149,16 @@ impl Facts {
         })
     }
 
-    fn given(lines: &Merged<'_>, target: &str) -> Given {
-        let by = if lines.one("by").is_some_and(|by| by == BY_OPTIONS) { Builder::Options } else { Builder::CMake };
+    fn given(lines: &Merged<'_>, target: &str) -> BuildSystemFacts {
+        let by =
+            if lines.one("by").is_some_and(|by| by == BY_OPTIONS) { BuildSystem::Options } else { BuildSystem::CMake };
         let named = |cmake: &str, option: &str| by.of("", cmake, option).to_owned();
         let of_target =
             |cmake: &str, option: &str| by.of(String::new(), format!("{cmake} of {target}"), option.to_owned());
-        let path = |key: &str, source: &str| Some(Fact::new(PathBuf::from(lines.one(key)?), source));
-        let paths = |key: &str, source: &str| -> Vec<Fact<PathBuf>> {
+        let path = |key: &str, source: &str| Some(Sourced::new(PathBuf::from(lines.one(key)?), source));
+        let paths = |key: &str, source: &str| -> Vec<Sourced<PathBuf>> {
             let folders = lines.all(key).into_iter();
-            folders.map(|folder| Fact::new(PathBuf::from(folder), source)).collect()
+            folders.map(|folder| Sourced::new(PathBuf::from(folder), source)).collect()
         };
         let is_cuda = |source: &String| Path::new(source).extension().is_some_and(|ending| ending == "cu");
         let kernels =
@@ -180,12 +181,12 @@ impl Facts {
         let of_flags: Vec<String> = of_flags.chain(lines.all("option").into_iter().flat_map(words_of)).collect();
         let mut includes = paths("include", &of_target("an include directory", "--include"));
         let flag = of_target("a compile option", "--nvcc-flags");
-        includes.extend(include_flags(&of_flags).into_iter().map(|folder| Fact::new(folder, &flag)));
+        includes.extend(include_flags(&of_flags).into_iter().map(|folder| Sourced::new(folder, &flag)));
         // Code that was compiled as a library of its own, with headers that the target itself does not see.
         includes.extend(paths("inside-include", &format!("an include directory of a library in {target}")));
         let options: Vec<String> = lines.all("inside-option").into_iter().flat_map(words_of).collect();
         let flag = format!("a compile option of a library in {target}");
-        includes.extend(include_flags(&options).into_iter().map(|folder| Fact::new(folder, &flag)));
+        includes.extend(include_flags(&options).into_iter().map(|folder| Sourced::new(folder, &flag)));
         let host_known = ["CXX", "C"].iter().find_map(|language| {
             let named = format!("CMAKE_{language}_COMPILER");
             let compiler = lines.one(&format!("{language}-compiler"))?;
@@ -193,8 +194,9 @@ impl Facts {
             let version = lines.one(&format!("{language}-compiler-version"))?;
             Some(HostCompiler::known(compiler.into(), &named, &id, &version))
         });
-        let archs = |key: &str, name: &str| lines.one(key).map(|text| Fact::new(text, format!("{name} of {target}")));
-        Given {
+        let archs =
+            |key: &str, name: &str| lines.one(key).map(|text| Sourced::new(text, format!("{name} of {target}")));
+        BuildSystemFacts {
             by,
             nvcc,
             compiles,
@@ -208,8 +210,8 @@ impl Facts {
             libraries: paths("link-directory", &of_target("a link directory", "--library-dir")),
             archs: archs("named-architectures", "ARCHITECTURES")
                 .or_else(|| archs("architectures", "CUDA_ARCHITECTURES").filter(|_| kernels)),
-            native: lines.one("native").map(|text| Fact::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
-            library_include: path(&format!("{}-include", GUARDED.key), GUARDED.names.include),
+            native: lines.one("native").map(|text| Sourced::new(text, "CMAKE_CUDA_ARCHITECTURES_NATIVE")),
+            library_include: path(&format!("{}-include", CUDNN.key), CUDNN.names.include),
         }
     }
 

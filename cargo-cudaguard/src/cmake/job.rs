@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 
 use cudaguard::finding::{Finding, Severity};
 use cudaguard::guard::Tool;
+use cudaguard::pipeline::{self, CudaIntent};
 use cudaguard::policy;
-use cudaguard::walk::{self, Meant};
 
 use super::facts::Facts;
-use crate::report::{self, REFUSED, Stop};
+use crate::report::{self, CliError, REFUSED};
 
 /// The target triple as rustc spells it, by what the compiler says: `x86_64-linux-gnu` is `x86_64-unknown-linux-gnu`.
 pub(crate) fn triple(tool: &Tool) -> Result<String, String> {
@@ -61,9 +61,9 @@ impl Job {
         Ok(Self { facts, triple, profile })
     }
 
-    pub(crate) fn facts(&self) -> walk::Facts<'_> {
+    pub(crate) fn facts(&self) -> pipeline::Facts<'_> {
         let Facts { component, source, top, policy, release, locked, given, tool, .. } = &self.facts;
-        walk::Facts {
+        pipeline::Facts {
             component: component.clone(),
             package: &component.name,
             folder: source,
@@ -74,7 +74,7 @@ impl Job {
             release: *release,
             locked: Some(*locked),
             sees_linked: true,
-            meant: Meant::Build,
+            meant: CudaIntent::Build,
             archs: None,
             headers: None,
             given: Some(given.clone()),
@@ -84,16 +84,16 @@ impl Job {
     }
 
     /// Says them, and whether the build may go on.
-    pub(crate) fn say(&self, findings: &[Finding]) -> Result<(), Stop> {
+    pub(crate) fn say(&self, findings: &[Finding]) -> Result<(), CliError> {
         let heavy: Vec<Finding> =
             findings.iter().filter(|finding| finding.severity > Severity::Info).cloned().collect();
         report::annotations(&heavy);
         report::findings(&heavy);
-        if !walk::refuses(&heavy) {
+        if !pipeline::refuses(&heavy) {
             return Ok(());
         }
         report::line(&format!("cudaguard: {}", policy::not_built(&self.facts.component, self.facts.release)));
-        Err(Stop::silent(REFUSED))
+        Err(CliError::silent(REFUSED))
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use cudaguard::shell_words::words;
-use cudaguard::toolchain::Builder;
+use cudaguard::toolchain::BuildSystem;
 
 use super::copies::of_ninjas;
 use super::facts::Facts;
@@ -14,7 +14,7 @@ use crate::linker;
 
 /// The folders, in the linker's order.
 pub(super) fn folders(facts: &Facts) -> Vec<PathBuf> {
-    if facts.given.by != Builder::CMake {
+    if facts.given.by != BuildSystem::CMake {
         return Vec::new();
     }
     let found = of_ninja(facts).map(|text| (text, facts.binary.clone())).or_else(|| of_make(facts));

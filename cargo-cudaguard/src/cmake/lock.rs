@@ -13,12 +13,12 @@ use cudaguard::lock::{FILE, Lock, Pins, same_release};
 use cudaguard::manifest::Manifest;
 use cudaguard::note;
 use cudaguard::toolchain::Toolchain;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 
 use super::NOTE;
 use super::job::Job;
 use crate::lock::{changes, write};
-use crate::report::Stop;
+use crate::report::CliError;
 
 /// Hints that say how the lock is written, with the build folder by its name.
 pub(super) fn name_build_folder(findings: &mut [Finding], job: &Job) {
@@ -55,7 +55,7 @@ impl Common {
         }
         let all = [
             ("toolkits", &mut self.pins.toolkit, own.toolkit),
-            (&*format!("{}s", GUARDED.name), &mut self.pins.library, own.library),
+            (&*format!("{}s", CUDNN.name), &mut self.pins.library, own.library),
             ("host compilers", &mut self.pins.host_compiler, own.host_compiler),
         ];
         let first = self.by[0].is_empty();
@@ -152,29 +152,30 @@ fn shown(env: &Env, folder: &Path, job: &Job) -> Option<Manifest> {
 }
 
 /// Writes the lock of a project. `list` has a line for each guarded target: the folder of its facts.
-pub(super) fn run(env: &Env, list: &Path) -> Result<ExitCode, Stop> {
-    let text = fs::read_to_string(list)
-        .map_err(|error| Stop::no_look(format_args!("{}: cannot be read: {error}; run cmake again", list.display())))?;
+pub(super) fn run(env: &Env, list: &Path) -> Result<ExitCode, CliError> {
+    let text = fs::read_to_string(list).map_err(|error| {
+        CliError::operational(format_args!("{}: cannot be read: {error}; run cmake again", list.display()))
+    })?;
     let mut all: BTreeMap<String, Common> = BTreeMap::new();
     let mut top = None;
     for folder in text.lines() {
-        let job = Job::read(Path::new(folder)).map_err(Stop::no_look)?;
+        let job = Job::read(Path::new(folder)).map_err(CliError::operational)?;
         all.entry(job.facts().target.to_owned())
             .or_default()
             .add(env, Path::new(folder), &job)
-            .map_err(Stop::no_look)?;
+            .map_err(CliError::operational)?;
         top.get_or_insert(job.facts.top);
     }
-    let top: PathBuf = top.ok_or_else(|| Stop::no_look("no target of this project is guarded"))?;
+    let top: PathBuf = top.ok_or_else(|| CliError::operational("no target of this project is guarded"))?;
     let file = top.join(FILE);
     // One that cannot be read holds what other targets are locked to: it is not ours to throw away.
-    let old = Lock::read(&file).map_err(Stop::no_look)?;
+    let old = Lock::read(&file).map_err(CliError::operational)?;
     let mut lock = old.clone().unwrap_or_default();
     let mut said = String::new();
     for (triple, common) in all {
         let (pins, toolchain) = common.pins();
         if pins.toolkit.is_none() {
-            return Err(Stop::no_look(format_args!(
+            return Err(CliError::operational(format_args!(
                 "CMake knows no CUDA toolkit whose release can be told for {triple}, and nothing that is built shows one: there \
                  is nothing to lock; build the project first, enable the language CUDA, or call find_package(CUDAToolkit) \
                  before cudaguard_embed"

@@ -10,8 +10,8 @@
 //!
 //! `install` is for people: it writes the module itself.
 
-mod already_said;
 mod copies;
+mod dedup;
 pub(crate) mod facts;
 pub(crate) mod job;
 mod linking;
@@ -25,25 +25,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use cudaguard::binary::{Binary, Kind};
-use cudaguard::contents::Contents;
 use cudaguard::env::Env;
 use cudaguard::evidence::{HostCode, Seen};
-use cudaguard::finding::{Finding, Values, Words};
-use cudaguard::guard::{self, Guarded, Tool};
+use cudaguard::finding::{Finding, MessageTemplate, Values};
+use cudaguard::guard::{self, GuardObjects, Tool};
 use cudaguard::judge::{self, linked::Linked};
 use cudaguard::kernels::{self, Kernels};
 use cudaguard::lock::Lock;
 use cudaguard::manifest::{KnownBy, Linkage, Manifest};
+use cudaguard::mapped_file::Contents;
+use cudaguard::pipeline;
 use cudaguard::policy::Policy;
-use cudaguard::seal::{Taken, left_to_the_loader};
-use cudaguard::toolchain::{Builder, Fact, Toolchain};
-use cudaguard::vendor::{CUDART, GUARDED};
+use cudaguard::seal::{ResolvedCudnn, left_to_the_loader};
+use cudaguard::toolchain::{BuildSystem, Sourced, Toolchain};
+use cudaguard::vendor::{CUDART, CUDNN};
 use cudaguard::version::Version;
-use cudaguard::walk;
 
 use crate::arguments::CmakeStep;
-use crate::own_kernels;
-use crate::report::{self, REFUSED, Stop};
+use crate::kernel_ownership;
+use crate::report::{self, CliError, REFUSED};
 use crate::signals;
 use facts::Facts;
 use job::{Job, triple};
@@ -54,30 +54,30 @@ const SHIM: &str = "cudaguard-shim.o";
 /// Beside the objects where they are empty, with the reason.
 const UNGUARDED: &str = "unguarded";
 
-pub(crate) fn run(env: &Env, step: CmakeStep) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, step: CmakeStep) -> Result<ExitCode, CliError> {
     match step {
         CmakeStep::Begin { module, tool } => begin(&module, &tool),
         CmakeStep::Embed { facts, depfile } => {
-            let job = Job::read(&facts).map_err(Stop::no_look)?;
+            let job = Job::read(&facts).map_err(CliError::operational)?;
             embed(env, &job, &facts, depfile.as_deref())
         }
         CmakeStep::Link { facts, judge, words } => link(env, &facts, judge, &words),
         CmakeStep::Lock { targets } => lock::run(env, &targets),
         CmakeStep::Install { prefix } => match package::install(&prefix) {
             Ok(()) => Ok(ExitCode::SUCCESS),
-            Err(error) => Err(Stop::no_look(error)),
+            Err(error) => Err(CliError::operational(error)),
         },
     }
 }
 
-fn begin(module: &str, tool: &Tool) -> Result<ExitCode, Stop> {
+fn begin(module: &str, tool: &Tool) -> Result<ExitCode, CliError> {
     let own = env!("CARGO_PKG_VERSION");
     if module != own {
-        return Err(Stop::no_look(format_args!(
+        return Err(CliError::operational(format_args!(
             "the CMake module is from cudaguard {module}, the command is from {own}: install both from one release"
         )));
     }
-    let triple = triple(tool).map_err(Stop::no_look)?;
+    let triple = triple(tool).map_err(CliError::operational)?;
     match guard::supports(&triple) {
         Ok(()) => {
             // For the facts of each target: a compiler need not be asked again for each.
@@ -92,9 +92,9 @@ fn begin(module: &str, tool: &Tool) -> Result<ExitCode, Stop> {
 }
 
 /// Judges what a target is built with, and makes the objects of its guard beside what CMake knows of it.
-fn embed(env: &Env, job: &Job, folder: &Path, depfile: Option<&Path>) -> Result<ExitCode, Stop> {
+fn embed(env: &Env, job: &Job, folder: &Path, depfile: Option<&Path>) -> Result<ExitCode, CliError> {
     let facts = job.facts();
-    let mut judged = facts.judge(env).map_err(Stop::no_look)?;
+    let mut judged = facts.judge(env).map_err(CliError::operational)?;
     if job.facts.output.is_none() {
         // Nobody looks at what it will be linked into.
         judged.findings.append(&mut judged.deferred);
@@ -111,37 +111,37 @@ fn embed(env: &Env, job: &Job, folder: &Path, depfile: Option<&Path>) -> Result<
         let inputs: Vec<PathBuf> = files.iter().chain(&job.facts.files).cloned().collect();
         let findings = std::mem::take(&mut judged.findings);
         let facts::Facts { target, binary, configuration, .. } = &job.facts;
-        job.say(&already_said::anew(findings, target, binary, configuration, &inputs))?;
+        job.say(&dedup::anew(findings, target, binary, configuration, &inputs))?;
     }
     let cannot = |what: &str, path: &Path, error: std::io::Error| {
-        Stop::no_look(format_args!("cannot {what} {}: {error}", path.display()))
+        CliError::operational(format_args!("cannot {what} {}: {error}", path.display()))
     };
     let marker = folder.join(UNGUARDED);
     let made = if let Some(why) = &job.facts.unguarded {
-        Guarded::Unguarded(why.clone())
+        GuardObjects::Unguarded(why.clone())
     } else {
-        let descriptor = judged.note(&facts).map_err(Stop::no_look)?;
-        facts.guard(env, &descriptor, folder).map_err(Stop::no_look)?
+        let descriptor = judged.note(&facts).map_err(CliError::operational)?;
+        facts.guard(env, &descriptor, folder).map_err(CliError::operational)?
     };
     let first = match made {
-        Guarded::Objects { note, shim } => {
+        GuardObjects::Objects { note, shim } => {
             debug_assert_eq!((&note, shim), (&folder.join(NOTE), folder.join(SHIM)));
             let _ = fs::remove_file(marker);
             note
         }
-        Guarded::Unguarded(why) => {
+        GuardObjects::Unguarded(why) => {
             let values = Values::default().with("component", &facts.component).with("why", &why);
-            let findings = facts.weigh(&judged.policy, vec![Words::Unguarded.finding(&values)]).findings;
-            if walk::refuses(&findings) {
+            let findings = facts.weigh(&judged.policy, vec![MessageTemplate::Unguarded.finding(&values)]).findings;
+            if pipeline::refuses(&findings) {
                 let _ = fs::remove_file(&marker);
                 remove_earlier(&job.facts);
             }
             // What CMake knew when it configured, it said then, once for all targets.
-            if job.facts.unguarded.is_none() || walk::refuses(&findings) {
+            if job.facts.unguarded.is_none() || pipeline::refuses(&findings) {
                 job.say(&findings)?;
             }
             if job.facts.unguarded.is_none() {
-                empty(&job.facts.tool, folder).map_err(Stop::no_look)?;
+                empty(&job.facts.tool, folder).map_err(CliError::operational)?;
             }
             fs::write(&marker, why).map_err(|error| cannot("write", &marker, error))?;
             if job.facts.unguarded.is_some() { marker } else { folder.join(NOTE) }
@@ -203,14 +203,14 @@ pub(crate) fn rule(file: &Path, files: &[PathBuf]) -> String {
     text
 }
 
-fn link(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<ExitCode, Stop> {
+fn link(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<ExitCode, CliError> {
     let (program, arguments) = words.split_first().expect("at least one word");
     let made = words.windows(2).find_map(|pair| (pair[0] == "-o").then(|| Path::new(&pair[1])));
     // Device code that is linked on its own is an object, and no file of the target.
     let of_target = made.map(|made| job_of(facts, made)).transpose()?.flatten();
     if judge {
         let (folder, job) = of_target.as_ref().ok_or_else(|| {
-            Stop::no_look(format_args!(
+            CliError::operational(format_args!(
                 "{}: CMake links {}, and knew nothing of it when it configured: run cmake again",
                 facts.display(),
                 made.unwrap_or(Path::new("a file without a name")).display()
@@ -219,8 +219,9 @@ fn link(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<Exit
         embed(env, job, folder, None)?;
     }
     let status = Command::new(program).args(arguments).status();
-    let status = status
-        .map_err(|error| Stop::no_look(format_args!("cannot start {}: {error}", Path::new(program).display())))?;
+    let status = status.map_err(|error| {
+        CliError::operational(format_args!("cannot start {}: {error}", Path::new(program).display()))
+    })?;
     if !status.success() {
         return Ok(signals::end_as(status));
     }
@@ -232,7 +233,7 @@ fn link(env: &Env, facts: &Path, judge: bool, words: &[OsString]) -> Result<Exit
 
 /// The target whose file the linker makes, and the folder of what is known of it: this one, or with several configurations
 /// one below.
-fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, Job)>, Stop> {
+fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, Job)>, CliError> {
     let made = same_place(made);
     let below = || fs::read_dir(facts).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_facts = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"facts."));
@@ -247,7 +248,7 @@ fn job_of(facts: &Path, made: &Path) -> Result<Option<(PathBuf, Job)>, Stop> {
             Ok(job) => job,
             // Of a configuration that the project has no more.
             Err(_) if several => continue,
-            Err(error) => return Err(Stop::no_look(error)),
+            Err(error) => return Err(CliError::operational(error)),
         };
         if job.facts.output.as_deref().map(same_place) == Some(made.clone()) {
             return Ok(Some((folder, job)));
@@ -266,7 +267,7 @@ fn same_place(path: &Path) -> PathBuf {
 }
 
 /// Holds what was linked against the policy, and seals it; what is refused is taken away.
-fn seal(env: &Env, job: &Job, folder: &Path) -> Result<ExitCode, Stop> {
+fn seal(env: &Env, job: &Job, folder: &Path) -> Result<ExitCode, CliError> {
     let file = job.facts.output.as_deref().expect("what is linked is a file");
     if folder.join(UNGUARDED).exists() {
         return Ok(ExitCode::SUCCESS);
@@ -287,17 +288,17 @@ fn seal(env: &Env, job: &Job, folder: &Path) -> Result<ExitCode, Stop> {
 }
 
 /// Verifies a linked file and seals its note: in its place, or in a copy of it, which is made only where nothing is refused.
-pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Result<(), Stop> {
-    let binary = Binary::read(file).map_err(Stop::no_look)?;
+pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Result<(), CliError> {
+    let binary = Binary::read(file).map_err(CliError::operational)?;
     if matches!(binary.kind, Kind::Object | Kind::Archive) {
-        return Err(Stop::no_look(format_args!("{}: not a linked file ({})", file.display(), binary.kind)));
+        return Err(CliError::operational(format_args!("{}: not a linked file ({})", file.display(), binary.kind)));
     }
-    let kernels = kernels::read(file).map_err(Stop::no_look)?;
+    let kernels = kernels::read(file).map_err(CliError::operational)?;
     let facts = job.facts();
-    let policy = facts.read_policy().map_err(Stop::no_look)?;
+    let policy = facts.read_policy().map_err(CliError::operational)?;
     let refuse = |why: &str| job.say(&facts.not_guarded(&policy, &job.facts.target, file, why));
     let manifest = binary.manifests().flatten().map(|note| note.manifest).find(|one| one.component == facts.component);
-    let Some(manifest) = manifest else { return refuse(walk::NOT_THERE) };
+    let Some(manifest) = manifest else { return refuse(pipeline::NOTE_MISSING) };
     let recorded = manifest.toolkit.map(Into::into);
     let linked_from = linked_from(job, &binary);
     let searched: Vec<PathBuf> =
@@ -305,17 +306,17 @@ pub(crate) fn sealed(env: &Env, job: &Job, file: &Path, to: Option<&Path>) -> Re
     let mut objects = objects(job);
     objects.extend(job.facts.inside.iter().cloned());
     let places = places(job, &objects);
-    let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| own_kernels::own(data, &kernels, &places));
-    let mut seen = seen.map_err(Stop::no_look)?;
-    seen.host = Some(HostCode::of(file, &own_kernels::objects(&places)));
+    let seen = Seen::of(&binary, &kernels, recorded, &searched, |data| kernel_ownership::own(data, &kernels, &places));
+    let mut seen = seen.map_err(CliError::operational)?;
+    seen.host = Some(HostCode::of(file, &kernel_ownership::objects(&places)));
     let look =
         Look { policy: &policy, manifest: &manifest, binary: &binary, kernels: &kernels, linked_from: &linked_from };
-    let (taken, findings) = verify(env, job, &look, &seen).map_err(Stop::no_look)?;
-    if to.is_some() && walk::refuses(&findings) {
+    let (taken, findings) = verify(env, job, &look, &seen).map_err(CliError::operational)?;
+    if to.is_some() && pipeline::refuses(&findings) {
         return job.say(&findings);
     }
     // Also what is refused: its note tells what it was made with, before it is taken away.
-    let noted = facts.seal(&binary, to, &kernels, None, Some(seen), taken).map_err(Stop::no_look)?;
+    let noted = facts.seal(&binary, to, &kernels, None, Some(seen), taken).map_err(CliError::operational)?;
     job.say(&findings)?;
     match noted {
         Err(why) => refuse(&why),
@@ -330,23 +331,23 @@ struct Look<'l> {
     binary: &'l Binary,
     kernels: &'l Kernels,
     /// The folders of its libraries.
-    linked_from: &'l [Fact<PathBuf>],
+    linked_from: &'l [Sourced<PathBuf>],
 }
 
 /// Holds the linked file against the policy and what was recorded of it.
-fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<Taken>, Vec<Finding>), String> {
+fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
     let facts = &job.facts;
     let Look { policy, manifest, binary, kernels, linked_from } = *look;
-    let mut own_kernels = Vec::new();
+    let mut kernel_ownership = Vec::new();
     if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty()) {
         let data = Contents::open(&binary.path)?;
-        own_kernels = own_kernels::own(&data, kernels, &places(job, &objects(job)));
+        kernel_ownership = kernel_ownership::own(&data, kernels, &places(job, &objects(job)));
     }
     // Only where the file shows another is it asked for again, for the words.
-    let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(KnownBy::Observed));
-    let in_use: Vec<Fact<Version>> = match recorded {
+    let recorded = manifest.toolkit.filter(|_| manifest.toolkit_known != Some(KnownBy::LinkObservation));
+    let in_use: Vec<Sourced<Version>> = match recorded {
         None => Vec::new(),
-        Some(release) if seen.shows_only(release.into()) => vec![Fact::new(release, "CMake")],
+        Some(release) if seen.shows_only(release.into()) => vec![Sourced::new(release, "CMake")],
         Some(_) => looked_up(job, env, policy),
     };
     let folders = [(facts.binary.clone(), "the build folder"), (facts.top.clone(), "the project's own folder")];
@@ -359,7 +360,7 @@ fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<
         // What CMake links into the build folder finds its libraries there; installing takes those paths away.
         release: facts.release && facts.install_rpath,
         kernels,
-        own: &own_kernels,
+        own: &kernel_ownership,
         declared_by: facts.given.archs.as_ref().map(|archs| archs.source.as_str()),
         seen,
         in_use: &in_use,
@@ -367,12 +368,12 @@ fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<
         needed: &binary.needed,
         left_to_the_loader: left.as_deref(),
         cudart: binary.linkage(&CUDART),
-        library: binary.linkage(GUARDED),
+        library: binary.linkage(CUDNN),
         rpath: rpath.as_deref(),
         runpath: runpath.as_deref(),
         folders: &folders,
     };
-    let linked_to = binary.linkage(GUARDED) == Linkage::Linked;
+    let linked_to = binary.linkage(CUDNN) == Linkage::Linked;
     let mut library = if linked_to { linked_library(env, job, policy, binary, linked_from) } else { Vec::new() };
     let mut taken = None;
     // CMake knows where the compiler looks: what it found is what was included.
@@ -402,14 +403,14 @@ fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<
     // What else was left open before is the host compiler alone, and its objects tell.
     let mut drifted = job.facts().drifted(policy, manifest, &linked, &[], facts.locked)?;
     lock::name_build_folder(&mut drifted, job);
-    if facts.given.by == Builder::CMake && !walk::refuses(&drifted) {
-        drifted = already_said::anew(drifted, &facts.target, &facts.binary, &facts.configuration, &facts.files);
+    if facts.given.by == BuildSystem::CMake && !pipeline::refuses(&drifted) {
+        drifted = dedup::anew(drifted, &facts.target, &facts.binary, &facts.configuration, &facts.files);
     }
     findings.extend(drifted);
     Ok((taken, findings))
 }
 
-fn looked_up(job: &Job, env: &Env, policy: &Policy) -> Vec<Fact<Version>> {
+fn looked_up(job: &Job, env: &Env, policy: &Policy) -> Vec<Sourced<Version>> {
     job.facts().look(env, policy, &[]).toolkit().into_iter().collect()
 }
 
@@ -420,8 +421,8 @@ fn objects(job: &Job) -> Vec<PathBuf> {
     objects
 }
 
-fn places<'a>(job: &'a Job, objects: &'a [PathBuf]) -> own_kernels::Places<'a> {
-    own_kernels::Places { package: None, out_dirs: Vec::new(), objects, target_dir: &job.facts.binary }
+fn places<'a>(job: &'a Job, objects: &'a [PathBuf]) -> kernel_ownership::Places<'a> {
+    kernel_ownership::Places { package: None, out_dirs: Vec::new(), objects, target_dir: &job.facts.binary }
 }
 
 /// A runtime path without the toolkit's stub folders that nothing is loaded from. `CUDA::cuda_driver` is a file in one, so
@@ -443,26 +444,32 @@ fn runtime_path(binary: &Binary) -> impl Iterator<Item = &str> {
 
 /// The folders of the libraries that it is linked to, those that its linker took them from before those that it will load
 /// them from.
-fn linked_from(job: &Job, binary: &Binary) -> Vec<Fact<PathBuf>> {
-    let asked = binary.needed.iter().any(|name| GUARDED.is_named(name) || CUDART.is_named(name));
+fn linked_from(job: &Job, binary: &Binary) -> Vec<Sourced<PathBuf>> {
+    let asked = binary.needed.iter().any(|name| CUDNN.is_named(name) || CUDART.is_named(name));
     let target = &job.facts.target;
     let by_linker = if asked { linking::folders(&job.facts) } else { Vec::new() };
-    let by_linker = by_linker.into_iter().map(|folder| Fact::new(folder, format!("what {target} is linked with")));
+    let by_linker = by_linker.into_iter().map(|folder| Sourced::new(folder, format!("what {target} is linked with")));
     let loaded =
-        runtime_path(binary).map(|entry| Fact::new(PathBuf::from(entry), format!("the runtime path of {target}")));
+        runtime_path(binary).map(|entry| Sourced::new(PathBuf::from(entry), format!("the runtime path of {target}")));
     by_linker.chain(loaded).collect()
 }
 
 /// What was only worth a note before it was known that the file needs the guarded library, held against the library that it
 /// was linked to.
-fn linked_library(env: &Env, job: &Job, policy: &Policy, binary: &Binary, folders: &[Fact<PathBuf>]) -> Vec<Finding> {
-    let look = |folders: &[Fact<PathBuf>]| job.facts().look(env, policy, folders);
+fn linked_library(
+    env: &Env,
+    job: &Job,
+    policy: &Policy,
+    binary: &Binary,
+    folders: &[Sourced<PathBuf>],
+) -> Vec<Finding> {
+    let look = |folders: &[Sourced<PathBuf>]| job.facts().look(env, policy, folders);
     let toolchain = look(folders);
     let Some(library) = toolchain.library_used() else { return Vec::new() };
     let folder = library.path.parent();
-    let is_the_one = binary.needed.contains(&format!("{}.{}", GUARDED.link_name(), library.major))
+    let is_the_one = binary.needed.contains(&format!("{}.{}", CUDNN.link_name(), library.major))
         && folders.iter().chain(&job.facts.given.libraries).any(|known| folder == Some(&known.value));
-    if is_the_one { judge::build::linked_library_anew(policy, &look(&[]), &toolchain) } else { Vec::new() }
+    if is_the_one { judge::build::recheck_linked_cudnn(policy, &look(&[]), &toolchain) } else { Vec::new() }
 }
 
 /// Device code that was linked on its own (`CUDA_SEPARABLE_COMPILATION`): CMake keeps it in the folder of the target's

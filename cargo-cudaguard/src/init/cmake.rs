@@ -11,19 +11,19 @@ use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::{Request, Toolchain};
 
 use super::{new, policy, workflow};
-use crate::report::Stop;
+use crate::report::CliError;
 
 const LISTS: &str = "CMakeLists.txt";
 const WORKFLOW: &str = include_str!("../../templates/cudaguard-cmake.yml");
 
 /// What was written and what is left to do, a line each.
-pub(super) fn run(env: &Env) -> Result<String, Stop> {
+pub(super) fn run(env: &Env) -> Result<String, CliError> {
     let folder = env.folder();
     let lists = folder.join(LISTS);
-    let fail = |error: std::io::Error| Stop::no_look(format_args!("{}: {error}", lists.display()));
+    let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", lists.display()));
     let bytes = match files::bytes(&lists) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Stop::no_look(format_args!(
+            return Err(CliError::operational(format_args!(
                 "{}: is not there: run this in the folder of the project's {LISTS}",
                 lists.display()
             )));

@@ -11,23 +11,23 @@ use cudaguard::env::Env;
 use cudaguard::files;
 use cudaguard::machine::map::{Branch, Cell, Map, Row, State};
 
-use crate::arguments::Drawing;
-use crate::report::{self, Stop};
+use crate::arguments::MapFormat;
+use crate::report::{self, CliError};
 use crate::verify;
 
-pub(crate) fn run(env: &Env, files: &[PathBuf], form: Drawing, output: Option<&Path>) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, files: &[PathBuf], form: MapFormat, output: Option<&Path>) -> Result<ExitCode, CliError> {
     let all = verify::components_of_all(env, files)?;
-    let map = Map::of(&all).map_err(|why| Stop::no_look(format_args!("no map can be drawn: {why}")))?;
+    let map = Map::of(&all).map_err(|why| CliError::operational(format_args!("no map can be drawn: {why}")))?;
     let title = verify::title(files);
     let drawn = match form {
-        Drawing::Text => text::draw(&title, &map),
-        Drawing::Svg => svg::draw(&title, &map),
-        Drawing::Html => html::draw(&title, &map),
+        MapFormat::Text => text::draw(&title, &map),
+        MapFormat::Svg => svg::draw(&title, &map),
+        MapFormat::Html => html::draw(&title, &map),
     };
     match output {
         None => report::result(&drawn)?,
         Some(path) => files::write(path, drawn.as_bytes())
-            .map_err(|error| Stop::no_look(format_args!("cannot write {}: {error}", path.display())))?,
+            .map_err(|error| CliError::operational(format_args!("cannot write {}: {error}", path.display())))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -92,5 +92,9 @@ fn states(map: &Map) -> impl Iterator<Item = State> + '_ {
 
 /// As XML and HTML spell a text.
 fn escaped(text: &str) -> String {
-    cudaguard::plain::line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    cudaguard::sanitize::line(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use cudaguard::machine::map::{Map, State};
-use cudaguard::plain;
+use cudaguard::sanitize;
 
 use super::{gpu, letter, meaning, states};
 
@@ -13,7 +13,7 @@ const COLUMN: usize = 5;
 const COLUMNS: usize = 12;
 
 pub(super) fn draw(title: &str, map: &Map) -> String {
-    let mut text = plain::line(&format!("{title}: on which GPU with which driver")).into_owned() + "\n";
+    let mut text = sanitize::line(&format!("{title}: on which GPU with which driver")).into_owned() + "\n";
     let width = map.rows.iter().map(|row| gpu(row).chars().count()).max().unwrap_or(0);
     for from in (0..map.branches.len()).step_by(COLUMNS) {
         let to = map.branches.len().min(from + COLUMNS);

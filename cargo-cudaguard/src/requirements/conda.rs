@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 
 use super::{Asked, Row, by_driver, commented, dotted, processor_comes_with, variant};
 
@@ -45,12 +45,12 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     if let Some(library) = asked.placement.library {
         let below = library.leaves_behind.unwrap_or(library.below);
         if library.leaves_behind.is_some() {
-            let _ = writeln!(text, "    # {} {below} and newer leave some of these GPUs behind.", GUARDED.name);
+            let _ = writeln!(text, "    # {} {below} and newer leave some of these GPUs behind.", CUDNN.name);
         }
         if !library.needed {
             text.push_str("  run_constraints:\n");
         }
-        let _ = writeln!(text, "    - {} >={},<{below}", GUARDED.key, library.min);
+        let _ = writeln!(text, "    - {} >={},<{below}", CUDNN.key, library.min);
     }
     Ok(text)
 }

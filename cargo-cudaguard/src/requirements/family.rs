@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::vendor::{CUDART, GUARDED};
+use cudaguard::vendor::{CUDART, CUDNN};
 
 use super::{Asked, span_of};
 
@@ -112,7 +112,7 @@ fn inside(manifest: &Manifest, put: &mut impl FnMut(&str, &'static str, Option<&
     let guarded = manifest.library.as_ref().filter(|library| library.linkage == Linkage::Static);
     let all = [
         cudart.and_then(|cudart| Some((CUDART.stem, cudart.version?.to_string()))),
-        guarded.map(|library| (GUARDED.stem, library.version.to_string())),
+        guarded.map(|library| (CUDNN.stem, library.version.to_string())),
     ];
     for (stem, version) in all.into_iter().flatten() {
         let part = Part { version: Some(version.clone()), ..library(stem, format!("{}@{version}", purl(stem))) };

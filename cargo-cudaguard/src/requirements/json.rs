@@ -3,7 +3,7 @@
 use cudaguard::json::{Value, array, object};
 use cudaguard::judge::run::answer::Service;
 use cudaguard::machine::placement::{Gpus, OfLibrary, OldestDriver, Unfit};
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 
 use super::{Asked, dotted, reason};
 
@@ -15,7 +15,7 @@ pub(super) fn write(asked: &Asked<'_>) -> String {
     value.put("driver_needed", Some(placement.needs_driver));
     value.put("gpus", Some(array(placement.fit.iter().map(fit))));
     value.put("not_served", Some(array(placement.unfit.iter().map(unfit))));
-    value.put(GUARDED.key, placement.library.map(library));
+    value.put(CUDNN.key, placement.library.map(library));
     format!("{}\n", value.pretty())
 }
 

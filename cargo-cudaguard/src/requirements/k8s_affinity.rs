@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::CudaVersion;
 
 use super::{Asked, Row, commented};
@@ -39,7 +39,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     );
     heading.push("driver supports. A node is judged by the labels of one GPU model: of a node with several, the others are not seen.".to_owned());
     if asked.placement.library.is_some() {
-        heading.push(format!("No label tells of {}: that comes with the image.", GUARDED.name));
+        heading.push(format!("No label tells of {}: that comes with the image.", CUDNN.name));
     }
     let mut text = commented(&heading);
     text.push_str(

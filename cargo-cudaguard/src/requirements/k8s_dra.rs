@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 
 use super::{Asked, Row, commented, object_name, processor_comes_with};
 
@@ -19,7 +19,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     heading.push("By the attributes of NVIDIA's DRA driver (dra-driver-nvidia-gpu 25.3 or newer).".to_owned());
     heading.extend(processor_comes_with(asked, "a pod's nodeSelector kubernetes.io/arch"));
     if asked.placement.library.is_some() {
-        heading.push(format!("No attribute tells of {}: that comes with the image.", GUARDED.name));
+        heading.push(format!("No attribute tells of {}: that comes with the image.", CUDNN.name));
     }
     let mut text = commented(&heading);
     let name = asked.files.first().map_or_else(String::new, |file| object_name(file));

@@ -27,11 +27,11 @@ use cudaguard::env::Env;
 use cudaguard::finding::Code;
 use cudaguard::machine::Components;
 use cudaguard::machine::placement::{Gpus, Placement};
-use cudaguard::plain;
+use cudaguard::sanitize;
 use cudaguard::version::CudaVersion;
 
 use crate::arguments::Form;
-use crate::report::{self, Stop};
+use crate::report::{self, CliError};
 use crate::verify;
 
 /// What is to be written down.
@@ -41,10 +41,10 @@ struct Asked<'a> {
     placement: &'a Placement,
 }
 
-pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, Stop> {
+pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, CliError> {
     let all = verify::components_of_all(env, files)?;
-    let placement =
-        Placement::of(&all).map_err(|why| Stop::no_look(format_args!("no requirement can be derived: {why}")))?;
+    let placement = Placement::of(&all)
+        .map_err(|why| CliError::operational(format_args!("no requirement can be derived: {why}")))?;
     let asked = Asked { files, components: &all, placement: &placement };
     let written = match form {
         Form::Text => Ok(text::write(&asked)),
@@ -62,7 +62,8 @@ pub(crate) fn run(env: &Env, files: &[PathBuf], form: Form) -> Result<ExitCode, 
         Form::CycloneDx => cyclonedx::write(&asked),
         Form::Spdx => spdx::write(&asked),
     };
-    let text = written.map_err(|why| Stop::no_look(format_args!("{}: {}: {why}", asked.title(), form.name())))?;
+    let text =
+        written.map_err(|why| CliError::operational(format_args!("{}: {}: {why}", asked.title(), form.name())))?;
     report::result(&text)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -168,7 +169,7 @@ fn reason(code: Code) -> &'static str {
 
 /// Comment lines: `# …`.
 fn commented(lines: &[String]) -> String {
-    lines.iter().fold(String::new(), |text, line| text + "# " + &plain::line(line) + "\n")
+    lines.iter().fold(String::new(), |text, line| text + "# " + &sanitize::line(line) + "\n")
 }
 
 /// A name that Kubernetes takes for an object: what the first file is called, in its letters.

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 
 use super::{Asked, commented, dotted, processor_comes_with};
 
@@ -19,7 +19,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     heading.extend(processor_comes_with(asked, "the derivation's system"));
     heading.push("Nix has no word for a driver: needsCuda says what the machine's must support.".to_owned());
     if asked.placement.library.is_some() {
-        heading.push(format!("It says nothing of {}: that is a dependency of the derivation.", GUARDED.name));
+        heading.push(format!("It says nothing of {}: that is a dependency of the derivation.", CUDNN.name));
     }
     let mut text = commented(&heading);
     text.push_str("{ cudaCapabilities }:\nlet\n  fit = [  # from here on, below there\n");

@@ -4,7 +4,7 @@
 //! alternatives. `cuda` is the CUDA version that the host's driver supports, so that minor-version compatibility is in the
 //! numbers already; `arch` is the compute capability.
 
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 
 use super::{Asked, Row, commented, dotted, processor_comes_with};
 
@@ -40,7 +40,7 @@ pub(super) fn gives_away(asked: &Asked<'_>) -> Vec<String> {
         vec!["A machine with a GPU beside the fit ones that is not is refused: all of them are looked at.".to_owned()];
     lines.extend(processor_comes_with(asked, "the image's platform"));
     if asked.placement.library.is_some() {
-        lines.push(format!("It has no word for {}: that comes with the image.", GUARDED.name));
+        lines.push(format!("It has no word for {}: that comes with the image.", CUDNN.name));
     }
     lines
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 
 use super::{Asked, commented, nvidia_require, span_of};
 
@@ -34,7 +34,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
         label("driver", &drivers);
     }
     if let Some(library) = placement.library {
-        label(GUARDED.key, &format!(">={},<{}", library.min, library.below));
+        label(CUDNN.key, &format!(">={},<{}", library.min, library.below));
     }
     let _ = writeln!(text, "ENV NVIDIA_REQUIRE_CUDA=\"{}\"", nvidia_require::expression(&rows));
     Ok(text)

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::plain;
+use cudaguard::sanitize;
 use cudaguard::tables;
 
 use super::{Asked, commented, dotted};
@@ -68,5 +68,5 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
 /// Within double quotes.
 fn shell(text: &str) -> String {
     let kept = |c: char| if matches!(c, '"' | '$' | '`' | '\\' | '!') { '_' } else { c };
-    plain::line(text).chars().map(kept).collect()
+    sanitize::line(text).chars().map(kept).collect()
 }

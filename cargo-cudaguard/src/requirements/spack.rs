@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use cudaguard::plain;
-use cudaguard::vendor::GUARDED;
+use cudaguard::sanitize;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::Version;
 
 use super::text::driver;
@@ -38,7 +38,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     for (value, cc) in unfit {
         let why = placement.unfit.iter().find(|gpus| gpus.include(cc));
         let why = why.map(|gpus| format!(" ({})", gpus.why.code)).unwrap_or_default();
-        let title: String = plain::line(&asked.title()).chars().filter(|c| !matches!(c, '"' | '\\')).collect();
+        let title: String = sanitize::line(&asked.title()).chars().filter(|c| !matches!(c, '"' | '\\')).collect();
         let _ = writeln!(
             text,
             "conflicts(\"cuda_arch={value}\", when=\"+cuda\", msg=\"{title} does not run on compute capability {}{why}\")",
@@ -48,9 +48,9 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
     if let Some(library) = placement.library {
         let below = library.leaves_behind.unwrap_or(library.below);
         if library.leaves_behind.is_some() {
-            let _ = writeln!(text, "# {} {below} and newer leave some of these GPUs behind.", GUARDED.name);
+            let _ = writeln!(text, "# {} {below} and newer leave some of these GPUs behind.", CUDNN.name);
         }
-        let (key, min) = (GUARDED.key, library.min);
+        let (key, min) = (CUDNN.key, library.min);
         let end = before(below);
         if library.needed {
             let _ = writeln!(text, "depends_on(\"{key}@{min}:{end}\", type=\"run\")");

@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 
 use cudaguard::judge::run::answer::Service;
 use cudaguard::machine::placement::OldestDriver;
-use cudaguard::plain;
+use cudaguard::sanitize;
 use cudaguard::tables;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 
 use super::{Asked, reason, span, span_of};
 
 pub(super) fn write(asked: &Asked<'_>) -> String {
     let placement = asked.placement;
-    let mut text = plain::line(&format!("{}: what a machine must have", asked.title())).into_owned() + "\n";
+    let mut text = sanitize::line(&format!("{}: what a machine must have", asked.title())).into_owned() + "\n";
     let mut line = |name: &str, said: &str| {
-        let _ = writeln!(text, "  {name:<10} {}", plain::line(said));
+        let _ = writeln!(text, "  {name:<10} {}", sanitize::line(said));
     };
     if !placement.processor.is_empty() {
         line("processor", &placement.processor);
@@ -36,7 +36,7 @@ pub(super) fn write(asked: &Asked<'_>) -> String {
     }
     if let Some(library) = placement.library {
         let needed = if library.needed { "" } else { ", where it is used" };
-        line(GUARDED.name, &format!("{} or newer, below {}{needed}", library.min, library.below));
+        line(CUDNN.name, &format!("{} or newer, below {}{needed}", library.min, library.below));
         if let Some(version) = library.leaves_behind {
             line("", &format!("{version} and newer leave some of these GPUs behind"));
         }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use cudaguard::judge::run::answer::Service;
 use cudaguard::tables;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::CudaVersion;
 
 use super::{Asked, by_driver, commented, processor_comes_with, variant};
@@ -54,7 +54,7 @@ pub(super) fn write(asked: &Asked<'_>) -> Result<String, String> {
         heading.push("that no table knows yet, are given away.".to_owned());
     }
     if asked.placement.library.is_some() {
-        heading.push(format!("No property tells of {}: that is a dependency of the wheel.", GUARDED.name));
+        heading.push(format!("No property tells of {}: that is a dependency of the wheel.", CUDNN.name));
     }
     let mut text = commented(&heading);
     for (cuda, archs) in &variants {

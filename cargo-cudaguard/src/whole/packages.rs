@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cudaguard::binary::Binary;
-use cudaguard::finding::{Finding, Severity, Values, Words};
+use cudaguard::finding::{Finding, MessageTemplate, Severity, Values};
 use cudaguard::machine::Components;
 use cudaguard::manifest::Requirement;
-use cudaguard::vendor::{CUDART, GUARDED, Library, major_of, plain_name};
+use cudaguard::vendor::{CUDART, CUDNN, Library, major_of, plain_name};
 use cudaguard::version::{CudaVersion, Version};
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ const BRING: &[(&str, &[&str])] = &[
     ("cuda-version", &["cudart"]),
     ("cudatoolkit", &["cudart"]),
     ("pytorch-cuda", &["cudart"]),
-    (GUARDED.key, &[GUARDED.key]),
+    (CUDNN.key, &[CUDNN.key]),
     ("cufft", &["cufft"]),
     ("cufile", &["cufile"]),
     ("curand", &["curand"]),
@@ -88,7 +88,7 @@ const REQUIRE_CUDA: &str = "NVIDIA_REQUIRE_CUDA=";
 
 /// That by which it says which release of the guarded library is in it.
 fn guarded_version() -> String {
-    format!("NV_{}_VERSION=", GUARDED.key.to_uppercase())
+    format!("NV_{}_VERSION=", CUDNN.key.to_uppercase())
 }
 
 /// What these texts say, each with its member's name. What is of another form than expected says nothing.
@@ -244,7 +244,7 @@ impl Package {
                 match (strictest, oldest) {
                     (Some(one), Some((oldest, symbol))) if one.least.is_some_and(|least| least < *oldest) => {
                         let values = values(one).with("min", *oldest).with("symbol", symbol.as_str());
-                        findings.push(Words::PackageUnfitPromise.finding(&values));
+                        findings.push(MessageTemplate::PackageUnfitPromise.finding(&values));
                     }
                     (Some(one), None) => {
                         // Of an older major there is no library of this name.
@@ -252,14 +252,16 @@ impl Package {
                         let older = first.filter(|first| one.least.is_some_and(|least| least < *first));
                         if let Some(first) = older.filter(|_| !for_another(one)) {
                             let values = values(one).with("min", first).with("symbol", "");
-                            findings.push(Words::PackageUnfitPromise.finding(&values));
+                            findings.push(MessageTemplate::PackageUnfitPromise.finding(&values));
                         }
                     }
                     (Some(_), Some(_)) => {}
                     (None, _)
                         if mine.iter().any(|one| wanted().any(|other| one.brings(other) && one.lets_in(other))) => {}
                     (None, _) => {
-                        findings.extend(mine.first().map(|one| Words::PackageUnfitPromiseMajor.finding(&values(one))));
+                        findings.extend(
+                            mine.first().map(|one| MessageTemplate::PackageUnfitPromiseMajor.finding(&values(one))),
+                        );
                     }
                 }
             }
@@ -272,7 +274,9 @@ impl Package {
             let all: Vec<(String, u32)> = members.iter().flat_map(of_cudart).collect();
             if let Some((name, major)) = all.first().filter(|_| all.iter().all(|(_, major)| *major != cuda.major)) {
                 let values = Values::default().with("path", name.as_str()).with("value", tag);
-                findings.push(Words::PackageUnfitTag.finding(&values.with("found_cuda", CudaVersion::new(*major, 0))));
+                findings.push(
+                    MessageTemplate::PackageUnfitTag.finding(&values.with("found_cuda", CudaVersion::new(*major, 0))),
+                );
             }
         }
         findings
@@ -285,7 +289,7 @@ impl Package {
             let one = exports.iter().find(|one| one.brings(soname) && !one.lets_in(soname))?;
             let said = format!("the package has those that are linked to it require {}", one.text);
             let values = Values::default().with("value", said).with("path", name).with("library", soname);
-            Some(Words::PackageUnfitExport.finding(&values))
+            Some(MessageTemplate::PackageUnfitExport.finding(&values))
         };
         members.filter_map(unfit).collect()
     }
@@ -303,7 +307,7 @@ impl Package {
             REQUIRE_CUDA.trim_end_matches('=')
         );
         let values = Values::default().with("value", said).with("path", name).with("cuda", cuda);
-        Some(Words::PackageUnfitDriver.finding(&values))
+        Some(MessageTemplate::PackageUnfitDriver.finding(&values))
     }
 }
 
@@ -389,7 +393,7 @@ impl<'a> Promise<'a> {
     fn of(kind: Kind, text: &'a str) -> Option<Self> {
         if let Some(version) = text.strip_prefix(&guarded_version()) {
             let version = numbers(version)?;
-            return Some(Self { text, stems: bring(Kind::Conda, GUARDED.key)?.1, least: Some(version), below: None });
+            return Some(Self { text, stems: bring(Kind::Conda, CUDNN.key)?.1, least: Some(version), below: None });
         }
         // What else an image says is of CUDA as a whole.
         if kind == Kind::Image {
@@ -512,7 +516,7 @@ pub(super) fn wants(own: &Components, needed: &[String], is_inside: impl Fn(&str
 /// The driver's library, or its stub, in a member of this name.
 pub(super) fn of_driver(name: &str, own: &str) -> Option<Finding> {
     let values = Values::default().with("path", name);
-    plain_name(own).starts_with("libcuda.so").then(|| Words::PackageUnfit.finding(&values))
+    plain_name(own).starts_with("libcuda.so").then(|| MessageTemplate::PackageUnfit.finding(&values))
 }
 
 /// Folders of the machine that built it, in members' RPATH or RUNPATH: most are where nothing lies elsewhere.
@@ -528,7 +532,7 @@ pub(super) fn leading_out<'a>(members: impl Iterator<Item = (&'a str, &'a Binary
     }
     let folders: Vec<&str> = folders.into_iter().collect();
     let values = Values::default().with("path", some(&names)).with("folder", some(&folders));
-    (!names.is_empty()).then(|| Words::PackageUnfitPath.finding(&values).weighing(Severity::Info))
+    (!names.is_empty()).then(|| MessageTemplate::PackageUnfitPath.finding(&values).with_severity(Severity::Info))
 }
 
 /// A library that stands in the package in several releases; `held`: the library, its release, the member.
@@ -543,7 +547,7 @@ pub(super) fn twice<'a>(held: impl Iterator<Item = (&'static Library, &'a str, &
         .map(|(library, releases)| {
             let told = releases.iter().map(|(version, member)| format!("{version} in {member}"));
             let values = Values::default().with("library", library.name);
-            Words::PackageUnfitTwice.finding(&values.with("value", told.collect::<Vec<_>>().join(", ")))
+            MessageTemplate::PackageUnfitTwice.finding(&values.with("value", told.collect::<Vec<_>>().join(", ")))
         })
         .collect()
 }

@@ -1,5 +1,5 @@
 //! The libraries that crates open by name: recorded in the manifest, and as a note that other tools read too
-//! ([`crate::opened`]).
+//! ([`crate::dlopen_note`]).
 
 use super::table::Mode;
 use super::{Crate, Use};
@@ -17,7 +17,7 @@ fn of(one: &Crate, level: Option<crate::version::CudaVersion>) -> Option<Opens> 
     let names = row.names_of("", level).into_iter().filter(|name| !name.contains("64"));
     let endings: Vec<String> = names.filter_map(|name| Some(name.strip_prefix("lib")?.to_owned())).collect();
     let libraries: Vec<String> = one.libraries().into_iter().map(str::to_owned).collect();
-    (!libraries.is_empty() && !endings.is_empty()).then(|| Opens { by: one.in_words(), libraries, endings })
+    (!libraries.is_empty() && !endings.is_empty()).then(|| Opens { by: one.describe(), libraries, endings })
 }
 
 #[cfg(test)]

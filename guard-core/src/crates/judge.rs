@@ -10,13 +10,13 @@ use super::look::{ArchUse, Chosen, Stopped, Told, Use};
 use super::table::{self, LevelRule, LibraryRule, Mode, Symbols};
 use super::{Crate, has_majors};
 use crate::arch::Suffix;
-use crate::finding::{Finding, Phrase, Severity, Values, Words};
+use crate::finding::{Finding, MessageFragment, MessageTemplate, Severity, Values};
 use crate::judge::wording::policy_file;
 use crate::policy::Policy;
-use crate::serves::Serves;
+use crate::serves::Compatibility;
 use crate::tables;
 use crate::toolchain::Toolchain;
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::CudaVersion;
 
 /// What a build script has told of its last run.
@@ -66,7 +66,7 @@ fn in_use(toolchain: &Toolchain) -> Option<String> {
 
 /// Values of a finding about this crate.
 fn about(one: &Use) -> Values {
-    let values = Values::default().with("crate", one.of.in_words()).with("way", one.of.way());
+    let values = Values::default().with("crate", one.of.describe()).with("way", one.of.way());
     let values = values.with("package", &one.of.name).with("uses", libraries(&one.of));
     values.known("named_in", one.of.named_in.first())
 }
@@ -85,12 +85,12 @@ fn libraries(of: &Crate) -> String {
 fn change(one: &Use, rule: &LevelRule, level: &Told<CudaVersion>, to: CudaVersion, values: Values) -> Finding {
     let feature = format!("{}{}", rule.features, LevelRule::number_of(to));
     let words = match level.chosen {
-        Chosen::Fixed if level.by.starts_with(&rule.variable) => Words::CrateForOtherCudaUnset,
-        Chosen::Fixed if !one.of.known.contains(&feature) => Words::CrateForOtherCuda,
-        Chosen::Fixed if one.of.named_in.is_empty() => Words::CrateForOtherCudaSet,
-        Chosen::Fixed => Words::CrateForOtherCudaFeature,
-        Chosen::Found => Words::CrateForOtherCudaPath,
-        Chosen::Assumed => Words::CrateForOtherCudaPathOrSet,
+        Chosen::Fixed if level.by.starts_with(&rule.variable) => MessageTemplate::CrateForOtherCudaUnset,
+        Chosen::Fixed if !one.of.known.contains(&feature) => MessageTemplate::CrateForOtherCuda,
+        Chosen::Fixed if one.of.named_in.is_empty() => MessageTemplate::CrateForOtherCudaSet,
+        Chosen::Fixed => MessageTemplate::CrateForOtherCudaFeature,
+        Chosen::Found => MessageTemplate::CrateForOtherCudaPath,
+        Chosen::Assumed => MessageTemplate::CrateForOtherCudaPathOrSet,
     };
     let values = values.with("feature", feature).with("variable", &rule.variable).with("named_in", one.of.line());
     let values = values.with("now", level.by.trim_start_matches("feature "));
@@ -113,7 +113,7 @@ fn level(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     }
     let values = about(one).with("found_cuda", told.value).with("by", &told.by).with("toolkit_cuda", toolkit);
     let finding = change(one, rule, told, toolkit, values.known("toolkit", in_use(toolchain)));
-    findings.push(if other_major && built { finding } else { finding.weighing(Severity::Warning) });
+    findings.push(if other_major && built { finding } else { finding.with_severity(Severity::Warning) });
 }
 
 /// The bindings' level of the guarded library against the one in use.
@@ -137,7 +137,8 @@ fn guarded(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
     let values = about(one).with("level", level).with("by", &told.by).with("found", found).with("path", path.display());
     let values = values.with("built_major", major).with("major", found.major);
     let symbol = lacks.filter(|_| major == found.major);
-    let words = if symbol.is_some() { Words::CrateForOtherCudnnSymbol } else { Words::CrateForOtherCudnn };
+    let words =
+        if symbol.is_some() { MessageTemplate::CrateForOtherCudnnSymbol } else { MessageTemplate::CrateForOtherCudnn };
     findings.push(words.finding(&values.known("code", symbol)));
 }
 
@@ -160,7 +161,7 @@ fn disagreement(uses: &[Use], findings: &mut Vec<Finding>) {
             Some((one, told.value.0, (told.value.0.to_string(), told.by.as_str())))
         })
         .collect();
-    differ(GUARDED.name, &library, findings);
+    differ(CUDNN.name, &library, findings);
 }
 
 /// A level, and what says it.
@@ -171,10 +172,10 @@ fn differ(what: &str, uses: &[(&Use, u32, Level<'_>)], findings: &mut Vec<Findin
     let other = uses.iter().find(|(_, one, _)| one != major);
     let Some((other, other_major, (other_level, other_by))) = other else { return };
     let values = about(first).with("library", what).with("major", major).with("level", level).with("by", by);
-    let values = values.with("other", other.of.in_words()).with("other_way", other.of.way());
+    let values = values.with("other", other.of.describe()).with("other_way", other.of.way());
     let values = values.with("other_major", other_major).with("other_level", other_level).with("other_by", other_by);
     let values = values.with("other_uses", libraries(&other.of)).with("other_named_in", other.of.line());
-    findings.push(Words::CratesDisagree.finding(&values.with("named_in", first.of.line())));
+    findings.push(MessageTemplate::CratesDisagree.finding(&values.with("named_in", first.of.line())));
 }
 
 /// A level whose driver functions are all looked up at once, against the oldest driver of the fleet.
@@ -198,9 +199,9 @@ fn driver(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
         (Some(rule), Some(fit)) => {
             let number = LevelRule::number_of(fit.level);
             let values = values.with("variable", &rule.variable).with("feature", format!("{}{number}", rule.features));
-            Words::CrateRaisesDriverLevel.finding(&values.with("value", number))
+            MessageTemplate::CrateRaisesDriverLevel.finding(&values.with("value", number))
         }
-        _ => Words::CrateRaisesDriver.finding(&values),
+        _ => MessageTemplate::CrateRaisesDriver.finding(&values),
     });
 }
 
@@ -221,7 +222,7 @@ pub fn floors(uses: &[Use]) -> Vec<(&'static str, CudaVersion, String)> {
     linked
         .filter_map(|one| {
             let floor = driver_floor(one)?;
-            let by = format!("{} ({})", one.of.in_words(), floor.symbol);
+            let by = format!("{} ({})", one.of.describe(), floor.symbol);
             Some((floor.symbol.as_str(), floor.needs, by))
         })
         .collect()
@@ -245,11 +246,15 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
             let in_use = format!("{version} in {} ({})", headers.path.display(), headers.by);
             // A root that no variable names: there is nothing to unset.
             let no_variable = headers.by.starts_with('/');
-            let words = if no_variable { Words::CrateToolkitMixedNoVariable } else { Words::CrateToolkitMixedHeaders };
+            let words = if no_variable {
+                MessageTemplate::CrateToolkitMixedNoVariable
+            } else {
+                MessageTemplate::CrateToolkitMixedHeaders
+            };
             let root = compiler.path.parent().and_then(Path::parent).unwrap_or(&compiler.path);
             let values = values.with("headers", in_use).with("headers_cuda", version).with("root", root.display());
             let finding = words.finding(&values);
-            findings.push(if headers.named { finding } else { finding.weighing(Severity::Warning) });
+            findings.push(if headers.named { finding } else { finding.with_severity(Severity::Warning) });
             return;
         }
     }
@@ -258,7 +263,7 @@ fn compiler(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
         return;
     }
     let values = values.with("toolkit_cuda", used).known("toolkit", in_use(toolchain));
-    findings.push(Words::CrateToolkitMixed.finding(&values));
+    findings.push(MessageTemplate::CrateToolkitMixed.finding(&values));
 }
 
 /// One arch for all kernels of a crate, against the fleet.
@@ -270,7 +275,7 @@ fn arch(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
     let missing: Vec<String> = policy
         .fleet_ccs()
         .into_iter()
-        .filter(|(_, cc)| targets.iter().all(|target| target.serves(*cc) == Serves::No))
+        .filter(|(_, cc)| targets.iter().all(|target| target.serves(*cc) == Compatibility::No))
         .map(|(name, (major, minor))| {
             let cc = format!("{major}.{minor}");
             if name == cc { cc } else { format!("{name} ({cc})") }
@@ -283,21 +288,22 @@ fn arch(policy: &Policy, one: &Use, findings: &mut Vec<Finding>) {
             let values = values.with("variable", variable).with("value", text);
             let plain = arch.suffix == Suffix::None;
             if !missing.is_empty() {
-                let alone = Words::CrateArchOutsideFleetSpecific;
-                findings.push(if plain { Words::CrateArchOutsideFleet } else { alone }.finding(&values));
+                let alone = MessageTemplate::CrateArchOutsideFleetSpecific;
+                findings.push(if plain { MessageTemplate::CrateArchOutsideFleet } else { alone }.finding(&values));
             } else if !plain && !text.trim().ends_with(['a', 'f']) {
                 let (major, minor) = arch.cc();
                 let family = arch.suffix == Suffix::Family;
-                let words = if family { Words::CrateArchSpecificFamily } else { Words::CrateArchSpecific };
+                let words =
+                    if family { MessageTemplate::CrateArchSpecificFamily } else { MessageTemplate::CrateArchSpecific };
                 findings.push(words.finding(&values.with("gpu", format!("{major}.{minor}"))));
             }
         }
-        ArchUse::Builder { variable, gpus: Some(gpus), .. } if !missing.is_empty() => {
+        ArchUse::BuildSystem { variable, gpus: Some(gpus), .. } if !missing.is_empty() => {
             let here: Vec<String> = gpus.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
             let values = values.with("variable", variable).with("here", here.join(", "));
-            findings.push(Words::BuilderGpuDecides.finding(&values));
+            findings.push(MessageTemplate::BuilderGpuDecides.finding(&values));
         }
-        ArchUse::Builder { .. } => {}
+        ArchUse::BuildSystem { .. } => {}
     }
 }
 
@@ -310,24 +316,24 @@ fn stopped(toolchain: &Toolchain, one: &Use, findings: &mut Vec<Finding>) {
         Stopped::UnknownRelease { asked, by, newest, variable } => {
             let values = values.with("found_cuda", asked).with("by", by).with("newest", newest);
             let values = values.with("variable", variable).with("value", LevelRule::number_of(*newest));
-            (Words::CrateStops, values)
+            (MessageTemplate::CrateStops, values)
         }
-        Stopped::NoCompiler if root.is_some() => (Words::CrateStopsNoCompiler, values),
-        Stopped::NoCompiler => (Words::CrateStopsNoCompilerAtAll, values),
+        Stopped::NoCompiler if root.is_some() => (MessageTemplate::CrateStopsNoCompiler, values),
+        Stopped::NoCompiler => (MessageTemplate::CrateStopsNoCompilerAtAll, values),
         Stopped::NoLibraries { places } => {
-            let none = Words::CrateStopsNoLibrariesAtAll;
-            let words = if root.is_some() { Words::CrateStopsNoLibraries } else { none };
+            let none = MessageTemplate::CrateStopsNoLibrariesAtAll;
+            let words = if root.is_some() { MessageTemplate::CrateStopsNoLibraries } else { none };
             (words, values.with("places", places.join(", ")))
         }
         Stopped::UnknownLibrary { asked, header, known } => {
             let known: Vec<String> = known.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
             let values = values.with("found", format!("{}.{}", asked.major, asked.minor));
             let values = values.with("path", header.display()).with("levels", known.join(", "));
-            (Words::CrateStopsUnknownCudnn, values.with("named_in", one.of.line()))
+            (MessageTemplate::CrateStopsUnknownCudnn, values.with("named_in", one.of.line()))
         }
     };
     // The script says so itself, and then nothing is built; what it made before may still be used.
-    findings.push(words.finding(&values).weighing(Severity::Warning));
+    findings.push(words.finding(&values).with_severity(Severity::Warning));
 }
 
 /// Crates that cargo took from an earlier run of their build script, when something else was in use. `ran` is what cargo
@@ -343,7 +349,7 @@ pub fn stale(uses: &[Use], ran: &[Ran], release: bool) -> Vec<Finding> {
         let rerun = one.of.row().map(|row| row.reruns.join(", ")).unwrap_or_default();
         let values = about(one).with("was", took).with("now", now).with("variable", rerun);
         let values = values.with("value", &one.of.version).known("profile", release.then_some("release"));
-        findings.push(Words::CrateStale.finding(&values));
+        findings.push(MessageTemplate::CrateStale.finding(&values));
     }
     findings
 }
@@ -362,7 +368,7 @@ fn kept(uses: &[Use], one: &Use, ran: &Ran) -> Option<(String, String)> {
     if let Some(Stopped::UnknownRelease { asked, by, newest, .. }) = &one.stopped {
         if let (Some(major), Some(minor)) = (number("CUDA_MAJOR_VERSION"), number("CUDA_MINOR_VERSION")) {
             let values = Values::default().with("found_cuda", asked).with("by", by).with("newest", newest);
-            return Some((format!("CUDA {}", CudaVersion::new(major, minor)), Phrase::NoBindings.of(&values)));
+            return Some((format!("CUDA {}", CudaVersion::new(major, minor)), MessageFragment::NoBindings.of(&values)));
         }
     }
     let rule = one.of.row().and_then(|row| row.library.as_ref());
@@ -374,15 +380,15 @@ fn kept(uses: &[Use], one: &Use, ran: &Ran) -> Option<(String, String)> {
         ran.conditions.iter().find_map(feature)
     });
     if let Some((major, minor)) = guarded {
-        let took = format!("{} {major}.{minor}", GUARDED.name);
+        let took = format!("{} {major}.{minor}", CUDNN.name);
         match (&one.library, &one.stopped) {
             (Some(told), _) if told.value != (major, Some(minor)) => {
                 let now = told.value.1.map_or(told.value.0.to_string(), |minor| format!("{}.{minor}", told.value.0));
-                return Some((took, format!("{} {now} ({})", GUARDED.name, told.by)));
+                return Some((took, format!("{} {now} ({})", CUDNN.name, told.by)));
             }
             (None, Some(Stopped::UnknownLibrary { asked, header, .. })) => {
                 let values = Values::default().with("found", asked).with("path", header.display());
-                return Some((took, Phrase::NoBindingsCudnn.of(&values)));
+                return Some((took, MessageFragment::NoBindingsCudnn.of(&values)));
             }
             _ => {}
         }

@@ -9,7 +9,7 @@ use crate::arch::{Arch, Suffix, Target};
 use crate::env::Env;
 use crate::tables::Cc;
 use crate::toolchain::{Native, Toolchain};
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, Version};
 
 /// A fact of a crate, and who told it.
@@ -77,7 +77,7 @@ pub enum ArchUse {
         text: String,
     },
     /// The GPU of the building machine.
-    Builder {
+    BuildSystem {
         /// The variable that nobody has set.
         variable: String,
         /// Its GPUs, where they were asked for and answer.
@@ -248,7 +248,7 @@ impl Looking<'_> {
             return Ok(None);
         }
         let folders: Vec<PathBuf> = places.iter().filter_map(|place| self.place(place)).collect();
-        let header = GUARDED
+        let header = CUDNN
             .names
             .headers
             .iter()
@@ -309,7 +309,7 @@ impl Looking<'_> {
                 Native::Gpus(gpus) => Some(gpus.value),
                 Native::Unknown(_) => None,
             });
-            return Some(ArchUse::Builder { variable: variable.to_owned(), gpus, suffix });
+            return Some(ArchUse::BuildSystem { variable: variable.to_owned(), gpus, suffix });
         };
         let arch = if suffix { with_suffix(&text)? } else { Arch::plain(text.parse().ok()?) };
         Some(ArchUse::Named { arch, variable: variable.to_owned(), text })
@@ -387,7 +387,7 @@ impl ArchUse {
     pub fn targets(&self) -> Vec<Target> {
         let arch = match self {
             Self::Named { arch, .. } => Some(*arch),
-            Self::Builder { gpus, suffix, .. } => match gpus.as_deref() {
+            Self::BuildSystem { gpus, suffix, .. } => match gpus.as_deref() {
                 Some([one]) => Arch::of_cc(*one)
                     .map(|arch| if *suffix { Arch { suffix: suffix_of(arch.number), ..arch } } else { arch }),
                 _ => None,

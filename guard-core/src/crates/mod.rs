@@ -17,7 +17,7 @@ pub mod table;
 pub use judge::{Ran, floors, judge, stale};
 pub use look::{ArchUse, Chosen, Compiler, Headers, Level, LibraryLevel, Stopped, Told, Use, look};
 
-use crate::vendor::{GUARDED, NVML, is_nvidias};
+use crate::vendor::{CUDNN, NVML, is_nvidias};
 use table::{Mode, Row};
 
 /// A crate of a graph that is linked into what is built, or runs in the build script of one that is.
@@ -44,7 +44,7 @@ pub struct Crate {
 
 impl Crate {
     /// `cudarc 0.19.10`.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         format!("{} {}", self.name, self.version)
     }
 
@@ -103,7 +103,7 @@ impl Crate {
 /// Whether a library is another one in each major of the toolkit. The driver, NVRTC and NVML are not; the guarded library, cuRAND,
 /// cuFile, cuTENSOR and NCCL count by themselves, and no toolkit's major changes what they offer.
 fn has_majors(stem: &str) -> bool {
-    stem != GUARDED.key
+    stem != CUDNN.key
         && !matches!(
             stem,
             "cuda"

@@ -118,7 +118,7 @@ pub enum Symbols {
     /// All at once when it is opened; the program panics at the first that is missing.
     Opened,
     /// Each when it is called; a missing one panics then.
-    Called,
+    WrapperCall,
     /// Each when it is called; a missing one is an error of that call.
     Checked,
 }
@@ -376,7 +376,7 @@ fn crate_row(row: &Entry<'_>) -> Result<Row, String> {
         names: row.texts("names")?,
         symbols: match row.optional_text("symbols")?.as_deref() {
             Some("opened") => Symbols::Opened,
-            None | Some("called") => Symbols::Called,
+            None | Some("called") => Symbols::WrapperCall,
             Some("checked") => Symbols::Checked,
             Some(_) => return Err(row.error("symbols", "opened, called or checked")),
         },

@@ -1,6 +1,6 @@
 //! What is said of functions that a program binds and no library has.
 
-use crate::finding::{Finding, Values, Words};
+use crate::finding::{Finding, MessageTemplate, Values};
 use crate::loader::{Graph, MissingSymbol};
 use crate::symbols::{self, Releases};
 
@@ -49,20 +49,20 @@ fn finding(graph: &Graph, owner: Option<usize>, missing: &[MissingSymbol]) -> Fi
     let values = values.with("needed_by", graph.objects[one.by].path.display());
     let values = values.known("later", one.lazy.then_some(&one.name));
     let Some(object) = owner.map(|owner| &graph.objects[owner]) else {
-        return Words::LibraryLacksSymbolNowhere.finding(&values);
+        return MessageTemplate::LibraryLacksSymbolNowhere.finding(&values);
     };
     let soname = object.soname.as_deref().unwrap_or(&object.name);
     let values = values.with("library", soname).with("path", object.path.display()).with("picked_by", &object.place);
     if let (true, Some(version)) = (one.unversioned, &one.version) {
-        return Words::LibraryLacksSymbolUnversioned.finding(&values.with("value", version));
+        return MessageTemplate::LibraryLacksSymbolUnversioned.finding(&values.with("value", version));
     }
     let known = missing.iter().filter_map(|symbol| symbols::releases(soname, &symbol.name));
     let newest = known.max_by_key(|releases| releases.first);
     let words = match newest {
-        Some(Releases { first: Some(_), last: Some(_) }) => Words::LibraryLacksSymbolOutside,
-        Some(Releases { first: Some(_), last: None }) => Words::LibraryLacksSymbolBefore,
-        Some(Releases { first: None, last: Some(_) }) => Words::LibraryLacksSymbolAfter,
-        _ => Words::LibraryLacksSymbol,
+        Some(Releases { first: Some(_), last: Some(_) }) => MessageTemplate::LibraryLacksSymbolOutside,
+        Some(Releases { first: Some(_), last: None }) => MessageTemplate::LibraryLacksSymbolBefore,
+        Some(Releases { first: None, last: Some(_) }) => MessageTemplate::LibraryLacksSymbolAfter,
+        _ => MessageTemplate::LibraryLacksSymbol,
     };
     let values = values.known("first", newest.and_then(|newest| newest.first));
     words.finding(&values.known("last", newest.and_then(|newest| newest.last)))

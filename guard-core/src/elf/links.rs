@@ -46,7 +46,7 @@ pub enum Use {
 
 /// A symbol that a file wants from others.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish<'data> {
+pub struct SymbolImport<'data> {
     /// Its name.
     pub name: &'data [u8],
     /// Its version.
@@ -155,7 +155,7 @@ impl<'data> Links<'data> {
     }
 
     /// The symbols that come from other files. None where the processor's relocations are not known here.
-    pub fn wishes(&self, all_at_start: bool) -> Vec<Wish<'data>> {
+    pub fn symbol_imports(&self, all_at_start: bool) -> Vec<SymbolImport<'data>> {
         let Some((slot, copy)) = types(self.elf.machine()) else { return Vec::new() };
         let lazily = !all_at_start && !self.binds_at_start();
         // By symbol and use, whether every such use is lazy: large libraries have a million relocations.
@@ -186,7 +186,7 @@ impl<'data> Links<'data> {
                 return None;
             }
             let name = text_at(self.names, symbol.name.into()).filter(|name| !name.is_empty())?;
-            Some(Wish { name, version: self.version_of(index), by, lazy, weak: symbol.binding == STB_WEAK })
+            Some(SymbolImport { name, version: self.version_of(index), by, lazy, weak: symbol.binding == STB_WEAK })
         };
         let of_symbol = |(index, uses): (u32, [Option<bool>; 3])| {
             [Use::Call, Use::Address, Use::Copy].map(|by| (index, by, uses[by as usize]))
@@ -304,7 +304,7 @@ impl<'data> Links<'data> {
     }
 
     /// Whether this file defines what is wished; `by_name_alone` where the loader knows nothing of versions.
-    pub fn define(&self, wish: &Wish<'_>, by_name_alone: bool) -> bool {
+    pub fn define(&self, wish: &SymbolImport<'_>, by_name_alone: bool) -> bool {
         let (mut versioned, mut count) = (None, 0);
         for index in self.places(wish.name) {
             let Some(symbol) = self.symbol(index) else { continue };

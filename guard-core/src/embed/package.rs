@@ -28,7 +28,7 @@ pub(super) fn own(root: &Path, out_dir: &Path) -> Own {
         kernels: false,
     };
     let mut announced = match walk.folder(root) {
-        Folder::Whole => vec![root.to_owned()],
+        Folder::ArtifactReport => vec![root.to_owned()],
         Folder::Parts(parts) => parts,
     };
     announced.sort();
@@ -36,7 +36,7 @@ pub(super) fn own(root: &Path, out_dir: &Path) -> Own {
 }
 
 enum Folder {
-    Whole,
+    ArtifactReport,
     Parts(Vec<PathBuf>),
 }
 
@@ -64,7 +64,7 @@ impl Walk {
         let mut parts = Vec::new();
         for path in entries.flatten().map(|entry| entry.path()) {
             match self.entry(&path) {
-                Some(Folder::Whole) => parts.push(path),
+                Some(Folder::ArtifactReport) => parts.push(path),
                 Some(Folder::Parts(below)) => {
                     whole = false;
                     parts.extend(below);
@@ -78,7 +78,7 @@ impl Walk {
             }
         }
         self.inside.remove(&real);
-        if whole { Folder::Whole } else { Folder::Parts(parts) }
+        if whole { Folder::ArtifactReport } else { Folder::Parts(parts) }
     }
 
     /// `None`: not the package's, or not to be looked at.
@@ -94,7 +94,7 @@ impl Walk {
         if facts.is_file() {
             self.kernels |=
                 path.extension().is_some_and(|ending| ["cu", "cuh", "ptx"].iter().any(|one| ending == *one));
-            return Some(Folder::Whole);
+            return Some(Folder::ArtifactReport);
         }
         if !facts.is_dir() {
             return None;

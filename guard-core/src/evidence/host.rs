@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::contents::Contents;
 use crate::elf::{self, Elf};
 use crate::kernels::SECTIONS;
+use crate::mapped_file::Contents;
 use crate::toolchain::HostCompiler;
 
 /// The compilers of the host's code in what a build has made.

@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::line_table;
-use crate::contents::Contents;
 use crate::elf::{self, Elf};
 use crate::env;
+use crate::mapped_file::Contents;
 use crate::toolchain::{LibraryHeaders, include_flags};
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::Version;
 
 /// Headers that were included, and what tells of them.
@@ -137,7 +137,7 @@ fn changed_since(path: &Path, written: (i64, i64)) -> bool {
 }
 
 fn is_header(name: &str) -> bool {
-    name.starts_with(GUARDED.key) && name.ends_with(".h")
+    name.starts_with(CUDNN.key) && name.ends_with(".h")
 }
 
 fn folder_of_header(path: &str) -> Option<PathBuf> {
@@ -148,7 +148,7 @@ fn folder_of_header(path: &str) -> Option<PathBuf> {
 
 /// The folders in a rule for make, as compilers write it (`-MD`): blanks in names stand behind a backslash.
 fn depfile(text: &str) -> Vec<PathBuf> {
-    if !text.contains(GUARDED.key) {
+    if !text.contains(CUDNN.key) {
         return Vec::new();
     }
     let text = text.replace("\\\r\n", " ").replace("\\\n", " ").replace("\\ ", "\0");
@@ -159,7 +159,7 @@ fn depfile(text: &str) -> Vec<PathBuf> {
 /// The folders in a build script's output: files that it announces, as bindgen's callbacks do for all that clang reads, and
 /// the calls that older releases of the cc crate tell. One that embeds the guard announces what that has looked at, used or not.
 fn script(text: &str) -> Vec<PathBuf> {
-    let embeds = text.contains(env::STAMPS);
+    let embeds = text.contains(env::STAMP_DIR_VAR);
     let announced = |line: &str| {
         let rest = line.strip_prefix("cargo:").filter(|_| !embeds)?;
         folder_of_header(rest.strip_prefix(':').unwrap_or(rest).strip_prefix("rerun-if-changed=")?)
@@ -182,7 +182,7 @@ fn bindings(text: &str) -> Option<Version> {
         let digits = rest.trim_start().split(|c: char| !c.is_ascii_digit()).next()?;
         digits.parse().ok().filter(|_| kind.trim_start().starts_with(':'))
     };
-    let [major, minor, patch] = GUARDED.names.macros;
+    let [major, minor, patch] = CUDNN.names.macros;
     Some(Version::new(number(major)?, number(minor)?, number(patch)?))
 }
 
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn folders_in_texts() {
-        let key = GUARDED.key;
+        let key = CUDNN.key;
         let rule =
             format!("/o/k.o: k.cu /a\\ b/{key}_version.h \\\n /usr/include/stdio.h /c/{key}_ops.h\\\n {key}.h\n");
         assert_eq!(depfile(&rule), [PathBuf::from("/a b"), PathBuf::from("/c")]);
@@ -201,13 +201,13 @@ mod tests {
              cargo:rustc-link-lib={key}\nrunning: \"c++\" \"-I\" \"/nowhere\" \"-c\" \"k.cpp\"\n"
         );
         assert_eq!(script(&said), [PathBuf::from("/a"), PathBuf::from("/b")]);
-        let embeds = format!("{said}cargo:rerun-if-env-changed={}\n", env::STAMPS);
+        let embeds = format!("{said}cargo:rerun-if-env-changed={}\n", env::STAMP_DIR_VAR);
         assert_eq!(script(&embeds), [] as [PathBuf; 0]);
     }
 
     #[test]
     fn releases_in_bindings() {
-        let [major, minor, patch] = GUARDED.names.macros;
+        let [major, minor, patch] = CUDNN.names.macros;
         let text = |of: &str| {
             format!("pub const {major}: {of} = 9;\npub const {minor}: {of} = 15 ; pub const {patch} : {of}=1;\n")
         };

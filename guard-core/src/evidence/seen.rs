@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use super::{Evidence, HostCode};
 use crate::binary::Binary;
-use crate::contents::Contents;
 use crate::kernels::{Form, Kernels, Known};
 use crate::linkage::Linkage;
+use crate::mapped_file::Contents;
 use crate::toolchain::{LibraryFile, Toolchain};
-use crate::vendor::{self, CUDART, GUARDED};
+use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::{CudaVersion, Version};
 
 /// The releases that a linked file shows.
@@ -67,7 +67,7 @@ impl Seen {
             seen.cudart_named = vendor::cudart_named(soname);
             seen.cudart_taken = taken(soname, searched);
         }
-        let library = binary.needed.iter().find(|name| GUARDED.is_named(name));
+        let library = binary.needed.iter().find(|name| CUDNN.is_named(name));
         seen.library_taken = library.and_then(|soname| Toolchain::library_taken(soname, searched));
         // Kernels may be of it, and the cudart of another: objects that were kept when the toolkit was switched.
         if !recorded.is_some_and(|release| seen.shows_only(release)) && !seen.kernels.is_empty() {

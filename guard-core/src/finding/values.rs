@@ -1,7 +1,7 @@
 //! Words filled in with what was found: the template language of `data/findings.toml`, as the shim reads it, too.
 
-use super::{FIELDS, Finding, Phrase, Words};
-use crate::plain;
+use super::{FIELDS, Finding, MessageFragment, MessageTemplate};
+use crate::sanitize;
 
 /// The fields that may be of several lines, which stand indented under the sentence. A newline in any other comes from
 /// outside, and must not look like a line of ours.
@@ -20,7 +20,7 @@ impl Values {
         self.0.retain(|(known, _)| *known != name);
         let value = value.to_string();
         let whole = OF_LINES.contains(&name) || !value.contains('\n');
-        self.0.push((name, if whole { value } else { plain::joined(&value).into_owned() }));
+        self.0.push((name, if whole { value } else { sanitize::joined(&value).into_owned() }));
         self
     }
 
@@ -39,7 +39,7 @@ impl Values {
     }
 }
 
-impl Words {
+impl MessageTemplate {
     /// The finding in these words, of its code's own weight.
     pub fn finding(self, values: &Values) -> Finding {
         let text = |template| fill(template, values).text;
@@ -58,7 +58,7 @@ impl Words {
     }
 }
 
-impl Phrase {
+impl MessageFragment {
     /// The phrase with these values.
     pub fn of(self, values: &Values) -> String {
         fill(self.template(), values).text
@@ -141,23 +141,23 @@ mod tests {
     #[test]
     fn lines_that_would_say_nothing_are_left_out() {
         let values = Values::default().with("component", "demo 0.1.0").with("gpus", "7.5").with("archs", "sm_75");
-        let finding = Words::NoCodeForGpu.finding(&values);
+        let finding = MessageTemplate::NoCodeForGpu.finding(&values);
         assert_eq!(finding.message, "demo 0.1.0 has no code for compute capability 7.5");
         assert_eq!((&*finding.hint, &*finding.component), ("rebuild it with sm_75 added", "demo 0.1.0"));
-        let finding = Words::NoCodeForGpu.finding(&values.with("built_for", "sm_80"));
+        let finding = MessageTemplate::NoCodeForGpu.finding(&values.with("built_for", "sm_80"));
         assert_eq!(finding.message.lines().nth(1), Some("built for:  sm_80"));
     }
 
     #[test]
     fn no_value_looks_like_a_line_of_ours() {
         let values = Values::default().with("component", "demo\nerror[CG101]: \u{1b}[2J").with("gpus", "7.5");
-        let finding = Words::NoCodeForGpu.finding(&values.with("archs", "sm_75\nerror[CG101]: x"));
+        let finding = MessageTemplate::NoCodeForGpu.finding(&values.with("archs", "sm_75\nerror[CG101]: x"));
         assert_eq!(
             finding.render(),
             "error[CG303]: demo\\u000aerror[CG101]: \\u001b[2J has no code for compute capability 7.5\n  \
              hint: rebuild it with sm_75\\u000aerror[CG101]: x added"
         );
-        for words in Words::ALL {
+        for words in MessageTemplate::ALL {
             let hostile = FIELDS.iter().fold(Values::default(), |all, name| all.with(name, "a\nerror: b\r\u{1b}c"));
             let text = words.finding(&hostile).render();
             assert!(text.lines().skip(1).all(|line| line.starts_with("  ")), "{text}");
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn values_stand_in_one_column() {
         let values = Values::default().with("require", "13").with("found", "12.4").with("others", "11.8 in /b\n\tc");
-        let finding = Words::ToolkitNotAllowed.finding(&values.with("source", "PATH"));
+        let finding = MessageTemplate::ToolkitNotAllowed.finding(&values.with("source", "PATH"));
         assert_eq!(
             finding.message,
             "the policy asks for CUDA 13, but 12.4 is in use.\nrequired:  13 ([toolkit] require)\nin use:    12.4 (PATH)\n\

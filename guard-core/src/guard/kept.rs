@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Compiler, Guarded, Keep, assembly, both, dlopen_note, group, source_digest, source_for};
+use super::{Compiler, GuardObjects, Keep, assembly, both, dlopen_note, group, source_digest, source_for};
 use crate::digest::Digest;
 use crate::manifest::Component;
 use crate::note::SIZE;
@@ -32,7 +32,7 @@ impl Kept {
         descriptor: &[u8; SIZE],
         component: &Component,
         folder: &Path,
-    ) -> Result<Guarded, String> {
+    ) -> Result<GuardObjects, String> {
         let shim = self.shim(compiler, descriptor, folder)?;
         let note = match self.note(compiler, descriptor, component, folder)? {
             Some(note) => Ok(note),
@@ -230,7 +230,7 @@ mod tests {
         for compiler in ["cc", "clang"] {
             let scratch = tempfile::tempdir().unwrap();
             let at = |name: &str| scratch.path().join(name);
-            let mut found = Env::of_process().paths("PATH").into_iter().map(|folder| folder.join(compiler));
+            let mut found = Env::from_process().paths("PATH").into_iter().map(|folder| folder.join(compiler));
             let Some(program) = found.find(|file| file.is_file()) else { continue };
             let tool = Tool { program: program.clone(), flags: Vec::new(), kept: None };
             let keeping = Tool { kept: Some(at("kept")), ..tool.clone() };
@@ -243,9 +243,11 @@ mod tests {
                     fs::create_dir_all(folder).unwrap();
                 }
                 let made = compile_with(&keeping, &descriptor, &component(name), &target, &shared);
-                let Ok(Guarded::Objects { note, shim }) = made else { panic!("{made:?}") };
+                let Ok(GuardObjects::Objects { note, shim }) = made else { panic!("{made:?}") };
                 let alone = compile_with(&tool, &descriptor, &component(name), &target, &alone);
-                let Ok(Guarded::Objects { note: other_note, shim: other_shim }) = alone else { panic!("{alone:?}") };
+                let Ok(GuardObjects::Objects { note: other_note, shim: other_shim }) = alone else {
+                    panic!("{alone:?}")
+                };
                 assert_eq!(fs::read(&shim).unwrap(), fs::read(other_shim).unwrap());
                 let (note_bytes, other_bytes) = (fs::read(&note).unwrap(), fs::read(&other_note).unwrap());
                 let (one, other) = (Elf::parse(&note_bytes).unwrap(), Elf::parse(&other_bytes).unwrap());

@@ -10,7 +10,7 @@ use crate::machine::pci;
 use crate::manifest::REVISION;
 use crate::note::layout::{self, Field, Kind};
 use crate::tables::{self, Cc, Floor};
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, DriverRelease};
 
 fn structure(name: &str, fields: &[Field]) -> String {
@@ -146,7 +146,7 @@ fn kernel_tables() -> String {
 
 /// The library that a manifest has rows for, as the shim looks for it and asks it.
 fn guarded_library() -> String {
-    let asked = GUARDED.asked.as_ref().expect("it can be asked");
+    let asked = CUDNN.asked.as_ref().expect("it can be asked");
     let scales = asked.scales.iter().map(|(from, scale)| match from {
         0 => scale.to_string(),
         _ => format!("(answer) >= {from} ? {scale} : "),
@@ -156,7 +156,7 @@ fn guarded_library() -> String {
          #define GUARDED_FILE \"{}\"\n#define GUARDED_ASKS \"{}\"\n\n\
          /* By how much the major counts in what {} answers. */\n\
          #define GUARDED_SCALE(answer) ({})\n",
-        GUARDED.link_name(),
+        CUDNN.link_name(),
         asked.function,
         asked.function,
         scales.collect::<String>()

@@ -10,17 +10,17 @@ use std::path::PathBuf;
 use semver::VersionReq;
 
 use crate::arch::{Arch, ArchRequest, Target};
-use crate::finding::{Code, Finding, Phrase, Severity, Values, Words};
+use crate::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
-use crate::serves::Serves;
+use crate::serves::Compatibility;
 use crate::tables::{self, Answer};
-use crate::toolchain::{Declared, Fact, Family, HostCompiler, LibraryFile, Native, Nvcc, Toolchain, Toolkit};
-use crate::vendor::GUARDED;
+use crate::toolchain::{Declared, Family, HostCompiler, LibraryFile, Native, Nvcc, Sourced, Toolchain, Toolkit};
+use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, Version};
 
 use super::fleet;
-use super::wording::{in_words, names, of_policy, policy_file};
+use super::wording::{describe, names, of_policy, policy_file};
 
 /// What is wrong with building by this toolchain under this policy. Severities are the codes' own, or less where the
 /// build need not be touched by it; the policy's `[build]` and `[allow]` are applied by [`crate::policy::Policy`]'s
@@ -41,11 +41,11 @@ pub fn judge(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
 /// What [`judge`] took for an info, since nothing said that the build is about that library, as it weighs once the linked
 /// file is known to need it.
 pub fn linked_library(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
-    linked_library_anew(policy, toolchain, toolchain)
+    recheck_linked_cudnn(policy, toolchain, toolchain)
 }
 
 /// The same where the linked file has shown another library than was known `before`.
-pub fn linked_library_anew(policy: &Policy, before: &Toolchain, now: &Toolchain) -> Vec<Finding> {
+pub fn recheck_linked_cudnn(policy: &Policy, before: &Toolchain, now: &Toolchain) -> Vec<Finding> {
     let (mut said, mut after) = (Vec::new(), Vec::new());
     if policy.library_linkage != Some(Linkage::None) {
         guarded(policy, before, false, &mut said);
@@ -57,7 +57,7 @@ pub fn linked_library_anew(policy: &Policy, before: &Toolchain, now: &Toolchain)
 
 /// Archs that variables alone ask for fail no build in which nothing is known to be compiled for them: they are there for
 /// whatever is built on this machine.
-pub fn spare_unused_variables(toolchain: &Toolchain, findings: &mut [Finding]) {
+pub fn downgrade_env_only_archs(toolchain: &Toolchain, findings: &mut [Finding]) {
     let by_project = toolchain.archs.declared.iter().any(Declared::is_of_project);
     for finding in findings.iter_mut().filter(|finding| finding.severity == Severity::Error) {
         let by_variable = match finding.code {
@@ -91,12 +91,12 @@ pub(super) fn takes(require: &VersionReq, version: Version, patch_known: bool) -
 }
 
 fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
-    let dangling = |fact: &Fact<PathBuf>| {
+    let dangling = |fact: &Sourced<PathBuf>| {
         let values = Values::default().with("variable", &fact.source).with("path", fact.value.display());
-        values.clone().with("dangling", Phrase::NotThere.of(&values))
+        values.clone().with("dangling", MessageFragment::NotThere.of(&values))
     };
     let compilers = toolchain.dangling.iter().filter(|fact| matches!(fact.source.as_str(), "NVCC" | "CUDACXX"));
-    findings.extend(compilers.map(|fact| Words::ToolkitUnreadableNotThere.finding(&dangling(fact))));
+    findings.extend(compilers.map(|fact| MessageTemplate::ToolkitUnreadableNotThere.finding(&dangling(fact))));
     let Some(release) = toolchain.toolkit() else {
         let dangling: Vec<_> =
             toolchain.dangling.iter().map(|fact| dangling(fact).get("dangling").to_owned()).collect();
@@ -114,7 +114,11 @@ fn toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) 
             let in_use = toolchain.release_text().unwrap_or_default();
             let values = of_policy(policy).with("require", &require.text).with("found", in_use);
             let values = values.with("source", release.source).with("others", others(toolchain));
-            let words = (Words::ToolkitNotAllowed, Words::ToolkitNotAllowedCMake, Words::ToolkitNotAllowedOptions);
+            let words = (
+                MessageTemplate::ToolkitNotAllowed,
+                MessageTemplate::ToolkitNotAllowedCMake,
+                MessageTemplate::ToolkitNotAllowedOptions,
+            );
             findings.push(toolchain.by.of(words.0, words.1, words.2).finding(&values));
         }
     }
@@ -126,11 +130,12 @@ fn others(toolchain: &Toolchain) -> String {
         [&toolchain.compiler, &toolchain.headers].into_iter().flatten().any(|choice| choice.index == index)
     };
     let others = toolchain.toolkits.iter().enumerate().filter(|(index, _)| !used(*index));
-    others.map(|(_, toolkit)| format!("{} in {}", toolkit.in_words(), toolkit.place())).collect::<Vec<_>>().join("; ")
+    others.map(|(_, toolkit)| format!("{} in {}", toolkit.describe(), toolkit.place())).collect::<Vec<_>>().join("; ")
 }
 
 fn unreadable(nvcc: &Nvcc, trouble: &str) -> Finding {
-    Words::ToolkitUnreadable.finding(&Values::default().with("path", nvcc.path.display()).with("why", trouble))
+    MessageTemplate::ToolkitUnreadable
+        .finding(&Values::default().with("path", nvcc.path.display()).with("why", trouble))
 }
 
 /// Nothing tells a release: there is no toolkit in use, or it is silent.
@@ -143,7 +148,7 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
     if let Some(headers) = toolchain.including().and_then(|toolkit| toolkit.headers.as_ref()) {
         if headers.version.is_none() {
             let values = Values::default().with("path", headers.path.display());
-            findings.push(Words::ToolkitUnreadableHeaders.finding(&values));
+            findings.push(MessageTemplate::ToolkitUnreadableHeaders.finding(&values));
             silent = true;
         }
     }
@@ -152,8 +157,9 @@ fn unknown_toolkit(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Fi
     let unused = toolchain.toolkits.iter().find(|toolkit| toolkit.nvcc.is_some());
     let values = of_policy(policy).with("require", &require.text).with("dangling", dangling);
     let values = values.with("others", others(toolchain)).known("root", unused.map(|unused| unused.root.display()));
-    let by_cargo = if unused.is_some() { Words::ToolkitMissingUnused } else { Words::ToolkitMissing };
-    let words = toolchain.by.of(by_cargo, Words::ToolkitMissingCMake, Words::ToolkitMissingOptions);
+    let by_cargo =
+        if unused.is_some() { MessageTemplate::ToolkitMissingUnused } else { MessageTemplate::ToolkitMissing };
+    let words = toolchain.by.of(by_cargo, MessageTemplate::ToolkitMissingCMake, MessageTemplate::ToolkitMissingOptions);
     findings.push(words.finding(&values));
 }
 
@@ -174,7 +180,7 @@ fn mixed(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bool {
         if other_version != version {
             let values = values.clone().with("variable", variable).with("found_cuda", other_version);
             let values = values.with("path", other.path.display());
-            findings.push(Words::ToolkitMixedAlsoNamed.finding(&values).weighing(Severity::Warning));
+            findings.push(MessageTemplate::ToolkitMixedAlsoNamed.finding(&values).with_severity(Severity::Warning));
         }
     }
     let compiling = toolchain.compiling().zip(toolchain.compiler.as_ref());
@@ -187,11 +193,11 @@ fn mixed(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> bool {
     let values = values.with("nvcc", format!("{} in {path} ({})", nvcc.value, choice.reason));
     let values = values.with("nvcc_cuda", CudaVersion::from(nvcc.value)).with("root", compiler.root.display());
     let by_cargo = match (variable, &bin) {
-        (Some(_), Some(_)) => Words::ToolkitMixed,
-        (Some(_), None) => Words::ToolkitMixedByVariable,
-        (None, _) => Words::ToolkitMixedOneRoot,
+        (Some(_), Some(_)) => MessageTemplate::ToolkitMixed,
+        (Some(_), None) => MessageTemplate::ToolkitMixedByVariable,
+        (None, _) => MessageTemplate::ToolkitMixedOneRoot,
     };
-    let words = toolchain.by.of(by_cargo, Words::ToolkitMixedCMake, Words::ToolkitMixedOptions);
+    let words = toolchain.by.of(by_cargo, MessageTemplate::ToolkitMixedCMake, MessageTemplate::ToolkitMixedOptions);
     findings.push(words.finding(&values.known("variable", variable).known("bin", bin)));
     true
 }
@@ -210,13 +216,13 @@ fn cudart(toolchain: &Toolchain, mixed: bool, findings: &mut Vec<Finding>) {
         return;
     }
     let words = match cudart.source.as_str() {
-        "the toolkit's own folder" => Words::CudartMixedOneRoot,
-        "the system's folder" => Words::CudartMixedOfSystem,
-        _ => Words::CudartMixed,
+        "the toolkit's own folder" => MessageTemplate::CudartMixedOneRoot,
+        "the system's folder" => MessageTemplate::CudartMixedOfSystem,
+        _ => MessageTemplate::CudartMixed,
     };
     let values = Values::default().with("found", cudart.version_text()).with("path", cudart.path.display());
     let values = values.with("source", &cudart.source).with("nvcc_cuda", CudaVersion::from(toolkit.value));
-    let mut finding = words.finding(&values.with("toolkit", in_words(&toolkit)));
+    let mut finding = words.finding(&values.with("toolkit", describe(&toolkit)));
     if ["the system's folder", "LIBRARY_PATH", "CUDA_LIBRARY_PATH"].contains(&cudart.source.as_str()) {
         // The folders that a build script names go before these. What was linked is judged once it is.
         finding.severity = Severity::Warning;
@@ -249,16 +255,20 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     };
     let accepted = hosts.into_iter().flatten().find(|(_, refused)| refused.is_none()).map(|(host, _)| host);
     let named = |host: &HostCompiler| {
-        let values = Values::default().with("compiler", host.in_words()).with("path", host.path.display());
+        let values = Values::default().with("compiler", host.describe()).with("path", host.path.display());
         let by_cc = Some(host) == toolchain.host_of_cc.as_ref();
-        if by_cc { Phrase::OfCc } else { Phrase::OfNvcc }.of(&values.with("source", &host.source))
+        if by_cc { MessageFragment::OfCc } else { MessageFragment::OfNvcc }.of(&values.with("source", &host.source))
     };
-    let values = Values::default().with("compiler", host.in_words()).with("maker", host.family.name());
+    let values = Values::default().with("compiler", host.describe()).with("maker", host.family.name());
     let values = values.with("cxx", if host.family == Family::Gcc { "g++" } else { "clang++" });
-    let values = values.with("nvcc", in_words(&release)).with("nvcc_cuda", CudaVersion::from(release.value));
+    let values = values.with("nvcc", describe(&release)).with("nvcc_cuda", CudaVersion::from(release.value));
     let values = values.with("major", major).with("newest", newest).with("refused", named(host));
     let values = values.known("accepted", accepted.map(named)).known("limit", own.map(|own| &own.source));
-    let words = (Words::HostCompilerRejected, Words::HostCompilerRejectedCMake, Words::HostCompilerRejectedOptions);
+    let words = (
+        MessageTemplate::HostCompilerRejected,
+        MessageTemplate::HostCompilerRejectedCMake,
+        MessageTemplate::HostCompilerRejectedOptions,
+    );
     let mut finding = toolchain.by.of(words.0, words.1, words.2).finding(&values);
     if accepted.is_some() {
         // Which of both this build uses its build script knows; nvcc itself refuses the other.
@@ -273,7 +283,7 @@ fn host_compiler(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
 fn stubs(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     for stub in &toolchain.stubs {
         let values = Values::default().with("variable", &stub.source).with("folder", stub.value.display());
-        let mut finding = Words::StubInRuntimePath.finding(&values);
+        let mut finding = MessageTemplate::StubInRuntimePath.finding(&values);
         if stub.source == "LD_LIBRARY_PATH" {
             // It is this shell's, not the program's.
             finding.severity = Severity::Warning;
@@ -298,7 +308,7 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
                 .installs
                 .iter()
                 .filter(|_| found.is_none())
-                .map(|c| format!("{} in {}", c.in_words(), c.place()))
+                .map(|c| format!("{} in {}", c.describe(), c.place()))
                 .collect();
             let values = of_policy(policy).with("require", &require.text).known("found", found);
             let values = match (headers, library) {
@@ -308,9 +318,17 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
             };
             let values = values.with("others", listed.join("; "));
             let words = if found.is_some() {
-                (Words::CudnnNotAllowed, Words::CudnnNotAllowedCMake, Words::CudnnNotAllowedOptions)
+                (
+                    MessageTemplate::CudnnNotAllowed,
+                    MessageTemplate::CudnnNotAllowedCMake,
+                    MessageTemplate::CudnnNotAllowedOptions,
+                )
             } else {
-                (Words::CudnnNotAllowedAbsent, Words::CudnnNotAllowedAbsentCMake, Words::CudnnNotAllowedAbsentOptions)
+                (
+                    MessageTemplate::CudnnNotAllowedAbsent,
+                    MessageTemplate::CudnnNotAllowedAbsentCMake,
+                    MessageTemplate::CudnnNotAllowedAbsentOptions,
+                )
             };
             findings.push(toolchain.by.of(words.0, words.1, words.2).finding(&values));
         }
@@ -322,11 +340,11 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
         || policy.library_fleet.is_some()
         || policy.library_linkage.is_some_and(|linkage| linkage != Linkage::Unknown)
         || [&why_headers, &why_library].iter().any(|reason| reason.ends_with(" names it"));
-    let weigh = |finding: Finding| if meant { finding } else { finding.weighing(Severity::Info) };
+    let weigh = |finding: Finding| if meant { finding } else { finding.with_severity(Severity::Info) };
 
     if let Some(headers) = headers.filter(|headers| headers.version.is_none()) {
         let values = Values::default().with("path", headers.path.display());
-        findings.push(weigh(Words::CudnnUnreadable.finding(&values)));
+        findings.push(weigh(MessageTemplate::CudnnUnreadable.finding(&values)));
     }
     if let (Some(headers), Some(version), Some(library)) = (headers, version, library) {
         let library_text = library_version.map_or(library.major.to_string(), |version| version.value.to_string());
@@ -339,18 +357,22 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
             let values = Values::default().with("built", version).with("found", library_text).with("headers", in_use);
             let values = values.with("path", library.path.display()).with("source", &why_library);
             let values = values.known("told_by", library_version.map(|version| &version.source));
-            let words = toolchain.by.of(Words::CudnnMixed, Words::CudnnMixedCMake, Words::CudnnMixedOptions);
+            let words = toolchain.by.of(
+                MessageTemplate::CudnnMixed,
+                MessageTemplate::CudnnMixedCMake,
+                MessageTemplate::CudnnMixedOptions,
+            );
             let finding = words.finding(&values);
             let patch_only = library_version
                 .is_some_and(|found| (found.value.major, found.value.minor) == (version.major, version.minor));
             findings.push(weigh(if patch_only && !policy.library_patch_refuse {
-                finding.weighing(Severity::Warning)
+                finding.with_severity(Severity::Warning)
             } else {
                 finding
             }));
         }
     }
-    for &variable in GUARDED.names.roots {
+    for &variable in CUDNN.names.roots {
         let used = toolchain.library_headers.as_ref().map(|choice| choice.index);
         let other = toolchain
             .installs
@@ -368,7 +390,7 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
         let in_use = format!("{version} in {} ({why_headers})", headers.path.display());
         let values = Values::default().with("variable", variable).with("found", other_version).with("built", version);
         let values = values.with("path", other.path.display()).with("headers", in_use);
-        findings.push(Words::CudnnMixedAlsoNamed.finding(&values).weighing(Severity::Warning));
+        findings.push(MessageTemplate::CudnnMixedAlsoNamed.finding(&values).with_severity(Severity::Warning));
     }
     if let Some(library) = library {
         findings.extend(parts(library).map(weigh));
@@ -384,12 +406,12 @@ fn guarded(policy: &Policy, toolchain: &Toolchain, linked: bool, findings: &mut 
 fn parts(library: &LibraryFile) -> Option<Finding> {
     let folder = library.path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
     if !library.missing.is_empty() {
-        let needed = |name: &String| GUARDED.needed_parts(library.major).any(|needed| needed.file == *name);
-        let values = Values::default().with("found", library.in_words()).with("missing", library.missing.join(", "));
+        let needed = |name: &String| CUDNN.needed_parts(library.major).any(|needed| needed.file == *name);
+        let values = Values::default().with("found", library.describe()).with("missing", library.missing.join(", "));
         let values = values.with("path", library.path.display()).with("folder", folder);
-        let finding = Words::CudnnIncomplete.finding(&values);
+        let finding = MessageTemplate::CudnnIncomplete.finding(&values);
         let works = !library.missing.iter().any(needed);
-        return Some(if works { finding.weighing(Severity::Warning) } else { finding });
+        return Some(if works { finding.with_severity(Severity::Warning) } else { finding });
     }
     let version = library.version.as_ref()?.value;
     let other: Vec<_> = library.parts.iter().filter(|part| part.version.is_some_and(|own| own != version)).collect();
@@ -404,35 +426,35 @@ fn parts(library: &LibraryFile) -> Option<Finding> {
     let values = Values::default().with("found", version).with("part", named(first)).with("parts", parts);
     let values =
         values.with("folder", folder).known("told_by", library.version.as_ref().map(|version| &version.source));
-    let finding = Words::CudnnIncompleteMixed.finding(&values);
-    Some(if worst { finding } else { finding.weighing(Severity::Warning) })
+    let finding = MessageTemplate::CudnnIncompleteMixed.finding(&values);
+    Some(if worst { finding } else { finding.with_severity(Severity::Warning) })
 }
 
 /// The library for another CUDA major than the toolkit's.
 fn other_cuda(
-    toolkit: &Fact<Version>,
+    toolkit: &Sourced<Version>,
     headers: Option<Version>,
     headers_path: Option<String>,
     library: Option<&LibraryFile>,
 ) -> Option<Finding> {
-    let values = Values::default().with("toolkit", in_words(toolkit)).with("toolkit_major", toolkit.value.major);
+    let values = Values::default().with("toolkit", describe(toolkit)).with("toolkit_major", toolkit.value.major);
     let values = values.with("toolkit_cuda", CudaVersion::from(toolkit.value));
     if let Some((library, built)) = library.and_then(|library| Some((library, library.cuda_major.as_ref()?))) {
         let known = library.version.as_ref().map_or(library.major.to_string(), |version| version.value.to_string());
         return (built.value != toolkit.value.major).then(|| {
             let values = values.with("found", known).with("path", library.path.display());
             let values = values.with("cuda_major", built.value).with("told_by", &built.source);
-            Words::CudnnForOtherCuda.finding(&values.with("built_major", library.major.max(9)))
+            MessageTemplate::CudnnForOtherCuda.finding(&values.with("built_major", library.major.max(9)))
         });
     }
     // No file tells: but some releases were never made for some majors.
     let by_library =
         library.and_then(|library| Some((library.version.as_ref()?.value, library.path.display().to_string())));
     let (version, path) = by_library.or(headers.zip(headers_path))?;
-    let never = GUARDED.table().cuda_majors(version).is_some_and(|majors| !majors.contains(&toolkit.value.major));
+    let never = CUDNN.table().cuda_majors(version).is_some_and(|majors| !majors.contains(&toolkit.value.major));
     never.then(|| {
         let values = values.with("found", version).with("path", path).with("built_major", version.major.max(9));
-        Words::CudnnForOtherCudaNever.finding(&values)
+        MessageTemplate::CudnnForOtherCudaNever.finding(&values)
     })
 }
 
@@ -441,7 +463,8 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     for declared in &archs.declared {
         if let Err(error) = &declared.requests {
             let values = Values::default().with("variable", &declared.source).with("value", &declared.text);
-            findings.push(unless_torch(Words::ArchUnreadable.finding(&values.with("why", error)), [declared]));
+            findings
+                .push(unless_torch(MessageTemplate::ArchUnreadable.finding(&values.with("why", error)), [declared]));
         }
     }
     contradictions(toolchain, findings);
@@ -451,7 +474,7 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let declaring = |wanted: &[Target]| -> Vec<&Declared> {
         archs.declared.iter().filter(|one| one.targets.iter().any(|target| wanted.contains(target))).collect()
     };
-    let values = Values::default().with("nvcc", in_words(&toolkit)).with("toolkit_cuda", release);
+    let values = Values::default().with("nvcc", describe(&toolkit)).with("toolkit_cuda", release);
     let mut refused: Vec<(Answer, Vec<Target>)> = Vec::new();
     for target in &archs.in_force {
         let answer = tables::can_make(toolkit.value, *target);
@@ -468,11 +491,12 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         let sources: Vec<_> = declaring.iter().map(|one| format!("{} = {}", one.source, one.text)).collect();
         let values = values.clone().with("targets", list).with("declared", sources.join("; "));
         let finding = match answer {
-            Answer::Dropped { last } => Words::ArchDropped.finding(&values.known("last", last)),
+            Answer::Dropped { last } => MessageTemplate::ArchDropped.finding(&values.known("last", last)),
             Answer::TooNew { first } => {
                 let oldest = targets.iter().map(|target| target.arch().cc()).min();
                 let ptx = oldest.and_then(|cc| tables::only_ptx(toolkit.value, cc));
-                let words = if first.is_some() { Words::ArchTooNew } else { Words::ArchTooNewUnknown };
+                let words =
+                    if first.is_some() { MessageTemplate::ArchTooNew } else { MessageTemplate::ArchTooNewUnknown };
                 words.finding(&values.known("first", first).known("ptx", ptx))
             }
             _ => continue,
@@ -492,18 +516,18 @@ fn only_by_ptx(policy: &Policy, toolkit: Version, in_force: &[Target], values: &
         let older = (0..=cc.1).filter_map(|minor| Arch::of_cc((cc.0, minor))).map(Target::Cubin);
         let served = older
             .filter(|target| tables::can_make(toolkit, *target) == Answer::Made)
-            .any(|target| target.serves(cc) != Serves::No);
+            .any(|target| target.serves(cc) != Compatibility::No);
         if !too_new || served {
             continue;
         }
         let Some(ptx) = tables::only_ptx(toolkit, cc) else { continue };
         let declared =
-            in_force.iter().any(|target| matches!(target, Target::Ptx(_)) && target.serves(cc) == Serves::Yes);
+            in_force.iter().any(|target| matches!(target, Target::Ptx(_)) && target.serves(cc) == Compatibility::Yes);
         let cc = format!("{}.{}", cc.0, cc.1);
         let shown = if cc == *gpu { cc } else { format!("{gpu} ({cc})") };
         let values = values.clone().with("gpu", gpu).with("fleet", gpu).with("gpus", shown).with("ptx", ptx);
         let values = values.known("policy", policy_file(policy)).with("declared", names(in_force));
-        let words = if declared { Words::ArchOnlyByPtxDeclared } else { Words::ArchOnlyByPtx };
+        let words = if declared { MessageTemplate::ArchOnlyByPtxDeclared } else { MessageTemplate::ArchOnlyByPtx };
         findings.push(words.finding(&values));
     }
 }
@@ -534,13 +558,17 @@ fn contradictions(toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     let lines: Vec<_> = [strongest].into_iter().chain(against.iter().copied()).map(line).collect();
     let others = against.iter().map(|declared| declared.source.as_str()).collect::<Vec<_>>().join(" and ");
     let values = Values::default().with("variable", &strongest.source).with("others", others);
-    let words = toolchain.by.of(Words::ArchsContradict, Words::ArchsContradictCMake, Words::ArchsContradictOptions);
+    let words = toolchain.by.of(
+        MessageTemplate::ArchsContradict,
+        MessageTemplate::ArchsContradictCMake,
+        MessageTemplate::ArchsContradictOptions,
+    );
     findings.push(unless_torch(words.finding(&values.with("sources", lines.join("\n"))), against));
 }
 
 /// The finding, an info where nothing but PyTorch's list is wrong.
 fn unless_torch<'a>(finding: Finding, sources: impl IntoIterator<Item = &'a Declared>) -> Finding {
-    if sources.into_iter().all(Declared::is_of_torch) { finding.weighing(Severity::Info) } else { finding }
+    if sources.into_iter().all(Declared::is_of_torch) { finding.with_severity(Severity::Info) } else { finding }
 }
 
 fn native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
@@ -557,7 +585,7 @@ fn native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
                 .iter()
                 .filter(|gpu| {
                     let cc = tables::gpu_cc(gpu);
-                    cc.is_some_and(|cc| archs.in_force.iter().all(|target| target.serves(cc) == Serves::No))
+                    cc.is_some_and(|cc| archs.in_force.iter().all(|target| target.serves(cc) == Compatibility::No))
                 })
                 .map(String::as_str)
                 .collect();
@@ -565,13 +593,17 @@ fn native(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
                 let here: Vec<_> = gpus.value.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
                 let values = values.with("here", here.join(", ")).with("source", &gpus.source);
                 let values = values.with("gpus", missing.join(", ")).with("fleet", policy.fleet.join(", "));
-                findings.push(Words::NativeOutsideFleet.finding(&values));
+                findings.push(MessageTemplate::NativeOutsideFleet.finding(&values));
             }
         }
         Some(Native::Unknown(why)) => {
-            let words = toolchain.by.of(Words::NativeUnknown, Words::NativeUnknownCMake, Words::NativeUnknownOptions);
+            let words = toolchain.by.of(
+                MessageTemplate::NativeUnknown,
+                MessageTemplate::NativeUnknownCMake,
+                MessageTemplate::NativeUnknownOptions,
+            );
             let finding = words.finding(&values.with("why", why));
-            findings.push(if in_force { finding } else { finding.weighing(Severity::Warning) });
+            findings.push(if in_force { finding } else { finding.with_severity(Severity::Warning) });
         }
         None => {}
     }

@@ -4,18 +4,18 @@
 //! under plain cargo, and for `check`. Where the file is seen, [`super::linked`] asks the same questions of it.
 
 use crate::arch::{Arch, ArchRequest, Target};
-use crate::finding::{Finding, Phrase, Severity, Values, Words};
+use crate::finding::{Finding, MessageFragment, MessageTemplate, Severity, Values};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
-use crate::serves::Serves;
+use crate::serves::Compatibility;
 use crate::tables::{self, Answer, Cc, Floor, Supports};
 #[cfg(feature = "command")]
 use crate::toolchain::LibraryFile;
 use crate::toolchain::Toolchain;
-use crate::vendor::{GUARDED, serves_later};
+use crate::vendor::{CUDNN, serves_later};
 use crate::version::{CudaVersion, Version};
 
-use super::wording::{in_words, names, of_policy};
+use super::wording::{describe, names, of_policy};
 
 /// Whether what is declared serves the fleets; what cannot be told is one info. The guarded library's fleet is not among it:
 /// that the headers tell, in every build.
@@ -27,10 +27,10 @@ pub fn declared(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
         && policy.library_linkage != Some(Linkage::None)
         && used_library(policy, toolchain).is_none()
     {
-        open.push(Phrase::OpenCudnn.of(&Values::default()));
+        open.push(MessageFragment::OpenCudnn.of(&Values::default()));
     }
     if !open.is_empty() {
-        findings.push(Words::FleetCannotTell.finding(&Values::default().with("open", open.join("\n"))));
+        findings.push(MessageTemplate::FleetCannotTell.finding(&Values::default().with("open", open.join("\n"))));
     }
     findings
 }
@@ -80,11 +80,15 @@ pub(super) fn cure(unserved: &[(&str, Cc)], toolkit: Option<Version>, to: Option
     let values = Values::default().with("archs", cures(unserved)).known("variable", to);
     let values = values.known("targets", not_made.as_ref().map(|(arch, _)| format!("sm_{arch}")));
     match not_made {
-        Some((_, Answer::Dropped { last: Some(last) })) => Phrase::BuildWithOlder.of(&values.with("last", last)),
-        Some((_, Answer::Dropped { last: None })) => Phrase::BuildWithAnOlder.of(&values),
-        Some((_, Answer::TooNew { first: Some(first) })) => Phrase::BuildWithNewer.of(&values.with("first", first)),
-        _ if to.is_some() => Phrase::AddToList.of(&values),
-        _ => Phrase::AddToFlags.of(&values),
+        Some((_, Answer::Dropped { last: Some(last) })) => {
+            MessageFragment::BuildWithOlder.of(&values.with("last", last))
+        }
+        Some((_, Answer::Dropped { last: None })) => MessageFragment::BuildWithAnOlder.of(&values),
+        Some((_, Answer::TooNew { first: Some(first) })) => {
+            MessageFragment::BuildWithNewer.of(&values.with("first", first))
+        }
+        _ if to.is_some() => MessageFragment::AddToList.of(&values),
+        _ => MessageFragment::AddToFlags.of(&values),
     }
 }
 
@@ -105,33 +109,33 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     if archs.in_force.is_empty() {
         // One that cannot be read, or `native` without a GPU, is told as such.
         if strongest.is_none() {
-            open.push(Phrase::OpenArchs.of(&Values::default()));
+            open.push(MessageFragment::OpenArchs.of(&Values::default()));
         }
         return;
     }
     if strongest.is_some_and(|declared| declared.asks(ArchRequest::Native)) {
         return;
     }
-    let by_any = |serves: Serves| {
+    let by_any = |serves: Compatibility| {
         let archs = &archs.in_force;
         move |cc: Cc| archs.iter().any(|target| target.serves(cc) == serves)
     };
-    let (served, unknown) = (by_any(Serves::Yes), by_any(Serves::CannotTell));
+    let (served, unknown) = (by_any(Compatibility::Yes), by_any(Compatibility::CannotTell));
     let (unclear, unserved): (Named<'_>, Named<'_>) =
         named.iter().copied().filter(|(_, cc)| !served(*cc)).partition(|(_, cc)| unknown(*cc));
     let list = names(&archs.in_force);
     let about = |named: &[(&str, Cc)]| Values::default().with("targets", &list).with("gpus", gpus(named));
     if !unclear.is_empty() {
-        open.push(Phrase::OpenGpus.of(&about(&unclear)));
+        open.push(MessageFragment::OpenGpus.of(&about(&unclear)));
     }
     // One crate leaves PTX beside the machine code for it, another does not: the graph knows which crates there are.
     let beside = |cc: Cc| {
         let by_crates = strongest.is_some_and(|declared| declared.source == "CUDA_COMPUTE_CAP");
-        by_crates && archs.in_force.iter().any(|target| Target::Ptx(target.arch()).serves(cc) == Serves::Yes)
+        by_crates && archs.in_force.iter().any(|target| Target::Ptx(target.arch()).serves(cc) == Compatibility::Yes)
     };
     let (by_crates, unserved): (Named<'_>, Named<'_>) = unserved.into_iter().partition(|(_, cc)| beside(*cc));
     if !by_crates.is_empty() {
-        open.push(Phrase::OpenPtx.of(&about(&by_crates)));
+        open.push(MessageFragment::OpenPtx.of(&about(&by_crates)));
     }
     if unserved.is_empty() {
         return;
@@ -140,8 +144,8 @@ fn archs(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, op
     let lists = ["[gpu] archs", "CUDAARCHS", "CMAKE_CUDA_ARCHITECTURES"];
     let to = lists.contains(&source).then_some(source);
     let values = of_fleet(policy, &named).with("gpus", gpus(&unserved)).with("declared", list).with("source", source);
-    let finding =
-        Words::FleetUndeclared.finding(&values.with("cure", cure(&unserved, toolchain.toolkit_version(), to)));
+    let finding = MessageTemplate::FleetUndeclared
+        .finding(&values.with("cure", cure(&unserved, toolchain.toolkit_version(), to)));
     findings.push(unless_declared(finding, toolchain));
 }
 
@@ -151,8 +155,8 @@ fn unless_declared(finding: Finding, toolchain: &Toolchain) -> Finding {
     let strongest = toolchain.archs.declared.iter().find(|declared| !declared.adds);
     match strongest {
         Some(declared) if declared.is_of_project() => finding,
-        Some(declared) if declared.is_of_torch() => finding.weighing(Severity::Info),
-        _ => finding.weighing(Severity::Warning),
+        Some(declared) if declared.is_of_torch() => finding.with_severity(Severity::Info),
+        _ => finding.with_severity(Severity::Warning),
     }
 }
 
@@ -204,7 +208,7 @@ pub(super) fn cudart(
     policy: &Policy,
     fleet: OldestDriver<'_>,
     cudart: CudaVersion,
-    words: Words,
+    words: MessageTemplate,
     (name, built): (&'static str, &str),
 ) -> Option<Finding> {
     let floor = tables::cudart_floor(cudart);
@@ -226,7 +230,7 @@ pub(super) fn library(policy: &Policy, fleet: OldestDriver<'_>, library: &Librar
         let values = values.with("file", file).with("cuda_major", made_for.value).with("told_by", &made_for.source);
         let version = library.version.as_ref().map_or(library.major.to_string(), |version| version.value.to_string());
         let values = values.with("found", version).with("path", library.path.display());
-        Words::DriverFleetOlderCudnn.finding(&values)
+        MessageTemplate::DriverFleetOlderCudnn.finding(&values)
     })
 }
 
@@ -245,21 +249,21 @@ pub(super) fn code(
 fn driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, open: &mut Open) {
     let Some(fleet) = OldestDriver::of(policy) else { return };
     let Some(toolkit) = toolchain.toolkit() else {
-        open.push(Phrase::OpenToolkit.of(&Values::default()));
+        open.push(MessageFragment::OpenToolkit.of(&Values::default()));
         return;
     };
     let release = CudaVersion::from(toolkit.value);
-    let line = in_words(&toolkit);
+    let line = describe(&toolkit);
     match fleet.serves(tables::cudart_floor(release)) {
         Some(true) => {}
         // Only the linked file tells whether cudart is in it: a program of the driver API has no such floor.
         Some(false) => findings.extend(
-            cudart(policy, fleet, release, Words::DriverFleetOlderDeclared, ("toolkit", &line))
-                .map(|finding| finding.weighing(Severity::Warning)),
+            cudart(policy, fleet, release, MessageTemplate::DriverFleetOlderDeclared, ("toolkit", &line))
+                .map(|finding| finding.with_severity(Severity::Warning)),
         ),
-        None => open.push(Phrase::OpenDriver.of(&Values::default().with("driver_fleet", fleet.text))),
+        None => open.push(MessageFragment::OpenDriver.of(&Values::default().with("driver_fleet", fleet.text))),
     }
-    let serves = |target: &&Target, cc: Cc| target.serves(cc) == Serves::Yes;
+    let serves = |target: &&Target, cc: Cc| target.serves(cc) == Compatibility::Yes;
     let floor = tables::ptx_isa(toolkit.value).map_or_else(|| tables::toolkit_floor(toolkit.value), tables::ptx_floor);
     let by_ptx: Named<'_> = policy
         .fleet_ccs()
@@ -274,7 +278,7 @@ fn driver(policy: &Policy, toolchain: &Toolchain, findings: &mut Vec<Finding>, o
         return;
     }
     let values = code(policy, fleet, floor, &by_ptx, Some(toolkit.value)).with("toolkit", line);
-    let finding = Words::DriverFleetCodeDeclared.finding(&values.with("toolkit_cuda", release));
+    let finding = MessageTemplate::DriverFleetCodeDeclared.finding(&values.with("toolkit_cuda", release));
     findings.push(unless_declared(finding, toolchain));
 }
 
@@ -285,7 +289,7 @@ fn machine_code(gpus: &[(&str, Cc)], toolkit: Option<Version>) -> String {
         arch.is_some_and(|(arch, toolkit)| tables::can_make(toolkit, Target::Cubin(arch)) == Answer::Made)
     };
     let made = gpus.iter().all(|(_, cc)| made(*cc));
-    let phrase = if made { Phrase::AddMachineCode } else { Phrase::AddMachineCodeElsewhere };
+    let phrase = if made { MessageFragment::AddMachineCode } else { MessageFragment::AddMachineCodeElsewhere };
     phrase.of(&Values::default().with("archs", cures(gpus)))
 }
 
@@ -316,30 +320,34 @@ pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
         if oldest.major != version.major || older < built || older_patch {
             let values = values.clone().with("library_fleet", text).with("min", format!("{}.{}", built.0, built.1));
             let values = values.with("instead", format!("{}.{}", oldest.major, oldest.minor));
-            let words = (Words::CudnnFleetOlder, Words::CudnnFleetOlderCMake, Words::CudnnFleetOlderOptions);
+            let words = (
+                MessageTemplate::CudnnFleetOlder,
+                MessageTemplate::CudnnFleetOlderCMake,
+                MessageTemplate::CudnnFleetOlderOptions,
+            );
             findings.push(toolchain.by.of(words.0, words.1, words.2).finding(&values));
         }
     }
     let Some(cuda) = cuda else { return findings };
     let values = values.with("cuda_major", cuda);
     let discrete = || named.iter().copied().filter(|(_, cc)| !tables::is_tegra(*cc));
-    let oldest = GUARDED.table().min_cc(version, cuda);
+    let oldest = CUDNN.table().min_cc(version, cuda);
     let left: Named<'_> = discrete().filter(|(_, cc)| oldest.is_some_and(|oldest| *cc < oldest)).collect();
     if let Some(newest_of) = left.first().map(|_| &left) {
-        let serving = GUARDED.table().releases(cuda).iter().rev().find(|release| {
-            let least = GUARDED.table().min_cc(**release, cuda);
+        let serving = CUDNN.table().releases(cuda).iter().rev().find(|release| {
+            let least = CUDNN.table().min_cc(**release, cuda);
             least.is_some_and(|least| newest_of.iter().all(|(_, cc)| *cc >= least))
         });
         let (major, minor) = oldest.unwrap_or_default();
         let values = values.clone().with("gpus", gpus(newest_of)).with("oldest", format!("{major}.{minor}"));
-        let words = if serving.is_some() { Words::CudnnLeftGpu } else { Words::CudnnLeftGpuNone };
+        let words = if serving.is_some() { MessageTemplate::CudnnLeftGpu } else { MessageTemplate::CudnnLeftGpuNone };
         findings.push(words.finding(&values.known("last", serving)));
     }
     let newest = discrete().find_map(|(_, cc)| newest_before(version, cuda, cc));
     if let Some((major, minor)) = newest {
         let newer: Named<'_> = discrete().filter(|(_, cc)| newest_before(version, cuda, *cc).is_some()).collect();
         let values = values.with("gpus", gpus(&newer)).with("newest", format!("{major}.{minor}"));
-        findings.push(Words::CudnnBeforeGpu.finding(&values));
+        findings.push(MessageTemplate::CudnnBeforeGpu.finding(&values));
     }
     findings
 }
@@ -348,7 +356,7 @@ pub(super) fn guarded(policy: &Policy, toolchain: &Toolchain) -> Vec<Finding> {
 /// document.
 fn newest_before(version: Version, cuda: u32, cc: (u8, u8)) -> Option<(u8, u8)> {
     // Machine code serves later GPUs of its own major.
-    let newest = GUARDED.table().newest_cc(version, cuda).filter(|_| !serves_later(version, cuda));
+    let newest = CUDNN.table().newest_cc(version, cuda).filter(|_| !serves_later(version, cuda));
     newest.filter(|newest| cc.0 > newest.0)
 }
 

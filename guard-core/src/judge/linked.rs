@@ -7,14 +7,14 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::arch::{Suffix, Target};
 use crate::evidence::Seen;
-use crate::finding::{Code, Finding, Phrase, Severity, Values, Words};
-use crate::kernels::{By, Container, Group, Kernels, Service};
+use crate::finding::{Code, Finding, MessageFragment, MessageTemplate, Severity, Values};
+use crate::kernels::{Container, Coverage, Group, Kernels, Service};
 use crate::manifest::{Linkage, Manifest};
 use crate::policy::Policy;
 use crate::seal::cudart_speaks_for;
 use crate::tables::Cc;
-use crate::toolchain::{Builder, Fact};
-use crate::vendor::{GUARDED, cudart_named};
+use crate::toolchain::{BuildSystem, Sourced};
+use crate::vendor::{CUDNN, cudart_named};
 use crate::version::{CudaVersion, Version};
 
 use super::fleet::{self, Named, OldestDriver, cure, cures, gpus, listed};
@@ -41,9 +41,9 @@ pub struct Linked<'a> {
     pub seen: &'a Seen,
     /// The releases of the toolkits that were looked up, and what told them: the one in use first, then those that variables
     /// name besides.
-    pub in_use: &'a [Fact<Version>],
+    pub in_use: &'a [Sourced<Version>],
     /// Whether CMake builds: what to do is said in its words.
-    pub by: Builder,
+    pub by: BuildSystem,
     /// `DT_NEEDED`.
     pub needed: &'a [String],
     /// Why the guard cannot load these, where it should.
@@ -80,7 +80,7 @@ pub fn judge(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<F
     library(policy, manifest, linked, &mut findings);
     if let Some(why) = linked.left_to_the_loader {
         let values = Values::default().with("file", linked.name).with("why", why);
-        findings.push(Words::LeftToTheLoader.finding(&values));
+        findings.push(MessageTemplate::LeftToTheLoader.finding(&values));
     }
     findings.sort_by_key(|finding| finding.code);
     findings
@@ -146,11 +146,11 @@ fn archs(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Gr
         let values = values.clone().with("kernels", listed(mine)).with("built_for", found);
         let missing = missing(group, &demanded);
         if !missing.is_empty() {
-            findings.push(Words::ArchMissing.finding(&values.clone().with("targets", names(missing))));
+            findings.push(MessageTemplate::ArchMissing.finding(&values.clone().with("targets", names(missing))));
         }
         let surplus = surplus(group, &demanded);
         if !surplus.is_empty() {
-            findings.push(Words::ArchSurplus.finding(&values.with("targets", names(surplus))));
+            findings.push(MessageTemplate::ArchSurplus.finding(&values.with("targets", names(surplus))));
         }
     }
 }
@@ -178,8 +178,12 @@ fn not_as_declared(manifest: &Manifest, linked: &Linked<'_>, groups: &[Group], f
         let values = Values::default().with("file", linked.name).with("source", source);
         let values = values.with("targets", names(missing)).with("declared", names(&manifest.declared));
         let values = values.with("kernels", listed(mine)).with("built_for", found);
-        let words = (Words::ArchMissingDeclared, Words::ArchMissingDeclaredCMake, Words::ArchMissingDeclaredOptions);
-        findings.push(linked.by.of(words.0, words.1, words.2).finding(&values).weighing(Severity::Warning));
+        let words = (
+            MessageTemplate::ArchMissingDeclared,
+            MessageTemplate::ArchMissingDeclaredCMake,
+            MessageTemplate::ArchMissingDeclaredOptions,
+        );
+        findings.push(linked.by.of(words.0, words.1, words.2).finding(&values).with_severity(Severity::Warning));
     }
 }
 
@@ -194,19 +198,22 @@ fn nobodys(policy: &Policy, demanded: &[Target], linked: &Linked<'_>, groups: &[
     let kernels = listed(all.map(|container| called(linked.kernels, container)).collect());
     let values = of_policy(policy).with("file", linked.name).with("kernels", kernels);
     let values = values.with("built_for", names(&linked.kernels.targets())).with("declared", names(demanded));
-    findings.push(Words::OwnKernelsUnknown.finding(&values));
+    findings.push(MessageTemplate::OwnKernelsUnknown.finding(&values));
 }
 
 fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let kernels = linked.kernels;
     let named = policy.fleet_ccs();
     let values = fleet::of_fleet(policy, &named).with("file", linked.name).with("built_for", names(&kernels.targets()));
-    let by =
-        |by: By| -> Vec<(&str, Cc)> { named.iter().copied().filter(|(_, cc)| kernels.service(*cc).by == by).collect() };
-    let unserved = by(By::Nothing);
+    let by = |by: Coverage| -> Vec<(&str, Cc)> {
+        named.iter().copied().filter(|(_, cc)| kernels.service(*cc).by == by).collect()
+    };
+    let unserved = by(Coverage::Nothing);
     if !unserved.is_empty() {
         let values = values.clone().with("gpus", gpus(&unserved));
-        findings.push(Words::FleetUnserved.finding(&values.with("cure", cure(&unserved, manifest.toolkit, None))));
+        findings.push(
+            MessageTemplate::FleetUnserved.finding(&values.with("cure", cure(&unserved, manifest.toolkit, None))),
+        );
     }
     if named.is_empty() {
         // Of own kernels with other archs than they should have it is but a consequence.
@@ -218,7 +225,7 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
     }
     // Those that leave out the same containers are told together.
     let mut told: Vec<(Vec<u64>, Named<'_>)> = Vec::new();
-    for (name, cc) in by(By::Partial) {
+    for (name, cc) in by(Coverage::Partial) {
         let lacking: Vec<u64> = kernels.without(cc).map(|container| container.offset).collect();
         match told.iter_mut().find(|(other, _)| *other == lacking) {
             Some((_, gpus)) => gpus.push((name, cc)),
@@ -227,7 +234,7 @@ fn gpu_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings
     }
     for (lacking, partial) in told {
         let Some((_, cc)) = partial.first() else { continue };
-        let words = if lacking.len() == 1 { Words::FleetPartialOne } else { Words::FleetPartial };
+        let words = if lacking.len() == 1 { MessageTemplate::FleetPartialOne } else { MessageTemplate::FleetPartial };
         let values = values.clone().with("gpus", gpus(&partial)).with("left_out", lacking.len());
         let values = values.with("without", without(kernels, *cc)).with("archs", cures(&partial));
         let mut finding = words.finding(&values);
@@ -245,7 +252,7 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
     let named = linked.needed.iter().find_map(|name| cudart_named(name));
     if let Some(cudart) = cudart_speaks_for(manifest, linked.cudart, named, linked.seen.newest_cudart()) {
         let inside = linked.cudart == Linkage::Static;
-        let words = if inside { Words::DriverFleetOlderInside } else { Words::DriverFleetOlder };
+        let words = if inside { MessageTemplate::DriverFleetOlderInside } else { MessageTemplate::DriverFleetOlder };
         findings.extend(fleet::cudart(policy, oldest, cudart, words, ("file", linked.name)));
     }
     // The library's own cudart asks the same of a driver, whatever the program holds.
@@ -270,7 +277,11 @@ fn driver_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findi
         let values = fleet::code(policy, oldest, floor, &of, manifest.toolkit).with("file", linked.name);
         let values =
             values.with("code", code).known("isa", service.isa.map(|(major, minor)| format!("{major}.{minor}")));
-        let words = if service.isa.is_some() { Words::DriverFleetCode } else { Words::DriverFleetCodePacked };
+        let words = if service.isa.is_some() {
+            MessageTemplate::DriverFleetCode
+        } else {
+            MessageTemplate::DriverFleetCodePacked
+        };
         findings.push(words.finding(&values));
     }
 }
@@ -290,16 +301,16 @@ fn partial_without_fleet(policy: &Policy, manifest: &Manifest, linked: &Linked<'
     let mut ccs: Vec<Cc> = asked.iter().map(|target| target.arch().cc()).collect();
     ccs.sort_unstable();
     ccs.dedup();
-    ccs.retain(|cc| kernels.service(*cc).by == By::Partial);
+    ccs.retain(|cc| kernels.service(*cc).by == Coverage::Partial);
     let Some(first) = ccs.first() else { return };
     let list = listed(ccs.iter().map(|(major, minor)| format!("{major}.{minor}")).collect());
     let values = Values::default().with("file", linked.name).with("gpus", list);
     let values = values.with("without", without(kernels, *first)).with("gpu", format!("{}.{}", first.0, first.1));
-    let finding = Words::FleetPartialNoFleet.finding(&values.with("built_for", names(&kernels.targets())));
+    let finding = MessageTemplate::FleetPartialNoFleet.finding(&values.with("built_for", names(&kernels.targets())));
     findings.push(if policy.partial_refuse {
-        finding.weighing(Severity::Warning)
+        finding.with_severity(Severity::Warning)
     } else {
-        finding.weighing(Severity::Info)
+        finding.with_severity(Severity::Info)
     });
 }
 
@@ -313,7 +324,7 @@ fn ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Grou
     }
     let Some(newest) = declared.iter().map(|target| target.arch()).max() else { return };
     let serves = |group: &&Group| {
-        !group.whole || group.targets.iter().any(|target| target.serves(LATER) == crate::serves::Serves::Yes)
+        !group.whole || group.targets.iter().any(|target| target.serves(LATER) == crate::serves::Compatibility::Yes)
     };
     let known = groups.iter().any(|group| own(linked, group).next().is_some());
     let mut judged = groups.iter().filter(|group| !known || own(linked, group).next().is_some());
@@ -323,7 +334,11 @@ fn ptx(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, groups: &[Grou
     let values = Values::default().with("file", linked.name).with("built_for", names(&linked.kernels.targets()));
     let values = values.with("declared", names(&declared)).with("ptx", newest.number);
     let of_newest = |target: &&Target| matches!(target, Target::Ptx(arch) if *arch == newest);
-    let words = if declared.iter().any(|target| of_newest(&target)) { Words::NoPtxDeclared } else { Words::NoPtx };
+    let words = if declared.iter().any(|target| of_newest(&target)) {
+        MessageTemplate::NoPtxDeclared
+    } else {
+        MessageTemplate::NoPtx
+    };
     findings.push(words.finding(&values.known("targets", declared.iter().find(of_newest))));
 }
 
@@ -343,9 +358,9 @@ fn runtime_paths(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
         let path = Path::new(entry);
         let values = Values::default().with("variable", kind).with("file", linked.name).with("folder", entry);
         if path.is_absolute() && path.components().any(|part| part == Component::Normal("stubs".as_ref())) {
-            findings.push(Words::StubInRuntimePathInFile.finding(&values));
+            findings.push(MessageTemplate::StubInRuntimePathInFile.finding(&values));
         } else if let Some(what) = building(linked, path).filter(|_| linked.release) {
-            findings.push(Words::BuildMachinePath.finding(&values.with("what", what)));
+            findings.push(MessageTemplate::BuildMachinePath.finding(&values.with("what", what)));
         }
     }
 }
@@ -375,19 +390,23 @@ fn cudart(manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>)
         return;
     }
     let values = Values::default().with("file", linked.name).with("library", soname).with("built_cuda", toolkit);
-    let words = linked.by.of(Words::NotAsRecorded, Words::NotAsRecordedCMake, Words::NotAsRecordedOptions);
+    let words = linked.by.of(
+        MessageTemplate::NotAsRecorded,
+        MessageTemplate::NotAsRecordedCMake,
+        MessageTemplate::NotAsRecordedOptions,
+    );
     let finding = words.finding(&values.with("built_major", toolkit.major));
     // Without a kernel nothing of the toolkit's need be in it.
-    findings.push(if linked.kernels.any() { finding } else { finding.weighing(Severity::Warning) });
+    findings.push(if linked.kernels.any() { finding } else { finding.with_severity(Severity::Warning) });
 }
 
 fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: &mut Vec<Finding>) {
-    let in_words = |linkage: Linkage| {
+    let describe = |linkage: Linkage| {
         let phrase = match linkage {
-            Linkage::Linked => Phrase::Linked,
-            Linkage::Static => Phrase::Inside,
-            Linkage::Dlopened => Phrase::ByName,
-            Linkage::None => Phrase::Unused,
+            Linkage::Linked => MessageFragment::Linked,
+            Linkage::Static => MessageFragment::Inside,
+            Linkage::Dlopened => MessageFragment::ByName,
+            Linkage::None => MessageFragment::Unused,
             Linkage::Unknown => return String::new(),
         };
         phrase.of(&Values::default())
@@ -398,20 +417,28 @@ fn library(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>, findings: 
         matches!((declared, linked.library), (Linkage::Dlopened, Linkage::None) | (Linkage::None, Linkage::Dlopened));
     let told = declared != Linkage::Unknown && linked.library != Linkage::Unknown;
     let contradicts = told && !no_trace && declared != linked.library;
-    let soname = linked.needed.iter().find(|name| GUARDED.is_named(name));
+    let soname = linked.needed.iter().find(|name| CUDNN.is_named(name));
     let values = of_policy(policy).with("file", linked.name).known("library", soname);
     if contradicts {
-        let values = values.with("declared", in_words(declared)).known("value", declared.name());
-        let words = (Words::NotAsRecordedLinkage, Words::NotAsRecordedLinkageCMake, Words::NotAsRecordedLinkageOptions);
+        let values = values.with("declared", describe(declared)).known("value", declared.name());
+        let words = (
+            MessageTemplate::NotAsRecordedLinkage,
+            MessageTemplate::NotAsRecordedLinkageCMake,
+            MessageTemplate::NotAsRecordedLinkageOptions,
+        );
         let finding =
-            linked.by.of(words.0, words.1, words.2).finding(&values.with("linkage", in_words(linked.library)));
+            linked.by.of(words.0, words.1, words.2).finding(&values.with("linkage", describe(linked.library)));
         // One that is not used asks for nothing.
-        findings.push(if linked.library == Linkage::None { finding.weighing(Severity::Warning) } else { finding });
+        findings.push(if linked.library == Linkage::None { finding.with_severity(Severity::Warning) } else { finding });
         return;
     }
     let Some((soname, recorded)) = soname.zip(manifest.library.as_ref()) else { return };
-    if GUARDED.major(soname).is_some_and(|major| major != recorded.version.major) {
-        let words = (Words::NotAsRecordedHeaders, Words::NotAsRecordedHeadersCMake, Words::NotAsRecordedHeadersOptions);
+    if CUDNN.major(soname).is_some_and(|major| major != recorded.version.major) {
+        let words = (
+            MessageTemplate::NotAsRecordedHeaders,
+            MessageTemplate::NotAsRecordedHeadersCMake,
+            MessageTemplate::NotAsRecordedHeadersOptions,
+        );
         findings.push(linked.by.of(words.0, words.1, words.2).finding(&values.with("built", recorded.version)));
     }
 }

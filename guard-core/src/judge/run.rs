@@ -8,8 +8,8 @@ mod driver;
 
 use std::path::Path;
 
-use crate::finding::{self, Finding, Severity, Values, Words};
-use crate::host::{CudartFound, Host, Inner, LibraryFound, Loader};
+use crate::finding::{self, Finding, MessageTemplate, Severity, Values};
+use crate::host::{CudartState, CudnnState, Host, Inner, Loader};
 use crate::linkage::Linkage;
 use crate::manifest::{Manifest, Requirement};
 use crate::version::{CudaVersion, Version};
@@ -53,19 +53,19 @@ pub fn together<'a>(manifests: impl IntoIterator<Item = &'a Manifest>, host: &Ho
 
 /// A shared libcudart may be of an older minor than built with, where the program calls nothing that is new in it.
 fn cudart(manifest: &Manifest, host: &Host, values: Values) -> Option<Finding> {
-    let (Some((soname, built)), CudartFound::Found { path, version }) = (manifest.shared_cudart(), &host.cudart) else {
+    let (Some((soname, built)), CudartState::Found { path, version }) = (manifest.shared_cudart(), &host.cudart) else {
         return None;
     };
     let values = values.with("library", soname).with("built_cuda", built).with("path", path.display());
-    let Some(found) = *version else { return Some(Words::CudartUnknown.finding(&values)) };
+    let Some(found) = *version else { return Some(MessageTemplate::CudartUnknown.finding(&values)) };
     let older = CudaVersion::from(found) < built && found.major == built.major;
-    older.then(|| Words::CudartOlder.finding(&values.with("found_cuda", CudaVersion::from(found))))
+    older.then(|| MessageTemplate::CudartOlder.finding(&values.with("found_cuda", CudaVersion::from(found))))
 }
 
 /// Without these parts a library answers, and fails whoever calls what is in them.
 pub(crate) fn lacking(values: &Values, files: &[&str]) -> Finding {
     let values = values.clone().with("library", files.join(", "));
-    Words::CudnnInnerMissing.finding(&values).weighing(Severity::Warning)
+    MessageTemplate::CudnnInnerMissing.finding(&values).with_severity(Severity::Warning)
 }
 
 struct Rule {
@@ -79,22 +79,22 @@ struct Rule {
 }
 
 impl Rule {
-    fn judge(&self, manifest: &Manifest, found: &LibraryFound, findings: &mut Vec<Finding>) {
+    fn judge(&self, manifest: &Manifest, found: &CudnnState, findings: &mut Vec<Finding>) {
         match (self.linkage, found) {
             (Linkage::Static | Linkage::None, _) => {}
-            (_, found @ LibraryFound::Found { path, picked_by, major, version, inner, .. }) => {
+            (_, found @ CudnnState::Found { path, picked_by, major, version, inner, .. }) => {
                 let this = Rule { values: self.values.clone().known("picked_by", picked_by.as_ref()), ..*self };
                 if this.judge_found(manifest, path, *major, *version, inner, findings) {
                     this.judge_making(manifest, found, findings);
                 }
             }
-            (Linkage::Linked | Linkage::Dlopened, LibraryFound::Absent) => {
+            (Linkage::Linked | Linkage::Dlopened, CudnnState::Absent) => {
                 let needed = self.linkage == Linkage::Linked || self.required;
                 let severity = if needed { Severity::Error } else { Severity::Info };
-                findings.push(Words::CudnnAbsent.finding(&self.values).weighing(severity));
+                findings.push(MessageTemplate::CudnnAbsent.finding(&self.values).with_severity(severity));
             }
-            (Linkage::Unknown, LibraryFound::Absent) | (_, LibraryFound::Unknown) => {
-                findings.push(Words::CudnnCannotTellNotLoaded.finding(&self.values));
+            (Linkage::Unknown, CudnnState::Absent) | (_, CudnnState::Unknown) => {
+                findings.push(MessageTemplate::CudnnCannotTellNotLoaded.finding(&self.values));
             }
         }
     }
@@ -119,7 +119,7 @@ impl Rule {
         // 0: a name without a number, and nothing else that tells.
         if (found_major != 0 && found_major != self.built.major) || version.is_some_and(|version| version >= self.below)
         {
-            findings.push(Words::CudnnOtherMajor.finding(&with_beside));
+            findings.push(MessageTemplate::CudnnOtherMajor.finding(&with_beside));
             return false;
         }
         let rows = || {
@@ -131,16 +131,16 @@ impl Rule {
         let missing = |file: &str| inner.iter().any(|part| part.file == file && !part.present);
         match version {
             None if rows().any(|(file, needed)| needed && missing(file)) => {}
-            None => findings.push(Words::CudnnCannotTell.finding(&with_beside)),
+            None => findings.push(MessageTemplate::CudnnCannotTell.finding(&with_beside)),
             Some(version) if version < self.min => {
                 let patch = (version.major, version.minor) == (self.built.major, self.built.minor);
-                let words = if patch { Words::CudnnOlderPatch } else { Words::CudnnOlder };
+                let words = if patch { MessageTemplate::CudnnOlderPatch } else { MessageTemplate::CudnnOlder };
                 findings.push(words.finding(&with_beside));
             }
             Some(_) => {}
         }
         for (file, _) in rows().filter(|(file, needed)| *needed && missing(file)) {
-            findings.push(Words::CudnnInnerMissingNeeded.finding(&values.clone().with("library", file)));
+            findings.push(MessageTemplate::CudnnInnerMissingNeeded.finding(&values.clone().with("library", file)));
         }
         let others: Vec<&str> =
             rows().filter(|(file, needed)| !needed && missing(file)).map(|(file, _)| file.as_str()).collect();
@@ -154,31 +154,33 @@ impl Rule {
             let severity = if same_minor { Severity::Warning } else { Severity::Error };
             let beside = part.path.as_deref().map(Path::display);
             let values = values.clone().with("library", &part.file).with("part", own).known("beside", beside);
-            findings.push(Words::CudnnInnerMixed.finding(&values).weighing(severity));
+            findings.push(MessageTemplate::CudnnInnerMixed.finding(&values).with_severity(severity));
         }
         true
     }
 
     /// The loader library against its parts, and the CUDA that they were made with against the program's.
-    fn judge_making(&self, manifest: &Manifest, found: &LibraryFound, findings: &mut Vec<Finding>) {
-        let LibraryFound::Found { path, version, loader, made_with, .. } = found else { return };
+    fn judge_making(&self, manifest: &Manifest, found: &CudnnState, findings: &mut Vec<Finding>) {
+        let CudnnState::Found { path, version, loader, made_with, .. } = found else { return };
         let values = self.values.clone().known("found", *version).with("path", path.display());
         match (loader, version) {
             (Loader::Version(own), Some(whole)) if own != whole => {
                 let same_minor = (own.major, own.minor) == (whole.major, whole.minor);
                 let severity = if same_minor { Severity::Warning } else { Severity::Error };
-                findings.push(Words::CudnnInnerMixed.finding(&values.clone().with("part", own)).weighing(severity));
+                findings.push(
+                    MessageTemplate::CudnnInnerMixed.finding(&values.clone().with("part", own)).with_severity(severity),
+                );
             }
             (Loader::Minor(major, minor), Some(whole)) if (*major, *minor) != (whole.major, whole.minor) => {
                 let values = values.clone().with("loader", format!("{major}.{minor}"));
-                findings.push(Words::CudnnInnerMixedLoader.finding(&values));
+                findings.push(MessageTemplate::CudnnInnerMixedLoader.finding(&values));
             }
             _ => {}
         }
         if let (Some(made), Some(own)) = (made_with, manifest.cuda()) {
             if made.major != own.major {
                 let values = values.with("found_cuda", made).with("built_cuda", own);
-                findings.push(Words::CudnnOtherCuda.finding(&values));
+                findings.push(MessageTemplate::CudnnOtherCuda.finding(&values));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use crate::arch::Target;
 use crate::finding::Values;
 use crate::policy::Policy;
-use crate::toolchain::Fact;
+use crate::toolchain::Sourced;
 
 /// Values of a finding that speaks of the policy: its file is among them.
 pub(crate) fn of_policy(policy: &Policy) -> Values {
@@ -19,7 +19,7 @@ pub(crate) fn policy_file(policy: &Policy) -> Option<String> {
 }
 
 /// A fact and what told it.
-pub(crate) fn in_words(fact: &Fact<impl Display>) -> String {
+pub(crate) fn describe(fact: &Sourced<impl Display>) -> String {
     format!("{} ({})", fact.value, fact.source)
 }
 

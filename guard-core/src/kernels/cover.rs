@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Compression, Container, Kernels, Kind, Role};
 use crate::arch::Target;
-use crate::manifest::{Beside, Requirement};
-use crate::served::{self, By, Code, Found, Service, best, higher, target_of, weaker};
+use crate::manifest::{PtxFallback, Requirement};
+use crate::served::{self, Code, Coverage, Found, Service, best, higher, target_of, weaker};
 use crate::tables::{self, Floor};
 use crate::version::CudaVersion;
 
@@ -285,16 +285,16 @@ impl Kernels {
             }
         }
         let by = match (served, left_out, unknown) {
-            (true, true, _) => By::Partial,
-            (_, _, true) => By::Unknown,
-            (true, ..) if matches!(weakest, Some(Target::Ptx(_))) => By::Ptx,
-            (true, ..) => By::Cubin,
+            (true, true, _) => Coverage::Partial,
+            (_, _, true) => Coverage::Unknown,
+            (true, ..) if matches!(weakest, Some(Target::Ptx(_))) => Coverage::Ptx,
+            (true, ..) => Coverage::Cubin,
             // It has PTX, which does not count where others of its package have machine code.
-            _ if self.units.distinct.iter().any(|unit| unit.for_gpu(cc) != Found::Nothing) => By::Partial,
-            _ => By::Nothing,
+            _ if self.units.distinct.iter().any(|unit| unit.for_gpu(cc) != Found::Nothing) => Coverage::Partial,
+            _ => Coverage::Nothing,
         };
-        let beside = match Beside::of(&beside, by, floor) {
-            Beside::Nothing if !no_ptx && by != By::Ptx => Beside::Untold,
+        let beside = match PtxFallback::of(&beside, by, floor) {
+            PtxFallback::Nothing if !no_ptx && by != Coverage::Ptx => PtxFallback::Untold,
             beside => beside,
         };
         Service { by, code: weakest, isa: newest, floor, sure_from, beside }
@@ -348,7 +348,7 @@ impl Kernels {
 
     /// One row for each interval of compute capabilities that is served alike. None for a file without kernels.
     ///
-    /// What nobody can tell is [`ServedBy::Unknown`](crate::manifest::ServedBy): never refused.
+    /// What nobody can tell is [`GpuCoverage::Unknown`](crate::manifest::ServedBy): never refused.
     pub fn requirements(&self) -> Vec<Requirement> {
         if !self.any() {
             return Vec::new();

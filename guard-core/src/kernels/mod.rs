@@ -23,14 +23,14 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::arch::{Arch, Target};
-use crate::contents::Contents;
 use crate::elf;
 use crate::json::{self, Value};
+use crate::mapped_file::Contents;
 
 /// The sections of an object or linked file in which nvcc and clang put GPU code.
 pub(crate) const SECTIONS: [&str; 2] = [read::WHOLE, read::RELOCATABLE];
 
-pub use crate::served::{By, Service};
+pub use crate::served::{Coverage, Service};
 pub use cover::{Cover, Group};
 pub use fatbin::Compression;
 pub use made::{Known, Made};
@@ -340,7 +340,7 @@ impl Kernels {
                 ("by", cover.service.by.name().into()),
             ]);
             value.put("code", cover.service.code.map(|code| code.to_string()));
-            let partial = cover.service.by == By::Partial;
+            let partial = cover.service.by == Coverage::Partial;
             value.put("without", partial.then(|| u64::try_from(self.without(cover.cc).count()).unwrap_or(u64::MAX)));
             value
         });

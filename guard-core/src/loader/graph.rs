@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::system::{self, System};
 use super::{Candidate, Environment, Look, Place, bytes_of, cache, path_of};
-use crate::contents::Contents;
 use crate::elf::{self, Elf, machine, tag};
 use crate::files;
+use crate::mapped_file::Contents;
 
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;

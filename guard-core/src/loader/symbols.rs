@@ -3,8 +3,8 @@
 //! Rules: glibc, `_dl_lookup_symbol_x` and `do_lookup_x` in `elf/dl-lookup.c`; musl, `find_sym` in `ldso/dynlink.c`.
 
 use super::graph::Graph;
-use crate::contents::Contents;
-use crate::elf::{Elf, Links, Use, Wish};
+use crate::elf::{Elf, Links, SymbolImport, Use};
+use crate::mapped_file::Contents;
 
 /// A symbol that a file binds and that none has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl Graph {
         // Last come, first bound.
         for (by, links) in files.iter().enumerate().rev() {
             let Some(links) = links else { continue };
-            let wishes = links.wishes(self.is_of_musl() || self.binds_at_start());
-            for wish in wishes.into_iter().filter(|wish| lazy || !wish.lazy) {
+            let symbol_imports = links.symbol_imports(self.is_of_musl() || self.binds_at_start());
+            for wish in symbol_imports.into_iter().filter(|wish| lazy || !wish.lazy) {
                 let of = wish.version.and_then(|version| self.position(version.of?));
                 let search = self.search(&files, of, &wish);
                 if search == Search::Found || (search == Search::Nothing && wish.weak) {
@@ -65,7 +65,7 @@ impl Graph {
     }
 
     /// Any file may have it, also another than the one that its version is asked of (glibc since 2.30).
-    fn search(&self, files: &[Option<Links<'_>>], of: Option<usize>, wish: &Wish<'_>) -> Search {
+    fn search(&self, files: &[Option<Links<'_>>], of: Option<usize>, wish: &SymbolImport<'_>) -> Search {
         let musl = self.is_of_musl();
         for (index, links) in files.iter().enumerate().skip(usize::from(wish.by == Use::Copy)) {
             // What cannot be read may have everything.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::graph::Graph;
-use crate::contents::Contents;
 use crate::elf::Elf;
+use crate::mapped_file::Contents;
 
 /// A version that a library lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ pub(super) const MODE: &str = "__ask-libcuda";
 
 /// A program that asks in this process's place: itself, started again ([`super::asked`] is what it then does).
 #[derive(Clone, Debug)]
-pub struct Asker {
+pub struct DriverProbe {
     program: PathBuf,
     patience: Duration,
 }
@@ -40,7 +40,7 @@ pub(super) struct Device {
     pub(super) name: Option<String>,
 }
 
-impl Asker {
+impl DriverProbe {
     /// This very program, even where its file has been replaced meanwhile. Its `main` must begin with [`super::asked`].
     pub fn own() -> Self {
         Self::by("/proc/self/exe".into())
@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn who_cannot_be_started() {
-        let said = Asker::by("/nowhere/asker".into()).ask(&Env::of_process(), Path::new("/nowhere/libcuda.so.1"));
+        let said =
+            DriverProbe::by("/nowhere/asker".into()).ask(&Env::from_process(), Path::new("/nowhere/libcuda.so.1"));
         assert!(said.trouble.unwrap().contains("cannot be started"));
     }
 }

@@ -6,7 +6,7 @@ use super::{Components, Driver, Library, Machine};
 use crate::finding::{Code, Finding, Verdict};
 use crate::manifest::Requirement;
 use crate::tables;
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::{DriverRelease, Version};
 
 /// The fewest changes after which a machine refuses none of the files; what is `None` stays as it is.
@@ -31,9 +31,9 @@ enum Left {
 
 impl Change {
     /// `driver 550 or newer`, `driver 580 or newer, and code for 7.5 (sm_75)`.
-    pub fn in_words(self) -> String {
+    pub fn describe(self) -> String {
         let driver = self.driver.map(|branch| format!("driver {branch} or newer"));
-        let library = self.library.map(|version| format!("{} {version} or newer", GUARDED.name));
+        let library = self.library.map(|version| format!("{} {version} or newer", CUDNN.name));
         let code = self.code.map(|(major, minor)| format!("code for {major}.{minor} (sm_{major}{minor})"));
         [driver, library, code].into_iter().flatten().collect::<Vec<_>>().join(", and ")
     }
@@ -110,7 +110,7 @@ fn left(files: &[&Components], machine: &Machine, change: Change) -> Left {
     }
     if let Some(version) = change.library {
         let library = Library { version: Some(version), taken: true, ..Library::default() };
-        machine.libraries.insert(GUARDED.key, vec![library]);
+        machine.libraries.insert(CUDNN.key, vec![library]);
     }
     let mut left = Left::Nothing;
     for finding in files.iter().flat_map(|file| file.on(&machine, "that machine")).filter(refuses) {

@@ -18,7 +18,7 @@ use super::asker::MODE;
 const CC_MAJOR: c_int = 75;
 const CC_MINOR: c_int = 76;
 
-/// What `main` begins with: where this process was started to ask libcuda ([`super::Asker`]), it asks, and the status is what it
+/// What `main` begins with: where this process was started to ask libcuda ([`super::DriverProbe`]), it asks, and the status is what it
 /// ends with. `None`: it was started for something else.
 pub fn asked() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);

@@ -9,17 +9,17 @@ use super::{Library, Machine};
 use crate::binary::{Binary, Kind};
 use crate::elf::machine;
 use crate::evidence::{Evidence, Seen};
-use crate::finding::{self, Code, Finding, Phrase, Severity, Values, Verdict, Words};
+use crate::finding::{self, Code, Finding, MessageFragment, MessageTemplate, Severity, Values, Verdict};
 use crate::host::Host;
 use crate::judge;
 use crate::kernels::{self, Kernels};
 use crate::manifest::{Component, Linkage, Manifest, REVISION, Requirement};
 use crate::note::Note;
 use crate::policy::Policy;
-use crate::seal::{self, Observed};
+use crate::seal::{self, LinkObservation};
 use crate::symbols::Bound;
 use crate::toolchain::Toolchain;
-use crate::vendor::{self, CUDART, GUARDED};
+use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::Version;
 
 /// What a file asks of a machine.
@@ -90,7 +90,7 @@ impl Components {
                 }
                 Err(why) => {
                     let values = Values::default().with("file", &name).with("why", why);
-                    components.findings.push(Words::NoteDamaged.finding(&values));
+                    components.findings.push(MessageTemplate::NoteDamaged.finding(&values));
                 }
             }
         }
@@ -100,7 +100,9 @@ impl Components {
         }
         let itself = binary.soname.as_deref().is_some_and(|soname| CUDART.is_named(soname));
         if !itself && components.manifests.iter().any(has_unknown_cudart) {
-            components.findings.push(Words::CudartInsideUnknown.finding(&Values::default().with("file", &name)));
+            components
+                .findings
+                .push(MessageTemplate::CudartInsideUnknown.finding(&Values::default().with("file", &name)));
         }
         components
     }
@@ -121,7 +123,7 @@ impl Components {
             let component = self.manifests.first().map(|manifest| manifest.component.to_string());
             let values = Values::default().known("component", component).with("file", &self.file);
             let values = values.with("processor", &self.processor).with("place", "that machine").with("machine", other);
-            return vec![Words::WrongMachine.finding(&values)];
+            return vec![MessageTemplate::WrongMachine.finding(&values)];
         }
         let mut findings = Vec::new();
         let mut first = None;
@@ -146,7 +148,7 @@ impl Components {
         self.needed.iter().filter_map(|Needed { soname, by_own_path }| {
             let cure = if soname.starts_with(DRIVER) {
                 machine.driver.as_ref().filter(|driver| driver.absent)?;
-                Phrase::InstallDriver
+                MessageFragment::InstallDriver
             } else {
                 let library = vendor::ALL.into_iter().find(|library| library.is_named(soname))?;
                 let is_it = |found: &&Library| match &found.soname {
@@ -157,17 +159,21 @@ impl Components {
                 if found.is_some() || *by_own_path {
                     return None;
                 }
-                if library.key == CUDART.key { Phrase::InstallToolkit } else { Phrase::InstallPackage }
+                if library.key == CUDART.key {
+                    MessageFragment::InstallToolkit
+                } else {
+                    MessageFragment::InstallPackage
+                }
             };
             let values = Values::default().with("library", soname).with("needed_by", &self.file);
-            Some(Words::LibraryAbsent.finding(&values.with("cure", cure.of(&Values::default()))))
+            Some(MessageTemplate::LibraryAbsent.finding(&values.with("cure", cure.of(&Values::default()))))
         })
     }
 
     /// Functions that the file binds, and that a library of that machine is too old for. The guarded library and the driver
     /// have rows of their own in the manifest.
     fn lacking(&self, machine: &Machine) -> impl Iterator<Item = Finding> {
-        let others = vendor::ALL.into_iter().filter(|library| library.key != GUARDED.key);
+        let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
         others.filter_map(|library| {
             let bound = self.bound.iter().find(|bound| library.is_named(&bound.soname))?;
             let taken = machine.libraries(library)?.iter().filter(|found| found.taken);
@@ -176,7 +182,7 @@ impl Components {
             let Bound { soname, name, first } = bound;
             let values = Values::default().with("library", soname).with("found", version).with("first", first);
             let values = values.with("symbol", name).with("symbols", name).with("file", &self.file);
-            Some(Words::LibraryLacksSymbolOnMachine.finding(&values.known("path", found.path.as_deref())))
+            Some(MessageTemplate::LibraryLacksSymbolOnMachine.finding(&values.known("path", found.path.as_deref())))
         })
     }
 
@@ -184,7 +190,7 @@ impl Components {
         let file = Values::default().with("file", name);
         let guarded = !self.manifests.is_empty();
         if guarded && matches!(binary.kind, Kind::Object | Kind::Archive) {
-            self.findings.push(Words::KernelsCannotTellUnlinked.finding(&file));
+            self.findings.push(MessageTemplate::KernelsCannotTellUnlinked.finding(&file));
             return;
         }
         let own;
@@ -196,7 +202,7 @@ impl Components {
                     Some(&own)
                 }
                 Err(why) => {
-                    self.findings.push(Words::KernelsCannotTell.finding(&file.clone().with("why", why)));
+                    self.findings.push(MessageTemplate::KernelsCannotTell.finding(&file.clone().with("why", why)));
                     None
                 }
             },
@@ -207,7 +213,7 @@ impl Components {
             }
             self.manifests.push(bare(name, binary));
             let bare_code = binary.kind == Kind::GpuCode;
-            let words = if bare_code { Words::NoManifestGpuCode } else { Words::NoManifest };
+            let words = if bare_code { MessageTemplate::NoManifestGpuCode } else { MessageTemplate::NoManifest };
             self.findings.push(words.finding(&file));
         }
         // The code of a cudart that stands in the file tells its release, whoever recorded it or not.
@@ -216,12 +222,12 @@ impl Components {
             Some((_, evidence)) => Some(evidence.cudart.clone()),
             None => Evidence::of(binary, kernels).ok().map(|told| told.cudart),
         });
-        let observed = Observed {
+        let observed = LinkObservation {
             seen: Seen { cudart: told.unwrap_or_default(), ..Seen::default() },
             archs: kernels.map(Kernels::targets),
             // Where nothing is seen of kernels that were declared, their owner's word stands.
             gpus: kernels.filter(|kernels| kernels.any()).map(Kernels::requirements),
-            ..Observed::of(binary)
+            ..LinkObservation::of(binary)
         };
         self.manifests = std::mem::take(&mut self.manifests)
             .into_iter()
@@ -259,7 +265,7 @@ const DRIVER: &str = "libcuda.so";
 
 /// What wheel repair renamed lies beside the file that needs it.
 fn needed(binary: &Binary) -> Vec<Needed> {
-    let others = vendor::ALL.into_iter().filter(|library| library.key != GUARDED.key);
+    let others = vendor::ALL.into_iter().filter(|library| library.key != CUDNN.key);
     let known = |name: &&String| {
         let described =
             others.clone().any(|library| library.is_named(name)) && vendor::plain_name(name) == name.as_str();
@@ -288,9 +294,9 @@ fn asks(binary: &Binary, kernels: Option<&Kernels>) -> bool {
 /// its soname tells the major, and the newest function that it binds the oldest release.
 fn bare(name: &str, binary: &Binary) -> Manifest {
     let mut manifest = Manifest::of(Component::unrecorded(name), "", "", &Policy::default(), &Toolchain::default());
-    let linked = binary.linkage(GUARDED) == Linkage::Linked;
-    if let Some(major) = binary.needed.iter().find_map(|name| GUARDED.major(name)).filter(|_| linked) {
-        let newest = binary.bound.iter().find(|bound| GUARDED.is_named(&bound.soname)).map(|bound| bound.first);
+    let linked = binary.linkage(CUDNN) == Linkage::Linked;
+    if let Some(major) = binary.needed.iter().find_map(|name| CUDNN.major(name)).filter(|_| linked) {
+        let newest = binary.bound.iter().find(|bound| CUDNN.is_named(&bound.soname)).map(|bound| bound.first);
         let version = newest.unwrap_or(Version::new(major, 0, 0));
         manifest.needs(version);
     }
@@ -301,8 +307,8 @@ fn bare(name: &str, binary: &Binary) -> Manifest {
 fn newer(note: &Note) -> Option<Finding> {
     let values = Values::default().with("component", &note.manifest.component);
     if u32::from(note.revision) > REVISION {
-        return Some(Words::NoteNewer.finding(&values));
+        return Some(MessageTemplate::NoteNewer.finding(&values));
     }
     let kinds: Vec<String> = note.unknown_rows.iter().map(u16::to_string).collect();
-    (!kinds.is_empty()).then(|| Words::NoteNewerRows.finding(&values.with("kinds", kinds.join(", "))))
+    (!kinds.is_empty()).then(|| MessageTemplate::NoteNewerRows.finding(&values.with("kinds", kinds.join(", "))))
 }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::alike::{LONGEST, Label, Shapes};
 pub use super::change::Change;
-use super::json_reader::Mistake;
+use super::json_reader::ParseError;
 use super::{Components, Machine};
 use crate::finding::{Finding, Verdict};
 
@@ -97,7 +97,7 @@ impl<T, F: Fn(Outcomes) -> T> Fleet<T, F> {
     }
 
     /// One machine's line: its label where it has one, and what was made of the outcomes.
-    pub fn judge<'line>(&mut self, line: &'line str) -> Result<(Option<Cow<'line, str>>, Rc<T>), Mistake> {
+    pub fn judge<'line>(&mut self, line: &'line str) -> Result<(Option<Cow<'line, str>>, Rc<T>), ParseError> {
         let line = line.trim_ascii_end();
         let known_key = match self.shapes.find(line) {
             Some((Label(name), key)) => match self.lines.get(key) {
@@ -170,7 +170,7 @@ fn outcomes(files: &[Components], machine: &Machine) -> Outcomes {
 mod tests {
     use super::*;
     use crate::finding::Code;
-    use crate::manifest::{Beside, Component, Manifest, Requirement, ServedBy};
+    use crate::manifest::{Component, GpuCoverage, Manifest, PtxFallback, Requirement};
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
     use crate::version::{CudaVersion, DriverRelease};
@@ -266,18 +266,18 @@ mod tests {
             cuda: None,
             release: None,
             sure_from: None,
-            beside: Beside::Untold,
+            beside: PtxFallback::Untold,
         };
         asks.manifests[0]
             .requires
-            .extend([gpu((0, 0), Some((7, 255)), ServedBy::Nothing), gpu((8, 0), None, ServedBy::Cubin)]);
+            .extend([gpu((0, 0), Some((7, 255)), GpuCoverage::Nothing), gpu((8, 0), None, GpuCoverage::Cubin)]);
         let mut fleet = Fleet::new(vec![asks, cudart_13()], |outcomes| outcomes);
         let mut changes = |driver: &str, cc: &str| {
             let line = format!(
                 r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{{"cc": "{cc}", "uuid": "GPU-1"}}]}}"#
             );
             let (_, outcomes) = fleet.judge(&line).unwrap();
-            let words = |change: Option<Change>| change.map(Change::in_words).unwrap_or_default();
+            let words = |change: Option<Change>| change.map(Change::describe).unwrap_or_default();
             [words(outcomes.each[0].change), words(outcomes.each[1].change), words(outcomes.change)]
         };
         let both = "driver 580 or newer, and code for 7.5 (sm_75)";

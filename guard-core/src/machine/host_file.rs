@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::json_reader::{JsonReader, Mistake, Text, Use};
+use super::json_reader::{JsonReader, ParseError, Text, Use};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
 use crate::host::Loader;
 use crate::vendor;
@@ -38,14 +38,14 @@ pub(super) fn cc(text: &str) -> Option<(u8, u8)> {
 
 impl Machine {
     /// Reads a host file's text. Beside the machine: the revision that it says it is of, 0 where it does not say.
-    pub fn read(text: &str) -> Result<(Self, u32), Mistake> {
+    pub fn read(text: &str) -> Result<(Self, u32), ParseError> {
         let (machine, revision, _) = Self::json(text, true)?;
         Ok((machine, revision))
     }
 
     /// The same without what no judge looks at, so that machines of one kind are equal; with its label. Beside it the texts of
     /// which it was made, where a line with other texts in their places can be told by them.
-    pub(super) fn read_for_judging(text: &str) -> Result<(Self, Option<Vec<Text>>), Mistake> {
+    pub(super) fn read_for_judging(text: &str) -> Result<(Self, Option<Vec<Text>>), ParseError> {
         let (mut machine, _, mut texts) = Self::json(text, false)?;
         let by_uuid = |(name, value): &(String, String)| name == "CUDA_VISIBLE_DEVICES" && value.contains("GPU-");
         if machine.variables.iter().any(by_uuid) {
@@ -58,7 +58,7 @@ impl Machine {
         Ok((machine, texts))
     }
 
-    fn json(text: &str, whole: bool) -> Result<(Self, u32, Option<Vec<Text>>), Mistake> {
+    fn json(text: &str, whole: bool) -> Result<(Self, u32, Option<Vec<Text>>), ParseError> {
         let mut machine = Self::default();
         let mut revision = 0;
         let mut json = JsonReader::new(text);
@@ -100,8 +100,8 @@ impl Machine {
 fn list<T>(
     expected: &str,
     json: &mut JsonReader<'_>,
-    mut item: impl FnMut(&mut JsonReader<'_>) -> Result<T, Mistake>,
-) -> Result<Vec<T>, Mistake> {
+    mut item: impl FnMut(&mut JsonReader<'_>) -> Result<T, ParseError>,
+) -> Result<Vec<T>, ParseError> {
     let mut items = Vec::new();
     json.array(expected, |json| {
         items.push(item(json)?);
@@ -110,7 +110,7 @@ fn list<T>(
     Ok(items)
 }
 
-fn texts(expected: &str, json: &mut JsonReader<'_>) -> Result<Vec<(String, String)>, Mistake> {
+fn texts(expected: &str, json: &mut JsonReader<'_>) -> Result<Vec<(String, String)>, ParseError> {
     let mut members: Vec<(String, String)> = Vec::new();
     json.object(expected, |key, json| {
         members.push((key.to_owned(), json.text(A_TEXT)?.into_owned()));
@@ -120,7 +120,7 @@ fn texts(expected: &str, json: &mut JsonReader<'_>) -> Result<Vec<(String, Strin
 }
 
 /// A text that is read only to be shown again.
-fn aside(json: &mut JsonReader<'_>, whole: bool) -> Result<Option<String>, Mistake> {
+fn aside(json: &mut JsonReader<'_>, whole: bool) -> Result<Option<String>, ParseError> {
     let text = json.text(A_TEXT)?;
     json.was(Use::Passed);
     Ok(whole.then(|| text.into_owned()))
@@ -131,18 +131,18 @@ fn meaning<T>(
     json: &mut JsonReader<'_>,
     expected: &str,
     read: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, Mistake> {
+) -> Result<Option<T>, ParseError> {
     let text = json.text(expected)?;
     // Its opening quote is what an editor is led to.
     let at = json.at().saturating_sub(text.len() + 2);
     read(&text).map(Some).ok_or_else(|| JsonReader::wrong(at, expected, &text))
 }
 
-fn version<T: std::str::FromStr>(json: &mut JsonReader<'_>, expected: &str) -> Result<Option<T>, Mistake> {
+fn version<T: std::str::FromStr>(json: &mut JsonReader<'_>, expected: &str) -> Result<Option<T>, ParseError> {
     meaning(json, expected, |text| text.parse().ok())
 }
 
-fn driver(json: &mut JsonReader<'_>, whole: bool) -> Result<Driver, Mistake> {
+fn driver(json: &mut JsonReader<'_>, whole: bool) -> Result<Driver, ParseError> {
     let mut driver = Driver::default();
     json.object("a driver: an object, `{ … }`", |key, json| {
         if json.null() {
@@ -165,7 +165,7 @@ fn driver(json: &mut JsonReader<'_>, whole: bool) -> Result<Driver, Mistake> {
     Ok(driver)
 }
 
-fn compat(json: &mut JsonReader<'_>) -> Result<Compat, Mistake> {
+fn compat(json: &mut JsonReader<'_>) -> Result<Compat, ParseError> {
     let mut compat = Compat::default();
     json.object("an object, `{ … }`", |key, json| {
         match key {
@@ -178,7 +178,7 @@ fn compat(json: &mut JsonReader<'_>) -> Result<Compat, Mistake> {
     Ok(compat)
 }
 
-fn gpu(json: &mut JsonReader<'_>, whole: bool) -> Result<Gpu, Mistake> {
+fn gpu(json: &mut JsonReader<'_>, whole: bool) -> Result<Gpu, ParseError> {
     let mut gpu = Gpu::default();
     let mut name = None;
     json.object("a GPU: an object, `{ … }`", |key, json| {
@@ -200,7 +200,7 @@ fn gpu(json: &mut JsonReader<'_>, whole: bool) -> Result<Gpu, Mistake> {
     Ok(gpu)
 }
 
-fn library(json: &mut JsonReader<'_>, whole: bool) -> Result<Library, Mistake> {
+fn library(json: &mut JsonReader<'_>, whole: bool) -> Result<Library, ParseError> {
     let mut library = Library { taken: true, ..Library::default() };
     json.object("a library: an object, `{ … }`", |key, json| {
         if json.null() {
@@ -229,7 +229,7 @@ fn loader(text: &str) -> Option<Loader> {
     Some(if whole { Loader::Version(version) } else { Loader::Minor(version.major, version.minor) })
 }
 
-fn part(json: &mut JsonReader<'_>) -> Result<Part, Mistake> {
+fn part(json: &mut JsonReader<'_>) -> Result<Part, ParseError> {
     let mut part = Part::default();
     json.object("a library: an object, `{ … }`", |key, json| {
         match key {

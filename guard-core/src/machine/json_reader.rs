@@ -14,7 +14,7 @@ const FEW: usize = 24;
 
 /// What is wrong with a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct ParseError {
     /// The byte at which it shows.
     pub at: usize,
     /// The keys above it, outermost first: `gpus[2].cc`; empty at the top.
@@ -23,17 +23,17 @@ pub struct Mistake {
     pub what: String,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.key.is_empty() {
             f.write_str(&self.what)
         } else {
-            write!(f, "`{}`: {}", crate::plain::line(&self.key), self.what)
+            write!(f, "`{}`: {}", crate::sanitize::line(&self.key), self.what)
         }
     }
 }
 
-impl Mistake {
+impl ParseError {
     /// The same, under this key.
     fn under(mut self, key: &str) -> Self {
         let dot = if self.key.is_empty() || self.key.starts_with('[') { "" } else { "." };
@@ -63,7 +63,7 @@ pub(super) struct Text {
 
 /// So much of a text that is not what it should be as a message bears.
 fn short(text: &str) -> String {
-    crate::plain::line(&text.chars().take(24).collect::<String>()).into_owned()
+    crate::sanitize::line(&text.chars().take(24).collect::<String>()).into_owned()
 }
 
 /// How many bytes at the start are neither a quote, a backslash nor a control character; eight are looked at in one go, so
@@ -152,7 +152,7 @@ impl<'text> JsonReader<'text> {
     }
 
     /// The mistake that something else was expected here.
-    fn not(&mut self, expected: &str) -> Mistake {
+    fn not(&mut self, expected: &str) -> ParseError {
         let found = if self.peek().is_some() {
             let rest = &self.text[self.at..];
             let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
@@ -160,18 +160,18 @@ impl<'text> JsonReader<'text> {
         } else {
             "the text ends".to_owned()
         };
-        Mistake { at: self.at, key: String::new(), what: format!("expected {expected}; {found}") }
+        ParseError { at: self.at, key: String::new(), what: format!("expected {expected}; {found}") }
     }
 
     /// A value that is well formed and not what it should be: it starts at `at`.
-    pub(super) fn wrong(at: usize, expected: &str, found: &str) -> Mistake {
-        Mistake { at, key: String::new(), what: format!("expected {expected}; found `{}`", short(found)) }
+    pub(super) fn wrong(at: usize, expected: &str, found: &str) -> ParseError {
+        ParseError { at, key: String::new(), what: format!("expected {expected}; found `{}`", short(found)) }
     }
 
-    fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Mistake>) -> Result<T, Mistake> {
+    fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ParseError>) -> Result<T, ParseError> {
         if self.depth == DEPTH {
             let what = format!("expected at most {DEPTH} levels");
-            return Err(Mistake { at: self.at, key: String::new(), what });
+            return Err(ParseError { at: self.at, key: String::new(), what });
         }
         self.depth += 1;
         let read = read(self);
@@ -183,8 +183,8 @@ impl<'text> JsonReader<'text> {
     pub(super) fn object(
         &mut self,
         expected: &str,
-        mut member: impl FnMut(&str, &mut Self) -> Result<(), Mistake>,
-    ) -> Result<(), Mistake> {
+        mut member: impl FnMut(&str, &mut Self) -> Result<(), ParseError>,
+    ) -> Result<(), ParseError> {
         if !self.take(b'{') {
             return Err(self.not(expected));
         }
@@ -212,7 +212,7 @@ impl<'text> JsonReader<'text> {
                 };
                 if known {
                     let what = "stands here for the second time in one object; expected it once".to_owned();
-                    return Err(Mistake { at, key: String::new(), what }.under(&key));
+                    return Err(ParseError { at, key: String::new(), what }.under(&key));
                 }
                 member(&key, json).map_err(|mistake| mistake.under(&key))?;
                 json.keys.push(key);
@@ -231,8 +231,8 @@ impl<'text> JsonReader<'text> {
     pub(super) fn array(
         &mut self,
         expected: &str,
-        mut item: impl FnMut(&mut Self) -> Result<(), Mistake>,
-    ) -> Result<(), Mistake> {
+        mut item: impl FnMut(&mut Self) -> Result<(), ParseError>,
+    ) -> Result<(), ParseError> {
         if !self.take(b'[') {
             return Err(self.not(expected));
         }
@@ -254,7 +254,7 @@ impl<'text> JsonReader<'text> {
     }
 
     /// A text in quotes.
-    pub(super) fn text(&mut self, expected: &str) -> Result<Cow<'text, str>, Mistake> {
+    pub(super) fn text(&mut self, expected: &str) -> Result<Cow<'text, str>, ParseError> {
         if !self.take(b'"') {
             return Err(self.not(expected));
         }
@@ -281,7 +281,7 @@ impl<'text> JsonReader<'text> {
         }
     }
 
-    fn escaped(&mut self, start: usize) -> Result<String, Mistake> {
+    fn escaped(&mut self, start: usize) -> Result<String, ParseError> {
         let mut out = self.text[start..self.at].to_owned();
         loop {
             let rest = &self.text[self.at..];
@@ -321,7 +321,7 @@ impl<'text> JsonReader<'text> {
     }
 
     /// `\u` and four digits, twice where the first is the half of a pair.
-    fn unicode(&mut self) -> Result<char, Mistake> {
+    fn unicode(&mut self) -> Result<char, ParseError> {
         let unit = |at: usize| {
             let digits = self.text.get(at..at + 6)?.strip_prefix("\\u")?;
             digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
@@ -340,7 +340,7 @@ impl<'text> JsonReader<'text> {
     }
 
     /// The text of a number, as it is spelled.
-    fn number(&mut self, expected: &str) -> Result<&'text str, Mistake> {
+    fn number(&mut self, expected: &str) -> Result<&'text str, ParseError> {
         let _ = self.peek();
         let rest = &self.text[self.at..];
         let digits = |from: usize| rest[from..].bytes().take_while(u8::is_ascii_digit).count();
@@ -370,7 +370,7 @@ impl<'text> JsonReader<'text> {
     }
 
     /// A whole number that fits.
-    pub(super) fn whole(&mut self, expected: &str) -> Result<u32, Mistake> {
+    pub(super) fn whole(&mut self, expected: &str) -> Result<u32, ParseError> {
         let _ = self.peek();
         let at = self.at;
         let spelled = self.number(expected)?;
@@ -385,7 +385,7 @@ impl<'text> JsonReader<'text> {
     }
 
     /// `true` or `false`.
-    pub(super) fn truth(&mut self) -> Result<bool, Mistake> {
+    pub(super) fn truth(&mut self) -> Result<bool, ParseError> {
         if self.word("true") {
             Ok(true)
         } else if self.word("false") {
@@ -401,7 +401,7 @@ impl<'text> JsonReader<'text> {
     }
 
     /// Passes over a value of any kind.
-    pub(super) fn skip(&mut self) -> Result<(), Mistake> {
+    pub(super) fn skip(&mut self) -> Result<(), ParseError> {
         match self.peek() {
             Some(b'{') => self.object("an object", |_, json| json.skip()),
             Some(b'[') => self.array("an array", Self::skip),
@@ -418,7 +418,7 @@ impl<'text> JsonReader<'text> {
     }
 
     /// Nothing may follow.
-    pub(super) fn end(&mut self) -> Result<(), Mistake> {
+    pub(super) fn end(&mut self) -> Result<(), ParseError> {
         if self.peek().is_none() { Ok(()) } else { Err(self.not("nothing more")) }
     }
 }
@@ -435,7 +435,7 @@ mod tests {
     }
 
     /// What it makes of a value, as `serde_json` makes it.
-    fn value(json: &mut JsonReader<'_>) -> Result<serde_json::Value, Mistake> {
+    fn value(json: &mut JsonReader<'_>) -> Result<serde_json::Value, ParseError> {
         Ok(match json.peek() {
             Some(b'{') => {
                 let mut members = serde_json::Map::new();

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::asker::{Asker, Said};
+use super::asker::{DriverProbe, Said};
 use super::{Compat, Driver, Gpu, Kind, Library, Machine, Part, VARIABLES, pci};
-use crate::contents::Contents;
 use crate::elf::Elf;
 use crate::env::Env;
 use crate::files;
 use crate::host::Loader;
 use crate::library_version::{self, in_name, inner_file, of_file, of_part};
 use crate::loader::{self, Candidate, Graph, Look};
-use crate::plain;
+use crate::mapped_file::Contents;
+use crate::sanitize;
 use crate::vendor;
 use crate::version::DriverRelease;
 
@@ -25,12 +25,12 @@ const ENOUGH: u64 = 64 * 1024;
 
 /// Looks at this machine as a program that is started here would see it: by the loader's own rules, in this environment.
 /// Without an asker the real driver is not asked.
-pub fn look(env: &Env, asker: Option<&Asker>) -> Machine {
+pub fn look(env: &Env, asker: Option<&DriverProbe>) -> Machine {
     with_graph(env, asker).0
 }
 
 /// The same, with the graph of the program by which it looked.
-pub(crate) fn with_graph(env: &Env, asker: Option<&Asker>) -> (Machine, Option<Graph>) {
+pub(crate) fn with_graph(env: &Env, asker: Option<&DriverProbe>) -> (Machine, Option<Graph>) {
     let mut machine = Machine::default();
     // A static program of ours has no loader: then a program that every system has stands for the others.
     let graph = ["/proc/self/exe", "/bin/sh", "/usr/bin/env"]
@@ -57,13 +57,13 @@ pub(crate) fn with_graph(env: &Env, asker: Option<&Asker>) -> (Machine, Option<G
 
 /// Driver and GPUs as the program of this graph would see them; without an asker by files alone. What libcuda needs is
 /// loaded into the graph.
-pub(crate) fn of_graph(env: &Env, graph: &mut Graph, asker: Option<&Asker>) -> Machine {
+pub(crate) fn of_graph(env: &Env, graph: &mut Graph, asker: Option<&DriverProbe>) -> Machine {
     let mut machine = Machine::default();
     by_graph(env, &mut machine, &Root::default(), graph, asker);
     machine
 }
 
-fn by_graph(env: &Env, machine: &mut Machine, root: &Root, graph: &mut Graph, asker: Option<&Asker>) {
+fn by_graph(env: &Env, machine: &mut Machine, root: &Root, graph: &mut Graph, asker: Option<&DriverProbe>) {
     root.look(machine);
     let mut driver = machine.driver.take().unwrap_or_default();
     match graph.file(0, LIBCUDA) {
@@ -97,7 +97,7 @@ fn by_graph(env: &Env, machine: &mut Machine, root: &Root, graph: &mut Graph, as
     machine.driver = Some(driver);
     for variable in VARIABLES {
         // An empty list hides every GPU, so set and empty is not the same as unset.
-        if let Some(value) = env.even_empty(variable) {
+        if let Some(value) = env.var_os_raw(variable) {
             machine.variables.push((variable.to_owned(), value.to_string_lossy().into_owned()));
         }
     }
@@ -118,7 +118,7 @@ pub(crate) fn shown(env: &Env, text: &dyn std::fmt::Display) -> String {
     let text = text.to_string();
     let home = env.var("HOME").filter(|home| home.starts_with('/') && home.trim_end_matches('/').len() > 1);
     let Some(home) = home else { return text };
-    plain::replaced(&text, home.trim_end_matches('/'), "~")
+    sanitize::replaced(&text, home.trim_end_matches('/'), "~")
 }
 
 /// The release behind `libcuda.so.` in the name of the file behind every link. On WSL and Jetson it is libcuda.so.1.1, and a

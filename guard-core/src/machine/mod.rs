@@ -20,22 +20,22 @@ pub mod placement;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use asker::Asker;
+pub use asker::DriverProbe;
 #[cfg(target_os = "linux")]
 pub use child::asked;
 pub use components::{Components, Enough};
 pub use host_file::release;
-pub use json_reader::Mistake;
+pub use json_reader::ParseError;
 pub use look::look;
 pub(crate) use look::of_graph;
 pub use pci::cc as cc_of_pci_device;
 
-use crate::finding::{Finding, Values, Words};
-use crate::host::{self, CudartFound, DriverFound, Host, Inner, Jit, LibraryFound, Loader, Undriven};
+use crate::finding::{Finding, MessageTemplate, Values};
+use crate::host::{self, CudartState, CudnnState, DriverMismatch, DriverState, Host, Inner, Jit, Loader};
 use crate::json::{Value, array, object};
 use crate::manifest::{Linkage, Manifest, Requirement};
 use crate::tables::{self, Floor};
-use crate::vendor::{self, CUDART, GUARDED};
+use crate::vendor::{self, CUDART, CUDNN};
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// The revision of the host file that is written here.
@@ -275,26 +275,26 @@ impl Machine {
     }
 
     /// The same for a component whose guarded library is known already, and without a cudart.
-    pub(crate) fn host_with(&self, library: LibraryFound) -> Host {
+    pub(crate) fn host_with(&self, library: CudnnState) -> Host {
         Host {
             library,
             driver: self.driver(),
             gpus: self.gpus(),
             jit: self.jit(),
-            cudart: CudartFound::Unknown,
+            cudart: CudartState::Unknown,
             described: false,
         }
     }
 
     /// The libcudart that the loader finds under the name that this component needs.
-    fn cudart(&self, manifest: &Manifest) -> CudartFound {
-        let Some((soname, built)) = manifest.shared_cudart() else { return CudartFound::Unknown };
+    fn cudart(&self, manifest: &Manifest) -> CudartState {
+        let Some((soname, built)) = manifest.shared_cudart() else { return CudartState::Unknown };
         let named = |library: &&Library| match &library.soname {
             Some(name) => *name == soname,
             None => library.version.is_some_and(|version| version.major == built.major),
         };
         let found = self.libraries(&CUDART).into_iter().flatten().filter(|library| library.taken).find(named);
-        found.map_or(CudartFound::Unknown, |library| CudartFound::Found {
+        found.map_or(CudartState::Unknown, |library| CudartState::Found {
             path: library.path.as_deref().unwrap_or(&soname).into(),
             version: library.version,
         })
@@ -310,18 +310,18 @@ impl Machine {
         self.platform.as_deref()?.split('-').next().filter(|name| !name.is_empty())
     }
 
-    fn driver(&self) -> DriverFound {
+    fn driver(&self) -> DriverState {
         match &self.driver {
-            None => DriverFound::Unknown,
-            Some(driver) if driver.absent => DriverFound::Absent,
+            None => DriverState::Unknown,
+            Some(driver) if driver.absent => DriverState::Absent,
             Some(driver) => {
                 let (user, kernel) = agreed(driver.user, driver.kernel);
                 let cuda = driver.supports(self.kind);
                 if user.is_none() && kernel.is_none() && cuda.is_none() && driver.init.is_none() {
-                    return DriverFound::Unknown;
+                    return DriverState::Unknown;
                 }
                 let (library, init, compat) = (driver.library.clone(), driver.init, driver.compat());
-                DriverFound::Found(host::Driver { library, user, kernel, cuda, init, compat })
+                DriverState::Found(host::Driver { library, user, kernel, cuda, init, compat })
             }
         }
     }
@@ -350,7 +350,7 @@ impl Machine {
             let cc = cc(gpu).filter(|_| !gpu.listed)?;
             let last = tables::last_branch(cc).filter(|last| release.is_some_and(|release| release.branch > *last));
             let first = tables::first_of_generation(cc).filter(newer);
-            last.map(Undriven::NoLonger).or(first.map(Undriven::NotYet))
+            last.map(DriverMismatch::NoLonger).or(first.map(DriverMismatch::NotYet))
         };
         let sure_from = |gpu: &Gpu| cc(gpu).filter(|_| !gpu.listed).and_then(tables::first_driver).filter(newer);
         let driven: Vec<&Gpu> = gpus.iter().filter(|gpu| undriven(gpu).is_none()).collect();
@@ -424,13 +424,13 @@ impl Machine {
     }
 
     /// The guarded library that this component would get: by the name that it asks for.
-    fn guarded(&self, manifest: &Manifest, place: &str) -> LibraryFound {
+    fn guarded(&self, manifest: &Manifest, place: &str) -> CudnnState {
         let row = manifest.requires.iter().find_map(|requirement| match requirement {
             Requirement::Library { built, linkage, .. } => Some((built.major, *linkage)),
             _ => None,
         });
-        let (Some((wanted, linkage)), Some(libraries)) = (row, self.libraries(GUARDED)) else {
-            return LibraryFound::Unknown;
+        let (Some((wanted, linkage)), Some(libraries)) = (row, self.libraries(CUDNN)) else {
+            return CudnnState::Unknown;
         };
         let taken = || libraries.iter().filter(|library| library.taken);
         let own = taken().find(|library| library.major() == Some(wanted));
@@ -439,10 +439,10 @@ impl Machine {
             // The loader finds nothing under the name that the file asks for; what it finds under others is the reason.
             (None, Linkage::Linked) => match taken().next_back() {
                 Some(other) => other,
-                None => return LibraryFound::Absent,
+                None => return CudnnState::Absent,
             },
-            (None, Linkage::Dlopened) => return LibraryFound::Absent,
-            (None, _) => return LibraryFound::Unknown,
+            (None, Linkage::Dlopened) => return CudnnState::Absent,
+            (None, _) => return CudnnState::Unknown,
         };
         let mut inner = Vec::new();
         for requirement in manifest.requires.iter().filter(|_| found.parts.is_some()) {
@@ -455,7 +455,7 @@ impl Machine {
                 path: None,
             });
         }
-        LibraryFound::Found {
+        CudnnState::Found {
             path: PathBuf::from(found.path.as_deref().unwrap_or(place)),
             picked_by: None,
             major: found.major().unwrap_or_default(),
@@ -475,7 +475,7 @@ impl Machine {
     pub fn doubt(&self) -> Option<Finding> {
         let (first, rest) = self.doubts.split_first()?;
         let why = rest.iter().fold(first.clone(), |text, doubt| text + "\n" + doubt);
-        Some(Words::MachineUnreadable.finding(&Values::default().with("why", why)))
+        Some(MessageTemplate::MachineUnreadable.finding(&Values::default().with("why", why)))
     }
 
     /// The host file. Folders below `home` are written with `~`: they hold the user's name.

@@ -12,7 +12,7 @@ use crate::host;
 use crate::judge::run::answer::{Answer, Service, answers};
 use crate::manifest::Requirement;
 use crate::tables;
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// What files ask of a machine that is to run all of them.
@@ -218,7 +218,7 @@ impl<'a> Asked<'a> {
         let library = self.library?;
         let newest = *known_cuda_versions().last()?;
         let mut releases: Vec<Version> =
-            (0..=64).flat_map(|cuda| GUARDED.table().releases(cuda).iter().copied()).collect();
+            (0..=64).flat_map(|cuda| CUDNN.table().releases(cuda).iter().copied()).collect();
         releases.sort_unstable();
         releases.dedup();
         releases.retain(|release| (library.min..library.below).contains(release));
@@ -258,7 +258,7 @@ fn absent() -> Driver {
 
 fn with(version: Version) -> BTreeMap<&'static str, Vec<Library>> {
     let library = Library { version: Some(version), taken: true, ..Library::default() };
-    BTreeMap::from([(GUARDED.key, vec![library])])
+    BTreeMap::from([(CUDNN.key, vec![library])])
 }
 
 /// The one processor that all of them are for.
@@ -295,9 +295,9 @@ fn library(files: &[Components]) -> Result<Option<OfLibrary>, String> {
     let runs: Vec<(Version, bool)> =
         points.into_iter().map(|version| (version, verdict(with(version)) == Verdict::Runs)).collect();
     let Some(first) = runs.iter().position(|(_, runs)| *runs) else {
-        return Err(format!("no release of {} serves all of it", GUARDED.name));
+        return Err(format!("no release of {} serves all of it", CUDNN.name));
     };
-    let needed = verdict(BTreeMap::from([(GUARDED.key, Vec::new())])) != Verdict::Runs;
+    let needed = verdict(BTreeMap::from([(CUDNN.key, Vec::new())])) != Verdict::Runs;
     // Whatever release is there, and none as well: it stands in the file itself.
     let Some((below, _)) = runs[first..].iter().find(|(_, runs)| !*runs) else { return Ok(None) };
     Ok(Some(OfLibrary { min: runs[first].0, below: *below, needed, leaves_behind: None }))

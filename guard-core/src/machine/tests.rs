@@ -181,7 +181,7 @@ fn releases_as_people_write_them() {
 #[test]
 fn what_a_driver_supports_by_its_release() {
     let cuda = |text: &str| match read(text).driver() {
-        DriverFound::Found(driver) => driver.cuda.map(|cuda| cuda.to_string()),
+        DriverState::Found(driver) => driver.cuda.map(|cuda| cuda.to_string()),
         other => panic!("{other:?}"),
     };
     assert_eq!(cuda(r#"{"driver": {"user": "535.261.03"}}"#).as_deref(), Some("12.2"));
@@ -190,9 +190,9 @@ fn what_a_driver_supports_by_its_release() {
     assert_eq!(cuda(r#"{"driver": {"user": "537.1"}}"#), None, "a branch that no table knows");
     assert_eq!(cuda(r#"{"kind": "wsl2", "driver": {"user": "576.80"}}"#), None, "Windows counts in another way");
     assert_eq!(cuda(r#"{"driver": {"kernel": "535.261.03"}}"#), None, "the kernel module supports no CUDA version");
-    assert_eq!(read(r#"{"driver": {}}"#).driver(), DriverFound::Unknown);
-    assert_eq!(read("{}").driver(), DriverFound::Unknown);
-    assert_eq!(read(r#"{"driver": {"present": false, "kernel": "535.1"}}"#).driver(), DriverFound::Absent);
+    assert_eq!(read(r#"{"driver": {}}"#).driver(), DriverState::Unknown);
+    assert_eq!(read("{}").driver(), DriverState::Unknown);
+    assert_eq!(read(r#"{"driver": {"present": false, "kernel": "535.1"}}"#).driver(), DriverState::Absent);
 }
 
 #[test]
@@ -273,9 +273,9 @@ fn the_cudnn_that_a_component_gets() {
 
 #[test]
 fn verdicts() {
-    let finding = |code: Code| Finding::said_before(code, code.severity(), Default::default());
+    let finding = |code: Code| Finding::from_record(code, code.severity(), Default::default());
     assert_eq!(Verdict::of(&[]), Verdict::Runs);
-    assert_eq!(Verdict::of(&[finding(Code::NoCodeForGpu).weighing(Severity::Info)]), Verdict::Runs);
+    assert_eq!(Verdict::of(&[finding(Code::NoCodeForGpu).with_severity(Severity::Info)]), Verdict::Runs);
     assert_eq!(Verdict::of(&[finding(Code::DriverCannotTell)]), Verdict::Unknown);
     assert_eq!(Verdict::of(&[finding(Code::DriverCannotTell), finding(Code::CudnnOlder)]), Verdict::Refused);
 }
@@ -286,7 +286,7 @@ fn a_branch_alone_is_no_other_release() {
         |user: &str, kernel: &str| match read(&format!(r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}"}}}}"#))
             .driver()
         {
-            DriverFound::Found(driver) => driver.user == driver.kernel,
+            DriverState::Found(driver) => driver.user == driver.kernel,
             other => panic!("{other:?}"),
         };
     assert!(pair("580.65.06", "R580") && pair("580", "580.65.06") && pair("R580", "580"));
@@ -299,8 +299,8 @@ fn judged(manifest: &Manifest, host: &str) -> Vec<String> {
     findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
 }
 
-fn with_kernels(by: crate::manifest::ServedBy, oldest: (u8, u8), cuda: Option<CudaVersion>) -> Manifest {
-    use crate::manifest::{Beside, Component, Requirement, ServedBy};
+fn with_kernels(by: crate::manifest::GpuCoverage, oldest: (u8, u8), cuda: Option<CudaVersion>) -> Manifest {
+    use crate::manifest::{Component, GpuCoverage, PtxFallback, Requirement};
     let component = Component { name: "demo".to_owned(), version: "0.1.0".to_owned() };
     let mut manifest = Manifest::of(
         component,
@@ -317,18 +317,18 @@ fn with_kernels(by: crate::manifest::ServedBy, oldest: (u8, u8), cuda: Option<Cu
         cuda,
         release: None,
         sure_from: None,
-        beside: Beside::Untold,
+        beside: PtxFallback::Untold,
     };
     manifest.requires =
-        vec![row((0, 0), Some((oldest.0 - 1, 255)), ServedBy::Nothing, None), row(oldest, None, by, cuda)];
+        vec![row((0, 0), Some((oldest.0 - 1, 255)), GpuCoverage::Nothing, None), row(oldest, None, by, cuda)];
     manifest
 }
 
 /// docs/decisions.md, decisions 4 and 40.
 #[test]
 fn what_cuda_visible_devices_shows() {
-    use crate::manifest::ServedBy;
-    let auto = with_kernels(ServedBy::Cubin, (8, 0), None);
+    use crate::manifest::GpuCoverage;
+    let auto = with_kernels(GpuCoverage::Cubin, (8, 0), None);
     let mut required = auto.clone();
     required.runtime.gpu = crate::policy::GpuNeed::Required;
     let alike = r#"{"cc": "9.0", "uuid": "GPU-aa"}, {"cc": "9.0", "uuid": "GPU-ab"}"#;
@@ -401,7 +401,7 @@ fn what_cuda_visible_devices_shows() {
 /// generation the last one before: no driver is said not to drive what it drives.
 #[test]
 fn drivers_drive_what_they_list() {
-    let manifest = with_kernels(crate::manifest::ServedBy::Ptx, (3, 0), None);
+    let manifest = with_kernels(crate::manifest::GpuCoverage::Ptx, (3, 0), None);
     let verdict = |release: &str, name: &str| {
         let text =
             format!(r#"{{"driver": {{"user": "{release}", "kernel": "{release}"}}, "gpus": [{{"name": "{name}"}}]}}"#);
@@ -434,7 +434,7 @@ fn drivers_drive_what_they_list() {
 /// docs/decisions.md, decision 39.
 #[test]
 fn gpus_that_the_driver_does_not_drive() {
-    let manifest = with_kernels(crate::manifest::ServedBy::Cubin, (3, 0), None);
+    let manifest = with_kernels(crate::manifest::GpuCoverage::Cubin, (3, 0), None);
     let host = |driver: &str, gpus: &str| {
         format!(r#"{{"driver": {{"user": "{driver}", "kernel": "{driver}"}}, "gpus": [{gpus}]}}"#)
     };
@@ -496,7 +496,7 @@ fn gpus_that_the_driver_does_not_drive() {
 
 #[test]
 fn where_libcuda_alone_finds_its_compiler() {
-    let manifest = with_kernels(crate::manifest::ServedBy::Ptx, (3, 0), Some(CudaVersion::new(12, 0)));
+    let manifest = with_kernels(crate::manifest::GpuCoverage::Ptx, (3, 0), Some(CudaVersion::new(12, 0)));
     let host = |kind: &str, user: &str| {
         format!(
             r#"{{{kind}"driver": {{{user}"cuda": "12.4", "init": 0, "ptx_compiler": false}}, "gpus": [{{"cc": "8.0"}}]}}"#
@@ -526,7 +526,8 @@ fn a_branch_that_no_table_has() {
         ("700.10.01", (13, 4), &[]),
         ("700.10.01", (15, 0), &["CG505 info"]),
     ] {
-        let manifest = with_kernels(crate::manifest::ServedBy::Ptx, (3, 0), Some(CudaVersion::new(needs.0, needs.1)));
+        let manifest =
+            with_kernels(crate::manifest::GpuCoverage::Ptx, (3, 0), Some(CudaVersion::new(needs.0, needs.1)));
         let mut manifest = manifest;
         for row in &mut manifest.requires {
             if let crate::manifest::Requirement::Gpu { release, cuda: Some(cuda), .. } = row {
@@ -543,7 +544,7 @@ fn a_branch_that_no_table_has() {
 /// docs/decisions.md, decision 2: packages of cuda-compat up to 2025 had no note; their folder tells what they are.
 #[test]
 fn a_compat_without_a_note_by_its_folder() {
-    let manifest = with_kernels(crate::manifest::ServedBy::Ptx, (3, 0), Some(CudaVersion::new(13, 0)));
+    let manifest = with_kernels(crate::manifest::GpuCoverage::Ptx, (3, 0), Some(CudaVersion::new(13, 0)));
     let host = |user: &str, kernel: &str, folder: &str, gpu: &str| {
         format!(
             r#"{{"driver": {{"user": "{user}", "kernel": "{kernel}", "library": "{folder}/libcuda.so.1"}}, "gpus": [{{"cc": "9.0", "name": "{gpu}"}}]}}"#

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Change;
 use super::slots::{self, WEAK};
+use crate::dlopen_note;
 use crate::elf::{BOUND_BY_GUARD, Elf, HAS_VERSION, MADE_WEAK, Symbol, machine, tag};
-use crate::opened;
 use crate::symbols::{self, Releases};
 use crate::vendor;
 
@@ -156,8 +156,8 @@ impl File<'_> {
         if late.len() > MOST {
             return Err(format!("it needs more than {MOST} of them"));
         }
-        let wishes = self.elf.links().map(|links| links.wishes(true)).unwrap_or_default();
-        let has = |name: &str| wishes.iter().any(|wish| wish.name == name.as_bytes() && wish.version.is_some());
+        let symbol_imports = self.elf.links().map(|links| links.symbol_imports(true)).unwrap_or_default();
+        let has = |name: &str| symbol_imports.iter().any(|wish| wish.name == name.as_bytes() && wish.version.is_some());
         match ["dlopen", "dlvsym"].into_iter().find(|name| !has(name)) {
             Some(name) => Err(format!("it is linked without {name} (-ldl, before glibc 2.34)")),
             None => Ok(()),
@@ -180,11 +180,10 @@ impl File<'_> {
 
     /// The list for packagers' tools.
     fn note(&self, late: &[Late<'_>]) -> Result<Change, String> {
-        let json = opened::needed(late.iter().map(|one| one.soname));
-        let room = self
-            .elf
-            .notes()
-            .find(|note| note.owner == opened::OWNER && note.kind == opened::TYPE && note.desc.len() == NOTE_ROOM);
+        let json = dlopen_note::needed(late.iter().map(|one| one.soname));
+        let room = self.elf.notes().find(|note| {
+            note.owner == dlopen_note::OWNER && note.kind == dlopen_note::TYPE && note.desc.len() == NOTE_ROOM
+        });
         let Some(room) = room else { return Err("its guard was compiled without it".to_owned()) };
         let mut text = json.into_bytes();
         if text.len() >= NOTE_ROOM {

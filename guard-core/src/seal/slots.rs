@@ -8,8 +8,8 @@
 use memchr::memmem;
 
 use super::Change;
-use crate::contents::Contents;
 use crate::elf::{Elf, HAS_VERSION, MADE_WEAK, Slot, machine, tag};
+use crate::mapped_file::Contents;
 use crate::symbols::{self, Releases};
 use crate::vendor;
 

@@ -55,7 +55,7 @@ fn what_is_seen_goes_before_what_was_declared() {
         (Linked, Static, Static),
         (Linked, None, None),
     ] {
-        let observed = Observed { library: seen, ..Observed::default() };
+        let observed = LinkObservation { library: seen, ..LinkObservation::default() };
         let truth = truth(manifest(declared), &observed);
         assert!(truth.sealed);
         assert_eq!(truth.library.as_ref().unwrap().linkage, sealed, "{declared:?} {seen:?}");
@@ -74,7 +74,11 @@ fn what_is_seen_goes_before_what_was_declared() {
 
 #[test]
 fn a_cudnn_of_another_major_is_not_what_the_headers_say() {
-    let seen = |major: u32| Observed { library: Linkage::Linked, library_named: Some(major), ..Observed::default() };
+    let seen = |major: u32| LinkObservation {
+        library: Linkage::Linked,
+        library_named: Some(major),
+        ..LinkObservation::default()
+    };
     assert_eq!(truth(manifest(Linkage::Unknown), &seen(9)).requires.len(), 2);
     assert_eq!(truth(manifest(Linkage::Unknown), &seen(8)).requires, []);
 }
@@ -86,7 +90,7 @@ fn the_host_compiler_is_the_one_that_the_objects_name() {
     let said = |compilers: Option<&[&str]>| {
         let named = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
         let host = compilers.map(|all| HostCode { compilers: named(all), beside_kernels: true });
-        let observed = Observed { seen: Seen { host, ..Seen::default() }, ..Observed::default() };
+        let observed = LinkObservation { seen: Seen { host, ..Seen::default() }, ..LinkObservation::default() };
         let looked_up = Manifest { host_compiler: Some("gcc 12.2.0".to_owned()), ..manifest(Linkage::Unknown) };
         truth(looked_up, &observed).host_compiler
     };
@@ -99,12 +103,12 @@ fn the_host_compiler_is_the_one_that_the_objects_name() {
 #[test]
 fn archs_are_written_where_somebody_looked() {
     let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
-    let observed = Observed { archs: Some(vec![arch]), ..Observed::default() };
+    let observed = LinkObservation { archs: Some(vec![arch]), ..LinkObservation::default() };
     assert_eq!(truth(manifest(Linkage::Unknown), &observed).observed, Some(vec![arch]));
-    assert_eq!(truth(manifest(Linkage::Unknown), &Observed::default()).observed, None);
+    assert_eq!(truth(manifest(Linkage::Unknown), &LinkObservation::default()).observed, None);
     let mut plain = manifest(Linkage::Unknown);
     (plain.library, plain.requires) = (None, Vec::new());
-    assert_eq!(truth(plain.clone(), &Observed::default()), Manifest { sealed: true, ..plain });
+    assert_eq!(truth(plain.clone(), &LinkObservation::default()), Manifest { sealed: true, ..plain });
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn cudart_asks_for_a_driver() {
         manifest.requires.iter().map(|row| row.to_json().to_string()).collect::<Vec<_>>().join("\n")
     };
     let sealed = |cudart: Linkage, soname: &str, toolkit: Option<Version>| {
-        let seen = Observed { cudart, cudart_named: cudart_named(soname), ..Observed::default() };
+        let seen = LinkObservation { cudart, cudart_named: cudart_named(soname), ..LinkObservation::default() };
         let truth = truth(Manifest { toolkit, ..plain.clone() }, &seen);
         assert_eq!(super::truth(truth.clone(), &seen), truth, "twice is once");
         let fact = truth.to_json().to_string();
@@ -185,10 +189,10 @@ fn the_toolkit_is_the_one_that_the_file_shows() {
         let cudart: Vec<_> = inside.iter().map(|(major, minor)| CudaVersion::new(*major, *minor)).collect();
         let linkage = if cudart.is_empty() { Linkage::None } else { Linkage::Static };
         let shown = format!("{kernels:?} {inside:?}");
-        let seen = Observed {
+        let seen = LinkObservation {
             cudart: linkage,
             seen: Seen { kernels, cudart: cudart.clone(), ..Seen::default() },
-            ..Observed::default()
+            ..LinkObservation::default()
         };
         let before =
             Manifest { toolkit: Some(recorded), toolkit_known: Some(KnownBy::Declared), ..manifest(Linkage::Unknown) };
@@ -201,13 +205,13 @@ fn the_toolkit_is_the_one_that_the_file_shows() {
         assert_eq!(truth.cudart.and_then(|cudart| cudart.version), cudart.first().copied(), "{shown}");
     }
     // Without any toolkit in use, and with a shared cudart of which the name tells the major alone.
-    let seen = |kernels: Vec<Kernel>, named: u32| Observed {
+    let seen = |kernels: Vec<Kernel>, named: u32| LinkObservation {
         cudart: Linkage::Linked,
         cudart_named: Some(CudaVersion::new(named, 0)),
         seen: Seen { kernels, cudart_named: Some(CudaVersion::new(named, 0)), ..Seen::default() },
-        ..Observed::default()
+        ..LinkObservation::default()
     };
-    let recorded = |toolkit: Option<Version>, seen: &Observed| {
+    let recorded = |toolkit: Option<Version>, seen: &LinkObservation| {
         truth(Manifest { toolkit, ..manifest(Linkage::Unknown) }, seen).toolkit.map(CudaVersion::from)
     };
     assert_eq!(recorded(None, &seen(vec![foreign(new)], 13)), Some(CudaVersion::new(13, 0)));
@@ -222,10 +226,10 @@ fn rows_of_older_seals_are_replaced() {
         let entries: Vec<_> = archs.iter().map(|arch| crate::kernels::tests::sm(*arch)).collect();
         crate::kernels::tests::plain(&[crate::kernels::tests::writer::fatbin(&entries)])
     };
-    let seen = |archs: &[u32]| Observed {
+    let seen = |archs: &[u32]| LinkObservation {
         cudart: Linkage::Static,
         gpus: Some(kernels(archs).requirements()),
-        ..Observed::default()
+        ..LinkObservation::default()
     };
     let unsealed = Manifest { toolkit: Some(Version::new(13, 0, 88)), ..manifest(Linkage::Linked) };
     let first = truth(unsealed.clone(), &seen(&[80, 90, 100]));
@@ -246,12 +250,12 @@ fn what_every_arch_asks_for_fits() {
         })
         .collect();
     let kernels = crate::kernels::tests::plain(&[crate::kernels::tests::writer::fatbin(&entries)]);
-    let seen = Observed {
+    let seen = LinkObservation {
         cudart: Linkage::Static,
         library: Linkage::Linked,
         archs: Some(kernels.targets()),
         gpus: Some(kernels.requirements()),
-        ..Observed::default()
+        ..LinkObservation::default()
     };
     let sealed = truth(Manifest { toolkit: Some(toolkit), ..manifest(Linkage::Unknown) }, &seen);
     assert!(sealed.requires.iter().filter(|row| matches!(row, Requirement::Gpu { .. })).count() > 10);
@@ -269,10 +273,10 @@ fn what_every_arch_asks_for_fits() {
 
 #[test]
 fn functions_that_are_looked_up_at_once_ask_for_a_driver() {
-    let seen = Observed {
+    let seen = LinkObservation {
         cudart: Linkage::Static,
         looked_up: vec![(CudaVersion::new(12, 4), "cudarc 0.17.8 (cuCtxFromGreenCtx)".to_owned())],
-        ..Observed::default()
+        ..LinkObservation::default()
     };
     let drivers = |manifest: &Manifest| -> Vec<String> {
         let rows = manifest.requires.iter().filter_map(|row| match row {
@@ -286,7 +290,7 @@ fn functions_that_are_looked_up_at_once_ask_for_a_driver() {
     assert_eq!(drivers(&sealed), expected);
     // Sealed again it stays as it is; where the crate's code has gone, so has the row.
     assert_eq!(drivers(&truth(sealed.clone(), &seen)), expected);
-    let gone = Observed { looked_up: Vec::new(), ..seen };
+    let gone = LinkObservation { looked_up: Vec::new(), ..seen };
     assert_eq!(drivers(&truth(sealed, &gone)), expected[..1]);
 }
 
@@ -300,11 +304,11 @@ mod hosts {
     use super::manifest;
     use crate::arch::{Arch, Suffix};
     use crate::finding::Severity;
-    use crate::host::{Driver, DriverFound, Gpu, Host, Inner, LibraryFound};
+    use crate::host::{CudnnState, Driver, DriverState, Gpu, Host, Inner};
     use crate::kernels::tests::{plain, writer};
-    use crate::kernels::{By, Kernels};
+    use crate::kernels::{Coverage, Kernels};
     use crate::tables::{Answer, branches, can_make, driver_supports, ptx_isa, toolkit_floor, toolkits};
-    use crate::vendor::GUARDED;
+    use crate::vendor::CUDNN;
     use crate::version::{CudaVersion, Version};
 
     /// A number and letter of an arch, PTX or not, and whether it is compressed with Zstandard.
@@ -367,13 +371,13 @@ mod hosts {
     }
 
     fn sealed(kernels: &Kernels, toolkit: Version, cudart: Linkage, library: Linkage) -> Manifest {
-        let observed = Observed {
+        let observed = LinkObservation {
             library,
             cudart,
             cudart_named: (cudart == Linkage::Linked).then(|| CudaVersion::new(toolkit.major, 0)),
             archs: Some(kernels.targets()),
             gpus: Some(kernels.requirements()),
-            ..Observed::default()
+            ..LinkObservation::default()
         };
         truth(Manifest { toolkit: Some(toolkit), ..manifest(library) }, &observed)
     }
@@ -389,11 +393,11 @@ mod hosts {
     }
 
     /// cuDNN as it stood there when the program was built.
-    fn built_with() -> LibraryFound {
+    fn built_with() -> CudnnState {
         let version = Version::new(9, 15, 1);
         let file = "libcudnn_graph.so.9".to_owned();
         let inner = vec![Inner { file, present: true, version: Some(version), path: None }];
-        LibraryFound::Found {
+        CudnnState::Found {
             path: "/usr/lib/libcudnn.so.9".into(),
             picked_by: None,
             major: 9,
@@ -416,11 +420,11 @@ mod hosts {
             file in any_file(), toolkit in any_toolkit(), cudart in any_linkage(), library in any_linkage(),
         ) {
             let kernels = compiled(&file, toolkit);
-            let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, By::Cubin | By::Ptx));
+            let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, Coverage::Cubin | Coverage::Ptx));
             // No cuDNN 9.15 was made for CUDA 11, and those that there are leave old GPUs to older ones.
             let library = if toolkit.major < 12 { Linkage::None } else { library };
             let manifest = sealed(&kernels, toolkit, cudart, library);
-            let oldest = GUARDED.table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| library != Linkage::None);
+            let oldest = CUDNN.table().min_cc(Version::new(9, 15, 1), toolkit.major).filter(|_| library != Linkage::None);
             let served = served.filter(|cover| oldest.is_none_or(|oldest| cover.cc >= oldest));
             let mut gpus: Vec<Vec<Gpu>> = served.map(|cover| vec![gpu(cover.cc)]).collect();
             if !kernels.any() {
@@ -436,7 +440,7 @@ mod hosts {
                 for driver in &drivers {
                     let host = Host {
                         library: built_with(),
-                        driver: DriverFound::Found(driver.clone()),
+                        driver: DriverState::Found(driver.clone()),
                         gpus: Some(gpus.clone()),
                         ..Host::default()
                     };
@@ -468,7 +472,7 @@ mod hosts {
                     _ => Driver { cuda, user: release, kernel: release, ..none },
                 };
                 let gpus = Some(ccs.iter().copied().map(gpu).collect());
-                Host { driver: DriverFound::Found(driver), gpus, ..Host::default() }
+                Host { driver: DriverState::Found(driver), gpus, ..Host::default() }
             };
             let (older, newer) = (host(one.min(other)), host(one.max(other)));
             if refused(&manifest, &older).is_empty() {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Candidate, Fact, Given, Request, nvcc};
+use super::{BuildSystemFacts, Candidate, Request, Sourced, nvcc};
 use crate::arch::{self, Arch, ArchError, ArchRequest, Dialect, Target};
 use crate::env::Env;
 use crate::shell_words::words;
@@ -69,7 +69,7 @@ impl Declared {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Native {
     /// Their compute capabilities, each once.
-    Gpus(Fact<Vec<(u8, u8)>>),
+    Gpus(Sourced<Vec<(u8, u8)>>),
     /// None can be told, because.
     Unknown(String),
 }
@@ -90,7 +90,7 @@ pub struct Archs {
 pub(super) struct NvccFlags(Vec<(String, String)>);
 
 impl NvccFlags {
-    pub(super) fn read(env: &Env, candidate: Option<&Candidate>, given: Option<&Given>) -> Self {
+    pub(super) fn read(env: &Env, candidate: Option<&Candidate>, given: Option<&BuildSystemFacts>) -> Self {
         let own = match given {
             Some(given) if !given.compiles => return Self::default(),
             Some(given) => Some(("CMAKE_CUDA_FLAGS".to_owned(), given.flags.join(" "))),
@@ -107,11 +107,11 @@ impl NvccFlags {
     }
 
     /// The host compiler that they name, and where: the last one wins.
-    pub(super) fn ccbin(&self) -> Option<Fact<String>> {
+    pub(super) fn ccbin(&self) -> Option<Sourced<String>> {
         self.0
             .iter()
             .rev()
-            .find_map(|(source, flags)| Some(Fact::new(nvcc::ccbin(&words(flags))?, format!("-ccbin in {source}"))))
+            .find_map(|(source, flags)| Some(Sourced::new(nvcc::ccbin(&words(flags))?, format!("-ccbin in {source}"))))
     }
 }
 
@@ -198,15 +198,15 @@ pub(super) enum Knows {
     /// nvcc's own program.
     Nvcc(PathBuf),
     /// The build system has found out.
-    Given(Fact<String>),
+    BuildSystemFacts(Sourced<String>),
     /// The driver's own command.
     Driver(Option<PathBuf>),
 }
 
 /// The one whose answer counts.
-pub(super) fn who_knows(env: &Env, given: Option<&Given>) -> Knows {
-    let of_nvcc = given.and_then(Given::device_query).map(Knows::Nvcc);
-    let of_given = || given.and_then(|given| given.native.clone()).map(Knows::Given);
+pub(super) fn who_knows(env: &Env, given: Option<&BuildSystemFacts>) -> Knows {
+    let of_nvcc = given.and_then(BuildSystemFacts::device_query).map(Knows::Nvcc);
+    let of_given = || given.and_then(|given| given.native.clone()).map(Knows::BuildSystemFacts);
     of_nvcc.or_else(of_given).unwrap_or_else(|| Knows::Driver(subprocess::in_path("nvidia-smi", env)))
 }
 
@@ -218,12 +218,12 @@ pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>
         Knows::Driver(None) => return Native::Unknown("no nvidia-smi in PATH".to_owned()),
         Knows::Driver(Some(smi)) => (smi, &["--query-gpu=compute_cap", "--format=csv,noheader"], parse_gpus),
         Knows::Nvcc(query) => (query, &[], parse_numbers),
-        Knows::Given(fact) => {
+        Knows::BuildSystemFacts(fact) => {
             let requests = arch::list(&fact.value, Dialect::Cmake).unwrap_or_default();
             let mut gpus: Vec<_> = requests.iter().filter_map(|one| one.target()).map(|one| one.arch().cc()).collect();
             gpus.sort_unstable();
             gpus.dedup();
-            return Native::Gpus(Fact::new(gpus, fact.source));
+            return Native::Gpus(Sourced::new(gpus, fact.source));
         }
     };
     let shown = program.display();
@@ -238,7 +238,7 @@ pub(super) fn ask_gpus(who: Knows, variables: Option<&BTreeMap<String, OsString>
                 Native::Unknown(format!("{shown} names no GPU, but says: {said}"))
             } else {
                 let call = [shown.to_string()].into_iter().chain(words.first().map(ToString::to_string));
-                Native::Gpus(Fact::new(gpus, call.collect::<Vec<_>>().join(" ")))
+                Native::Gpus(Sourced::new(gpus, call.collect::<Vec<_>>().join(" ")))
             }
         }
     }
@@ -285,10 +285,12 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path();
         std::fs::create_dir_all(folder.join("bin")).unwrap();
-        let nvcc = Some(Fact::new(folder.join("bin/nvcc"), "CMAKE_CUDA_COMPILER"));
-        let native = Some(Fact::new("90-real;86-real".to_owned(), "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
-        let given = Given { nvcc, native, ..Given::default() };
-        let seen = |given: &Given| ask_gpus(who_knows(&Env::of_process(), Some(given)), None, Duration::from_secs(60));
+        let nvcc = Some(Sourced::new(folder.join("bin/nvcc"), "CMAKE_CUDA_COMPILER"));
+        let native = Some(Sourced::new("90-real;86-real".to_owned(), "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
+        let given = BuildSystemFacts { nvcc, native, ..BuildSystemFacts::default() };
+        let seen = |given: &BuildSystemFacts| {
+            ask_gpus(who_knows(&Env::from_process(), Some(given)), None, Duration::from_secs(60))
+        };
         let Native::Gpus(gpus) = seen(&given) else { panic!("it is given") };
         assert_eq!((&gpus.value[..], &*gpus.source), (&[(8, 6), (9, 0)][..], "CMAKE_CUDA_ARCHITECTURES_NATIVE"));
         // nvcc's own program goes before: it is what nvcc obeys.

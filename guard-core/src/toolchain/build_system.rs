@@ -7,13 +7,13 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Candidate, Choice, Fact, Family, Folder, Headers, HostCompiler, Looking, Place, Reach, Toolkit, below, cudart_in,
-    headers_in, installs, limits_of,
+    Candidate, Choice, Family, Folder, Headers, HostCompiler, Looking, Place, Precedence, Sourced, Toolkit, below,
+    cudart_in, headers_in, installs, limits_of,
 };
 
 /// What builds, and so in whose words is said what to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Builder {
+pub enum BuildSystem {
     /// cargo, with variables and `PATH`.
     #[default]
     Cargo,
@@ -23,7 +23,7 @@ pub enum Builder {
     Options,
 }
 
-impl Builder {
+impl BuildSystem {
     /// The one of these that is meant for it.
     pub fn of<T>(self, cargo: T, cmake: T, options: T) -> T {
         match self {
@@ -36,37 +36,37 @@ impl Builder {
 
 /// What a build system has settled; the source of each fact is its name there: `CMAKE_CUDA_COMPILER`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct BuildSystemFacts {
     /// Which.
-    pub by: Builder,
+    pub by: BuildSystem,
     /// The nvcc of the toolkit.
-    pub nvcc: Option<Fact<PathBuf>>,
+    pub nvcc: Option<Sourced<PathBuf>>,
     /// Whether that nvcc compiles something of what is being built: only then do its flags and the host compiler that it
     /// takes count.
     pub compiles: bool,
     /// Its flags, each a piece of a command line.
     pub flags: Vec<String>,
     /// The toolkit's root, where there may be no nvcc.
-    pub toolkit: Option<Fact<PathBuf>>,
+    pub toolkit: Option<Sourced<PathBuf>>,
     /// The host compiler: a program.
-    pub host: Option<Fact<PathBuf>>,
+    pub host: Option<Sourced<PathBuf>>,
     /// The same compiler as the build system knows it, where nvcc does not call it: `gcc 12.2.0`.
     pub host_known: Option<HostCompiler>,
     /// Folders that hold headers, in the compiler's order.
-    pub includes: Vec<Fact<PathBuf>>,
+    pub includes: Vec<Sourced<PathBuf>>,
     /// Folders in which the compiler looks by itself, after those.
     pub own_includes: Vec<PathBuf>,
     /// Folders in which the linker looks, in its order.
-    pub libraries: Vec<Fact<PathBuf>>,
+    pub libraries: Vec<Sourced<PathBuf>>,
     /// The archs, as CMake spells them.
-    pub archs: Option<Fact<String>>,
+    pub archs: Option<Sourced<String>>,
     /// What `native` was when it configured, as CMake spells it: `90-real`.
-    pub native: Option<Fact<String>>,
+    pub native: Option<Sourced<String>>,
     /// The guarded library's headers, where the project names them.
-    pub library_include: Option<Fact<PathBuf>>,
+    pub library_include: Option<Sourced<PathBuf>>,
 }
 
-impl Given {
+impl BuildSystemFacts {
     pub(super) fn candidate(&self) -> Option<Candidate> {
         let nvcc = self.nvcc.as_ref()?;
         let (source, reason) = (nvcc.source.clone(), format!("{} names it", nvcc.source));
@@ -84,15 +84,15 @@ impl Given {
     pub(super) fn places(&self) -> Vec<Place> {
         let toolkit = self.toolkit.iter();
         toolkit
-            .map(|root| Place { root: root.value.clone(), source: root.source.clone(), reach: Reach::Named })
+            .map(|root| Place { root: root.value.clone(), source: root.source.clone(), reach: Precedence::Named })
             .collect()
     }
 
     pub(super) fn link_first(&self) -> Vec<Folder> {
-        let folder = |fact: &Fact<PathBuf>| Folder {
+        let folder = |fact: &Sourced<PathBuf>| Folder {
             path: fact.value.clone(),
             source: fact.source.clone(),
-            reach: Reach::Named,
+            reach: Precedence::Named,
         };
         self.libraries.iter().map(folder).collect()
     }
@@ -100,7 +100,7 @@ impl Given {
 
 impl Looking<'_> {
     /// The first `cuda.h` on the compiler's way, else nvcc's own, which it adds behind all others.
-    pub(super) fn choose_given_headers(&mut self, given: &Given) {
+    pub(super) fn choose_given_headers(&mut self, given: &BuildSystemFacts) {
         let first = given.includes.iter().find_map(|folder| {
             let headers = headers_in(std::slice::from_ref(&folder.value))?;
             Some((headers, folder))
@@ -133,7 +133,7 @@ impl Looking<'_> {
         if let Some(index) = self.known(&root, Some(headers)) {
             return index;
         }
-        let place = Place { root: root.clone(), source: source.to_owned(), reach: Reach::Named };
+        let place = Place { root: root.clone(), source: source.to_owned(), reach: Precedence::Named };
         self.add(&place).unwrap_or_else(|| {
             self.out.toolkits.push(Toolkit {
                 limits: limits_of(Some(headers), &root),
@@ -143,48 +143,48 @@ impl Looking<'_> {
                 root,
                 ..Toolkit::default()
             });
-            self.reach.push(Reach::Named);
+            self.reach.push(Precedence::Named);
             self.out.toolkits.len() - 1
         })
     }
 
     /// Where the guarded library may stand. A folder that holds `cuda.h` as well is a toolkit's or a whole system's: that it stands
     /// there too says nothing of what is being built.
-    pub(super) fn given_library(&self, given: &Given) -> installs::Search {
+    pub(super) fn given_library(&self, given: &BuildSystemFacts) -> installs::Search {
         let mut search = installs::Search::default();
-        let mut add = |folders: Vec<PathBuf>, headers: bool, source: &str, reach: Reach| {
+        let mut add = |folders: Vec<PathBuf>, headers: bool, source: &str, reach: Precedence| {
             let folders = folders.into_iter().map(|path| Folder { path, source: source.to_owned(), reach });
             if headers { search.includes.extend(folders) } else { search.libraries.extend(folders) }
         };
         for folder in given.link_first() {
-            add(vec![folder.path], false, &folder.source, Reach::Named);
+            add(vec![folder.path], false, &folder.source, Precedence::Named);
         }
         // The compiler takes the first; what stands beside these headers came with them.
         let mut includes = given.library_include.iter().chain(&given.includes);
         if let Some(first) = includes.find(|folder| installs::headers_in(&folder.value).is_some()) {
             let whole = first.value.join("cuda.h").is_file();
-            let reach = if whole { Reach::Usual } else { Reach::Named };
+            let reach = if whole { Precedence::Usual } else { Precedence::Named };
             add(vec![first.value.clone()], true, &first.source, reach);
             let beside = first.value.parent().map(|root| self.layout.libraries(root)).unwrap_or_default();
-            add(beside, false, &first.source, Reach::Usual);
+            add(beside, false, &first.source, Precedence::Usual);
         }
         for choice in [&self.out.headers, &self.out.compiler].into_iter().flatten() {
             let root = &self.out.toolkits[choice.index].root;
             let source = format!("beside the toolkit ({})", root.display());
-            add(self.layout.includes(root), true, &source, Reach::Usual);
-            add(self.layout.libraries(root), false, &source, Reach::Usual);
+            add(self.layout.includes(root), true, &source, Precedence::Usual);
+            add(self.layout.libraries(root), false, &source, Precedence::Usual);
         }
         for variable in installs::INCLUDE_PATHS {
-            add(self.request.env.paths(variable), true, variable, Reach::Usual);
+            add(self.request.env.paths(variable), true, variable, Precedence::Usual);
         }
         let source = "the compiler's own folders";
-        add(given.own_includes.clone(), true, source, Reach::Usual);
-        add(self.layout.libraries(&below(&self.request.system_root, "/usr")), false, source, Reach::Usual);
+        add(given.own_includes.clone(), true, source, Precedence::Usual);
+        add(self.layout.libraries(&below(&self.request.system_root, "/usr")), false, source, Precedence::Usual);
         search
     }
 
     /// The compiler of what nvcc does not compile; nvcc's limits are nothing to it.
-    pub(super) fn given_host(&mut self, given: &Given) {
+    pub(super) fn given_host(&mut self, given: &BuildSystemFacts) {
         if !given.compiles {
             self.out.host.clone_from(&given.host_known);
             self.out.any_host = true;

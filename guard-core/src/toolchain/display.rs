@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Cudart, Family, HostCompiler, Install, LibraryFile, Toolchain, Toolkit};
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 
 impl Toolchain {
     /// The release of the toolkit in use as it is known: `13.0.88`, and `13.0` where only `cuda.h` speaks.
@@ -26,7 +26,7 @@ impl Cudart {
 
 impl HostCompiler {
     /// `gcc 12.2.0`, or the program's name.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         match (self.family, self.version) {
             (Family::Gcc | Family::Clang, Some(version)) => format!("{} {version}", self.family.name()),
             _ => self.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -45,7 +45,7 @@ impl Toolkit {
     }
 
     /// `CUDA 12.4.131`, or what of a toolkit is there.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         match (self.release_text(), &self.cudart) {
             (Some(release), _) => format!("CUDA {release}"),
             (None, Some(cudart)) => format!("libcudart {}", cudart.version_text()),
@@ -61,7 +61,7 @@ impl Toolkit {
 
 impl LibraryFile {
     /// `9.15.1`, with the CUDA major where it is known; or the major.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let version = self.version.as_ref().map_or(self.major.to_string(), |version| version.value.to_string());
         match &self.cuda_major {
             Some(cuda) => format!("{version} for CUDA {}", cuda.value),
@@ -72,10 +72,10 @@ impl LibraryFile {
 
 impl Install {
     /// Name and version, by its headers or its library.
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         let headers = self.headers.as_ref().and_then(|headers| headers.version).map(|version| version.to_string());
-        let library = self.library.as_ref().map(LibraryFile::in_words);
-        format!("{} {}", GUARDED.name, headers.or(library).unwrap_or_else(|| "of an unknown version".to_owned()))
+        let library = self.library.as_ref().map(LibraryFile::describe);
+        format!("{} {}", CUDNN.name, headers.or(library).unwrap_or_else(|| "of an unknown version".to_owned()))
     }
 
     /// The folder and what led there.

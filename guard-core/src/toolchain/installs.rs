@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::library::Image;
 use super::pkg_config;
-use super::places::{Layout, Place, Reach, below, entries, site_packages};
-use super::{Choice, Fact, Folder};
+use super::places::{Layout, Place, Precedence, below, entries, site_packages};
+use super::{Choice, Folder, Sourced};
 use crate::env::Env;
 use crate::files;
-use crate::vendor::{GUARDED, major_of, numbers_of};
+use crate::vendor::{CUDNN, major_of, numbers_of};
 use crate::version::Version;
 
 /// One place where it stands: headers, a library, or both.
@@ -41,9 +41,9 @@ pub struct Library {
     /// By its soname.
     pub major: u32,
     /// By the inner library's exported word, the real file's name, or the wheel's name.
-    pub version: Option<Fact<Version>>,
+    pub version: Option<Sourced<Version>>,
     /// The CUDA major that it is built for.
-    pub cuda_major: Option<Fact<u32>>,
+    pub cuda_major: Option<Sourced<u32>>,
     /// The inner libraries beside it, the one that tells the version first.
     pub parts: Vec<Part>,
     /// Inner libraries that are not there: of those without which the loader library does not work
@@ -68,13 +68,13 @@ pub(super) fn parse_header(text: &str) -> Option<Version> {
             (words.next() == Some("define") && words.next() == Some(name)).then(|| words.next()?.parse().ok())?
         })
     };
-    let [major, minor, patch] = GUARDED.names.macros;
+    let [major, minor, patch] = CUDNN.names.macros;
     Some(Version::new(number(major)?, number(minor)?, number(patch)?))
 }
 
 pub(super) fn headers_in(folder: &Path) -> Option<Headers> {
     let mut damaged = None;
-    for name in GUARDED.names.headers {
+    for name in CUDNN.names.headers {
         let path = folder.join(name);
         let Ok(text) = files::bytes(&path) else { continue };
         let version = parse_header(&String::from_utf8_lossy(&text));
@@ -97,12 +97,12 @@ impl Headers {
 
 /// The file in a folder that a linker would take, or a wheel's user would mean.
 fn file_in(folder: &Path, layout: &Layout) -> Option<PathBuf> {
-    let named = folder.join(GUARDED.link_name());
+    let named = folder.join(CUDNN.link_name());
     let path = if named.is_file() {
         named
     } else {
         // Wheels have no link of this name. The newest major, and of one major the soname itself.
-        let mut found = layout.libraries_in(folder, &format!("{}.", GUARDED.link_name()));
+        let mut found = layout.libraries_in(folder, &format!("{}.", CUDNN.link_name()));
         found.retain(|file| file.is_file());
         found.sort_by_key(|file| (std::cmp::Reverse(numbers(file).first().copied()), numbers(file).len()));
         found.into_iter().next()?
@@ -140,17 +140,17 @@ fn library(path: &Path) -> Option<Library> {
     let major = soname.or_else(|| numbers(&real).first().copied()).or_else(|| numbers(path).first().copied())?;
 
     let suffix = format!(".so.{major}");
-    let needed: Vec<_> = GUARDED.needed_parts(major).map(|part| part.file).collect();
-    let asked = GUARDED.parts(major).filter(|part| !part.symbol.is_empty());
+    let needed: Vec<_> = CUDNN.needed_parts(major).map(|part| part.file).collect();
+    let asked = CUDNN.parts(major).filter(|part| !part.symbol.is_empty());
     let mut names: BTreeSet<String> = asked.map(|part| part.file.to_owned()).collect();
-    names.extend(entries(folder, &format!("{}_", GUARDED.stem)).iter().filter_map(|file| {
+    names.extend(entries(folder, &format!("{}_", CUDNN.stem)).iter().filter_map(|file| {
         let name = file.file_name()?.to_str()?;
         name.ends_with(&suffix).then(|| name.to_owned())
     }));
     let mut parts = Vec::new();
     let mut missing = Vec::new();
     let mut cuda_major = None;
-    let mut word: Option<Fact<Version>> = None;
+    let mut word: Option<Sourced<Version>> = None;
     // The one whose word is the library's version comes first.
     let mut names: Vec<String> = names.into_iter().collect();
     names.sort_by_key(|name| needed.first().is_none_or(|first| first != name));
@@ -173,7 +173,7 @@ fn library(path: &Path) -> Option<Library> {
         if let (Some((symbol, version)), None, true) =
             (&exported, &word, needed.first().is_some_and(|first| *first == name))
         {
-            word = Some(Fact { value: *version, source: format!("{symbol} in {}", file.display()) });
+            word = Some(Sourced { value: *version, source: format!("{symbol} in {}", file.display()) });
         }
         let part = Part { file: name, version: exported.map(|(_, version)| version).or_else(|| by_name(&real)) };
         // A part of another release, left behind, says nothing about the library.
@@ -184,34 +184,34 @@ fn library(path: &Path) -> Option<Library> {
         parts.push(part);
     }
     let version = word
-        .or_else(|| by_name(&real).map(|value| Fact { value, source: format!("file name {}", real.display()) }))
-        .or_else(|| dist_info(folder).map(|(version, _, source)| Fact { value: version, source }))
+        .or_else(|| by_name(&real).map(|value| Sourced { value, source: format!("file name {}", real.display()) }))
+        .or_else(|| dist_info(folder).map(|(version, _, source)| Sourced { value: version, source }))
         .filter(|version| version.value.major == major);
     let cuda_major = cuda_major
-        .or_else(|| dist_info(folder).and_then(|(_, cuda, source)| Some(Fact { value: cuda?, source })))
+        .or_else(|| dist_info(folder).and_then(|(_, cuda, source)| Some(Sourced { value: cuda?, source })))
         .or_else(|| package(folder, major));
     Some(Library { path: path.to_owned(), major, version, cuda_major, parts, missing })
 }
 
 /// The CUDA major that an inner library tells: by the libraries it needs (up to 8.7), the folders it looks for them in
 /// (from 9.17 on), the names it loads (8), or the PTX of its kernels (all).
-fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Fact<u32>> {
+fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Sourced<u32>> {
     for text in image.dynamic_texts() {
         if let Some(major) = text.strip_prefix("libcublas.so.").and_then(|rest| rest.parse().ok()) {
-            return Some(Fact { value: major, source: format!("{} needs {text}", file.display()) });
+            return Some(Sourced { value: major, source: format!("{} needs {text}", file.display()) });
         }
         let folder = text.split(['/', ':']).find(|part| part.starts_with("cu1"));
         if let Some(major) = folder.and_then(|name| name[2..].parse().ok()) {
-            return Some(Fact { value: major, source: format!("{} looks into ../cu{major}/lib", file.display()) });
+            return Some(Sourced { value: major, source: format!("{} looks into ../cu{major}/lib", file.display()) });
         }
     }
     // From 9 on none of the libraries read here names it.
     if let Some(major) = (own_major < 9).then(|| image.number_after("libcublas.so.")).flatten() {
-        return Some(Fact { value: major, source: format!("{} loads libcublas.so.{major}", file.display()) });
+        return Some(Sourced { value: major, source: format!("{} loads libcublas.so.{major}", file.display()) });
     }
     // CUDA 11 writes PTX ISA 7.x, 12 8.x, 13 9.x (data/toolkits.toml); what comes after is not known.
     let (major, minor) = image.ptx_isa()?;
-    (7..=9).contains(&major).then(|| Fact {
+    (7..=9).contains(&major).then(|| Sourced {
         value: u32::from(major) + 4,
         source: format!("{} holds PTX {major}.{minor}, which CUDA {} writes", file.display(), major + 4),
     })
@@ -220,7 +220,7 @@ fn cuda_major_of(image: &mut Image, file: &Path, own_major: u32) -> Option<Fact<
 /// What a wheel's metadata folder tells of the wheel that `nvidia/<key>/lib` belongs to:
 /// `nvidia_<key>_cu12-9.1.0.70.dist-info`.
 fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
-    let key = GUARDED.key;
+    let key = CUDNN.key;
     if !folder.ends_with(format!("nvidia/{key}/lib")) {
         return None;
     }
@@ -235,24 +235,24 @@ fn dist_info(folder: &Path) -> Option<(Version, Option<u32>, String)> {
 
 /// What the package that put it there says: NVIDIA's for Debian by its name, stem and major, `-cuda-12`, as a container's
 /// `/var/lib/dpkg/info` lists it; conda's by what it depends on.
-fn package(folder: &Path, major: u32) -> Option<Fact<u32>> {
+fn package(folder: &Path, major: u32) -> Option<Sourced<u32>> {
     let system_root = folder.ancestors().find(|root| root.join("var/lib/dpkg/info").is_dir());
     let triplet_folder = folder.parent().is_some_and(|parent| parent.ends_with("usr/lib"));
     if let Some(root) = system_root.filter(|_| triplet_folder) {
-        let prefix = format!("{}{major}-cuda-", GUARDED.stem);
+        let prefix = format!("{}{major}-cuda-", CUDNN.stem);
         let lists = entries(&root.join("var/lib/dpkg/info"), &prefix);
         let mut majors: Vec<u32> = lists.iter().filter_map(|file| number_in(file, &prefix)).collect();
         majors.dedup();
         // Two packages cannot both own the files.
         if let [cuda] = majors[..] {
-            return Some(Fact { value: cuda, source: format!("package {prefix}{cuda}") });
+            return Some(Sourced { value: cuda, source: format!("package {prefix}{cuda}") });
         }
     }
     let meta = folder.parent()?.join("conda-meta");
-    [GUARDED.key, GUARDED.stem].iter().flat_map(|name| entries(&meta, &format!("{name}-"))).find_map(|file| {
+    [CUDNN.key, CUDNN.stem].iter().flat_map(|name| entries(&meta, &format!("{name}-"))).find_map(|file| {
         let text = files::text(&file).ok()?;
         let source = format!("conda package {}", file.file_stem()?.to_string_lossy());
-        Some(Fact { value: conda_cuda(&text)?, source })
+        Some(Sourced { value: conda_cuda(&text)?, source })
     })
 }
 
@@ -279,10 +279,10 @@ pub(super) const INCLUDE_PATHS: [&str; 3] = ["CPATH", "C_INCLUDE_PATH", "CPLUS_I
 /// The library of this soname that a linker finds first in these folders.
 #[cfg(feature = "command")]
 pub(super) fn taken(soname: &str, folders: &[PathBuf]) -> Option<Library> {
-    let names = [GUARDED.link_name(), soname.to_owned()];
+    let names = [CUDNN.link_name(), soname.to_owned()];
     let files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
     let found = files.filter(|file| file.is_file()).filter_map(|file| library(&file));
-    found.into_iter().find(|library| GUARDED.major(soname) == Some(library.major))
+    found.into_iter().find(|library| CUDNN.major(soname) == Some(library.major))
 }
 
 /// Every folder in which its headers or libraries may stand, the surest first, each with what led there.
@@ -301,27 +301,27 @@ pub(super) fn search(
     link_first: &[Folder],
 ) -> Search {
     let mut search = Search::default();
-    let mut include = |folder: PathBuf, source: &str, reach: Reach| {
+    let mut include = |folder: PathBuf, source: &str, reach: Precedence| {
         search.includes.push(Folder { path: folder, source: source.to_owned(), reach });
     };
     let mut libraries = Vec::new();
-    let mut library = |folder: PathBuf, source: &str, reach: Reach| {
+    let mut library = |folder: PathBuf, source: &str, reach: Precedence| {
         libraries.push(Folder { path: folder, source: source.to_owned(), reach });
     };
     let named = |name: &str| env.var_os(name).map(PathBuf::from);
 
-    let names = &GUARDED.names;
+    let names = &CUDNN.names;
     if let Some(folder) = named(names.include) {
-        include(folder, names.include, Reach::Named);
+        include(folder, names.include, Precedence::Named);
     }
     // A file or a folder, which some take for a root as well.
     let mut beside = Vec::new();
     for name in names.files {
         let Some(folder) = named(name) else { continue };
         let folder = if folder.is_dir() { folder } else { folder.parent().map(Path::to_owned).unwrap_or(folder) };
-        library(folder.clone(), name, Reach::Named);
+        library(folder.clone(), name, Precedence::Named);
         for below in layout.libraries(&folder) {
-            library(below, name, Reach::Named);
+            library(below, name, Precedence::Named);
         }
         beside.extend([(folder.join("include"), name), (folder.join("../include"), name)]);
     }
@@ -332,17 +332,17 @@ pub(super) fn search(
         let plain = Some(root.join("lib")).filter(|folder| of_target(folder));
         let beside = plain.is_some().then(|| root.join("include"));
         for folder in layout.includes(&root).into_iter().chain(beside).chain([root.clone()]) {
-            include(folder, name, Reach::Named);
+            include(folder, name, Precedence::Named);
         }
         for folder in layout.libraries(&root).into_iter().chain(plain).chain([root]) {
-            library(folder, name, Reach::Named);
+            library(folder, name, Precedence::Named);
         }
     }
     for (folder, name) in beside {
-        include(folder, name, Reach::Named);
+        include(folder, name, Precedence::Named);
     }
     for folder in link_first {
-        library(folder.path.clone(), &folder.source, Reach::Named);
+        library(folder.path.clone(), &folder.source, Precedence::Named);
     }
     for place in toolkits {
         let source = format!("beside the toolkit ({})", place.source);
@@ -354,7 +354,7 @@ pub(super) fn search(
         }
         // A cu13 wheel's root has that of the library as its neighbour.
         let wheel =
-            place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join(GUARDED.key));
+            place.root.parent().filter(|parent| parent.ends_with("nvidia")).map(|nvidia| nvidia.join(CUDNN.key));
         if let Some(wheel) = wheel.filter(|wheel| !layout.cross || of_target(&wheel.join("lib"))) {
             include(wheel.join("include"), &source, place.reach);
             library(wheel.join("lib"), &source, place.reach);
@@ -363,40 +363,40 @@ pub(super) fn search(
     // Behind every `-I`, before the system's own.
     for variable in INCLUDE_PATHS {
         for folder in env.paths(variable) {
-            include(folder, variable, Reach::Named);
+            include(folder, variable, Precedence::Named);
         }
     }
     for usual in ["/usr/local", "/usr"] {
         let root = below(system_root, usual);
         for folder in layout.includes(&root) {
-            include(folder, SYSTEM, Reach::Usual);
+            include(folder, SYSTEM, Precedence::Usual);
         }
         let wide = if layout.cross { None } else { Some(root.join("lib64")) };
         for folder in layout.libraries(&root).into_iter().chain(wide) {
-            library(folder, SYSTEM, Reach::Usual);
+            library(folder, SYSTEM, Precedence::Usual);
         }
     }
     if let Some(conda) = named("CONDA_PREFIX") {
-        include(conda.join("include"), "CONDA_PREFIX", Reach::Listed);
-        library(conda.join("lib"), "CONDA_PREFIX", Reach::Listed);
+        include(conda.join("include"), "CONDA_PREFIX", Precedence::Listed);
+        library(conda.join("lib"), "CONDA_PREFIX", Precedence::Listed);
     }
     for (variable, site) in site_packages(env) {
-        let wheel = format!("nvidia/{}", GUARDED.key);
+        let wheel = format!("nvidia/{}", CUDNN.key);
         let source = format!("{variable} (wheel {wheel})");
-        include(site.join(&wheel).join("include"), &source, Reach::Listed);
-        library(site.join(&wheel).join("lib"), &source, Reach::Listed);
+        include(site.join(&wheel).join("include"), &source, Precedence::Listed);
+        library(site.join(&wheel).join("lib"), &source, Precedence::Listed);
     }
-    for package in pkg_config::packages(env, system_root, layout, GUARDED.key) {
+    for package in pkg_config::packages(env, system_root, layout, CUDNN.key) {
         let source = format!("pkg-config ({})", package.file);
         let below_root = |folders: Vec<PathBuf>, of: &dyn Fn(&Path) -> Vec<PathBuf>| {
             let others = package.root.iter().flat_map(|root| of(root)).collect::<Vec<_>>();
             folders.into_iter().chain(others).collect::<Vec<_>>()
         };
         for folder in below_root(package.includes, &|root| layout.includes(root)) {
-            include(folder, &source, Reach::Listed);
+            include(folder, &source, Precedence::Listed);
         }
         for folder in below_root(package.libraries, &|root| layout.libraries(root)) {
-            library(folder, &source, Reach::Listed);
+            library(folder, &source, Precedence::Listed);
         }
     }
     search.libraries = libraries;
@@ -416,14 +416,14 @@ pub(super) struct Found {
 /// In use are the first headers that a build reaches by itself. The library: the first that a variable puts on the
 /// linker's way; else the one that came with the headers; else the first that a build reaches.
 pub(super) fn found(search: &Search, layout: &Layout) -> Found {
-    let mut sources: Vec<(&str, Reach)> = Vec::new();
+    let mut sources: Vec<(&str, Precedence)> = Vec::new();
     for folder in search.includes.iter().chain(&search.libraries) {
         if !sources.iter().any(|(source, _)| *source == folder.source) {
             sources.push((&folder.source, folder.reach));
         }
     }
     let mut found = Found::default();
-    let mut reaches: Vec<Reach> = Vec::new();
+    let mut reaches: Vec<Precedence> = Vec::new();
     for (source, reach) in sources {
         let of = |folders: &'_ [Folder]| -> Vec<PathBuf> {
             folders.iter().filter(|folder| folder.source == source).map(|folder| folder.path.clone()).collect()
@@ -449,17 +449,17 @@ pub(super) fn found(search: &Search, layout: &Layout) -> Found {
         found.all.push(Install { found: vec![source.to_owned()], headers, library });
         reaches.push(reach);
     }
-    let reached = |index: &usize| reaches[*index] < Reach::Listed;
+    let reached = |index: &usize| reaches[*index] < Precedence::Listed;
     let indices = || (0..found.all.len()).filter(reached);
     let headers = indices().find(|index| found.all[*index].headers.is_some());
     let has_library = |index: &usize| found.all[*index].library.is_some();
     // In the order of the linker, which is not that of the headers.
-    let on_the_way = search.libraries.iter().filter(|folder| folder.reach == Reach::Named).find_map(|folder| {
+    let on_the_way = search.libraries.iter().filter(|folder| folder.reach == Precedence::Named).find_map(|folder| {
         indices().filter(has_library).find(|index| found.all[*index].found.contains(&folder.source))
     });
     let library = on_the_way.or_else(|| headers.filter(has_library)).or_else(|| indices().find(has_library));
     let reason = |index: usize| match (reaches[index], found.all[index].found[0].as_str()) {
-        (Reach::Named, source) => format!("{source} names it"),
+        (Precedence::Named, source) => format!("{source} names it"),
         (_, source) => format!("{source}: no variable names another"),
     };
     found.headers = headers.map(|index| Choice { index, reason: reason(index) });

@@ -40,22 +40,22 @@ mod report;
 
 use archs::NvccFlags;
 pub use archs::{Archs, Declared, Native};
-pub use build_system::{Builder, Given, include_flags};
+pub use build_system::{BuildSystem, BuildSystemFacts, include_flags};
 pub use host_compiler::{Family, HostCompiler, Limits};
 pub use installs::{Headers as LibraryHeaders, Install, Library as LibraryFile, Part as LibraryPart};
 pub use nvcc::Nvcc;
-use places::{Layout, Place, ROOTS, Reach, below};
+use places::{Layout, Place, Precedence, ROOTS, below};
 
 /// A fact and where it came from, in words: `CUDA_HOME`, `/usr/local/cuda/include/cuda.h`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fact<T> {
+pub struct Sourced<T> {
     /// The fact.
     pub value: T,
     /// Its source.
     pub source: String,
 }
 
-impl<T> Fact<T> {
+impl<T> Sourced<T> {
     /// A fact of a source.
     pub fn new(value: T, source: impl Into<String>) -> Self {
         Self { value, source: source.into() }
@@ -84,7 +84,7 @@ pub struct Request {
     /// How long a compiler or the driver may take to answer.
     pub patience: Duration,
     /// What a build system has settled: where this is there, no variable and no usual folder is asked for a toolkit.
-    pub given: Option<Given>,
+    pub given: Option<BuildSystemFacts>,
 }
 
 impl Request {
@@ -108,7 +108,7 @@ impl Request {
 struct Folder {
     path: PathBuf,
     source: String,
-    reach: Reach,
+    reach: Precedence,
 }
 
 /// A toolkit, or what of one stands in a root.
@@ -123,7 +123,7 @@ pub struct Toolkit {
     /// Its `cuda.h`.
     pub headers: Option<Headers>,
     /// The release that `version.json`, `version.txt`, pkg-config or the folder's name states.
-    pub stated: Option<Fact<Version>>,
+    pub stated: Option<Sourced<Version>>,
     /// Its libcudart.
     pub cudart: Option<Cudart>,
     /// The host compilers that it takes.
@@ -147,7 +147,7 @@ pub struct Cudart {
     /// By its soname.
     pub major: Option<u32>,
     /// By the real file's name or the toolkit's `version.json`.
-    pub version: Option<Fact<Version>>,
+    pub version: Option<Sourced<Version>>,
     /// What puts it on the linker's way.
     pub source: String,
 }
@@ -179,7 +179,7 @@ pub struct Toolchain {
     /// Whether this is a release build.
     pub release: bool,
     /// What builds: what to do is said in its words.
-    pub by: Builder,
+    pub by: BuildSystem,
     /// Every toolkit found, those in use first.
     pub toolkits: Vec<Toolkit>,
     /// Whose nvcc compiles.
@@ -206,9 +206,9 @@ pub struct Toolchain {
     /// The archs, by each source.
     pub archs: Archs,
     /// Folders of stubs in a runtime path, with the variable that names them.
-    pub stubs: Vec<Fact<PathBuf>>,
+    pub stubs: Vec<Sourced<PathBuf>>,
     /// Variables that name something that is not there.
-    pub dangling: Vec<Fact<PathBuf>>,
+    pub dangling: Vec<Sourced<PathBuf>>,
     files: BTreeSet<PathBuf>,
 }
 
@@ -235,7 +235,7 @@ impl Toolchain {
 
     /// The release of the toolkit in use, with its source: by nvcc, else by `cuda.h`, else as its files state it. The
     /// third number is nvcc's build, and 0 where only `cuda.h` speaks.
-    pub fn toolkit(&self) -> Option<Fact<Version>> {
+    pub fn toolkit(&self) -> Option<Sourced<Version>> {
         let by_nvcc = self.compiling().and_then(Toolkit::by_nvcc);
         by_nvcc
             .or_else(|| self.including().and_then(Toolkit::by_headers))
@@ -249,7 +249,7 @@ impl Toolchain {
 
     /// The releases of all toolkits that a build may follow, with their sources: of the one in use, then of those that
     /// variables name besides.
-    pub fn named(&self) -> Vec<Fact<Version>> {
+    pub fn named(&self) -> Vec<Sourced<Version>> {
         let others =
             self.including().into_iter().chain(self.also_named.iter().map(|(index, _)| &self.toolkits[*index]));
         let mut all: Vec<_> = self.toolkit().into_iter().chain(others.filter_map(Toolkit::version)).collect();
@@ -344,7 +344,7 @@ impl Toolchain {
     /// Whether the guarded library's headers are but those of the system, which every `-I` of a build script goes before.
     pub fn has_library_headers_of_system(&self) -> bool {
         let of_system = |choice: &Choice| choice.reason.starts_with(installs::SYSTEM);
-        self.by == Builder::Cargo && self.library_headers.as_ref().is_some_and(of_system)
+        self.by == BuildSystem::Cargo && self.library_headers.as_ref().is_some_and(of_system)
     }
 
     /// The `cuda.h` in this very folder.
@@ -364,24 +364,24 @@ impl Toolchain {
 }
 
 impl Toolkit {
-    fn by_nvcc(&self) -> Option<Fact<Version>> {
+    fn by_nvcc(&self) -> Option<Sourced<Version>> {
         let nvcc = self.nvcc.as_ref()?;
-        Some(Fact::new(nvcc.version?, format!("{} --version", nvcc.path.display())))
+        Some(Sourced::new(nvcc.version?, format!("{} --version", nvcc.path.display())))
     }
 
-    fn by_headers(&self) -> Option<Fact<Version>> {
+    fn by_headers(&self) -> Option<Sourced<Version>> {
         let headers = self.headers.as_ref()?;
         let version = headers.version?;
-        Some(Fact::new(Version::new(version.major, version.minor, 0), headers.path.display().to_string()))
+        Some(Sourced::new(Version::new(version.major, version.minor, 0), headers.path.display().to_string()))
     }
 
     /// Its release, with its source: by nvcc where it was asked, else by `cuda.h`, which knows no third number; what the
     /// toolkit's files state of the same release does.
-    pub fn version(&self) -> Option<Fact<Version>> {
+    pub fn version(&self) -> Option<Sourced<Version>> {
         let stated = self.stated.clone();
         self.by_nvcc().or_else(|| {
             let Some(headers) = self.by_headers() else { return stated };
-            let same = |stated: &Fact<Version>| {
+            let same = |stated: &Sourced<Version>| {
                 (stated.value.major, stated.value.minor) == (headers.value.major, headers.value.minor)
             };
             stated.filter(|stated| same(stated) && stated.value.patch != 0).or(Some(headers))
@@ -433,9 +433,9 @@ fn headers_in(folders: &[PathBuf]) -> Option<Headers> {
     Some(Headers { path, version })
 }
 
-fn stated_in(root: &Path, layout: &Layout) -> Option<Fact<Version>> {
+fn stated_in(root: &Path, layout: &Layout) -> Option<Sourced<Version>> {
     let of = |path: PathBuf, parse: &dyn Fn(&str) -> Option<Version>| {
-        Some(Fact::new(parse(&read(&path)?)?, path.display().to_string()))
+        Some(Sourced::new(parse(&read(&path)?)?, path.display().to_string()))
     };
     of(root.join("version.json"), &|text| parse_version_json(text, "cuda"))
         .or_else(|| of(root.join("version.txt"), &parse_version_txt))
@@ -448,7 +448,7 @@ fn stated_in(root: &Path, layout: &Layout) -> Option<Fact<Version>> {
         })
         .or_else(|| match places::version_in_name(root)[..] {
             [major, minor] if root.file_name()?.to_str()?.starts_with("cuda-") => {
-                Some(Fact::new(Version::new(major, minor, 0), format!("the folder's name, {}", root.display())))
+                Some(Sourced::new(Version::new(major, minor, 0), format!("the folder's name, {}", root.display())))
             }
             _ => None,
         })
@@ -466,13 +466,13 @@ fn cudart_in(layout: &Layout, folder: &Path, source: &str) -> Option<Cudart> {
     let real = path.canonicalize().ok()?;
     let numbers = vendor::numbers_of(&real.file_name()?.to_string_lossy());
     let version = match numbers[..] {
-        [major, minor, patch, ..] => Some(Fact::new(Version::new(major, minor, patch), real.display().to_string())),
+        [major, minor, patch, ..] => Some(Sourced::new(Version::new(major, minor, patch), real.display().to_string())),
         // Up to 10.2 the soname has the whole release (libcudart.so.10.2), 11's is 11.0 in all of them.
-        [major @ ..=10, minor] => Some(Fact::new(Version::new(major, minor, 0), real.display().to_string())),
+        [major @ ..=10, minor] => Some(Sourced::new(Version::new(major, minor, 0), real.display().to_string())),
         // lib, lib64 and targets/*/lib lie at most three folders below the root.
         _ => folder.ancestors().skip(1).take(3).map(|root| root.join("version.json")).find_map(|file| {
             let version = parse_version_json(&read(&file)?, "cuda_cudart")?;
-            Some(Fact::new(version, file.display().to_string()))
+            Some(Sourced::new(version, file.display().to_string()))
         }),
     };
     // A version.json that speaks of another major is of another toolkit.
@@ -502,7 +502,7 @@ struct Looking<'a> {
     layout: Layout,
     out: Toolchain,
     /// How surely each of `out.toolkits` is looked at, in the same order.
-    reach: Vec<Reach>,
+    reach: Vec<Precedence>,
     /// What the nvcc in use said.
     compiler: Option<Nvcc>,
 }
@@ -512,7 +512,7 @@ fn look(request: &Request) -> Toolchain {
     let out = Toolchain {
         target: request.target.clone(),
         release: request.release,
-        by: request.given.as_ref().map_or(Builder::Cargo, |given| given.by),
+        by: request.given.as_ref().map_or(BuildSystem::Cargo, |given| given.by),
         ..Toolchain::default()
     };
     let mut looking = Looking { request, layout, out, reach: Vec::new(), compiler: None };
@@ -534,11 +534,11 @@ impl Looking<'_> {
 
     fn toolkits(&mut self) {
         let given = self.request.given.as_ref();
-        let places = given.map_or_else(|| self.places(), Given::places);
+        let places = given.map_or_else(|| self.places(), BuildSystemFacts::places);
         let candidate = self.compiler_in_use(&places);
         for place in &places {
-            if place.reach == Reach::Named && !place.root.is_dir() {
-                self.out.dangling.push(Fact::new(place.root.clone(), place.source.clone()));
+            if place.reach == Precedence::Named && !place.root.is_dir() {
+                self.out.dangling.push(Sourced::new(place.root.clone(), place.source.clone()));
             }
             self.add(place);
         }
@@ -584,17 +584,17 @@ impl Looking<'_> {
                     let (source, reason) = (variable.to_owned(), format!("{variable} names it"));
                     return Some(Candidate { path, flags, source, reason });
                 }
-                None => self.out.dangling.push(Fact::new(program, variable)),
+                None => self.out.dangling.push(Sourced::new(program, variable)),
             }
         }
         if let Some(path) = subprocess::in_path("nvcc", &self.request.env) {
             let (source, reason) = ("PATH".to_owned(), "first nvcc in PATH".to_owned());
             return Some(Candidate { path, flags: Vec::new(), source, reason });
         }
-        places.iter().filter(|place| place.reach < Reach::Listed).find_map(|place| {
+        places.iter().filter(|place| place.reach < Precedence::Listed).find_map(|place| {
             let path = Some(place.root.join("bin/nvcc")).filter(|path| subprocess::executable(path))?;
             let reason = match place.reach {
-                Reach::Named => format!("{} names it; PATH has no nvcc", place.source),
+                Precedence::Named => format!("{} names it; PATH has no nvcc", place.source),
                 _ => format!("found in {}; no variable names a toolkit, and PATH has no nvcc", place.source),
             };
             Some(Candidate { path, flags: Vec::new(), source: place.source.clone(), reason })
@@ -716,7 +716,7 @@ impl Looking<'_> {
             let real = candidate.path.canonicalize().unwrap_or_else(|_| candidate.path.clone());
             real.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned()
         });
-        let place = Place { root, source: candidate.source.clone(), reach: Reach::Named };
+        let place = Place { root, source: candidate.source.clone(), reach: Precedence::Named };
         let index = self.add(&place).unwrap_or_else(|| {
             self.out.toolkits.push(Toolkit {
                 root: place.root.clone(),
@@ -724,7 +724,7 @@ impl Looking<'_> {
                 stated: stated_in(&place.root, &self.layout),
                 ..Toolkit::default()
             });
-            self.reach.push(Reach::Named);
+            self.reach.push(Precedence::Named);
             self.out.toolkits.len() - 1
         });
         let toolkit = &mut self.out.toolkits[index];
@@ -746,16 +746,16 @@ impl Looking<'_> {
             .ccbin()
             .or_else(|| {
                 let host = given?.host.as_ref()?;
-                Some(Fact::new(host.value.to_str()?.to_owned(), host.source.clone()))
+                Some(Sourced::new(host.value.to_str()?.to_owned(), host.source.clone()))
             })
-            .or_else(|| Some(Fact::new(self.request.env.var("NVCC_CCBIN")?, "NVCC_CCBIN")))
+            .or_else(|| Some(Sourced::new(self.request.env.var("NVCC_CCBIN")?, "NVCC_CCBIN")))
             // cargo's build scripts pass this one on; nvcc itself does not read it.
             .or_else(|| {
-                Some(Fact::new(self.request.env.var("CUDAHOSTCXX").filter(|_| given.is_none())?, "CUDAHOSTCXX"))
+                Some(Sourced::new(self.request.env.var("CUDAHOSTCXX").filter(|_| given.is_none())?, "CUDAHOSTCXX"))
             })
             .or_else(|| {
                 let folder = profile_of(&candidate.path)?;
-                Some(Fact::new(folder.to_string_lossy().into_owned(), "nvcc.profile beside nvcc"))
+                Some(Sourced::new(folder.to_string_lossy().into_owned(), "nvcc.profile beside nvcc"))
             });
         let in_path = |names: &[String]| names.iter().find_map(|name| subprocess::in_path(name, &self.request.env));
         let Some(named) = named else {
@@ -811,7 +811,8 @@ impl Looking<'_> {
         let chosen = if named.is_empty() {
             let own = self.out.compiler.as_ref().map(|choice| choice.index).filter(has);
             own.map(|index| (index, "the compiler's own".to_owned())).or_else(|| {
-                let usual = (0..self.reach.len()).find(|index| self.reach[*index] < Reach::Listed && has(index))?;
+                let usual =
+                    (0..self.reach.len()).find(|index| self.reach[*index] < Precedence::Listed && has(index))?;
                 let place = &self.out.toolkits[usual].found[0];
                 Some((usual, format!("found in {place}; no variable names a toolkit")))
             })
@@ -851,7 +852,7 @@ impl Looking<'_> {
     /// Folders that the linker searches before a toolkit's own: what the user put on its way.
     fn link_first(&self) -> Vec<Folder> {
         let given = self.request.given.as_ref();
-        let mut folders: Vec<Folder> = given.map(Given::link_first).unwrap_or_default();
+        let mut folders: Vec<Folder> = given.map(BuildSystemFacts::link_first).unwrap_or_default();
         for (source, flags) in self.rust_flags() {
             let mut flags = flags.iter();
             while let Some(flag) = flags.next() {
@@ -860,7 +861,7 @@ impl Looking<'_> {
                 let (kind, path) = value.split_once('=').unwrap_or(("all", value));
                 if matches!(kind, "native" | "all") && !path.is_empty() {
                     let source = format!("-L in {source}");
-                    folders.push(Folder { path: path.into(), source, reach: Reach::Named });
+                    folders.push(Folder { path: path.into(), source, reach: Precedence::Named });
                 }
             }
         }
@@ -872,7 +873,7 @@ impl Looking<'_> {
         };
         for variable in variables {
             for path in self.request.env.paths(variable) {
-                folders.push(Folder { path, source: (*variable).to_owned(), reach: Reach::Named });
+                folders.push(Folder { path, source: (*variable).to_owned(), reach: Precedence::Named });
             }
         }
         folders
@@ -908,10 +909,10 @@ impl Looking<'_> {
         let toolkits: Vec<Place> = toolkits
             .into_iter()
             // The system's own folders are searched by their own name, and a virtual environment's are listed by theirs.
-            .filter(|index| used.contains(index) || self.reach[*index] < Reach::Listed)
+            .filter(|index| used.contains(index) || self.reach[*index] < Precedence::Listed)
             .map(|index| {
                 let toolkit = &self.out.toolkits[index];
-                let reach = if used.contains(&index) { Reach::Usual } else { Reach::Listed };
+                let reach = if used.contains(&index) { Precedence::Usual } else { Precedence::Listed };
                 Place { root: toolkit.root.clone(), source: toolkit.root.display().to_string(), reach }
             })
             .filter(|place| place.root != below(&self.request.system_root, "/usr"))
@@ -934,19 +935,19 @@ impl Looking<'_> {
 
     /// Folders of stubs where the loader of a running program would look.
     fn stubs(&mut self) {
-        let mut named: Vec<Fact<PathBuf>> = self
+        let mut named: Vec<Sourced<PathBuf>> = self
             .request
             .env
             .paths("LD_LIBRARY_PATH")
             .into_iter()
-            .map(|path| Fact::new(path, "LD_LIBRARY_PATH"))
+            .map(|path| Sourced::new(path, "LD_LIBRARY_PATH"))
             .collect();
         for (source, flags) in self.rust_flags() {
-            named.extend(rpaths(&flags).into_iter().map(|path| Fact::new(path, format!("-rpath in {source}"))));
+            named.extend(rpaths(&flags).into_iter().map(|path| Sourced::new(path, format!("-rpath in {source}"))));
         }
         // CMake has read it when it configured; what came of it stands in the linked file.
         if let Some(flags) = self.request.env.var("LDFLAGS").filter(|_| self.request.given.is_none()) {
-            named.extend(rpaths(&words(&flags)).into_iter().map(|path| Fact::new(path, "-rpath in LDFLAGS")));
+            named.extend(rpaths(&words(&flags)).into_iter().map(|path| Sourced::new(path, "-rpath in LDFLAGS")));
         }
         named.retain(|fact| fact.value.file_name().is_some_and(|name| name == "stubs") && fact.value.is_dir());
         self.out.stubs = named;

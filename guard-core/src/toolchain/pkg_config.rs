@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::places::{Layout, Place, Reach, below, entries, name_of};
+use super::places::{Layout, Place, Precedence, below, entries, name_of};
 use crate::env::Env;
 use crate::files;
 
@@ -27,7 +27,7 @@ pub(super) fn places(env: &Env, system_root: &Path, layout: &Layout) -> Vec<Plac
     let packages = packages(env, system_root, layout, "cuda").into_iter();
     let places = packages.filter_map(|package| {
         let source = format!("pkg-config ({})", package.file);
-        Some(Place { root: package.root?, source, reach: Reach::Listed })
+        Some(Place { root: package.root?, source, reach: Precedence::Listed })
     });
     places.filter(|place| place.root.is_dir()).collect()
 }
@@ -70,7 +70,7 @@ pub(super) fn packages(env: &Env, system_root: &Path, layout: &Layout, prefix: &
 /// The crate asks the program in this process's own environment: that has to be the one that we look in, and where the
 /// target is another one's, the build script's, whose `TARGET` it goes by.
 fn may_be_asked(env: &Env, layout: &Layout) -> bool {
-    env.is_the_process(READ) && (!layout.cross || env.var_os("TARGET").is_some())
+    env.matches_process(READ) && (!layout.cross || env.var_os("TARGET").is_some())
 }
 
 fn by_program(file: &Path, name: &str) -> Option<Package> {

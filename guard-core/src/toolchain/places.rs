@@ -93,7 +93,7 @@ impl Layout {
 
 /// How surely a build looks at a place by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reach {
+pub(super) enum Precedence {
     /// A variable names it.
     Named,
     /// Build scripts try it without being told.
@@ -110,7 +110,7 @@ pub(super) struct Place {
     /// What led to it.
     pub(super) source: String,
     /// How surely it is looked at.
-    pub(super) reach: Reach,
+    pub(super) reach: Precedence,
 }
 
 /// Variables that name a toolkit's root, in the order of most build scripts.
@@ -174,23 +174,23 @@ pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
         .iter()
         .filter_map(|name| {
             let root = PathBuf::from(env.var_os(name)?);
-            Some(Place { root, source: (*name).to_owned(), reach: Reach::Named })
+            Some(Place { root, source: (*name).to_owned(), reach: Precedence::Named })
         })
         .collect();
-    let mut add = |root: PathBuf, source: String, reach: Reach| {
+    let mut add = |root: PathBuf, source: String, reach: Precedence| {
         if root.is_dir() {
             places.push(Place { root, source, reach });
         }
     };
     for usual in ["/usr/local/cuda", "/opt/cuda", "/usr/lib/cuda", "/usr", "/usr/lib/nvidia-cuda-toolkit"] {
-        add(below(system_root, usual), usual.to_owned(), Reach::Usual);
+        add(below(system_root, usual), usual.to_owned(), Precedence::Usual);
     }
     for folder in newest_first(entries(&below(system_root, "/usr/local"), "cuda-")) {
         let source = format!("/usr/local/{}", name_of(&folder));
-        add(folder, source, Reach::Usual);
+        add(folder, source, Precedence::Usual);
     }
     if let Some(conda) = env.var_os("CONDA_PREFIX") {
-        add(PathBuf::from(conda), "CONDA_PREFIX".to_owned(), Reach::Listed);
+        add(PathBuf::from(conda), "CONDA_PREFIX".to_owned(), Precedence::Listed);
     }
     for (variable, site) in site_packages(env) {
         // cu13 is one merged root; before, each package has a folder and the compiler's has no nvcc.
@@ -199,7 +199,7 @@ pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
             if matches!(name.as_str(), "cuda_runtime" | "cuda_nvcc")
                 || name.trim_start_matches("cu").parse::<u32>().is_ok()
             {
-                add(merged, format!("{variable} (wheel nvidia/{name})"), Reach::Listed);
+                add(merged, format!("{variable} (wheel nvidia/{name})"), Precedence::Listed);
             }
         }
     }
@@ -207,7 +207,7 @@ pub(super) fn places(env: &Env, system_root: &Path) -> Vec<Place> {
         for cuda in newest_first(entries(&release.join("cuda"), "")) {
             if !version_in_name(&cuda).is_empty() {
                 let source = format!("HPC SDK {}", name_of(&release));
-                add(cuda, source, Reach::Listed);
+                add(cuda, source, Precedence::Listed);
             }
         }
     }

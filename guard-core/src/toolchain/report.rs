@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{Cudart, Fact, HostCompiler, LibraryFile, LibraryHeaders, Native, Toolchain};
+use super::{Cudart, HostCompiler, LibraryFile, LibraryHeaders, Native, Sourced, Toolchain};
 use crate::json::{Value, array, object};
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 
 fn path(path: &Path) -> Value {
     path.display().to_string().into()
@@ -15,7 +15,7 @@ fn texts(texts: &[String]) -> Value {
     array(texts.iter().map(String::as_str))
 }
 
-fn fact<T: ToString>(fact: &Fact<T>) -> Value {
+fn fact<T: ToString>(fact: &Sourced<T>) -> Value {
     object([("version", fact.value.to_string().into()), ("source", fact.source.as_str().into())])
 }
 
@@ -32,9 +32,9 @@ impl Toolchain {
         let toolkits: Vec<Value> = (0..self.toolkits.len()).map(|index| self.toolkit_json(index)).collect();
         all.put("toolkits", Some(toolkits));
         all.put("cudart", self.cudart.as_ref().map(cudart_json));
-        all.put(GUARDED.key, self.library_headers_used().and_then(|headers| headers_json(headers).1));
+        all.put(CUDNN.key, self.library_headers_used().and_then(|headers| headers_json(headers).1));
         let installs: Vec<Value> = (0..self.installs.len()).map(|index| self.install_json(index)).collect();
-        all.put(&format!("{}s", GUARDED.key), Some(installs));
+        all.put(&format!("{}s", CUDNN.key), Some(installs));
         all.put("host_compiler", self.host.as_ref().map(host_json));
         all.put("host_compiler_of_cc", self.host_of_cc.as_ref().map(host_json));
         all.put("archs", Some(self.archs_json()));
@@ -140,19 +140,19 @@ impl Toolchain {
         }
         if let Some((headers, choice)) = self.library_headers_used().zip(self.library_headers.as_ref()) {
             let version = headers.version.map_or("not readable".to_owned(), |version| version.to_string());
-            line(&mut text, GUARDED.name, &version, &format!("{} ({})", headers.path.display(), choice.reason));
+            line(&mut text, CUDNN.name, &version, &format!("{} ({})", headers.path.display(), choice.reason));
         }
         if let Some((library, choice)) = self.library_used().zip(self.library_file.as_ref()) {
-            let name = if self.library_headers.is_some() { "" } else { GUARDED.name };
+            let name = if self.library_headers.is_some() { "" } else { CUDNN.name };
             let shown = format!("{} ({})", library.path.display(), choice.reason);
-            line(&mut text, name, &format!("library {}", library.in_words()), &shown);
+            line(&mut text, name, &format!("library {}", library.describe()), &shown);
         }
         if let Some(host) = &self.host {
-            line(&mut text, "compiler", &host.in_words(), &format!("{} ({})", host.path.display(), host.source));
+            line(&mut text, "compiler", &host.describe(), &format!("{} ({})", host.path.display(), host.source));
         }
         if let Some(host) = &self.host_of_cc {
             let shown = format!("{} (by the cc crate: {})", host.path.display(), host.source);
-            line(&mut text, "", &host.in_words(), &shown);
+            line(&mut text, "", &host.describe(), &shown);
         }
         if !self.archs.in_force.is_empty() {
             let names: Vec<_> = self.archs.in_force.iter().map(ToString::to_string).collect();
@@ -162,13 +162,13 @@ impl Toolchain {
         for (index, toolkit) in self.toolkits.iter().enumerate() {
             let used = [&self.compiler, &self.headers].into_iter().flatten().any(|choice| choice.index == index);
             if !used {
-                line(&mut text, "also", &toolkit.in_words(), &toolkit.place());
+                line(&mut text, "also", &toolkit.describe(), &toolkit.place());
             }
         }
         for (index, install) in self.installs.iter().enumerate() {
             let used = [&self.library_headers, &self.library_file].into_iter().flatten().any(|c| c.index == index);
             if !used {
-                line(&mut text, "also", &install.in_words(), &install.place());
+                line(&mut text, "also", &install.describe(), &install.place());
             }
         }
         for dangling in &self.dangling {
@@ -190,7 +190,7 @@ fn reason(choice: Option<&super::Choice>, index: usize) -> Option<&str> {
     choice.filter(|choice| choice.index == index).map(|choice| choice.reason.as_str())
 }
 
-fn named_path(fact: &Fact<std::path::PathBuf>) -> Value {
+fn named_path(fact: &Sourced<std::path::PathBuf>) -> Value {
     object([("path", path(&fact.value)), ("source", fact.source.as_str().into())])
 }
 

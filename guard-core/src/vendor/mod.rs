@@ -20,13 +20,13 @@ pub(crate) use table::serves_later;
 use crate::version::Version;
 
 /// The library for which a manifest has rows, a policy a table of its own and a lock a pin.
-pub const GUARDED: &Library = &cudnn::CUDNN;
+pub const CUDNN: &Library = &cudnn::CUDNN;
 
 /// How many there are.
 pub const COUNT: usize = 3;
 
 /// Every library that has a descriptor, in the order in which reports list them.
-pub static ALL: [&Library; COUNT] = [GUARDED, &CUDART, &nccl::NCCL];
+pub static ALL: [&Library; COUNT] = [CUDNN, &CUDART, &nccl::NCCL];
 
 /// The library with this key.
 pub fn by_key(key: &str) -> Option<&'static Library> {

@@ -79,6 +79,6 @@ fn kernels_as_candle_makes_them() {
     assert!(said.stdout.starts_with("cudart says ") && !said.stdout.contains("says 0"), "{said}");
     assert!(said.stderr.is_empty(), "{said}");
     // Without its cudart the loader would end it: that is foretold.
-    let foretold = command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &driver).run().expect(78);
-    assert!(foretold.stderr.contains("libcudart.so.13"), "{foretold}");
+    let predicted = command::call(["exec", "--"]).arg(&program).env("LD_LIBRARY_PATH", &driver).run().expect(78);
+    assert!(predicted.stderr.contains("libcudart.so.13"), "{predicted}");
 }

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::binary::Binary;
+use cudaguard::dlopen_note;
 use cudaguard::elf::Elf;
 use cudaguard::finding::Severity;
-use cudaguard::host::{Driver, DriverFound, Gpu, Host};
+use cudaguard::host::{Driver, DriverState, Gpu, Host};
 use cudaguard::judge;
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
-use cudaguard::opened;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Call, Trial, command, parts, scratch, snapshot, stand_in, trials};
 
@@ -51,7 +51,7 @@ fn three_crates_that_open_libraries() {
     let manifest = manifest(&program);
     recorded(&manifest);
     readable_by_others(&tree, &program);
-    foretold(&tree, &program);
+    predicted(&tree, &program);
     a_driver_without_the_functions(&program, &manifest);
 }
 
@@ -92,23 +92,23 @@ fn readable_by_others(tree: &Tree, program: &Path) {
     let stripped = tree.beside("stripped");
     let _ = Call::new("strip").args([program, Path::new("-o"), &stripped]).run().success();
     let data = fs::read(&stripped).expect("strip wrote it");
-    let entries = opened::read(&Elf::parse(&data).expect("an ELF file"));
+    let entries = dlopen_note::read(&Elf::parse(&data).expect("an ELF file"));
     let features: Vec<&str> = entries.iter().map(|entry| entry.feature.as_str()).collect();
     assert_eq!(features, ["cuda", "cuda", "cudnn", "onnxruntime"]);
     assert!(entries.iter().all(|entry| entry.priority == "suggested" && !entry.sonames.is_empty()));
     // Of an owner that it has not heard of yet binutils 2.40 shows all the same, and ends with 1.
     let shown = Call::new("readelf").args(["--notes", "--wide"]).arg(&stripped).run().stdout;
-    let note = shown.split("Displaying notes found in: ").find(|part| part.starts_with(opened::SECTION));
+    let note = shown.split("Displaying notes found in: ").find(|part| part.starts_with(dlopen_note::SECTION));
     let note = note.expect("a section of that name");
     assert!(note.contains("FDO") && note.contains("0x407c0c0a"), "{note}");
     let section = tree.beside("section");
-    let dump = format!("--dump-section={}={}", opened::SECTION, section.display());
+    let dump = format!("--dump-section={}={}", dlopen_note::SECTION, section.display());
     let copy = tree.beside("copy");
     let _ = Call::new("objcopy").arg(dump).args([&stripped, &copy]).run().success();
     // As python's readers do it: name and text behind three numbers, the text up to its NUL.
     let bytes = fs::read(&section).expect("dumped");
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-    assert_eq!((number(0), number(8), &bytes[12..16]), (4, opened::TYPE, b"FDO\0".as_slice()));
+    assert_eq!((number(0), number(8), &bytes[12..16]), (4, dlopen_note::TYPE, b"FDO\0".as_slice()));
     let length = usize::try_from(number(4)).expect("small");
     let text = bytes[16..16 + length].strip_suffix(b"\0").expect("ends with a NUL");
     let value: serde_json::Value = serde_json::from_slice(text).expect("JSON");
@@ -116,7 +116,7 @@ fn readable_by_others(tree: &Tree, program: &Path) {
 }
 
 /// The file that cudarc would open is the first of its names, not the one with the right number.
-fn foretold(tree: &Tree, program: &Path) {
+fn predicted(tree: &Tree, program: &Path) {
     let exec = |folders: &[&Path]| {
         let path = std::env::join_paths(folders).expect("folders");
         command::call(["exec", "--"]).arg(program).env("LD_LIBRARY_PATH", path).run()
@@ -146,7 +146,7 @@ fn a_driver_without_the_functions(program: &Path, manifest: &Manifest) {
         "{dies}"
     );
     let host = |cuda| Host {
-        driver: DriverFound::Found(Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() }),
+        driver: DriverState::Found(Driver { cuda: Some(cuda), init: Some(0), ..Driver::default() }),
         gpus: Some(vec![Gpu { cc: Some((8, 0)), visible: true, ..Gpu::default() }]),
         ..Host::default()
     };

@@ -262,7 +262,7 @@ fn describe(page: &mut String, row: &Row) {
     if row.modes.iter().any(|(_, mode)| *mode == Mode::Loaded) {
         let when = match row.symbols {
             Symbols::Opened => "all at once when the library is opened; the first that is missing ends the program",
-            Symbols::Called => "each when it is called; a missing one ends the program then",
+            Symbols::WrapperCall => "each when it is called; a missing one ends the program then",
             Symbols::Checked => "each when it is called; a missing one is an error of that call",
         };
         line("functions", when.to_owned());

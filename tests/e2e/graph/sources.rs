@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::contents::Contents;
 use cudaguard::crates::table::{LibraryRule, Row, table};
 use cudaguard::elf::Elf;
+use cudaguard::mapped_file::Contents;
 use cudaguard::version::CudaVersion;
 use cudaguard_tests::{Trial, crates, parts, trials};
 

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cudaguard::finding::{self, Finding, Severity, Values, Verdict, Words};
-use cudaguard::host::{CudartFound, DriverFound, Host, LibraryFound};
+use cudaguard::finding::{self, Finding, MessageTemplate, Severity, Values, Verdict};
+use cudaguard::host::{CudartState, CudnnState, DriverState, Host};
 use cudaguard::judge::run::{judge, together};
-use cudaguard::manifest::{Manifest, ServedBy};
+use cudaguard::manifest::{GpuCoverage, Manifest};
 use cudaguard::policy::GpuNeed;
 use cudaguard_tests::{Call, Scratch, Trial, command, places, trial};
 use serde_json::Value;
@@ -206,14 +206,14 @@ impl Rehearsal<'_> {
 /// The machine as facts, with the files that stand in this scene.
 fn host_of(machine: &Machine, scene: &Scene) -> Host {
     let mut host = machine.host();
-    if let DriverFound::Found(driver) = &mut host.driver {
+    if let DriverState::Found(driver) = &mut host.driver {
         driver.library = Some(scene.scratch.join("lib/libcuda.so.1").display().to_string());
     }
-    if let LibraryFound::Found { path, picked_by, major, .. } = &mut host.library {
+    if let CudnnState::Found { path, picked_by, major, .. } = &mut host.library {
         *path = scene.scratch.join(format!("lib/libcudnn.so.{major}"));
         *picked_by = Some("LD_LIBRARY_PATH".to_owned());
     }
-    if let CudartFound::Found { path, .. } = &mut host.cudart {
+    if let CudartState::Found { path, .. } = &mut host.cudart {
         *path = scene.scratch.join("lib/libcudart.so.12");
     }
     host
@@ -331,19 +331,19 @@ fn notes_that_are_not_as_this_one_writes_them() {
     let unknown = |bytes: &mut Vec<u8>| bytes[44] = 99;
     let file = Values::default().with("file", "program").with("why", "it does not begin with `cudagrd`");
     let cases: [(&str, &Manifest, Change<'_>, Finding); 4] = [
-        ("a newer note", &manifest, &newer, Words::NoteNewer.finding(&of)),
-        ("a damaged note", &manifest, &damaged, Words::NoteDamaged.finding(&file)),
+        ("a newer note", &manifest, &newer, MessageTemplate::NoteNewer.finding(&of)),
+        ("a damaged note", &manifest, &damaged, MessageTemplate::NoteDamaged.finding(&file)),
         (
             "rows of unknown kinds only",
             &with_row,
             &unknown,
-            Words::NoteNewerRows.finding(&of.clone().with("kinds", 99)),
+            MessageTemplate::NoteNewerRows.finding(&of.clone().with("kinds", 99)),
         ),
         (
             "rows of unknown kinds in a newer note",
             &with_row,
             &|bytes| (bytes[8], bytes[44]) = (2, 99),
-            Words::NoteNewer.finding(&of),
+            MessageTemplate::NoteNewer.finding(&of),
         ),
     ];
     let mut differences = String::new();
@@ -370,7 +370,7 @@ fn programs_that_can_do_without_a_gpu_start_by_every_door() {
         ("all is right", r535(&[H100])),
         ("a doubt that turns out right", r535(&[H100]).without_nodes()),
     ] {
-        let mut manifest = needing(kernels(ServedBy::Cubin), GpuNeed::Optional);
+        let mut manifest = needing(kernels(GpuCoverage::Cubin), GpuNeed::Optional);
         manifest.sealed = true;
         let scene = Scene::new(&NATIVE, &manifest, &machine);
         let expected = judge(&manifest, &host_of(&machine, &scene));
@@ -392,7 +392,7 @@ fn a_guarded_library_beside_the_program_is_judged_for_other_machines() {
     let (program, library) = (scratch.join("program"), scratch.join("lib/libguarded.so"));
     NATIVE.program_with(&program, &[descriptor(&sealed(plain()))], "libguarded.so");
     let options = ["-shared", "-fPIC", "-Wl,-soname,libguarded.so"].map(str::to_owned);
-    let manifest = sealed(named(kernels(ServedBy::Cubin), "inside"));
+    let manifest = sealed(named(kernels(GpuCoverage::Cubin), "inside"));
     NATIVE.bare("libguarded", &library, &[descriptor(&manifest)], "int guarded;", &options);
     for (gpu, verdict) in [("7.5", "refused"), ("9.0", "runs")] {
         let call = command::call(["verify", "--json", "--driver", "535", "--gpu", gpu, "--"]).arg(&program);
@@ -412,7 +412,7 @@ fn what_there_is_no_room_for_is_told() {
     let machine = r535(&[T4]);
     let one = |number: usize, manifest: Manifest| named(manifest, &format!("part{number}"));
     let right: Vec<Manifest> = (0..260).map(|number| one(number, plain())).collect();
-    let wrong: Vec<Manifest> = (0..60).map(|number| one(number, kernels(ServedBy::Cubin))).collect();
+    let wrong: Vec<Manifest> = (0..60).map(|number| one(number, kernels(GpuCoverage::Cubin))).collect();
     for (manifests, status, verdict) in [(right, 0, "unknown"), (wrong, 78, "refused")] {
         let scene = Scene::of(&NATIVE, &manifests, &machine);
         let outcome = scene.start(&NATIVE, &machine, &[]);

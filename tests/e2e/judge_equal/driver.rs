@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{CudartFound, Driver, DriverFound, Gpu, Host, Jit, LibraryFound, Loader};
+use cudaguard::host::{CudartState, CudnnState, Driver, DriverState, Gpu, Host, Jit, Loader};
 use cudaguard::judge::run::{judge, together};
-use cudaguard::manifest::{Beside, Cudart, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::manifest::{Cudart, GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
 use cudaguard::policy::GpuNeed;
 use cudaguard::tables;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, tools, trial, world};
 
@@ -274,7 +274,7 @@ impl Machine {
             // A libcuda whose name says no release is of a machine where it alone knows where its parts are.
             compiler: self.lib.as_ref().filter(|lib| lib.release != "1.1").map(|_| self.compiler),
         };
-        let cudnn = self.cudnn.map_or(LibraryFound::Absent, |found| LibraryFound::Found {
+        let cudnn = self.cudnn.map_or(CudnnState::Absent, |found| CudnnState::Found {
             path: "libcudnn.so".into(),
             picked_by: None,
             major: version(found).major,
@@ -283,12 +283,12 @@ impl Machine {
             loader: Loader::Version(version(found)),
             made_with: self.made_with.map(CudaVersion::from_int),
         });
-        let cudart = self.cudart.map_or(CudartFound::Unknown, |file| CudartFound::Found {
+        let cudart = self.cudart.map_or(CudartState::Unknown, |file| CudartState::Found {
             path: file.into(),
             version: file.contains('.').then(|| version(file)),
         });
         let host = Host { jit, library: cudnn, cudart, ..Host::default() };
-        let Some(lib) = &self.lib else { return Host { driver: DriverFound::Absent, ..host } };
+        let Some(lib) = &self.lib else { return Host { driver: DriverState::Absent, ..host } };
         if matches!(lib.manner, Manner::Crashes | Manner::Hangs) {
             return host;
         }
@@ -312,7 +312,7 @@ impl Machine {
             visible: true,
             ..Gpu::default()
         });
-        Host { driver: DriverFound::Found(driver), gpus: (init == 0 || seen).then(|| gpus.collect()), ..host }
+        Host { driver: DriverState::Found(driver), gpus: (init == 0 || seen).then(|| gpus.collect()), ..host }
     }
 }
 
@@ -381,10 +381,10 @@ pub(crate) fn cudart(mut manifest: Manifest, major: u32) -> Manifest {
 }
 
 /// Rows for every cc: below 8 nothing, 8.x by cubin, 9.0 by `nine`, from there on PTX of CUDA 12.4.
-pub(crate) fn kernels(nine: ServedBy) -> Manifest {
+pub(crate) fn kernels(nine: GpuCoverage) -> Manifest {
     let mut manifest = plain();
     let ptx = (Some(CudaVersion::new(12, 4)), Some(release("550.54.14")));
-    let mut row = |from, to, by: ServedBy, code: &str, floor: (Option<CudaVersion>, Option<DriverRelease>)| {
+    let mut row = |from, to, by: GpuCoverage, code: &str, floor: (Option<CudaVersion>, Option<DriverRelease>)| {
         manifest.requires.push(Requirement::Gpu {
             from,
             to,
@@ -393,18 +393,18 @@ pub(crate) fn kernels(nine: ServedBy) -> Manifest {
             cuda: floor.0,
             release: floor.1,
             sure_from: None,
-            beside: Beside::Untold,
+            beside: PtxFallback::Untold,
         });
     };
-    row((0, 0), Some((7, 255)), ServedBy::Nothing, "", (None, None));
-    row((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", (None, None));
+    row((0, 0), Some((7, 255)), GpuCoverage::Nothing, "", (None, None));
+    row((8, 0), Some((8, 255)), GpuCoverage::Cubin, "sm_80", (None, None));
     let code = match nine {
-        ServedBy::Ptx | ServedBy::PartialPtx => "compute_80",
-        ServedBy::Nothing | ServedBy::Unknown => "",
-        ServedBy::Cubin | ServedBy::Partial => "sm_90a",
+        GpuCoverage::Ptx | GpuCoverage::PartialPtx => "compute_80",
+        GpuCoverage::Nothing | GpuCoverage::Unknown => "",
+        GpuCoverage::Cubin | GpuCoverage::Partial => "sm_90a",
     };
     row((9, 0), Some((9, 255)), nine, code, if code == "compute_80" { ptx } else { (None, None) });
-    row((10, 0), None, ServedBy::Ptx, "compute_90", ptx);
+    row((10, 0), None, GpuCoverage::Ptx, "compute_90", ptx);
     manifest
 }
 
@@ -441,7 +441,7 @@ fn with_cudnn_8(mut manifest: Manifest) -> Manifest {
 /// Loads a cuDNN 9.5 by name, with the part that tells what it was made with.
 fn with_graph(manifest: Manifest) -> Manifest {
     let mut manifest = with_cudnn(manifest);
-    let part = GUARDED.needed_parts(9).next().expect("a part");
+    let part = CUDNN.needed_parts(9).next().expect("a part");
     manifest.requires.insert(1, Requirement::part(part));
     manifest
 }
@@ -459,7 +459,7 @@ fn of_13(mut manifest: Manifest) -> Manifest {
 /// Its PTX is of an ISA that no table has.
 fn newer_ptx(mut manifest: Manifest) -> Manifest {
     for row in &mut manifest.requires {
-        if let Requirement::Gpu { by: ServedBy::Ptx | ServedBy::PartialPtx, cuda, release, sure_from, .. } = row {
+        if let Requirement::Gpu { by: GpuCoverage::Ptx | GpuCoverage::PartialPtx, cuda, release, sure_from, .. } = row {
             (*cuda, *release) = (Some(CudaVersion::new(13, 6)), None);
             *sure_from = Some(tables::NO_DRIVER_KNOWN);
         }
@@ -469,23 +469,23 @@ fn newer_ptx(mut manifest: Manifest) -> Manifest {
 
 /// No PTX stands beside its machine code.
 fn bare_code(manifest: Manifest) -> Manifest {
-    beside(manifest, Beside::Nothing, false)
+    beside(manifest, PtxFallback::Nothing, false)
 }
 
 /// Beside its machine code there is PTX of this ISA.
 fn with_ptx(manifest: Manifest, isa: (u8, u8)) -> Manifest {
-    beside(manifest, Beside::Isa(isa), false)
+    beside(manifest, PtxFallback::Isa(isa), false)
 }
 
 /// Where PTX serves, other containers have machine code, which has this beside it.
-fn and_machine_code(manifest: Manifest, beside: Beside) -> Manifest {
+fn and_machine_code(manifest: Manifest, beside: PtxFallback) -> Manifest {
     self::beside(manifest, beside, true)
 }
 
-fn beside(mut manifest: Manifest, is: Beside, where_ptx_serves: bool) -> Manifest {
+fn beside(mut manifest: Manifest, is: PtxFallback, where_ptx_serves: bool) -> Manifest {
     for row in &mut manifest.requires {
         if let Requirement::Gpu { by, beside, .. } = row {
-            if (*by == ServedBy::Ptx) == where_ptx_serves {
+            if (*by == GpuCoverage::Ptx) == where_ptx_serves {
                 *beside = is;
             }
         }
@@ -506,11 +506,11 @@ fn by_toolkit(mut manifest: Manifest, release: &str) -> Manifest {
 
 /// Code for this generation alone.
 fn only(major: u8) -> Manifest {
-    let mut manifest = kernels(ServedBy::Nothing);
+    let mut manifest = kernels(GpuCoverage::Nothing);
     for row in &mut manifest.requires {
         if let Requirement::Gpu { from, to, by, cuda, release, .. } = row {
             let here = from.0 <= major && to.is_none_or(|to| major <= to.0);
-            *by = if here { ServedBy::Cubin } else { ServedBy::Nothing };
+            *by = if here { GpuCoverage::Cubin } else { GpuCoverage::Nothing };
             (*cuda, *release) = (None, None);
         }
     }
@@ -536,7 +536,7 @@ fn forced(machine: Machine) -> Machine {
 }
 
 pub(crate) fn written() -> Vec<Case> {
-    use ServedBy::{Cubin, Nothing, Partial, PartialPtx, Ptx};
+    use GpuCoverage::{Cubin, Nothing, Partial, PartialPtx, Ptx};
     let cvd = "CUDA_VISIBLE_DEVICES";
     let rows = vec![
         // The ordinary good machine.
@@ -715,35 +715,35 @@ pub(crate) fn written() -> Vec<Case> {
         ("PTX forced, where PTX serves", kernels(Ptx), forced(r580(&[H100])), "", 0),
         (
             "PTX forced, where PTX serves, and machine code elsewhere has none",
-            and_machine_code(kernels(Ptx), Beside::Nothing),
+            and_machine_code(kernels(Ptx), PtxFallback::Nothing),
             forced(r580(&[H100])),
             "CG505 info",
             1,
         ),
         (
             "PTX serves, and machine code elsewhere has none",
-            and_machine_code(kernels(Ptx), Beside::Nothing),
+            and_machine_code(kernels(Ptx), PtxFallback::Nothing),
             r580(&[H100]),
             "",
             0,
         ),
         (
             "PTX forced, where PTX serves, and that of machine code elsewhere is newer",
-            and_machine_code(kernels(Ptx), Beside::Isa((9, 1))),
+            and_machine_code(kernels(Ptx), PtxFallback::Isa((9, 1))),
             forced(r580(&[H100])),
             "CG302 error",
             1,
         ),
         (
             "PTX forced, where PTX serves, and that of machine code elsewhere is newer, and known",
-            and_machine_code(kernels(Ptx), Beside::Isa((9, 0))),
+            and_machine_code(kernels(Ptx), PtxFallback::Isa((9, 0))),
             forced(r580(&[H100])),
             "",
             0,
         ),
         (
             "PTX forced and switched off, where PTX serves and machine code elsewhere",
-            and_machine_code(kernels(Ptx), Beside::Isa((9, 0))),
+            and_machine_code(kernels(Ptx), PtxFallback::Isa((9, 0))),
             forced(r580(&[H100])).variable("CUDA_DISABLE_PTX_JIT", "1"),
             "CG308 error",
             1,
@@ -1005,7 +1005,7 @@ pub(crate) fn written() -> Vec<Case> {
 
 /// Several components in one program.
 fn components() -> Vec<Case> {
-    use ServedBy::{Cubin, Ptx};
+    use GpuCoverage::{Cubin, Ptx};
     let (seven, nine) = (|| named(only(7), "seven"), || named(only(9), "nine"));
     let rows = vec![
         ("two, and both fit", vec![seven(), named(only(7), "other")], r580(&[T4]), "", 0),
@@ -1034,7 +1034,7 @@ fn components() -> Vec<Case> {
         ),
         (
             "two, one may fit anywhere",
-            vec![seven(), named(kernels(ServedBy::Unknown), "open")],
+            vec![seven(), named(kernels(GpuCoverage::Unknown), "open")],
             r580(&[T4, H100]),
             "CG303 info, CG303 info, CG312 warning, CG505 info",
             1,
@@ -1053,7 +1053,7 @@ fn components() -> Vec<Case> {
 
 /// Everything against everything, of a little each.
 fn generated() -> Vec<Case> {
-    use ServedBy::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
+    use GpuCoverage::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
     let drivers = [r535(&[]), machine("550.163.01", 12040, &[]), r580(&[])];
     let sets: [&[(u8, u8, &'static str)]; 6] = [&[T4], &[H100], &[A10, A100], &[T4, H100], &[NEWS], &[H100, NEWS]];
     let mut cases = Vec::new();
@@ -1095,7 +1095,7 @@ impl Dice {
 
     /// Intervals that cover every cc, each with any code and any floor.
     fn manifest(&mut self, name: &str) -> Manifest {
-        use ServedBy::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
+        use GpuCoverage::{Cubin, Nothing, Partial, PartialPtx, Ptx, Unknown};
         let floors = [(12, 0, "525.60.13"), (12, 4, "550.54.14"), (13, 0, "580.65.06"), (13, 2, "595.10.01")];
         let mut manifest = named(plain(), name);
         if self.below(4) == 0 {
@@ -1124,7 +1124,12 @@ impl Dice {
                     1..4 => Some((CudaVersion::new(major, minor), release(oldest))),
                     _ => None,
                 },
-                beside: self.of(&[Beside::Nothing, Beside::Untold, Beside::Isa((8, 4)), Beside::Isa((9, 0))]),
+                beside: self.of(&[
+                    PtxFallback::Nothing,
+                    PtxFallback::Untold,
+                    PtxFallback::Isa((8, 4)),
+                    PtxFallback::Isa((9, 0)),
+                ]),
             });
             let Some(to) = to.map(|to| to.max(from)) else { break };
             from = if to.1 == 255 { (to.0 + 1, 0) } else { (to.0, to.1 + 1) };
@@ -1356,7 +1361,7 @@ pub(crate) fn drive(arch: &Arch, cases: &[Case]) {
 fn good_machines_run_nothing_of_nvidia() {
     need_worlds();
     let machine = r535(&[A100, H100]).manner(Manner::Crashes);
-    let manifest = cudart(kernels(ServedBy::Cubin), 12);
+    let manifest = cudart(kernels(GpuCoverage::Cubin), 12);
     let scene = Scene::new(&NATIVE, &manifest, &machine);
     let outcome = scene.start(&NATIVE, &machine, &[]).success();
     assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""));
@@ -1393,7 +1398,7 @@ fn no_rows_no_question() {
 fn a_driver_that_hangs_is_not_waited_for() {
     need_worlds();
     let machine = r535(&[T4]).manner(Manner::Hangs);
-    let scene = Scene::new(&NATIVE, &cudart(kernels(ServedBy::Cubin), 13), &machine);
+    let scene = Scene::new(&NATIVE, &cudart(kernels(GpuCoverage::Cubin), 13), &machine);
     let outcome = scene.start(&NATIVE, &machine, &[]).success();
     assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""));
     assert_eq!(scene.codes(), ["CG505 info"]);
@@ -1402,7 +1407,7 @@ fn a_driver_that_hangs_is_not_waited_for() {
 fn words_of_a_refusal() {
     need_worlds();
     let machine = r535(&[H100]);
-    let scene = Scene::new(&NATIVE, &cudart(kernels(ServedBy::Cubin), 13), &machine);
+    let scene = Scene::new(&NATIVE, &cudart(kernels(GpuCoverage::Cubin), 13), &machine);
     let outcome = scene.start(&NATIVE, &machine, &[]).expect(78);
     assert_eq!(
         outcome.stderr,
@@ -1430,7 +1435,7 @@ fn programs_that_can_do_without() {
     for (machine, answer) in
         [(r535(&[T4]), "check 1 [CG303]"), (r535(&[H100]), "check 0 \n"), (bare(), "check 2 [CG504]")]
     {
-        let scene = Scene::new(&NATIVE, &needing(kernels(ServedBy::Cubin), GpuNeed::Optional), &machine);
+        let scene = Scene::new(&NATIVE, &needing(kernels(GpuCoverage::Cubin), GpuNeed::Optional), &machine);
         let outcome = scene.start(&NATIVE, &machine, &[]).success();
         assert_eq!(outcome.stderr, "", "{machine:?}");
         // The report that was asked for tells what check() tells.
@@ -1455,9 +1460,9 @@ fn forks_afterwards() {
          if (wait(&status) < 0 || status) return 5;\n  if (wait(&status) >= 0) return 6; puts(\"main ran\"); }",
     );
     let machine = r580(&[NEWS]);
-    let scene = Scene::new(&NATIVE, &kernels(ServedBy::Cubin), &machine);
+    let scene = Scene::new(&NATIVE, &kernels(GpuCoverage::Cubin), &machine);
     let name = format!("forks-{}", std::process::id());
-    NATIVE.guarded(&name, &scene.program, &[descriptor(&kernels(ServedBy::Cubin))], &source, &[]);
+    NATIVE.guarded(&name, &scene.program, &[descriptor(&kernels(GpuCoverage::Cubin))], &source, &[]);
     let outcome = scene.start(&NATIVE, &machine, &[]).success();
     assert_eq!(scene.report()["level"], 1);
     assert_eq!((&*outcome.stdout, &*outcome.stderr), ("main ran\n", ""));
@@ -1467,7 +1472,7 @@ fn forks_afterwards() {
 fn no_process_can_be_made() {
     need_worlds();
     let machine = r535(&[T4]);
-    let scene = Scene::new(&NATIVE, &cudart(kernels(ServedBy::Cubin), 13), &machine);
+    let scene = Scene::new(&NATIVE, &cudart(kernels(GpuCoverage::Cubin), 13), &machine);
     let source = scene.scratch.file("launcher.c", super::harmless::LAUNCHER);
     let launcher = scene.scratch.join("launcher");
     let _ = Call::new("cc").args(["-O1", "-w", "-o"]).arg(&launcher).arg(source).run().success();
@@ -1500,11 +1505,11 @@ fn under(name: &str, options: &[&str], tool: &[&str]) {
     need_worlds();
     let cvd = "CUDA_VISIBLE_DEVICES";
     for (manifest, machine, status) in [
-        (cudart(kernels(ServedBy::Cubin), 12), r535(&[A100; 8]), 0),
-        (kernels(ServedBy::Cubin), r580(&[NEWS]).variable(cvd, "0"), 0),
-        (cudart(kernels(ServedBy::Ptx), 13), r535(&[T4, H100]), 78),
+        (cudart(kernels(GpuCoverage::Cubin), 12), r535(&[A100; 8]), 0),
+        (kernels(GpuCoverage::Cubin), r580(&[NEWS]).variable(cvd, "0"), 0),
+        (cudart(kernels(GpuCoverage::Ptx), 13), r535(&[T4, H100]), 78),
         (required(plain()), bare(), 78),
-        (kernels(ServedBy::Cubin), r535(&[NEWS]).init(803), 78),
+        (kernels(GpuCoverage::Cubin), r535(&[NEWS]).init(803), 78),
     ] {
         let scene = Scene::new(&NATIVE, &manifest, &machine);
         let mut all: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
@@ -1539,7 +1544,7 @@ fn random_rows_never_crash() {
         seed
     };
     let machine = r535(&[H100, NEWS]);
-    let whole = descriptor(&cudart(kernels(ServedBy::Ptx), 12));
+    let whole = descriptor(&cudart(kernels(GpuCoverage::Ptx), 12));
     let scene = Scene::new(&NATIVE, &plain(), &machine);
     let rows = usize::from(u16::from_le_bytes([whole[12], whole[13]]));
     for round in 0..60 {
@@ -1570,10 +1575,10 @@ fn real_535() {
     if Path::new("/proc/driver/nvidia/version").exists() {
         skip("a machine without a driver of its own", "another machine");
     }
-    let (outcome, report) = run(&cudart(kernels(ServedBy::Cubin), 13));
+    let (outcome, report) = run(&cudart(kernels(GpuCoverage::Cubin), 13));
     assert_eq!(outcome.success().stderr, "");
     assert!(report.contains("CG504"), "{report}");
-    let (outcome, report) = run(&required(kernels(ServedBy::Cubin)));
+    let (outcome, report) = run(&required(kernels(GpuCoverage::Cubin)));
     let outcome = outcome.expect(78);
     assert!(outcome.stderr.contains("error[CG310]"), "{outcome}");
     assert!(outcome.stderr.contains("driver 535.261.03 that supports CUDA 12.2"), "{outcome}");
@@ -1586,12 +1591,12 @@ fn nothing_is_printed_here() {
     manifest.requires.push(Requirement::Gpu {
         from: (0, 0),
         to: None,
-        by: ServedBy::Ptx,
+        by: GpuCoverage::Ptx,
         code: "compute_50".to_owned(),
         cuda: Some(CudaVersion::new(9, 0)),
         release: Some(release("384.81")),
         sure_from: None,
-        beside: Beside::Untold,
+        beside: PtxFallback::Untold,
     });
     let scratch = Scratch::new("here");
     let program = scratch.join("program");

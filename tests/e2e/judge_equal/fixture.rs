@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use cudaguard::manifest::{Component, Linkage, Manifest, Requirement};
 use cudaguard::note;
 use cudaguard::policy::Runtime;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::Version;
 use cudaguard_tests::{Call, Scratch, places, tools};
 
@@ -257,12 +257,12 @@ pub(crate) fn manifest(name: &str, built: Version, linkage: Linkage) -> Manifest
         min: Version::new(built.major, built.minor, 0),
         below: Version::new(built.major + 1, 0, 0),
         built,
-        soname: GUARDED.soname(built),
+        soname: CUDNN.soname(built),
         linkage,
         patch_refuse: false,
         required: false,
     }];
-    requires.extend(GUARDED.parts(built.major).map(Requirement::part));
+    requires.extend(CUDNN.parts(built.major).map(Requirement::part));
     Manifest {
         component: Component { name: name.to_owned(), version: "0.1.0".to_owned() },
         cudaguard: "0.1.0".to_owned(),

@@ -5,10 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cudaguard::guard::{self, Guarded, Tool};
+use cudaguard::guard::{self, GuardObjects, Tool};
 use cudaguard::manifest::{Component, Linkage, Manifest};
 use cudaguard::note;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard_tests::{Call, Outcome, Scratch, Trial, skip, tools, trials};
 
 use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, templates, version};
@@ -65,7 +65,7 @@ impl Scene {
             let word = (!graph.is_empty()).then(|| version(graph));
             NATIVE.part(&scratch.join("lib").join(file), symbol, word, "-Wl,--hash-style=gnu");
         }
-        for part in GUARDED.parts(9).filter(|part| part.symbol.is_empty()) {
+        for part in CUDNN.parts(9).filter(|part| part.symbol.is_empty()) {
             NATIVE.part(&scratch.join("lib").join(part.file), "", None, "-Wl,--hash-style=gnu");
         }
         let program = scratch.join("program");
@@ -728,7 +728,7 @@ fn it_is_small() {
         fs::create_dir_all(&folder).expect("a folder can be made");
         let tool = Tool { program, flags: Vec::new(), kept: None };
         let made = guard::compile_with(&tool, &[0; note::SIZE], &component, &target, &folder).expect("it compiles");
-        let Guarded::Objects { shim, .. } = made else { panic!("{compiler}: {made:?}") };
+        let GuardObjects::Objects { shim, .. } = made else { panic!("{compiler}: {made:?}") };
         for linker in tools::linkers(&mut missing) {
             for options in [&[][..], &["-Wl,--gc-sections"], &["-Wl,--gc-sections", "-fPIE", "-pie"]] {
                 let size = |objects: &[&Path]| linked(compiler, linker, &scratch, &source, objects, options);

@@ -9,8 +9,8 @@
 use std::fmt::Write as _;
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{Driver, DriverFound, Gpu, Host, LibraryFound};
-use cudaguard::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::host::{CudnnState, Driver, DriverState, Gpu, Host};
+use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
 use cudaguard::policy::GpuNeed;
 use cudaguard::tables;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
@@ -119,10 +119,10 @@ fn of_cudnn(manifest: &Manifest, host: &Host) -> Plain {
         let Requirement::Library { min, below, linkage, required, .. } = row else { continue };
         worst = worst.max(match &host.library {
             _ if *linkage == Linkage::Static => Plain::Runs,
-            LibraryFound::Absent if *linkage == Linkage::Linked || *required => Plain::Refused,
-            LibraryFound::Unknown | LibraryFound::Found { version: None, .. } => Plain::CannotTell,
-            LibraryFound::Found { version: Some(version), .. } if version < min || version >= below => Plain::Refused,
-            LibraryFound::Absent | LibraryFound::Found { .. } => Plain::Runs,
+            CudnnState::Absent if *linkage == Linkage::Linked || *required => Plain::Refused,
+            CudnnState::Unknown | CudnnState::Found { version: None, .. } => Plain::CannotTell,
+            CudnnState::Found { version: Some(version), .. } if version < min || version >= below => Plain::Refused,
+            CudnnState::Absent | CudnnState::Found { .. } => Plain::Runs,
         });
     }
     worst
@@ -142,10 +142,10 @@ fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
     // Of a described machine the GPUs may be known without the driver: what they lack under any driver is certain.
     let nobody = Driver::default();
     let driver = match &host.driver {
-        DriverFound::Found(driver) => driver,
-        DriverFound::Absent => return nothing,
-        DriverFound::Unknown if host.gpus.is_none() => return unknown,
-        DriverFound::Unknown => &nobody,
+        DriverState::Found(driver) => driver,
+        DriverState::Absent => return nothing,
+        DriverState::Unknown if host.gpus.is_none() => return unknown,
+        DriverState::Unknown => &nobody,
     };
     let gpus: Option<Vec<_>> = host.gpus.as_ref().map(|gpus| gpus.iter().filter(|gpu| gpu.visible).collect());
     let none = gpus.as_ref().is_some_and(Vec::is_empty);
@@ -160,10 +160,10 @@ fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
         Some(34 | 803 | 804) => return Plain::Refused,
         Some(_) => return Plain::CannotTell,
     }
-    let mut worst = if gpus.is_none() || host.driver == DriverFound::Unknown { unknown } else { Plain::Runs };
+    let mut worst = if gpus.is_none() || host.driver == DriverState::Unknown { unknown } else { Plain::Runs };
     // Decision 11: the cudart inside cuDNN wants a driver of its major.
     let with_cudnn = manifest.requires.iter().any(|row| matches!(row, Requirement::Library { .. }));
-    if let (true, LibraryFound::Found { made_with: Some(made), .. }) = (with_cudnn, &host.library) {
+    if let (true, CudnnState::Found { made_with: Some(made), .. }) = (with_cudnn, &host.library) {
         worst = worst.max(match driver.cuda {
             Some(supports) if supports.major >= made.major => Plain::Runs,
             Some(_) => Plain::Refused,
@@ -171,7 +171,7 @@ fn of_driver_and_gpus(manifest: &Manifest, host: &Host) -> Plain {
         });
     }
     // Decision 12: a cuDNN made for CUDA 11 knows GPUs up to 9.x, and nobody knows what it does on later ones alone.
-    if let (true, LibraryFound::Found { made_with: Some(made), .. }) = (with_cudnn, &host.library) {
+    if let (true, CudnnState::Found { made_with: Some(made), .. }) = (with_cudnn, &host.library) {
         let later = |gpu: &&Gpu| gpu.cc.is_some_and(|cc| cc.0 > 9);
         if made.major < 12 && gpus.as_ref().is_some_and(|gpus| gpus.iter().all(later)) {
             worst = worst.max(Plain::CannotTell);
@@ -211,7 +211,7 @@ fn of_gpu(manifest: &Manifest, host: &Host, driver: &Driver, cc: Option<(u8, u8)
     // cuDNN 9 wants compute capability 5.0, and from 9.11 on 7.5 (CG313).
     let with_cudnn =
         manifest.requires.iter().any(|row| matches!(row, Requirement::Library { built, .. } if built.major == 9));
-    if let (true, LibraryFound::Found { version: Some(version), .. }, Some(cc)) = (with_cudnn, &host.library, cc) {
+    if let (true, CudnnState::Found { version: Some(version), .. }, Some(cc)) = (with_cudnn, &host.library, cc) {
         let floor = if *version >= Version::new(9, 11, 0) { (7, 5) } else { (5, 0) };
         if version.major == 9 && cc < floor {
             return Plain::Refused;
@@ -230,16 +230,16 @@ fn of_gpu(manifest: &Manifest, host: &Host, driver: &Driver, cc: Option<(u8, u8)
     };
     let (mut cuda, mut release, mut sure_from) = (*cuda, *release, *sure_from);
     let serves = |cuda, release| serves(driver.cuda, driver.user, cuda, release);
-    let machine_code = matches!(by, ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx);
-    let mut ptx = matches!(by, ServedBy::Ptx | ServedBy::PartialPtx);
+    let machine_code = matches!(by, GpuCoverage::Cubin | GpuCoverage::Partial | GpuCoverage::PartialPtx);
+    let mut ptx = matches!(by, GpuCoverage::Ptx | GpuCoverage::PartialPtx);
     match by {
-        ServedBy::Nothing => return Plain::Refused,
-        ServedBy::Unknown => return Plain::CannotTell,
+        GpuCoverage::Nothing => return Plain::Refused,
+        GpuCoverage::Unknown => return Plain::CannotTell,
         // CUDA_FORCE_PTX_JIT=1 passes over machine code, so that the PTX beside it counts, and not the machine code's ELF ABI.
         // Where PTX serves, the row says so only of machine code in other containers (MANIFEST.md).
-        ServedBy::Ptx if host.jit.forced && *beside == Beside::Nothing => return Plain::CannotTell,
-        ServedBy::Ptx if host.jit.forced => {
-            if let Beside::Isa((major, minor)) = beside {
+        GpuCoverage::Ptx if host.jit.forced && *beside == PtxFallback::Nothing => return Plain::CannotTell,
+        GpuCoverage::Ptx if host.jit.forced => {
+            if let PtxFallback::Isa((major, minor)) = beside {
                 let floor = tables::ptx_floor((u32::from(*major), u32::from(*minor)));
                 match serves(Some(floor.cuda), floor.release) {
                     Some(false) => return Plain::Refused,
@@ -250,16 +250,16 @@ fn of_gpu(manifest: &Manifest, host: &Host, driver: &Driver, cc: Option<(u8, u8)
             }
         }
         _ if machine_code && host.jit.forced => match beside {
-            Beside::Nothing => return Plain::Refused,
-            Beside::Untold => return Plain::CannotTell,
-            Beside::Isa((major, minor)) => {
+            PtxFallback::Nothing => return Plain::Refused,
+            PtxFallback::Untold => return Plain::CannotTell,
+            PtxFallback::Isa((major, minor)) => {
                 ptx = true;
                 let floor = tables::ptx_floor((u32::from(*major), u32::from(*minor)));
                 let beside = serves(Some(floor.cuda), floor.release);
                 if beside == Some(false) {
                     return Plain::Refused;
                 }
-                if *by != ServedBy::PartialPtx {
+                if *by != GpuCoverage::PartialPtx {
                     (cuda, release, sure_from) = (None, None, None);
                 }
             }
@@ -267,7 +267,7 @@ fn of_gpu(manifest: &Manifest, host: &Host, driver: &Driver, cc: Option<(u8, u8)
         _ => {}
     }
     match by {
-        ServedBy::Partial | ServedBy::PartialPtx if manifest.partial_refuse => return Plain::Refused,
+        GpuCoverage::Partial | GpuCoverage::PartialPtx if manifest.partial_refuse => return Plain::Refused,
         _ if ptx && host.jit.disabled => return Plain::Refused,
         _ => {}
     }

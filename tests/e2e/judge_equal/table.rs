@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use cudaguard::finding::{Values, Verdict, Words};
-use cudaguard::host::{Host, Inner, LibraryFound, Loader as Own};
+use cudaguard::finding::{MessageTemplate, Values, Verdict};
+use cudaguard::host::{CudnnState, Host, Inner, Loader as Own};
 use cudaguard::judge::run::judge;
 use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
-use cudaguard::vendor::{self, GUARDED};
+use cudaguard::vendor::{self, CUDNN};
 use cudaguard::version::{CudaVersion, Version};
 use cudaguard_tests::{Call, Scratch, Trial, command, trial};
 use serde_json::Value;
@@ -86,7 +86,7 @@ fn number(v: Version) -> u32 {
 fn whole(text: &str) -> Machine {
     let v = version(text);
     let part = |part: &vendor::Part| (part.file, if part.symbol.is_empty() { Part::NoWord } else { Part::Word(v) });
-    let parts = GUARDED.parts(v.major).map(part).collect();
+    let parts = CUDNN.parts(v.major).map(part).collect();
     Machine {
         loader: Some(Loader { major: v.major, name: None, says: Says::Number(number(v)) }),
         parts,
@@ -96,7 +96,7 @@ fn whole(text: &str) -> Machine {
 
 /// One library with the exact version in its file's name, as system packages have it, or with nothing but its answer.
 fn single(major: u32, name: Option<&str>, says: Says) -> Machine {
-    let parts = GUARDED.parts(major).filter(|part| !part.needed).map(|part| (part.file, Part::NoWord)).collect();
+    let parts = CUDNN.parts(major).filter(|part| !part.needed).map(|part| (part.file, Part::NoWord)).collect();
     Machine { loader: Some(Loader { major, name: name.map(version), says }), parts, ..Machine::default() }
 }
 
@@ -158,7 +158,7 @@ impl Machine {
         for (file, part) in &self.parts {
             let path = lib.join(file);
             let symbol = symbol_of(file);
-            let tells = GUARDED.needed_parts(9).any(|needed| needed.file == *file);
+            let tells = CUDNN.needed_parts(9).any(|needed| needed.file == *file);
             match (part, self.made_with.filter(|_| tells)) {
                 (Part::Word(v), Some(cuda)) => arch.part_made_with(&path, symbol, *v, cuda),
                 (part, _) => Self::build_part(arch, &path, symbol, part),
@@ -199,10 +199,7 @@ impl Machine {
         let reached = first.or_else(named);
         let Some(loader) = reached.filter(|_| linked || *linkage == Linkage::Dlopened) else {
             let unknown = *linkage != Linkage::Dlopened;
-            return Host {
-                library: if unknown { LibraryFound::Unknown } else { LibraryFound::Absent },
-                ..Host::default()
-            };
+            return Host { library: if unknown { CudnnState::Unknown } else { CudnnState::Absent }, ..Host::default() };
         };
         let mut inner = Vec::new();
         for requirement in &manifest.requires {
@@ -223,13 +220,13 @@ impl Machine {
         let word = inner.iter().find_map(|part| part.version);
         let answer = match loader.says {
             Says::Number(number) if number >= 1000 => {
-                GUARDED.asked.as_ref().and_then(|asked| asked.version(number.into()))
+                CUDNN.asked.as_ref().and_then(|asked| asked.version(number.into()))
             }
             _ => None,
         };
         let version = word.or(loader.name).or(answer);
         let by_code = || self.own.map(|(major, minor)| Own::Minor(major, minor));
-        let cudnn = LibraryFound::Found {
+        let cudnn = CudnnState::Found {
             path: "libcudnn.so".into(),
             picked_by: None,
             major: loader.major,
@@ -663,7 +660,8 @@ fn judged(case: &Case) -> (Vec<String>, &'static str) {
     for manifest in &case.manifests {
         findings.extend(judge(manifest, &case.machine.host(manifest, case.linked)));
         if case.revision > 1 {
-            findings.push(Words::NoteNewer.finding(&Values::default().with("component", &manifest.component)));
+            findings
+                .push(MessageTemplate::NoteNewer.finding(&Values::default().with("component", &manifest.component)));
         }
     }
     let mut codes: Vec<_> = findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect();

@@ -1,7 +1,7 @@
 //! Small programs, compiled in the ways that nvcc offers.
 
 use cudaguard::arch::Target;
-use cudaguard::kernels::{By, Compression, Kernels, Kind, Role};
+use cudaguard::kernels::{Compression, Coverage, Kernels, Kind, Role};
 use cudaguard_tests::Trial;
 use cudaguard_tests::trial;
 
@@ -30,7 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-fn by(kernels: &Kernels, cc: (u8, u8)) -> By {
+fn by(kernels: &Kernels, cc: (u8, u8)) -> Coverage {
     kernels.service(cc).by
 }
 
@@ -59,10 +59,10 @@ fn every_arch(toolkit: &'static str) {
     assert_eq!(ptx, [isa]);
     for arch in codes.split(' ') {
         let arch: u8 = arch.parse().unwrap();
-        assert_eq!(by(&kernels, (arch / 10, arch % 10)), By::Cubin, "{arch}");
+        assert_eq!(by(&kernels, (arch / 10, arch % 10)), Coverage::Cubin, "{arch}");
     }
-    assert_eq!(by(&kernels, (13, 0)), By::Ptx);
-    assert_eq!(by(&kernels, (3, 0)), By::Nothing);
+    assert_eq!(by(&kernels, (13, 0)), Coverage::Ptx);
+    assert_eq!(by(&kernels, (3, 0)), Coverage::Nothing);
 }
 
 fn relocatable(toolkit: &'static str) {
@@ -80,9 +80,9 @@ fn relocatable(toolkit: &'static str) {
         .collect();
     origins.sort_unstable();
     assert_eq!(origins, ["a.cu", "b.cu"]);
-    assert_eq!(by(&kernels, (7, 5)), By::Cubin);
-    assert_eq!(by(&kernels, (8, 0)), By::Nothing);
-    assert_eq!(by(&kernels, (10, 0)), By::Ptx, "its inputs' PTX is linked anew");
+    assert_eq!(by(&kernels, (7, 5)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Nothing);
+    assert_eq!(by(&kernels, (10, 0)), Coverage::Ptx, "its inputs' PTX is linked anew");
     let targets: Vec<String> = kernels.targets().iter().map(Target::to_string).collect();
     assert_eq!(targets, ["sm_75", "sm_90", "compute_90"]);
 
@@ -97,7 +97,7 @@ fn relocatable(toolkit: &'static str) {
     let archive = bench.made(&format!("-lib -rdc=true {} a.cu b.cu", gencode(asked)), "lib.a");
     assert_eq!(found(&archive, Role::Kernels), [names(asked), names(asked)]);
     assert!(archive.containers().iter().all(|container| archive.member(container).is_some()));
-    assert_eq!(by(&archive, (9, 0)), By::Cubin);
+    assert_eq!(by(&archive, (9, 0)), Coverage::Cubin);
 }
 
 fn ptx_alone(toolkit: &'static str) {
@@ -105,13 +105,13 @@ fn ptx_alone(toolkit: &'static str) {
     let code = gencode("80:compute_80");
     let kernels = bench.made(&format!("{code} k.cu"), "whole");
     assert_eq!(found(&kernels, Role::Kernels), [["compute_80"]]);
-    assert_eq!(by(&kernels, (7, 5)), By::Nothing, "libcudadevrt has an image for it, and does not count");
-    assert_eq!(by(&kernels, (8, 6)), By::Ptx);
+    assert_eq!(by(&kernels, (7, 5)), Coverage::Nothing, "libcudadevrt has an image for it, and does not count");
+    assert_eq!(by(&kernels, (8, 6)), Coverage::Ptx);
     let kernels = bench.made(&format!("-rdc=true {code} a.cu b.cu"), "rdc");
     assert_eq!(found(&kernels, Role::Input), [["compute_80"], ["compute_80"]]);
     assert_eq!(found(&kernels, Role::DeviceRuntime).len(), 1);
-    assert_eq!(by(&kernels, (8, 6)), By::Ptx);
-    assert_eq!(by(&kernels, (7, 5)), By::Nothing);
+    assert_eq!(by(&kernels, (8, 6)), Coverage::Ptx);
+    assert_eq!(by(&kernels, (7, 5)), Coverage::Nothing);
     bench.tool("strip rdc");
     assert_eq!(bench.read("rdc").covers(), kernels.covers());
 }
@@ -122,14 +122,14 @@ fn letters(toolkit: &'static str) {
     let kernels = bench.made(&format!("{} k.cu", gencode(asked)), "letters");
     assert_eq!(found(&kernels, Role::Kernels), [names(asked)]);
     for (cc, expected) in [
-        ((9, 0), By::Cubin),
-        ((8, 0), By::Nothing),
-        ((10, 0), By::Cubin),
-        ((10, 3), By::Cubin),
-        ((11, 0), By::Nothing),
-        ((12, 0), By::Cubin),
-        ((12, 1), By::Cubin),
-        ((13, 0), By::Nothing),
+        ((9, 0), Coverage::Cubin),
+        ((8, 0), Coverage::Nothing),
+        ((10, 0), Coverage::Cubin),
+        ((10, 3), Coverage::Cubin),
+        ((11, 0), Coverage::Nothing),
+        ((12, 0), Coverage::Cubin),
+        ((12, 1), Coverage::Cubin),
+        ((13, 0), Coverage::Nothing),
     ] {
         assert_eq!(by(&kernels, cc), expected, "{cc:?}");
     }
@@ -196,18 +196,18 @@ fn link_time() {
     let kernels = bench.made("-dlto -rdc=true -arch=sm_80 a.cu b.cu", "lto");
     assert_eq!(found(&kernels, Role::Linked), [["sm_80"]]);
     assert_eq!(found(&kernels, Role::Input), [["compute_80", "lto_80"], ["compute_80", "lto_80"]]);
-    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (9, 0)), By::Ptx);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Ptx);
     bench.nvcc("-dc -gencode arch=compute_80,code=lto_80 b.cu -o b.o");
     let object = bench.read("b.o");
     assert_eq!(found(&object, Role::LinkTime), [["lto_80"]]);
-    assert_eq!(by(&object, (8, 0)), By::Nothing, "LTO-IR runs nowhere by itself");
+    assert_eq!(by(&object, (8, 0)), Coverage::Nothing, "LTO-IR runs nowhere by itself");
     bench.nvcc("-dc -gencode arch=compute_80,code=lto_80 a.cu -o a.o");
     let kernels = bench.made("-dlto -arch=sm_80 a.o b.o", "linked");
     assert_eq!(found(&kernels, Role::Linked), [["sm_80"]]);
     assert_eq!(found(&kernels, Role::Input), [["lto_80"], ["lto_80"]]);
-    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (9, 0)), By::Nothing);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Nothing);
 }
 
 /// The device linker puts the PTX of its inputs beside what it made of them.
@@ -221,8 +221,8 @@ fn relocatable_ptx() {
         containers.flat_map(|container| kernels.entries_of(container)).map(|entry| entry.kind).collect()
     };
     assert_eq!(kinds(Role::Linked), [Kind::Cubin, Kind::RelocatablePtx, Kind::RelocatablePtx]);
-    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (9, 0)), By::Ptx);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Ptx);
     assert_eq!(kernels.service((9, 0)).isa, Some((9, 5)));
 }
 
@@ -255,7 +255,7 @@ fn without_kernels() {
     bench.nvcc(&format!("-c {} host.cu -o host.o", gencode("120:sm_120")));
     let kernels = bench.made(&format!("{} k.cu host.o", gencode("80:sm_80,compute_80")), "both");
     assert_eq!(found(&kernels, Role::Kernels), [["compute_80", "sm_80"]]);
-    assert_eq!(by(&kernels, (8, 0)), By::Cubin, "host.cu holds no kernel that could be missing");
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin, "host.cu holds no kernel that could be missing");
     bench.nvcc(&format!("-c -Xfatbin -compress-all {} host.cu -o host.o", gencode("120:sm_120,compute_120")));
     assert_eq!(found(&bench.read("host.o"), Role::Kernels), [[""; 0]; 0]);
     assert_eq!(bench.read("host.o").requirements(), []);
@@ -264,8 +264,8 @@ fn without_kernels() {
     bench.nvcc(&format!("-c {} alone.cu -o alone.o", gencode("90:sm_90")));
     bench.write("main.cu", b"__global__ void other() {}\nint main() { return 0; }\n");
     let kernels = bench.made(&format!("{} main.cu alone.o", gencode("80:sm_80 90:sm_90")), "stale");
-    assert_eq!(by(&kernels, (8, 0)), By::Partial);
-    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Partial);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
     let without: Vec<_> = kernels.without((8, 0)).map(|container| container.origin.as_deref()).collect();
     assert_eq!(without, [Some("alone.cu")]);
 }

@@ -1,6 +1,6 @@
 //! GPU code that programs carry as data, as `include_bytes!`, `include_str!` and arrays in C leave it.
 
-use cudaguard::kernels::{By, Entry, Form, Kernels, Role};
+use cudaguard::kernels::{Coverage, Entry, Form, Kernels, Role};
 use cudaguard_tests::{Call, Trial, tools, trial};
 
 use super::real::{Bench, found, gencode, names};
@@ -128,8 +128,8 @@ fn main() {
     let roles = (of(Role::Kernels), of(Role::Aside), kernels.containers().len() - of(Role::Empty));
     assert_eq!(roles, (1, 2, 6), "nothing is counted twice");
     // The fatbin serves everything from 7.5 on, what was linked 8.0 and newer; the text and the cubin decide nothing.
-    assert_eq!(kernels.service((9, 0)).by, By::Ptx);
-    assert_eq!(kernels.service((7, 5)).by, By::Partial);
+    assert_eq!(kernels.service((9, 0)).by, Coverage::Ptx);
+    assert_eq!(kernels.service((7, 5)).by, Coverage::Partial);
 }
 
 fn linkers() {
@@ -155,7 +155,7 @@ fn linkers() {
             let relocatable = link("a.o b.o link.o", "relocatable", more);
             assert_eq!(found(&relocatable, Role::Linked), [["sm_80", "sm_90"]], "{linker} {more}");
             assert_eq!(found(&relocatable, Role::Input), [names(asked), names(asked)], "{linker} {more}");
-            assert_eq!(relocatable.service((10, 0)).by, By::Ptx, "{linker} {more}");
+            assert_eq!(relocatable.service((10, 0)).by, Coverage::Ptx, "{linker} {more}");
         }
     }
     // A static library with its own device link: the inputs are not counted twice.

@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use cudaguard::kernels::{By, Compression, Container, Entry, Form, Kernels, Kind, Role};
+use cudaguard::kernels::{Compression, Container, Coverage, Entry, Form, Kernels, Kind, Role};
 use cudaguard_tests::Trial;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
@@ -55,7 +55,7 @@ fn cudnn(version: &str, library: &str) {
     };
     for cc in served {
         let by = kernels.service(*cc).by;
-        assert!(matches!(by, By::Cubin | By::Ptx), "{version} on {cc:?}: {by:?}");
+        assert!(matches!(by, Coverage::Cubin | Coverage::Ptx), "{version} on {cc:?}: {by:?}");
     }
 }
 
@@ -103,7 +103,7 @@ fn nvjpeg() {
     let roles = |role: Role| kernels.containers().iter().filter(|container| container.role == role).count();
     assert_eq!((roles(Role::Kernels), roles(Role::Empty)), (10, 1));
     for cc in [(7, 5), (8, 0), (9, 0), (10, 0), (12, 0)] {
-        assert!(matches!(kernels.service(cc).by, By::Cubin | By::Ptx), "{cc:?}");
+        assert!(matches!(kernels.service(cc).by, Coverage::Cubin | Coverage::Ptx), "{cc:?}");
     }
 }
 

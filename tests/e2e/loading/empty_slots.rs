@@ -8,7 +8,7 @@ use std::process::Command;
 use cudaguard::binary::Binary;
 use cudaguard::elf::Elf;
 use cudaguard::manifest::Linkage;
-use cudaguard::seal::{Observed, Sealed, seal};
+use cudaguard::seal::{LinkObservation, SealResult, seal};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Trial, parts, places, snapshot, tools, trials};
@@ -46,7 +46,10 @@ fn started(program: &Path, cudnn: &str, variables: &[(&str, &str)]) -> Ended {
 
 fn sealed(program: &Path) {
     let binary = Binary::read(program).unwrap();
-    assert_eq!(seal(program, None, &Observed::of(&binary)), Ok(Sealed { written: 1, ..Sealed::default() }));
+    assert_eq!(
+        seal(program, None, &LinkObservation::of(&binary)),
+        Ok(SealResult { written: 1, ..SealResult::default() })
+    );
 }
 
 fn made_weak(program: &Path) -> usize {

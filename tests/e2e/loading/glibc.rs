@@ -53,7 +53,7 @@ fn rpath_before_the_variable() {
     scene.library("a/libx.so.1", &[]).library("b/libx.so.1", &[]);
     scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so.1"]).variable("LD_LIBRARY_PATH", "@/b");
     scene.equal();
-    let graph = scene.foretold(&scene.at("prog"));
+    let graph = scene.predicted(&scene.at("prog"));
     assert_eq!(graph.file(0, "libx.so.1").unwrap().path, scene.at("a/libx.so.1"));
 }
 
@@ -64,7 +64,7 @@ fn runpath_after_the_variable() {
     scene.equal();
     scene.variable("LD_LIBRARY_PATH", "@/b");
     scene.equal();
-    let found = scene.foretold(&scene.at("prog")).file(0, "libx.so.1").unwrap();
+    let found = scene.predicted(&scene.at("prog")).file(0, "libx.so.1").unwrap();
     assert_eq!(found.path, scene.at("b/libx.so.1"));
     assert_eq!(found.place, Place::LibraryPath(scene.at("b").display().to_string()));
 }
@@ -81,7 +81,7 @@ fn rpath_is_inherited() {
     inner_and_outer(&scene, &[]);
     scene.program(&[OLD, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
     scene.equal();
-    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0);
+    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
 }
 
 fn runpath_is_not_inherited() {
@@ -89,7 +89,7 @@ fn runpath_is_not_inherited() {
     inner_and_outer(&scene, &[]);
     scene.program(&[NEW, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
     scene.equal();
-    let graph = scene.foretold(&scene.at("prog"));
+    let graph = scene.predicted(&scene.at("prog"));
     let names: Vec<_> = graph.unfulfilled().map(|request| request.name.as_str()).collect();
     assert_eq!(names, ["libinner.so"]);
 }
@@ -99,7 +99,7 @@ fn runpath_of_a_library_hides_the_programs_rpath() {
     inner_and_outer(&scene, &[NEW, "-Wl,-rpath,@/elsewhere"]);
     scene.program(&[OLD, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
     scene.equal();
-    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 1);
+    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1);
 }
 
 fn tokens() {
@@ -126,7 +126,7 @@ fn tokens() {
     scene.library("here/libx.so", &[]).program(&["@/here/libx.so"]);
     scene.variable("LD_LIBRARY_PATH", "$ORIGIN/here");
     scene.equal();
-    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0);
+    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
 }
 
 fn a_program_called_by_a_link() {
@@ -223,7 +223,7 @@ fn files_of_other_machines_are_passed_over() {
         scene.library("good/libx.so", &[]).altered("good/libx.so", "bad/libx.so", at, byte);
         scene.program(&["@/good/libx.so"]).variable("LD_LIBRARY_PATH", "@/bad:@/good");
         scene.equal();
-        let graph = scene.foretold(&scene.at("prog"));
+        let graph = scene.predicted(&scene.at("prog"));
         assert_eq!(graph.file(0, "libx.so").unwrap().path, scene.at("good/libx.so"));
         assert!(matches!(graph.candidates(0, "libx.so")[0].look, Look::Foreign(_)));
         scene.variable("LD_LIBRARY_PATH", "@/bad");
@@ -267,7 +267,7 @@ fn files_that_the_loader_dies_of() {
         "version",
     ] {
         let scene = make(name);
-        let graph = scene.foretold(&scene.at("prog"));
+        let graph = scene.predicted(&scene.at("prog"));
         assert_eq!(graph.unfulfilled().count(), 1, "{name}: {graph:#?}");
         scene.equal();
     }
@@ -287,7 +287,7 @@ fn a_loop_of_links_ends_the_list() {
     }
     scene.program(&["@/good/libx.so"]).variable("LD_LIBRARY_PATH", "@/bad:@/good");
     scene.equal();
-    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 1);
+    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1);
 }
 
 fn folders_that_are_none() {
@@ -296,7 +296,7 @@ fn folders_that_are_none() {
     for value in ["@/file:@/good", "@/absent/deeper:@/good", "/dev/null:@/good", "/proc/self/fd:@/good"] {
         scene.variable("LD_LIBRARY_PATH", value);
         scene.equal();
-        assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0, "{value}");
+        assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0, "{value}");
     }
 }
 
@@ -309,7 +309,7 @@ fn absent() {
     scene.library("a/libgone.so", &[]);
     scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libx.so", "@/a/libgone.so", "@/a/liby.so"]);
     scene.without("a/libdeep.so").without("a/libgone.so").equal();
-    let graph = scene.foretold(&scene.at("prog"));
+    let graph = scene.predicted(&scene.at("prog"));
     let names: Vec<_> = graph.unfulfilled().map(|request| request.name.as_str()).collect();
     assert_eq!(names, ["libgone.so", "libdeep.so", "libdeep.so"]);
 }
@@ -336,7 +336,7 @@ fn preloaded() {
     scene.equal();
     let ignored = {
         scene.variable("LD_PRELOAD", "@/broken.so");
-        scene.foretold(&scene.at("prog")).ignored
+        scene.predicted(&scene.at("prog")).ignored
     };
     assert_eq!(ignored.len(), 1);
 }
@@ -386,7 +386,7 @@ fn names_with_a_slash() {
     scene.equal();
     scene.named("a/libz.so", "./gone/libz.so", &[]).program(&["a/libz.so"]);
     scene.equal();
-    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 1);
+    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1);
 }
 
 fn filters() {
@@ -394,7 +394,7 @@ fn filters() {
     scene.library("a/libreal.so", &[]);
     scene.library("a/libaux.so", &["-Wl,-f,libreal.so", "-Wl,-f,libgone.so", OLD, "-Wl,-rpath,@/a"]);
     scene.program(&[OLD, "-Wl,-rpath,@/a", "@/a/libaux.so"]);
-    let graph = scene.foretold(&scene.at("prog"));
+    let graph = scene.predicted(&scene.at("prog"));
     assert_eq!(graph.unfulfilled().count(), 0, "an auxiliary one may be missing");
     assert!(graph.objects.iter().any(|object| object.name == "libreal.so"));
 }
@@ -435,7 +435,7 @@ fn versions_that_a_library_lacks() {
     scene.program(&["@/new/libv.so"]);
     for (folder, missing) in [("@/new", 0), ("@/old", 1)] {
         scene.variable("LD_LIBRARY_PATH", folder);
-        let graph = scene.foretold(&scene.at("prog"));
+        let graph = scene.predicted(&scene.at("prog"));
         let found = graph.missing_versions();
         assert_eq!(found.len(), missing, "{found:?}");
         let library_path = folder.replace('@', &scene.at("").display().to_string());
@@ -458,7 +458,7 @@ fn more_rights_than_the_user() {
     let setuid = || std::fs::set_permissions(scene.at("prog"), PermissionsExt::from_mode(0o4755)).unwrap();
     setuid();
     scene.equal();
-    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0);
+    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
 
     scene.program(&[]);
     let to_another = || std::os::unix::fs::chown(scene.at("prog"), Some(65534), None);
@@ -470,7 +470,7 @@ fn more_rights_than_the_user() {
     scene.program(&["@/a/libx.so"]);
     to_another().unwrap();
     setuid();
-    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 1, "LD_LIBRARY_PATH is ignored");
+    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1, "LD_LIBRARY_PATH is ignored");
     if gives {
         let ran = Command::new(scene.at("prog")).env_clear().env("LD_LIBRARY_PATH", scene.at("a")).status().unwrap();
         assert_eq!(ran.code(), Some(127));
@@ -482,7 +482,7 @@ fn every_candidate_for_a_name() {
     scene.library("a/libx.so", &[]).library("b/libx.so", &[]).library("c/libx.so", &[]);
     scene.altered("a/libx.so", "foreign/libx.so", MACHINE, 183);
     scene.program(&[NEW, "-Wl,-rpath,@/c", "@/a/libx.so"]).variable("LD_LIBRARY_PATH", "@/foreign:@/gone:@/a:@/b:@/a");
-    let graph = scene.foretold(&scene.at("prog"));
+    let graph = scene.predicted(&scene.at("prog"));
     let found = graph.candidates(0, "libx.so");
     let paths: Vec<_> = found.iter().map(|candidate| candidate.path.clone()).collect();
     let expected = ["foreign", "a", "b", "c"].map(|folder| scene.at(folder).join("libx.so"));
@@ -516,11 +516,11 @@ fn programs_of_this_system() {
 fn no_interpreter() {
     let scene = Scene::new("no interpreter");
     scene.program(&["-Wl,--dynamic-linker,@/gone/ld.so"]);
-    let graph = scene.foretold(&scene.at("prog"));
+    let graph = scene.predicted(&scene.at("prog"));
     assert!(graph.interpreter_problem.as_ref().unwrap().contains("gone/ld.so"), "{graph:?}");
     assert!(Command::new(scene.at("prog")).status().is_err());
     scene.program(&["-static"]);
-    let graph = scene.foretold(&scene.at("prog"));
+    let graph = scene.predicted(&scene.at("prog"));
     assert!(graph.interpreter.is_none() && graph.interpreter_problem.is_none() && graph.requests.is_empty());
     let error = loader::resolve(&scene.at("main.c"), &Env::empty()).unwrap_err();
     assert!(error.contains("main.c") && error.contains("is not an ELF file"), "{error}");

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cudaguard::env::Env;
-use cudaguard::guard::{self, Guarded};
+use cudaguard::guard::{self, GuardObjects};
 use cudaguard::manifest::{BuiltWith, Component, Linkage, Manifest, Requirement};
 use cudaguard::note;
 use cudaguard::policy::Runtime;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::Version;
 use cudaguard_tests::parts;
 use cudaguard_tests::run::unless_busy;
@@ -24,12 +24,12 @@ pub(crate) fn manifest(component: &str, built: Version, linkage: Linkage) -> Man
         min: Version::new(built.major, built.minor, 0),
         below: Version::new(built.major + 1, 0, 0),
         built,
-        soname: GUARDED.soname(built),
+        soname: CUDNN.soname(built),
         linkage,
         patch_refuse: false,
         required: false,
     }];
-    requires.extend(GUARDED.needed_parts(built.major).map(Requirement::part));
+    requires.extend(CUDNN.needed_parts(built.major).map(Requirement::part));
     Manifest {
         component: Component { name: component.to_owned(), version: "0.1.0".to_owned() },
         cudaguard: "0.1.0".to_owned(),
@@ -66,14 +66,14 @@ pub(crate) fn objects_for(folder: &Path, manifests: &[Manifest], target: &str) -
         let folder = folder.join(format!("guard-{index}"));
         std::fs::create_dir_all(&folder).unwrap();
         let descriptor = note::encode(manifest).unwrap();
-        match guard::compile(&Env::of_process(), &descriptor, &manifest.component, target, &folder).unwrap() {
-            Guarded::Objects { note, shim } => {
+        match guard::compile(&Env::from_process(), &descriptor, &manifest.component, target, &folder).unwrap() {
+            GuardObjects::Objects { note, shim } => {
                 if objects.is_empty() {
                     objects.push(shim);
                 }
                 objects.push(note);
             }
-            Guarded::Unguarded(why) => panic!("{why}"),
+            GuardObjects::Unguarded(why) => panic!("{why}"),
         }
     }
     objects

@@ -11,7 +11,7 @@ use cudaguard::dry_run;
 use cudaguard::elf::Elf;
 use cudaguard::env::Env;
 use cudaguard::manifest::Linkage;
-use cudaguard::seal::{Observed, Sealed, left_to_the_loader, seal};
+use cudaguard::seal::{LinkObservation, SealResult, left_to_the_loader, seal};
 use cudaguard::version::Version;
 use cudaguard_tests::{Call, Scratch, Trial, command, parts, snapshot, tools, trials};
 
@@ -63,7 +63,10 @@ fn unfit(program: &Path) -> Option<String> {
 fn sealed(program: &Path) {
     let binary = Binary::read(program).unwrap();
     assert_eq!(unfit(program), None);
-    assert_eq!(seal(program, None, &Observed::of(&binary)), Ok(Sealed { written: 1, ..Sealed::default() }));
+    assert_eq!(
+        seal(program, None, &LinkObservation::of(&binary)),
+        Ok(SealResult { written: 1, ..SealResult::default() })
+    );
 }
 
 /// What is wrong with the library, and the words of the loader's answer that tell of it.
@@ -141,16 +144,16 @@ fn hold(program: &Path, folders: &[(PathBuf, &'static str, &'static str, &'stati
     let strong = started(program, &lib("9.15.1"), &[]);
     assert_eq!((strong.0, &*strong.1, &*strong.2), (Some(0), "91501 CUDNN_STATUS_SUCCESS\n", ""), "{what}");
     let before: Vec<Ended> = folders.iter().map(|(folder, ..)| started(program, folder, &[])).collect();
-    let foretold = |when: &str| {
+    let predicted = |when: &str| {
         for (folder, fault, code, _) in folders {
             let env = Env::empty().with([("LD_LIBRARY_PATH".to_owned(), folder.clone().into_os_string())]);
             let codes: Vec<String> = dry_run::start(program, &env).iter().map(|one| one.code.to_string()).collect();
             assert_eq!(codes, [*code], "{what} {fault}, {when}: as the guard says it");
         }
     };
-    foretold("before it is sealed");
+    predicted("before it is sealed");
     sealed(program);
-    foretold("sealed");
+    predicted("sealed");
     let mut cells = Vec::new();
     for variables in [&[][..], &[("LD_BIND_NOW", "1")], &[("LD_PRELOAD", "libcudnn.so.9")], &[("CUDAGUARD", "off")]] {
         let ended = started(program, &lib("9.15.1"), variables);
@@ -433,7 +436,7 @@ fn where_it_cannot_be_right() {
         assert_eq!(before.0, Some(0), "{why:?}: {before:?}");
         assert_eq!(unfit(&program).as_deref(), why);
         let binary = Binary::read(&program).unwrap();
-        assert!(seal(&program, None, &Observed::of(&binary)).unwrap().written == 1, "{why:?}");
+        assert!(seal(&program, None, &LinkObservation::of(&binary)).unwrap().written == 1, "{why:?}");
         assert_eq!(started(&program, folder.path(), &[("CUDAGUARD", "off")]), before, "{why:?}");
         let absent = started(&program, Path::new("/nowhere"), &[]);
         assert_eq!(absent.0, Some(if why.is_some() { 127 } else { 78 }), "{why:?}: {absent:?}");
@@ -457,7 +460,10 @@ fn a_second_seal_changes_nothing() {
     sealed(&program);
     let once = fs::read(&program).unwrap();
     let binary = Binary::read(&program).unwrap();
-    assert_eq!(seal(&program, None, &Observed::of(&binary)), Ok(Sealed { same: 1, ..Sealed::default() }));
+    assert_eq!(
+        seal(&program, None, &LinkObservation::of(&binary)),
+        Ok(SealResult { same: 1, ..SealResult::default() })
+    );
     let twice = fs::read(&program).unwrap();
     let differ = (0..once.len()).filter(|at| once[*at] != twice[*at]);
     let differ: Vec<_> = differ.map(|at| (at, once[at], twice[at])).collect();
@@ -521,7 +527,7 @@ fn it_is_known_as_needed() {
     sealed(&program);
     let binary = Binary::read(&program).unwrap();
     assert_eq!(binary.needed, ["libcudnn.so.9", "libc.so.6"]);
-    assert_eq!(binary.linkage(cudaguard::vendor::GUARDED), Linkage::Linked);
+    assert_eq!(binary.linkage(cudaguard::vendor::CUDNN), Linkage::Linked);
     let entries: Vec<_> =
         binary.opened.iter().map(|entry| (&*entry.priority, &*entry.feature, &*entry.sonames[0])).collect();
     assert_eq!(entries, [("required", "cudnn", "libcudnn.so.9")]);
@@ -733,7 +739,7 @@ fn what_a_good_start_costs() {
                 let program = folder.join(name);
                 fs::rename(linked(objects), &program).unwrap();
                 if !objects.is_empty() {
-                    let observed = Observed::of(&Binary::read(&program).unwrap());
+                    let observed = LinkObservation::of(&Binary::read(&program).unwrap());
                     assert_eq!(seal(&program, None, &observed).map(|sealed| sealed.written), Ok(1), "{what}");
                 }
                 program

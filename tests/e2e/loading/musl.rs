@@ -47,7 +47,7 @@ fn musl_inherits_every_path() {
         scene.library("inner/libinner.so", &[]).library("outer/libouter.so", &["@/inner/libinner.so"]);
         scene.program(&[style, "-Wl,-rpath,@/outer:@/inner", "@/outer/libouter.so"]);
         scene.equal();
-        assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0);
+        assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
     }
 }
 
@@ -64,7 +64,7 @@ fn musl_is_its_own_libc() {
     let scene = scene("musl libc");
     scene.library("a/libpthread.so.0", &[]).program(&["-Wl,-rpath,@/a", "@/a/libpthread.so.0"]);
     scene.equal();
-    let graph = scene.foretold(&scene.at("prog"));
+    let graph = scene.predicted(&scene.at("prog"));
     assert_eq!(graph.unfulfilled().count(), 0);
     assert_eq!(graph.objects.len(), 2, "the program and musl itself: {graph:?}");
 }
@@ -73,7 +73,7 @@ fn musl_misses() {
     let scene = scene("musl misses");
     scene.library("a/libx.so", &[]).program(&["@/a/libx.so"]);
     scene.equal();
-    assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 1);
+    assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 1);
 }
 
 fn musl_preloads() {
@@ -85,7 +85,7 @@ fn musl_preloads() {
         scene.variable("LD_PRELOAD", value);
         if value.contains("gone") {
             // musl goes on, though it says so as if it died.
-            assert_eq!(scene.foretold(&scene.at("prog")).unfulfilled().count(), 0);
+            assert_eq!(scene.predicted(&scene.at("prog")).unfulfilled().count(), 0);
         } else {
             scene.equal();
         }

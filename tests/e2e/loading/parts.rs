@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cudaguard::binary::{Binary, Kind};
-use cudaguard::contents::Contents;
 use cudaguard::dry_run;
 use cudaguard::elf::Elf;
 use cudaguard::env::Env;
 use cudaguard::finding::Code;
 use cudaguard::manifest::Linkage;
+use cudaguard::mapped_file::Contents;
 use cudaguard::symbols;
-use cudaguard::vendor::{CUDART, GUARDED};
+use cudaguard::vendor::{CUDART, CUDNN};
 use cudaguard::version::Version;
 use cudaguard_tests::{Scratch, Trial, parts, tools, trials};
 
@@ -31,7 +31,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn linkage(path: &Path) -> (Linkage, Linkage) {
     let binary = Binary::read(path).unwrap();
-    (binary.linkage(&CUDART), binary.linkage(GUARDED))
+    (binary.linkage(&CUDART), binary.linkage(CUDNN))
 }
 
 fn cudart_of_each_release() {
@@ -101,7 +101,7 @@ fn cudnns_word_in_its_file() {
         assert_eq!(elf.soname(), Some(file));
         let binary = Binary::read(&path).unwrap();
         assert_eq!(
-            (binary.kind, binary.linkage(GUARDED)),
+            (binary.kind, binary.linkage(CUDNN)),
             (Kind::SharedLibrary, Linkage::Static),
             "{name}: it is inside itself"
         );

@@ -121,7 +121,7 @@ impl Scene {
     }
 
     /// What is foretold of the program.
-    pub(crate) fn foretold(&self, program: &Path) -> Graph {
+    pub(crate) fn predicted(&self, program: &Path) -> Graph {
         loader::resolve(program, &Env::of(self.variables.borrow().clone(), self.folder.path())).unwrap()
     }
 
@@ -133,7 +133,7 @@ impl Scene {
     /// The same for a program of another name.
     pub(crate) fn equal_for(&self, program: &str) {
         let program = self.at(program);
-        let graph = self.foretold(&program);
+        let graph = self.predicted(&program);
         compare(&graph, &program, self.folder.path(), &self.variables.borrow());
     }
 }
@@ -200,12 +200,12 @@ pub(crate) fn compare(graph: &Graph, program: &Path, folder: &Path, variables: &
     }
     assert_eq!(said.fatal, None, "foretold to live: {graph:#?}");
     let interpreter = graph.interpreter.as_deref();
-    let mut foretold = Loaded::default();
+    let mut predicted = Loaded::default();
     for object in graph.objects.iter().filter(|object| !matches!(object.place, Place::Program | Place::Loader)) {
-        foretold.files.push((object.name.clone(), object.path.clone()));
+        predicted.files.push((object.name.clone(), object.path.clone()));
     }
     for request in graph.unfulfilled() {
-        foretold.absent.push(request.name.clone());
+        predicted.absent.push(request.name.clone());
     }
     let real_files = said.files.into_iter().filter(|(_, path)| Some(&**path) != interpreter).collect();
     // The loader lists a name that is wanted twice and not found once or twice, by its release.
@@ -215,6 +215,6 @@ pub(crate) fn compare(graph: &Graph, program: &Path, folder: &Path, variables: &
         names
     };
     let said = Loaded { files: real_files, absent: once(said.absent), fatal: None };
-    foretold.absent = once(foretold.absent);
-    assert_eq!(foretold, said, "left: foretold, right: the loader");
+    predicted.absent = once(predicted.absent);
+    assert_eq!(predicted, said, "left: foretold, right: the loader");
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use cudaguard::arch::{Arch, Suffix, Target};
 use cudaguard::binary::{Binary, Kind};
 use cudaguard::manifest::{Linkage, Manifest};
-use cudaguard::seal::{Observed, Sealed, seal};
-use cudaguard::vendor::{CUDART, GUARDED};
+use cudaguard::seal::{LinkObservation, SealResult, seal};
+use cudaguard::vendor::{CUDART, CUDNN};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
 use cudaguard_tests::{Scratch, Trial, tools, trials};
@@ -31,8 +31,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 const BUILT: Version = Version::new(9, 15, 1);
 const QUIET: &str = "int main(void) { return 0; }";
 
-fn written() -> Sealed {
-    Sealed { written: 1, ..Sealed::default() }
+fn written() -> SealResult {
+    SealResult { written: 1, ..SealResult::default() }
 }
 
 fn manifests(file: &Path) -> Vec<Manifest> {
@@ -77,13 +77,13 @@ fn every_linker() {
                 "{linker} {name}"
             );
             assert_eq!(
-                (binary.linkage(GUARDED), binary.linkage(&CUDART)),
+                (binary.linkage(CUDNN), binary.linkage(&CUDART)),
                 (Linkage::Linked, Linkage::None),
                 "{linker} {name}"
             );
             assert_eq!(binary.notes.len(), 1, "{linker} {name}");
             let arch = Target::Cubin(Arch { number: 90, suffix: Suffix::Specific });
-            let observed = Observed { archs: Some(vec![arch]), ..Observed::of(&binary) };
+            let observed = LinkObservation { archs: Some(vec![arch]), ..LinkObservation::of(&binary) };
             assert_eq!(seal(&file, None, &observed).unwrap(), written(), "{linker} {name}");
 
             let after = fs::read(&file).unwrap();
@@ -97,7 +97,7 @@ fn every_linker() {
                 assert!(ran.status.success() && ran.stderr.is_empty(), "{linker} {name}: {ran:?}");
             }
             let was = fs::metadata(&file).unwrap();
-            assert_eq!(seal(&file, None, &observed).unwrap(), Sealed { same: 1, ..Sealed::default() });
+            assert_eq!(seal(&file, None, &observed).unwrap(), SealResult { same: 1, ..SealResult::default() });
             let is = fs::metadata(&file).unwrap();
             assert_eq!(
                 (was.ino(), was.mtime(), was.mtime_nsec()),
@@ -119,7 +119,7 @@ fn hard_links_links_and_modes() {
     std::os::unix::fs::symlink("../prog", &link).unwrap();
     fs::set_permissions(&file, PermissionsExt::from_mode(0o555)).unwrap();
 
-    assert_eq!(seal(&link, None, &Observed::of(&Binary::read(&file).unwrap())).unwrap(), written());
+    assert_eq!(seal(&link, None, &LinkObservation::of(&Binary::read(&file).unwrap())).unwrap(), written());
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o555);
     assert!(manifests(&file)[0].sealed);
@@ -146,7 +146,7 @@ fn a_running_program() {
     let mut child = unless_busy(|| Command::new(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()).unwrap();
     let mut said = [0; 3];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
-    assert_eq!(seal(&file, None, &Observed::default()).unwrap(), written());
+    assert_eq!(seal(&file, None, &LinkObservation::default()).unwrap(), written());
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"x").unwrap();
     assert!(child.wait().unwrap().success(), "the old file runs on to its end");
     assert!(manifests(&file)[0].sealed);
@@ -156,12 +156,16 @@ fn the_notes_of_one_component() {
     let folder = Scratch::new("seal components");
     let names = ["one", "two", "three"].map(|name| guarded::manifest(name, BUILT, Linkage::Unknown));
     let file = program(&folder, QUIET, &names);
-    let observed = Observed { component: Some("two".to_owned()), library: Linkage::Static, ..Observed::default() };
+    let observed =
+        LinkObservation { component: Some("two".to_owned()), library: Linkage::Static, ..LinkObservation::default() };
     assert_eq!(seal(&file, None, &observed).unwrap(), written());
     for manifest in manifests(&file) {
         assert_eq!(manifest.sealed, manifest.component.name == "two", "{}", manifest.component);
     }
-    assert_eq!(seal(&file, None, &Observed::default()).unwrap(), Sealed { written: 2, same: 1, left: Vec::new() });
+    assert_eq!(
+        seal(&file, None, &LinkObservation::default()).unwrap(),
+        SealResult { written: 2, same: 1, left: Vec::new() }
+    );
 }
 
 fn files_without_a_seal() {
@@ -169,17 +173,17 @@ fn files_without_a_seal() {
     let objects = guarded::objects(&folder, &[guarded::manifest("demo", BUILT, Linkage::Unknown)]);
     let untouched = |file: &Path| {
         let before = fs::read(file).unwrap();
-        let result = seal(file, None, &Observed::default());
+        let result = seal(file, None, &LinkObservation::default());
         assert!(fs::read(file).unwrap() == before, "{}", file.display());
         result
     };
-    assert_eq!(untouched(&objects[1]), Ok(Sealed::default()), "an object is not linked yet");
+    assert_eq!(untouched(&objects[1]), Ok(SealResult::default()), "an object is not linked yet");
     let plain = folder.join("plain");
     guarded::link(QUIET, &plain, &[], &[]).unwrap();
-    assert_eq!(untouched(&plain), Ok(Sealed::default()), "no note");
+    assert_eq!(untouched(&plain), Ok(SealResult::default()), "no note");
     let script = folder.file("script", "#!/bin/sh\n");
     assert!(untouched(&script).unwrap_err().contains("is no ELF file"));
-    assert!(seal(&folder.join("absent"), None, &Observed::default()).unwrap_err().contains("absent"));
+    assert!(seal(&folder.join("absent"), None, &LinkObservation::default()).unwrap_err().contains("absent"));
 
     let file = one(&folder, QUIET);
     let at = usize::try_from(Binary::read(&file).unwrap().notes[0].offset).unwrap();
@@ -200,7 +204,7 @@ fn files_without_a_seal() {
 /// In a child of this suite: seals a file again and again, back and forth, until it is killed.
 pub(crate) fn forever(file: &Path) -> ! {
     for cudnn in [Linkage::Static, Linkage::Linked].into_iter().cycle() {
-        seal(file, None, &Observed { library: cudnn, ..Observed::default() }).unwrap();
+        seal(file, None, &LinkObservation { library: cudnn, ..LinkObservation::default() }).unwrap();
     }
     unreachable!("a cycle has no end")
 }
@@ -233,7 +237,7 @@ fn killed_in_the_middle() {
         Path::new("/proc").join(process).exists()
     };
     let dead: Vec<_> = hidden(&folder).into_iter().filter(|name| !alive(name)).collect();
-    let observed = Observed { library: Linkage::Dlopened, ..Observed::default() };
+    let observed = LinkObservation { library: Linkage::Dlopened, ..LinkObservation::default() };
     assert_eq!(seal(&file, None, &observed).unwrap(), written());
     assert!(hidden(&folder).iter().all(|name| !dead.contains(name)), "{dead:?}");
 }

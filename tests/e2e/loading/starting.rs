@@ -281,8 +281,8 @@ fn a_manifest_that_only_warns() {
     assert_eq!(codes(&findings), []);
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&output.stderr).contains("9.1.0"), "{output:?}");
-    let foretold = dry_run::look(&program, &environment(Some(&old)).0).unwrap();
-    let weights: Vec<_> = foretold.findings().iter().map(|finding| (finding.code, finding.severity)).collect();
+    let predicted = dry_run::look(&program, &environment(Some(&old)).0).unwrap();
+    let weights: Vec<_> = predicted.findings().iter().map(|finding| (finding.code, finding.severity)).collect();
     assert_eq!(weights, [(Code::CudnnOlder, Severity::Error)]);
 }
 
@@ -391,8 +391,8 @@ fn no_alarm_for_this_systems_programs() {
     let environment = Env::empty();
     let mut seen = 0;
     for file in std::fs::read_dir("/usr/bin").unwrap().map(|file| file.unwrap().path()) {
-        let Ok(foretold) = dry_run::look(&file, &environment) else { continue };
-        let findings: Vec<_> = foretold.findings().iter().map(Finding::render).collect();
+        let Ok(predicted) = dry_run::look(&file, &environment) else { continue };
+        let findings: Vec<_> = predicted.findings().iter().map(Finding::render).collect();
         if !findings.is_empty() && std::fs::metadata(&file).unwrap().mode() & 0o6000 == 0 {
             // A machine may have programs that do not start: the loader then says the same.
             let trace = Command::new(&file).env_clear().env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Outcome, Scratch, command, places, snapshot};
 
@@ -16,12 +16,21 @@ pub(crate) const BUILT: Version = Version::new(9, 15, 1);
 pub(crate) fn gpu(
     from: (u8, u8),
     to: Option<(u8, u8)>,
-    by: ServedBy,
+    by: GpuCoverage,
     code: &str,
     floor: Option<(CudaVersion, DriverRelease)>,
 ) -> Requirement {
     let (cuda, release) = floor.unzip();
-    Requirement::Gpu { from, to, by, code: code.to_owned(), cuda, release, sure_from: None, beside: Beside::Untold }
+    Requirement::Gpu {
+        from,
+        to,
+        by,
+        code: code.to_owned(),
+        cuda,
+        release,
+        sure_from: None,
+        beside: PtxFallback::Untold,
+    }
 }
 
 /// What sealing writes for cudart 13.0 with machine code for 8.x and PTX for what is newer.
@@ -29,9 +38,9 @@ fn rows() -> Vec<Requirement> {
     let cuda_13 = (CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6));
     vec![
         Requirement::Driver { cuda: cuda_13.0, release: cuda_13.1, because: "libcudart 13.0".to_owned() },
-        gpu((0, 0), Some((7, 255)), ServedBy::Nothing, "", None),
-        gpu((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", None),
-        gpu((9, 0), None, ServedBy::Ptx, "compute_90", Some(cuda_13)),
+        gpu((0, 0), Some((7, 255)), GpuCoverage::Nothing, "", None),
+        gpu((8, 0), Some((8, 255)), GpuCoverage::Cubin, "sm_80", None),
+        gpu((9, 0), None, GpuCoverage::Ptx, "compute_90", Some(cuda_13)),
     ]
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use cudaguard::dry_run;
 use cudaguard::env::Env;
-use cudaguard::machine::Asker;
+use cudaguard::machine::DriverProbe;
 use cudaguard::manifest::Linkage;
 use cudaguard::policy::GpuNeed;
 use cudaguard::version::CudaVersion;
@@ -154,10 +154,10 @@ fn a_driver_that_misbehaves() {
     // One that hangs is left after a while, here after a second.
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
-    let asker = Asker::by(command::path().to_owned()).patient(Duration::from_secs(1));
-    let foretold = dry_run::verify(&app, &Env::of(variables, "/"), Some(&asker));
-    let foretold = foretold.unwrap_or_else(|error| panic!("{error}"));
-    let machine = foretold.machine.expect("it was looked at");
+    let asker = DriverProbe::by(command::path().to_owned()).patient(Duration::from_secs(1));
+    let predicted = dry_run::verify(&app, &Env::of(variables, "/"), Some(&asker));
+    let predicted = predicted.unwrap_or_else(|error| panic!("{error}"));
+    let machine = predicted.machine.expect("it was looked at");
     assert!(machine.doubts[0].ends_with("did not answer in time, in cuInit"), "{:?}", machine.doubts);
     assert_eq!(machine.driver.and_then(|driver| driver.cuda), Some(CudaVersion::new(13, 0)), "said before it hung");
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use cudaguard::finding::Verdict;
-use cudaguard::host::{Driver, DriverFound, Gpu, Host, Jit, LibraryFound, Loader};
+use cudaguard::host::{CudnnState, Driver, DriverState, Gpu, Host, Jit, Loader};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::version::{CudaVersion, Version};
 use cudaguard_tests::{Scratch, Trial, command, trials};
@@ -97,14 +97,14 @@ impl Facts {
             _ => None,
         });
         let library = match (self.cudnn.as_deref(), wanted) {
-            (None, _) | (_, None) => LibraryFound::Unknown,
-            (Some([]), _) => LibraryFound::Absent,
+            (None, _) | (_, None) => CudnnState::Unknown,
+            (Some([]), _) => CudnnState::Absent,
             (Some([text, ..]), Some((major, linkage))) => {
                 let version: Version = text.parse().expect("a version");
                 if linkage == Linkage::Dlopened && version.major != major {
-                    LibraryFound::Absent
+                    CudnnState::Absent
                 } else {
-                    LibraryFound::Found {
+                    CudnnState::Found {
                         path: PathBuf::new(),
                         picked_by: None,
                         major: version.major,
@@ -117,13 +117,13 @@ impl Facts {
             }
         };
         let (driver, compiler) = match &self.driver {
-            OfDriver::Unknown => (DriverFound::Unknown, None),
-            OfDriver::Absent => (DriverFound::Absent, None),
+            OfDriver::Unknown => (DriverState::Unknown, None),
+            OfDriver::Absent => (DriverState::Absent, None),
             OfDriver::Found { release, supports, init, compiler, .. } => {
                 let release = Some(release.parse().expect("a release"));
                 let cuda = supports.map(|(major, minor)| CudaVersion::new(major, minor));
                 let driver = Driver { user: release, kernel: release, cuda, init: *init, ..Driver::default() };
-                (DriverFound::Found(driver), Some(*compiler))
+                (DriverState::Found(driver), Some(*compiler))
             }
         };
         let gpu = |(cc, visible): &((u8, u8), bool)| Gpu { cc: Some(*cc), visible: *visible, ..Gpu::default() };

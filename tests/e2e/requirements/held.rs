@@ -13,7 +13,7 @@ use cudaguard::finding::Verdict;
 use cudaguard::machine::{Components, Driver, Gpu, Library, Machine};
 use cudaguard::manifest::{Manifest, Requirement};
 use cudaguard::tables;
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, skip, tools, trial};
 
@@ -200,7 +200,7 @@ fn nothing_is_taken_that_the_judge_refuses() {
     let mut counts: [Count; CONSUMERS.len()] = Default::default();
     let mut wrong = String::new();
     each_drawn("requirements-held", |Drawn { file, manifests, machines }, dice| {
-        let components = dry_run::components_of(file, &Env::of_process()).expect("a program");
+        let components = dry_run::components_of(file, &Env::from_process()).expect("a program");
         let with_newest: Vec<Seen> = machines.iter().map(with_newest_driver).collect();
         for (Consumer { form, takes, meets, tells_drivers, gives_away }, count) in held().zip(&mut counts) {
             if count.pairs >= wanted_pairs() {
@@ -273,7 +273,7 @@ fn admitted_pods_go_to_machines_that_run_them() {
     let mut other: Option<String> = None;
     each_drawn("requirements-pods", |Drawn { file, manifests, machines }, dice| {
         if let (Some(policy), Some(own)) = (written(file, "k8s-admission"), written(file, "k8s-affinity")) {
-            let components = dry_run::components_of(file, &Env::of_process()).expect("a program");
+            let components = dry_run::components_of(file, &Env::from_process()).expect("a program");
             let name = file.file_name().expect("a name").to_string_lossy();
             let terms: Vec<&str> = own.split_inclusive("- matchExpressions:\n").skip(1).collect();
             let term = terms[dice.below(terms.len())].trim_end_matches("- matchExpressions:\n");
@@ -437,7 +437,7 @@ fn judged(components: &Components, manifests: &[Manifest], seen: &Seen) -> Verdi
         platform: Some(format!("{}-linux", seen.processor)),
         driver: Some(driver),
         gpus: Some(seen.gpus.iter().map(gpu).collect()),
-        libraries: min.max().map(|min| (GUARDED.key, vec![library(min)])).into_iter().collect(),
+        libraries: min.max().map(|min| (CUDNN.key, vec![library(min)])).into_iter().collect(),
         ..Machine::default()
     };
     Verdict::of(&components.on(&machine, "that machine"))

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use cudaguard::manifest::{Linkage, Manifest, Requirement, ServedBy};
+use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::version::{CudaVersion, DriverRelease};
 use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, tools, trials};
 
@@ -78,12 +78,12 @@ fn built_with_12_4() -> Manifest {
             release: DriverRelease::new(525, 60, 13),
             because: "libcudart 12.4".to_owned(),
         },
-        gpu((0, 0), Some((7, 255)), ServedBy::Nothing, "", None),
-        gpu((8, 0), Some((8, 6)), ServedBy::Cubin, "sm_80", None),
-        gpu((8, 7), Some((8, 7)), ServedBy::Nothing, "", None),
-        gpu((8, 8), Some((8, 255)), ServedBy::Cubin, "sm_80", None),
-        gpu((9, 0), Some((9, 0)), ServedBy::Cubin, "sm_90", None),
-        gpu((9, 1), None, ServedBy::Ptx, "compute_90", Some(cuda_12_4)),
+        gpu((0, 0), Some((7, 255)), GpuCoverage::Nothing, "", None),
+        gpu((8, 0), Some((8, 6)), GpuCoverage::Cubin, "sm_80", None),
+        gpu((8, 7), Some((8, 7)), GpuCoverage::Nothing, "", None),
+        gpu((8, 8), Some((8, 255)), GpuCoverage::Cubin, "sm_80", None),
+        gpu((9, 0), Some((9, 0)), GpuCoverage::Cubin, "sm_90", None),
+        gpu((9, 1), None, GpuCoverage::Ptx, "compute_90", Some(cuda_12_4)),
     ]);
     made
 }
@@ -136,8 +136,8 @@ fn eessi_1491_a_program_of_12_4_on_a_driver_of_12_2() {
     let scratch = Scratch::new("requirements-eessi");
     let file = scratch.join("lammps");
     let mut made = built_with_12_4();
-    made.requires.retain(|row| !matches!(row, Requirement::Gpu { by: ServedBy::Ptx, .. }));
-    made.requires.push(gpu((9, 1), None, ServedBy::Nothing, "", None));
+    made.requires.retain(|row| !matches!(row, Requirement::Gpu { by: GpuCoverage::Ptx, .. }));
+    made.requires.push(gpu((9, 1), None, GpuCoverage::Nothing, "", None));
     program(&file, &[made]);
     for (release, cuda, taken) in
         [("535.261.03", (12, 2), true), ("525.60.13", (12, 0), true), ("520.61.05", (11, 8), false)]
@@ -261,7 +261,7 @@ fn nothing_can_be_derived() {
     let mut nowhere = asks_driver();
     for row in &mut nowhere.requires {
         if let Requirement::Gpu { by, .. } = row {
-            *by = ServedBy::Nothing;
+            *by = GpuCoverage::Nothing;
         }
     }
     let unserved = scratch.join("unserved");

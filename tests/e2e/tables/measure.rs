@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::arch::{Arch, Suffix, Target};
-use cudaguard::serves::Serves;
+use cudaguard::serves::Compatibility;
 use cudaguard::tables::{self, Answer, Cc};
-use cudaguard::vendor::GUARDED;
+use cudaguard::vendor::CUDNN;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
 use cudaguard_tests::{Call, Scratch, parts};
 
@@ -256,7 +256,7 @@ fn ptx_compatibility(
             if assembled.status() == Some(0) {
                 part.push(gpu.to_string());
             }
-            if Target::Ptx(arch).serves(gpu.cc()) == Serves::Yes {
+            if Target::Ptx(arch).serves(gpu.cc()) == Compatibility::Yes {
                 table.push(gpu.to_string());
             }
         }
@@ -275,7 +275,7 @@ pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, 
     };
     let version = Version::new(macro_("CUDNN_MAJOR ")?, macro_("CUDNN_MINOR ")?, macro_("CUDNN_PATCHLEVEL ")?);
     let row = |what: &str| format!("cuDNN {version} for CUDA {cuda_major}: {what}");
-    let known = GUARDED.table().releases(cuda_major).contains(&version);
+    let known = CUDNN.table().releases(cuda_major).contains(&version);
     let mut measured = vec![Measurement::new(row("known release"), known, true)];
 
     let core = if version.major < 9 { "libcudnn_ops_infer.so.8" } else { "libcudnn_ops.so.9" };
@@ -287,11 +287,11 @@ pub(crate) fn cudnn(folder: &Path, cuda_major: u32) -> Result<Vec<Measurement>, 
     let oldest = code.iter().filter(|target| matches!(target, Target::Cubin(_))).map(|target| target.arch().cc()).min();
     measured.push(Measurement::new(
         row("oldest GPU"),
-        capability(GUARDED.table().min_cc(version, cuda_major)),
+        capability(CUDNN.table().min_cc(version, cuda_major)),
         capability(oldest),
     ));
-    if let Some(newest) = GUARDED.table().newest_cc(version, cuda_major) {
-        let served = code.iter().any(|target| target.serves(newest) == Serves::Yes);
+    if let Some(newest) = CUDNN.table().newest_cc(version, cuda_major) {
+        let served = code.iter().any(|target| target.serves(newest) == Compatibility::Yes);
         measured.push(Measurement::new(row(&format!("code for {}", capability(Some(newest)))), true, served));
     }
     Ok(measured)

@@ -7,7 +7,7 @@ use cudaguard::binary::Binary;
 use cudaguard::kernels;
 use cudaguard::manifest::{Linkage, Manifest};
 use cudaguard::note;
-use cudaguard::seal::{self, Observed};
+use cudaguard::seal::{self, LinkObservation};
 use cudaguard_tests::world::World;
 use cudaguard_tests::{Call, Scratch, once, parts, places, snapshot, world};
 use serde_json::Value;
@@ -124,10 +124,10 @@ impl Build<'_> {
 pub(crate) fn sealed(file: &Path) {
     let kernels = kernels::read(file).expect("a program");
     assert!(kernels.doubts().is_empty(), "{:?}", kernels.doubts());
-    let observed = Observed {
+    let observed = LinkObservation {
         archs: Some(kernels.targets()),
         gpus: Some(kernels.requirements()),
-        ..Observed::of(&Binary::read(file).expect("a program"))
+        ..LinkObservation::of(&Binary::read(file).expect("a program"))
     };
     assert_eq!(seal::seal(file, None, &observed).expect("it can be sealed").written, 1);
 }

@@ -3,7 +3,7 @@
 mod fixture;
 
 use cudaguard::finding::Code;
-use cudaguard::manifest::{Linkage, Requirement, ServedBy};
+use cudaguard::manifest::{GpuCoverage, Linkage, Requirement};
 use cudaguard_tests::{Call, Trial, command, layout, snapshot, stand_in, trial};
 
 use fixture::{Fixture, gencode};
@@ -68,8 +68,8 @@ fn sealed(fixture: &Fixture) {
             _ => None,
         })
         .collect();
-    assert_eq!(rows.first().map(|row| (row.0, row.2)), Some(((0, 0), ServedBy::Nothing)));
-    assert_eq!(rows.last().map(|row| (row.1, row.2, row.3)), Some((None, ServedBy::Ptx, "compute_90")));
+    assert_eq!(rows.first().map(|row| (row.0, row.2)), Some(((0, 0), GpuCoverage::Nothing)));
+    assert_eq!(rows.last().map(|row| (row.1, row.2, row.3)), Some((None, GpuCoverage::Ptx, "compute_90")));
     let file = fixture.built("release");
     let inspected = command::call(["inspect"]).arg(&file).run().success();
     // What the machine's own compiler brings along is another matter.

@@ -31,7 +31,7 @@ fn program(name: &str) -> Fixture {
     fixture
 }
 
-const GUARDED: &str = "cudaguard: 1 of 1 target guarded (no CUDA)";
+const CUDNN: &str = "cudaguard: 1 of 1 target guarded (no CUDA)";
 
 /// With nothing left of what was built before.
 fn anew(fixture: &Fixture, words: &[&str]) -> Call {
@@ -51,7 +51,7 @@ fn any_other_subcommand() {
     ] {
         let said = anew(&fixture, words).run().success();
         let _ = sealed(&fixture.built(built), "app");
-        assert_eq!(summary(&said), GUARDED, "{said}");
+        assert_eq!(summary(&said), CUDNN, "{said}");
     }
     assert_eq!(
         fixture.guard(["--", "run", "x"]).run().success().stdout,
@@ -102,7 +102,7 @@ fn another_profile_than_was_told() {
         assert_eq!(sealed(&fixture.built(&format!("{folder}/app")), "app").manifest.profile, profile);
     }
     let said = anew(&fixture, &["rel"]).run().success();
-    assert_eq!(summary(&said), GUARDED, "{said}");
+    assert_eq!(summary(&said), CUDNN, "{said}");
     assert_eq!(sealed(&fixture.built("release/app"), "app").manifest.profile, "release");
     let cleaned = fixture.guard(["--", "clean"]).run().success();
     assert!(!fixture.built("").exists(), "cargo's own, whatever an alias says: {cleaned}");
@@ -158,7 +158,7 @@ fn clippy() {
         assert!(!said.stderr.contains("cudaguard:"), "{said}");
     }
     let said = fixture.guard(["build"]).run().success();
-    assert_eq!(summary(&said), GUARDED, "{said}");
+    assert_eq!(summary(&said), CUDNN, "{said}");
     let _ = sealed(&fixture.built("debug/app"), "app");
     let again = fixture.guard(["--", "clippy"]).run().success();
     assert!(!again.stderr.contains("cudaguard:"), "the program is not of this call: {again}");
@@ -180,7 +180,7 @@ fn nextest() {
     ] {
         let said = anew(&fixture, words).env("PATH", &path).run().success();
         assert_eq!(sealed(&fixture.built(built), "app").manifest.profile, profile, "{words:?}");
-        assert_eq!(summary(&said), GUARDED, "{said}");
+        assert_eq!(summary(&said), CUDNN, "{said}");
     }
     fixture.write("tests/starts.rs", "#[test]\nfn fails() {\n    panic!()\n}\n");
     let failed = anew(&fixture, &["nextest", "run"]).env("PATH", &path).run();
@@ -203,7 +203,7 @@ fn zigbuild() {
         call.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", &cache).run().success()
     };
     let said = with(anew(&fixture, &["zigbuild", "--release", "--target", &target]));
-    assert_eq!(summary(&said), GUARDED, "{said}");
+    assert_eq!(summary(&said), CUDNN, "{said}");
     let built = fixture.built(&format!("{host}/release/app"));
     let is_sealed = || {
         assert_eq!(sealed(&built, "app").manifest.target, host);

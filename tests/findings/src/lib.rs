@@ -47,12 +47,12 @@ pub struct Row {
     /// At length.
     pub explanation: String,
     /// Its words, the first without a name of their own.
-    pub words: Vec<Words>,
+    pub words: Vec<MessageTemplate>,
 }
 
 /// Words of a code.
 #[derive(Debug)]
-pub struct Words {
+pub struct MessageTemplate {
     /// `CudnnInnerMissingNeeded`.
     pub name: String,
     /// What it is about.
@@ -144,7 +144,7 @@ impl Findings {
             let words = std::iter::once(first).chain(also).map(|(words, own)| {
                 let of = |key: &str| if words.contains_key(key) { words } else { row };
                 let names: Vec<&str> = line_names(of("lines")).collect();
-                Words {
+                MessageTemplate {
                     name: format!("{name}{own}"),
                     subject: text(of("subject"), "subject"),
                     message: message(&text(of("message"), "message"), &names, lines),
@@ -198,7 +198,7 @@ impl Findings {
         out.push_str("}\n\nwords! {\n");
         for row in &self.rows {
             for words in &row.words {
-                let Words { name, subject, message, hint, .. } = words;
+                let MessageTemplate { name, subject, message, hint, .. } = words;
                 let _ = write!(out, "    {name} {} {subject:?}\n        {message:?}\n        {hint:?};\n", row.name);
             }
         }
@@ -215,16 +215,16 @@ impl Findings {
 
     /// `templates/shim/findings.h`.
     pub fn c(&self) -> String {
-        let spoken: Vec<(&Row, &Words)> = self
+        let spoken: Vec<(&Row, &MessageTemplate)> = self
             .rows
             .iter()
             .flat_map(|row| row.words.iter().map(move |words| (row, words)))
             .filter(|(_, words)| words.shim)
             .collect();
-        let sentence = |words: &Words| words.message.lines().next().unwrap_or_default().to_owned();
+        let sentence = |words: &MessageTemplate| words.message.lines().next().unwrap_or_default().to_owned();
         let (mut texts, mut hints) = (Vec::new(), BTreeMap::new());
         for (_, words) in &spoken {
-            let Words { name, message, lines, hint, .. } = words;
+            let MessageTemplate { name, message, lines, hint, .. } = words;
             assert!(!message.contains('\t'), "{name}: the shim knows no columns");
             assert!(lines.len() <= 3, "{name}: the shim has room for three lines behind a sentence");
             texts.push(sentence(words));

@@ -277,7 +277,7 @@ fn one_arch_against_the_fleet() {
         variable: "CUDA_COMPUTE_CAP".to_owned(),
         text: text.to_owned(),
     };
-    let builder = |gpus: Option<Vec<(u8, u8)>>, suffix| ArchUse::Builder {
+    let builder = |gpus: Option<Vec<(u8, u8)>>, suffix| ArchUse::BuildSystem {
         variable: "CUDA_COMPUTE_CAP".to_owned(),
         gpus,
         suffix,

@@ -4,7 +4,7 @@ use std::path::Path;
 use super::*;
 use crate::env::Env;
 use crate::finding::{Code, Severity};
-use crate::toolchain::{Choice, Fact, Headers, Install, LibraryFile, LibraryHeaders, Request, Toolkit};
+use crate::toolchain::{Choice, Headers, Install, LibraryFile, LibraryHeaders, Request, Sourced, Toolkit};
 
 fn policy(text: &str) -> Policy {
     Policy::parse(Path::new("cudaguard.toml"), text.as_bytes(), "demo").unwrap()
@@ -31,8 +31,8 @@ fn toolchain(policy: &Policy, toolkit: &str, archs: &str, library: &str) -> Tool
             library: Some(LibraryFile {
                 path: "/cudnn/lib/libcudnn.so".into(),
                 major: version.major,
-                version: Some(Fact::new(version, "its name")),
-                cuda_major: Some(Fact::new(cuda.parse().unwrap(), "its name")),
+                version: Some(Sourced::new(version, "its name")),
+                cuda_major: Some(Sourced::new(cuda.parse().unwrap(), "its name")),
                 parts: Vec::new(),
                 missing: Vec::new(),
             }),

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use super::{Linked, called};
 use crate::evidence::Seen;
-use crate::finding::{Code, Finding, Severity, Values, Words};
+use crate::finding::{Code, Finding, MessageTemplate, Severity, Values};
 use crate::judge::build::takes;
 use crate::judge::fleet::listed;
-use crate::judge::wording::{in_words, of_policy};
+use crate::judge::wording::{describe, of_policy};
 use crate::manifest::Linkage;
 use crate::policy::Policy;
-use crate::toolchain::Fact;
+use crate::toolchain::Sourced;
 use crate::version::{CudaVersion, Version};
 
 type Releases = BTreeSet<CudaVersion>;
@@ -25,9 +25,9 @@ pub(super) fn judge(policy: &Policy, recorded: Option<Version>, linked: &Linked<
 
 /// Whether what was said before linking still holds. Of two toolkits that variables name, the file may show that one made
 /// all of it: then the other is no ground to refuse.
-pub fn still_holds(finding: &Finding, seen: &Seen, in_use: &[Fact<Version>]) -> bool {
+pub fn still_holds(finding: &Finding, seen: &Seen, in_use: &[Sourced<Version>]) -> bool {
     let Some(release) = seen.throughout() else { return true };
-    let is = |fact: &Fact<Version>| CudaVersion::from(fact.value) == release;
+    let is = |fact: &Sourced<Version>| CudaVersion::from(fact.value) == release;
     match finding.code {
         Code::ToolkitMixed | Code::CudartMixed => !in_use.iter().any(is),
         // What was used is judged by itself.
@@ -38,9 +38,9 @@ pub fn still_holds(finding: &Finding, seen: &Seen, in_use: &[Fact<Version>]) -> 
 }
 
 /// The toolkit in use: of several that are named the one that made all of the file, else the one that was looked up first.
-fn in_use_fact<'a>(linked: &Linked<'a>) -> Option<&'a Fact<Version>> {
+fn in_use_fact<'a>(linked: &Linked<'a>) -> Option<&'a Sourced<Version>> {
     let shown = linked.seen.throughout();
-    let made_it = |fact: &&Fact<Version>| Some(CudaVersion::from(fact.value)) == shown;
+    let made_it = |fact: &&Sourced<Version>| Some(CudaVersion::from(fact.value)) == shown;
     linked.in_use.iter().find(made_it).or(linked.in_use.first())
 }
 
@@ -66,7 +66,7 @@ fn values(linked: &Linked<'_>, releases: &Releases) -> Values {
     let lines: Vec<_> = releases.iter().filter_map(line).collect();
     let values = Values::default().with("file", linked.name).with("built", lists(releases));
     let values = values.with("kernels", lines.join("\n\t"));
-    let values = values.known("toolkit", in_use_fact(linked).map(in_words));
+    let values = values.known("toolkit", in_use_fact(linked).map(describe));
     let values = values.known("toolkit_cuda", now(linked));
     values.known("code", cudart_in_words(linked))
 }
@@ -96,10 +96,14 @@ fn cudart(linked: &Linked<'_>, findings: &mut Vec<Finding>) {
     let promised = |release: &CudaVersion| release.major == newest.major && *release < newest;
     let of_this_build = seen.own().iter().chain(&now(linked)).any(|release| others.contains(release));
     let values = values(linked, &others).with("found_cuda", newest);
-    let words = (Words::CudartOfOtherToolkit, Words::CudartOfOtherToolkitCMake, Words::CudartOfOtherToolkitOptions);
+    let words = (
+        MessageTemplate::CudartOfOtherToolkit,
+        MessageTemplate::CudartOfOtherToolkitCMake,
+        MessageTemplate::CudartOfOtherToolkitOptions,
+    );
     let finding = linked.by.of(words.0, words.1, words.2).finding(&values);
     let fine = others.iter().all(promised) && !of_this_build;
-    findings.push(if fine { finding.weighing(Severity::Warning) } else { finding });
+    findings.push(if fine { finding.with_severity(Severity::Warning) } else { finding });
 }
 
 /// What was looked up against what the file shows. `told` is whether the kernels of another release have been named.
@@ -107,7 +111,11 @@ fn in_use(linked: &Linked<'_>, told: bool, findings: &mut Vec<Finding>) {
     let Some(now) = now(linked) else { return };
     let seen = linked.seen;
     let without_now = |releases: Releases| -> Releases { releases.into_iter().filter(|one| *one != now).collect() };
-    let words = linked.by.of(Words::OtherToolkitUsed, Words::OtherToolkitUsedCMake, Words::OtherToolkitUsedOptions);
+    let words = linked.by.of(
+        MessageTemplate::OtherToolkitUsed,
+        MessageTemplate::OtherToolkitUsedCMake,
+        MessageTemplate::OtherToolkitUsedOptions,
+    );
     let (own, registered) = (seen.own(), seen.registered());
     if !own.is_empty() {
         let strange = without_now(own);
@@ -127,14 +135,14 @@ fn in_use(linked: &Linked<'_>, told: bool, findings: &mut Vec<Finding>) {
     }
     let strange = without_now(registered);
     if !strange.is_empty() && !told {
-        let finding = Words::OtherToolkitUsedBesides.finding(&values(linked, &strange));
-        findings.push(finding.weighing(Severity::Warning));
+        let finding = MessageTemplate::OtherToolkitUsedBesides.finding(&values(linked, &strange));
+        findings.push(finding.with_severity(Severity::Warning));
         return;
     }
     let bare = without_now(seen.bare());
     if strange.is_empty() && !bare.is_empty() {
-        let finding = Words::OtherToolkitUsedBesides.finding(&values(linked, &bare));
-        findings.push(finding.weighing(Severity::Info));
+        let finding = MessageTemplate::OtherToolkitUsedBesides.finding(&values(linked, &bare));
+        findings.push(finding.with_severity(Severity::Info));
     }
 }
 
@@ -154,6 +162,6 @@ fn required(policy: &Policy, recorded: Option<Version>, linked: &Linked<'_>, fin
     if !refused.is_empty() {
         let mut all = values(linked, &refused).with("require", &require.text).with("found", lists(&refused));
         all = all.known("policy", Some(of_policy(policy).get("policy")).filter(|file| !file.is_empty()));
-        findings.push(Words::ToolkitNotAllowedLinked.finding(&all));
+        findings.push(MessageTemplate::ToolkitNotAllowedLinked.finding(&all));
     }
 }

@@ -31,7 +31,7 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         own,
         seen: &NOTHING,
         in_use: &[],
-        by: Builder::Cargo,
+        by: BuildSystem::Cargo,
         needed: &[],
         left_to_the_loader: None,
         cudart: Linkage::Static,
@@ -375,7 +375,7 @@ proptest! {
     fn a_file_is_right_by_its_own_facts(archs in prop::collection::vec(0u8..12, 1..5), count in 1usize..4) {
         let kernels = containers_of(&vec![archs; count]);
         let targets = kernels.targets();
-        let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, By::Cubin | By::Ptx));
+        let served = kernels.covers().into_iter().filter(|cover| matches!(cover.service.by, Coverage::Cubin | Coverage::Ptx));
         let rules = Policy {
             archs: targets.clone(),
             fleet: served.map(|cover| format!("{}.{}", cover.cc.0, cover.cc.1)).collect(),
@@ -412,7 +412,7 @@ fn releases_that_do_not_belong_together() {
             cudart: inside.iter().map(|text| release(text)).collect(),
             ..Seen::default()
         };
-        let in_use = in_use.split_whitespace().map(|text| Fact::new(text.parse::<Version>().unwrap(), "PATH"));
+        let in_use = in_use.split_whitespace().map(|text| Sourced::new(text.parse::<Version>().unwrap(), "PATH"));
         let in_use: Vec<_> = in_use.collect();
         let file = Linked { seen: &seen, in_use: &in_use, ..linked(&kernels, &[]) };
         let text = if require.is_empty() { String::new() } else { format!("[toolkit]\nrequire = \"{require}\"\n") };

@@ -6,7 +6,7 @@ use std::fmt;
 use super::driver;
 use crate::host::Gpu;
 use crate::json::{Value, object};
-use crate::manifest::{Beside, Manifest, Requirement, ServedBy};
+use crate::manifest::{GpuCoverage, Manifest, PtxFallback, Requirement};
 use crate::tables;
 use crate::version::{CudaVersion, DriverRelease};
 
@@ -91,10 +91,10 @@ pub fn answers(manifest: &Manifest, gpus: &[Gpu], forced: bool) -> Vec<Answer> {
             if cc < *from || to.is_some_and(|to| cc > to) {
                 continue;
             }
-            let machine_code = matches!(by, ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx);
-            let passed_over = forced && machine_code && *beside == Beside::Nothing;
-            let (by, code) = if passed_over { (&ServedBy::Nothing, "") } else { (by, code.as_str()) };
-            let served = *by != ServedBy::Nothing;
+            let machine_code = matches!(by, GpuCoverage::Cubin | GpuCoverage::Partial | GpuCoverage::PartialPtx);
+            let passed_over = forced && machine_code && *beside == PtxFallback::Nothing;
+            let (by, code) = if passed_over { (&GpuCoverage::Nothing, "") } else { (by, code.as_str()) };
+            let served = *by != GpuCoverage::Nothing;
             let own = cuda.map(|cuda| (cuda, *release));
             let of_gpu = tables::first_driver(cc).map(|floor| (floor.cuda, floor.release));
             // The newest that anything asks for, in either currency.
@@ -104,11 +104,11 @@ pub fn answers(manifest: &Manifest, gpus: &[Gpu], forced: bool) -> Vec<Answer> {
                 name: gpu.name.clone(),
                 cc,
                 service: match by {
-                    ServedBy::Cubin => Service::Native,
-                    ServedBy::Ptx => Service::Jit,
-                    ServedBy::Partial | ServedBy::PartialPtx => Service::Partial,
-                    ServedBy::Nothing => Service::None,
-                    ServedBy::Unknown => Service::Unknown,
+                    GpuCoverage::Cubin => Service::Native,
+                    GpuCoverage::Ptx => Service::Jit,
+                    GpuCoverage::Partial | GpuCoverage::PartialPtx => Service::Partial,
+                    GpuCoverage::Nothing => Service::None,
+                    GpuCoverage::Unknown => Service::Unknown,
                 },
                 code: code.to_owned(),
                 containers: None,
@@ -189,7 +189,7 @@ impl fmt::Display for Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Undriven;
+    use crate::host::DriverMismatch;
     use crate::manifest::Component;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
@@ -206,7 +206,7 @@ mod tests {
             cuda: cuda.map(|(major, minor)| CudaVersion::new(major, minor)),
             release: cuda.map(|_| DriverRelease::new(550, 54, 14)),
             sure_from: None,
-            beside: Beside::Untold,
+            beside: PtxFallback::Untold,
         };
         manifest.requires = vec![
             Requirement::Driver {
@@ -214,10 +214,10 @@ mod tests {
                 release: DriverRelease::new(525, 60, 13),
                 because: "libcudart 12.4".to_owned(),
             },
-            row((0, 0), Some((7, 255)), ServedBy::Nothing, "", None),
-            row((8, 0), Some((8, 255)), ServedBy::Cubin, "sm_80", None),
-            row((9, 0), Some((9, 255)), ServedBy::PartialPtx, "compute_80", Some((12, 4))),
-            row((10, 0), None, ServedBy::Ptx, "compute_80", Some((12, 4))),
+            row((0, 0), Some((7, 255)), GpuCoverage::Nothing, "", None),
+            row((8, 0), Some((8, 255)), GpuCoverage::Cubin, "sm_80", None),
+            row((9, 0), Some((9, 255)), GpuCoverage::PartialPtx, "compute_80", Some((12, 4))),
+            row((10, 0), None, GpuCoverage::Ptx, "compute_80", Some((12, 4))),
         ];
         let gpu = |name: &str, cc| Gpu { name: Some(name.to_owned()), cc: Some(cc), visible: true, ..Gpu::default() };
         let gpus = [
@@ -227,7 +227,7 @@ mod tests {
             gpu("H100", (9, 0)),
             gpu("B200", (10, 0)),
             Gpu { visible: false, ..gpu("A10", (8, 6)) },
-            Gpu { undriven: Some(Undriven::NoLonger(470)), ..gpu("A10", (8, 6)) },
+            Gpu { undriven: Some(DriverMismatch::NoLonger(470)), ..gpu("A10", (8, 6)) },
         ];
         let said: Vec<String> = answers(&manifest, &gpus, false).iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -250,11 +250,11 @@ mod tests {
         );
         for (with, expected) in [
             (
-                Beside::Isa((8, 0)),
+                PtxFallback::Isa((8, 0)),
                 ["A100 (8.0): JIT, PTX 8.0", "H100 (9.0): partial, PTX 8.0", "B200 (10.0): JIT, PTX 8.0"],
             ),
             (
-                Beside::Nothing,
+                PtxFallback::Nothing,
                 [
                     "A100 (8.0): none: no code serves it",
                     "H100 (9.0): none: no code serves it",

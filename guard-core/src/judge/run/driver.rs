@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use crate::finding::{Finding, Severity, Values, Words};
-use crate::host::{Compat, Driver, DriverFound, Gpu, Host, LibraryFound, Undriven};
-use crate::manifest::{Beside, Linkage, Manifest, Requirement, ServedBy};
+use crate::finding::{Finding, MessageTemplate, Severity, Values};
+use crate::host::{Compat, CudnnState, Driver, DriverMismatch, DriverState, Gpu, Host};
+use crate::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requirement};
 use crate::policy::GpuNeed;
 use crate::served::higher;
 use crate::tables::{self, Floor};
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 use crate::version::{CudaVersion, DriverRelease, Version};
 
 /// Answers of `cuInit`.
@@ -26,7 +26,7 @@ enum Outcome {
     Fits,
     /// Cannot tell.
     Open,
-    Wrong(Words),
+    Wrong(MessageTemplate),
 }
 
 /// Says nothing of driver and GPU where the manifest asks nothing of them; a library that the GPU is too old for is told all
@@ -35,7 +35,7 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findin
     let judge = Judge::new(manifest, host, component);
     if !judge.asks {
         // A driver that does not work harms nobody who asks nothing of it.
-        if matches!(judge.foretold(), None | Some(answer::RIGHT)) {
+        if matches!(judge.predicted(), None | Some(answer::RIGHT)) {
             if judge.gpus.as_ref().is_none_or(|gpus| !gpus.is_empty()) {
                 judge.made_with(findings);
                 findings.extend(judge.before_gpus());
@@ -44,28 +44,28 @@ pub(super) fn judge(manifest: &Manifest, host: &Host, component: &Values, findin
         }
         return;
     }
-    if host.driver == DriverFound::Absent {
-        findings.push(judge.nothing(Words::DriverMissing));
+    if host.driver == DriverState::Absent {
+        findings.push(judge.nothing(MessageTemplate::DriverMissing));
         return;
     }
     let all = || judge.values(None);
-    match judge.foretold() {
+    match judge.predicted() {
         None if judge.gpus.as_ref().is_some_and(Vec::is_empty) && judge.host.gpus.iter().flatten().any(is_undriven) => {
             findings.extend(judge.undriven());
         }
         None | Some(answer::RIGHT) if judge.gpus.as_ref().is_some_and(Vec::is_empty) => {
-            findings.push(judge.nothing(Words::GpuMissing));
+            findings.push(judge.nothing(MessageTemplate::GpuMissing));
         }
         None | Some(answer::RIGHT) => judge.rows(findings),
         // A stub where there is no GPU is nobody's trouble: images that build have it, on hosts with a driver, too.
         Some(answer::STUB) if judge.required || judge.gpus.as_ref().is_some_and(|gpus| !gpus.is_empty()) => {
-            findings.push(Words::StubDriver.finding(&all()));
+            findings.push(MessageTemplate::StubDriver.finding(&all()));
         }
-        Some(answer::STUB | answer::NO_GPU) => findings.push(judge.nothing(Words::GpuMissing)),
-        Some(answer::MISMATCH) => findings.push(Words::DriverMismatch.finding(&all())),
-        Some(answer::COMPAT_UNSUPPORTED) => findings.push(Words::ForwardCompatUnsupported.finding(&all())),
+        Some(answer::STUB | answer::NO_GPU) => findings.push(judge.nothing(MessageTemplate::GpuMissing)),
+        Some(answer::MISMATCH) => findings.push(MessageTemplate::DriverMismatch.finding(&all())),
+        Some(answer::COMPAT_UNSUPPORTED) => findings.push(MessageTemplate::ForwardCompatUnsupported.finding(&all())),
         // Says nothing about versions: a system that is not ready, too little memory, a process forked off too late.
-        Some(other) => findings.push(Words::DriverCannotTellAnswer.finding(&all().with("answer", other))),
+        Some(other) => findings.push(MessageTemplate::DriverCannotTellAnswer.finding(&all().with("answer", other))),
     }
 }
 
@@ -80,15 +80,15 @@ pub(super) fn together(manifests: &[&Manifest], host: &Host) -> Option<Finding> 
         .iter()
         .filter(|manifest| manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. })))
         .map(|manifest| (*manifest, Judge::new(manifest, host, &nobody)))
-        .filter(|(_, judge)| matches!(judge.foretold(), None | Some(answer::RIGHT)))
-        .map(|(manifest, judge)| (manifest, judge.not_unfit()))
+        .filter(|(_, judge)| matches!(judge.predicted(), None | Some(answer::RIGHT)))
+        .map(|(manifest, judge)| (manifest, judge.usable_gpus()))
         .filter(|(_, fit)| !fit.is_empty())
         .collect();
     let pairs = fit.iter().enumerate().flat_map(|(at, one)| fit[at + 1..].iter().map(move |other| (one, other)));
     let mut apart = pairs.filter(|(one, other)| !one.1.iter().any(|gpu| other.1.contains(gpu)));
     let ((one, _), (other, _)) = apart.next()?;
     let component = Values::default().with("component", &one.component).with("other", &other.component);
-    Some(Words::NoGpuForAll.finding(&Judge::new(one, host, &component).values(None)))
+    Some(MessageTemplate::NoGpuForAll.finding(&Judge::new(one, host, &component).values(None)))
 }
 
 /// Whether a release of the guarded library is older than every one of these GPUs, whoever uses it: the finding says so.
@@ -98,7 +98,7 @@ pub(crate) fn older_than(
     gpus: &[(u8, u8)],
     values: Values,
 ) -> Option<Finding> {
-    let newest = GUARDED.table().newest_gpus(version.major)?.of(version, made_with.map(|made| made.major))?;
+    let newest = CUDNN.table().newest_gpus(version.major)?.of(version, made_with.map(|made| made.major))?;
     let later = |cc: &(u8, u8)| cc.0 > newest && !tables::is_tegra(*cc);
     if gpus.is_empty() || !gpus.iter().all(later) {
         return None;
@@ -111,7 +111,7 @@ pub(crate) fn older_than(
         }
     }
     let values = values.with("found", version).with("newest_major", newest).with("gpus", names.join(", "));
-    Some(Words::CudnnBeforeThisGpu.finding(&values))
+    Some(MessageTemplate::CudnnBeforeThisGpu.finding(&values))
 }
 
 struct Judge<'a> {
@@ -176,8 +176,8 @@ impl<'a> Judge<'a> {
         let required = manifest.runtime.gpu == GpuNeed::Required;
         let rows = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
         let driver = match &host.driver {
-            DriverFound::Found(driver) => driver.clone(),
-            DriverFound::Unknown | DriverFound::Absent => Driver::default(),
+            DriverState::Found(driver) => driver.clone(),
+            DriverState::Unknown | DriverState::Absent => Driver::default(),
         };
         let gpus = host.gpus.as_ref();
         let gpus = gpus.map(|gpus| gpus.iter().filter(|gpu| gpu.visible && gpu.undriven.is_none()).collect());
@@ -189,7 +189,7 @@ impl<'a> Judge<'a> {
     ///
     /// By `libcuda`'s own words where it has any. Otherwise two unlike releases do not belong together:
     /// a newer libcuda may be a cuda-compat of the time before those notes, an older one never works.
-    fn foretold(&self) -> Option<u32> {
+    fn predicted(&self) -> Option<u32> {
         let Driver { user: Some(user), kernel: Some(kernel), init: None, compat, .. } = &self.driver else {
             return self.driver.init;
         };
@@ -221,21 +221,21 @@ impl<'a> Judge<'a> {
     }
 
     fn rows(&self, findings: &mut Vec<Finding>) {
-        let unknown = !matches!(self.host.driver, DriverFound::Found(_));
+        let unknown = !matches!(self.host.driver, DriverState::Found(_));
         let mut open = unknown || self.gpus.is_none() || self.pair_is_open();
         let mut by_branch = None;
         for requirement in &self.manifest.requires {
             let Requirement::Driver { cuda, release, because } = requirement else { continue };
             // 0: no release is known for it.
             let (cuda, release) = (Some(*cuda), Some(*release).filter(|release| release.branch != 0));
-            match self.floor(cuda, release, Words::DriverTooOld) {
+            match self.floor(cuda, release, MessageTemplate::DriverTooOld) {
                 Outcome::Fits => {}
                 Outcome::Open => match self.open_by_branch(cuda) {
                     Some(why) => by_branch = Some(self.unsure(because, &[], why)),
                     None => open = true,
                 },
                 Outcome::Wrong(words) => {
-                    let words = if release.is_none() { Words::DriverTooOldNoneKnown } else { words };
+                    let words = if release.is_none() { MessageTemplate::DriverTooOldNoneKnown } else { words };
                     let values = self.values(None).with("code", because).known("needs_cuda", cuda);
                     findings.push(words.finding(&values.known("needs_release", release)));
                 }
@@ -250,7 +250,7 @@ impl<'a> Judge<'a> {
             (Covered::Known | Covered::Unsure(..) | Covered::Open, _) => findings.push(self.cannot_tell()),
         }
         if self.driver.user.is_some() && self.driver.kernel.is_none() && self.driver.init.is_none() {
-            findings.push(Words::KernelModuleUnknown.finding(&self.values(None)));
+            findings.push(MessageTemplate::KernelModuleUnknown.finding(&self.values(None)));
         }
     }
 
@@ -264,21 +264,21 @@ impl<'a> Judge<'a> {
 
     /// Whether the library found is older than every GPU that the process sees.
     fn before_gpus(&self) -> Option<Finding> {
-        let LibraryFound::Found { version: Some(version), made_with, .. } = self.host.library else { return None };
+        let CudnnState::Found { version: Some(version), made_with, .. } = self.host.library else { return None };
         let gpus: Vec<(u8, u8)> = self.visible().iter().map(|gpu| gpu.cc).collect::<Option<_>>()?;
         self.uses(Some(version)).then(|| older_than(version, made_with, &gpus, self.values(None)))?
     }
 
     /// The library found has a cudart of its own inside, which starts on drivers of its major alone.
     fn made_with(&self, findings: &mut Vec<Finding>) -> Outcome {
-        let LibraryFound::Found { version, made_with: Some(made), .. } = self.host.library else {
+        let CudnnState::Found { version, made_with: Some(made), .. } = self.host.library else {
             return Outcome::Fits;
         };
         if !self.uses(version) {
             return Outcome::Fits;
         }
         let floor = tables::cudart_floor(CudaVersion::new(made.major, 0));
-        let outcome = self.floor(Some(floor.cuda), floor.release, Words::CudnnNeedsNewerDriver);
+        let outcome = self.floor(Some(floor.cuda), floor.release, MessageTemplate::CudnnNeedsNewerDriver);
         if let Outcome::Wrong(words) = outcome {
             let values = self.values(None).known("found", version).with("found_cuda", made);
             let major = self.driver.cuda.map(|cuda| cuda.major);
@@ -289,7 +289,7 @@ impl<'a> Judge<'a> {
 
     /// Of the visible GPUs those that the driver does not drive: a finding for each reason.
     fn undriven(&self) -> Vec<Finding> {
-        let mut all: Vec<(Undriven, Vec<String>)> = Vec::new();
+        let mut all: Vec<(DriverMismatch, Vec<String>)> = Vec::new();
         for gpu in self.host.gpus.iter().flatten().filter(|gpu| gpu.visible) {
             let (Some(why), Some((major, minor))) = (gpu.undriven, gpu.cc) else { continue };
             let cc = format!("{major}.{minor}");
@@ -302,10 +302,11 @@ impl<'a> Judge<'a> {
         let told = all.into_iter().map(|(why, ccs)| {
             let values = self.values(None).with("gpus", ccs.join(", "));
             match why {
-                Undriven::NoLonger(last) => Words::GpuNotForDriver.finding(&values.with("branch", last)),
-                Undriven::NotYet(Floor { cuda, release, .. }) => {
-                    Words::GpuNotForDriverYet.finding(&values.with("needs_cuda", cuda).known("needs_release", release))
+                DriverMismatch::NoLonger(last) => {
+                    MessageTemplate::GpuNotForDriver.finding(&values.with("branch", last))
                 }
+                DriverMismatch::NotYet(Floor { cuda, release, .. }) => MessageTemplate::GpuNotForDriverYet
+                    .finding(&values.with("needs_cuda", cuda).known("needs_release", release)),
             }
         });
         told.collect()
@@ -331,8 +332,8 @@ impl<'a> Judge<'a> {
             });
             let before = || before.map(|(cuda, release)| Unsure::Before(cuda, release));
             let unsure = match by {
-                ServedBy::Unknown if is_forced => Some(Unsure::Forced),
-                ServedBy::Unknown => None,
+                GpuCoverage::Unknown if is_forced => Some(Unsure::Forced),
+                GpuCoverage::Unknown => None,
                 _ => self.open_by_branch(*cuda).or_else(before),
             };
             let (cuda, release) = (*cuda, *release);
@@ -352,18 +353,18 @@ impl<'a> Judge<'a> {
 
     /// The visible GPUs that the library found is too new for, and the release that dropped them.
     fn left_behind(&self) -> Option<LeftBehind> {
-        let LibraryFound::Found { version: Some(version), .. } = self.host.library else { return None };
+        let CudnnState::Found { version: Some(version), .. } = self.host.library else { return None };
         let (built, min) = self.manifest.requires.iter().find_map(|requirement| match requirement {
             Requirement::Library { built, min, linkage, .. } if *linkage != Linkage::Static => Some((*built, *min)),
             _ => None,
         })?;
-        let (dropped_in, floor) = GUARDED.table().gpu_floor(version)?;
+        let (dropped_in, floor) = CUDNN.table().gpu_floor(version)?;
         let gpus = self.places(|gpu| gpu.cc.is_some_and(|cc| cc < floor));
         (!gpus.is_empty() && version.major == built.major).then_some(LeftBehind { version, min, dropped_in, gpus })
     }
 
     /// The visible GPUs, by place, that nothing speaks against.
-    fn not_unfit(&self) -> Vec<usize> {
+    fn usable_gpus(&self) -> Vec<usize> {
         let mut unfit: Vec<usize> = self.left_behind().map_or_else(Vec::new, |behind| behind.gpus);
         unfit.extend(
             self.gpu_rows().iter().filter(|row| matches!(row.outcome, Outcome::Wrong(_))).flat_map(|row| &row.here),
@@ -376,7 +377,7 @@ impl<'a> Judge<'a> {
         let kernels = self.manifest.requires.iter().any(|row| matches!(row, Requirement::Gpu { .. }));
         let rows = self.gpu_rows();
         let behind = self.left_behind();
-        let free = self.not_unfit();
+        let free = self.usable_gpus();
         let suits =
             |at: &usize| !kernels || rows.iter().any(|row| row.outcome == Outcome::Fits && row.here.contains(at));
         let doubt = |at: &usize| self.visible()[*at].sure_from;
@@ -384,11 +385,15 @@ impl<'a> Judge<'a> {
         let severity = if free.is_empty() { Severity::Error } else { Severity::Info };
         for row in &rows {
             let Outcome::Wrong(wrong) = row.outcome else { continue };
-            findings.push(self.unserved(wrong, row).weighing(severity));
+            findings.push(self.unserved(wrong, row).with_severity(severity));
         }
         if let Some(LeftBehind { version, min, dropped_in, gpus }) = behind {
             let values = self.values(Some(&gpus)).with("found", version).with("min", min);
-            findings.push(Words::CudnnTooNewForGpu.finding(&values.with("dropped_in", dropped_in)).weighing(severity));
+            findings.push(
+                MessageTemplate::CudnnTooNewForGpu
+                    .finding(&values.with("dropped_in", dropped_in))
+                    .with_severity(severity),
+            );
         }
         if free.is_empty() || free.iter().any(fits) {
             return Covered::Known;
@@ -410,61 +415,65 @@ impl<'a> Judge<'a> {
             Unsure::Before(cuda, release) => (cuda, release),
             Unsure::Forced => {
                 let values = self.values(Some(here)).with("built_for", self.manifest.built_for());
-                return Words::DriverCannotTellForced.finding(&values);
+                return MessageTemplate::DriverCannotTellForced.finding(&values);
             }
             Unsure::Drives(Floor { cuda, release, .. }) => {
                 let values = self.values(Some(here)).with("needs_cuda", cuda).known("needs_release", release);
-                return Words::DriverCannotTellDrives.finding(&values);
+                return MessageTemplate::DriverCannotTellDrives.finding(&values);
             }
             Unsure::Branch(needed) => {
                 let bounds = self.driver.user.map(tables::driver_supports);
                 let values = self.values(Some(here).filter(|here| !here.is_empty()));
                 let values = values.with("code", code).with("needs_cuda", needed);
                 let values = values.known("least", bounds.and_then(|bounds| bounds.least));
-                return Words::DriverCannotTellBranch
+                return MessageTemplate::DriverCannotTellBranch
                     .finding(&values.known("most", bounds.and_then(|bounds| bounds.most)));
             }
         };
         if (cuda, release) == tables::NO_DRIVER_KNOWN {
-            return Words::DriverCannotTellNewerPtx.finding(&self.values(Some(here)).with("code", code));
+            return MessageTemplate::DriverCannotTellNewerPtx.finding(&self.values(Some(here)).with("code", code));
         }
         let values = self.values(None).with("code", code).with("nvcc_major", cuda.major).with("needs_release", release);
         let major = self.driver.cuda.map(|cuda| cuda.major);
-        Words::DriverCannotTellUnsure.finding(&values.known("cuda_major", major))
+        MessageTemplate::DriverCannotTellUnsure.finding(&values.known("cuda_major", major))
     }
 
     fn served(&self, row: &Requirement) -> Outcome {
         let Requirement::Gpu { by, cuda, release, sure_from, beside, .. } = row else { return Outcome::Open };
-        let floor = self.floor(*cuda, *release, Words::DriverTooOldForCode);
+        let floor = self.floor(*cuda, *release, MessageTemplate::DriverTooOldForCode);
         let sure = || sure_from.is_none_or(|from| self.sure(from) == Outcome::Fits);
         match by {
-            ServedBy::Nothing => Outcome::Wrong(Words::NoCodeForGpu),
-            ServedBy::Unknown => Outcome::Open,
-            ServedBy::Cubin | ServedBy::Partial | ServedBy::PartialPtx
-                if self.host.jit.forced && *beside == Beside::Nothing =>
+            GpuCoverage::Nothing => Outcome::Wrong(MessageTemplate::NoCodeForGpu),
+            GpuCoverage::Unknown => Outcome::Open,
+            GpuCoverage::Cubin | GpuCoverage::Partial | GpuCoverage::PartialPtx
+                if self.host.jit.forced && *beside == PtxFallback::Nothing =>
             {
-                Outcome::Wrong(Words::JitForced)
+                Outcome::Wrong(MessageTemplate::JitForced)
             }
-            ServedBy::Partial | ServedBy::PartialPtx if self.manifest.partial_refuse => {
-                Outcome::Wrong(Words::PartialCode)
+            GpuCoverage::Partial | GpuCoverage::PartialPtx if self.manifest.partial_refuse => {
+                Outcome::Wrong(MessageTemplate::PartialCode)
             }
-            ServedBy::Ptx | ServedBy::PartialPtx if self.host.jit.disabled => Outcome::Wrong(Words::JitDisabled),
-            ServedBy::Ptx | ServedBy::PartialPtx if floor == Outcome::Fits && self.host.jit.compiler == Some(false) => {
-                Outcome::Wrong(Words::JitMissing)
+            GpuCoverage::Ptx | GpuCoverage::PartialPtx if self.host.jit.disabled => {
+                Outcome::Wrong(MessageTemplate::JitDisabled)
             }
-            ServedBy::Cubin | ServedBy::Ptx | ServedBy::Partial | ServedBy::PartialPtx
+            GpuCoverage::Ptx | GpuCoverage::PartialPtx
+                if floor == Outcome::Fits && self.host.jit.compiler == Some(false) =>
+            {
+                Outcome::Wrong(MessageTemplate::JitMissing)
+            }
+            GpuCoverage::Cubin | GpuCoverage::Ptx | GpuCoverage::Partial | GpuCoverage::PartialPtx
                 if floor == Outcome::Fits && !sure() =>
             {
                 Outcome::Open
             }
             // What the code that serves it needs, it needs whatever other containers hold.
-            ServedBy::Cubin | ServedBy::Ptx | ServedBy::Partial | ServedBy::PartialPtx => floor,
+            GpuCoverage::Cubin | GpuCoverage::Ptx | GpuCoverage::Partial | GpuCoverage::PartialPtx => floor,
         }
     }
 
     /// What libcuda says it supports decides; its release stands in where that is not known, and the kernel module's only to
     /// accept: cuda-compat may be newer.
-    fn floor(&self, cuda: Option<CudaVersion>, release: Option<DriverRelease>, too_old: Words) -> Outcome {
+    fn floor(&self, cuda: Option<CudaVersion>, release: Option<DriverRelease>, too_old: MessageTemplate) -> Outcome {
         let Driver { user, kernel, cuda: supports, .. } = self.driver;
         if cuda.is_none() && release.is_none() {
             return Outcome::Fits;
@@ -485,7 +494,7 @@ impl<'a> Judge<'a> {
     /// Of a machine that somebody describes, what nobody has named; else that facts are missing.
     fn cannot_tell(&self) -> Finding {
         let Driver { user, cuda, init, .. } = self.driver;
-        let unknown = !matches!(self.host.driver, DriverFound::Found(_));
+        let unknown = !matches!(self.host.driver, DriverState::Found(_));
         let cc = |gpu: &&Gpu| gpu.cc.is_none();
         let missing = [
             (unknown, "the driver"),
@@ -497,9 +506,9 @@ impl<'a> Judge<'a> {
         ];
         let missing: Vec<&str> = missing.into_iter().filter(|(lacks, _)| *lacks).map(|(_, what)| what).collect();
         if !self.host.described || missing.is_empty() {
-            return Words::DriverCannotTell.finding(&self.values(None));
+            return MessageTemplate::DriverCannotTell.finding(&self.values(None));
         }
-        Words::DriverCannotTellNotNamed.finding(&self.values(None).with("missing", missing.join(", ")))
+        MessageTemplate::DriverCannotTellNotNamed.finding(&self.values(None).with("missing", missing.join(", ")))
     }
 
     /// Whether what the driver's branch supports is all that is lacking to tell.
@@ -510,37 +519,41 @@ impl<'a> Judge<'a> {
 
     /// How the driver comes off against the one from which on machine code is sure to load.
     fn sure(&self, (cuda, release): (CudaVersion, DriverRelease)) -> Outcome {
-        self.floor(Some(cuda), Some(release).filter(|release| release.branch != 0), Words::DriverTooOldForCode)
+        self.floor(
+            Some(cuda),
+            Some(release).filter(|release| release.branch != 0),
+            MessageTemplate::DriverTooOldForCode,
+        )
     }
 
-    fn nothing(&self, words: Words) -> Finding {
-        if self.required { words } else { Words::NothingToSee }.finding(&self.values(None))
+    fn nothing(&self, words: MessageTemplate) -> Finding {
+        if self.required { words } else { MessageTemplate::NothingToSee }.finding(&self.values(None))
     }
 
-    fn unserved(&self, wrong: Words, row: &Row<'_>) -> Finding {
+    fn unserved(&self, wrong: MessageTemplate, row: &Row<'_>) -> Finding {
         let mut values =
             self.values(Some(&row.here)).with("code", &*row.code).with("built_for", self.manifest.built_for());
         let mut wrong = wrong;
-        if wrong == Words::NoCodeForGpu {
+        if wrong == MessageTemplate::NoCodeForGpu {
             (wrong, values) = self.no_code(&row.here, values);
         }
-        if wrong == Words::DriverTooOldForCode && row.forced {
-            wrong = Words::DriverTooOldForCodeForced;
-        } else if wrong == Words::DriverTooOldForCode && row.release.is_none() {
-            wrong = Words::DriverTooOldForCodeNoneKnown;
+        if wrong == MessageTemplate::DriverTooOldForCode && row.forced {
+            wrong = MessageTemplate::DriverTooOldForCodeForced;
+        } else if wrong == MessageTemplate::DriverTooOldForCode && row.release.is_none() {
+            wrong = MessageTemplate::DriverTooOldForCodeNoneKnown;
         }
         wrong.finding(&values.known("needs_cuda", row.cuda).known("needs_release", row.release))
     }
 
     /// No code for these GPUs: the cure is another where the toolkit in use makes none for them.
-    fn no_code(&self, here: &[usize], values: Values) -> (Words, Values) {
+    fn no_code(&self, here: &[usize], values: Values) -> (MessageTemplate, Values) {
         let ccs = here.iter().filter_map(|at| self.visible()[*at].cc);
         let makers = tables::makers(ccs);
         let built = self.manifest.toolkit.map(CudaVersion::from);
         let words = match built {
-            Some(built) if makers.1.is_some_and(|last| built > last) => Words::NoCodeForGpuNoLongerMade,
-            Some(built) if makers.0.is_some_and(|first| built < first) => Words::NoCodeForGpuNotYetMade,
-            _ => Words::NoCodeForGpu,
+            Some(built) if makers.1.is_some_and(|last| built > last) => MessageTemplate::NoCodeForGpuNoLongerMade,
+            Some(built) if makers.0.is_some_and(|first| built < first) => MessageTemplate::NoCodeForGpuNotYetMade,
+            _ => MessageTemplate::NoCodeForGpu,
         };
         (words, values.known("built_cuda", built).known("made_from", makers.0).known("made_to", makers.1))
     }
@@ -572,24 +585,24 @@ impl<'a> Judge<'a> {
 pub(super) fn forced(row: &Requirement) -> Option<Requirement> {
     let Requirement::Gpu { from, to, by, cuda, release, sure_from, beside, .. } = row else { return None };
     let served = match by {
-        ServedBy::Cubin | ServedBy::Ptx => ServedBy::Ptx,
-        ServedBy::Partial | ServedBy::PartialPtx => ServedBy::PartialPtx,
-        ServedBy::Nothing | ServedBy::Unknown => return None,
+        GpuCoverage::Cubin | GpuCoverage::Ptx => GpuCoverage::Ptx,
+        GpuCoverage::Partial | GpuCoverage::PartialPtx => GpuCoverage::PartialPtx,
+        GpuCoverage::Nothing | GpuCoverage::Unknown => return None,
     };
     let isa = match (by, beside) {
-        (ServedBy::Ptx, Beside::Untold) => return None,
-        (ServedBy::Ptx, Beside::Nothing) | (_, Beside::Untold) => None,
-        (_, Beside::Nothing) => return None,
-        (_, Beside::Isa((major, minor))) => Some((u32::from(*major), u32::from(*minor))),
+        (GpuCoverage::Ptx, PtxFallback::Untold) => return None,
+        (GpuCoverage::Ptx, PtxFallback::Nothing) | (_, PtxFallback::Untold) => None,
+        (_, PtxFallback::Nothing) => return None,
+        (_, PtxFallback::Isa((major, minor))) => Some((u32::from(*major), u32::from(*minor))),
     };
     // What is PTX anyway keeps what it needs.
-    let was_ptx = matches!(by, ServedBy::Ptx | ServedBy::PartialPtx);
+    let was_ptx = matches!(by, GpuCoverage::Ptx | GpuCoverage::PartialPtx);
     let own = cuda.filter(|_| was_ptx).map(|cuda| Floor { cuda, release: *release, exact: true });
     let floor = isa.and_then(|isa| higher(own, Some(tables::ptx_floor(isa))));
     Some(Requirement::Gpu {
         from: *from,
         to: *to,
-        by: if isa.is_some() { served } else { ServedBy::Unknown },
+        by: if isa.is_some() { served } else { GpuCoverage::Unknown },
         code: isa.map(|(major, minor)| format!("PTX {major}.{minor}")).unwrap_or_default(),
         cuda: floor.map(|floor| floor.cuda),
         release: floor.and_then(|floor| floor.release),
@@ -607,7 +620,7 @@ fn is_consumer(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::finding::Code;
-    use crate::host::{CudartFound, Jit, Loader};
+    use crate::host::{CudartState, Jit, Loader};
     use crate::manifest::Component;
     use crate::policy::Policy;
     use crate::toolchain::Toolchain;
@@ -629,9 +642,9 @@ mod tests {
 
     fn sm_80() -> Vec<Requirement> {
         [
-            ((0, 0), Some((7, 255)), ServedBy::Nothing),
-            ((8, 0), Some((8, 255)), ServedBy::Cubin),
-            ((9, 0), None, ServedBy::Nothing),
+            ((0, 0), Some((7, 255)), GpuCoverage::Nothing),
+            ((8, 0), Some((8, 255)), GpuCoverage::Cubin),
+            ((9, 0), None, GpuCoverage::Nothing),
         ]
         .into_iter()
         .map(|(from, to, by)| Requirement::Gpu {
@@ -642,7 +655,7 @@ mod tests {
             cuda: None,
             release: None,
             sure_from: None,
-            beside: Beside::Untold,
+            beside: PtxFallback::Untold,
         })
         .collect()
     }
@@ -651,15 +664,15 @@ mod tests {
         ccs.iter().map(|cc| Gpu { cc: Some(*cc), visible: true, ..Gpu::default() }).collect()
     }
 
-    fn codes(manifest: &Manifest, driver: DriverFound, gpus: Option<Vec<Gpu>>) -> Vec<String> {
+    fn codes(manifest: &Manifest, driver: DriverState, gpus: Option<Vec<Gpu>>) -> Vec<String> {
         let host = Host { driver, gpus, jit: Jit::default(), ..Host::default() };
         let findings = crate::judge::run::judge(manifest, &host);
         findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect()
     }
 
-    fn releases(user: Option<u32>, kernel: Option<u32>) -> DriverFound {
+    fn releases(user: Option<u32>, kernel: Option<u32>) -> DriverState {
         let release = |branch| DriverRelease::new(branch, 95, 5);
-        DriverFound::Found(Driver { user: user.map(release), kernel: kernel.map(release), ..Driver::default() })
+        DriverState::Found(Driver { user: user.map(release), kernel: kernel.map(release), ..Driver::default() })
     }
 
     #[test]
@@ -690,17 +703,17 @@ mod tests {
     #[test]
     fn what_a_branch_supports_that_no_table_has_is_named() {
         let jetson = DriverRelease::new(540, 4, 0);
-        let driver = DriverFound::Found(Driver { user: Some(jetson), kernel: Some(jetson), ..Driver::default() });
+        let driver = DriverState::Found(Driver { user: Some(jetson), kernel: Some(jetson), ..Driver::default() });
         let mut ptx = manifest(sm_80());
         for row in &mut ptx.requires {
             if let Requirement::Gpu { by, cuda, release, .. } = row {
-                (*by, *cuda) = (ServedBy::Ptx, Some(CudaVersion::new(12, 4)));
+                (*by, *cuda) = (GpuCoverage::Ptx, Some(CudaVersion::new(12, 4)));
                 *release = Some(DriverRelease::new(550, 54, 14));
             }
         }
         let mut code = manifest(sm_80());
         for row in &mut code.requires {
-            if let Requirement::Gpu { by: ServedBy::Cubin, sure_from, .. } = row {
+            if let Requirement::Gpu { by: GpuCoverage::Cubin, sure_from, .. } = row {
                 *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
             }
         }
@@ -724,11 +737,11 @@ mod tests {
     fn machine_code_of_a_newer_major_is_named() {
         let mut manifest = manifest(sm_80());
         for row in &mut manifest.requires {
-            if let Requirement::Gpu { by: ServedBy::Cubin, sure_from, .. } = row {
+            if let Requirement::Gpu { by: GpuCoverage::Cubin, sure_from, .. } = row {
                 *sure_from = Some((CudaVersion::new(13, 0), DriverRelease::new(580, 65, 6)));
             }
         }
-        let told = |driver: DriverFound, ccs: &[(u8, u8)], jit: Jit| {
+        let told = |driver: DriverState, ccs: &[(u8, u8)], jit: Jit| {
             let host = Host { driver, gpus: Some(gpus(ccs)), jit, ..Host::default() };
             let findings = crate::judge::run::judge(&manifest, &host);
             findings
@@ -756,7 +769,7 @@ mod tests {
             init: Some(0),
             ..Driver::default()
         };
-        assert_eq!(codes(&manifest(vec![cudart_13()]), DriverFound::Found(driver), Some(gpus(&[(9, 0)]))), [""; 0]);
+        assert_eq!(codes(&manifest(vec![cudart_13()]), DriverState::Found(driver), Some(gpus(&[(9, 0)]))), [""; 0]);
     }
 
     #[test]
@@ -765,7 +778,7 @@ mod tests {
         manifest.requires.extend(sm_80());
         for need in [GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional] {
             manifest.runtime.gpu = need;
-            assert_eq!(codes(&manifest, DriverFound::Unknown, None), ["CG505 info"]);
+            assert_eq!(codes(&manifest, DriverState::Unknown, None), ["CG505 info"]);
         }
         // A GPU that does not tell its cc, beside one that is not fit.
         let two = Some(vec![Gpu { visible: true, ..Gpu::default() }, gpus(&[(7, 5)]).remove(0)]);
@@ -788,8 +801,8 @@ mod tests {
         let manifest = manifest(sm_80());
         let named = |name: &str| Some(vec![Gpu { name: Some(name.to_owned()), ..gpus(&[(8, 6)]).remove(0) }]);
         let driver = |user, kernel, compat| {
-            let DriverFound::Found(driver) = releases(Some(user), Some(kernel)) else { unreachable!() };
-            DriverFound::Found(Driver { compat, ..driver })
+            let DriverState::Found(driver) = releases(Some(user), Some(kernel)) else { unreachable!() };
+            DriverState::Found(Driver { compat, ..driver })
         };
         let listed = || Compat::Branches(vec![535, 550, 570]);
         for (user, kernel, compat, gpus, expected) in [
@@ -812,8 +825,8 @@ mod tests {
         let two = [named("NVIDIA A10"), named("NVIDIA GeForce RTX 3090")].into_iter().flatten().flatten().collect();
         assert_eq!(codes(&manifest, driver(580, 535, listed()), Some(two)), ["CG305 error"]);
         // The driver's own answer goes before all that.
-        let DriverFound::Found(found) = driver(580, 535, Compat::Ordinary) else { unreachable!() };
-        let found = DriverFound::Found(Driver { init: Some(0), ..found });
+        let DriverState::Found(found) = driver(580, 535, Compat::Ordinary) else { unreachable!() };
+        let found = DriverState::Found(Driver { init: Some(0), ..found });
         assert_eq!(codes(&manifest, found, named("NVIDIA A10")), [""; 0]);
     }
 
@@ -822,7 +835,7 @@ mod tests {
         let mut manifest = manifest(sm_80());
         for row in &mut manifest.requires {
             if let Requirement::Gpu { by, .. } = row {
-                *by = ServedBy::Ptx;
+                *by = GpuCoverage::Ptx;
             }
         }
         for (compiler, expected) in [(None, &[][..]), (Some(true), &[]), (Some(false), &["CG309 error"])] {
@@ -854,15 +867,15 @@ mod tests {
         let (disabled, missing) =
             (Jit { disabled: true, ..Jit::default() }, Jit { compiler: Some(false), ..Jit::default() });
         for (by, floor, branch, jit, refuse, expected) in [
-            (ServedBy::PartialPtx, true, 590, Jit::default(), false, &[][..]),
-            (ServedBy::PartialPtx, true, 535, Jit::default(), false, &["CG302 error"]),
-            (ServedBy::PartialPtx, true, 590, disabled, false, &["CG308 error"]),
-            (ServedBy::PartialPtx, true, 590, missing, false, &["CG309 error"]),
-            (ServedBy::PartialPtx, true, 535, disabled, true, &["CG311 error"]),
+            (GpuCoverage::PartialPtx, true, 590, Jit::default(), false, &[][..]),
+            (GpuCoverage::PartialPtx, true, 535, Jit::default(), false, &["CG302 error"]),
+            (GpuCoverage::PartialPtx, true, 590, disabled, false, &["CG308 error"]),
+            (GpuCoverage::PartialPtx, true, 590, missing, false, &["CG309 error"]),
+            (GpuCoverage::PartialPtx, true, 535, disabled, true, &["CG311 error"]),
             // Zstandard, which an older driver does not unpack.
-            (ServedBy::Partial, true, 535, Jit::default(), false, &["CG302 error"]),
-            (ServedBy::Partial, true, 590, missing, false, &[]),
-            (ServedBy::Partial, false, 535, disabled, false, &[]),
+            (GpuCoverage::Partial, true, 535, Jit::default(), false, &["CG302 error"]),
+            (GpuCoverage::Partial, true, 590, missing, false, &[]),
+            (GpuCoverage::Partial, false, 535, disabled, false, &[]),
         ] {
             let manifest = Manifest { partial_refuse: refuse, ..row(by, floor) };
             let driver = releases(Some(branch), Some(branch));
@@ -880,7 +893,7 @@ mod tests {
             min: Version::new(built.major, built.minor, 0),
             below: Version::new(built.major + 1, 0, 0),
             built,
-            soname: GUARDED.soname(built),
+            soname: CUDNN.soname(built),
             linkage: Linkage::Linked,
             patch_refuse: false,
             required: false,
@@ -894,7 +907,7 @@ mod tests {
             if kernels {
                 manifest.requires.extend(sm_80());
             }
-            let guarded = LibraryFound::Found {
+            let guarded = CudnnState::Found {
                 path: "c".into(),
                 picked_by: None,
                 major: 9,
@@ -923,7 +936,7 @@ mod tests {
     fn two_components_that_want_different_gpus() {
         let named = |name: &str, from: (u8, u8), to: (u8, u8)| {
             let mut manifest = manifest(
-                [((0, 0), None, ServedBy::Nothing), (from, Some(to), ServedBy::Cubin)]
+                [((0, 0), None, GpuCoverage::Nothing), (from, Some(to), GpuCoverage::Cubin)]
                     .into_iter()
                     .map(|(from, to, by)| Requirement::Gpu {
                         from,
@@ -933,14 +946,14 @@ mod tests {
                         cuda: None,
                         release: None,
                         sure_from: None,
-                        beside: Beside::Untold,
+                        beside: PtxFallback::Untold,
                     })
                     .collect(),
             );
             // Without the overlap that only this test has.
             manifest.requires.remove(0);
             for (from, to) in [((0, 0), (from.0 - 1, 255)), ((to.0 + 1, 0), (255, 255))] {
-                let (by, code) = (ServedBy::Nothing, String::new());
+                let (by, code) = (GpuCoverage::Nothing, String::new());
                 manifest.requires.push(Requirement::Gpu {
                     from,
                     to: Some(to),
@@ -949,7 +962,7 @@ mod tests {
                     cuda: None,
                     release: None,
                     sure_from: None,
-                    beside: Beside::Untold,
+                    beside: PtxFallback::Untold,
                 });
             }
             name.clone_into(&mut manifest.component.name);
@@ -974,20 +987,20 @@ mod tests {
     fn a_cudart_older_than_built_with() {
         let mut manifest = manifest(Vec::new());
         let built = |version| Some(crate::manifest::Cudart { linkage: Linkage::Linked, version });
-        let on = |manifest: &Manifest, cudart: CudartFound| {
+        let on = |manifest: &Manifest, cudart: CudartState| {
             let host = Host { cudart, ..Host::default() };
             let findings = crate::judge::run::judge(manifest, &host);
             findings.iter().map(|finding| format!("{} {}", finding.code, finding.severity)).collect::<Vec<_>>()
         };
         let judged = |manifest: &Manifest, version: Option<Version>| {
-            on(manifest, CudartFound::Found { path: "libcudart.so".into(), version })
+            on(manifest, CudartState::Found { path: "libcudart.so".into(), version })
         };
         manifest.cudart = built(Some(CudaVersion::new(12, 6)));
         assert_eq!(judged(&manifest, Some(Version::new(12, 4, 127))), ["CG314 warning"]);
         assert_eq!(judged(&manifest, Some(Version::new(12, 6, 0))), [""; 0]);
         assert_eq!(judged(&manifest, Some(Version::new(12, 9, 1))), [""; 0]);
         assert_eq!(judged(&manifest, None), ["CG507 info"]);
-        assert_eq!(on(&manifest, CudartFound::Unknown), [""; 0]);
+        assert_eq!(on(&manifest, CudartState::Unknown), [""; 0]);
         manifest.cudart = built(None);
         assert_eq!(judged(&manifest, Some(Version::new(12, 4, 127))), [""; 0]);
         assert_eq!(judged(&manifest, None), [""; 0]);
@@ -996,9 +1009,9 @@ mod tests {
     #[test]
     fn a_component_that_asks_nothing_hears_nothing() {
         let mut manifest = manifest(Vec::new());
-        assert_eq!(codes(&manifest, DriverFound::Absent, None), [""; 0]);
+        assert_eq!(codes(&manifest, DriverState::Absent, None), [""; 0]);
         manifest.runtime.gpu = GpuNeed::Required;
-        assert_eq!(codes(&manifest, DriverFound::Absent, None), ["CG307 error"]);
+        assert_eq!(codes(&manifest, DriverState::Absent, None), ["CG307 error"]);
         assert_eq!(codes(&manifest, releases(Some(590), None), Some(gpus(&[]))), ["CG310 error"]);
     }
 }

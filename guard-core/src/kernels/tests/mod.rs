@@ -7,8 +7,8 @@ use writer::{Image, cubin, data, fatbin, program};
 
 use super::*;
 use crate::arch::Suffix;
-use crate::manifest::{Beside, Requirement, ServedBy};
-use crate::serves::Serves;
+use crate::manifest::{GpuCoverage, PtxFallback, Requirement};
+use crate::serves::Compatibility;
 
 fn image(kind: u16, arch: u32, flags: u64, payload: Vec<u8>) -> Image {
     let version = if kind == 1 { (8, 5) } else { (1, 7) };
@@ -29,7 +29,7 @@ fn archs(kernels: &Kernels) -> Vec<String> {
     kernels.entries().iter().map(Entry::arch_name).collect()
 }
 
-fn by(kernels: &Kernels, cc: (u8, u8)) -> By {
+fn by(kernels: &Kernels, cc: (u8, u8)) -> Coverage {
     kernels.service(cc).by
 }
 
@@ -42,11 +42,11 @@ pub(crate) fn plain(containers: &[Vec<u8>]) -> Kernels {
 fn one_container_serves_as_the_rules_say() {
     let kernels = plain(&[fatbin(&[sm(80), compute(90, (8, 5))])]);
     assert_eq!(archs(&kernels), ["sm_80", "compute_90"]);
-    assert_eq!(by(&kernels, (7, 5)), By::Nothing);
-    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (8, 9)), By::Cubin);
-    assert_eq!(by(&kernels, (8, 7)), By::Nothing, "a Tegra runs no machine code of another arch");
-    assert_eq!(by(&kernels, (12, 0)), By::Ptx);
+    assert_eq!(by(&kernels, (7, 5)), Coverage::Nothing);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (8, 9)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (8, 7)), Coverage::Nothing, "a Tegra runs no machine code of another arch");
+    assert_eq!(by(&kernels, (12, 0)), Coverage::Ptx);
     let service = kernels.service((12, 0));
     assert_eq!(service.isa, Some((8, 5)));
     assert_eq!(service.floor.unwrap().cuda.to_string(), "12.5");
@@ -56,9 +56,9 @@ fn one_container_serves_as_the_rules_say() {
 #[test]
 fn coverage_is_per_container() {
     let kernels = plain(&[fatbin(&[sm(80), sm(90)]), fatbin(&[sm(90)])]);
-    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (8, 0)), By::Partial);
-    assert_eq!(by(&kernels, (7, 5)), By::Nothing);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Partial);
+    assert_eq!(by(&kernels, (7, 5)), Coverage::Nothing);
     let without: Vec<u64> = kernels.without((8, 0)).map(|container| container.offset).collect();
     assert_eq!(without, [kernels.containers()[1].offset]);
     assert_eq!(kernels.without((7, 5)).count(), 2);
@@ -76,14 +76,14 @@ fn partial_code_keeps_its_floor() {
     let zstd = Image { unpacked: Some(1 << 20), ..image(2, 90, 0x8000, vec![0; 64]) };
     let floor = |text: &str| Some(text.to_owned());
     for (containers, expected) in [
-        (vec![fatbin(&[compute(80, (8, 4))]), fatbin(&[sm(75)])], (ServedBy::PartialPtx, floor("12.4"))),
-        (vec![fatbin(&[compute(80, (8, 4)), sm(90)]), fatbin(&[sm(75)])], (ServedBy::Partial, None)),
+        (vec![fatbin(&[compute(80, (8, 4))]), fatbin(&[sm(75)])], (GpuCoverage::PartialPtx, floor("12.4"))),
+        (vec![fatbin(&[compute(80, (8, 4)), sm(90)]), fatbin(&[sm(75)])], (GpuCoverage::Partial, None)),
         (
             vec![fatbin(&[sm(90)]), fatbin(&[compute(80, (8, 4))]), fatbin(&[sm(75)])],
-            (ServedBy::PartialPtx, floor("12.4")),
+            (GpuCoverage::PartialPtx, floor("12.4")),
         ),
-        (vec![fatbin(&[writer::entry(&zstd)]), fatbin(&[sm(75)])], (ServedBy::Partial, floor("12.4"))),
-        (vec![fatbin(&[compute(80, (8, 4))]), fatbin(&[sm(90)])], (ServedBy::Ptx, floor("12.4"))),
+        (vec![fatbin(&[writer::entry(&zstd)]), fatbin(&[sm(75)])], (GpuCoverage::Partial, floor("12.4"))),
+        (vec![fatbin(&[compute(80, (8, 4))]), fatbin(&[sm(90)])], (GpuCoverage::Ptx, floor("12.4"))),
     ] {
         assert_eq!(row(&containers, (9, 0)), expected);
     }
@@ -94,14 +94,14 @@ fn partial_code_keeps_its_floor() {
 fn machine_code_decides_in_published_libraries() {
     let containers = [fatbin(&[compute(52, (8, 4))]), fatbin(&[sm(75), sm(90)]), fatbin(&[sm(80)])];
     for (published, cc, expected, floor, without) in [
-        (false, (7, 5), By::Partial, Some("12.4"), 1),
-        (true, (7, 5), By::Partial, None, 2),
-        (true, (9, 0), By::Partial, None, 2),
-        (true, (8, 6), By::Partial, None, 2),
+        (false, (7, 5), Coverage::Partial, Some("12.4"), 1),
+        (true, (7, 5), Coverage::Partial, None, 2),
+        (true, (9, 0), Coverage::Partial, None, 2),
+        (true, (8, 6), Coverage::Partial, None, 2),
         // Nothing else serves these.
-        (true, (7, 0), By::Partial, Some("12.4"), 2),
-        (false, (7, 0), By::Partial, Some("12.4"), 2),
-        (true, (5, 0), By::Nothing, None, 3),
+        (true, (7, 0), Coverage::Partial, Some("12.4"), 2),
+        (false, (7, 0), Coverage::Partial, Some("12.4"), 2),
+        (true, (5, 0), Coverage::Nothing, None, 3),
     ] {
         let mut kernels = Kernels { published, ..plain(&containers) };
         let service = kernels.service(cc);
@@ -122,9 +122,11 @@ fn machine_code_decides_in_published_libraries() {
 /// PTX that every driver of its major compiles leaves nobody out, and is told as ever.
 #[test]
 fn ptx_of_the_first_of_a_major_counts_in_published_libraries() {
-    for (isa, by) in [((8, 0), By::Ptx), ((8, 1), By::Partial), ((9, 0), By::Ptx), ((9, 2), By::Partial)] {
+    for (isa, by) in
+        [((8, 0), Coverage::Ptx), ((8, 1), Coverage::Partial), ((9, 0), Coverage::Ptx), ((9, 2), Coverage::Partial)]
+    {
         let mut kernels = Kernels { published: true, ..plain(&[fatbin(&[compute(75, isa)])]) };
-        assert_eq!(kernels.service((8, 0)).by, By::Ptx, "{isa:?}");
+        assert_eq!(kernels.service((8, 0)).by, Coverage::Ptx, "{isa:?}");
         kernels.beside(|_| true);
         assert_eq!(kernels.service((8, 0)).by, by, "{isa:?}");
     }
@@ -135,17 +137,17 @@ fn ptx_of_the_first_of_a_major_counts_in_published_libraries() {
 fn ptx_serves_beside_machine_code_elsewhere() {
     let (old, new) = (|| compute(80, (8, 0)), || compute(80, (8, 4)));
     for (containers, expected) in [
-        (vec![fatbin(&[old()])], Beside::Untold),
-        (vec![fatbin(&[old()]), fatbin(&[sm(90), old()])], Beside::Untold),
-        (vec![fatbin(&[new()]), fatbin(&[sm(90), old()])], Beside::Untold),
-        (vec![fatbin(&[old()]), fatbin(&[sm(90), new()])], Beside::Isa((8, 4))),
-        (vec![fatbin(&[old()]), fatbin(&[sm(90)])], Beside::Nothing),
-        (vec![fatbin(&[old()]), fatbin(&[sm(90)]), fatbin(&[sm(90), new()])], Beside::Nothing),
+        (vec![fatbin(&[old()])], PtxFallback::Untold),
+        (vec![fatbin(&[old()]), fatbin(&[sm(90), old()])], PtxFallback::Untold),
+        (vec![fatbin(&[new()]), fatbin(&[sm(90), old()])], PtxFallback::Untold),
+        (vec![fatbin(&[old()]), fatbin(&[sm(90), new()])], PtxFallback::Isa((8, 4))),
+        (vec![fatbin(&[old()]), fatbin(&[sm(90)])], PtxFallback::Nothing),
+        (vec![fatbin(&[old()]), fatbin(&[sm(90)]), fatbin(&[sm(90), new()])], PtxFallback::Nothing),
     ] {
         let rows = plain(&containers).requirements();
         let last = rows.iter().find(|row| matches!(row, Requirement::Gpu { from: (9, 0), .. }));
         let Some(Requirement::Gpu { by, beside, .. }) = last.or(rows.last()) else { panic!("no row") };
-        assert_eq!((*by, *beside), (ServedBy::Ptx, expected), "{rows:?}");
+        assert_eq!((*by, *beside), (GpuCoverage::Ptx, expected), "{rows:?}");
     }
 }
 
@@ -155,8 +157,8 @@ fn containers_without_kernels_do_not_count() {
     let kernels = plain(&[fatbin(&[]), fatbin(&[empty]), fatbin(&[sm(90)])]);
     let roles: Vec<Role> = kernels.containers().iter().map(|container| container.role).collect();
     assert_eq!(roles, [Role::Empty, Role::Kernels], "the guard's own container, without entries, is not listed");
-    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (7, 5)), By::Nothing);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (7, 5)), Coverage::Nothing);
     assert_eq!(kernels.targets(), [Target::Cubin(Arch { number: 90, suffix: Suffix::None })]);
 }
 
@@ -203,7 +205,7 @@ fn several_cubins_in_one_entry() {
     assert_eq!(archs(&kernels), ["sm_75", "sm_90a", "sm_100f", "compute_100"]);
     assert_eq!(kernels.entries()[1].size, 40);
     assert_eq!(kernels.entries()[1].compression, Compression::Lz4);
-    assert_eq!(by(&kernels, (7, 5)), By::Cubin);
+    assert_eq!(by(&kernels, (7, 5)), Coverage::Cubin);
 }
 
 #[test]
@@ -219,14 +221,14 @@ fn bare_images_in_data_and_their_alternatives() {
     assert_eq!(archs(&kernels), ["sm_80", "sm_90", "compute_75"]);
     assert_eq!(kernels.entries()[2].size, (text.len() - text.find(".version").unwrap() - 1) as u64);
     // The same kernel for three GPUs: the program picks one.
-    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (7, 5)), By::Ptx);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (7, 5)), Coverage::Ptx);
     // Another kernel for one GPU only.
     rodata.extend(cubin(90, 7, &["other"]));
     let kernels = read_bytes(&program(&[data(".rodata", false, &rodata)])).unwrap();
-    assert_eq!(by(&kernels, (9, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (8, 0)), By::Partial);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Partial);
 }
 
 #[test]
@@ -303,16 +305,16 @@ fn damage_is_said_and_leaves_a_doubt() {
     let kernels = read_bytes(&file).unwrap();
     assert_eq!(archs(&kernels), ["sm_80"]);
     assert!(kernels.doubts()[0].contains("of which"), "{:?}", kernels.doubts());
-    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (9, 0)), By::Unknown, "what was cut off might serve it");
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Unknown, "what was cut off might serve it");
 }
 
 #[test]
 fn kinds_are_an_open_set() {
     let kernels = plain(&[fatbin(&[sm(80), writer::entry(&image(0x4242, 90, 0, vec![0; 8]))])]);
     assert_eq!(kernels.entries()[1].kind.to_string(), "kind 0x4242");
-    assert_eq!(by(&kernels, (8, 0)), By::Cubin);
-    assert_eq!(by(&kernels, (9, 0)), By::Unknown);
+    assert_eq!(by(&kernels, (8, 0)), Coverage::Cubin);
+    assert_eq!(by(&kernels, (9, 0)), Coverage::Unknown);
     let kernels = plain(&[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]);
     assert_eq!(archs(&kernels), ["lto_80"]);
     assert!(!kernels.any(), "LTO-IR runs nowhere by itself");
@@ -470,14 +472,14 @@ fn what_is_no_fatbin_in_their_section_is_a_doubt() {
     let (one, two) = (fatbin(&[sm(80)]), fatbin(&[sm(80), sm(90)]));
     let section = [&one[..], &[0; 24], &two, &[0; 8]].concat();
     let whole = plain(std::slice::from_ref(&section));
-    assert_eq!((whole.doubts().len(), by(&whole, (9, 0))), (0, By::Partial));
+    assert_eq!((whole.doubts().len(), by(&whole, (9, 0))), (0, Coverage::Partial));
     // A byte of the magic of each, of its version, of its header's length and of its own.
     for start in [0, one.len() + 24] {
         for at in [0, 1, 2, 3, 4, 6, 8] {
             let mut section = section.clone();
             section[start + at] ^= if at == 8 { 0x80 } else { 0x11 };
             let kernels = plain(&[section]);
-            assert_eq!(by(&kernels, (8, 0)), By::Unknown, "byte {at} of the container at {start}");
+            assert_eq!(by(&kernels, (8, 0)), Coverage::Unknown, "byte {at} of the container at {start}");
             assert!(kernels.doubts().iter().any(|doubt| doubt.contains("fatbin")), "{:?}", kernels.doubts());
         }
     }
@@ -486,7 +488,7 @@ fn what_is_no_fatbin_in_their_section_is_a_doubt() {
     flipped[0] ^= 1;
     for section in [".nv_fatbin", "__nv_relfatbin"] {
         let kernels = read_bytes(&program(&[data(section, false, &flipped)])).unwrap();
-        assert_eq!((kernels.any(), by(&kernels, (8, 0))), (true, By::Unknown));
+        assert_eq!((kernels.any(), by(&kernels, (8, 0))), (true, Coverage::Unknown));
         assert!(kernels.doubts()[0].contains("bytes that are no fatbin"), "{:?}", kernels.doubts());
     }
     let tail = plain(&[[&one[..], b"x"].concat()]);
@@ -505,7 +507,7 @@ fn an_arch_that_cannot_be() {
             let kernels = plain(&[fatbin(&[writer::entry(&image(kind, number, 0, cubin(80, 7, &["k"])))])]);
             assert_eq!((kernels.entries().len(), kernels.doubts().is_empty()), (usize::from(known), known), "{number}");
             if !known {
-                assert_eq!(by(&kernels, (8, 0)), By::Unknown);
+                assert_eq!(by(&kernels, (8, 0)), Coverage::Unknown);
                 assert!(kernels.doubts()[0].contains(&format!("for arch {number}, which no GPU has")));
             }
         }
@@ -528,7 +530,7 @@ fn lto_ir_neither_serves_nor_lacks_a_gpu() {
     // Cut off, it may have held anything.
     let mut cut = fatbin(&[lto(), sm(80)]);
     cut.truncate(cut.len() - 200);
-    assert_eq!(by(&read_bytes(&cut).unwrap(), (8, 0)), By::Unknown);
+    assert_eq!(by(&read_bytes(&cut).unwrap(), (8, 0)), Coverage::Unknown);
 }
 
 /// A helper text of a compiler that a program holds beside its kernels says nothing of these.
@@ -544,7 +546,7 @@ fn bare_images_beside_fatbins_decide_nothing() {
     // Without kernels in fatbins, they are the kernels.
     for fatbins in [&[][..], &[fatbin(&[])], &[fatbin(&[writer::entry(&image(8, 80, 0, vec![0; 8]))])]] {
         let alone = file(fatbins);
-        assert_eq!((by(&alone, (9, 0)), by(&alone, (7, 5))), (By::Partial, By::Ptx));
+        assert_eq!((by(&alone, (9, 0)), by(&alone, (7, 5))), (Coverage::Partial, Coverage::Ptx));
     }
 }
 
@@ -684,22 +686,22 @@ proptest! {
         for major in 0..15u8 {
             for minor in 0..12u8 {
                 let cc = (major, minor);
-                let verdicts: Vec<By> = file.iter().map(|container| {
-                    let is = |ptx: bool, serves: Serves| container.iter().any(|code| {
+                let verdicts: Vec<Coverage> = file.iter().map(|container| {
+                    let is = |ptx: bool, serves: Compatibility| container.iter().any(|code| {
                         code.0 == ptx && target_of(*code).serves(cc) == serves
                     });
-                    if is(false, Serves::Yes) { By::Cubin }
-                    else if is(true, Serves::Yes) { By::Ptx }
-                    else if is(false, Serves::CannotTell) || is(true, Serves::CannotTell) { By::Unknown }
-                    else { By::Nothing }
+                    if is(false, Compatibility::Yes) { Coverage::Cubin }
+                    else if is(true, Compatibility::Yes) { Coverage::Ptx }
+                    else if is(false, Compatibility::CannotTell) || is(true, Compatibility::CannotTell) { Coverage::Unknown }
+                    else { Coverage::Nothing }
                 }).collect();
-                let all = |by: &[By]| verdicts.iter().all(|verdict| by.contains(verdict));
-                let any = |by: By| verdicts.contains(&by);
-                let expected = if all(&[By::Cubin]) { By::Cubin }
-                    else if all(&[By::Cubin, By::Ptx]) { By::Ptx }
-                    else if all(&[By::Nothing]) { By::Nothing }
-                    else if any(By::Nothing) && (any(By::Cubin) || any(By::Ptx)) { By::Partial }
-                    else { By::Unknown };
+                let all = |by: &[Coverage]| verdicts.iter().all(|verdict| by.contains(verdict));
+                let any = |by: Coverage| verdicts.contains(&by);
+                let expected = if all(&[Coverage::Cubin]) { Coverage::Cubin }
+                    else if all(&[Coverage::Cubin, Coverage::Ptx]) { Coverage::Ptx }
+                    else if all(&[Coverage::Nothing]) { Coverage::Nothing }
+                    else if any(Coverage::Nothing) && (any(Coverage::Cubin) || any(Coverage::Ptx)) { Coverage::Partial }
+                    else { Coverage::Unknown };
                 prop_assert_eq!(by(&kernels, cc), expected, "{:?}", cc);
             }
         }
@@ -717,12 +719,12 @@ proptest! {
             for cc in [from, to.unwrap_or((200, 3))] {
                 let service = kernels.service(cc);
                 let expected = match service.by {
-                    By::Cubin => ServedBy::Cubin,
-                    By::Ptx => ServedBy::Ptx,
-                    By::Nothing => ServedBy::Nothing,
-                    By::Partial if matches!(service.code, Some(Target::Ptx(_))) => ServedBy::PartialPtx,
-                    By::Partial => ServedBy::Partial,
-                    By::Unknown => ServedBy::Unknown,
+                    Coverage::Cubin => GpuCoverage::Cubin,
+                    Coverage::Ptx => GpuCoverage::Ptx,
+                    Coverage::Nothing => GpuCoverage::Nothing,
+                    Coverage::Partial if matches!(service.code, Some(Target::Ptx(_))) => GpuCoverage::PartialPtx,
+                    Coverage::Partial => GpuCoverage::Partial,
+                    Coverage::Unknown => GpuCoverage::Unknown,
                 };
                 prop_assert_eq!(served, expected);
                 prop_assert_eq!(cuda, service.floor.map(|floor| floor.cuda));
@@ -740,7 +742,7 @@ proptest! {
         let after = plain(&written(&more));
         for cover in before.covers() {
             let now = by(&after, cover.cc);
-            prop_assert!(now <= cover.service.by || matches!((cover.service.by, now), (By::Nothing, _) | (By::Unknown, By::Partial)), "{:?} {:?}", cover, now);
+            prop_assert!(now <= cover.service.by || matches!((cover.service.by, now), (Coverage::Nothing, _) | (Coverage::Unknown, Coverage::Partial)), "{:?} {:?}", cover, now);
         }
     }
 

@@ -77,7 +77,7 @@ fn a_file_is_built_for_the_code_that_counts() {
         assert_eq!(of_groups, kernels.targets(), "{name}");
         // And each of them serves the GPU of its number.
         for target in kernels.targets() {
-            assert_ne!(by(kernels, target.arch().cc()), By::Nothing, "{name}: {target}");
+            assert_ne!(by(kernels, target.arch().cc()), Coverage::Nothing, "{name}: {target}");
         }
     }
 }

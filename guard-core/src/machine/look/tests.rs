@@ -120,7 +120,7 @@ fn what_the_driver_shows_goes_before_what_files_say() {
         ..Default::default()
     };
     heard(
-        &Env::of_process(),
+        &Env::from_process(),
         &mut machine,
         &mut driver,
         Said { init: Some(0), gpus: Some(vec![device]), ..Said::default() },

@@ -49,11 +49,11 @@ impl Mark {
 
 /// The ledger of one target and profile.
 #[derive(Clone, Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct BuildRecords {
     folder: PathBuf,
 }
 
-impl Ledger {
+impl BuildRecords {
     /// Below the folder that cudaguard has for itself in the target folder.
     pub(crate) fn of(own: &Path, target: &str, profile: &str) -> Self {
         Self { folder: own.join("made").join(target).join(profile) }
@@ -143,18 +143,23 @@ fn finding(value: &Value) -> Option<Finding> {
     let severity =
         [Severity::Info, Severity::Warning, Severity::Error].into_iter().find(|one| one.name() == severity)?;
     let texts = [text("component")?, text("subject")?, text("message")?, text("hint")?];
-    Some(Finding::said_before(text("code")?.parse().ok()?, severity, texts))
+    Some(Finding::from_record(text("code")?.parse().ok()?, severity, texts))
 }
 
 /// Takes away what cargo would take for fresh although the wrapper did not make it. A file whose name holds no hash
 /// (a cdylib's) is shared between `cargo build` and `cargo cudaguard build`; cargo makes a missing one anew.
-pub(crate) fn drop_strangers(ledger: &Ledger, out: &Path, package: &str, artefact: &Artefact) -> Result<(), String> {
+pub(crate) fn drop_strangers(
+    build_records: &BuildRecords,
+    out: &Path,
+    package: &str,
+    artefact: &Artefact,
+) -> Result<(), String> {
     let shared = match artefact.kind {
         Kind::Cdylib => Some(out.join("deps")),
         Kind::ExampleCdylib => Some(out.join("examples")),
         Kind::Bin | Kind::Example => None,
     };
-    let stranger = match ledger.read(package, artefact) {
+    let stranger = match build_records.read(package, artefact) {
         Some(entry) if Mark::of(&entry.file).is_ok_and(|mark| mark == entry.mark) => None,
         Some(entry) => Some(entry.file),
         None => shared.map(|folder| folder.join(format!("lib{}.so", artefact.name))),
@@ -179,9 +184,9 @@ mod tests {
         fs::create_dir_all(out.join("deps")).unwrap();
         let file = out.join("deps/libx.so");
         let artefact = Artefact::of(Kind::Cdylib, "x");
-        let ledger = Ledger::of(folder, "t", "dev");
+        let build_records = BuildRecords::of(folder, "t", "dev");
         fs::write(&file, "plain").unwrap();
-        drop_strangers(&ledger, &out, "p", &artefact).unwrap();
+        drop_strangers(&build_records, &out, "p", &artefact).unwrap();
         assert!(!file.exists(), "nothing is known of it");
         fs::write(&file, "guarded").unwrap();
         let entry = Entry {
@@ -192,18 +197,18 @@ mod tests {
             mark: Mark::of(&file).unwrap(),
             unguarded: None,
             built_with: vec!["CUDA 13.0".into()],
-            findings: vec![cudaguard::finding::Words::NoPtx.finding(
+            findings: vec![cudaguard::finding::MessageTemplate::NoPtx.finding(
                 &cudaguard::finding::Values::default().with("built_for", "sm_80").with("component", "p 1.0.0"),
             )],
         };
-        ledger.put(&entry).unwrap();
-        assert_eq!(ledger.valid("p", &artefact), Some(entry.clone()));
-        assert_eq!(ledger.all(), [entry]);
-        drop_strangers(&ledger, &out, "p", &artefact).unwrap();
+        build_records.put(&entry).unwrap();
+        assert_eq!(build_records.valid("p", &artefact), Some(entry.clone()));
+        assert_eq!(build_records.all(), [entry]);
+        drop_strangers(&build_records, &out, "p", &artefact).unwrap();
         assert!(file.exists(), "ours stays");
         fs::remove_file(&file).unwrap();
         fs::write(&file, "plain again").unwrap();
-        drop_strangers(&ledger, &out, "p", &artefact).unwrap();
+        drop_strangers(&build_records, &out, "p", &artefact).unwrap();
         assert!(!file.exists(), "another file has taken its place");
     }
 }

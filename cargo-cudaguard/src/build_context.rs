@@ -15,10 +15,10 @@ use cudaguard::files::write_where_new;
 use cudaguard::finding::{Finding, Severity};
 use serde_json::{Value, json};
 
+use crate::build_records::{BuildRecords, Entry};
 use crate::graph::Graph;
-use crate::ledger::{Entry, Ledger};
 use crate::project::{Artefact, Kind};
-use crate::report::{self, Stop};
+use crate::report::{self, CliError};
 
 /// Set where our wrapper is at work.
 pub(crate) const MARK: &str = "CUDAGUARD_WRAPS";
@@ -81,7 +81,7 @@ pub(crate) fn started(env: &Env) -> Option<SystemTime> {
 
 impl Build {
     /// Writes it where the wrapper finds it; equal builds share one file.
-    pub(crate) fn write(&self) -> Result<PathBuf, Stop> {
+    pub(crate) fn write(&self) -> Result<PathBuf, CliError> {
         let variables: serde_json::Map<String, Value> =
             self.variables.iter().map(|(name, value)| (name.clone(), value.to_string_lossy().into())).collect();
         let made: Vec<Value> = self
@@ -112,7 +112,7 @@ impl Build {
         })
         .to_string();
         let file = self.own.join("builds").join(format!("{}.json", Digest::of(text.as_bytes())));
-        write_where_new(&file, text.as_bytes()).map_err(Stop::no_look)?;
+        write_where_new(&file, text.as_bytes()).map_err(CliError::operational)?;
         Ok(file)
     }
 
@@ -159,7 +159,7 @@ impl Build {
     /// What cargo calls: this very program. cargo keeps the programs of one wrapper's path apart from those of
     /// another's, and the path holds nothing of the project, so that equal trees give equal programs. A wrapper inside
     /// ours counts for cargo as much, so with one we go by a name of its own.
-    pub(crate) fn wrapper(&self) -> Result<PathBuf, Stop> {
+    pub(crate) fn wrapper(&self) -> Result<PathBuf, CliError> {
         let exe = exe()?;
         if self.inner.is_empty() {
             return Ok(exe);
@@ -169,7 +169,8 @@ impl Build {
         if fs::read_link(&link).is_ok_and(|to| to == exe) {
             return Ok(link);
         }
-        let fail = |error: std::io::Error| Stop::no_look(format_args!("cannot make {}: {error}", link.display()));
+        let fail =
+            |error: std::io::Error| CliError::operational(format_args!("cannot make {}: {error}", link.display()));
         fs::create_dir_all(&folder).map_err(fail)?;
         let beside = folder.join(format!(".{}", std::process::id()));
         std::os::unix::fs::symlink(&exe, &beside).and_then(|()| fs::rename(&beside, &link)).map_err(fail)?;
@@ -202,10 +203,10 @@ impl Build {
 
     fn entries(&self) -> Vec<Entry> {
         if self.members.is_empty() {
-            return Ledger::of(&self.own, &self.host, &self.profile).all();
+            return BuildRecords::of(&self.own, &self.host, &self.profile).all();
         }
         let known = |(target, package, artefact): &(String, String, Artefact)| {
-            Ledger::of(&self.own, target, &self.profile).valid(package, artefact)
+            BuildRecords::of(&self.own, target, &self.profile).valid(package, artefact)
         };
         self.made.iter().filter_map(known).collect()
     }
@@ -246,14 +247,15 @@ const fn plural(number: usize) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
 
-pub(crate) fn exe() -> Result<PathBuf, Stop> {
-    std::env::current_exe().map_err(|error| Stop::no_look(format_args!("cannot find this program's own file: {error}")))
+pub(crate) fn exe() -> Result<PathBuf, CliError> {
+    std::env::current_exe()
+        .map_err(|error| CliError::operational(format_args!("cannot find this program's own file: {error}")))
 }
 
 /// Takes what is ours out of the environment of a program that is started at the end of a build.
-pub(crate) fn leave_no_trace(env: &Env, command: &mut Command) {
+pub(crate) fn clear_internal_env(env: &Env, command: &mut Command) {
     let build = env.var_os(BUILD).and_then(|file| Build::read(Path::new(&file))).unwrap_or_default();
-    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::env::STAMPS, cudaguard::lock::LOCKED] {
+    for name in [MARK, BUILD, STARTED, RUNNER, cudaguard::env::STAMP_DIR_VAR, cudaguard::lock::LOCKED] {
         command.env_remove(name);
     }
     command.env_remove("RUSTC_WORKSPACE_WRAPPER");
@@ -274,7 +276,7 @@ mod tests {
             package: "p".into(),
             kind: "bin".into(),
             name: name.into(),
-            mark: crate::ledger::Mark::of(&file).unwrap(),
+            mark: crate::build_records::Mark::of(&file).unwrap(),
             file,
             unguarded: unguarded.map(str::to_owned),
             built_with: built_with.iter().map(|one| (*one).to_owned()).collect(),

@@ -11,7 +11,7 @@ pub use digest::Stamp;
 
 use crate::manifest::Component;
 
-/// Where the stamp of a component stands in the folder that [`STAMPS`](crate::env::STAMPS) names.
+/// Where the stamp of a component stands in the folder that [`STAMP_DIR_VAR`](crate::env::STAMPS) names.
 pub fn file(folder: &Path, component: &Component) -> PathBuf {
     folder.join(format!("{}.stamp", crate::guard::group(component)))
 }
@@ -35,7 +35,7 @@ pub(crate) fn given_by_cargo(name: &str) -> bool {
         "RUSTC",
         "RUSTDOC",
         "TARGET",
-        crate::env::STAMPS,
+        crate::env::STAMP_DIR_VAR,
     ];
     OTHERS.contains(&name)
         || ["CARGO_PKG_", "CARGO_CFG_", "CARGO_FEATURE_", "CARGO_MANIFEST_", "CARGO_ENCODED_"]
@@ -80,7 +80,7 @@ mod digest {
             let mut digest = Digest::new();
             digest.text(env!("CARGO_PKG_VERSION")).text(&toolchain.target).number(u64::from(toolchain.release));
             gather(&mut digest, files);
-            for name in env.read_so_far().iter().filter(|name| !given_by_cargo(name)) {
+            for name in env.accessed().iter().filter(|name| !given_by_cargo(name)) {
                 digest.text(name);
                 match env.var_os(name) {
                     Some(value) => digest.number(1).bytes(value.as_encoded_bytes()),

@@ -15,8 +15,8 @@ use crate::env::Env;
 use crate::evidence::{Included, Seen};
 use crate::finding::{Code, Finding, Severity};
 #[cfg(feature = "command")]
-use crate::finding::{Values, Words};
-use crate::guard::{self, Guarded, Tool};
+use crate::finding::{MessageTemplate, Values};
+use crate::guard::{self, GuardObjects, Tool};
 use crate::judge;
 #[cfg(feature = "command")]
 use crate::judge::linked::Linked;
@@ -29,21 +29,21 @@ use crate::manifest::{Component, Manifest, Requirement};
 use crate::note::{self, SIZE};
 use crate::policy::{self, Policy};
 #[cfg(feature = "command")]
-use crate::seal::{self, Observed, Taken};
+use crate::seal::{self, LinkObservation, ResolvedCudnn};
 use crate::served;
 use crate::tables;
 #[cfg(feature = "command")]
 use crate::toolchain::LibraryHeaders;
-use crate::toolchain::{Builder, Fact, Given, Request, Toolchain};
-use crate::vendor::GUARDED;
+use crate::toolchain::{BuildSystem, BuildSystemFacts, Request, Sourced, Toolchain};
+use crate::vendor::CUDNN;
 
 /// Why a file is not guarded from whose note the linker, or a step after it, has left nothing.
 #[cfg(feature = "command")]
-pub const NOT_THERE: &str = "it is not in the file";
+pub const NOTE_MISSING: &str = "it is not in the file";
 
 /// Who has said that a build is about CUDA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Meant {
+pub enum CudaIntent {
     /// Nobody: what the machine has is none of its business, unless the linked file shows otherwise.
     #[default]
     Nobody,
@@ -77,13 +77,13 @@ pub struct Facts<'a> {
     /// The linked file will be looked at, which tells more than what is declared.
     pub sees_linked: bool,
     /// Who has said that it is about CUDA, as far as the door knows.
-    pub meant: Meant,
+    pub meant: CudaIntent,
     /// Archs that a build script names.
     pub archs: Option<String>,
     /// The folder of the guarded library's headers that a build script names.
     pub headers: Option<PathBuf>,
     /// What a build system has settled.
-    pub given: Option<Given>,
+    pub given: Option<BuildSystemFacts>,
     /// The C compiler that a build system has chosen.
     pub tool: Option<&'a Tool>,
     /// The crates in it that reach CUDA.
@@ -127,12 +127,14 @@ impl Facts<'_> {
         self.named_headers_are_used(&toolchain)?;
         let meant = match self.meant(&policy) {
             // A build system knows of each target, whatever it is about.
-            Meant::Build if toolchain.by == Builder::CMake && toolchain.is_empty() && !policy.asks() => Meant::Nobody,
+            CudaIntent::Build if toolchain.by == BuildSystem::CMake && toolchain.is_empty() && !policy.asks() => {
+                CudaIntent::Nobody
+            }
             meant => meant,
         };
         let mut findings = judge::build::judge(&policy, &toolchain);
-        if meant == Meant::Owner {
-            judge::build::spare_unused_variables(&toolchain, &mut findings);
+        if meant == CudaIntent::Owner {
+            judge::build::downgrade_env_only_archs(&toolchain, &mut findings);
         }
         if !self.sees_linked {
             findings.extend(judge::fleet::declared(&policy, &toolchain));
@@ -151,7 +153,7 @@ impl Facts<'_> {
             lock::insist(&mut weighed.findings, &policy);
         }
         // Which of several toolkits the build used, the linked file may tell.
-        let tells = self.sees_linked && self.meant == Meant::Nobody && meant == Meant::Owner;
+        let tells = self.sees_linked && self.meant == CudaIntent::Nobody && meant == CudaIntent::Owner;
         let tells = tells && toolchain.named().len() > 1;
         let of_toolkit = |finding: &Finding| {
             matches!(finding.code, Code::ToolkitMixed | Code::CudartMixed | Code::ToolkitNotAllowed)
@@ -164,10 +166,10 @@ impl Facts<'_> {
         // name the objects later.
         let open = |finding: &Finding| {
             self.sees_linked
-                && toolchain.by != Builder::Options
+                && toolchain.by != BuildSystem::Options
                 && (drift(finding) || is_library_absent(finding, &toolchain))
         };
-        let later = |finding: &Finding| meant == Meant::Nobody || tells && of_toolkit(finding) || open(finding);
+        let later = |finding: &Finding| meant == CudaIntent::Nobody || tells && of_toolkit(finding) || open(finding);
         let (deferred, findings) = weighed.findings.into_iter().partition(later);
         #[cfg(feature = "command")]
         let uses = crates::look(env, self.crates, &toolchain, Path::new("/"), !policy.fleet.is_empty());
@@ -188,14 +190,14 @@ impl Facts<'_> {
 
     /// Who has said that this build is about CUDA: the door, a crate of the graph, or the package's own policy. One for a
     /// whole workspace speaks of those members that reach CUDA.
-    fn meant(&self, policy: &Policy) -> Meant {
+    fn meant(&self, policy: &Policy) -> CudaIntent {
         #[cfg(feature = "command")]
         if self.crates.iter().any(Crate::reaches) {
-            return Meant::Build;
+            return CudaIntent::Build;
         }
         let file = policy.path.as_deref().and_then(Path::parent);
         let own = file == Some(self.folder) || policy.packages.contains_key(self.package);
-        if self.meant == Meant::Nobody && own && policy.asks() { Meant::Owner } else { self.meant }
+        if self.meant == CudaIntent::Nobody && own && policy.asks() { CudaIntent::Owner } else { self.meant }
     }
 
     /// The policy: the named file, or the nearest from the package's folder up to the project's top.
@@ -211,9 +213,9 @@ impl Facts<'_> {
     }
 
     /// What it is made with. `libraries` are folders that the linker has searched before all others.
-    pub fn look(&self, env: &Env, policy: &Policy, libraries: &[Fact<PathBuf>]) -> Toolchain {
+    pub fn look(&self, env: &Env, policy: &Policy, libraries: &[Sourced<PathBuf>]) -> Toolchain {
         // Named by a build script, it goes before whatever the machine names.
-        let variable = format!("{}_INCLUDE_DIR", GUARDED.key.to_uppercase());
+        let variable = format!("{}_INCLUDE_DIR", CUDNN.key.to_uppercase());
         let include = self.headers.iter().map(|folder| (variable.clone(), folder.into()));
         let env = if self.headers.is_some() { env.with(include) } else { env.clone() };
         let mut given = self.given.clone();
@@ -233,12 +235,12 @@ impl Facts<'_> {
         let by_system = self.given.as_ref().and_then(|given| given.library_include.as_ref());
         let by_system = by_system.map(|named| (format!("{} of {}", named.source, self.component.name), &named.value));
         let by_script =
-            self.headers.as_ref().map(|folder| (format!("{}_include of the build script", GUARDED.key), folder));
+            self.headers.as_ref().map(|folder| (format!("{}_include of the build script", CUDNN.key), folder));
         let Some((by, folder)) = by_system.or(by_script) else { return Ok(()) };
         if toolchain.library_headers_used().is_some_and(|headers| headers.path.starts_with(folder)) {
             return Ok(());
         }
-        let key = GUARDED.key;
+        let key = CUDNN.key;
         Err(format!("{by} names {}, where there is no {key}_version.h or {key}.h", folder.display()))
     }
 
@@ -274,7 +276,7 @@ impl Facts<'_> {
     ///
     /// # Errors
     /// Where the folder cannot be written to.
-    pub fn guard(&self, env: &Env, descriptor: &[u8; SIZE], folder: &Path) -> Result<Guarded, String> {
+    pub fn guard(&self, env: &Env, descriptor: &[u8; SIZE], folder: &Path) -> Result<GuardObjects, String> {
         match self.tool {
             Some(tool) => guard::compile_with(tool, descriptor, &self.component, self.target, folder),
             None => guard::compile(env, descriptor, &self.component, self.target, folder),
@@ -340,7 +342,7 @@ impl Facts<'_> {
     /// # Errors
     /// Why the file cannot be read.
     pub fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
-        Ok(self.meant(policy) == Meant::Nobody && !kernels.any() && !binary.reaches_cuda()?)
+        Ok(self.meant(policy) == CudaIntent::Nobody && !kernels.any() && !binary.reaches_cuda()?)
     }
 
     /// The guarded library that a linked file needs, where nobody can tell which headers it was compiled with: the release
@@ -353,8 +355,8 @@ impl Facts<'_> {
         manifest: &Manifest,
         binary: &Binary,
         seen: &Seen,
-    ) -> (Option<Taken>, Vec<Finding>) {
-        let Some(soname) = binary.needed.iter().find(|name| GUARDED.is_named(name)) else { return (None, Vec::new()) };
+    ) -> (Option<ResolvedCudnn>, Vec<Finding>) {
+        let Some(soname) = binary.needed.iter().find(|name| CUDNN.is_named(name)) else { return (None, Vec::new()) };
         let library = seen.library_taken.clone();
         let known = library.as_ref().and_then(|library| Some((library.version.as_ref()?.value, &library.path)));
         let judged = toolchain.library_used().and_then(|library| library.path.canonicalize().ok());
@@ -368,12 +370,12 @@ impl Facts<'_> {
                 return (None, Vec::new());
             }
         }
-        let bound = binary.bound.iter().find(|bound| GUARDED.is_named(&bound.soname));
+        let bound = binary.bound.iter().find(|bound| CUDNN.is_named(&bound.soname));
         let release = by_policy.or(known.map(|(version, _)| (version, KnownBy::Linked)));
         let release = release.or_else(|| Some((bound?.first, KnownBy::Symbols)));
         let taken = release.map(|(version, known)| {
             let built = BuiltWith { version, linkage: Linkage::Linked };
-            Taken { version, known: Some(known), rows: built.requirements(policy) }
+            ResolvedCudnn { version, known: Some(known), rows: built.requirements(policy) }
         });
         let mut findings = Vec::new();
         if by_policy.is_none() {
@@ -382,14 +384,22 @@ impl Facts<'_> {
             let values = values.known("path", known.map(|(_, path)| path.display()));
             let values =
                 values.known("symbol", bound.map(|bound| &bound.name)).known("min", bound.map(|bound| bound.first));
-            let by_cargo = if taken.is_some() { Words::CudnnHeadersUnknown } else { Words::CudnnHeadersUnknownNothing };
-            let words = toolchain.by.of(by_cargo, Words::CudnnHeadersUnknownCMake, Words::CudnnHeadersUnknownOptions);
+            let by_cargo = if taken.is_some() {
+                MessageTemplate::CudnnHeadersUnknown
+            } else {
+                MessageTemplate::CudnnHeadersUnknownNothing
+            };
+            let words = toolchain.by.of(
+                by_cargo,
+                MessageTemplate::CudnnHeadersUnknownCMake,
+                MessageTemplate::CudnnHeadersUnknownOptions,
+            );
             findings.push(words.finding(&values));
         }
         // What policy and toolkit say of it; a build system's way to it has been followed.
-        if let Some(library) = library.filter(|_| !is_judged && toolchain.by == Builder::Cargo) {
+        if let Some(library) = library.filter(|_| !is_judged && toolchain.by == BuildSystem::Cargo) {
             let taken = toolchain.with_library_taken(library);
-            findings.extend(judge::build::linked_library_anew(policy, toolchain, &taken));
+            findings.extend(judge::build::recheck_linked_cudnn(policy, toolchain, &taken));
         }
         (taken, findings)
     }
@@ -403,7 +413,7 @@ impl Facts<'_> {
         toolchain: &Toolchain,
         seen: &Seen,
         included: &[Included],
-    ) -> Option<(Taken, Vec<Finding>)> {
+    ) -> Option<(ResolvedCudnn, Vec<Finding>)> {
         let newest = included.iter().map(|one| one.version).max()?;
         let linked = match &seen.library_taken {
             Some(library) => toolchain.with_library_taken(library.clone()),
@@ -413,19 +423,19 @@ impl Facts<'_> {
         for one in included {
             let headers = LibraryHeaders { path: one.path.clone(), version: Some(one.version) };
             let now = linked.with_library_included(headers, &one.by);
-            for finding in judge::build::linked_library_anew(policy, toolchain, &now) {
+            for finding in judge::build::recheck_linked_cudnn(policy, toolchain, &now) {
                 if !findings.contains(&finding) {
                     findings.push(finding);
                 }
             }
         }
         let built = BuiltWith { version: newest, linkage: Linkage::Linked };
-        Some((Taken { version: newest, known: None, rows: built.requirements(policy) }, findings))
+        Some((ResolvedCudnn { version: newest, known: None, rows: built.requirements(policy) }, findings))
     }
 
     /// What was kept back before linking, and holds now that the file has shown what was used.
     pub fn deferred(&self, judged: &Judged, seen: &Seen, binary: &Binary) -> Vec<Finding> {
-        let takes_library = binary.needed.iter().any(|name| GUARDED.is_named(name));
+        let takes_library = binary.needed.iter().any(|name| CUDNN.is_named(name));
         let named = judged.toolchain.named();
         let holds = |finding: &&Finding| {
             let found = takes_library && is_library_absent(finding, &judged.toolchain);
@@ -442,7 +452,7 @@ impl Facts<'_> {
         manifest: &Manifest,
         linked: &Linked<'_>,
         library: Vec<Finding>,
-        taken: Option<&Taken>,
+        taken: Option<&ResolvedCudnn>,
     ) -> Vec<Finding> {
         let mut manifest = manifest.clone();
         if let Some(taken) = taken {
@@ -489,7 +499,7 @@ impl Facts<'_> {
         kernels: &Kernels,
         judged: Option<&Judged>,
         seen: Option<Seen>,
-        taken: Option<Taken>,
+        taken: Option<ResolvedCudnn>,
     ) -> Result<Result<Vec<Manifest>, String>, String> {
         use crate::binary::holds_name;
 
@@ -501,10 +511,10 @@ impl Facts<'_> {
                 looked_up.push((cuda, by));
             }
         }
-        let of_file = Observed::of(binary);
+        let of_file = LinkObservation::of(binary);
         // The file names functions of the library's, and who looks them up is known from the graph.
-        let opened = binary.linkage(GUARDED) == Linkage::Unknown && uses.iter().any(|one| one.opens(GUARDED.key));
-        let observed = Observed {
+        let opened = binary.linkage(CUDNN) == Linkage::Unknown && uses.iter().any(|one| one.opens(CUDNN.key));
+        let observed = LinkObservation {
             looked_up,
             // cargo hands a file on only where its compiler has ended well, and runs it again where it has not.
             fresh: self.given.is_none(),
@@ -520,7 +530,7 @@ impl Facts<'_> {
         };
         let sealed = seal::seal(file, to, &observed)?;
         if sealed.written + sealed.same == 0 {
-            return Ok(Err(sealed.left.into_iter().next().unwrap_or_else(|| NOT_THERE.to_owned())));
+            return Ok(Err(sealed.left.into_iter().next().unwrap_or_else(|| NOTE_MISSING.to_owned())));
         }
         Ok(Ok(Binary::read(to.unwrap_or(file))?.manifests().flatten().map(|note| note.manifest).collect()))
     }
@@ -529,6 +539,6 @@ impl Facts<'_> {
     pub fn not_guarded(&self, policy: &Policy, name: &str, file: &Path, why: &str) -> Vec<Finding> {
         let values = Values::default().with("file", name).with("path", file.display());
         let values = values.with("component", &self.component).with("why", why);
-        self.weigh(policy, vec![Words::GuardNotLinked.finding(&values)]).findings
+        self.weigh(policy, vec![MessageTemplate::GuardNotLinked.finding(&values)]).findings
     }
 }

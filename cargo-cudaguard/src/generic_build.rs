@@ -11,26 +11,26 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 use cudaguard::files;
-use cudaguard::finding::{Values, Words};
+use cudaguard::finding::{MessageTemplate, Values};
 use cudaguard::guard::{self, Tool};
 use cudaguard::seal;
 
-use crate::arguments::{Options, Sealing};
+use crate::arguments::{Options, SealArgs};
 use crate::cmake::facts::{BY_OPTIONS, Facts, HEAD};
 use crate::cmake::job::{Job, triple};
 use crate::cmake::{rule, sealed};
-use crate::report::Stop;
+use crate::report::CliError;
 
 /// A line of the facts where there is no guard, with the reason.
 const UNGUARDED: &str = "unguarded";
 
-pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, Stop> {
+pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, CliError> {
     let output = absolute(&options.output)?;
     let text_in_c = match output.extension().and_then(OsStr::to_str) {
         Some("o" | "obj") => false,
         Some("c") => true,
         _ => {
-            return Err(Stop::no_look(format_args!(
+            return Err(CliError::operational(format_args!(
                 "--output {}: name an object (guard.o), or a file of C (guard.c)",
                 options.output.display()
             )));
@@ -41,14 +41,14 @@ pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, Stop> {
     let known = facts_of(&output);
     let mut facts = written(env, options, folder)?;
     keep(&known, &facts)?;
-    let job = Job::of(Facts::of_options(&known).map_err(Stop::no_look)?).map_err(Stop::no_look)?;
+    let job = Job::of(Facts::of_options(&known).map_err(CliError::operational)?).map_err(CliError::operational)?;
     let mut files = Vec::new();
     let made = (|| {
         let told = job.facts();
-        let judged = told.judge(env).map_err(Stop::no_look)?;
+        let judged = told.judge(env).map_err(CliError::operational)?;
         files = judged.toolchain.files();
         job.say(&judged.findings)?;
-        let descriptor = judged.note(&told).map_err(Stop::no_look)?;
+        let descriptor = judged.note(&told).map_err(CliError::operational)?;
         let made = if text_in_c {
             let made = guard::supports(told.target);
             let text = if made.is_ok() { guard::text(&descriptor, &told.component) } else { String::new() };
@@ -56,11 +56,11 @@ pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, Stop> {
             made
         } else {
             guard::compile_whole(&job.facts.tool, &descriptor, &told.component, told.target, &output)
-                .map_err(Stop::no_look)?
+                .map_err(CliError::operational)?
         };
         if let Err(why) = made {
             let values = Values::default().with("component", &told.component).with("why", &why);
-            job.say(&told.weigh(&judged.policy, vec![Words::Unguarded.finding(&values)]).findings)?;
+            job.say(&told.weigh(&judged.policy, vec![MessageTemplate::Unguarded.finding(&values)]).findings)?;
             fact(&mut facts, UNGUARDED, &why)?;
             keep(&known, &facts)?;
         }
@@ -73,7 +73,7 @@ pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, Stop> {
     }
     if let Some(depfile) = &options.depfile {
         files.extend(std::env::current_exe().ok());
-        files.extend(job.facts().read_policy().map_err(Stop::no_look)?.path);
+        files.extend(job.facts().read_policy().map_err(CliError::operational)?.path);
         files.retain(|file| file.exists());
         // By the name that the build system knows it by.
         files::write(depfile, rule(&options.output, &files).as_bytes())
@@ -82,25 +82,25 @@ pub(crate) fn embed(env: &Env, options: &Options) -> Result<ExitCode, Stop> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn seal(env: &Env, sealing: &Sealing) -> Result<ExitCode, Stop> {
+pub(crate) fn seal(env: &Env, sealing: &SealArgs) -> Result<ExitCode, CliError> {
     let file = absolute(&sealing.file)?;
     let mut guards = sealing.objects.iter().chain(&sealing.guard).filter(|object| facts_of(object).is_file());
     let guard = sealing.guard.as_ref().or_else(|| guards.next()).ok_or_else(|| {
-        Stop::no_look(format_args!(
+        CliError::operational(format_args!(
             "{}: none of the objects is a guard that `embed` has made; name it with --guard FILE",
             sealing.file.display()
         ))
     })?;
     let known = absolute(&facts_of(guard))?;
-    let mut facts = Facts::of_options(&known).map_err(Stop::no_look)?;
+    let mut facts = Facts::of_options(&known).map_err(CliError::operational)?;
     for object in &sealing.objects {
         facts.objects.push(absolute(object)?);
     }
-    let job = Job::of(facts).map_err(Stop::no_look)?;
+    let job = Job::of(facts).map_err(CliError::operational)?;
     let output = sealing.output.as_deref().map(absolute).transpose()?;
     if job.facts.unguarded.is_some() {
         if let Some(output) = &output {
-            seal::copy(&file, output).map_err(Stop::no_look)?;
+            seal::copy(&file, output).map_err(CliError::operational)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -128,9 +128,9 @@ fn facts_of(guard: &Path) -> PathBuf {
 }
 
 /// The options as facts.
-fn written(env: &Env, options: &Options, folder: &Path) -> Result<String, Stop> {
+fn written(env: &Env, options: &Options, folder: &Path) -> Result<String, CliError> {
     let tool = compiler(&options.compiler);
-    let triple = triple(&tool).map_err(Stop::no_look)?;
+    let triple = triple(&tool).map_err(CliError::operational)?;
     let source = there("--source", &options.source)?;
     let program = tool.program.display().to_string();
     let mut text = format!("{HEAD}\n");
@@ -180,16 +180,16 @@ fn written(env: &Env, options: &Options, folder: &Path) -> Result<String, Stop> 
     Ok(text)
 }
 
-fn fact(text: &mut String, key: &str, value: &str) -> Result<(), Stop> {
+fn fact(text: &mut String, key: &str, value: &str) -> Result<(), CliError> {
     if value.contains('\n') {
-        return Err(Stop::no_look(format_args!("{value:?}: a value of one line is expected")));
+        return Err(CliError::operational(format_args!("{value:?}: a value of one line is expected")));
     }
     text.extend([key, " ", value, "\n"]);
     Ok(())
 }
 
 /// Kept as it is where it says the same, so that build tools see no newer file.
-fn keep(path: &Path, text: &str) -> Result<(), Stop> {
+fn keep(path: &Path, text: &str) -> Result<(), CliError> {
     if files::text(path).is_ok_and(|kept| kept == text) {
         return Ok(());
     }
@@ -207,26 +207,27 @@ fn compiler(words: &str) -> Tool {
 }
 
 /// A program by its path, or by a name that is looked for in `PATH`.
-fn found(env: &Env, program: &Path) -> Result<PathBuf, Stop> {
+fn found(env: &Env, program: &Path) -> Result<PathBuf, CliError> {
     if program.components().count() > 1 {
         return there("--nvcc", program);
     }
     let path = env.var_os("PATH").unwrap_or_default();
     let there = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
-    there.ok_or_else(|| Stop::no_look(format_args!("--nvcc {}: is not in PATH", program.display())))
+    there.ok_or_else(|| CliError::operational(format_args!("--nvcc {}: is not in PATH", program.display())))
 }
 
 /// What an option names, which has to be there.
-fn there(option: &str, path: &Path) -> Result<PathBuf, Stop> {
+fn there(option: &str, path: &Path) -> Result<PathBuf, CliError> {
     let whole = absolute(path)?;
-    fs::metadata(&whole).map_err(|error| Stop::no_look(format_args!("{option} {}: {error}", path.display())))?;
+    fs::metadata(&whole)
+        .map_err(|error| CliError::operational(format_args!("{option} {}: {error}", path.display())))?;
     Ok(whole)
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Stop> {
-    std::path::absolute(path).map_err(|error| Stop::no_look(format_args!("{}: {error}", path.display())))
+fn absolute(path: &Path) -> Result<PathBuf, CliError> {
+    std::path::absolute(path).map_err(|error| CliError::operational(format_args!("{}: {error}", path.display())))
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> Stop {
-    Stop::no_look(format_args!("cannot write {}: {error}", path.display()))
+fn cannot_write(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::operational(format_args!("cannot write {}: {error}", path.display()))
 }

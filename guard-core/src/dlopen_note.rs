@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::elf::Elf;
 use crate::manifest::{Linkage, Manifest, Opens, Requirement};
-use crate::vendor::GUARDED;
+use crate::vendor::CUDNN;
 
 /// The note's owner, without its NUL.
 pub const OWNER: &str = "FDO";
@@ -47,7 +47,7 @@ pub fn text(manifest: &Manifest) -> Option<String> {
         })
     };
     let by_crate = |opens: &Opens, stem: &String| {
-        let priority = if required && stem == GUARDED.key { "required" } else { "suggested" };
+        let priority = if required && stem == CUDNN.key { "required" } else { "suggested" };
         entry(stem, priority, &opens.by, opens.names(stem))
     };
     let by_crates =
@@ -55,9 +55,9 @@ pub fn text(manifest: &Manifest) -> Option<String> {
     let mut entries: Vec<Value> = by_crates.collect();
     // Where the project opens it itself, only the policy knows.
     if let Some((soname, Linkage::Dlopened, _)) = declared {
-        if entries.iter().all(|entry| entry["feature"] != GUARDED.key) {
+        if entries.iter().all(|entry| entry["feature"] != CUDNN.key) {
             let priority = if required { "required" } else { "recommended" };
-            entries.push(entry(GUARDED.key, priority, &manifest.component.to_string(), vec![soname.clone()]));
+            entries.push(entry(CUDNN.key, priority, &manifest.component.to_string(), vec![soname.clone()]));
         }
     }
     (!entries.is_empty()).then(|| Value::Array(entries).to_string())

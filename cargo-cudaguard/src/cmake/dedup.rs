@@ -63,7 +63,7 @@ fn without(text: &str, words: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use cudaguard::finding::{Values, Words};
+    use cudaguard::finding::{MessageTemplate, Values};
 
     use super::*;
 
@@ -74,7 +74,7 @@ mod tests {
         let input = build.join("cuda.h");
         fs::write(&input, "").unwrap();
         let finding = |text: &str, component: &str| {
-            Words::ToolkitMixed.finding(&Values::default().with("root", text).with("component", component))
+            MessageTemplate::ToolkitMixed.finding(&Values::default().with("root", text).with("component", component))
         };
         let said = |findings: Vec<Finding>| anew(findings, "app", build, "Debug", std::slice::from_ref(&input)).len();
         assert_eq!(said(vec![finding("a", "app 1.0"), finding("b", "app 1.0")]), 2);

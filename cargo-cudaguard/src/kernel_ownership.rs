@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard::contents::Contents;
 use cudaguard::kernels::{self, Container, Form, Kernels};
+use cudaguard::mapped_file::Contents;
 
 /// Enough for any package's own kernels; a folder of data sets is not walked to its end.
 const MOST_FILES: usize = 20_000;
