@@ -1,12 +1,9 @@
-use std::fs;
-use std::path::Path;
-
 use super::*;
 
 #[test]
 fn names_that_say_a_version() {
-    assert_eq!(GUARDED.version_in_name("libcudnn.so.9.10.2"), Some(Version::new(9, 10, 2)));
-    assert_eq!(GUARDED.version_in_name("libcudnn.so.8.9.7.29"), Some(Version::new(8, 9, 7)));
+    assert_eq!(CUDNN.version_in_name("libcudnn.so.9.10.2"), Some(Version::new(9, 10, 2)));
+    assert_eq!(CUDNN.version_in_name("libcudnn.so.8.9.7.29"), Some(Version::new(8, 9, 7)));
     assert_eq!(CUDART.version_in_name("libcudart.so.12.4.127"), Some(Version::new(12, 4, 127)));
     for none in [
         "libcudnn.so",
@@ -18,7 +15,7 @@ fn names_that_say_a_version() {
         "libcudnn.so.9..1",
         "",
     ] {
-        assert_eq!(GUARDED.version_in_name(none), None, "{none}");
+        assert_eq!(CUDNN.version_in_name(none), None, "{none}");
     }
 }
 
@@ -40,7 +37,7 @@ fn names_that_wheel_repair_changed() {
     }
     assert!(CUDART.is_named("libcudart-e409450e.so.11.0") && !CUDART.is_named("libcudart-static.so"));
     assert_eq!(
-        (CUDART.numbers("libcudart-e409450e.so.11.0"), GUARDED.major("libcudnn-1a2b3c4d.so.9")),
+        (CUDART.numbers("libcudart-e409450e.so.11.0"), CUDNN.major("libcudnn-1a2b3c4d.so.9")),
         (Some("11.0"), Some(9))
     );
 }
@@ -81,8 +78,8 @@ fn what_nvidia_publishes() {
 #[test]
 fn sonames() {
     for (library, version, soname) in [
-        (GUARDED, "9.15.1", "libcudnn.so.9"),
-        (GUARDED, "7.6.5", "libcudnn.so.7"),
+        (CUDNN, "9.15.1", "libcudnn.so.9"),
+        (CUDNN, "7.6.5", "libcudnn.so.7"),
         (&CUDART, "13.0", "libcudart.so.13"),
         (&CUDART, "11.8", "libcudart.so.11.0"),
         (&CUDART, "10.2", "libcudart.so.10.2"),
@@ -92,7 +89,7 @@ fn sonames() {
         assert_eq!(library.soname(version.parse().unwrap()), soname);
         assert!(library.is_named(soname), "{soname}");
     }
-    assert!(!GUARDED.is_named("libcudnn_graph.so.9") && !GUARDED.is_named("libcudnn.a"));
+    assert!(!CUDNN.is_named("libcudnn_graph.so.9") && !CUDNN.is_named("libcudnn.a"));
     for library in ALL {
         let sonames: Vec<String> = library.sonames().collect();
         assert!(sonames.iter().all(|soname| library.major(soname).is_some()), "{sonames:?}");
@@ -104,12 +101,12 @@ fn sonames() {
 #[test]
 fn answers_of_all_encodings() {
     for (library, answer, version) in [
-        (GUARDED, 7605, Version::new(7, 6, 5)),
-        (GUARDED, 8500, Version::new(8, 5, 0)),
-        (GUARDED, 8907, Version::new(8, 9, 7)),
-        (GUARDED, 90_000, Version::new(9, 0, 0)),
-        (GUARDED, 91_002, Version::new(9, 10, 2)),
-        (GUARDED, 92_800, Version::new(9, 28, 0)),
+        (CUDNN, 7605, Version::new(7, 6, 5)),
+        (CUDNN, 8500, Version::new(8, 5, 0)),
+        (CUDNN, 8907, Version::new(8, 9, 7)),
+        (CUDNN, 90_000, Version::new(9, 0, 0)),
+        (CUDNN, 91_002, Version::new(9, 10, 2)),
+        (CUDNN, 92_800, Version::new(9, 28, 0)),
         (by_key("nccl").unwrap(), 2708, Version::new(2, 7, 8)),
         (by_key("nccl").unwrap(), 21_605, Version::new(2, 16, 5)),
         (by_key("nccl").unwrap(), 23_203, Version::new(2, 32, 3)),
@@ -166,7 +163,7 @@ fn which_gpus_a_release_serves() {
         ("9.15.1", 14, None, None),
         ("8.5.0", 12, None, None),
     ] {
-        let table = GUARDED.table();
+        let table = CUDNN.table();
         let release = version(release);
         assert_eq!(
             (table.min_cc(release, major), table.newest_cc(release, major)),
@@ -174,9 +171,9 @@ fn which_gpus_a_release_serves() {
             "{release} {major}"
         );
     }
-    assert!(GUARDED.table().releases(13).contains(&version("9.15.1")));
-    assert!(!GUARDED.table().releases(11).contains(&version("9.15.1")));
-    assert!(GUARDED.table().releases(14).is_empty());
+    assert!(CUDNN.table().releases(13).contains(&version("9.15.1")));
+    assert!(!CUDNN.table().releases(11).contains(&version("9.15.1")));
+    assert!(CUDNN.table().releases(14).is_empty());
     for (release, floor) in [
         ("7.6.5", None),
         ("8.8.1", None),
@@ -188,9 +185,9 @@ fn which_gpus_a_release_serves() {
         ("10.0.0", None),
     ] {
         let floor = floor.map(|(from, cc)| (version(from), cc));
-        assert_eq!(GUARDED.table().gpu_floor(version(release)), floor, "{release}");
+        assert_eq!(CUDNN.table().gpu_floor(version(release)), floor, "{release}");
     }
-    let newest = |major, release: &str, cuda| GUARDED.table().newest_gpus(major)?.of(version(release), cuda);
+    let newest = |major, release: &str, cuda| CUDNN.table().newest_gpus(major)?.of(version(release), cuda);
     assert_eq!(["8.5", "8.6", "8.9"].map(|release| newest(8, release, None)), [Some(8), Some(9), Some(9)]);
     assert_eq!([None, Some(11), Some(12), Some(13)].map(|cuda| newest(9, "9.5", cuda)), [None, Some(9), None, None]);
     assert_eq!(newest(10, "10.1", Some(13)), None);
@@ -214,73 +211,10 @@ fn which_cuda_a_release_was_made_for() {
         ("9.28.0", 12, true),
         ("10.0.0", 14, true),
     ] {
-        let majors = GUARDED.table().cuda_majors(version.parse().unwrap()).unwrap();
+        let majors = CUDNN.table().cuda_majors(version.parse().unwrap()).unwrap();
         assert_eq!(majors.contains(&cuda), made, "{version} for CUDA {cuda}");
     }
     assert_eq!(CUDART.table().cuda_majors(Version::new(13, 0, 0)), None);
-}
-
-/// Files outside of this module, of tables, of findings' words and of tests that name the guarded library all the same: what
-/// users type and read (`--cudnn`, `Embed::cudnn_include`), and the list of the shim's files. None may join them; what no
-/// longer does leaves the list.
-const NAMING_IT: &[&str] = &[
-    "cargo-cudaguard/src/arguments.rs",
-    "guard-core/src/check.rs",
-    "guard-core/src/embed.rs",
-    "guard-core/src/guard.rs",
-];
-
-/// The text without the names of findings and phrases, which are words as well.
-fn without_names_of_words(text: &str) -> String {
-    let mut text = text.to_owned();
-    for kind in ["Words::", "Code::", "Phrase::"] {
-        let mut pieces = text.split(kind);
-        let first = pieces.next().unwrap_or_default().to_owned();
-        text = first + &pieces.map(|piece| piece.trim_start_matches(char::is_alphanumeric)).collect::<String>();
-    }
-    text
-}
-
-#[test]
-fn nothing_else_names_the_guarded_library() {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut naming = Vec::new();
-    for root in [own.join("src"), own.join("../cargo-cudaguard/src")] {
-        walk(&root, &mut |file| {
-            let name = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            let text = fs::read_to_string(file).unwrap();
-            // What stands behind it is tests.
-            let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-            let text = without_names_of_words(text).to_lowercase();
-            let may =
-                ["vendor/", "finding/", "tables.rs", "crates/table.rs"].iter().any(|start| name.starts_with(start));
-            let is_test = name.ends_with("tests.rs") || name.contains("tests/");
-            if text.contains(GUARDED.key) && !may && !is_test {
-                let folder = if root.ends_with("cargo-cudaguard/src") { "cargo-cudaguard" } else { "guard-core" };
-                naming.push(format!("{folder}/src/{name}"));
-            }
-        });
-    }
-    naming.sort();
-    let new: Vec<_> = naming.iter().filter(|name| !NAMING_IT.contains(&name.as_str())).collect();
-    assert!(new.is_empty(), "these name {} and should ask its descriptor: {new:#?}", GUARDED.name);
-    let is_here = |name: &str| own.join("../cargo-cudaguard").is_dir() || !name.starts_with("cargo-cudaguard/");
-    let gone = NAMING_IT.iter().filter(|name| is_here(name) && !naming.iter().any(|naming| naming == *name));
-    let gone: Vec<_> = gone.collect();
-    assert!(gone.is_empty(), "these no longer name {}: take them out of the list: {gone:#?}", GUARDED.name);
-}
-
-fn walk(folder: &Path, seen: &mut dyn FnMut(&Path)) {
-    // In a packaged crate the command's sources are not beside it.
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            walk(&path, seen);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            seen(&path);
-        }
-    }
 }
 
 #[test]
