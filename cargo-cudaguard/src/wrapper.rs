@@ -22,7 +22,7 @@ use cudaguard::manifest::{Component, Linkage};
 use cudaguard::mapped_file::Contents;
 use cudaguard::pipeline::{self, CudaIntent, Facts, Judged};
 use cudaguard::policy;
-use cudaguard::seal::{ResolvedCudnn, left_to_the_loader};
+use cudaguard::seal::ResolvedCudnn;
 use cudaguard::toolchain::BuildSystem;
 use cudaguard::vendor::{CUDART, CUDNN};
 
@@ -448,7 +448,6 @@ impl<'a> Job<'a> {
         let mut folders = vec![(target_dir.to_owned(), "cargo's target folder")];
         folders.extend(env.var_os("HOME").map(|home| (PathBuf::from(home), "the home of who built it")));
         let in_use = toolchain.named();
-        let left = left_to_the_loader(&manifest, binary)?;
         let linked = Linked {
             name: &self.unit.name,
             release: self.of.release,
@@ -459,7 +458,6 @@ impl<'a> Job<'a> {
             in_use: &in_use,
             by: BuildSystem::Cargo,
             needed: &binary.needed,
-            left_to_the_loader: left.as_deref(),
             cudart: binary.linkage(&CUDART),
             library: binary.linkage(CUDNN),
             rpath: binary.rpath.as_deref(),

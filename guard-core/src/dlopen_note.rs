@@ -63,20 +63,6 @@ pub fn text(manifest: &Manifest) -> Option<String> {
     (!entries.is_empty()).then(|| Value::Array(entries).to_string())
 }
 
-/// The note's text for libraries that are needed, and that the guard loads: `[runtime] loader = "guard"`.
-pub(crate) fn needed<'a>(sonames: impl Iterator<Item = &'a str>) -> String {
-    let entry = |soname: &str| {
-        let stem = soname.split(".so").next().unwrap_or_default();
-        json!({
-            "feature": stem.strip_prefix("lib").unwrap_or(stem),
-            "description": "needed, and loaded by the guard",
-            "priority": "required",
-            "soname": [soname],
-        })
-    };
-    Value::Array(sonames.map(entry).collect()).to_string()
-}
-
 /// What the notes of a file say, of whoever wrote them. One that is no such JSON says nothing.
 pub fn read(elf: &Elf<'_>) -> Vec<Entry> {
     let notes = elf.notes().filter(|note| note.owner == OWNER && note.kind == TYPE);

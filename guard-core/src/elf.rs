@@ -70,16 +70,11 @@ pub const MADE_WEAK: u8 = 8;
 /// Beside [`MADE_WEAK`]: the symbol asks for a version, which is called as its library.
 #[cfg(feature = "command")]
 pub(crate) const HAS_VERSION: u8 = 16;
-/// In `st_other`: the guard binds it. `st_size` says where its library's name stands, as it does of what is made weak.
-#[cfg(feature = "command")]
-pub(crate) const BOUND_BY_GUARD: u8 = 32;
 
 /// Tags of the dynamic section.
 pub mod tag {
     /// A needed library's name.
     pub const NEEDED: u64 = 1;
-    /// A needed library's name, in a file whose guard loads it: the system's loader knows no such tag, and passes it over.
-    pub const LOADED_BY_GUARD: u64 = 0x6000_cd01;
     /// Size of the relocations of calls.
     pub const PLTRELSZ: u64 = 2;
     /// Hash table, the old kind.
@@ -104,8 +99,6 @@ pub mod tag {
     pub const RELSZ: u64 = 18;
     /// Which kind the relocations of calls are: [`RELA`] or [`REL`].
     pub const PLTREL: u64 = 20;
-    /// There are relocations in what is not written to.
-    pub const TEXTREL: u64 = 22;
     /// Address of the relocations of calls.
     pub const JMPREL: u64 = 23;
     /// Everything is to be bound at the start.
@@ -124,8 +117,6 @@ pub mod tag {
     pub const VERDEF: u64 = 0x6fff_fffc;
     /// Address of the versions that it asks for.
     pub const VERNEED: u64 = 0x6fff_fffe;
-    /// Of how many libraries.
-    pub const VERNEEDNUM: u64 = 0x6fff_ffff;
     /// Filters: another object stands in for all of this one's symbols.
     pub const FILTER: u64 = 0x7fff_ffff;
     /// Filters: another object may stand in for some of this one's symbols.
@@ -610,13 +601,6 @@ impl<'data> Elf<'data> {
         self.sections().find(|section| section.name == name)
     }
 
-    /// Where the header of the section of this name stands in the file.
-    #[cfg(feature = "command")]
-    pub(crate) fn section_header_of(&self, name: &str) -> Option<usize> {
-        let section = self.section_named(name)?;
-        usize::try_from(self.sections.offset + section.index * self.sections.stride).ok()
-    }
-
     fn segment(&self, index: u64) -> Option<Segment<'data>> {
         let entry = self.segments.entry(self.data, index)?;
         let word = |at: usize| word_at(entry, at, self.class64);
@@ -678,13 +662,6 @@ impl<'data> Elf<'data> {
             .filter(|data| !data.is_empty())
     }
 
-    /// Where the dynamic section stands in the file.
-    #[cfg(feature = "command")]
-    pub(crate) fn dynamic_start(&self) -> Option<usize> {
-        let segment = self.segments().find(|segment| segment.kind == PT_DYNAMIC)?;
-        usize::try_from(segment.offset).ok()
-    }
-
     /// The entries of the dynamic section, (tag, value), up to its end mark.
     pub fn dynamic(&self) -> impl Iterator<Item = (u64, u64)> + use<'data> {
         let class64 = self.class64;
@@ -694,8 +671,6 @@ impl<'data> Elf<'data> {
             .chunks_exact(width * 2)
             .filter_map(move |entry| Some((word_at(entry, 0, class64)?, word_at(entry, width, class64)?)))
             .take_while(|(tag, _)| *tag != 0)
-            // Needed all the same, whoever loads it.
-            .map(|(tag, value)| (if tag == tag::LOADED_BY_GUARD { tag::NEEDED } else { tag }, value))
     }
 
     /// The value of the first entry of this tag.

@@ -14,7 +14,6 @@ use std::process::{Command, Stdio};
 use crate::digest::Digest;
 use crate::env::Env;
 use crate::manifest::Component;
-use crate::note::layout::{LOADER_GUARD, head};
 use crate::note::{OWNER, SECTION, SIZE, TYPE};
 
 /// What [`compile`] made.
@@ -88,38 +87,18 @@ pub fn source() -> String {
     "#line 2 \"cudaguard.c\"\n".to_owned() + &join(WHOLE)
 }
 
-/// What loads libraries, behind the shim where a note asks for it.
-const LOADER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/loader.c"));
-
-fn loads(descriptor: &[u8; SIZE]) -> bool {
-    descriptor[head::LOADER] == LOADER_GUARD
-}
-
-/// The same, with what loads libraries where this descriptor asks for it.
-fn source_for(descriptor: &[u8; SIZE]) -> String {
-    let mut text = source();
-    if loads(descriptor) {
-        text.push_str(LOADER);
-    }
-    text
-}
-
-/// Of all that the text for this descriptor is made of. Digested when this crate is compiled: a build of fifty small programs
-/// would do it fifty times.
+/// The digest of the shim's text, computed when this crate is compiled: a build of fifty small programs would compute it
+/// fifty times.
 #[cfg(feature = "command")]
-pub fn source_digest(descriptor: &[u8; SIZE]) -> Digest {
-    const SHIM: Digest = {
-        let mut digest = Digest::of(WHOLE.as_bytes());
-        let mut rest = PARTS;
-        while let [(name, text), after @ ..] = rest {
-            digest = digest.and(name.as_bytes()).and(text.as_bytes());
-            rest = after;
-        }
-        digest
-    };
-    const LOADING: Digest = SHIM.and(LOADER.as_bytes());
-    if loads(descriptor) { LOADING } else { SHIM }
-}
+pub const SOURCE_DIGEST: Digest = {
+    let mut digest = Digest::of(WHOLE.as_bytes());
+    let mut rest = PARTS;
+    while let [(name, text), after @ ..] = rest {
+        digest = digest.and(name.as_bytes()).and(text.as_bytes());
+        rest = after;
+    }
+    digest
+};
 
 /// A text with every part that it includes in its place, and whatever that one includes.
 fn join(text: &str) -> String {
@@ -193,7 +172,7 @@ pub fn text(descriptor: &[u8; SIZE], component: &Component) -> String {
 }
 
 fn whole(descriptor: &[u8; SIZE], component: &Component, keep: Keep) -> String {
-    let mut text = source_for(descriptor);
+    let mut text = source();
     text.push_str("\n#if defined(__linux__) && defined(__ELF__)\n__asm__(\".pushsection .text\\n\"\n");
     for line in assembly(descriptor, component, keep).lines() {
         let line = line.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
@@ -414,7 +393,7 @@ impl Compiler {
     }
 
     fn guard(&self, descriptor: &[u8; SIZE], component: &Component, folder: &Path) -> Result<GuardObjects, String> {
-        let shim = self.object(folder, "cudaguard-shim", "c", &source_for(descriptor))?;
+        let shim = self.object(folder, "cudaguard-shim", "c", &source())?;
         Ok(both(self.note(descriptor, component, folder)?, shim))
     }
 

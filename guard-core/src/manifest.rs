@@ -407,13 +407,12 @@ impl Manifest {
         value.put("host_compiler", self.host_compiler.as_deref());
         value.put("dlopen", (!self.opens.is_empty()).then(|| array(self.opens.iter().map(Opens::to_json))));
         value.put("sealed", Some(self.sealed));
-        let mut policy = object([
+        let policy = object([
             ("mismatch", if self.runtime.mismatch_warns { "warn" } else { "refuse" }.into()),
             ("gpu", self.runtime.gpu.name().into()),
             ("library", if self.runtime.library_enforces { "enforce" } else { "report" }.into()),
             ("partial", if self.partial_refuse { "refuse" } else { "silent" }.into()),
         ]);
-        policy.put("loader", self.runtime.guard_loads.then_some("guard"));
         value.put("policy", Some(policy));
         value.put(
             "allow",

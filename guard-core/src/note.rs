@@ -103,7 +103,6 @@ fn assemble(manifest: &Manifest, json: &str) -> Result<Vec<u8>, String> {
     };
     out.bytes[head::SEALED] = u8::from(manifest.sealed);
     out.bytes[head::PARTIAL] = u8::from(manifest.partial_refuse);
-    out.bytes[head::LOADER] = u8::from(manifest.runtime.guard_loads);
     out.text(head::NAME, &manifest.component.name)?;
     out.text(head::VERSION, &manifest.component.version)?;
     out.text(head::CUDAGUARD, &manifest.cudaguard)?;
@@ -351,7 +350,6 @@ mod read {
                 mismatch_warns: note.choice(head::MISMATCH, "[runtime] mismatch", &[true, false])?,
                 gpu: note.choice(head::GPU, "[runtime] gpu", &[GpuNeed::Auto, GpuNeed::Required, GpuNeed::Optional])?,
                 library_enforces: note.choice(head::LIBRARY, "[runtime] library", &[false, true])?,
-                guard_loads: note.choice(head::LOADER, "[runtime] loader", &[false, true])?,
             };
             manifest.sealed = note.choice(head::SEALED, "whether it is sealed", &[false, true])?;
             manifest.partial_refuse = note.choice(head::PARTIAL, "[gpu] partial", &[false, true])?;
@@ -546,7 +544,6 @@ mod read {
                     _ => GpuNeed::Auto,
                 },
                 library_enforces: policy["library"] == "enforce",
-                guard_loads: policy["loader"] == "guard",
             },
             partial_refuse: policy["partial"] == "refuse",
             allow: facts["allow"]
@@ -622,12 +619,7 @@ mod tests {
             ],
             observed: Some(vec![Target::Cubin(Arch { number: 80, suffix: Suffix::None })]),
             host_compiler: Some("gcc 12.2.0".to_owned()),
-            runtime: Runtime {
-                mismatch_warns: false,
-                gpu: GpuNeed::Optional,
-                library_enforces: true,
-                guard_loads: true,
-            },
+            runtime: Runtime { mismatch_warns: false, gpu: GpuNeed::Optional, library_enforces: true },
             partial_refuse: true,
             allow: vec![(Code::ALL[0], "a reason, \"quoted\"".to_owned())],
             opens: vec![Opens {
@@ -679,7 +671,7 @@ mod tests {
         let text_at = |at: usize| std::str::from_utf8(&bytes[u16_at(at)..][..u16_at(at + 2)]).unwrap();
         assert_eq!(&bytes[..8], b"cudagrd\0");
         assert_eq!([8, 10, 12, 14].map(u16_at), [1, 4, 44, 40]);
-        assert_eq!(bytes[20..28], [1, 2, 1, 2, 1, 1, 1, 0]);
+        assert_eq!(bytes[20..28], [1, 2, 1, 2, 1, 1, 0, 0]);
         assert_eq!([28, 32, 36, 40].map(text_at), ["resnet", "0.3.1", "0.1.0", "13.0.48"]);
         assert_eq!(text_at(16), manifest.to_json().to_string());
         assert_eq!([44, 46].map(u16_at), [1, 1 | 8]);
@@ -935,7 +927,7 @@ mod tests {
                 prop::option::of(text()),
             );
             let rules = (
-                [any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()],
+                [any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()],
                 gpu,
                 prop::collection::btree_map(prop::sample::select(Code::ALL.to_vec()), text(), 0..3),
                 prop::collection::vec(requirement(), 0..6),
@@ -951,7 +943,7 @@ mod tests {
                         observed,
                         host_compiler,
                     ),
-                    ([mismatch_warns, library_enforces, guard_loads, partial_refuse, sealed], gpu, allow, requires),
+                    ([mismatch_warns, library_enforces, partial_refuse, sealed], gpu, allow, requires),
                 )| Manifest {
                     component: Component { name, version },
                     cudaguard,
@@ -969,7 +961,7 @@ mod tests {
                     declared,
                     observed,
                     host_compiler,
-                    runtime: Runtime { mismatch_warns, gpu, library_enforces, guard_loads },
+                    runtime: Runtime { mismatch_warns, gpu, library_enforces },
                     partial_refuse,
                     allow: allow.into_iter().collect(),
                     opens: Vec::new(),

@@ -118,8 +118,6 @@ pub struct Runtime {
     pub gpu: GpuNeed,
     /// `library = "enforce"`: a guarded library ends the process too.
     pub library_enforces: bool,
-    /// `loader = "guard"`: NVIDIA's libraries are loaded by the guard, which says in words what is wrong with them.
-    pub guard_loads: bool,
 }
 
 /// `[runtime] gpu`.
@@ -374,7 +372,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("gpu", &["archs", "fleet", "partial"]),
     ("driver", &["fleet"]),
     ("build", &["release", "dev", "unguarded"]),
-    ("runtime", &["mismatch", "gpu", "library", "loader"]),
+    ("runtime", &["mismatch", "gpu", "library"]),
     ("allow", &[]),
 ];
 
@@ -560,10 +558,6 @@ impl Reader<'_> {
             ("runtime", "library") => {
                 policy.runtime.library_enforces =
                     self.choice(entry, &[("check", false), ("enforce", true)]).unwrap_or_default();
-            }
-            ("runtime", "loader") => {
-                policy.runtime.guard_loads =
-                    self.choice(entry, &[("system", false), ("guard", true)]).unwrap_or_default();
             }
             _ => unreachable!("a key of SECTIONS that nothing reads: {section}.{key}"),
         }
@@ -796,10 +790,7 @@ CG122 = "Hopper only, no PTX on purpose"
         assert_eq!(policy.fleet_ccs(), [("T4", (7, 5)), ("A100", (8, 0)), ("8.6", (8, 6))]);
         assert_eq!(policy.driver_fleet_release(), Some(DriverRelease::new(535, 0, 0)));
         assert_eq!((policy.action(true), policy.action(false)), (BuildAction::Warn, BuildAction::Deny));
-        assert_eq!(
-            policy.runtime,
-            Runtime { mismatch_warns: true, gpu: GpuNeed::Required, library_enforces: true, guard_loads: false }
-        );
+        assert_eq!(policy.runtime, Runtime { mismatch_warns: true, gpu: GpuNeed::Required, library_enforces: true });
         assert_eq!(policy.allow.get(&Code::NoPtx).map(String::as_str), Some("Hopper only, no PTX on purpose"));
     }
 

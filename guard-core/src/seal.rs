@@ -9,7 +9,6 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-mod late;
 mod slots;
 
 use crate::arch::Target;
@@ -132,7 +131,7 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
         // What it will be linked to, nobody knows yet.
         return Ok(sealed);
     }
-    let (mut changes, mut guard_loads): (Vec<Change>, bool) = (Vec::new(), false);
+    let mut changes: Vec<Change> = Vec::new();
     for found in &binary.notes {
         let known = match found.decode() {
             Ok(known) => known,
@@ -153,7 +152,6 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
             ));
             continue;
         }
-        guard_loads |= manifest.runtime.guard_loads;
         let new = note::encode(&truth(manifest, observed))?;
         if new[..] == found.descriptor[..] {
             sealed.same += 1;
@@ -163,10 +161,7 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
     }
     sealed.written = changes.len();
     if binary.kind == Kind::Executable && sealed.written + sealed.same > 0 {
-        let data = Contents::open(&file)?;
-        let late = if guard_loads { late::changes(&data).unwrap_or_default() } else { Vec::new() };
-        // What the guard loads it binds, too.
-        changes.extend(if late.is_empty() && !late::are_loaded(&data) { slots::changes(&data) } else { late });
+        changes.extend(slots::changes(&Contents::open(&file)?));
     }
     if let Some(to) = to {
         replace(to, &file, &changes).map_err(|error| format!("cannot write {}: {error}", to.display()))?;
@@ -176,17 +171,6 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
         done.map_err(|error| format!("{}: cannot be sealed: {error}", file.display()))?;
     }
     Ok(sealed)
-}
-
-/// Why the guard of this linked file cannot load its libraries, where its manifest says that it should.
-///
-/// # Errors
-/// Where the file cannot be read.
-pub fn left_to_the_loader(manifest: &Manifest, binary: &Binary) -> Result<Option<String>, String> {
-    if !manifest.runtime.guard_loads || binary.kind != Kind::Executable {
-        return Ok(None);
-    }
-    Ok(late::changes(&Contents::open(&binary.path)?).err())
 }
 
 /// Makes `to` a copy of a file that has no note to seal.

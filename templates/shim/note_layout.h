@@ -20,8 +20,7 @@ struct note_head {
   uint8_t archs_known;
   uint8_t sealed;
   uint8_t partial;
-  uint8_t loader;
-  uint8_t unused;
+  uint16_t unused_26;
   struct text_ref name;
   struct text_ref version;
   struct text_ref cudaguard;
@@ -98,4 +97,3 @@ enum { GPU_AUTO = 0, GPU_REQUIRED = 1, GPU_OPTIONAL = 2 };
 enum { LIBRARY_REPORTS = 0, LIBRARY_ENFORCES = 1 };
 enum { ARCHS_UNSEALED = 0, ARCHS_DECLARED = 1, ARCHS_OBSERVED = 2 };
 enum { PARTIAL_SILENT = 0, PARTIAL_REFUSES = 1 };
-enum { LOADER_SYSTEM = 0, LOADER_GUARD = 1 };

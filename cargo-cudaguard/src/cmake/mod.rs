@@ -36,7 +36,7 @@ use cudaguard::manifest::{KnownBy, Linkage, Manifest};
 use cudaguard::mapped_file::Contents;
 use cudaguard::pipeline;
 use cudaguard::policy::Policy;
-use cudaguard::seal::{ResolvedCudnn, left_to_the_loader};
+use cudaguard::seal::ResolvedCudnn;
 use cudaguard::toolchain::{BuildSystem, Sourced, Toolchain};
 use cudaguard::vendor::{CUDART, CUDNN};
 use cudaguard::version::Version;
@@ -354,7 +354,6 @@ fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<
     let path =
         |written: &Option<String>| Some(without_harmless_stubs(written.as_ref()?, facts.install_rpath, &binary.needed));
     let (rpath, runpath) = (path(&binary.rpath), path(&binary.runpath));
-    let left = left_to_the_loader(manifest, binary)?;
     let linked = Linked {
         name: &facts.target,
         // What CMake links into the build folder finds its libraries there; installing takes those paths away.
@@ -366,7 +365,6 @@ fn verify(env: &Env, job: &Job, look: &Look<'_>, seen: &Seen) -> Result<(Option<
         in_use: &in_use,
         by: job.facts.given.by,
         needed: &binary.needed,
-        left_to_the_loader: left.as_deref(),
         cudart: binary.linkage(&CUDART),
         library: binary.linkage(CUDNN),
         rpath: rpath.as_deref(),

@@ -235,11 +235,6 @@ impl<'data> Links<'data> {
         of.into_iter().filter(|index| entry(*index).is_some()).filter_map(name).collect()
     }
 
-    /// (type, symbol) of each relocation of a symbol.
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = (u32, u32)> + use<'_, 'data> {
-        self.relocations().map(|(_, kind, symbol)| (kind, symbol)).filter(|(_, symbol)| *symbol != 0)
-    }
-
     /// (it stands in the table of calls, type, symbol) of each relocation.
     fn relocations(&self) -> impl Iterator<Item = (bool, u32, u32)> + use<'_, 'data> {
         let value = |tag| self.elf.dynamic_value(tag);
@@ -285,17 +280,7 @@ impl<'data> Links<'data> {
 
     fn version_of(&self, index: u32) -> Option<Version<'data>> {
         let number = u16_at(self.symbol_versions?, usize::try_from(index).ok()?.checked_mul(2)?)?;
-        self.versions.get(&(number & VERSION)).copied().or_else(|| self.version_for_guard(index))
-    }
-
-    /// What is no longer asked of the system's loader, but by the guard.
-    fn version_for_guard(&self, index: u32) -> Option<Version<'data>> {
-        let size = self.symbol_size();
-        let at = usize::try_from(index).ok()?.checked_mul(size)?;
-        let entry = self.symbols.get(at..at.checked_add(size)?).filter(|_| self.elf.class64())?;
-        let asks = super::BOUND_BY_GUARD | super::HAS_VERSION;
-        let name = if entry[5] & asks == asks { text_at(self.names, u32_at(entry, 20)?.into()) } else { None }?;
-        Some(Version { name, of: Some(name) })
+        self.versions.get(&(number & VERSION)).copied()
     }
 
     /// Whether its symbols have versions.

@@ -160,9 +160,6 @@ codes! {
     170 GuardNotLinked Error Refuses 255
         "the linked file does not carry its guard"
         "CMake was told to link the guard's two objects into this file, and the linker left them out, or the note was removed after linking. The program would start on any machine, and nobody could tell what it was built with.\nWhat to do: see whether a linker script discards .note.cudaguard, or a step after linking strips it (strip --remove-section, objcopy); link the objects as they are.";
-    172 LeftToTheLoader Error Refuses 255
-        "the guard cannot load the libraries of this file"
-        "[runtime] loader = \"guard\" takes NVIDIA's libraries from the list of the system's loader, and the guard loads and binds them at the start. That is done only where it cannot be wrong: in a program for 64-bit x86 or Arm and glibc that needs, beside NVIDIA's libraries, those of the C and C++ runtime alone (any other may use or define functions of NVIDIA's), and that has no copy of a variable of theirs and no thread-local one.\nWhat to do: take [runtime] loader out of cudaguard.toml, or say runtime.loader = \"system\" under [package.NAME]. `run`, `exec` and `verify` tell of an absent library for every file.";
     201 CudnnOtherMajor Error Refuses 41
         "the cuDNN found is another major version"
         "cuDNN promises nothing across majors: functions are missing or mean something else.\nWhat to do: install the major that the program was built with, or rebuild it.";
@@ -727,9 +724,6 @@ words! {
     GuardNotLinked GuardNotLinked "{file}"
         "{file} is linked without its guard: {why}.\nfile:\t{path}\nguard:\tof {component}"
         "see whether a linker script or a step after linking discards .note.cudaguard (strip --remove-section, objcopy); cudaguard_embed is for the target that makes this file";
-    LeftToTheLoader LeftToTheLoader "{file}"
-        "the guard cannot load the libraries of {file}, as [runtime] loader = \"guard\" asks: {why}"
-        "leave the libraries to the system's loader: take [runtime] loader out of cudaguard.toml, or say \"system\" for this package";
     CudnnOtherMajor CudnnOtherMajor "cuDNN"
         "cuDNN[ {found}] is another major version than cuDNN {built}, which {component} was built with\nbuilt with: cuDNN {built} ({component})\nfound:      cuDNN[ {found}] in {path}[, with {beside}]\npicked by:  {picked_by}"
         "install cuDNN {built_major} ({min} or newer) where the loader looks first; or rebuild against the one found";

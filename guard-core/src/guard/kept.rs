@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Compiler, GuardObjects, Keep, assembly, both, dlopen_note, group, source_digest, source_for};
+use super::{Compiler, GuardObjects, Keep, SOURCE_DIGEST, assembly, both, dlopen_note, group, source};
 use crate::digest::Digest;
 use crate::manifest::Component;
 use crate::note::SIZE;
@@ -33,7 +33,7 @@ impl Kept {
         component: &Component,
         folder: &Path,
     ) -> Result<GuardObjects, String> {
-        let shim = self.shim(compiler, descriptor, folder)?;
+        let shim = self.shim(compiler, folder)?;
         let note = match self.note(compiler, descriptor, component, folder)? {
             Some(note) => Ok(note),
             None => compiler.note(descriptor, component, folder)?,
@@ -42,14 +42,9 @@ impl Kept {
     }
 
     /// The shim, as `folder/cudaguard-shim.o`. The inner error is the compiler's.
-    fn shim(
-        &self,
-        compiler: &Compiler,
-        descriptor: &[u8; SIZE],
-        folder: &Path,
-    ) -> Result<Result<PathBuf, String>, String> {
-        let made = self.object(compiler, "shim", source_digest(descriptor), |folder| {
-            compiler.object(folder, "cudaguard-shim", "c", &source_for(descriptor))
+    fn shim(&self, compiler: &Compiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
+        let made = self.object(compiler, "shim", SOURCE_DIGEST, |folder| {
+            compiler.object(folder, "cudaguard-shim", "c", &source())
         })?;
         let Ok(made) = made else { return Ok(made) };
         let shim = folder.join("cudaguard-shim.o");

@@ -52,8 +52,7 @@ fn note_layout() -> String {
     text += &numbers(layout::GPU_NEEDS);
     text += &numbers(layout::LIBRARIES);
     text += &numbers(layout::ARCHS);
-    text += &numbers(layout::PARTIALS);
-    text + &numbers(layout::LOADERS)
+    text + &numbers(layout::PARTIALS)
 }
 
 fn pci_ranges() -> String {

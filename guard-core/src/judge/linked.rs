@@ -46,8 +46,6 @@ pub struct Linked<'a> {
     pub by: BuildSystem,
     /// `DT_NEEDED`.
     pub needed: &'a [String],
-    /// Why the guard cannot load these, where it should.
-    pub left_to_the_loader: Option<&'a str>,
     /// How it reaches cudart.
     pub cudart: Linkage,
     /// How it reaches the guarded library.
@@ -78,10 +76,6 @@ pub fn judge(policy: &Policy, manifest: &Manifest, linked: &Linked<'_>) -> Vec<F
     driver_fleet(policy, manifest, linked, &mut findings);
     cudart(manifest, linked, &mut findings);
     library(policy, manifest, linked, &mut findings);
-    if let Some(why) = linked.left_to_the_loader {
-        let values = Values::default().with("file", linked.name).with("why", why);
-        findings.push(MessageTemplate::LeftToTheLoader.finding(&values));
-    }
     findings.sort_by_key(|finding| finding.code);
     findings
 }

@@ -72,8 +72,7 @@ layout! {
         ARCHS_KNOWN "archs_known" U8,
         SEALED "sealed" U8,
         PARTIAL "partial" U8,
-        LOADER "loader" U8,
-        UNUSED "unused" U8,
+        UNUSED_26 "unused_26" U16,
         NAME "name" Text,
         VERSION "version" Text,
         CUDAGUARD "cudaguard" Text,
@@ -157,7 +156,6 @@ numbers! {
     LIBRARIES: u8 { LIBRARY_REPORTS = 0, LIBRARY_ENFORCES = 1, }
     ARCHS: u8 { ARCHS_UNSEALED = 0, ARCHS_DECLARED = 1, ARCHS_OBSERVED = 2, }
     PARTIALS: u8 { PARTIAL_SILENT = 0, PARTIAL_REFUSES = 1, }
-    LOADERS: u8 { LOADER_SYSTEM = 0, LOADER_GUARD = 1, }
 }
 
 /// Of every row.

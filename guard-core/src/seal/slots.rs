@@ -14,7 +14,7 @@ use crate::symbols::{self, Releases};
 use crate::vendor;
 
 /// Weak, in the place of global.
-pub(super) const WEAK: u8 = 2 << 4;
+const WEAK: u8 = 2 << 4;
 /// The shim's variable that counts them begins so; here with each byte turned over, so that no other program has it.
 const MARK: [u8; 12] = [!0xc6, !0x2a, !b'c', !b'u', !b'd', !b'a', !b's', !b'l', !b'o', !b't', !b's', !0x95];
 const DRIVER: &str = "libcuda.so.1";
@@ -46,7 +46,7 @@ pub(super) fn changes(data: &Contents) -> Vec<Change> {
     changes
 }
 
-pub(super) fn is_guarded(soname: &str) -> bool {
+fn is_guarded(soname: &str) -> bool {
     soname == DRIVER || vendor::ALL.iter().any(|library| library.is_named(soname))
 }
 
@@ -79,12 +79,7 @@ fn whose(elf: &Elf<'_>, slot: &Slot<'_>) -> Option<Whose> {
 }
 
 /// Where the shim's copies in this file count them.
-pub(super) fn counters(data: &[u8]) -> Vec<usize> {
-    behind(data, MARK)
-}
-
-/// Where variables of the shim's copies stand that begin with a mark, whose bytes are turned over here.
-pub(super) fn behind(data: &[u8], mark: [u8; 12]) -> Vec<usize> {
-    let mark = mark.map(|byte| !byte);
+fn counters(data: &[u8]) -> Vec<usize> {
+    let mark = MARK.map(|byte| !byte);
     memmem::find_iter(data, &mark).map(|at| at + mark.len()).filter(|at| data.len() >= at + 4).collect()
 }

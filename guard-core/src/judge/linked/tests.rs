@@ -33,7 +33,6 @@ fn linked<'a>(kernels: &'a Kernels, own: &'a [bool]) -> Linked<'a> {
         in_use: &[],
         by: BuildSystem::Cargo,
         needed: &[],
-        left_to_the_loader: None,
         cudart: Linkage::Static,
         library: Linkage::None,
         rpath: None,
