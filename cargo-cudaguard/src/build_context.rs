@@ -61,6 +61,7 @@ pub(crate) struct Build {
     /// Files that are made and sealed by nobody: they go where the build is refused.
     pub(crate) static_libraries: Vec<String>,
     pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
     /// The values of `--message-format`.
     pub(crate) message_format: Vec<String>,
 }
@@ -108,6 +109,7 @@ impl Build {
             "bare_archives": self.bare_archives,
             "static_libraries": self.static_libraries,
             "quiet": self.quiet,
+            "verbose": self.verbose,
             "graph": self.graph.to_json(),
         })
         .to_string();
@@ -152,6 +154,7 @@ impl Build {
             bare_archives: texts(&value["bare_archives"])?,
             static_libraries: texts(&value["static_libraries"])?,
             quiet: value["quiet"].as_bool()?,
+            verbose: value["verbose"].as_bool()?,
             graph: Graph::from_json(&value["graph"])?,
         })
     }
@@ -195,8 +198,10 @@ impl Build {
 
     /// The one line at the end.
     pub(crate) fn last_line(&self) {
-        if let Some(text) = summary(&self.entries(), &self.rust_libraries, &self.bare_archives).filter(|_| !self.quiet)
-        {
+        if self.quiet {
+            return;
+        }
+        if let Some(text) = summary(&self.entries(), &self.rust_libraries, &self.bare_archives, self.verbose) {
             report::line(&text);
         }
     }
@@ -212,7 +217,12 @@ impl Build {
     }
 }
 
-fn summary(entries: &[Entry], rust_libraries: &[String], bare_archives: &[String]) -> Option<String> {
+/// Why a target of a package that does not use CUDA is not guarded.
+pub(crate) const NO_CUDA: &str = "does not use CUDA";
+/// How many of those are named, unless `-v` asks for all.
+const NAMED: usize = 4;
+
+fn summary(entries: &[Entry], rust_libraries: &[String], bare_archives: &[String], verbose: bool) -> Option<String> {
     if entries.is_empty() && rust_libraries.is_empty() && bare_archives.is_empty() {
         return None;
     }
@@ -230,7 +240,13 @@ fn summary(entries: &[Entry], rust_libraries: &[String], bare_archives: &[String
         }
     }
     for (why, names) in reasons {
-        let _ = write!(text, "\n  not guarded: {}: {why}", names.join(", "));
+        let _ = match names.len().checked_sub(NAMED + 1) {
+            Some(_) if why == NO_CUDA && !verbose => {
+                let (named, others) = names.split_at(NAMED);
+                write!(text, "\n  not guarded: {} and {} others (-v names them): {why}", named.join(", "), others.len())
+            }
+            _ => write!(text, "\n  not guarded: {}: {why}", names.join(", ")),
+        };
     }
     for (names, why) in [
         (rust_libraries, "a dylib is a part of the programs that load it, and those are guarded"),
@@ -286,24 +302,38 @@ mod tests {
 
     #[test]
     fn one_line_about_everything() {
-        assert_eq!(summary(&[], &[], &[]), None);
+        assert_eq!(summary(&[], &[], &[], false), None);
         assert!(
-            summary(&[], &["libpart.so".to_owned()], &["libpart.a".to_owned()])
+            summary(&[], &["libpart.so".to_owned()], &["libpart.a".to_owned()], false)
                 .unwrap()
                 .contains("0 of 0 targets guarded\n  not guarded: libpart.so: ")
         );
         let both = ["CUDA 13.0, cuDNN 9.15.1"];
         assert_eq!(
-            summary(&[entry("a", None, &both), entry("b", None, &both)], &[], &[]).unwrap(),
+            summary(&[entry("a", None, &both), entry("b", None, &both)], &[], &[], false).unwrap(),
             "cudaguard: 2 of 2 targets guarded (CUDA 13.0, cuDNN 9.15.1)"
         );
         assert_eq!(
-            summary(&[entry("a", None, &["no CUDA"])], &[], &[]).unwrap(),
+            summary(&[entry("a", None, &["no CUDA"])], &[], &[], false).unwrap(),
             "cudaguard: 1 of 1 target guarded (no CUDA)"
         );
         assert_eq!(
-            summary(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])], &[], &[]).unwrap(),
+            summary(&[entry("a", Some("no ELF"), &[]), entry("b", Some("no ELF"), &[])], &[], &[], false).unwrap(),
             "cudaguard: 0 of 2 targets guarded\n  not guarded: a, b: no ELF"
+        );
+    }
+
+    #[test]
+    fn summary_names_few_without_cuda() {
+        let names: Vec<String> = (0..6).map(|number| format!("p{number}")).collect();
+        let entries: Vec<Entry> = names.iter().map(|name| entry(name, Some(NO_CUDA), &[])).collect();
+        assert_eq!(
+            summary(&entries, &[], &[], false).unwrap(),
+            "cudaguard: 0 of 6 targets guarded\n  not guarded: p0, p1, p2, p3 and 2 others (-v names them): does not use CUDA"
+        );
+        assert_eq!(
+            summary(&entries, &[], &[], true).unwrap(),
+            "cudaguard: 0 of 6 targets guarded\n  not guarded: p0, p1, p2, p3, p4, p5: does not use CUDA"
         );
     }
 
@@ -328,6 +358,7 @@ mod tests {
             bare_archives: vec!["liby.a".into()],
             static_libraries: vec!["libx.a".into()],
             quiet: true,
+            verbose: true,
             graph: Graph::default(),
         };
         let file = build.write().unwrap();

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use cudaguard::env::{self, Env};
 use cudaguard::finding::{Finding, Severity};
-use cudaguard::pipeline::{self, Facts};
+use cudaguard::pipeline::{self, Facts, Judged};
 use cudaguard::policy;
 use cudaguard::rebuild_stamp;
 use serde_json::Value;
@@ -21,9 +21,9 @@ use crate::build_context::{self, BUILD, Build, MARK, RUNNER, STARTED};
 use crate::build_records::{self, BuildRecords};
 use crate::config::{self, Config, Words};
 use crate::graph::{self, Graph};
-use crate::guards;
+use crate::guards::{self, Plan, Shims};
 use crate::message::{self, Form};
-use crate::project::{self, Project};
+use crate::project::{self, Artefact, Project};
 use crate::report::{self, CliError, REFUSED};
 use crate::signals;
 
@@ -290,11 +290,24 @@ fn prepare(
     let mut findings = Vec::new();
     let mut of_build = Vec::new();
     let mut ready = Vec::new();
+    let mut unguarded = Vec::new();
     let mut made = Made::default();
+    let quiet = is_quiet(call, config);
     for target in &project.targets {
         for (package, artefacts) in project.made() {
             let crates = graph.of(target, &package.name);
             let facts = Facts { crates, ..guards::facts(&project, package, target) };
+            of_build.extend(artefacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
+            made.files.extend(artefacts.iter().map(|one| project.handed_over(target, &one.file)));
+            made.about.insert(facts.component.to_string(), package.about.clone());
+            let policy = facts.read_policy().map_err(CliError::operational)?;
+            let wants_guard = facts.wants_guard(&policy);
+            // A file of it may have been guarded for what the linker was given: that guard has to follow the policy, too.
+            let guards = wants_guard || guards::exists(&facts, &own);
+            if !guards && crates.is_empty() {
+                unguarded.push((facts, artefacts));
+                continue;
+            }
             let judged = guards::judge(&config.env, &facts, &variables).map_err(CliError::operational)?;
             // An info about a crate is for who asks: `check`.
             findings.extend(judged.of_crates.iter().filter(|one| one.severity > Severity::Info).cloned());
@@ -305,10 +318,7 @@ fn prepare(
             } else {
                 findings.extend(judged.findings.iter().cloned());
             }
-            of_build.extend(artefacts.iter().map(|one| (target.clone(), package.name.clone(), (*one).clone())));
-            made.files.extend(artefacts.iter().map(|one| project.handed_over(target, &one.file)));
-            made.about.insert(facts.component.to_string(), package.about.clone());
-            ready.push((facts, judged, artefacts));
+            ready.push(Ready { facts, judged, artefacts, wants_guard, guards });
         }
         for package in project.with_static_libraries() {
             if package.embeds && package.artefacts.is_empty() {
@@ -325,9 +335,10 @@ fn prepare(
     if refused.is_some() {
         made.withdraw();
         ready.clear();
+        unguarded.clear();
     }
-    for (facts, judged, artefacts) in &ready {
-        guards::make(facts, judged, &own, None).map_err(CliError::operational)?;
+    let records = ready.iter().map(|one| (&one.facts, &one.artefacts));
+    for (facts, artefacts) in records.chain(unguarded.iter().map(|(facts, artefacts)| (facts, artefacts))) {
         let build_records = BuildRecords::of(&own, facts.target, facts.profile);
         for artefact in artefacts {
             let out = project.out(facts.target);
@@ -335,10 +346,13 @@ fn prepare(
                 .map_err(CliError::operational)?;
         }
     }
+    if refused.is_none() {
+        make_guards(&config.env, &ready, &own, quiet).map_err(CliError::operational)?;
+    }
     made.uses = ready
         .into_iter()
-        .filter(|(facts, ..)| !facts.crates.is_empty())
-        .map(|(facts, judged, _)| graph::Judged {
+        .filter(|one| !one.facts.crates.is_empty())
+        .map(|Ready { facts, judged, .. }| graph::Judged {
             component: facts.component.to_string(),
             policy: judged.policy,
             uses: judged.uses,
@@ -362,13 +376,43 @@ fn prepare(
             .with_static_libraries()
             .flat_map(|package| package.static_libraries.clone())
             .collect(),
-        quiet: is_quiet(call, config),
+        quiet,
+        verbose: call.verbose,
         message_format: call.message_format.clone(),
         kept: project.build_dir.clone(),
         top: project.top.clone(),
         graph: graph.clone(),
     };
     Ok((build, made, refused))
+}
+
+/// A package that was judged before cargo starts.
+struct Ready<'a> {
+    facts: Facts<'a>,
+    judged: Judged,
+    artefacts: Vec<&'a Artefact>,
+    /// It is guarded whatever its linked files show.
+    wants_guard: bool,
+    /// It is guarded, or was guarded once for what its linked files show.
+    guards: bool,
+}
+
+/// Makes the guards of these packages. Shims that have to be compiled are compiled first, in parallel.
+fn make_guards(env: &Env, ready: &[Ready<'_>], own: &Path, quiet: bool) -> Result<(), String> {
+    let mut shims = Shims::new(own, quiet);
+    let mut plans = Vec::new();
+    for one in ready.iter().filter(|one| one.guards) {
+        plans.push((one, Plan::new(&one.facts, &one.judged, own)?));
+    }
+    let missing = plans.iter().filter(|(_, plan)| !plan.is_ready()).map(|(one, _)| one.facts.target).collect();
+    shims.compile(env, &missing)?;
+    for (one, plan) in plans {
+        plan.make(&one.facts, &one.judged, None, &mut shims)?;
+        if one.wants_guard {
+            guards::expire_unguarded(&one.facts, own)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether libraries are among what was asked for, and not only along with the programs or tests that are.
@@ -420,7 +464,8 @@ fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Bu
         _ => {}
     }
     let quiet = is_quiet(call, config);
-    Ok((Build { own, host, profile, release, inner, variables, quiet, ..Build::default() }, scratch))
+    let verbose = call.verbose;
+    Ok((Build { own, host, profile, release, inner, variables, quiet, verbose, ..Build::default() }, scratch))
 }
 
 fn is_quiet(call: &Call, config: &Config) -> bool {

@@ -1,21 +1,26 @@
 //! The guard of a package for a target: its toolchain judged, its note and shim as objects that the wrapper links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::SystemTime;
 
 use cudaguard::env::Env;
 use cudaguard::files::write_where_new;
 use cudaguard::finding::Severity;
-use cudaguard::guard::{self, GuardObjects};
+use cudaguard::guard::{self, GuardObjects, Shim};
 use cudaguard::manifest::Component;
+use cudaguard::note::SIZE;
 use cudaguard::pipeline::{CudaIntent, Facts, Judged};
 use cudaguard::policy::Policy;
 use cudaguard::rebuild_stamp;
 
 use crate::project::{Package, Project};
+use crate::report;
 
 /// What is known of a package of this project before cargo builds it; nobody has asked for its crates yet.
 pub(crate) fn facts<'a>(project: &'a Project, package: &'a Package, target: &'a str) -> Facts<'a> {
@@ -61,56 +66,177 @@ pub(crate) struct Guard {
     pub(crate) guarded: GuardObjects,
 }
 
-/// Makes the guard of a package, unless it lies ready just so. `since` is the time a new one is given: what is made
-/// while cargo already builds must not look newer than that build.
-pub(crate) fn make(facts: &Facts<'_>, judged: &Judged, own: &Path, since: Option<SystemTime>) -> Result<Guard, String> {
-    let descriptor = judged.note(facts)?;
-    let folder = folder(facts, own);
-    let mut content = descriptor.to_vec();
-    content.extend_from_slice(guard::SOURCE_DIGEST.to_string().as_bytes());
-    content.extend_from_slice(held_against(&judged.policy).as_bytes());
-    content.extend(judged.lock.iter().flat_map(|lock| fs::read(lock).unwrap_or_default()));
-    for finding in judged.deferred.iter().filter(|finding| finding.severity > Severity::Info) {
-        content.extend_from_slice(finding.render().as_bytes());
+/// The shims of a build: one object for each target, shared by all packages, profiles and policies.
+#[derive(Debug)]
+pub(crate) struct Shims {
+    dir: PathBuf,
+    quiet: bool,
+    /// The shim of each target that was asked for; an error is why there is none, in one line.
+    by_target: BTreeMap<String, Result<Shim, String>>,
+}
+
+impl Shims {
+    /// `own` is the directory that cudaguard owns in the target directory.
+    pub(crate) fn new(own: &Path, quiet: bool) -> Self {
+        Self { dir: own.join(SHIMS), quiet, by_target: BTreeMap::new() }
     }
-    let key = folder.join("guard");
-    let unchanged = fs::read(&key).is_ok_and(|old| old == content);
-    if let Some(guarded) = ready(&folder).filter(|_| unchanged) {
-        return Ok(Guard { key, guarded });
-    }
-    fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    // Compiled elsewhere and moved into place, so that a linker that reads the old ones meanwhile is not disturbed.
-    let workshop = folder.join(format!(".{}", std::process::id()));
-    fs::create_dir_all(&workshop).map_err(|error| format!("cannot make {}: {error}", workshop.display()))?;
-    let made = facts.guard(&judged.env, &descriptor, &workshop).and_then(|guarded| {
-        if let GuardObjects::Objects { note, shim } = &guarded {
-            let place = |from: &Path, to: PathBuf| {
-                fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))
-            };
-            place(note, folder.join(NOTE)).and_then(|()| place(shim, folder.join(SHIM)))?;
+
+    /// Compiles the shims of these targets that do not exist yet, in parallel.
+    pub(crate) fn compile(&mut self, env: &Env, targets: &BTreeSet<&str>) -> Result<(), String> {
+        for target in targets {
+            if !self.by_target.contains_key(*target) {
+                let shim = Shim::new(env, target, &self.dir)?;
+                self.by_target.insert((*target).to_owned(), shim);
+            }
         }
-        Ok(guarded)
-    });
-    let _ = fs::remove_dir_all(&workshop);
-    let guarded = match made? {
-        GuardObjects::Objects { .. } => ready(&folder).ok_or("the guard's objects were removed meanwhile")?,
-        unguarded @ GuardObjects::Unguarded(_) => {
-            let _ = fs::remove_file(folder.join(NOTE));
-            // The reason stands in the key too: should a guard become possible, cargo has to link again.
-            content.extend_from_slice(format!("{unguarded:?}").as_bytes());
-            unguarded
+        let missing: Vec<(String, Shim)> = self
+            .by_target
+            .iter()
+            .filter_map(|(target, shim)| Some((target.clone(), shim.clone().ok().filter(|shim| !shim.is_compiled())?)))
+            .collect();
+        for (target, _) in missing.iter().filter(|_| !self.quiet) {
+            report::line(&format!("   Compiling cudaguard's start-up check for {target}"));
         }
-    };
-    if write_where_new(&key, &content)? {
-        set_time(&key, since).map_err(|error| format!("cannot set the time of {}: {error}", key.display()))?;
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        for batch in missing.chunks(cores) {
+            let compiled: Vec<_> = thread::scope(|scope| {
+                let running: Vec<_> = batch.iter().map(|(_, shim)| scope.spawn(|| shim.compile())).collect();
+                running.into_iter().map(|one| one.join().expect("compiling does not panic")).collect()
+            });
+            for ((target, _), compiled) in batch.iter().zip(compiled) {
+                if let Err(why) = compiled? {
+                    self.by_target.insert(target.clone(), Err(why));
+                }
+            }
+        }
+        Ok(())
     }
-    Ok(Guard { key, guarded })
+
+    /// Writes note and shim of a package into `dir`. The shim is a link to the shared object.
+    fn guard(
+        &mut self,
+        facts: &Facts<'_>,
+        env: &Env,
+        descriptor: &[u8; SIZE],
+        dir: &Path,
+    ) -> Result<GuardObjects, String> {
+        self.compile(env, &BTreeSet::from([facts.target]))?;
+        let shim = match &self.by_target[facts.target] {
+            Ok(shim) => shim,
+            Err(why) => return Ok(GuardObjects::Unguarded(why.clone())),
+        };
+        let (object, note) = match (shim.compile()?, shim.note(descriptor, &facts.component, dir)?) {
+            (Ok(object), Ok(note)) => (object, note),
+            (Err(why), _) | (_, Err(why)) => return Ok(GuardObjects::Unguarded(why)),
+        };
+        let link = dir.join(SHIM);
+        let _ = fs::remove_file(&link);
+        symlink(&object, &link).map_err(|error| format!("cannot make {}: {error}", link.display()))?;
+        Ok(GuardObjects::Objects { note, shim: link })
+    }
+}
+
+/// A guard to be made, unless it is ready.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    folder: PathBuf,
+    descriptor: Box<[u8; SIZE]>,
+    content: Vec<u8>,
+    ready: Option<GuardObjects>,
+}
+
+impl Plan {
+    pub(crate) fn new(facts: &Facts<'_>, judged: &Judged, own: &Path) -> Result<Self, String> {
+        let descriptor = judged.note(facts)?;
+        let folder = folder(facts, own);
+        let mut content = descriptor.to_vec();
+        content.extend_from_slice(guard::SOURCE_DIGEST.to_string().as_bytes());
+        content.push(u8::from(facts.wants_guard(&judged.policy)));
+        content.extend_from_slice(held_against(&judged.policy).as_bytes());
+        content.extend(judged.lock.iter().flat_map(|lock| fs::read(lock).unwrap_or_default()));
+        for finding in judged.deferred.iter().filter(|finding| finding.severity > Severity::Info) {
+            content.extend_from_slice(finding.render().as_bytes());
+        }
+        let unchanged = fs::read(folder.join(GUARD)).is_ok_and(|old| old == content);
+        let ready = ready(&folder).filter(|_| unchanged);
+        Ok(Self { folder, descriptor, content, ready })
+    }
+
+    pub(crate) const fn is_ready(&self) -> bool {
+        self.ready.is_some()
+    }
+
+    /// Makes the guard. `since` is the time that a new one is given: what is made while cargo already builds must not look
+    /// newer than that build.
+    pub(crate) fn make(
+        self,
+        facts: &Facts<'_>,
+        judged: &Judged,
+        since: Option<SystemTime>,
+        shims: &mut Shims,
+    ) -> Result<Guard, String> {
+        let Self { folder, descriptor, mut content, ready: guarded } = self;
+        let key = folder.join(GUARD);
+        if let Some(guarded) = guarded {
+            return Ok(Guard { key, guarded });
+        }
+        // Made elsewhere and moved into place, so that a linker that reads the old ones meanwhile is not disturbed.
+        let workshop = folder.join(format!(".{}", std::process::id()));
+        fs::create_dir_all(&workshop).map_err(|error| format!("cannot make {}: {error}", workshop.display()))?;
+        let made = shims.guard(facts, &judged.env, &descriptor, &workshop);
+        let made = made.and_then(|guarded| {
+            if let GuardObjects::Objects { note, shim } = &guarded {
+                let place = |from: &Path, to: PathBuf| {
+                    fs::rename(from, &to).map_err(|error| format!("cannot write {}: {error}", to.display()))
+                };
+                place(note, folder.join(NOTE)).and_then(|()| place(shim, folder.join(SHIM)))?;
+            }
+            Ok(guarded)
+        });
+        let _ = fs::remove_dir_all(&workshop);
+        let guarded = match made? {
+            GuardObjects::Objects { .. } => ready(&folder).ok_or("the guard's objects were removed meanwhile")?,
+            unguarded @ GuardObjects::Unguarded(_) => {
+                let _ = fs::remove_file(folder.join(NOTE));
+                // The reason is in the key too: should a guard become possible, cargo has to link again.
+                content.extend_from_slice(format!("{unguarded:?}").as_bytes());
+                unguarded
+            }
+        };
+        write_key(&key, &content, since)?;
+        Ok(Guard { key, guarded })
+    }
+}
+
+/// Returns true if a file of this package was linked with a guard before.
+pub(crate) fn exists(facts: &Facts<'_>, own: &Path) -> bool {
+    folder(facts, own).join(GUARD).is_file()
+}
+
+/// The file that targets without a guard depend on: its content changes when the package is to be guarded.
+pub(crate) fn unguarded_key(facts: &Facts<'_>, own: &Path, since: Option<SystemTime>) -> Result<PathBuf, String> {
+    let key = folder(facts, own).join(UNGUARDED);
+    write_key(&key, b"unguarded", since)?;
+    Ok(key)
+}
+
+/// Makes cargo link those targets of this package again that were linked without a guard.
+pub(crate) fn expire_unguarded(facts: &Facts<'_>, own: &Path) -> Result<(), String> {
+    let key = folder(facts, own).join(UNGUARDED);
+    if key.is_file() { write_key(&key, b"guarded", None) } else { Ok(()) }
+}
+
+fn write_key(key: &Path, content: &[u8], since: Option<SystemTime>) -> Result<(), String> {
+    if write_where_new(key, content)? {
+        set_time(key, since).map_err(|error| format!("cannot set the time of {}: {error}", key.display()))?;
+    }
+    Ok(())
 }
 
 /// Whether the guard that lies ready was made by what is found now: then what was linked with it shows what a build of now
 /// is made with.
 pub(crate) fn is_current(facts: &Facts<'_>, judged: &Judged, own: &Path) -> bool {
-    let kept = fs::read(folder(facts, own).join("guard"));
+    let kept = fs::read(folder(facts, own).join(GUARD));
     let descriptor = judged.note(facts);
     kept.is_ok_and(|kept| descriptor.is_ok_and(|descriptor| kept.starts_with(&descriptor[..])))
 }
@@ -128,6 +254,10 @@ fn held_against(policy: &Policy) -> String {
     )
 }
 
+const GUARD: &str = "guard";
+const UNGUARDED: &str = "unguarded";
+/// The directory of compiled shims. `embed!()` finds it next to the stamps.
+const SHIMS: &str = "shims";
 const NOTE: &str = "cudaguard-note.o";
 const SHIM: &str = "cudaguard-shim.o";
 

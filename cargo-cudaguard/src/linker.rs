@@ -1,8 +1,10 @@
 //! Where a linker takes libraries from, by the words that it is called with.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use cudaguard::vendor::{CUDART, CUDNN};
+use cudaguard::binary::Binary;
+use cudaguard::vendor::{CUDART, CUDNN, NVML, is_nvidias};
 
 /// Folders, in the linker's order.
 #[derive(Debug, Default)]
@@ -41,6 +43,61 @@ impl Folders {
     pub(crate) fn all(self) -> impl Iterator<Item = PathBuf> {
         self.named.into_iter().chain(self.searched)
     }
+}
+
+/// Returns true if a library of this name, as `-l` takes it, uses CUDA: NVML alone does not.
+pub(crate) fn is_cuda(name: &str) -> bool {
+    let name = name.strip_suffix("_static").unwrap_or(name);
+    name != NVML && is_nvidias(name)
+}
+
+/// Returns true if an argument of the linker names such a library: `-lcudart`, `-Wl,-lcuda`, `/opt/cuda/lib64/libcublas.so`.
+pub(crate) fn names_cuda(argument: &str) -> bool {
+    let names = |word: &str| {
+        let file = || {
+            let (name, _) = word.rsplit('/').next()?.strip_prefix("lib")?.split_once('.')?;
+            Some(name).filter(|_| !word.starts_with('-'))
+        };
+        word.strip_prefix("-l").or_else(file).is_some_and(is_cuda)
+    };
+    argument.split(',').any(names)
+}
+
+/// Returns true if a directory that a build script names has the libraries of a CUDA toolkit, driver or cuDNN. The system's own
+/// directories say nothing: programs without CUDA name them, too.
+pub(crate) fn has_cuda(dir: &Path) -> bool {
+    let files = ["libcudart.so", "libcudart_static.a", "libcuda.so", "libcudnn.so"];
+    !is_of_system(dir) && files.iter().any(|file| dir.join(file).exists())
+}
+
+fn is_of_system(dir: &Path) -> bool {
+    ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"]
+        .iter()
+        .any(|system| dir.strip_prefix(system).is_ok_and(|below| below.components().count() <= 1))
+}
+
+/// Returns true if one of these libraries, or one that it needs in turn, uses CUDA: those that are in directories which the
+/// build names. The system's own libraries do not, and are not read.
+pub(crate) fn need_cuda(needed: &[String], searched: &[PathBuf]) -> bool {
+    /// More libraries than any build has.
+    const MOST: usize = 1000;
+    let (mut open, mut seen) = (needed.to_vec(), BTreeSet::new());
+    while let Some(name) = open.pop() {
+        let stem = name.split(".so").next().unwrap_or_default();
+        let names = [name.clone(), format!("{stem}.so")];
+        let files =
+            searched.iter().filter(|dir| !is_of_system(dir)).flat_map(|dir| names.iter().map(|name| dir.join(name)));
+        let Some(file) = files.into_iter().find(|file| file.is_file()) else { continue };
+        if seen.len() == MOST || !seen.insert(file.clone()) {
+            continue;
+        }
+        let Ok(library) = Binary::read(&file) else { continue };
+        if library.reaches_cuda().unwrap_or(false) {
+            return true;
+        }
+        open.extend(library.needed);
+    }
+    false
 }
 
 fn is_asked_for(word: &str) -> bool {

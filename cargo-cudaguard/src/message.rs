@@ -31,6 +31,36 @@ impl Form {
         })
     }
 
+    /// The form that rustc is asked for by these arguments; `None` unless it reports diagnostics as JSON. cargo always asks for
+    /// that, and prints what is rendered.
+    pub(crate) fn of_rustc(words: &[String]) -> Option<Self> {
+        let value = |option: &str| {
+            let glued = words.iter().find_map(|word| word.strip_prefix(option)?.strip_prefix('='));
+            glued.or_else(|| words.windows(2).find(|pair| pair[0] == option).map(|pair| pair[1].as_str()))
+        };
+        let json = value("--json").unwrap_or_default();
+        (value("--error-format") == Some("json")).then(|| Self {
+            short: json.contains("diagnostic-short"),
+            ansi: json.contains("diagnostic-rendered-ansi"),
+            on_stderr: false,
+        })
+    }
+
+    /// An error that is no finding, as rustc reports one.
+    pub(crate) fn error(self, message: &str) -> Value {
+        let name = "error";
+        let label = if self.ansi { report::in_colour(Severity::Error, name) } else { name.to_owned() };
+        json!({
+            "$message_type": "diagnostic",
+            "message": message,
+            "code": null,
+            "level": name,
+            "spans": [],
+            "children": [],
+            "rendered": format!("{label}: {message}\n"),
+        })
+    }
+
     /// A finding as rustc tells a diagnostic, at the head of this manifest: editors show none that has no place.
     pub(crate) fn diagnostic(self, finding: &Finding, manifest: &str) -> Value {
         let (level, name) = match finding.severity {

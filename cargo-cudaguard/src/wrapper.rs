@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use cudaguard::binary::Binary;
 use cudaguard::env::Env;
@@ -21,14 +22,14 @@ use cudaguard::lock::is_locked;
 use cudaguard::manifest::{Component, Linkage};
 use cudaguard::mapped_file::Contents;
 use cudaguard::pipeline::{self, CudaIntent, Facts, Judged};
-use cudaguard::policy;
+use cudaguard::policy::{self, Policy};
 use cudaguard::seal::ResolvedCudnn;
 use cudaguard::toolchain::BuildSystem;
 use cudaguard::vendor::{CUDART, CUDNN};
 
-use crate::build_context::{BUILD, Build, MARK, started};
+use crate::build_context::{BUILD, Build, MARK, NO_CUDA, started};
 use crate::build_records::{BuildRecords, Entry, Mark};
-use crate::guards::{self, Guard};
+use crate::guards::{self, Guard, Plan, Shims};
 use crate::inspect;
 use crate::kernel_ownership;
 use crate::linker;
@@ -46,6 +47,22 @@ pub(crate) struct WrapperCall {
     lost: Option<PathBuf>,
     /// Whether it is for a crate of the workspace; other crates pass through us only on their way to the user's wrapper.
     means_us: bool,
+    /// How the compiler reports diagnostics; `None`: as text.
+    form: Option<Form>,
+}
+
+impl WrapperCall {
+    fn fail(&self, error: &str) -> ExitCode {
+        match self.form {
+            Some(form) => report::line(&form.error(&format!("cudaguard: {error}")).to_string()),
+            None => report::line(&format!("error: cudaguard: {error}")),
+        }
+        ExitCode::FAILURE
+    }
+
+    fn cannot_run(&self, program: &OsStr, error: &std::io::Error) -> ExitCode {
+        self.fail(&format!("cannot run {}: {error}", Path::new(program).display()))
+    }
 }
 
 /// Whether cargo calls this process as a wrapper, and for which build.
@@ -66,49 +83,59 @@ pub(crate) fn called(env: &Env) -> Option<WrapperCall> {
     // With a wrapper around us, cargo calls us in its place, and names us again where it means us.
     let ours = env.var_os("RUSTC_WORKSPACE_WRAPPER").is_some_and(|ours| ours == words[0]);
     let means_us = ours || build.outer.is_empty();
-    let words = words.into_iter().skip(usize::from(ours)).collect();
-    Some(WrapperCall { build, words, lost, means_us })
+    let words: Vec<OsString> = words.into_iter().skip(usize::from(ours)).collect();
+    let form = Form::of_rustc(&unfolded(&words));
+    Some(WrapperCall { build, words, lost, means_us, form })
 }
 
 /// Compiles, and guards what is to be guarded.
 pub(crate) fn run(env: &Env, call: &WrapperCall) -> ExitCode {
-    let inner = call.build.inner.iter().filter(|_| call.means_us);
-    let mut line = call.build.outer.iter().chain(inner).map(OsString::from).chain(call.words.iter().cloned());
-    let mut command = Command::new(line.next().expect("the compiler"));
-    command.args(line);
+    let mut command = compiler(call);
     let program = command.get_program().to_owned();
-    let job = match Job::of(env, call) {
+    let mut job = match Job::of(env, call) {
         Ok(Some(job)) => job,
-        Ok(None) => return cannot_run(&program, &command.exec()),
-        Err(error) => return fail(&error),
+        Ok(None) => return call.cannot_run(&program, &command.exec()),
+        Err(error) => return call.fail(&error),
     };
-    match job.guard.as_ref().map(|guard| &guard.guarded) {
-        Some(GuardObjects::Objects { note, shim }) if !job.unit.embeds => {
-            for object in [note, shim] {
-                command.arg("-C").arg(link_argument(object));
-            }
-            if guard::is_static(&job.of.target, job.unit.crt_static, &call.words[0]) {
-                command.arg("-C").arg(link_argument(Path::new(guard::LIBC_LINK_ARG)));
-            }
-        }
-        _ => {}
-    }
-    if let Some(GuardObjects::Unguarded(why)) = job.guard.as_ref().map(|guard| &guard.guarded) {
-        if let Err(error) = job.unguarded(&job.unit.out.join(&job.unit.name), why) {
-            return fail(&error);
-        }
+    if let Err(error) = job.link_guard(call, &mut command) {
+        return call.fail(&error);
     }
     let status = match command.status() {
         Ok(status) => status,
-        Err(error) => return cannot_run(&program, &error),
+        Err(error) => return call.cannot_run(&program, &error),
     };
     if !status.success() {
         return signals::end_as(status);
     }
-    match job.finish(env) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
+    // The linked file may use CUDA although nothing before it showed that, or the other way round.
+    match job.revise(env) {
+        Ok(true) => {}
+        Ok(false) => return job.finish(env).map_or_else(|error| call.fail(&error), |()| ExitCode::SUCCESS),
+        Err(error) => return call.fail(&error),
     }
+    let mut command = compiler(call);
+    if let Err(error) = job.link_guard(call, &mut command) {
+        return call.fail(&error);
+    }
+    // What the compiler reports it has reported already.
+    match command.stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => {
+            let _ = std::io::stderr().write_all(&output.stderr);
+            return signals::end_as(output.status);
+        }
+        Err(error) => return call.cannot_run(&program, &error),
+    }
+    job.finish(env).map_or_else(|error| call.fail(&error), |()| ExitCode::SUCCESS)
+}
+
+/// The compiler with the arguments that cargo gave it, called through the user's own wrappers.
+fn compiler(call: &WrapperCall) -> Command {
+    let inner = call.build.inner.iter().filter(|_| call.means_us);
+    let mut line = call.build.outer.iter().chain(inner).map(OsString::from).chain(call.words.iter().cloned());
+    let mut command = Command::new(line.next().expect("the compiler"));
+    command.args(line);
+    command
 }
 
 fn link_argument(object: &Path) -> OsString {
@@ -117,22 +144,17 @@ fn link_argument(object: &Path) -> OsString {
     argument
 }
 
-fn cannot_run(program: &OsStr, error: &std::io::Error) -> ExitCode {
-    fail(&format!("cannot run {}: {error}", Path::new(program).display()))
-}
-
-fn fail(error: &str) -> ExitCode {
-    report::line(&format!("error: cudaguard: {error}"));
-    ExitCode::FAILURE
-}
-
-/// A crate to guard, or to look at once it is linked.
+/// A crate to guard, or to examine once it is linked.
 struct Job<'a> {
     of: Package<'a>,
     unit: Unit,
-    judged: Judged,
-    /// A test's program has none.
+    policy: Policy,
+    /// `None` until something shows that the crate uses CUDA.
+    judged: Option<Judged>,
+    /// `None` for a test's program, and for a crate that does not use CUDA.
     guard: Option<Guard>,
+    /// An earlier build linked the guard because the linked file used CUDA; nothing before linking shows it.
+    by_record: bool,
 }
 
 /// The package that a crate is of, in this build.
@@ -146,6 +168,8 @@ struct Package<'a> {
     release: bool,
     /// Its build script judges.
     embeds: bool,
+    /// How the compiler reports diagnostics; `None`: as text.
+    form: Option<Form>,
 }
 
 impl Package<'_> {
@@ -175,16 +199,20 @@ impl Package<'_> {
 
     /// Says it in the form that cargo's caller has asked for.
     fn say(&self, findings: &[Finding]) {
-        match Form::of(&self.build.message_format).filter(|form| !form.on_stderr) {
-            Some(form) => {
-                // cargo takes a line of JSON for one of the compiler's, and hands it on as such.
-                let manifest = self.folder.join("Cargo.toml");
-                for finding in finding::told(findings) {
+        let as_json = Form::of(&self.build.message_format).filter(|form| !form.on_stderr);
+        let manifest = self.folder.join("Cargo.toml");
+        let mut as_text = Vec::new();
+        for finding in finding::told(findings) {
+            // cargo takes a line of JSON for one of the compiler's, and hands it on as such. It would replay a warning in each
+            // build; those are text, unless its caller asked for messages.
+            match as_json.or(self.form.filter(|_| finding.severity == Severity::Error)) {
+                Some(form) => {
                     report::line(&form.diagnostic(finding, &manifest.to_string_lossy()).to_string());
                 }
+                None => as_text.push(finding.clone()),
             }
-            None => report::findings(findings),
         }
+        report::findings(&as_text);
         report::annotations(findings);
     }
 
@@ -244,29 +272,134 @@ impl<'a> Job<'a> {
             _ => (build.profile.clone(), build.release),
         };
         let component = Component { name, version };
-        let of = Package { build, component, folder, target, profile, release, embeds };
-        let facts = of.facts();
-        // Judged before cargo was started, and said then: here only the guard is wanted. But of a package from elsewhere nobody has
-        // said anything.
+        let of = Package { build, component, folder, target, profile, release, embeds, form: call.form };
+        let policy = of.facts().read_policy()?;
+        let wants_guard = of.facts().wants_guard(&policy) || unit.links_cuda;
+        let mut job = Self { of, unit, policy, judged: None, guard: None, by_record: false };
+        job.by_record = !wants_guard && job.was_guarded();
+        if !wants_guard && !job.by_record {
+            return Ok(Some(job));
+        }
+        job.judge(env)?;
+        let deferred = job.judged.as_ref().is_some_and(|judged| pipeline::refuses(&judged.deferred));
+        Ok((job.unit.kind.is_some() || deferred).then_some(job))
+    }
+
+    /// Returns true if this target was guarded when it was last built.
+    fn was_guarded(&self) -> bool {
+        let Some(kind) = self.unit.kind else { return false };
+        let artefact = Artefact { kind, name: self.unit.name.clone(), file: String::new() };
+        let records = BuildRecords::of(&self.of.build.own, &self.of.target, &self.of.profile);
+        records.read(&self.of.component.name, &artefact).is_some_and(|entry| entry.unguarded.is_none())
+    }
+
+    /// Judges the toolchain for this package, and makes its guard. Workspace packages that show their use of CUDA were judged
+    /// before cargo was started; a package from elsewhere was not.
+    fn judge(&mut self, env: &Env) -> Result<(), String> {
+        let Package { build, .. } = self.of;
+        let facts = self.of.facts();
         let judged = guards::judge(env, &facts, &build.variables)?;
         if build.members.is_empty() && judged.refuses() {
-            of.say(&judged.findings);
-            return Err(format!("{} is not built with this toolchain", of.component.name));
+            self.of.say(&judged.findings);
+            return Err(format!("{} is not built with this toolchain", self.of.component.name));
         }
-        if !build.members.is_empty() && unit.kind.is_some() {
-            of.report_late_findings(&judged, started(env).is_some())?;
+        if !build.members.is_empty() && self.unit.kind.is_some() {
+            self.of.report_late_findings(&judged, started(env).is_some())?;
         }
-        if unit.kind.is_none() && !pipeline::refuses(&judged.deferred) {
-            return Ok(None);
+        if self.unit.kind.is_some() {
+            let mut shims = Shims::new(&build.own, build.quiet);
+            let plan = Plan::new(&facts, &judged, &build.own)?;
+            self.guard = Some(plan.make(&facts, &judged, started(env), &mut shims)?);
         }
-        let guard = unit.kind.map(|_| guards::make(&facts, &judged, &build.own, started(env))).transpose()?;
-        Ok(Some(Self { of, unit, judged, guard }))
+        self.judged = Some(judged);
+        Ok(())
+    }
+
+    /// Adds the guard's objects to the compiler's arguments, unless the build script has added its own.
+    fn link_guard(&self, call: &WrapperCall, command: &mut Command) -> Result<(), String> {
+        match self.guard.as_ref().map(|guard| &guard.guarded) {
+            Some(GuardObjects::Objects { note, shim }) if !self.unit.embeds => {
+                for object in [note, shim] {
+                    command.arg("-C").arg(link_argument(object));
+                }
+                if guard::is_static(&self.of.target, self.unit.crt_static, &call.words[0]) {
+                    command.arg("-C").arg(link_argument(Path::new(guard::LIBC_LINK_ARG)));
+                }
+                Ok(())
+            }
+            Some(GuardObjects::Unguarded(why)) => self.unguarded(&self.unit.out.join(&self.unit.name), why),
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares the linked file with what was known before it. Returns true if it must be linked again: it uses CUDA and has
+    /// no guard, or it has one only because it used CUDA when it was last built.
+    fn revise(&mut self, env: &Env) -> Result<bool, String> {
+        if self.judged.is_some() && !self.by_record {
+            return Ok(false);
+        }
+        let Some(file) = self.unit.made(self.unit.kind.unwrap_or(Kind::Bin)) else { return Ok(false) };
+        // A file of a form that cannot be read has nothing for a GPU of NVIDIA's.
+        let (Ok(binary), Ok(kernels)) = (Binary::read(&file), kernels::read(&file)) else { return Ok(false) };
+        let has_nothing = self.has_nothing(&self.policy, &binary, &kernels)?;
+        if self.by_record && has_nothing {
+            (self.judged, self.guard, self.by_record) = (None, None, false);
+            return Ok(true);
+        }
+        if self.judged.is_none() && !has_nothing {
+            self.judge(env)?;
+            return match self.guard.as_ref().map(|guard| &guard.guarded) {
+                Some(GuardObjects::Unguarded(why)) => self.unguarded(&file, why).map(|()| false),
+                guarded => Ok(guarded.is_some()),
+            };
+        }
+        Ok(false)
+    }
+
+    /// Returns true if nothing of the linked file, and of the libraries that its build brings along, uses CUDA, and no policy
+    /// says that it does.
+    fn has_nothing(&self, policy: &Policy, binary: &Binary, kernels: &Kernels) -> Result<bool, String> {
+        let has_nothing = self.of.facts().has_nothing(policy, binary, kernels)?;
+        Ok(has_nothing && !linker::need_cuda(&binary.needed, &self.unit.searched))
+    }
+
+    /// Records a target that does not use CUDA.
+    fn finish_unguarded(&self, env: &Env) -> Result<(), String> {
+        let Some(kind) = self.unit.kind else { return Ok(()) };
+        let key = guards::unguarded_key(&self.of.facts(), &self.of.build.own, started(env))?;
+        self.unit.depend_on(&key, self.unit.extra.is_empty())?;
+        self.unit
+            .made(kind)
+            .map_or(Ok(()), |file| self.record(kind, file, Some(NO_CUDA.to_owned()), Vec::new(), Vec::new()))
+    }
+
+    fn record(
+        &self,
+        kind: Kind,
+        file: PathBuf,
+        unguarded: Option<String>,
+        built_with: Vec<String>,
+        findings: Vec<Finding>,
+    ) -> Result<(), String> {
+        let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
+        let build_records = BuildRecords::of(&self.of.build.own, &self.of.target, &self.of.profile);
+        build_records.put(&Entry {
+            package: self.of.component.name.clone(),
+            kind: kind.name().to_owned(),
+            name: self.unit.name.clone(),
+            file,
+            mark,
+            unguarded,
+            built_with,
+            findings,
+        })
     }
 
     /// Seals the file, lets cargo know what it depends on, and writes it down.
     fn finish(&self, env: &Env) -> Result<(), String> {
+        let Some(judged) = &self.judged else { return self.finish_unguarded(env) };
         let (Some(kind), Some(guard)) = (self.unit.kind, &self.guard) else {
-            return self.unit.made(Kind::Bin).map_or(Ok(()), |file| self.look_at(env, &file));
+            return self.unit.made(Kind::Bin).map_or(Ok(()), |file| self.look_at(env, judged, &file));
         };
         let shared = self.unit.extra.is_empty();
         self.unit.depend_on(&guard.key, shared)?;
@@ -284,21 +417,21 @@ impl<'a> Job<'a> {
             let kernels = kernels::read(&file)?;
             let facts = self.of.facts();
             let (mut seen, mut taken) = (None, None);
-            if !facts.has_nothing(&self.judged.policy, &binary, &kernels)? {
-                let shown = self.seen(env, &binary, &kernels)?;
-                findings = facts.deferred(&self.judged, &shown, &binary);
-                let (library, said) = self.verify(env, &binary, &kernels, &shown)?;
+            if !self.has_nothing(&judged.policy, &binary, &kernels)? {
+                let shown = self.seen(env, judged, &binary, &kernels)?;
+                findings = facts.deferred(judged, &shown, &binary);
+                let (library, said) = self.verify(env, judged, &binary, &kernels, &shown)?;
                 findings.extend(said);
                 (seen, taken) = (Some(shown), library);
             }
             self.accept(&file, &findings)?;
             let about_cuda = seen.is_some();
-            match facts.seal(&binary, None, &kernels, Some(&self.judged), seen, taken)? {
+            match facts.seal(&binary, None, &kernels, Some(judged), seen, taken)? {
                 Ok(components) => built_with = components.iter().map(inspect::built_with).collect(),
                 Err(why) => {
                     // Where nobody asked for the guard, a file without CUDA lacks nothing.
                     if self.unit.embeds || about_cuda {
-                        let said = facts.not_guarded(&self.judged.policy, &self.unit.name, &file, &why);
+                        let said = facts.not_guarded(&judged.policy, &self.unit.name, &file, &why);
                         self.accept(&file, &said)?;
                         findings.extend(said);
                     }
@@ -306,27 +439,16 @@ impl<'a> Job<'a> {
                 }
             }
         } else {
-            self.look_at(env, &file)?;
+            self.look_at(env, judged, &file)?;
         }
-        let mark = Mark::of(&file).map_err(|error| format!("cannot look at {}: {error}", file.display()))?;
-        let build_records = BuildRecords::of(&self.of.build.own, &self.of.target, &self.of.profile);
-        build_records.put(&Entry {
-            package: self.of.component.name.clone(),
-            kind: kind.name().to_owned(),
-            name: self.unit.name.clone(),
-            file,
-            mark,
-            unguarded,
-            built_with,
-            findings,
-        })
+        self.record(kind, file, unguarded, built_with, findings)
     }
 
     /// Whether a file may go without a guard. Where it may, the line at the end of the build says that it does.
     fn unguarded(&self, file: &Path, why: &str) -> Result<(), String> {
         let values = Values::default().with("component", &self.of.component).with("why", why);
         let finding = MessageTemplate::Unguarded.finding(&values);
-        let weighed = self.of.facts().weigh(&self.judged.policy, vec![finding]).findings;
+        let weighed = self.of.facts().weigh(&self.policy, vec![finding]).findings;
         if pipeline::refuses(&weighed) { self.accept(file, &weighed) } else { Ok(()) }
     }
 
@@ -355,14 +477,13 @@ impl<'a> Job<'a> {
     }
 
     /// What carries no guard is refused as any other file where it turns out to be about CUDA.
-    fn look_at(&self, env: &Env, file: &Path) -> Result<(), String> {
+    fn look_at(&self, env: &Env, judged: &Judged, file: &Path) -> Result<(), String> {
         // Of a form that cannot be read it holds nothing for a GPU of NVIDIA's.
         let (Ok(binary), Ok(kernels)) = (Binary::read(file), kernels::read(file)) else { return Ok(()) };
-        let facts = self.of.facts();
-        if facts.has_nothing(&self.judged.policy, &binary, &kernels)? {
+        if self.has_nothing(&judged.policy, &binary, &kernels)? {
             return Ok(());
         }
-        self.accept(file, &facts.deferred(&self.judged, &self.seen(env, &binary, &kernels)?, &binary))
+        self.accept(file, &self.of.facts().deferred(judged, &self.seen(env, judged, &binary, &kernels)?, &binary))
     }
 
     fn target_dir(&self) -> &Path {
@@ -405,13 +526,12 @@ impl<'a> Job<'a> {
     }
 
     /// What the tools of the file tell of the toolkit.
-    fn seen(&self, env: &Env, binary: &Binary, kernels: &Kernels) -> Result<Seen, String> {
-        let in_use = self.judged.toolchain.toolkit_version().map(Into::into);
+    fn seen(&self, env: &Env, judged: &Judged, binary: &Binary, kernels: &Kernels) -> Result<Seen, String> {
+        let in_use = judged.toolchain.toolkit_version().map(Into::into);
         // What was found on the linker's way without any `-L` comes last.
-        let usual = self.judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
+        let usual = judged.toolchain.cudart.as_ref().filter(|cudart| !cudart.is_of_toolkit());
         let usual = usual.and_then(|cudart| cudart.path.parent().map(Path::to_owned));
-        let library =
-            self.judged.toolchain.library_used().and_then(|library| library.path.parent().map(Path::to_owned));
+        let library = judged.toolchain.library_used().and_then(|library| library.path.parent().map(Path::to_owned));
         let searched: Vec<PathBuf> = self.unit.searched.iter().cloned().chain(usual).chain(library).collect();
         let objects = self.objects();
         let places = self.made(env, &objects);
@@ -425,15 +545,16 @@ impl<'a> Job<'a> {
     fn verify(
         &self,
         env: &Env,
+        judged: &Judged,
         binary: &Binary,
         kernels: &Kernels,
         seen: &Seen,
     ) -> Result<(Option<ResolvedCudnn>, Vec<Finding>), String> {
-        let Judged { policy, toolchain, .. } = &self.judged;
+        let Judged { policy, toolchain, .. } = judged;
         let noted = binary.manifests().flatten().map(|note| note.manifest);
         let manifest = noted.into_iter().find(|manifest| manifest.component.name == self.of.component.name);
         let facts = self.of.facts();
-        let manifest = manifest.unwrap_or_else(|| self.judged.manifest(&facts));
+        let manifest = manifest.unwrap_or_else(|| judged.manifest(&facts));
         let target_dir = self.target_dir();
         let mut own = Vec::new();
         if kernels.any() && !(policy.archs.is_empty() && policy.arch_words.is_empty() && manifest.declared.is_empty()) {
@@ -468,21 +589,21 @@ impl<'a> Job<'a> {
         let (taken, library) = if let Some((taken, said)) = shown {
             (Some(taken), said)
         } else {
-            let found = self.links_the_library_found(binary);
+            let found = self.links_the_library_found(judged, binary);
             let mut library = if found { judge::build::linked_library(policy, toolchain) } else { Vec::new() };
             let (taken, said) = facts.taken(policy, toolchain, &manifest, binary, seen);
             library.extend(said);
             (taken, library)
         };
         let mut findings = facts.judge_linked(policy, &manifest, &linked, library, taken.as_ref());
-        findings.extend(facts.drifted(policy, &manifest, &linked, &self.judged.deferred, is_locked(env))?);
+        findings.extend(facts.drifted(policy, &manifest, &linked, &judged.deferred, is_locked(env))?);
         Ok((taken, findings))
     }
 
     /// Whether the guarded library in the file is the one that the toolchain was judged with: one that a build script names to the
     /// linker is its own affair.
-    fn links_the_library_found(&self, binary: &Binary) -> bool {
-        let Some(library) = self.judged.toolchain.library_used() else { return false };
+    fn links_the_library_found(&self, judged: &Judged, binary: &Binary) -> bool {
+        let Some(library) = judged.toolchain.library_used() else { return false };
         let soname = format!("{}.{}", CUDNN.link_name(), library.major);
         let real = |path: &Path| fs::canonicalize(path).ok();
         let found = real(&library.path);
@@ -510,6 +631,8 @@ struct Unit {
     target: Option<String>,
     /// The build script has put a guard on the command line.
     embeds: bool,
+    /// The linker is given a library of NVIDIA's, or a directory that has one.
+    links_cuda: bool,
     dep_info: bool,
     /// Files that the linker is given besides: objects of the build script.
     objects: Vec<PathBuf>,
@@ -571,17 +694,26 @@ impl Unit {
                 }
                 "-L" => {
                     let folder = value();
+                    let is_of_rust = ["dependency=", "crate="].iter().any(|kind| folder.starts_with(kind));
                     let kinds = ["native=", "all=", "dependency=", "crate=", "framework="];
                     let bare = kinds.iter().find_map(|kind| folder.strip_prefix(kind)).unwrap_or(folder);
+                    unit.links_cuda |= !is_of_rust && linker::has_cuda(Path::new(bare));
                     unit.searched.push(bare.into());
                 }
-                "-l" => unit.embeds |= of_embed(value()),
+                "-l" => {
+                    let library = value();
+                    unit.embeds |= of_embed(library);
+                    // `KIND:MODIFIERS=NAME:RENAME`
+                    let name = library.rsplit('=').next().and_then(|name| name.split(':').next()).unwrap_or_default();
+                    unit.links_cuda |= linker::is_cuda(name);
+                }
                 _ => {}
             }
         }
         if unit.name.is_empty() || unit.out.as_os_str().is_empty() {
             return None;
         }
+        unit.links_cuda |= for_linker.iter().any(|word| linker::names_cuda(word));
         // A library that is named by its path is taken whatever folders are searched.
         let by_linker = linker::Folders::of(for_linker.iter().map(String::as_str), env.folder());
         unit.searched.splice(0..0, by_linker.named);
@@ -738,6 +870,37 @@ mod tests {
         }
         for more in ["-C link-arg=-lfoo", "-l cuda", "--extern cudaguard=/t/libcudaguard.rlib"] {
             assert!(!read(&format!("{BIN} {more}"), true).unwrap().embeds, "{more}");
+        }
+    }
+
+    #[test]
+    fn linked_cuda_libraries_are_seen() {
+        let toolkit = tempfile::tempdir().unwrap();
+        fs::write(toolkit.path().join("libcudart.so"), "").unwrap();
+        let toolkit = toolkit.path().display();
+        for more in [
+            "-l cudart".to_owned(),
+            "-lstatic=cudart_static".to_owned(),
+            "-l dylib:+as-needed=cublasLt".to_owned(),
+            "-l dylib=cuda:renamed".to_owned(),
+            "-C link-arg=-lcudnn".to_owned(),
+            "-Clink-args=-Wl,--as-needed,-lnvrtc".to_owned(),
+            "-C link-arg=/opt/cuda/lib64/libcurand.so.10".to_owned(),
+            format!("-L native={toolkit}"),
+            format!("-L {toolkit}"),
+        ] {
+            assert!(read(&format!("{BIN} {more}"), true).unwrap().links_cuda, "{more}");
+        }
+        for more in [
+            "-l static=kernels".to_owned(),
+            "-l nvidia-ml".to_owned(),
+            "-l cudaish".to_owned(),
+            "-C link-arg=-Wl,--as-needed".to_owned(),
+            "-C link-arg=/t/out/cuda.o".to_owned(),
+            "-L native=/nowhere".to_owned(),
+            format!("-L dependency={toolkit}"),
+        ] {
+            assert!(!read(&format!("{BIN} {more}"), true).unwrap().links_cuda, "{more}");
         }
     }
 

@@ -119,7 +119,11 @@ impl Embed {
         for finding in with_severity(&judged.findings) {
             warn_of(&mut said, finding);
         }
-        let guarded = judged.note(&facts).and_then(|note| facts.guard(env, &note, &package.out_dir));
+        let guarded = judged.note(&facts).and_then(|note| {
+            // `cargo cudaguard` names the directory that it owns in the target directory; plain cargo names none.
+            let shared = env.var_os(env::STAMP_DIR_VAR).map(|stamps| Path::new(&stamps).with_file_name("shims"));
+            facts.guard(env, &note, &package.out_dir, shared.as_deref())
+        });
         match guarded.map_err(|error| cannot(env, &error))? {
             GuardObjects::Objects { note, shim } => {
                 if let Some(archive) = archive_alone(&package) {

@@ -10,7 +10,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-#[cfg(feature = "command")]
 use crate::digest::Digest;
 use crate::env::Env;
 use crate::manifest::Component;
@@ -89,7 +88,6 @@ pub fn source() -> String {
 
 /// The digest of the shim's text, computed when this crate is compiled: a build of fifty small programs would compute it
 /// fifty times.
-#[cfg(feature = "command")]
 pub const SOURCE_DIGEST: Digest = {
     let mut digest = Digest::of(WHOLE.as_bytes());
     let mut rest = PARTS;
@@ -126,7 +124,58 @@ pub struct Tool {
     pub kept: Option<PathBuf>,
 }
 
-/// Compiles the note of this descriptor and the shim into `folder`, which must exist, for the target triple.
+/// The shim of one target, compiled once for all packages, profiles and policies that share a directory.
+#[cfg(feature = "command")]
+#[derive(Clone, Debug)]
+pub struct Shim {
+    compiler: Compiler,
+    dir: PathBuf,
+}
+
+#[cfg(feature = "command")]
+impl Shim {
+    /// Finds the compiler for this target. `dir` is created if it does not exist. The inner error is why there can be no
+    /// guard, in one line.
+    ///
+    /// # Errors
+    /// If the directory cannot be created.
+    pub fn new(env: &Env, target: &str, dir: &Path) -> Result<Result<Self, String>, String> {
+        if let Err(why) = supports(target) {
+            return Ok(Err(why));
+        }
+        fs::create_dir_all(dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
+        Ok(Compiler::of(env, target, dir).map(|compiler| Self { compiler, dir: dir.to_owned() }))
+    }
+
+    /// Returns true if the object exists.
+    pub fn is_compiled(&self) -> bool {
+        shared::SharedDir::new(&self.dir).shim_path(&self.compiler).is_file()
+    }
+
+    /// Compiles the object unless it exists, and returns its path. The inner error is the compiler's, in one line.
+    ///
+    /// # Errors
+    /// If the directory cannot be written to.
+    pub fn compile(&self) -> Result<Result<PathBuf, String>, String> {
+        shared::SharedDir::new(&self.dir).shim(&self.compiler)
+    }
+
+    /// Writes the note of this descriptor into `folder`. The inner error is the compiler's, in one line.
+    ///
+    /// # Errors
+    /// If a directory cannot be written to.
+    pub fn note(
+        &self,
+        descriptor: &[u8; SIZE],
+        component: &Component,
+        folder: &Path,
+    ) -> Result<Result<PathBuf, String>, String> {
+        kept::Kept::new(&self.dir).note_or_assemble(&self.compiler, descriptor, component, folder)
+    }
+}
+
+/// Compiles the note of this descriptor and the shim into `folder`, which must exist, for the target triple. If `shared` names
+/// a directory, the shim is taken from there, or compiled there first.
 ///
 /// Inside a build script and outside of one alike. The C compiler is the one that the `cc` crate would take, with the
 /// project's `CFLAGS` but for those that code before `main` cannot have (sanitizers, LTO, coverage). An error is a folder that cannot be written to; whatever is wrong with the target or its compiler leaves
@@ -137,14 +186,24 @@ pub fn compile(
     component: &Component,
     target: &str,
     folder: &Path,
+    shared: Option<&Path>,
 ) -> Result<GuardObjects, String> {
     if let Err(why) = supports(target) {
         return Ok(GuardObjects::Unguarded(why));
     }
-    match Compiler::of(env, target, folder) {
-        Ok(compiler) => compiler.guard(descriptor, component, folder),
-        Err(why) => Ok(GuardObjects::Unguarded(why)),
+    let compiler = match Compiler::of(env, target, folder) {
+        Ok(compiler) => compiler,
+        Err(why) => return Ok(GuardObjects::Unguarded(why)),
+    };
+    // A shared directory that cannot be written to is no reason to fail: the shim is compiled here then.
+    if let Some(Ok(Ok(compiled))) = shared.map(|dir| shared::SharedDir::new(dir).shim(&compiler)) {
+        let shim = folder.join("cudaguard-shim.o");
+        // A copy: cargo keeps what this script printed longer than the shared object.
+        if fs::copy(compiled, &shim).is_ok() {
+            return Ok(both(compiler.note(descriptor, component, folder)?, Ok(shim)));
+        }
     }
+    compiler.guard(descriptor, component, folder)
 }
 
 /// The same with this compiler: no variable is asked for one, nor for flags.
@@ -357,6 +416,7 @@ pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
+#[derive(Clone, Debug)]
 struct Compiler {
     program: PathBuf,
     is_clang: bool,
@@ -409,6 +469,25 @@ impl Compiler {
         }
     }
 
+    /// The flags for a text in this language that come after those of the project.
+    fn own_flags(&self, language: &str) -> Vec<&'static str> {
+        let mut flags = vec!["-Os", "-g0", "-w", "-fPIC", "-c"];
+        flags.extend(if self.is_clang {
+            // Its -Os inlines and widens far more than gcc's: ten KiB.
+            ["-Oz", "-fno-plt", "-fno-slp-vectorize"]
+        } else {
+            // What gcc's -Os does all the same, and what costs half a KiB.
+            ["-fno-inline-functions-called-once", "-fno-tree-sra", "-fno-move-loop-invariants"]
+        });
+        // Nothing unwinds through the shim; the tables are a fifth of its size.
+        flags.extend(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
+        if language == "c" {
+            // Some compilers are built to do these unasked.
+            flags.extend(["-x", "c", "-std=gnu11", "-fvisibility=hidden", "-fno-lto", "-fno-sanitize=all"]);
+        }
+        flags
+    }
+
     /// Compiles this text to `folder/name.o`. The inner error is the compiler's, in one line.
     fn object(&self, folder: &Path, name: &str, language: &str, text: &str) -> Result<Result<PathBuf, String>, String> {
         let source = folder.join(format!("{name}.{language}"));
@@ -416,21 +495,7 @@ impl Compiler {
         fs::write(&source, text).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
         let _ = fs::remove_file(&object);
         let mut command = Command::new(&self.program);
-        command.args(&self.flags);
-        command.args(["-Os", "-g0", "-w", "-fPIC", "-c"]);
-        if self.is_clang {
-            // Its -Os inlines and widens far more than gcc's: ten KiB.
-            command.args(["-Oz", "-fno-plt", "-fno-slp-vectorize"]);
-        } else {
-            // What gcc's -Os does all the same, and what costs half a KiB.
-            command.args(["-fno-inline-functions-called-once", "-fno-tree-sra", "-fno-move-loop-invariants"]);
-        }
-        // Nothing unwinds through the shim; the tables are a fifth of its size.
-        command.args(["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]);
-        if language == "c" {
-            // Some compilers are built to do these unasked.
-            command.args(["-x", "c", "-std=gnu11", "-fvisibility=hidden", "-fno-lto", "-fno-sanitize=all"]);
-        }
+        command.args(&self.flags).args(self.own_flags(language));
         let compiler = self.program.display();
         let output = match command.arg(&source).arg("-o").arg(&object).output() {
             Ok(output) => output,
@@ -519,6 +584,7 @@ fn announce(env: &Env, target: &str) {
 
 #[cfg(feature = "command")]
 mod kept;
+mod shared;
 #[cfg(all(test, feature = "command"))]
 mod written;
 
@@ -659,14 +725,14 @@ mod tests {
         fs::create_dir(&other).unwrap();
         let objects = |folder: &Path| {
             let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-            match compile(&Env::from_process(), &descriptor(), &component("same"), &target, folder).unwrap() {
+            match compile(&Env::from_process(), &descriptor(), &component("same"), &target, folder, None).unwrap() {
                 GuardObjects::Objects { note, shim } => Some([fs::read(note).unwrap(), fs::read(shim).unwrap()]),
                 GuardObjects::Unguarded(_) => None,
             }
         };
         assert_eq!(objects(one.path()), objects(&other));
         let unguarded =
-            compile(&Env::from_process(), &descriptor(), &component("x"), "wasm32-unknown-unknown", one.path())
+            compile(&Env::from_process(), &descriptor(), &component("x"), "wasm32-unknown-unknown", one.path(), None)
                 .unwrap();
         assert!(matches!(unguarded, GuardObjects::Unguarded(why) if why.contains("wasm32")));
     }

@@ -56,6 +56,7 @@ pub use embed::Embed;
 #[path = "."]
 mod inside {
     pub mod arch;
+    pub mod digest;
     pub mod elf;
     pub mod env;
     pub mod files;
@@ -85,8 +86,6 @@ mod inside {
     pub mod binary;
     #[cfg(feature = "command")]
     pub mod crates;
-    #[cfg(feature = "command")]
-    pub mod digest;
     #[cfg(feature = "command")]
     pub mod dlopen_note;
     #[cfg(feature = "command")]

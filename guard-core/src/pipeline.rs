@@ -195,9 +195,24 @@ impl Facts<'_> {
         if self.crates.iter().any(Crate::reaches) {
             return CudaIntent::Build;
         }
+        if self.meant == CudaIntent::Nobody && self.owns(policy) && policy.asks() {
+            CudaIntent::Owner
+        } else {
+            self.meant
+        }
+    }
+
+    /// Returns true if the policy is this package's own: a file in its directory, or a table with its name.
+    fn owns(&self, policy: &Policy) -> bool {
         let file = policy.path.as_deref().and_then(Path::parent);
-        let own = file == Some(self.folder) || policy.packages.contains_key(self.package);
-        if self.meant == CudaIntent::Nobody && own && policy.asks() { CudaIntent::Owner } else { self.meant }
+        file == Some(self.folder) || policy.packages.contains_key(self.package)
+    }
+
+    /// Returns true if the package is guarded whatever its linked files show: it is about CUDA, or its own policy asks for a
+    /// guard.
+    #[cfg(feature = "command")]
+    pub fn wants_guard(&self, policy: &Policy) -> bool {
+        self.meant(policy) != CudaIntent::Nobody || self.owns(policy) && policy.asks_for_guard()
     }
 
     /// The policy: the named file, or the nearest from the package's folder up to the project's top.
@@ -272,14 +287,20 @@ impl Facts<'_> {
         policy.apply(findings, self.release)
     }
 
-    /// Its guard as objects in this folder, which must exist.
+    /// Its guard as objects in this folder, which must exist. `shared` is a directory with compiled shims.
     ///
     /// # Errors
     /// Where the folder cannot be written to.
-    pub fn guard(&self, env: &Env, descriptor: &[u8; SIZE], folder: &Path) -> Result<GuardObjects, String> {
+    pub fn guard(
+        &self,
+        env: &Env,
+        descriptor: &[u8; SIZE],
+        folder: &Path,
+        shared: Option<&Path>,
+    ) -> Result<GuardObjects, String> {
         match self.tool {
             Some(tool) => guard::compile_with(tool, descriptor, &self.component, self.target, folder),
-            None => guard::compile(env, descriptor, &self.component, self.target, folder),
+            None => guard::compile(env, descriptor, &self.component, self.target, folder, shared),
         }
     }
 }

@@ -194,6 +194,11 @@ impl Policy {
             || self.driver_fleet.is_some()
     }
 
+    /// Returns true if the policy says what a guard does, or what happens without one.
+    pub fn asks_for_guard(&self) -> bool {
+        self.unguarded.is_some() || self.runtime != Runtime::default()
+    }
+
     /// The policy of the package in `dir`: `cudaguard.toml` there, else in the folders above up to and with `top` (the
     /// workspace's root); `[package.NAME]` of `package` laid over it. No file: the default.
     pub fn of_package(dir: &Path, top: &Path, package: &str) -> Result<Self, PolicyError> {

@@ -133,7 +133,8 @@ fn make(to: &Path, folder: &Path) {
     .collect();
     let descriptor = note::encode(&manifest).expect("a note");
     let GuardObjects::Objects { note, shim } =
-        guard::compile(&Env::from_process(), &descriptor, &manifest.component, &target, folder).expect("a C compiler")
+        guard::compile(&Env::from_process(), &descriptor, &manifest.component, &target, folder, None)
+            .expect("a C compiler")
     else {
         panic!("no guard for {target}")
     };

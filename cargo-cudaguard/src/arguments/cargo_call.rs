@@ -43,6 +43,7 @@ pub(crate) struct Call {
     pub(crate) profile: Option<String>,
     pub(crate) configs: Vec<String>,
     pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
     pub(crate) json: bool,
     /// The values of `--message-format`.
     pub(crate) message_format: Vec<String>,
@@ -167,6 +168,7 @@ impl Call {
                 "--release" => call.release = true,
                 "--debug" => call.debug = true,
                 "--quiet" => call.quiet = true,
+                "--verbose" => call.verbose = true,
                 "--json" => call.json = true,
                 "--message-format" => {
                     let values = value().unwrap_or_default();
@@ -199,6 +201,7 @@ impl Call {
                     for letter in short[1..].chars() {
                         match letter {
                             'q' => call.quiet = true,
+                            'v' => call.verbose = true,
                             'r' => call.release = true,
                             'h' => (call.help, call.usage) = (true, true),
                             'V' => call.help = true,

@@ -121,7 +121,7 @@ fn embed(env: &Env, job: &Job, folder: &Path, depfile: Option<&Path>) -> Result<
         GuardObjects::Unguarded(why.clone())
     } else {
         let descriptor = judged.note(&facts).map_err(CliError::operational)?;
-        facts.guard(env, &descriptor, folder).map_err(CliError::operational)?
+        facts.guard(env, &descriptor, folder, None).map_err(CliError::operational)?
     };
     let first = match made {
         GuardObjects::Objects { note, shim } => {

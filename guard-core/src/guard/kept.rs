@@ -3,26 +3,21 @@
 //! time.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use super::{Compiler, GuardObjects, Keep, SOURCE_DIGEST, assembly, both, dlopen_note, group, source};
+use super::shared::SharedDir;
+use super::{Compiler, GuardObjects, Keep, assembly, both, dlopen_note, group};
 use crate::digest::Digest;
 use crate::manifest::Component;
 use crate::note::SIZE;
 
-/// Longer than any compiler needs for the shim: who waits longer makes one of its own.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A folder of such objects.
+/// A directory of such objects.
 #[derive(Clone, Debug)]
-pub(super) struct Kept(PathBuf);
+pub(super) struct Kept(SharedDir);
 
 impl Kept {
     pub(super) fn new(folder: &Path) -> Self {
-        Self(folder.to_owned())
+        Self(SharedDir::new(folder))
     }
 
     /// The guard of a component in `folder`, with what is kept here.
@@ -34,19 +29,29 @@ impl Kept {
         folder: &Path,
     ) -> Result<GuardObjects, String> {
         let shim = self.shim(compiler, folder)?;
-        let note = match self.note(compiler, descriptor, component, folder)? {
-            Some(note) => Ok(note),
-            None => compiler.note(descriptor, component, folder)?,
-        };
-        Ok(both(note, shim))
+        Ok(both(self.note_or_assemble(compiler, descriptor, component, folder)?, shim))
+    }
+
+    /// The note of this descriptor, as `folder/cudaguard-note.o`. The inner error is the compiler's.
+    pub(super) fn note_or_assemble(
+        &self,
+        compiler: &Compiler,
+        descriptor: &[u8; SIZE],
+        component: &Component,
+        folder: &Path,
+    ) -> Result<Result<PathBuf, String>, String> {
+        match self.note(compiler, descriptor, component, folder)? {
+            Some(note) => Ok(Ok(note)),
+            None => compiler.note(descriptor, component, folder),
+        }
     }
 
     /// The shim, as `folder/cudaguard-shim.o`. The inner error is the compiler's.
     fn shim(&self, compiler: &Compiler, folder: &Path) -> Result<Result<PathBuf, String>, String> {
-        let made = self.object(compiler, "shim", SOURCE_DIGEST, |folder| {
-            compiler.object(folder, "cudaguard-shim", "c", &source())
-        })?;
-        let Ok(made) = made else { return Ok(made) };
+        let made = match self.0.shim(compiler)? {
+            Ok(made) => made,
+            failed @ Err(_) => return Ok(failed),
+        };
         let shim = folder.join("cudaguard-shim.o");
         // A copy, not a link: build tools go by its time.
         fs::copy(&made, &shim).map_err(|error| format!("cannot write {}: {error}", shim.display()))?;
@@ -65,7 +70,8 @@ impl Kept {
             return Ok(None);
         }
         let form = Digest::of(assembly(&blank(), &nobody(), Keep::Retain).as_bytes());
-        let Ok(made) = self.object(compiler, "note", form, |folder| compiler.note(&blank(), &nobody(), folder))? else {
+        let blank_note = self.0.path(compiler, "note", "s", form);
+        let Ok(made) = self.0.object(&blank_note, |dir| compiler.note(&blank(), &nobody(), dir))? else {
             return Ok(None);
         };
         let bytes = fs::read(&made).map_err(|error| format!("cannot read {}: {error}", made.display()))?;
@@ -74,77 +80,6 @@ impl Kept {
         fs::write(&note, filled).map_err(|error| format!("cannot write {}: {error}", note.display()))?;
         Ok(Some(note))
     }
-
-    /// The object of a text with this digest: the one that lies here, or a new one. Of several processes that want it at a time one makes
-    /// it.
-    fn object(
-        &self,
-        compiler: &Compiler,
-        name: &str,
-        text: Digest,
-        make: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
-    ) -> Result<Result<PathBuf, String>, String> {
-        let folder = &self.0;
-        let fail = |error: io::Error| format!("cannot write in {}: {error}", folder.display());
-        fs::create_dir_all(folder).map_err(fail)?;
-        let object = folder.join(format!("{name}-{}.o", key(compiler, text)));
-        let mark = object.with_extension("making");
-        let began = Instant::now();
-        loop {
-            if object.is_file() {
-                return Ok(Ok(object));
-            }
-            let own = std::process::id().to_string();
-            match fs::File::create_new(&mark).and_then(|_| fs::write(&mark, &own)) {
-                Ok(()) => {}
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(error)),
-                Err(_) if began.elapsed() < PATIENCE && is_at_work(&mark) => {
-                    thread::sleep(Duration::from_millis(5));
-                    continue;
-                }
-                // Whoever began it is gone, or hangs.
-                Err(_) => fs::write(&mark, &own).map_err(fail)?,
-            }
-            let made = self.make(&object, make);
-            let _ = fs::remove_file(&mark);
-            return made;
-        }
-    }
-
-    fn make(
-        &self,
-        object: &Path,
-        make: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
-    ) -> Result<Result<PathBuf, String>, String> {
-        let workshop = self.0.join(format!(".{}", std::process::id()));
-        let fail = |error: io::Error| format!("cannot write in {}: {error}", workshop.display());
-        fs::create_dir_all(&workshop).map_err(fail)?;
-        let made = make(&workshop).and_then(|made| match made {
-            Ok(made) => fs::rename(made, object).map_err(fail).map(|()| Ok(object.to_owned())),
-            Err(why) => Ok(Err(why)),
-        });
-        let _ = fs::remove_dir_all(&workshop);
-        made
-    }
-}
-
-/// Whether the process that has left this mark lives. One that has not written its number yet does.
-fn is_at_work(mark: &Path) -> bool {
-    let number = fs::read_to_string(mark).ok().and_then(|text| text.parse::<u32>().ok());
-    let gone = |number: u32| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{number}")).exists();
-    !number.is_some_and(gone)
-}
-
-/// What the object depends on: its text, the compiler as its file is now, and its flags.
-fn key(compiler: &Compiler, text: Digest) -> Digest {
-    let mut digest = text;
-    digest.text(env!("CARGO_PKG_VERSION")).text(&compiler.target).text(&format!("{:?}", compiler.flags));
-    let file = fs::canonicalize(&compiler.program).unwrap_or_else(|_| compiler.program.clone());
-    digest.text(&file.to_string_lossy());
-    if let Ok(about) = fs::metadata(&file) {
-        digest.number(about.len()).text(&format!("{:?}", about.modified().ok()));
-    }
-    digest
 }
 
 /// The component whose note is filled in.
@@ -271,27 +206,6 @@ mod tests {
                 assert_eq!(notes, [3, 5], "{compiler} and {linker}: each component's note once");
             }
         }
-    }
-
-    #[test]
-    fn a_mark_that_a_dead_process_left_stops_nobody() {
-        const TEXT: Digest = Digest::of(b"text");
-        let scratch = tempfile::tempdir().unwrap();
-        let folder = scratch.path();
-        let compiler = Compiler { program: "/bin/true".into(), is_clang: false, flags: Vec::new(), target: "t".into() };
-        let kept = Kept::new(folder);
-        fs::write(folder.join(format!("x-{}.making", key(&compiler, TEXT))), u32::MAX.to_string()).unwrap();
-        let make = |folder: &Path| {
-            let file = folder.join("made");
-            fs::write(&file, "made").map_err(|error| error.to_string())?;
-            Ok(Ok(file))
-        };
-        let made = kept.object(&compiler, "x", TEXT, make).unwrap().unwrap();
-        assert_eq!(fs::read(&made).unwrap(), b"made");
-        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
-        let failed = kept.object(&compiler, "x", Digest::of(b"other"), |_| Ok(Err("why".to_owned()))).unwrap();
-        assert_eq!(failed, Err("why".to_owned()));
-        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn by_key(key: &str) -> Option<&'static Library> {
 }
 
 /// The driver's management library: it asks for no toolkit and runs nothing on a GPU.
-pub(crate) const NVML: &str = "nvidia-ml";
+pub const NVML: &str = "nvidia-ml";
 
 /// Libraries of the toolkit, by their files' names.
 #[cfg(feature = "command")]
@@ -79,7 +79,7 @@ pub(crate) fn publishes(soname: &str) -> bool {
 
 /// Whether a name, in a `links` key or between `lib` and `.so`, is one of a library that comes with the toolkit or the driver, or
 /// by itself: what no table knows yet is told all the same.
-pub(crate) fn is_nvidias(name: &str) -> bool {
+pub fn is_nvidias(name: &str) -> bool {
     const WHOLE: [&str; 6] = ["cuda", "nvrtc", "nvml", NVML, "nvjpeg", "nvjitlink"];
     const STARTS: [&str; 12] = [
         "cublas", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse", "cutensor", "nvtx", "npp", "cuda_",

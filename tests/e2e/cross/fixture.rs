@@ -19,10 +19,11 @@ pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
 pub(crate) const MAIN: &str = "fn main() {\n    println!(\"ran\");\n}\n";
 pub(crate) const C_LIBRARY: &str = "#[no_mangle]\npub extern \"C\" fn answer() -> u32 {\n    42\n}\n";
 
-/// A package without a line of cudaguard: a program of the package's name, `app`, and an example that is a C library.
+/// A package without a line of cudaguard in its sources, whose policy asks for a guard: a program of the package's name, `app`, and an example that is a C library.
 pub(crate) fn plain(name: &str) -> Project {
     Project::bare(name)
         .file("Cargo.toml", cudaguard_tests::project::package("app") + EXAMPLE)
+        .file("cudaguard.toml", "[build]\nunguarded = \"warn\"\n")
         .file("src/main.rs", MAIN)
         .file("examples/plugin.rs", C_LIBRARY)
 }

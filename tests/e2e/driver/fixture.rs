@@ -195,6 +195,7 @@ const PLAIN: &str = "fn main() {\n    println!(\"main ran\");\n}\n";
 /// A program without kernels, in a project of its own, whose build.rs prints this, built with these variables.
 fn alone(name: &str, build: &str, variables: &[(&str, &OsStr)]) -> Result<Scratch, String> {
     let project = Project::new(name).file("build.rs", format!("fn main() {{\n{build}}}\n")).file("src/main.rs", PLAIN);
+    project.write("cudaguard.toml", "[build]\nunguarded = \"warn\"\n");
     let call = project.cudaguard(["build", "--release"]);
     let call = variables.iter().fold(call, |call, (name, value)| call.env(name, value));
     finished(&project, call, &[name.to_owned()])

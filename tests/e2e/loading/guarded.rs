@@ -66,7 +66,7 @@ pub(crate) fn objects_for(folder: &Path, manifests: &[Manifest], target: &str) -
         let folder = folder.join(format!("guard-{index}"));
         std::fs::create_dir_all(&folder).unwrap();
         let descriptor = note::encode(manifest).unwrap();
-        match guard::compile(&Env::from_process(), &descriptor, &manifest.component, target, &folder).unwrap() {
+        match guard::compile(&Env::from_process(), &descriptor, &manifest.component, target, &folder, None).unwrap() {
             GuardObjects::Objects { note, shim } => {
                 if objects.is_empty() {
                     objects.push(shim);

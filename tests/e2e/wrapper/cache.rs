@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use cudaguard::binary::Binary;
 use cudaguard_tests::{Call, Outcome, Trial, trials};
 
-use super::fixture::{Fixture, compiled, notes, package, sealed, set, set_time};
+use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, set_time};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -87,16 +87,13 @@ impl Shape {
 
         // By content, whatever the times say.
         for (what, policy) in [
-            ("a policy is added", Some("[runtime]\nmismatch = \"warn\"\n")),
-            ("the policy changes", Some("[runtime]\nmismatch = \"refuse\"\ngpu = \"optional\"\n")),
-            ("the policy goes", None),
+            ("a key is added", "[runtime]\nmismatch = \"warn\"\n"),
+            ("the policy changes", "[runtime]\nmismatch = \"refuse\"\ngpu = \"optional\"\n"),
+            ("the key goes", GUARDED),
         ] {
-            match policy {
-                Some(text) => self.fixture.write("cudaguard.toml", text),
-                None => self.fixture.remove("cudaguard.toml"),
-            }
+            self.policy(policy);
             assert_eq!(compiled(&self.guard(|call| call)), holders, "{what}");
-            let warns = policy.is_some_and(|text| text.contains("warn"));
+            let warns = policy.contains("mismatch = \"warn\"");
             for (file, component) in &self.guarded {
                 assert_eq!(sealed(file, component).manifest.runtime.mismatch_warns, warns, "{what}");
             }
@@ -133,6 +130,16 @@ impl Shape {
             assert_eq!(compiled(&self.guard(|call| call)), set(&[]), "guarded twice, round {round}");
             assert_eq!(compiled(&self.plain()), shared, "plain after guarded, round {round}");
             assert_eq!(compiled(&self.plain()), set(&[]), "plain twice, round {round}");
+        }
+    }
+
+    /// Writes this policy into each package that is guarded.
+    fn policy(&self, text: &str) {
+        for dir in ["", "app", "c-part"] {
+            let file = Path::new(dir).join("cudaguard.toml");
+            if self.fixture.root.join(&file).exists() {
+                self.fixture.write(&file.to_string_lossy(), text);
+            }
         }
     }
 

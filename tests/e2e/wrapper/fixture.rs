@@ -20,8 +20,26 @@ pub(crate) struct Fixture {
     changed: RefCell<Vec<PathBuf>>,
 }
 
+/// A policy that asks for a guard, and for nothing else.
+pub(crate) const GUARDED: &str = "[build]\nunguarded = \"warn\"\n";
+
 impl Fixture {
+    /// Packages that are guarded although they do not use CUDA: each has [`GUARDED`] as its policy, unless the files have
+    /// another.
     pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let fixture = Self::without_policy(name, files);
+        if !files.iter().any(|(name, _)| name.ends_with("cudaguard.toml")) {
+            for (name, content) in files {
+                if name.ends_with("Cargo.toml") && content.contains("[package]") {
+                    fixture.write(&name.replace("Cargo.toml", "cudaguard.toml"), GUARDED);
+                }
+            }
+        }
+        fixture
+    }
+
+    /// These files and no others.
+    pub(crate) fn without_policy(name: &str, files: &[(&str, &str)]) -> Self {
         let scratch = Scratch::new(name);
         let root = scratch.join("tree");
         for (name, content) in files {

@@ -7,7 +7,7 @@ use std::path::Path;
 use cudaguard_tests::{Call, Trial, parts, trials};
 
 use super::cache::executable;
-use super::fixture::{Fixture, package, sealed, summary};
+use super::fixture::{Fixture, notes, package, summary};
 
 pub(crate) fn trials() -> Vec<Trial> {
     trials![
@@ -23,7 +23,7 @@ const MACROS: &str = "use proc_macro::TokenStream;\n#[proc_macro]\npub fn seven(
 
 /// A program and a procedural macro that it uses.
 fn plain() -> Fixture {
-    Fixture::new(
+    Fixture::without_policy(
         "meant-plain",
         &[
             ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"tool\", \"used\"]\n"),
@@ -93,11 +93,11 @@ fn plain_programs_build_anywhere() {
                 assert!(!outcome.stderr.contains(word), "{name}: {word}: {outcome}");
             }
             if words[0] == "build" {
-                assert_eq!(summary(&outcome), "cudaguard: 1 of 1 target guarded (no CUDA)", "{name}");
+                assert_eq!(summary(&outcome), "cudaguard: 0 of 1 target guarded", "{name}");
+                assert!(outcome.stderr.contains("not guarded: tool: does not use CUDA"), "{name}: {outcome}");
             }
         }
-        let note = sealed(&fixture.built("release/tool"), "tool").manifest;
-        assert!(note.toolkit.is_none() && note.library.is_none() && note.requires.is_empty(), "{name}: {note:?}");
+        assert!(notes(&fixture.built("release/tool")).is_empty(), "{name}");
     }
 }
 
@@ -110,7 +110,7 @@ fn linking(name: &str) -> Fixture {
     );
     let main = "extern \"C\" {\n    fn cudaGetDeviceCount(count: *mut i32) -> i32;\n}\nfn main() {\n    let mut count = 0;\n    \
                 println!(\"{} {}\", unsafe { cudaGetDeviceCount(&mut count) }, count);\n}\n";
-    Fixture::new(
+    Fixture::without_policy(
         name,
         &[
             ("Cargo.toml", &package("app", "build = \"script.rs\"\n[workspace]\n")),
@@ -131,6 +131,8 @@ fn what_links_cuda_is_judged_after_linking() {
     let fixture = linking("meant-linked");
     let refused = with(fixture.guard(["build", "--release"]), "11.8").run().expect(101);
     assert!(refused.stderr.contains("error[CG101]: "), "{refused}");
+    assert!(refused.stderr.contains("could not compile `app` (bin \"app\") due to "), "{refused}");
+    assert!(!refused.stderr.contains("--crate-name"), "no command line: {refused}");
     assert!(refused.stderr.contains("Compiling app"), "nobody knew before: {refused}");
     assert!(!refused.stderr.contains("guarded"), "{refused}");
     assert!(!fixture.built("release/app").exists());

@@ -1,0 +1,175 @@
+//! Objects that are compiled once for each compiler, target and flags, in a directory that many builds share.
+//!
+//! An object's name is a digest of everything that it depends on, so a new policy, profile or version of cudaguard finds the
+//! old object. It is compiled in a directory of its own and renamed into place: a process that ends in between leaves no
+//! half-written object.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Compiler, SOURCE_DIGEST, source};
+use crate::digest::Digest;
+
+/// Longer than any compiler needs for the shim. A process that has waited longer compiles its own.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A directory of shared objects.
+#[derive(Clone, Debug)]
+pub(super) struct SharedDir(PathBuf);
+
+impl SharedDir {
+    pub(super) fn new(dir: &Path) -> Self {
+        Self(dir.to_owned())
+    }
+
+    /// The path of this compiler's shim, compiled or not.
+    pub(super) fn shim_path(&self, compiler: &Compiler) -> PathBuf {
+        self.path(compiler, "shim", "c", SOURCE_DIGEST)
+    }
+
+    /// Compiles the shim unless it exists. The inner error is the compiler's, in one line.
+    pub(super) fn shim(&self, compiler: &Compiler) -> Result<Result<PathBuf, String>, String> {
+        self.object(&self.shim_path(compiler), |dir| compiler.object(dir, "cudaguard-shim", "c", &source()))
+    }
+
+    pub(super) fn path(&self, compiler: &Compiler, name: &str, language: &str, text: Digest) -> PathBuf {
+        self.0.join(format!("cudaguard-{name}-{}.o", key(compiler, language, text)))
+    }
+
+    /// Compiles an object unless it exists. Of several processes that want it at the same time, one compiles it.
+    pub(super) fn object(
+        &self,
+        object: &Path,
+        compile: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
+    ) -> Result<Result<PathBuf, String>, String> {
+        let fail = |error: io::Error| format!("cannot write in {}: {error}", self.0.display());
+        fs::create_dir_all(&self.0).map_err(fail)?;
+        let mark = object.with_extension("making");
+        let began = Instant::now();
+        loop {
+            if object.is_file() {
+                return Ok(Ok(object.to_owned()));
+            }
+            let own = std::process::id().to_string();
+            match fs::File::create_new(&mark).and_then(|_| fs::write(&mark, &own)) {
+                Ok(()) => {}
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(error)),
+                Err(_) if began.elapsed() < PATIENCE && is_at_work(&mark) => {
+                    thread::sleep(Duration::from_millis(5));
+                    continue;
+                }
+                // The process that began it is gone, or hangs.
+                Err(_) => fs::write(&mark, &own).map_err(fail)?,
+            }
+            let made = Self::compile(object, &compile);
+            let _ = fs::remove_file(&mark);
+            return made;
+        }
+    }
+
+    fn compile(
+        object: &Path,
+        compile: impl Fn(&Path) -> Result<Result<PathBuf, String>, String>,
+    ) -> Result<Result<PathBuf, String>, String> {
+        let workshop = object.with_extension(std::process::id().to_string());
+        let fail = |error: io::Error| format!("cannot write in {}: {error}", workshop.display());
+        fs::create_dir_all(&workshop).map_err(fail)?;
+        let made = compile(&workshop).and_then(|made| match made {
+            Ok(made) => fs::rename(made, object).map_err(fail).map(|()| Ok(object.to_owned())),
+            Err(why) => Ok(Err(why)),
+        });
+        let _ = fs::remove_dir_all(&workshop);
+        made
+    }
+}
+
+/// Returns true unless the process that left this mark is known to have ended. A process that has not written its number
+/// yet is at work.
+fn is_at_work(mark: &Path) -> bool {
+    let number = fs::read_to_string(mark).ok().and_then(|text| text.parse::<u32>().ok());
+    let gone = |number: u32| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{number}")).exists();
+    !number.is_some_and(gone)
+}
+
+/// Digest of everything that an object depends on: its text, the compiler's file, the target and the flags.
+fn key(compiler: &Compiler, language: &str, text: Digest) -> Digest {
+    let mut digest = text;
+    digest.text(&compiler.target).text(&format!("{:?} {:?}", compiler.flags, compiler.own_flags(language)));
+    let file = fs::canonicalize(&compiler.program).unwrap_or_else(|_| compiler.program.clone());
+    digest.text(&file.to_string_lossy());
+    if let Ok(about) = fs::metadata(&file) {
+        digest.number(about.len()).text(&format!("{:?}", about.modified().ok()));
+    }
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compiler(flags: &[&str], target: &str) -> Compiler {
+        let flags = flags.iter().map(Into::into).collect();
+        Compiler { program: "/bin/true".into(), is_clang: false, flags, target: target.to_owned() }
+    }
+
+    fn compile(dir: &Path) -> Result<Result<PathBuf, String>, String> {
+        let file = dir.join("made");
+        fs::write(&file, "made").map_err(|error| error.to_string())?;
+        Ok(Ok(file))
+    }
+
+    #[test]
+    fn mark_of_dead_process_is_ignored() {
+        let scratch = tempfile::tempdir().unwrap();
+        let shared = SharedDir::new(scratch.path());
+        let object = shared.path(&compiler(&[], "t"), "x", "c", Digest::of(b"text"));
+        fs::write(object.with_extension("making"), u32::MAX.to_string()).unwrap();
+        let made = shared.object(&object, compile).unwrap().unwrap();
+        assert_eq!(fs::read(&made).unwrap(), b"made");
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn failed_compile_leaves_nothing() {
+        let scratch = tempfile::tempdir().unwrap();
+        let shared = SharedDir::new(scratch.path());
+        let failed = shared.object(&scratch.path().join("x.o"), |_| Ok(Err("why".to_owned()))).unwrap();
+        assert_eq!(failed, Err("why".to_owned()));
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn waiting_threads_compile_once() {
+        let scratch = tempfile::tempdir().unwrap();
+        let shared = SharedDir::new(scratch.path());
+        let object = scratch.path().join("x.o");
+        let calls = std::sync::atomic::AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let slow = |dir: &Path| {
+                        calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        thread::sleep(Duration::from_millis(50));
+                        compile(dir)
+                    };
+                    assert_eq!(shared.object(&object, slow), Ok(Ok(object.clone())));
+                });
+            }
+        });
+        assert_eq!(calls.into_inner(), 1);
+    }
+
+    #[test]
+    fn path_depends_on_target_and_flags() {
+        let shared = SharedDir::new(Path::new("/s"));
+        let path = |compiler: &Compiler| shared.shim_path(compiler);
+        let plain = compiler(&[], "t");
+        assert_eq!(path(&plain), path(&plain.clone()));
+        assert_ne!(path(&plain), path(&compiler(&[], "u")));
+        assert_ne!(path(&plain), path(&compiler(&["-m64"], "t")));
+        assert_ne!(path(&plain), path(&Compiler { program: "/bin/sh".into(), ..plain.clone() }));
+    }
+}
