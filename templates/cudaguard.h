@@ -1,6 +1,6 @@
 /* cudaguard.h: what a guarded program or library can ask its guard.
  *
- * Works in C and C++, in every file that links the guard, and in one that does not: there the answer is "cannot tell".
+ * Works in C and C++, in every file that links the guard, and in one that does not: there the answer is CUDAGUARD_UNKNOWN.
  * The names behind it are hidden and carry the guard's revision, so that two guards can live in one process.
  *
  * What may be relied on:
@@ -35,9 +35,9 @@
 
 #include <stddef.h>
 
-#define CUDAGUARD_RIGHT 0       /* nothing is wrong */
-#define CUDAGUARD_WRONG 1       /* something is wrong: the text says what */
-#define CUDAGUARD_CANNOT_TELL 2 /* it cannot be told: the text says why */
+#define CUDAGUARD_COMPATIBLE 0   /* nothing that the guard checked prevents the program from running */
+#define CUDAGUARD_INCOMPATIBLE 1 /* the program cannot run here; the text contains the reason */
+#define CUDAGUARD_UNKNOWN 2      /* the guard could not determine it; the text contains the reason */
 
 #define CUDAGUARD_INFO 0
 #define CUDAGUARD_WARNING 1
@@ -47,7 +47,7 @@
  * Texts are UTF-8, always ended by a NUL, cut where they would not fit, and empty where there is nothing to say. */
 struct cudaguard_verdict {
   size_t size;          /* sizeof(struct cudaguard_verdict): cudaguard_check_verdict() sets it */
-  int verdict;          /* CUDAGUARD_RIGHT, CUDAGUARD_WRONG, CUDAGUARD_CANNOT_TELL */
+  int verdict;          /* CUDAGUARD_COMPATIBLE, CUDAGUARD_INCOMPATIBLE, CUDAGUARD_UNKNOWN */
   int code;             /* of the finding that decided: 202 for CG202; 0 where there is none */
   int severity;         /* of that finding */
   int level;            /* how far it had to look: 0 files and names only, 1 the real driver or cuDNN was asked */
@@ -82,7 +82,7 @@ static inline int cudaguard_check_text(char *text, size_t size) {
     for (; why[i] && i + 1 < size; i++) text[i] = why[i];
     text[i] = 0;
   }
-  return CUDAGUARD_CANNOT_TELL;
+  return CUDAGUARD_UNKNOWN;
 }
 
 /* The same as data: fills the whole of `to`, and returns to->verdict. */
@@ -98,14 +98,14 @@ static inline int cudaguard_check_verdict(struct cudaguard_verdict *to) {
 
 static inline int cudaguard_check_text(char *text, size_t size) {
   if (text && size) text[0] = 0;
-  return CUDAGUARD_CANNOT_TELL;
+  return CUDAGUARD_UNKNOWN;
 }
 
 static inline int cudaguard_check_verdict(struct cudaguard_verdict *to) {
   size_t i;
   for (i = 0; i < sizeof *to; i++) ((char *)to)[i] = 0;
   to->size = sizeof *to;
-  return to->verdict = CUDAGUARD_CANNOT_TELL;
+  return to->verdict = CUDAGUARD_UNKNOWN;
 }
 
 #endif

@@ -1,38 +1,179 @@
-//! The one door of the running program: what the shim in this very file found.
+//! The API that a running program may call: the result of the guard that is linked into the same file.
 
-/// What the guard found, as [`check`] returns it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing is wrong with what was judged.
-    Right {
-        /// What of the file nobody could look at, each by its name: `GPU code that stands as plain data`. Empty where
-        /// everything was judged.
-        not_judged: Vec<String>,
-    },
-    /// Something is wrong: in words, the lines that the guard would print at the start.
-    Wrong(String),
-    /// It cannot be told: why. No reason to stop: nothing that was found is wrong.
-    CannotTell(String),
+use std::error::Error;
+use std::fmt;
+
+/// Whether the program or library can run on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Status {
+    /// Nothing that the guard checked prevents it. [`CheckReport::not_judged`] lists what the guard could not check.
+    Compatible,
+    /// Something prevents it. [`CheckReport::finding`] describes it.
+    Incompatible,
+    /// The guard could not determine it. This is no reason to stop.
+    Unknown,
 }
 
-/// Completes the shim's verdict about the file that this code was linked into, program or library, and returns it.
+impl Status {
+    /// Returns `compatible`, `incompatible` or `unknown`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compatible => "compatible",
+            Self::Incompatible => "incompatible",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How serious a finding is. The policy and the build profile may raise or lower it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; it never stops anything.
+    Info,
+    /// Reported; the build or the program continues.
+    Warning,
+    /// Fails a release build, or ends a program at its start.
+    Error,
+}
+
+impl Severity {
+    /// Returns `info`, `warning` or `error`, as in reports and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The result of [`check`].
 ///
-/// Right after a program has loaded a library such as cuDNN by itself this is the moment to ask. May take as long as loading cuDNN does,
-/// once; safe from any thread; never ends the process. Without the guard, or where there is none to be had (no Linux, another
-/// processor than x86-64 and ARM's 64 bits): [`Verdict::CannotTell`].
+/// Its text is the status, or the finding that decided it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// Whether the program or library can run on this machine.
+    pub status: Status,
+    /// The finding that decided the status. `None` if nothing is wrong.
+    pub finding: Option<CheckFinding>,
+    /// The parts of the file that the guard could not check, such as `GPU code that stands as plain data`.
+    pub not_judged: Vec<String>,
+}
+
+impl CheckReport {
+    /// Returns the finding as an error if the status is [`Status::Incompatible`].
+    ///
+    /// # Errors
+    ///
+    /// The finding that prevents the program from running here.
+    ///
+    /// ```
+    /// fn gpu_backend() -> Result<(), cudaguard::CheckFinding> {
+    ///     cudaguard::check().into_result()?;
+    ///     Ok(())
+    /// }
+    /// # assert!(gpu_backend().is_ok());
+    /// ```
+    pub fn into_result(mut self) -> Result<Self, CheckFinding> {
+        match self.finding.take() {
+            Some(finding) if self.status == Status::Incompatible => Err(finding),
+            finding => Ok(Self { finding, ..self }),
+        }
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.finding {
+            Some(finding) => write!(f, "{finding}"),
+            None if self.not_judged.is_empty() => write!(f, "{}", self.status),
+            None => write!(f, "{}; not judged: {}", self.status, self.not_judged.join("; ")),
+        }
+    }
+}
+
+/// A finding of the guard about this machine, with the same members as `struct cudaguard_verdict` in C.
+///
+/// Its text is what the guard prints: `error[CG202]: …`, the facts and the hint, each on its own line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckFinding {
+    /// 202 for `CG202`. `None` if the guard did not run, because this file has none or `CUDAGUARD=off` is set.
+    pub code: Option<u16>,
+    /// How serious it is.
+    pub severity: Severity,
+    /// `cuDNN`, `driver` or `manifest`; empty if the guard did not run.
+    pub subject: String,
+    /// Name and version of the component, such as `my-model 0.3.0`.
+    pub component: String,
+    /// The version that the component was built with or needs; empty if the finding is not about a version.
+    pub built: String,
+    /// The version that this machine has; empty if the finding is not about a version.
+    pub found: String,
+    /// The problem in one sentence, followed by one line for each fact.
+    pub message: String,
+    /// The action to take; empty if there is none.
+    pub hint: String,
+}
+
+impl fmt::Display for CheckFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(code) = self.code {
+            write!(f, "{}[CG{code}]: ", self.severity)?;
+        }
+        f.write_str(&self.message.replace('\n', "\n  "))?;
+        if self.hint.is_empty() { Ok(()) } else { write!(f, "\n  hint: {}", self.hint.replace('\n', "\n  ")) }
+    }
+}
+
+impl Error for CheckFinding {}
+
+/// Completes the guard's check of the file that contains this call, program or library, and returns the result.
+///
+/// Call it after the program has loaded a library such as cuDNN itself. The first call may take as long as loading cuDNN. It is safe
+/// from any thread and never ends the process. Without the guard, or on a target without support (only Linux on x86-64 and aarch64
+/// has it), the status is [`Status::Unknown`].
 ///
 /// ```
-/// use cudaguard::Verdict;
+/// use cudaguard::Status;
 ///
-/// match cudaguard::check() {
-///     Verdict::Right { not_judged } if not_judged.is_empty() => println!("the GPU it is"),
-///     Verdict::Right { not_judged } => println!("the GPU, it seems; not judged: {}", not_judged.join(", ")),
-///     Verdict::Wrong(why) => eprintln!("not on this machine:\n{why}"),
-///     Verdict::CannotTell(why) => println!("we shall see: {why}"),
+/// let report = cudaguard::check();
+/// match report.status {
+///     Status::Compatible if report.not_judged.is_empty() => println!("using the GPU"),
+///     Status::Compatible => println!("using the GPU; not checked: {}", report.not_judged.join(", ")),
+///     Status::Incompatible => eprintln!("using the CPU\n{report}"),
+///     _ => println!("trying the GPU: {report}"),
 /// }
 /// ```
-pub fn check() -> Verdict {
-    shim::ask().unwrap_or_else(|| Verdict::CannotTell("this file was built without the guard".to_owned()))
+pub fn check() -> CheckReport {
+    shim::query().unwrap_or_else(|| CheckReport {
+        status: Status::Unknown,
+        finding: Some(CheckFinding {
+            code: None,
+            severity: Severity::Info,
+            subject: String::new(),
+            component: String::new(),
+            built: String::new(),
+            found: String::new(),
+            message: "this file was built without the guard".to_owned(),
+            hint: String::new(),
+        }),
+        not_judged: Vec::new(),
+    })
 }
 
 /// A weak reference, which Rust can only make in assembly: a program without the guard links all the same, and finds
@@ -43,13 +184,13 @@ mod shim {
     use std::arch::asm;
     use std::ffi::c_int;
 
-    use super::Verdict;
+    use super::{CheckFinding, CheckReport, Severity, Status};
 
-    type Door = unsafe extern "C" fn(to: *mut Told) -> c_int;
+    type VerdictFn = unsafe extern "C" fn(to: *mut CVerdict) -> c_int;
 
     /// `struct cudaguard_verdict` of cudaguard.h: members are only ever added behind the last.
     #[repr(C)]
-    struct Told {
+    struct CVerdict {
         size: usize,
         verdict: c_int,
         code: c_int,
@@ -66,7 +207,7 @@ mod shim {
 
     /// The address of `cudaguard_r1_verdict` of this very file; null where it has none. The name is hidden where it is
     /// defined, and not here: gold takes a hidden weak name that nobody defines for the file's start.
-    fn door() -> *const () {
+    fn verdict_address() -> *const () {
         let address: *const ();
         // SAFETY: loads one entry of this file's global offset table, which the linker fills with the symbol's address or,
         // the reference being weak, with 0; touches no memory, stack or flag of the program.
@@ -90,16 +231,16 @@ mod shim {
         address
     }
 
-    pub(super) fn ask() -> Option<Verdict> {
-        let door = door();
-        if door.is_null() {
+    pub(super) fn query() -> Option<CheckReport> {
+        let address = verdict_address();
+        if address.is_null() {
             return None;
         }
         // SAFETY: the name carries the revision of the shim, and in revision 1 it is a C function of this type.
-        let verdict = unsafe { std::mem::transmute::<*const (), Door>(door) };
-        // What an older shim does not know stays as it is here: empty.
-        let mut told = Told {
-            size: size_of::<Told>(),
+        let verdict = unsafe { std::mem::transmute::<*const (), VerdictFn>(address) };
+        // An older shim leaves members that it does not know as they are here: empty.
+        let mut raw = CVerdict {
+            size: size_of::<CVerdict>(),
             verdict: 0,
             code: 0,
             severity: 0,
@@ -112,24 +253,35 @@ mod shim {
             hint: [0; 512],
             not_judged: [0; 256],
         };
-        // SAFETY: it is writable, and says its size; the function writes no further, and only what any of these may be.
-        let answer = unsafe { verdict(&raw mut told) };
-        let message = || match told.code {
-            0 => text(&told.message),
-            code => format!("[CG{code}] {}", text(&told.message)),
+        // SAFETY: `raw` is writable and contains its size; the function writes no further, and only valid values of each member.
+        let status = match unsafe { verdict(&raw mut raw) } {
+            0 => Status::Compatible,
+            1 => Status::Incompatible,
+            _ => Status::Unknown,
         };
-        Some(match answer {
-            0 => {
-                let names = text(&told.not_judged);
-                let names = names.split("; ").filter(|name| !name.is_empty());
-                Verdict::Right { not_judged: names.map(str::to_owned).collect() }
-            }
-            1 => Verdict::Wrong(message()),
-            _ => Verdict::CannotTell(message()),
+        let names = text(&raw.not_judged);
+        let finding = CheckFinding {
+            code: u16::try_from(raw.code).ok().filter(|code| *code > 0),
+            severity: match raw.severity {
+                0 => Severity::Info,
+                1 => Severity::Warning,
+                _ => Severity::Error,
+            },
+            subject: text(&raw.subject),
+            component: text(&raw.component),
+            built: text(&raw.built),
+            found: text(&raw.found),
+            message: text(&raw.message),
+            hint: text(&raw.hint),
+        };
+        Some(CheckReport {
+            status,
+            finding: (!finding.message.is_empty()).then_some(finding),
+            not_judged: names.split("; ").filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         })
     }
 
-    /// Up to its NUL.
+    /// Returns the text before the first NUL.
     fn text(bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes.split(|&b| b == 0).next().unwrap_or_default()).into_owned()
     }
@@ -137,7 +289,7 @@ mod shim {
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod shim {
-    pub(super) fn ask() -> Option<super::Verdict> {
+    pub(super) fn query() -> Option<super::CheckReport> {
         None
     }
 }
@@ -147,7 +299,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_the_guard_it_cannot_tell() {
-        assert_eq!(check(), Verdict::CannotTell("this file was built without the guard".to_owned()));
+    fn check_without_guard_is_unknown() {
+        let report = check();
+        assert_eq!(report.status, Status::Unknown);
+        assert_eq!(report.to_string(), "this file was built without the guard");
+        assert!(report.into_result().is_ok());
+    }
+
+    #[test]
+    fn incompatible_report_is_an_error() {
+        let finding = CheckFinding {
+            code: Some(202),
+            severity: Severity::Error,
+            subject: "cuDNN".to_owned(),
+            component: "my-model 0.3.0".to_owned(),
+            built: "9.15.1".to_owned(),
+            found: "9.1.0".to_owned(),
+            message: "cuDNN 9.1.0 is older\nbuilt with: 9.15.1".to_owned(),
+            hint: "install 9.15".to_owned(),
+        };
+        let report =
+            CheckReport { status: Status::Incompatible, finding: Some(finding.clone()), not_judged: Vec::new() };
+        let text = "error[CG202]: cuDNN 9.1.0 is older\n  built with: 9.15.1\n  hint: install 9.15";
+        assert_eq!((report.to_string().as_str(), report.into_result()), (text, Err(finding)));
     }
 }

@@ -2,7 +2,8 @@
 
 mod package;
 
-use std::fmt::Write as _;
+use std::error::Error;
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::mem;
 use std::path::{self, Path, PathBuf};
@@ -88,16 +89,31 @@ impl Embed {
     /// A build without a guard is told by a warning: for a target without ELF, for docs.rs, for a procedural macro, without
     /// a C compiler.
     pub fn embed(self) {
-        match self.plan(&Env::from_process()) {
-            Ok(said) => print!("{said}"),
-            Err(why) => {
-                eprintln!("{}", sanitize::text(&why));
-                std::process::exit(1);
-            }
+        if let Err(error) = self.try_embed() {
+            eprintln!("{error}");
+            std::process::exit(1);
         }
     }
 
-    /// What cargo is to be told; an error is why the build may not go on. Nothing is printed before all is known: on a
+    /// Does the same as [`Embed::embed`], but returns the error instead of ending the build script.
+    ///
+    /// # Errors
+    ///
+    /// The reasons why this build may not continue. Nothing was printed for cargo then, so no guard is linked.
+    ///
+    /// ```no_run
+    /// if let Err(error) = cudaguard::Embed::new().try_embed() {
+    ///     println!("cargo::warning=built without a guard: {}", error.to_string().lines().next().unwrap_or_default());
+    /// }
+    /// ```
+    pub fn try_embed(self) -> Result<(), EmbedError> {
+        let directives =
+            self.plan(&Env::from_process()).map_err(|why| EmbedError(sanitize::text(&why).into_owned()))?;
+        print!("{directives}");
+        Ok(())
+    }
+
+    /// Returns the `cargo:` directives, or the error that fails the build. Nothing is printed before all is known: on a
     /// failed build cargo shows what went to stdout as well, above the reason.
     fn plan(&self, env: &Env) -> Result<String, String> {
         let package = Package::of_cargo(env)?;
@@ -174,6 +190,18 @@ impl Embed {
         }
     }
 }
+
+/// Why [`Embed::try_embed`] fails: the findings that refuse the build, or the file that it cannot read or write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmbedError(String);
+
+impl fmt::Display for EmbedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for EmbedError {}
 
 /// Leaves the findings where the command, if it is the one that builds, looks for them: cargo has no message of its own
 /// for what a build script says. That they cannot be left stops nothing.

@@ -6,35 +6,8 @@ mod values;
 
 use std::fmt;
 
+pub use crate::check::Severity;
 use crate::sanitize;
-
-/// How much a finding weighs. A judge gives it; policy and profile may raise or lower it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing; never stops anything.
-    Info,
-    /// Said, and goes on.
-    Warning,
-    /// Refuses: a release build, or the start of a program.
-    Error,
-}
-
-impl Severity {
-    /// `info`, `warning`, `error`: in reports and in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,21 +22,19 @@
 //! `cudaguard.toml`, depends on this crate with `default-features = false`, and asks:
 //!
 //! ```
-//! use cudaguard::Verdict;
+//! use cudaguard::Status;
 //!
-//! let on_gpu = match cudaguard::check() {
-//!     Verdict::Right { .. } => true,
-//!     Verdict::Wrong(why) | Verdict::CannotTell(why) => {
-//!         eprintln!("going on without the GPU: {why}");
-//!         false
-//!     }
-//! };
+//! let report = cudaguard::check();
+//! let on_gpu = report.status == Status::Compatible;
+//! if !on_gpu {
+//!     eprintln!("continuing without the GPU: {report}");
+//! }
 //! # assert!(!on_gpu);
 //! ```
 //!
 //! # Features
 //!
-//! `build`, the default, is what a build.rs needs. Without it only [`check()`] and [`Verdict`] are there, and no dependency.
+//! `build`, the default, is what a build.rs needs. Without it the crate contains only [`check()`] and its result, and has no dependency.
 //! `command` is for the `cargo cudaguard` command.
 
 #![deny(unsafe_code)]
@@ -47,9 +45,9 @@ mod check;
 #[cfg(feature = "build")]
 mod embed;
 
-pub use check::{Verdict, check};
+pub use check::{CheckFinding, CheckReport, Severity, Status, check};
 #[cfg(feature = "build")]
-pub use embed::Embed;
+pub use embed::{Embed, EmbedError};
 
 /// What the command is made of: nobody else sees these modules, so that they may change at any time.
 #[cfg(feature = "build")]

@@ -20,7 +20,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-const MAIN: &str = "#include <cudaguard.h>\nint main(void) { return cudaguard_check() == CUDAGUARD_WRONG; }\n";
+const MAIN: &str = "#include <cudaguard.h>\nint main(void) { return cudaguard_check() == CUDAGUARD_INCOMPATIBLE; }\n";
 
 /// `WAY` says how the package comes in.
 const WAYS: &str = r#"cmake_minimum_required(VERSION 3.24)

@@ -25,7 +25,7 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "plain", NULL, -1, me
 
 PyMODINIT_FUNC PyInit_plain(void) {
   struct cudaguard_verdict verdict;
-  if (cudaguard_check_verdict(&verdict) == CUDAGUARD_WRONG) {
+  if (cudaguard_check_verdict(&verdict) == CUDAGUARD_INCOMPATIBLE) {
     return PyErr_Format(PyExc_ImportError, "[CG%d] %s\nwhat to do: %s", verdict.code, verdict.message, verdict.hint);
   }
   return PyModule_Create(&module);
@@ -39,7 +39,7 @@ extern "C" size_t cudnnGetVersion();
 
 PYBIND11_MODULE(bound, module) {
   cudaguard_verdict verdict;
-  if (cudaguard_check_verdict(&verdict) == CUDAGUARD_WRONG) {
+  if (cudaguard_check_verdict(&verdict) == CUDAGUARD_INCOMPATIBLE) {
     throw pybind11::import_error("[CG" + std::to_string(verdict.code) + "] " + verdict.message + "\nwhat to do: " +
                                  verdict.hint);
   }

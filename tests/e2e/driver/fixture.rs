@@ -89,14 +89,10 @@ pub extern "C" fn engine_size() -> usize {
     std::hint::black_box(&KERNELS.0).len()
 }
 
-/// 0 right, 1 wrong, 2 cannot tell.
+/// 0 compatible, 1 incompatible, 2 unknown.
 #[no_mangle]
 pub extern "C" fn engine_check() -> i32 {
-    match cudaguard::check() {
-        cudaguard::Verdict::Right { .. } => 0,
-        cudaguard::Verdict::Wrong(_) => 1,
-        cudaguard::Verdict::CannotTell(_) => 2,
-    }
+    cudaguard::check().status as i32
 }
 "#;
 

@@ -68,7 +68,7 @@ fn use_driver() {
 fn main() {
     match std::env::args().nth(1).as_deref() {
         None => {}
-        Some("check") => println!("{:?}", cudaguard::check()),
+        Some("check") => println!("{}", cudaguard::check()),
         Some("use") => use_driver(),
         Some("fork") => unsafe {
             let child = fork();

@@ -69,9 +69,14 @@ impl Told {
 
 /// A guarded program in Rust that says what `cudaguard::check()` answers.
 fn rust_program() -> Vec<u8> {
-    const MAIN: &str = "fn main() {\n    match cudaguard::check() {\n        cudaguard::Verdict::Right { .. } => println!(\"check 0 \"),\n        \
-        cudaguard::Verdict::Wrong(words) => println!(\"check 1 {words}\"),\n        \
-        cudaguard::Verdict::CannotTell(words) => println!(\"check 2 {words}\"),\n    }\n}\n";
+    const MAIN: &str = r#"fn main() {
+    let report = cudaguard::check();
+    let code = report.finding.as_ref().and_then(|finding| finding.code);
+    let code = code.map(|code| format!("[CG{code}] ")).unwrap_or_default();
+    let message = report.finding.map(|finding| finding.message).unwrap_or_default();
+    println!("check {} {code}{message}", report.status as i32);
+}
+"#;
     NATIVE.made("program-rust", |_, work| {
         let write = |name: &str, text: String| {
             let path = work.join(name);
@@ -80,7 +85,7 @@ fn rust_program() -> Vec<u8> {
         };
         let check = places::workspace().join("guard-core/src/check.rs");
         // The door alone, as rustc sees it in the crate `cudaguard`.
-        let library = format!("#[path = \"{}\"]\nmod check;\npub use check::{{Verdict, check}};\n", check.display());
+        let library = format!("#[path = \"{}\"]\nmod check;\npub use check::*;\n", check.display());
         let library = write("cudaguard.rs", library);
         let rustc = || Call::new("rustc").args(["--edition", "2024"]).dir(work);
         let _ = rustc().args(["--crate-type", "rlib", "--crate-name", "cudaguard"]).arg(library).run().success();

@@ -17,10 +17,10 @@ extern "C" {
 }
 
 fn say(when: &str) {
-    match cudaguard::check() {
-        cudaguard::Verdict::Right { .. } => println!("{when}: right"),
-        cudaguard::Verdict::Wrong(why) => println!("{when}: wrong: {why}"),
-        cudaguard::Verdict::CannotTell(why) => println!("{when}: cannot tell: {why}"),
+    let report = cudaguard::check();
+    match report.finding {
+        None => println!("{when}: {}", report.status),
+        Some(finding) => println!("{when}: {}: {finding}", report.status),
     }
 }
 
@@ -52,20 +52,20 @@ fn the_verdict_once_cudnn_is_loaded() {
     let project = loading("loading", "");
     let program = project.built("release/loading");
     let good = start(&program, &parts::cudnn("9.15.1")).run().success();
-    assert_eq!((said(&good, "loaded"), said(&good, "after")), ("true".into(), "right".into()), "{good}");
+    assert_eq!((said(&good, "loaded"), said(&good, "after")), ("true".into(), "compatible".into()), "{good}");
     let older = start(&program, &parts::cudnn("9.1.0")).run().success();
     assert_eq!(older.stderr, "", "how cuDNN is reached is not known, so its start is not refused: {older}");
-    assert!(said(&older, "after").starts_with("wrong: [CG202]"), "{older}");
+    assert!(said(&older, "after").starts_with("incompatible: error[CG202]"), "{older}");
     let absent = Call::new(&program).run().success();
     assert_eq!((said(&absent, "loaded"), absent.stderr.as_str()), ("false".into(), ""), "{absent}");
-    assert!(!said(&absent, "after").starts_with("wrong"), "{absent}");
+    assert!(!said(&absent, "after").starts_with("incompatible"), "{absent}");
 }
 
 fn declared_and_found_at_the_start() {
     let project = loading("declared", "[cudnn]\nlinkage = \"dlopened\"\n");
     let program = project.built("release/declared");
     let good = start(&program, &parts::cudnn("9.17.1")).run().success();
-    assert_eq!((said(&good, "after").as_str(), good.stderr.as_str()), ("right", ""), "{good}");
+    assert_eq!((said(&good, "after").as_str(), good.stderr.as_str()), ("compatible", ""), "{good}");
     let older = start(&program, &parts::cudnn("9.1.0")).run().expect(78);
     assert!(older.stdout.is_empty() && older.stderr.contains("CG202"), "{older}");
     let absent = Call::new(&program).run().success();
@@ -78,5 +78,5 @@ fn required_and_absent() {
     let absent = Call::new(&program).run().expect(78);
     assert!(absent.stdout.is_empty() && absent.stderr.contains("CG205"), "{absent}");
     let good = start(&program, &parts::cudnn("9.15.1")).run().success();
-    assert_eq!(said(&good, "after"), "right", "{good}");
+    assert_eq!(said(&good, "after"), "compatible", "{good}");
 }
