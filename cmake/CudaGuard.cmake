@@ -29,7 +29,9 @@ option(CUDAGUARD_LOCKED "Any drift from cudaguard.lock is an error, in every con
 unset(_cudaguard_locked)
 
 # Where the header stands, in a checkout and below a prefix.
-foreach(folder IN ITEMS "${CMAKE_CURRENT_LIST_DIR}/../templates" "${CMAKE_CURRENT_LIST_DIR}/../../../include/cudaguard")
+# In a checkout, in a wheel, and below a prefix.
+foreach(folder IN ITEMS "${CMAKE_CURRENT_LIST_DIR}/../templates" "${CMAKE_CURRENT_LIST_DIR}/../include"
+                        "${CMAKE_CURRENT_LIST_DIR}/../../../include/cudaguard")
   if(EXISTS "${folder}/cudaguard.h")
     get_filename_component(folder "${folder}" ABSOLUTE)
     set_property(GLOBAL PROPERTY CUDAGUARD_INCLUDE_DIR "${folder}")

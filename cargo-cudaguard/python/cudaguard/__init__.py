@@ -1,17 +1,19 @@
-"""What CUDA binaries were built with, and where they will run.
+"""Check CUDA binaries against drivers, GPUs and cuDNN, without running them and without a GPU.
 
     >>> import cudaguard
-    >>> answer = cudaguard.verify("dist/my_model.whl", driver="535.261.03", gpus=["A100"])
-    >>> answer.verdict, [finding.code for finding in answer.findings]
+    >>> result = cudaguard.verify("dist/my_model.whl", driver="535.261.03", gpus="A100")
+    >>> result.verdict, [finding.code for finding in result.findings]
     ('refused', ['CG301'])
 
-Each function runs the command of the same name, which this package brings; what it returns is described in
-https://github.com/cudaguard/cudaguard/tree/main/docs. Files are programs, libraries, objects, GPU code, wheels, archives,
-folders and container images. Nothing is loaded, no GPU is needed, and nothing is sent anywhere.
+Each function runs the command of the same name, which this package contains. It loads no library, needs no GPU and sends nothing over
+the network. Files are programs, libraries, objects, GPU code, wheels, archives, directories and container images.
+https://github.com/cudaguard/cudaguard/tree/main/docs describes the results.
 """
 
 from __future__ import annotations
 
+import enum
+import errno
 import json
 import os
 import subprocess
@@ -19,65 +21,158 @@ import sys
 import sysconfig
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
-__all__ = ["Finding", "Host", "Refused", "Unusable", "Verdict", "cmake_folder", "command", "inspect", "requirements", "verify"]
+__all__ = [
+    "CommandError", "Cause", "Component", "Driver", "Error", "Explanation", "FileMissingError", "Finding", "FindingText", "GpuRange",
+    "GpuResult", "Host", "IncompatibleError", "Inspection", "KernelEntry", "Library", "Requirements", "Status", "Symptom",
+    "VerifyResult", "cmake_dir", "command", "explain", "fleet", "include_dir", "inspect", "requirements", "verify",
+]
+
+if TYPE_CHECKING:
+    __version__: str
 
 Path = Union[str, "os.PathLike[str]"]
 
 
-class Unusable(Exception):
-    """The command could not look: a file that cannot be read, a machine that cannot be understood. The message says which."""
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib import metadata
+
+        try:
+            return metadata.version("cudaguard")
+        except metadata.PackageNotFoundError:
+            return _run(["--version"]).split()[-1]
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
+
+
+class Error(Exception):
+    """Base class of the exceptions of this package."""
+
+
+class CommandError(Error):
+    """The command failed: it could not read a file, a host description or an option. The message contains the reason."""
+
+
+class FileMissingError(Error, FileNotFoundError):
+    """A file does not exist. Also a `FileNotFoundError`."""
+
+
+class Status(enum.Enum):
+    """Whether a file can run on a machine, with the names of the C and Rust interfaces."""
+
+    COMPATIBLE = "compatible"
+    INCOMPATIBLE = "incompatible"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong, or that cannot be told."""
+    """A problem, or something that could not be determined. Its facts are attributes too: `finding.needed_by`."""
 
-    #: `CG301`; `cudaguard explain CG301` tells more.
+    #: `CG301`; `explain("CG301")` returns its explanation.
     code: str
     #: `error`, `warning` or `info`.
     severity: str
-    #: The package that embedded the manifest; empty where none did.
+    #: Name and version of the component; empty if the finding is about no component.
     component: str
-    #: What it is about: `driver`, `gpu`, `cudnn`, ...
+    #: `driver`, `gpu`, `cudnn`, ...
     subject: str
+    #: The problem in the first line, one fact in each other line.
     message: str
+    #: What to do; empty if there is nothing to do.
     hint: str
+    #: The facts by name, such as `needed_by` and `found`.
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> str:
+        # Called for names that are no field.
+        facts: Mapping[str, str] = self.__dict__.get("facts", {})
+        if name in facts:
+            return facts[name]
+        raise AttributeError("the finding has no fact %r" % name)
 
     def __str__(self) -> str:
         hint = "\n  hint: %s" % self.hint if self.hint else ""
         return "%s[%s]: %s%s" % (self.severity, self.code, self.message.replace("\n", "\n  "), hint)
 
 
-class Refused(Exception):
-    """A file will not run on the machine that was asked about: `verify(..., check=True)`."""
+@dataclass(frozen=True)
+class Driver:
+    """A driver requirement."""
 
-    def __init__(self, verdict: "Verdict") -> None:
-        self.verdict = verdict
-        errors = [str(finding) for finding in verdict.findings if finding.severity == "error"]
-        super().__init__("%s will not run:\n%s" % (verdict.file, "\n".join(errors)))
-
-    @property
-    def findings(self) -> List[Finding]:
-        """All that was found, the errors first."""
-        return sorted(self.verdict.findings, key=lambda finding: finding.severity != "error")
+    #: The CUDA version that the driver must support: "12.0".
+    cuda: Optional[str]
+    #: The oldest release that supports it: "525.60.13".
+    release: Optional[str]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether a file will run on a machine, and why not."""
+class GpuResult:
+    """The code that one GPU would run."""
+
+    component: str
+    #: As given: "A100"; `None` if the GPU was given by its compute capability.
+    name: Optional[str]
+    #: Compute capability: "8.0".
+    cc: str
+    #: `native`, `jit`, `partial`, `none` or `unknown`.
+    by: str
+    #: The architecture of this code: "sm_80".
+    code: Optional[str]
+    driver: Optional[Driver]
+
+
+@dataclass(frozen=True)
+class Library:
+    """A CUDA library that the dynamic linker would load."""
+
+    #: "cudnn", "nccl", "cudart".
+    library: str
+    version: Optional[str]
+    path: str
+
+
+@dataclass(frozen=True)
+class VerifyResult:
+    """Whether a file can run on a machine, and why not."""
 
     file: str
-    #: `runs`, `refused`, or `unknown` where something that counts cannot be told.
+    #: As in the JSON output: `runs`, `refused` or `unknown`.
     verdict: str
+    #: Errors first.
     findings: List[Finding] = field(default_factory=list)
-    #: What becomes of each GPU: `by` is `native`, `jit`, `partial`, `none` or `unknown`. As `verify --json` has it.
-    gpus: List[Dict[str, Any]] = field(default_factory=list)
+    gpus: List[GpuResult] = field(default_factory=list)
+    #: Empty if the dynamic linker of the machine could not be asked.
+    libraries: List[Library] = field(default_factory=list)
+    #: What could not be examined. `verdict` covers everything only if this is empty.
+    not_judged: List[str] = field(default_factory=list)
+    #: Name of the machine, in results of `fleet`.
+    host: Optional[str] = None
+
+    @property
+    def status(self) -> Status:
+        if self.verdict == "refused":
+            return Status.INCOMPATIBLE
+        return Status.UNKNOWN if self.verdict == "unknown" or self.not_judged else Status.COMPATIBLE
 
     def __bool__(self) -> bool:
-        """Whether nothing refuses: also where not all can be told."""
+        """False only if the file cannot run; true also if this is unknown."""
         return self.verdict != "refused"
+
+
+class IncompatibleError(Error):
+    """A file cannot run on the machine: raised by `verify(..., check=True)`."""
+
+    def __init__(self, result: VerifyResult) -> None:
+        self.result = result
+        errors = [str(finding) for finding in result.findings if finding.severity == "error"]
+        super().__init__("%s cannot run:\n%s" % (result.file, "\n".join(errors)))
+
+    @property
+    def findings(self) -> List[Finding]:
+        """All findings, errors first."""
+        return self.result.findings
 
 
 @dataclass(frozen=True)
@@ -88,46 +183,170 @@ class Host:
 
     @classmethod
     def here(cls) -> "Host":
-        """This machine: its driver, GPUs, and the libraries that the loader would take."""
+        """Returns this machine: its driver, GPUs, and the libraries that the dynamic linker would load."""
         return cls(_json(["probe", "--json"]))
 
     @classmethod
     def read(cls, path: Path) -> "Host":
-        """A host file, as `cudaguard probe --json` writes it."""
+        """Reads a host file, as `cudaguard probe --json` writes it.
+
+        Raises FileMissingError, or CommandError if it is no host file.
+        """
+        _require(path)
         try:
             with open(path, encoding="utf-8") as file:
                 facts = json.load(file)
         except (OSError, ValueError) as error:
-            raise Unusable("%s: %s" % (os.fspath(path), error)) from None
+            raise CommandError("%s: %s" % (os.fspath(path), error)) from None
         if not isinstance(facts, dict):
-            raise Unusable("%s: a host file is a JSON object" % os.fspath(path))
+            raise CommandError("%s: a host file is a JSON object" % os.fspath(path))
         return cls(facts)
 
 
+@dataclass(frozen=True)
+class Component:
+    """A manifest in a file."""
+
+    name: str
+    version: str
+    #: All keys, as MANIFEST.md lists them.
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """A piece of GPU code."""
+
+    #: `cubin`, `ptx`, ...
+    kind: str
+    #: "sm_80", "compute_90".
+    arch: Optional[str]
+    #: Bytes.
+    size: int
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The contents of a file. For archives, `members` contains one result for each member with CUDA content."""
+
+    file: str
+    kind: str
+    #: Processor: "x86_64".
+    machine: Optional[str]
+    components: List[Component]
+    kernels: List[KernelEntry]
+    #: Libraries that the file is linked to.
+    needed: List[str]
+    members: List["Inspection"]
+    #: What could not be examined.
+    not_judged: List[str]
+    #: The complete output of `inspect --json`.
+    raw: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class GpuRange:
+    """Consecutive compute capabilities with the same requirement."""
+
+    #: First compute capability: "7.3".
+    first: str
+    #: Last one: "8.6", "9" for all of this major; `None` without an end.
+    last: Optional[str]
+    #: `native`, `jit` or `partial`; `None` if no code runs on them.
+    by: Optional[str]
+    driver: Optional[Driver]
+    #: Why no code runs on them.
+    why: Optional[str]
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What a machine must have to run all of the files."""
+
+    files: List[str]
+    processor: Optional[str]
+    driver_needed: bool
+    gpus: List[GpuRange]
+    not_served: List[GpuRange]
+    #: The complete output of `requirements --json`.
+    raw: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FindingText:
+    """The explanation of a finding."""
+
+    code: str
+    severity: str
+    title: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A cause of a symptom."""
+
+    why: str
+    #: The command that confirms it.
+    see: str
+    do: str
+    codes: List[str]
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """The meaning of an error."""
+
+    name: str
+    title: str
+    means: str
+    causes: List[Cause]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The explanation of a text. It is false if nothing is known about the text."""
+
+    findings: List[FindingText]
+    symptoms: List[Symptom]
+
+    def __bool__(self) -> bool:
+        return bool(self.findings or self.symptoms)
+
+
 def command() -> str:
-    """The path of the command that this package brings."""
-    # Where this environment keeps programs; of `pip install --user` and `--target` it is another folder.
-    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "%s_user" % os.name)]
-    folders.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin"))
-    folders += os.environ.get("PATH", "").split(os.pathsep)
-    for folder in filter(None, folders):
-        program = os.path.join(folder, "cargo-cudaguard")
+    """Returns the path of the command that this package contains.
+
+    Raises CommandError if it is not installed.
+    """
+    # The script directory of this environment; `pip install --user` and `--target` use another one.
+    dirs = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "%s_user" % os.name)]
+    dirs.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bin"))
+    dirs += os.environ.get("PATH", "").split(os.pathsep)
+    for directory in filter(None, dirs):
+        program = os.path.join(directory, "cargo-cudaguard")
         if os.access(program, os.X_OK) and os.path.isfile(program):
             return program
-    raise Unusable("cargo-cudaguard, the command of this package, is neither beside %s nor in PATH" % sys.executable)
+    raise CommandError("cargo-cudaguard, the command of this package, is neither in the directory of %s nor in PATH" % sys.executable)
 
 
-def cmake_folder() -> str:
-    """The folder of the CMake package: `cmake -DCudaGuard_DIR=$(python -m cudaguard --cmakedir)`."""
+def cmake_dir() -> str:
+    """Returns the directory of the CMake package: `cmake -DCudaGuard_DIR=$(python -m cudaguard --cmakedir)`."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "cmake")
 
 
-def inspect(path: Path) -> Dict[str, Any]:
-    """What is in a file: manifests, kernels, the libraries that it needs. As `inspect --json` has it.
+def include_dir() -> str:
+    """Returns the directory of cudaguard.h: `cc -I$(python -m cudaguard --includedir)`."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
 
-    Raises Unusable where the file cannot be read, or holds nothing of CUDA.
+
+def inspect(path: Path) -> Inspection:
+    """Returns the contents of a file: manifests, GPU code and the libraries that it needs.
+
+    Raises FileMissingError, or CommandError if the file cannot be read.
     """
-    return _json(["inspect", "--json", "--", os.fspath(path)])
+    _require(path)
+    return _inspection(_json(["inspect", "--json", "--", os.fspath(path)]))
 
 
 def verify(
@@ -136,52 +355,195 @@ def verify(
     host: Union[Host, Path, None] = None,
     driver: Optional[str] = None,
     kernel: Optional[str] = None,
-    gpus: Sequence[str] = (),
+    gpus: Union[str, Sequence[str]] = (),
     cudnn: Optional[str] = None,
     check: bool = False,
-) -> Verdict:
-    """Whether a file will run: on this machine, on that of a host (or host file), or on one of the facts given.
+) -> VerifyResult:
+    """Checks whether a file can run: on this machine, on a host (or a host file), or on the machine that the other arguments describe.
 
-    `driver` and `kernel` are releases ("535.261.03"), `gpus` names or compute capabilities ("A100", "8.6"), `cudnn` a version or
-    "none". Raises Refused where `check` is set and the file will not run, Unusable where nothing can be said.
+    `driver` and `kernel` are releases ("535.261.03"), `gpus` one or more names or compute capabilities ("A100", "8.6"), `cudnn` is a
+    version or "none".
+
+    Raises FileMissingError; CommandError if nothing could be checked; IncompatibleError if `check` is set and the file cannot run.
     """
+    _require(path)
+    gpus = [gpus] if isinstance(gpus, str) else gpus
     given = [("--driver", driver), ("--kernel", kernel), ("--cudnn", cudnn), *(("--gpu", gpu) for gpu in gpus)]
     options = [word for option, value in given if value is not None for word in (option, value)]
     if host is not None and options:
-        raise ValueError("host describes a whole machine: give it, or driver, kernel, gpus and cudnn")
+        raise ValueError("host describes a complete machine: pass it, or driver, kernel, gpus and cudnn")
     if isinstance(host, Host):
-        with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
-            json.dump(host.facts, file)
-            file.flush()
-            value = _json(["verify", "--json", "--host", file.name, "--", os.fspath(path)])
+        with _hosts_file([host]) as name:
+            value = _json(["verify", "--json", "--host", name, "--", os.fspath(path)])
     else:
-        options += [] if host is None else ["--host", os.fspath(host)]
+        if host is not None:
+            _require(host)
+            options = ["--host", os.fspath(host)]
         value = _json(["verify", "--json", *options, "--", os.fspath(path)])
-    findings = [Finding(*(one.get(name, "") for name in Finding.__annotations__)) for one in value["findings"]]
-    verdict = Verdict(value["file"], value["verdict"], findings, value.get("gpus", []))
-    if check and not verdict:
-        raise Refused(verdict)
-    return verdict
+    result = _verify_result(value)
+    if check and not result:
+        raise IncompatibleError(result)
+    return result
 
 
-def requirements(*paths: Path, format: Optional[str] = None) -> Any:
-    """What a machine must have to run all of these files. With `format` a text in the words of a scheduler or package manager
-    (`cudaguard requirements --help` lists them), else what `requirements --json` has.
+def fleet(paths: Union[Path, Sequence[Path]], hosts: Union[Path, Iterable[Host]]) -> List[VerifyResult]:
+    """Checks files for each machine of a list: Hosts, or a file or directory that `verify --fleet` accepts.
+
+    Raises FileMissingError, or CommandError if a file or the list cannot be read.
     """
-    files = ["--", *map(os.fspath, paths)]
-    if format is None:
-        return _json(["requirements", "--json", *files])
-    return _run(["requirements", "--format", format, *files])
+    files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    for path in files:
+        _require(path)
+    words = ["--", *(os.fspath(path) for path in files)]
+    if isinstance(hosts, (str, os.PathLike)):
+        _require(hosts)
+        text = _run(["verify", "--json", "--fleet", os.fspath(hosts), *words])
+    else:
+        with _hosts_file(hosts) as name:
+            text = _run(["verify", "--json", "--fleet", name, *words])
+    # The last object is the summary of all machines.
+    values = [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [_verify_result(value) for value in values if "verdict" in value]
 
 
-def _run(arguments: Sequence[str]) -> str:
-    done = subprocess.run([command(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    # 1: there are findings that refuse; they stand in the answer.
-    if done.returncode not in (0, 1) or not done.stdout:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise Unusable(said[len("error: "):] if said.startswith("error: ") else said or "the command ended with %d" % done.returncode)
+@overload
+def requirements(*paths: Path) -> Requirements: ...
+
+
+@overload
+def requirements(*paths: Path, format: str) -> str: ...
+
+
+def requirements(*paths: Path, format: Optional[str] = None) -> Union[Requirements, str]:
+    """Returns what a machine must have to run all of these files.
+
+    With `format`, returns the text for a scheduler or a package manager; `cudaguard requirements --help` lists the formats.
+    Raises FileMissingError; CommandError if a file cannot be read or the format cannot express the requirements.
+    """
+    for path in paths:
+        _require(path)
+    files = ["--", *(os.fspath(path) for path in paths)]
+    if format is not None:
+        return _run(["requirements", "--format", format, *files])
+    value = _json(["requirements", "--json", *files])
+    return Requirements(
+        value["files"],
+        value.get("processor"),
+        value["driver_needed"],
+        [_gpu_range(one) for one in value["gpus"]],
+        [_gpu_range(one) for one in value["not_served"]],
+        value,
+    )
+
+
+def explain(text: str) -> Explanation:
+    """Explains a finding ("CG301"), a number (803), the name of a status, or the text of an error or a log.
+
+    The result is false if nothing is known about the text. Raises CommandError.
+    """
+    value = json.loads(_run(["explain", "--json", "-"], input=text) or "{}")
+    findings = [FindingText(one["code"], one["severity"], one["title"], one["explanation"]) for one in value.get("findings", [])]
+    symptoms = [
+        Symptom(
+            one["name"],
+            one["title"],
+            one["means"],
+            [Cause(cause["why"], cause["see"], cause["do"], cause.get("codes", [])) for cause in one["causes"]],
+        )
+        for one in value.get("symptoms", [])
+    ]
+    return Explanation(findings, symptoms)
+
+
+class _hosts_file:
+    """A temporary list of hosts, one a line."""
+
+    def __init__(self, hosts: Iterable[Host]) -> None:
+        self.file = tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8")
+        for host in hosts:
+            self.file.write(json.dumps(host.facts) + "\n")
+        self.file.flush()
+
+    def __enter__(self) -> str:
+        return self.file.name
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+
+def _require(path: Path) -> None:
+    if not os.path.lexists(path):
+        raise FileMissingError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+
+
+def _finding(value: Mapping[str, Any]) -> Finding:
+    names = ("code", "severity", "component", "subject", "message", "hint")
+    facts = {key: str(one) for key, one in value.items() if key not in names}
+    for line in value.get("message", "").split("\n")[1:]:
+        label, colon, fact = line.partition(":")
+        if colon:
+            facts.setdefault(label.strip().lower().replace(" ", "_"), fact.strip())
+    code, severity, component, subject, message, hint = (str(value.get(name, "")) for name in names)
+    return Finding(code, severity, component, subject, message, hint, facts)
+
+
+def _driver(value: Optional[Mapping[str, Any]]) -> Optional[Driver]:
+    return None if value is None else Driver(value.get("cuda"), value.get("release"))
+
+
+def _verify_result(value: Mapping[str, Any]) -> VerifyResult:
+    findings = sorted(map(_finding, value.get("findings", [])), key=lambda finding: finding.severity != "error")
+    gpus = [
+        GpuResult(one.get("component", ""), one.get("name"), one["cc"], one["by"], one.get("code"), _driver(one.get("driver")))
+        for one in value.get("gpus", [])
+    ]
+    libraries = [Library(one["library"], one.get("version"), one["path"]) for one in value.get("libraries", [])]
+    return VerifyResult(
+        value["file"], value["verdict"], findings, gpus, libraries, _texts(value.get("not_judged", [])), value.get("host")
+    )
+
+
+def _inspection(value: Mapping[str, Any]) -> Inspection:
+    return Inspection(
+        value.get("file") or value.get("name") or value.get("path", ""),
+        value.get("kind", ""),
+        value.get("machine"),
+        [Component(*_name_and_version(one), manifest=one) for one in value.get("components", [])],
+        [
+            KernelEntry(one["kind"], one.get("arch"), one.get("size", 0))
+            for one in (value.get("kernels") or {}).get("entries", [])
+        ],
+        value.get("needed", []),
+        [_inspection(one) for one in value.get("members", [])],
+        _texts(value.get("not_judged", [])),
+        value,
+    )
+
+
+def _name_and_version(manifest: Mapping[str, Any]) -> Tuple[str, str]:
+    component = manifest.get("component", {})
+    return component.get("name", ""), component.get("version", "")
+
+
+def _gpu_range(value: Mapping[str, Any]) -> GpuRange:
+    return GpuRange(value["from"], value.get("to"), value.get("by"), _driver(value.get("driver")), value.get("why"))
+
+
+def _texts(values: Iterable[Any]) -> List[str]:
+    return [value if isinstance(value, str) else json.dumps(value) for value in values]
+
+
+def _run(arguments: Sequence[str], input: str = "") -> str:
+    done = subprocess.run([command(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, input=input.encode("utf-8"))
+    # A status other than 0 with an answer: 1 incompatible, 2 not everything was examined, 3 nothing is known.
+    if not done.stdout and done.returncode not in (0, 3):
+        text = done.stderr.decode("utf-8", "replace").strip()
+        text = text[len("error: "):] if text.startswith("error: ") else text
+        raise CommandError(text or "the command ended with status %d" % done.returncode)
     return done.stdout.decode("utf-8")
 
 
-def _json(arguments: Sequence[str]) -> Any:
-    return json.loads(_run(arguments))
+def _json(arguments: Sequence[str]) -> Dict[str, Any]:
+    value = json.loads(_run(arguments))
+    assert isinstance(value, dict), "each command prints one object"
+    return value

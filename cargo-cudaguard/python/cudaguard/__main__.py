@@ -1,20 +1,21 @@
-"""`python -m cudaguard`: the command, and where its CMake package is."""
+"""`python -m cudaguard`: runs the command; `--cmakedir` and `--includedir` print directories of this package."""
 
 import os
 import sys
 
-from . import Unusable, cmake_folder, command
+from . import CommandError, cmake_dir, command, include_dir
 
 
 def main() -> None:
-    """Replaces this process by the command; `--cmakedir` prints where its CMake package is."""
+    """Replaces this process by the command, or prints a directory."""
     arguments = sys.argv[1:]
-    if arguments == ["--cmakedir"]:
-        print(cmake_folder())
+    directories = {"--cmakedir": cmake_dir, "--includedir": include_dir}
+    if len(arguments) == 1 and arguments[0] in directories:
+        print(directories[arguments[0]]())
         return
     try:
         program = command()
-    except Unusable as error:
+    except CommandError as error:
         sys.exit("error: %s" % error)
     os.execv(program, [program, *arguments])
 

@@ -3,7 +3,7 @@
 use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, tools, trials};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    trials![every_function]
+    trials![every_function, python_types_are_strict]
 }
 
 /// Of a library whose code and needs are known: NCCL 2.19.3, made by CUDA 12.3 for compute capabilities 5.0 to 9.0.
@@ -20,29 +20,39 @@ def fails(kind, call, *words):
     raise AssertionError("%s: nothing was raised" % (words,))
 
 runs = cudaguard.verify(library, driver="535.261.03", gpus=["A100"])
-assert runs and runs.verdict == "runs" and runs.file == library, runs
-assert [(gpu["cc"], gpu["by"]) for gpu in runs.gpus] == [("8.0", "native")], runs
+assert runs and runs.status is cudaguard.Status.COMPATIBLE and runs.file == library, runs
+assert [(gpu.cc, gpu.by) for gpu in runs.gpus] == [("8.0", "native")], runs
 refused = cudaguard.verify(library, driver="470.256.02", gpus=["A100"])
-assert not refused and refused.verdict == "refused", refused
+assert not refused and refused.verdict == "refused" and refused.status is cudaguard.Status.INCOMPATIBLE, refused
+assert refused == cudaguard.verify(library, driver="470.256.02", gpus="A100"), "one string is one GPU"
+assert "470" in refused.findings[0].found and refused.not_judged == [], refused
 assert [finding.code for finding in refused.findings if finding.severity == "error"][0] == "CG301", refused
-error = fails(cudaguard.Refused, lambda: cudaguard.verify(library, driver="470.256.02", gpus=["A100"], check=True), library, "CG301", "hint: ")
-assert error.findings[0].code == "CG301" and error.verdict == refused
+error = fails(cudaguard.IncompatibleError, lambda: cudaguard.verify(library, driver="470.256.02", gpus=["A100"], check=True), library, "CG301", "hint: ")
+assert error.findings[0].code == "CG301" and error.result == refused
 
 host = cudaguard.Host(dict(cudaguard.Host.here().facts, driver={"user": "535.261.03", "kernel": "535.261.03"}, gpus=[{"cc": "8.0"}]))
 assert cudaguard.verify(library, host=host).verdict == "runs"
 assert cudaguard.Host.read(host_file).facts["gpus"], "a host file"
 assert cudaguard.verify(library, host=host_file).verdict == cudaguard.verify(library, host=cudaguard.Host.read(host_file)).verdict
 
-assert {entry["arch"] for entry in cudaguard.inspect(library)["kernels"]["entries"]} >= {"sm_50", "sm_90"}
-assert cudaguard.requirements(library, library)["driver_needed"] is True
+assert {entry.arch for entry in cudaguard.inspect(library).kernels} >= {"sm_50", "sm_90"}
+needs = cudaguard.requirements(library, library)
+assert needs.driver_needed is True and needs.gpus[0].first == "5.0" and needs.gpus[0].driver.cuda == "12.0", needs
+results = cudaguard.fleet(library, [host, cudaguard.Host({"driver": {"user": "470.256.02", "kernel": "470.256.02"}, "gpus": [{"cc": "8.0"}]})])
+assert [result.verdict for result in results] == ["runs", "refused"], results
+assert cudaguard.fleet([library], host_file), "a file"
+assert cudaguard.explain("803").symptoms[0].causes[0].do and cudaguard.explain("CG301").findings[0].code == "CG301"
+assert not cudaguard.explain("a text without meaning")
+assert cudaguard.__version__.count(".") == 2, cudaguard.__version__
 assert "__cuda >=12.3" in cudaguard.requirements(library, format="conda")
 
-fails(cudaguard.Unusable, lambda: cudaguard.verify(library + ".gone"), library + ".gone")
-fails(cudaguard.Unusable, lambda: cudaguard.inspect(__file__), "no ELF file")
-fails(cudaguard.Unusable, lambda: cudaguard.requirements(library, format="x"), "conda")
-fails(cudaguard.Unusable, lambda: cudaguard.verify(library, gpus=["no such GPU"]), "no such GPU")
-fails(cudaguard.Unusable, lambda: cudaguard.Host.read(__file__), __file__)
-fails(cudaguard.Unusable, lambda: cudaguard.inspect("--help"), "--help")
+for kind in FileNotFoundError, cudaguard.FileMissingError, cudaguard.Error:
+    fails(kind, lambda: cudaguard.verify(library + ".gone"), library + ".gone")
+fails(cudaguard.CommandError, lambda: cudaguard.inspect(__file__), "no ELF file")
+fails(cudaguard.CommandError, lambda: cudaguard.requirements(library, format="x"), "conda")
+fails(cudaguard.CommandError, lambda: cudaguard.verify(library, gpus=["no such GPU"]), "no such GPU")
+fails(cudaguard.CommandError, lambda: cudaguard.Host.read(__file__), __file__)
+fails(FileNotFoundError, lambda: cudaguard.inspect("--help"), "--help")
 fails(ValueError, lambda: cudaguard.verify(library, host=host, driver="535"), "host")
 "#;
 
@@ -66,4 +76,12 @@ fn every_function() {
     assert_eq!(version.trim_end(), concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION")));
     let absent = call().env("PATH", "/nowhere").args(["-m", "cudaguard", "--version"]).run().expect(1);
     assert!(absent.stderr.starts_with("error: cargo-cudaguard, the command of this package, is neither"), "{absent}");
+}
+
+fn python_types_are_strict() {
+    let mypy = tools::need("mypy");
+    let package = places::workspace().join("cargo-cudaguard/python/cudaguard");
+    let scratch = Scratch::new("mypy");
+    let call = Call::new(mypy).args(["--strict", "--cache-dir"]).arg(scratch.join("cache")).arg(package);
+    let _ = call.dir(&*scratch).run().success();
 }
