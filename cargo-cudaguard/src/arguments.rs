@@ -1,20 +1,24 @@
-//! The arguments, and nothing done about them. cargo's verbs keep theirs as they are.
+//! Command-line arguments and their help. Cargo subcommands pass theirs to cargo unchanged.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
+use clap::{
+    Arg, ArgAction, Args, ColorChoice, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    ValueEnum, ValueHint,
+};
 use clap_complete::Shell;
-use cudaguard::guard::Tool;
 use cudaguard::tables::gpu_typed;
 
 mod cargo_call;
+mod help;
 
 pub(crate) use cargo_call::Call;
 
 use crate::report;
 
-/// cargo's verbs that build something to guard.
+/// A cargo subcommand that builds something to guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CargoVerb {
     /// `cargo build`
@@ -25,12 +29,12 @@ pub(crate) enum CargoVerb {
     Test,
     /// `cargo install`
     Install,
-    /// Whatever other subcommand builds something by calling cargo's compiler wrapper: its name is the first argument.
+    /// Any other subcommand that calls the compiler wrapper; its name is the first argument.
     Any,
 }
 
 impl CargoVerb {
-    /// As cargo calls it.
+    /// Returns the name that cargo uses.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Build => "build",
@@ -41,7 +45,7 @@ impl CargoVerb {
         }
     }
 
-    /// The one of this name.
+    /// Parses a name or a built-in alias.
     pub(crate) fn of(word: &str) -> Option<Self> {
         Some(match word {
             "build" | "b" => Self::Build,
@@ -53,1058 +57,689 @@ impl CargoVerb {
     }
 }
 
-/// What to do.
-#[derive(Debug)]
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo-cudaguard",
+    version,
+    about = "Check CUDA programs against toolchains, drivers and GPUs, at build time, at start-up and from outside",
+    after_help = "Run `cargo cudaguard <COMMAND> --help` for examples and exit status.",
+    after_long_help = help::MAIN,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalOptions,
+    #[command(subcommand)]
+    command: Verb,
+}
+
+/// Options of every subcommand.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalOptions {
+    /// When to use colors
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    pub(crate) color: ColorChoice,
+    /// Print results and errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Log each decision and the rule behind it; -vv adds details
+    ///
+    /// CUDAGUARD_LOG=info and CUDAGUARD_LOG=debug do the same for builds that an IDE or a script starts.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// cargo's own verb with cargo's own arguments.
+    /// A cargo subcommand with its arguments.
+    #[command(skip)]
     Cargo(CargoVerb, Vec<OsString>),
-    /// The variables of a guarded build, for tools that call cargo themselves.
+    #[command(skip)]
     Environment(Vec<OsString>),
-    /// Judge the toolchain only.
+    #[command(skip)]
     Check(Vec<OsString>),
-    /// Write the files that a project needs.
+    #[command(skip)]
     Init(Vec<OsString>),
-    /// Write the lock.
+    #[command(skip)]
     Lock(Vec<OsString>),
-    /// What is in this file.
+    /// Show what a binary contains: manifests, GPU code and CUDA libraries
+    #[command(after_long_help = help::INSPECT)]
     Inspect {
-        /// The file.
+        /// Program, library, object, wheel, package, archive, directory or image; `-` reads an archive from stdin
         file: PathBuf,
-        /// In which form.
-        form: Output,
+        #[command(flatten)]
+        format: Format<Output>,
     },
-    /// Will it run.
-    Verify(VerifyArgs),
-    /// Will they run on each machine of a list of host files, a line each.
-    Fleet {
-        /// The files.
-        files: Vec<PathBuf>,
-        /// The list; `-` is stdin.
-        list: PathBuf,
-        /// As JSON.
-        json: bool,
-    },
-    /// What a machine must have to run all of them.
+    /// Check whether a binary will run on this machine, a described host or a fleet
+    #[command(after_long_help = help::VERIFY)]
+    Verify(VerifyOptions),
+    /// Print what a machine must have to run the given files
+    #[command(after_long_help = help::REQUIREMENTS)]
     Requirements {
-        /// The files.
+        /// Files, as for `verify`; the machine must be able to run all of them
+        #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// In whose words.
-        form: Form,
+        #[command(flatten)]
+        format: Format<Form>,
     },
-    /// On which GPU with which driver files run, as a picture.
+    /// Show a GPU × driver compatibility matrix
+    #[command(after_long_help = help::MAP)]
     Map {
-        /// The files.
+        /// Files, as for `verify`; a GPU counts if it runs all of them
+        #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// In which form.
-        form: MapFormat,
-        /// Where to; stdout without it.
+        /// Output format
+        #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+        format: MapFormat,
+        /// Write to this file instead of stdout
+        #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// What this machine is.
+    /// Describe this machine: driver, GPUs, cuDNN and cudart
+    #[command(after_long_help = help::PROBE)]
     Probe {
-        /// For whom.
-        form: ProbeFormat,
-        /// What it is called.
+        #[command(flatten)]
+        format: Format<ProbeFormat>,
+        /// Print JSON in one line, for `verify --fleet`; same as --format line
+        #[arg(long, conflicts_with_all = ["format", "json"])]
+        line: bool,
+        /// Name of this machine in the output
+        #[arg(long)]
         name: Option<String>,
     },
-    /// What is wrong here.
+    /// Diagnose this machine, or a program on this machine
+    #[command(after_long_help = help::DOCTOR)]
     Doctor {
-        /// With this program.
+        /// Program or shared library to check on this machine
+        #[arg(value_name = "PROGRAM")]
         program: Option<PathBuf>,
-        /// As JSON.
-        json: bool,
-        /// Everything in this file, for a bug report.
-        bundle: Option<PathBuf>,
+        #[command(flatten)]
+        format: Format<TextOrJson>,
     },
-    /// Verify, then become the program.
+    /// Verify a program on this machine, then run it
+    #[command(override_usage = "cargo cudaguard exec -- <PROGRAM> [ARGUMENTS]...", after_long_help = help::EXEC)]
     Exec {
-        /// The program.
-        program: OsString,
-        /// Its arguments.
-        arguments: Vec<OsString>,
+        /// Program and its arguments
+        #[arg(required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+        command_line: Vec<OsString>,
     },
-    /// Make the guard of a program, for any build system.
+    /// Check a toolchain and write the guard as an object file, for Make, Meson, Bazel and others
+    #[command(after_long_help = help::EMBED)]
     Embed(Box<Options>),
-    /// Verify and seal what was linked with it.
+    /// Check a linked binary against the policy and update its manifest; deletes the binary if it is refused
+    #[command(after_long_help = help::SEAL)]
     Seal(SealArgs),
-    /// What the CMake module asks for.
+    /// Install the CMake package for find_package(CudaGuard)
+    #[command(subcommand, arg_required_else_help = true)]
     Cmake(CmakeStep),
-    /// The script that completes words in a shell.
-    Completions(Shell),
-    /// Manual pages, into this folder.
-    Man(PathBuf),
-    /// A finding at length, or what these words mean.
-    Explain { words: Vec<String>, json: bool },
+    /// Print a shell completion script
+    #[command(after_long_help = help::COMPLETIONS)]
+    Completions {
+        /// Shell to complete in
+        shell: Shell,
+    },
+    /// Write man pages to a directory
+    #[command(after_long_help = help::MAN)]
+    Man {
+        /// Directory to write to, such as ~/.local/share/man/man1
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        directory: PathBuf,
+    },
+    /// Explain a finding, a CUDA status or an error text
+    #[command(after_long_help = help::EXPLAIN)]
+    Explain {
+        /// Finding (CG301), number (803), name of a status, or error text; `-` reads a log from stdin
+        #[arg(value_name = "TEXT")]
+        words: Vec<String>,
+        #[command(flatten)]
+        format: Format<TextOrJson>,
+    },
 }
 
-/// What a build system that is neither cargo nor CMake says of a program.
-#[derive(Debug)]
-pub(crate) struct Options {
-    pub(crate) name: String,
-    pub(crate) version: String,
-    /// The object, or the text in C.
-    pub(crate) output: PathBuf,
-    pub(crate) compiler: String,
-    pub(crate) nvcc: Option<PathBuf>,
-    pub(crate) nvcc_flags: Vec<String>,
-    pub(crate) toolkit: Option<PathBuf>,
-    pub(crate) includes: Vec<PathBuf>,
-    pub(crate) libraries: Vec<PathBuf>,
-    pub(crate) release: bool,
-    pub(crate) source: PathBuf,
-    pub(crate) policy: Option<PathBuf>,
-    pub(crate) depfile: Option<PathBuf>,
+impl Verb {
+    /// Returns what a subcommand does that may take long and prints nothing until it ends.
+    pub(crate) fn activity(&self) -> Option<String> {
+        let reading = |files: &[PathBuf]| {
+            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+            format!("reading {}{more}", files[0].display())
+        };
+        match self {
+            Self::Inspect { file, .. } => Some(reading(std::slice::from_ref(file))),
+            Self::Verify(VerifyOptions { files, .. }) | Self::Requirements { files, .. } | Self::Map { files, .. } => {
+                Some(reading(files))
+            }
+            Self::Doctor { .. } | Self::Probe { .. } => Some("querying the driver".to_owned()),
+            Self::Check(_) => Some("checking the toolchain".to_owned()),
+            _ => None,
+        }
+    }
 }
 
-/// What was linked with a guard.
-#[derive(Debug)]
-pub(crate) struct SealArgs {
-    /// The linked file.
-    pub(crate) file: PathBuf,
-    /// What it was linked from.
-    pub(crate) objects: Vec<PathBuf>,
-    /// What `embed` wrote, where it is not among those.
-    pub(crate) guard: Option<PathBuf>,
-    /// Where the sealed file goes, if not into its place.
-    pub(crate) output: Option<PathBuf>,
+/// `--format`, with `--json` as its short form.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Format<F: OutputFormat> {
+    /// Output format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: F,
+    /// Print JSON; same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
 }
 
-/// What was asked.
-#[derive(Debug)]
-pub(crate) struct VerifyArgs {
-    /// The files.
-    pub(crate) files: Vec<PathBuf>,
-    /// Where they would run.
-    pub(crate) place: Where,
-    /// In which form.
-    pub(crate) form: Output,
+impl<F: OutputFormat> Format<F> {
+    /// Returns the selected format.
+    pub(crate) fn get(self) -> F {
+        if self.json { F::JSON } else { self.format }
+    }
 }
 
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An output format of which one variant is JSON.
+pub(crate) trait OutputFormat: ValueEnum + Copy + Default + Send + Sync + 'static {
+    const JSON: Self;
+}
+
+/// Format of `inspect` and `verify`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// For people.
+    /// Text for people
+    #[default]
     Text,
-    /// For programs.
+    /// JSON
     Json,
-    /// The findings, for what shows them beside the files.
+    /// SARIF, for code scanning services
     Sarif,
 }
 
-impl Output {
-    fn of(matches: &ArgMatches) -> Self {
-        match matches.get_one::<String>("format").map(String::as_str) {
-            Some("sarif") => Self::Sarif,
-            Some("json") => Self::Json,
-            _ if matches.get_flag("json") => Self::Json,
-            _ => Self::Text,
-        }
-    }
+impl OutputFormat for Output {
+    const JSON: Self = Self::Json;
 }
 
-/// How a map is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MapFormat {
-    /// For the terminal.
+/// Format of `doctor` and `explain`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextOrJson {
+    /// Text for people
+    #[default]
     Text,
-    /// As a drawing.
+    /// JSON
+    Json,
+}
+
+impl OutputFormat for TextOrJson {
+    const JSON: Self = Self::Json;
+}
+
+/// Format of `map`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapFormat {
+    /// Table for the terminal
+    #[default]
+    Text,
+    /// SVG image
     Svg,
-    /// As one page.
+    /// HTML page
     Html,
 }
 
-impl MapFormat {
-    /// All of them; the first where nobody asks for another.
-    const ALL: [Self; 3] = [Self::Text, Self::Svg, Self::Html];
-
-    /// As `--format` spells it.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Svg => "svg",
-            Self::Html => "html",
-        }
-    }
-}
-
-/// For whom a machine is described.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Format of `probe`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProbeFormat {
-    /// For people.
+    /// Text for people
+    #[default]
     Text,
-    /// As a host file.
+    /// Host file, for `verify --host`
     Json,
-    /// As a line of a fleet.
+    /// Host file in one line, for `verify --fleet`
     Line,
 }
 
-/// In whose words requirements are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl OutputFormat for ProbeFormat {
+    const JSON: Self = Self::Json;
+}
+
+/// Format of `requirements`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// For people.
+    /// Text for people
+    #[default]
     Text,
-    /// As JSON.
+    /// JSON
     Json,
-    /// `NVIDIA_REQUIRE_CUDA`, of NVIDIA's container runtime.
+    /// `NVIDIA_REQUIRE_CUDA` variable of the NVIDIA container runtime
     NvidiaRequire,
-    /// Lines of a Dockerfile.
+    /// Dockerfile lines
     Oci,
-    /// A claim for NVIDIA's driver for dynamic resource allocation in Kubernetes.
+    /// Kubernetes resource claim for the NVIDIA DRA driver
     K8sDra,
-    /// Affinity to nodes by the labels of GPU feature discovery.
+    /// Kubernetes node affinity by the labels of GPU feature discovery
     K8sAffinity,
-    /// A policy of Kubernetes that holds pods to that affinity.
+    /// Kubernetes admission policy that enforces this node affinity
     K8sAdmission,
-    /// Pins of a conda recipe.
+    /// Pins of a conda recipe
     Conda,
-    /// Properties of a wheel variant.
+    /// Properties of a wheel variant
     WheelVariant,
-    /// Directives of a Spack package.
+    /// Spack package directives
     Spack,
-    /// A check phase of a Nix derivation.
+    /// Check phase of a Nix derivation
     Nix,
-    /// A check for a prolog of Slurm.
+    /// Check for a Slurm job script
     Slurm,
-    /// Components of a bill of materials, by `CycloneDX`.
+    /// CycloneDX components
+    #[value(name = "cyclonedx")]
     CycloneDx,
-    /// Packages of one, by SPDX.
+    /// SPDX packages
     Spdx,
 }
 
-impl Form {
-    /// All of them.
-    pub(crate) const ALL: [Self; 14] = [
-        Self::Text,
-        Self::Json,
-        Self::NvidiaRequire,
-        Self::Oci,
-        Self::K8sDra,
-        Self::K8sAffinity,
-        Self::K8sAdmission,
-        Self::Conda,
-        Self::WheelVariant,
-        Self::Spack,
-        Self::Nix,
-        Self::Slurm,
-        Self::CycloneDx,
-        Self::Spdx,
-    ];
+impl OutputFormat for Form {
+    const JSON: Self = Self::Json;
+}
 
-    /// As `--format` spells it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::NvidiaRequire => "nvidia-require",
-            Self::Oci => "oci",
-            Self::K8sDra => "k8s-dra",
-            Self::K8sAffinity => "k8s-affinity",
-            Self::K8sAdmission => "k8s-admission",
-            Self::Conda => "conda",
-            Self::WheelVariant => "wheel-variant",
-            Self::Spack => "spack",
-            Self::Nix => "nix",
-            Self::Slurm => "slurm",
-            Self::CycloneDx => "cyclonedx",
-            Self::Spdx => "spdx",
-        }
+impl Form {
+    /// Returns the name that `--format` accepts.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().expect("no format is hidden").get_name().to_owned()
     }
 }
 
-/// Where a file would run.
-#[derive(Debug)]
-pub(crate) enum Where {
-    /// On this machine.
-    Here,
-    /// On the machine of this host file.
-    Host(PathBuf),
-    /// On the machine that these flags describe.
-    Flags(Flags),
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyOptions {
+    /// Programs, libraries, objects, GPU code, wheels, packages, archives, directories or images
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Check for the machine in this host file, which `probe --json` writes
+    #[arg(long, value_name = "HOST.json")]
+    host: Option<PathBuf>,
+    /// Check for each machine in this list; `-` reads stdin
+    ///
+    /// Accepted: host files, one a line; XML or CSV output of nvidia-smi; Kubernetes nodes or resource slices as JSON from
+    /// kubectl; a directory of such files.
+    #[arg(long, value_name = "HOSTS", conflicts_with_all = ["host", "format"])]
+    fleet: Option<PathBuf>,
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    format: Format<Output>,
 }
 
-/// A machine by flags, as they were typed.
-#[derive(Debug, Default)]
+/// A machine that options describe.
+#[derive(Debug, Default, Args)]
 pub(crate) struct Flags {
-    /// `--driver`: libcuda's release, a branch, `none`.
+    /// Check for this driver release or branch, or for none: 535.261.03, 535, none
+    #[arg(long, value_name = "RELEASE", conflicts_with_all = ["host", "fleet"])]
     pub(crate) driver: Option<String>,
-    /// `--kernel`: the kernel module's.
+    /// Check for a kernel module of this release, if it differs from the driver library
+    #[arg(long, value_name = "RELEASE", conflicts_with_all = ["host", "fleet"])]
     pub(crate) kernel: Option<String>,
-    /// `--gpu`: compute capabilities, architectures or names.
+    /// Check for these GPUs: 8.6, sm_86, A100, none
+    #[arg(long = "gpu", value_name = "GPU", value_delimiter = ',', conflicts_with_all = ["host", "fleet"])]
     pub(crate) gpus: Vec<String>,
-    /// `--cudnn`: a version, or `none`.
+    /// Check for this cuDNN version, or for none: 9.15.1, none
+    #[arg(long = "cudnn", value_name = "VERSION", conflicts_with_all = ["host", "fleet"])]
     pub(crate) library: Option<String>,
 }
 
 impl Flags {
-    /// Whether any was given.
+    /// Returns true if any option was given.
     fn any(&self) -> bool {
         self.driver.is_some() || self.kernel.is_some() || !self.gpus.is_empty() || self.library.is_some()
     }
 }
 
-/// What the CMake module asks for.
+/// A question to `verify`.
 #[derive(Debug)]
+pub(crate) struct VerifyArgs {
+    /// The files.
+    pub(crate) files: Vec<PathBuf>,
+    /// The machine.
+    pub(crate) place: Where,
+    /// The output format.
+    pub(crate) form: Output,
+}
+
+/// The machine that `verify` checks for.
+#[derive(Debug)]
+pub(crate) enum Where {
+    /// This machine.
+    Here,
+    /// The machine of this host file.
+    Host(PathBuf),
+    /// The machine that options describe.
+    Flags(Flags),
+}
+
+/// Machines that `verify` checks for: one of them, or a list.
+#[derive(Debug)]
+pub(crate) enum VerifyTarget {
+    Machine(VerifyArgs),
+    Fleet { files: Vec<PathBuf>, list: PathBuf, json: bool },
+}
+
+impl VerifyOptions {
+    pub(crate) fn target(self) -> VerifyTarget {
+        let Self { files, host, fleet, flags, format } = self;
+        let place = match (host, fleet) {
+            (Some(host), _) => Where::Host(host),
+            (None, Some(list)) => return VerifyTarget::Fleet { files, list, json: format.get() == Output::Json },
+            (None, None) if flags.any() => Where::Flags(flags),
+            (None, None) => Where::Here,
+        };
+        VerifyTarget::Machine(VerifyArgs { files, place, form: format.get() })
+    }
+}
+
+/// Arguments of `embed`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Guard to write: an object (guard.o) or its C source (guard.c)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Name of the component, as findings show it
+    #[arg(long)]
+    pub(crate) name: String,
+    /// Version of the component
+    #[arg(long, default_value = "0.0.0")]
+    pub(crate) version: String,
+    /// C compiler of the build, with the options that select the target
+    #[arg(long, value_name = "CC", default_value = "cc")]
+    pub(crate) compiler: String,
+    /// nvcc that compiles the kernels
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nvcc: Option<PathBuf>,
+    /// Options of this nvcc, such as -gencode, -arch, -ccbin and -I
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    pub(crate) nvcc_flags: Vec<String>,
+    /// Root of the CUDA toolkit, if no nvcc is used
+    #[arg(long, value_name = "DIR")]
+    pub(crate) toolkit: Option<PathBuf>,
+    /// Include directory of the compiler, in search order
+    #[arg(short = 'I', long = "include", value_name = "DIR")]
+    pub(crate) includes: Vec<PathBuf>,
+    /// Library directory of the linker, in search order
+    #[arg(short = 'L', long = "library-dir", value_name = "DIR")]
+    pub(crate) libraries: Vec<PathBuf>,
+    /// Treat mismatches as errors, as in a release build
+    #[arg(long)]
+    pub(crate) release: bool,
+    /// Directory of cudaguard.toml and cudaguard.lock
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) source: PathBuf,
+    /// Policy file to use instead of the cudaguard.toml in that directory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Write the dependencies of the guard as a Make rule
+    #[arg(long, value_name = "FILE")]
+    pub(crate) depfile: Option<PathBuf>,
+}
+
+/// Arguments of `seal`.
+#[derive(Debug, Args)]
+pub(crate) struct SealArgs {
+    /// Linked program or shared library
+    pub(crate) file: PathBuf,
+    /// Files that it was linked from, including the guard
+    #[arg(value_name = "OBJECT", value_hint = ValueHint::FilePath)]
+    pub(crate) objects: Vec<PathBuf>,
+    /// Guard that `embed` wrote, if it is not one of the objects
+    #[arg(long, value_name = "FILE")]
+    pub(crate) guard: Option<PathBuf>,
+    /// Write the result to this file and leave the input unchanged
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Steps of the CMake package; CMake calls all but `install`.
+#[derive(Debug, Subcommand)]
 pub(crate) enum CmakeStep {
-    /// Whether targets can be guarded.
+    /// Check whether targets can be guarded; prints the reason and ends with status 1 if not
+    #[command(hide = true)]
     Begin {
-        /// The module's version.
+        /// Version of the CMake package
+        #[arg(long, value_name = "VERSION")]
         module: String,
-        /// A compiler for the target.
-        tool: Tool,
+        /// C compiler for the target
+        #[arg(long, value_name = "FILE")]
+        compiler: PathBuf,
+        /// Option that the compiler needs for the target
+        #[arg(long = "flag", value_name = "FLAG", allow_hyphen_values = true)]
+        flags: Vec<String>,
     },
-    /// Judge, and make the guard.
+    /// Check the toolchain of a target and write the objects of its guard
+    #[command(hide = true)]
     Embed {
-        /// What CMake knows; the objects go beside it.
+        /// Directory with what CMake knows about the target
+        #[arg(long, value_name = "DIR")]
         facts: PathBuf,
-        /// Where to write what they depend on.
+        /// File for the dependencies of the guard
+        #[arg(long, value_name = "FILE")]
         depfile: Option<PathBuf>,
     },
-    /// Write the lock.
-    Lock {
-        /// The folders of what CMake knows, a line for each guarded target.
-        targets: PathBuf,
-    },
-    /// Call the linker, then verify and seal what it made.
+    /// Call the linker, then verify and seal its output; deletes the output if it is refused
+    #[command(hide = true)]
     Link {
-        /// What CMake knows; with several configurations, the folder above.
+        /// Directory with what CMake knows about the target
+        #[arg(long, value_name = "DIR")]
         facts: PathBuf,
-        /// First judge, and make the guard.
+        /// Run the `embed` step first
+        #[arg(long)]
         judge: bool,
-        /// The linker's command line.
+        /// Command line of the linker
+        #[arg(required = true, last = true, value_name = "COMMAND")]
         words: Vec<OsString>,
     },
-    /// Write the CMake package.
+    /// Write cudaguard.lock of a project
+    #[command(hide = true)]
+    Lock {
+        /// File that lists the directories of the targets
+        #[arg(long, value_name = "FILE")]
+        targets: PathBuf,
+    },
+    /// Write the CMake package to PREFIX/lib/cmake/CudaGuard and the header to PREFIX/include/cudaguard
     Install {
-        /// Below this folder.
+        /// Directory that CMAKE_PREFIX_PATH contains
+        #[arg(long)]
         prefix: PathBuf,
     },
 }
 
-/// Reads the process's arguments; wrong ones, `--help` and `--version` are answered here and end the process.
-pub(crate) fn read() -> Verb {
+/// Reads the arguments of this process. Prints help, version and usage errors, and ends the process after them.
+pub(crate) fn read() -> (GlobalOptions, Verb) {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
     // cargo calls `cargo-cudaguard cudaguard …`.
     let by_cargo = words.first().is_some_and(|word| word == "cudaguard");
     if by_cargo {
         words.remove(0);
     }
-    if let Some(word) = words.first().and_then(|word| word.to_str()) {
-        if let Some(verb) = CargoVerb::of(word) {
-            return Verb::Cargo(verb, words.split_off(1));
+    let word = |at: usize| words.get(at).and_then(|word| word.to_str());
+    match word(0).map(|name| (name, CargoVerb::of(name))) {
+        Some((_, Some(verb))) => return cargo(verb, &words[1..]),
+        Some(("--", _)) if words.len() > 1 => {
+            return match word(1).and_then(CargoVerb::of) {
+                Some(verb) => cargo(verb, &words[2..]),
+                None => cargo(CargoVerb::Any, &words[1..]),
+            };
         }
-        if word == "--" {
-            if let Some(name) = words.get(1) {
-                return match name.to_str().and_then(CargoVerb::of) {
-                    Some(verb) => Verb::Cargo(verb, words.split_off(2)),
-                    None => Verb::Cargo(CargoVerb::Any, words.split_off(1)),
-                };
+        Some(("--", _)) => words.clear(),
+        Some((name, _)) => {
+            if let Some((_, verb)) = PROJECT_COMMANDS.iter().find(|(command, _)| *command == name) {
+                // `Call` reads them; clap only rejects what they do not have.
+                let matches = parse(by_cargo, &words);
+                let global = GlobalOptions::from_arg_matches(matches.subcommand().expect("required").1);
+                return (global.expect("declared"), verb(words.split_off(1)));
             }
-            words.truncate(0);
+            if name == "verify" {
+                words = separate_gpus(words);
+            }
         }
+        None => {}
     }
-    if let Some(word) = words.first().and_then(|word| word.to_str()) {
-        // These read cargo's way of naming packages and profiles, as the verbs that build do.
-        let verb = match word {
-            "check" => Some(Verb::Check as fn(Vec<OsString>) -> Verb),
-            "env" => Some(Verb::Environment as fn(Vec<OsString>) -> Verb),
-            "init" => Some(Verb::Init as fn(Vec<OsString>) -> Verb),
-            "lock" => Some(Verb::Lock as fn(Vec<OsString>) -> Verb),
-            _ => None,
-        };
-        if let Some(verb) = verb.filter(|_| !words.iter().any(|word| word == "--help" || word == "-h")) {
-            let _ = matches(by_cargo, &words);
-            return verb(words.split_off(1));
-        }
-    }
-    if words.first().is_some_and(|word| word == "verify") {
-        words = apart(words);
-    }
-    understood(&matches(by_cargo, &words))
+    let cli = Cli::from_arg_matches(&parse(by_cargo, &words)).expect("the same declaration");
+    (cli.global, cli.command)
 }
 
-/// Ends the process where there is nothing to do: help or version were asked for, or the words are wrong.
-fn matches(by_cargo: bool, words: &[OsString]) -> ArgMatches {
-    command(by_cargo).try_get_matches_from(named(words)).unwrap_or_else(|told| {
-        if told.use_stderr() {
-            told.exit();
+/// Subcommands that have cargo's options for packages, features and profiles.
+const PROJECT_COMMANDS: [(&str, fn(Vec<OsString>) -> Verb); 4] =
+    [("check", Verb::Check), ("env", Verb::Environment), ("init", Verb::Init), ("lock", Verb::Lock)];
+
+/// Returns a cargo subcommand, with the global options as cargo reads them.
+fn cargo(verb: CargoVerb, arguments: &[OsString]) -> (GlobalOptions, Verb) {
+    let call = Call::read(Some(verb), arguments);
+    let color = match call.color.as_deref() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    };
+    let global = GlobalOptions { color, quiet: call.quiet, verbose: call.verbose };
+    (global, Verb::Cargo(verb, arguments.to_vec()))
+}
+
+fn parse(by_cargo: bool, words: &[OsString]) -> clap::ArgMatches {
+    let words = std::iter::once(OsString::from("cargo-cudaguard")).chain(words.iter().cloned());
+    command(by_cargo).try_get_matches_from(words).unwrap_or_else(|error| {
+        if error.use_stderr() {
+            error.exit();
         }
-        let written = report::written(told.print());
+        let written = report::written(error.print());
         std::process::exit(written.map_or_else(|stop| stop.told().into(), |_| 0))
     })
 }
 
-/// Several GPUs may follow one `--gpu`, and so may a file: what names no GPU is one.
-fn apart(words: Vec<OsString>) -> Vec<OsString> {
+/// Repeats `--gpu` for each GPU that follows it. Files may follow as well: the first word that names no GPU is one.
+fn separate_gpus(words: Vec<OsString>) -> Vec<OsString> {
     let gpu = |word: &OsString| word.to_str().is_some_and(|word| word.split(',').all(|one| gpu_typed(one).is_some()));
-    let mut told = Vec::new();
+    let mut separated = Vec::new();
     let mut words = words.into_iter().peekable();
     while let Some(word) = words.next() {
         let option = word == "--gpu";
-        told.push(word);
+        separated.push(word);
         if option {
-            told.extend(words.next());
+            separated.extend(words.next());
             while let Some(more) = words.next_if(gpu) {
-                told.extend(["--gpu".into(), more]);
+                separated.extend(["--gpu".into(), more]);
             }
         }
     }
-    told
+    separated
 }
 
-fn named(words: &[OsString]) -> impl Iterator<Item = OsString> {
-    std::iter::once(OsString::from("cargo-cudaguard")).chain(words.iter().cloned())
+/// Returns our part of the help of a cargo subcommand, which precedes cargo's.
+pub(crate) fn cargo_help(verb: CargoVerb) -> String {
+    let name = verb.name();
+    let mut command = with_cargo_options(Command::new(name), name);
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let usage = command.render_usage();
+    format!("{about}\n\n{usage}\n\nHelp of `cargo {name}`:\n\n")
 }
 
-fn understood(matches: &ArgMatches) -> Verb {
-    let (name, matches) = matches.subcommand().expect("a verb is required");
-    match name {
-        "inspect" => Verb::Inspect {
-            file: matches.get_one::<PathBuf>("FILE").cloned().expect("required"),
-            form: Output::of(matches),
-        },
-        "verify" => verify_of(matches),
-        "requirements" => Verb::Requirements {
-            files: matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect(),
-            form: match matches.get_one::<String>("format") {
-                Some(name) => Form::ALL.into_iter().find(|form| form.name() == name).expect("one of the names"),
-                None if matches.get_flag("json") => Form::Json,
-                None => Form::Text,
-            },
-        },
-        "map" => Verb::Map {
-            files: matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect(),
-            form: {
-                let name = matches.get_one::<String>("format").expect("it has a default");
-                MapFormat::ALL.into_iter().find(|form| form.name() == name).expect("one of the names")
-            },
-            output: matches.get_one::<PathBuf>("output").cloned(),
-        },
-        "probe" => Verb::Probe {
-            form: match (matches.get_flag("line"), matches.get_flag("json")) {
-                (true, _) => ProbeFormat::Line,
-                (false, true) => ProbeFormat::Json,
-                (false, false) => ProbeFormat::Text,
-            },
-            name: matches.get_one::<String>("name").cloned(),
-        },
-        "doctor" => Verb::Doctor {
-            program: matches.get_one::<PathBuf>("FILE").cloned(),
-            json: matches.get_flag("json"),
-            bundle: matches.get_one::<PathBuf>("bundle").cloned(),
-        },
-        "exec" => {
-            let mut words = matches.get_many::<OsString>("PROGRAM").expect("required").cloned();
-            Verb::Exec { program: words.next().expect("at least one"), arguments: words.collect() }
+/// Declares all subcommands. `by_cargo` selects the name that the help shows.
+pub(crate) fn command(by_cargo: bool) -> Command {
+    let command = Cli::command().bin_name(if by_cargo { "cargo cudaguard" } else { "cargo-cudaguard" });
+    let cargo = help::WITH_CARGO_OPTIONS.iter().map(|(name, ..)| with_cargo_options(Command::new(*name), name));
+    let command = command.subcommands(cargo).mut_subcommand("init", |init| {
+        let init = init
+            .mut_arg("cmake", |arg| arg.conflicts_with_all(["package", "workspace", "manifest-path", "path", "git"]));
+        init.mut_arg("path", |arg| arg.conflicts_with("git"))
+    });
+    let command = command.mut_subcommand("check", |check| {
+        let check = check.mut_arg("format", |arg| {
+            arg.value_parser(["text", "json", "sarif", "github"]).default_value("text").conflicts_with("json")
+        });
+        check.mut_arg("json", |arg| arg.help("Print JSON; same as --format json"))
+    });
+    let mut groups = String::new();
+    for (title, names) in help::GROUPS {
+        let _ = write!(groups, "\n\n{title}:");
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
+            let _ = write!(groups, "\n  {name:<13} {}", about.unwrap_or_default());
         }
-        "embed" => Verb::Embed(Box::new(of_embed(matches))),
-        "seal" => {
-            let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
-            Verb::Seal(SealArgs {
-                file: path("FILE").expect("required"),
-                objects: matches.get_many::<PathBuf>("OBJECT").unwrap_or_default().cloned().collect(),
-                guard: path("guard"),
-                output: path("output"),
-            })
-        }
-        "cmake" => Verb::Cmake(of_cmake(matches)),
-        "completions" => Verb::Completions(*matches.get_one::<Shell>("SHELL").expect("required")),
-        "man" => Verb::Man(matches.get_one::<PathBuf>("FOLDER").cloned().expect("required")),
-        "explain" => Verb::Explain {
-            words: matches.get_many::<String>("WHAT").unwrap_or_default().cloned().collect(),
-            json: matches.get_flag("json"),
-        },
-        other => unreachable!("{other} has been dealt with"),
     }
+    command.help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}{groups}\n\n{{options}}{{after-help}}"))
 }
 
-fn of_embed(matches: &ArgMatches) -> Options {
-    let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
-    let paths = |name: &str| matches.get_many::<PathBuf>(name).unwrap_or_default().cloned().collect();
-    let text = |name: &str| matches.get_one::<String>(name).cloned().unwrap_or_default();
-    Options {
-        name: text("name"),
-        version: text("version"),
-        output: path("output").expect("required"),
-        compiler: text("compiler"),
-        nvcc: path("nvcc"),
-        nvcc_flags: matches.get_many::<String>("nvcc-flags").unwrap_or_default().cloned().collect(),
-        toolkit: path("toolkit"),
-        includes: paths("include"),
-        libraries: paths("library-dir"),
-        release: matches.get_flag("release"),
-        source: path("source").unwrap_or_else(|| ".".into()),
-        policy: path("policy"),
-        depfile: path("depfile"),
-    }
+/// Declares the subcommands that a person calls, for shell completions.
+pub(crate) fn for_people() -> Command {
+    let all = command(false);
+    let people = all.get_subcommands().filter(|one| one.get_name() != "cmake").cloned().collect::<Vec<_>>();
+    let command = Command::new("cargo-cudaguard").version(env!("CARGO_PKG_VERSION")).disable_help_subcommand(true);
+    command.args(all.get_arguments().cloned()).subcommands(people)
 }
 
-/// For Make, Meson, Bazel and whatever else compiles and links.
-fn any_build_system() -> [Command; 2] {
-    let path = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
-    };
-    let text = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help)
-    };
-    let output = |help: &'static str| path("output", "FILE", help).short('o');
-    let files = |name: &'static str, help: &'static str| {
-        Arg::new(name).value_parser(value_parser!(PathBuf)).value_hint(ValueHint::FilePath).help(help)
-    };
-    let embed = Command::new("embed")
-        .about(
-            "Judge what a program is built with, and make its guard as an object to link: for Make, Meson and others",
-        )
-        .arg(output("The guard: an object (guard.o), or its text in C (guard.c)").required(true))
-        .arg(text("name", "NAME", "What is built: the name that findings call it by").required(true))
-        .arg(text("version", "VERSION", "Its version").default_value("0.0.0"))
-        .arg(
-            text("compiler", "CC", "The C compiler of the build, with flags that choose the target")
-                .default_value("cc"),
-        )
-        .arg(path("nvcc", "FILE", "The nvcc that compiles its kernels"))
-        .arg(
-            text("nvcc-flags", "FLAGS", "What that nvcc is called with: -gencode, -arch, -ccbin, -I")
-                .action(ArgAction::Append)
-                .allow_hyphen_values(true),
-        )
-        .arg(path("toolkit", "ROOT", "The root of the toolkit, where no nvcc compiles anything"))
-        .arg(
-            path("include", "FOLDER", "Where the compiler finds headers, in its order")
-                .short('I')
-                .action(ArgAction::Append),
-        )
-        .arg(
-            path("library-dir", "FOLDER", "Where the linker finds libraries, in its order")
-                .short('L')
-                .action(ArgAction::Append),
-        )
-        .arg(
-            Arg::new("release")
-                .long("release")
-                .action(ArgAction::SetTrue)
-                .help("A build to give to others: by default, what does not belong together fails it"),
-        )
-        .arg(path(
-            "source",
-            "FOLDER",
-            "The project: where cudaguard.toml and cudaguard.lock stand [default: this folder]",
-        ))
-        .arg(path("policy", "FILE", "The policy, where it stands elsewhere"))
-        .arg(path("depfile", "FILE", "Write what the guard depends on, as a rule of make"));
-    let seal = Command::new("seal")
-        .about(
-            "Hold a linked file against the policy, and record in it what it holds; a file that is refused is removed",
-        )
-        .arg(files("FILE", "The program or shared library").required(true))
-        .arg(files("OBJECT", "What it was linked from, the guard among them").num_args(0..))
-        .arg(path("guard", "FILE", "What `embed` wrote, where it is not among the objects"))
-        .arg(output("Write the sealed file here, and leave the other as it is"));
-    [embed, seal]
-}
+/// An option of cargo: name, short name, value, help, and the subcommands that have it: `b`uild, `r`un, `t`est, `i`nstall,
+/// `c`heck, `e`nv, i`n`it, `l`ock.
+type CargoOption = (&'static str, Option<char>, Option<&'static str>, &'static str, &'static str);
 
-fn of_cmake(matches: &ArgMatches) -> CmakeStep {
-    let (name, matches) = matches.subcommand().expect("a step is required");
-    let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
-    match name {
-        "begin" => CmakeStep::Begin {
-            module: matches.get_one::<String>("module").cloned().expect("required"),
-            tool: Tool {
-                program: path("compiler").expect("required"),
-                flags: matches.get_many::<String>("flag").into_iter().flatten().cloned().collect(),
-                kept: None,
-            },
-        },
-        "embed" => CmakeStep::Embed { facts: path("facts").expect("required"), depfile: path("depfile") },
-        "link" => CmakeStep::Link {
-            facts: path("facts").expect("required"),
-            judge: matches.get_flag("judge"),
-            words: matches.get_many::<OsString>("WORD").expect("required").cloned().collect(),
-        },
-        "install" => CmakeStep::Install { prefix: path("prefix").expect("required") },
-        "lock" => CmakeStep::Lock { targets: path("targets").expect("required") },
-        other => unreachable!("{other} has been dealt with"),
-    }
-}
-
-/// What the CMake module calls, and what writes it.
-fn cmake() -> Command {
-    let path = |name: &'static str| Arg::new(name).long(name).required(true).value_parser(value_parser!(PathBuf));
-    let facts = || path("facts").value_name("FOLDER").help("What CMake knows of the target");
-    Command::new("cmake")
-        .about("Write the CMake package, for find_package(CudaGuard)")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(
-            Command::new("install")
-                .about("Write the CMake package: PREFIX/lib/cmake/CudaGuard and PREFIX/include/cudaguard")
-                .arg(path("prefix").value_name("PREFIX").help("A folder that CMAKE_PREFIX_PATH will name")),
-        )
-        .subcommand(
-            Command::new("begin")
-                .hide(true)
-                .about("Whether targets can be guarded: status 1 and the reason on stdout where not")
-                .arg(
-                    Arg::new("module").long("module").value_name("VERSION").required(true).help("The module's version"),
-                )
-                .arg(path("compiler").value_name("FILE").help("Compiles C for the target"))
-                .arg(
-                    Arg::new("flag")
-                        .long("flag")
-                        .value_name("FLAG")
-                        .action(ArgAction::Append)
-                        .allow_hyphen_values(true)
-                        .help("A flag that it needs for that"),
-                ),
-        )
-        .subcommand(
-            Command::new("embed")
-                .hide(true)
-                .about("Judge what the target is built with, and make the objects of its guard")
-                .arg(facts())
-                .arg(path("depfile").required(false).value_name("FILE").help("Where to write what they depend on")),
-        )
-        .subcommand(
-            Command::new("link")
-                .hide(true)
-                .about("Call the linker, then verify the file and seal its note; one that is refused is removed")
-                .arg(facts())
-                .arg(
-                    Arg::new("judge")
-                        .long("judge")
-                        .action(ArgAction::SetTrue)
-                        .help("First do as `embed`, which was no step of its own"),
-                )
-                .arg(
-                    Arg::new("WORD")
-                        .required(true)
-                        .num_args(1..)
-                        .last(true)
-                        .value_parser(value_parser!(OsString))
-                        .help("Its command line"),
-                ),
-        )
-        .subcommand(
-            Command::new("lock")
-                .hide(true)
-                .about("Write the lock of a project")
-                .arg(path("targets").value_name("FILE").help("A line for each target: what CMake knows of it")),
-        )
-}
-
-fn verify_of(matches: &ArgMatches) -> Verb {
-    let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
-    let text = |name: &str| matches.get_one::<String>(name).cloned();
-    let files = matches.get_many::<PathBuf>("FILE").expect("required").cloned().collect();
-    let json = matches.get_flag("json");
-    let gpus = matches.get_many::<String>("gpu").unwrap_or_default().cloned().collect();
-    let flags = Flags { driver: text("driver"), kernel: text("kernel"), gpus, library: text("cudnn") };
-    let place = match (path("host"), path("fleet")) {
-        (Some(host), _) => Where::Host(host),
-        (None, Some(list)) => return Verb::Fleet { files, list, json },
-        (None, None) if flags.any() => Where::Flags(flags),
-        (None, None) => Where::Here,
-    };
-    Verb::Verify(VerifyArgs { files, place, form: Output::of(matches) })
-}
-
-fn form() -> Arg {
-    let form = Arg::new("format").long("format").value_name("FORM").value_parser(["text", "json", "sarif"]);
-    form.conflicts_with("json").help("The form of the output")
-}
-
-/// What cargo itself would be told.
-fn of_cargo() -> [Arg; 2] {
-    [
-        Arg::new("manifest-path").long("manifest-path").value_name("PATH").help("Path to Cargo.toml"),
-        Arg::new("config")
-            .long("config")
-            .value_name("KEY=VALUE|PATH")
-            .action(ArgAction::Append)
-            .help("Override one of cargo's configuration values"),
-    ]
-}
-
-/// Which features: they decide which crates are in a program.
-fn features() -> [Arg; 4] {
-    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
-    [
-        Arg::new("features")
-            .short('F')
-            .long("features")
-            .value_name("FEATURES")
-            .action(ArgAction::Append)
-            .help("With these features, as for a build"),
-        switch("all-features").help("With all features"),
-        switch("no-default-features").help("Without the default feature"),
-        switch("offline").help("Fetch nothing"),
-    ]
-}
-
-/// Which packages, as cargo is told.
-fn packages(one: &'static str, all: &'static str) -> [Arg; 2] {
-    let package = Arg::new("package").short('p').long("package").value_name("SPEC").action(ArgAction::Append);
-    [package.help(one), Arg::new("workspace").long("workspace").action(ArgAction::SetTrue).help(all)]
-}
-
-fn locks(help: &'static str) -> [Arg; 2] {
-    let locked = Arg::new("locked").long("locked").action(ArgAction::SetTrue);
-    [locked.help(help), Arg::new("frozen").long("frozen").action(ArgAction::SetTrue).hide(true)]
-}
-
-/// An option of cargo's: name, letter, value, help, and the verbs that have it by their first letters.
-type OfCargo = (&'static str, Option<char>, Option<&'static str>, &'static str, &'static str);
-
-/// Those that are worth completing. They are never read here.
-const OF_CARGO: &[OfCargo] = &[
-    ("package", Some('p'), Some("SPEC"), "Package to build", "brt"),
-    ("workspace", None, None, "All packages of the workspace", "bt"),
-    ("exclude", None, Some("SPEC"), "All but this package", "bt"),
-    ("lib", None, None, "The library only", "bt"),
-    ("bin", None, Some("NAME"), "This program", "brti"),
-    ("bins", None, None, "All programs", "bti"),
-    ("example", None, Some("NAME"), "This example", "brti"),
-    ("examples", None, None, "All examples", "bti"),
-    ("test", None, Some("NAME"), "This test", "bt"),
-    ("tests", None, None, "All targets that have tests", "bt"),
-    ("all-targets", None, None, "All targets", "bt"),
-    ("release", Some('r'), None, "Optimised, with the release profile", "brt"),
-    ("debug", None, None, "With the dev profile", "i"),
-    ("profile", None, Some("NAME"), "With this profile", "brti"),
-    ("features", Some('F'), Some("FEATURES"), "Features to enable", "brti"),
-    ("all-features", None, None, "All features", "brti"),
-    ("no-default-features", None, None, "Without the default features", "brti"),
-    ("target", None, Some("TRIPLE"), "Build for this target", "brti"),
-    ("target-dir", None, Some("FOLDER"), "Where built files go", "brti"),
-    ("manifest-path", None, Some("PATH"), "Path to Cargo.toml", "brt"),
-    ("message-format", None, Some("FORM"), "The form of the output", "brti"),
-    ("no-run", None, None, "Build, and run nothing", "t"),
-    ("no-fail-fast", None, None, "Run all tests, also after one has failed", "t"),
-    ("path", None, Some("FOLDER"), "The package in this folder", "i"),
-    ("git", None, Some("URL"), "A package of this repository", "i"),
-    ("version", None, Some("VERSION"), "This version", "i"),
-    ("root", None, Some("FOLDER"), "Where to install", "i"),
-    ("force", Some('f'), None, "Replace what is installed", "i"),
-    ("jobs", Some('j'), Some("N"), "How many at a time", "brti"),
-    ("keep-going", None, None, "Build as much as possible", "bi"),
-    ("locked", None, None, "Cargo.lock and cudaguard.lock must hold", "brti"),
-    ("offline", None, None, "Without the network", "brti"),
-    ("frozen", None, None, "--locked and --offline", "brti"),
-    ("config", None, Some("KEY=VALUE|PATH"), "Override one of cargo's configuration values", "brti"),
-    ("color", None, Some("WHEN"), "auto, always, never", "brti"),
-    ("verbose", Some('v'), None, "Say more", "brti"),
-    ("quiet", Some('q'), None, "Say less", "brti"),
+/// The options that help and completions list. [`Call`] reads them, and cargo.
+const CARGO_OPTIONS: &[CargoOption] = &[
+    ("package", Some('p'), Some("SPEC"), "Package to build or check", "brtcen"),
+    ("workspace", None, None, "Select all packages of the workspace", "btcen"),
+    ("exclude", None, Some("SPEC"), "Exclude this package", "bt"),
+    ("lib", None, None, "Build only the library", "bt"),
+    ("bin", None, Some("NAME"), "Build only this binary", "brti"),
+    ("bins", None, None, "Build all binaries", "bti"),
+    ("example", None, Some("NAME"), "Build only this example", "brti"),
+    ("examples", None, None, "Build all examples", "bti"),
+    ("test", None, Some("NAME"), "Build only this test", "bt"),
+    ("tests", None, None, "Build all targets that have tests", "bt"),
+    ("all-targets", None, None, "Build all targets", "bt"),
+    ("release", Some('r'), None, "Use the release profile", "brtce"),
+    ("debug", None, None, "Use the dev profile", "i"),
+    ("profile", None, Some("NAME"), "Use this profile", "brtice"),
+    ("features", Some('F'), Some("FEATURES"), "Enable these features", "brtice"),
+    ("all-features", None, None, "Enable all features", "brtice"),
+    ("no-default-features", None, None, "Disable the default feature", "brtice"),
+    ("target", None, Some("TRIPLE"), "Build for this target", "brtice"),
+    ("target", None, Some("TRIPLE"), "Lock this target; entries of other targets do not change", "l"),
+    ("target-dir", None, Some("DIR"), "Directory for build output", "brtie"),
+    ("manifest-path", None, Some("PATH"), "Path to Cargo.toml", "brtcenl"),
+    ("message-format", None, Some("FORMAT"), "Output format of cargo", "brti"),
+    ("no-run", None, None, "Build the tests, but do not run them", "t"),
+    ("no-fail-fast", None, None, "Run all tests even if one fails", "t"),
+    ("path", None, Some("DIR"), "Install the package in this directory", "i"),
+    ("git", None, Some("URL"), "Install a package of this repository", "i"),
+    ("version", None, Some("VERSION"), "Install this version", "i"),
+    ("root", None, Some("DIR"), "Directory to install to", "i"),
+    ("force", Some('f'), None, "Replace an installed package", "i"),
+    ("jobs", Some('j'), Some("N"), "Number of parallel jobs", "brti"),
+    ("keep-going", None, None, "Build as much as possible after an error", "bi"),
+    ("cmake", None, None, "Set up the CMake project in this directory", "n"),
+    ("path", None, Some("DIR"), "Depend on the cudaguard library in this directory", "n"),
+    ("git", None, Some("URL"), "Depend on the cudaguard library in this repository", "n"),
+    ("dry-run", None, None, "Print what would be written, but write nothing", "n"),
+    ("format", None, Some("FORMAT"), "Output format", "c"),
+    ("json", None, None, "", "c"),
+    ("locked", None, None, "Fail if Cargo.lock or cudaguard.lock would change", "brtice"),
+    ("locked", None, None, "Write nothing; fail if cudaguard.lock would change", "l"),
+    ("offline", None, None, "Do not access the network", "brtice"),
+    ("frozen", None, None, "Same as --locked and --offline", "brticel"),
+    ("config", None, Some("KEY=VALUE|PATH"), "Override a cargo configuration value", "brticenl"),
 ];
 
-/// The options of one of cargo's verbs.
-fn options_of(verb: &'static str) -> impl Iterator<Item = Arg> {
-    let of = OF_CARGO.iter().filter(move |(.., verbs)| verbs.contains(&verb[..1]));
-    of.map(|(name, letter, value, help, _)| {
-        let option = Arg::new(*name).long(*name).help(*help);
-        let option = letter.map_or(option.clone(), |letter| option.short(letter));
+/// Adds help and options to a subcommand that reads its arguments as cargo does.
+fn with_cargo_options(command: Command, name: &str) -> Command {
+    let (_, letter, about, long) =
+        help::WITH_CARGO_OPTIONS.iter().find(|(command, ..)| *command == name).expect("the table has it");
+    let options = CARGO_OPTIONS.iter().filter(|(.., commands)| commands.contains(*letter));
+    let command = command.about(*about).after_long_help(*long).args(options.map(|(name, short, value, help, _)| {
+        let option = Arg::new(*name).long(*name).short(*short).help(*help);
         match value {
-            Some(value @ "FOLDER") => option.value_name(*value).value_hint(ValueHint::DirPath),
+            Some(value @ "DIR") => option.value_name(*value).value_hint(ValueHint::DirPath),
             Some(value @ "PATH") => option.value_name(*value).value_hint(ValueHint::FilePath),
+            Some(value @ ("SPEC" | "FEATURES" | "TRIPLE" | "KEY=VALUE|PATH")) => {
+                option.value_name(*value).action(ArgAction::Append)
+            }
             Some(value) => option.value_name(*value),
             None => option.action(ArgAction::SetTrue),
         }
-    })
-}
-
-fn verify() -> Command {
-    let file = |name: &'static str, value: &'static str| {
-        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf))
-    };
-    let machine = |name: &'static str, value: &'static str| {
-        Arg::new(name).long(name).value_name(value).conflicts_with_all(["host", "fleet"])
-    };
-    Command::new("verify")
-        .about("Will it run: here, on a machine that is described, or on which machines of a fleet")
-        .arg(
-            Arg::new("FILE")
-                .required(true)
-                .num_args(1..)
-                .value_parser(value_parser!(PathBuf))
-                .help("A program, a library, an object, or GPU code by itself; a wheel, an archive, a folder or an image"),
-        )
-        .arg(file("host", "HOST.json").help("On the machine of this host file, which `probe --json` writes"))
-        .arg(
-            file("fleet", "HOSTS")
-                .conflicts_with("host")
-                .help(
-                    "On each machine of this list: a host file on each line, nvidia-smi's XML or CSV, kubectl's nodes or \
-                     resourceslices as JSON, or a folder of those; `-` reads stdin",
-                ),
-        )
-        .arg(machine("driver", "RELEASE").help("With a driver of this release or branch: 535.261.03, 535, none"))
-        .arg(machine("kernel", "RELEASE").help("With a kernel module of another release than libcuda"))
-        .arg(
-            machine("gpu", "GPU")
-                .value_delimiter(',')
-                .action(ArgAction::Append)
-                .help("With these GPUs: 8.6, sm_86, A100, none"),
-        )
-        .arg(machine("cudnn", "VERSION").help("With this cuDNN: 9.15.1, none"))
-        .after_help(
-            "What no flag names is not known, and what is not known never refuses. Exit status: 0 it runs, or it cannot be \
-             told; 1 it is refused; 2 could not look.",
-        )
-}
-
-fn requirements() -> Command {
-    Command::new("requirements")
-        .about("What a machine must have to run files, for people and in the words of schedulers and package managers")
-        .arg(
-            Arg::new("FILE")
-                .required(true)
-                .num_args(1..)
-                .value_parser(value_parser!(PathBuf))
-                .help("A program, a library, an object, or GPU code by itself; of several all must run"),
-        )
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORM")
-                .value_parser(Form::ALL.map(Form::name))
-                .conflicts_with("json")
-                .help("In whose words"),
-        )
-        .after_help("Exit status: 0 fine, 2 could not look, or nothing can be said in that form.")
-}
-
-fn map() -> Command {
-    Command::new("map")
-        .about("On which GPU with which driver files run: a table, a drawing or a page")
-        .arg(
-            Arg::new("FILE")
-                .required(true)
-                .num_args(1..)
-                .value_parser(value_parser!(PathBuf))
-                .help("What `verify` reads; of several all must run"),
-        )
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("FORM")
-                .value_parser(MapFormat::ALL.map(MapFormat::name))
-                .default_value(MapFormat::ALL[0].name())
-                .help("How it is drawn"),
-        )
-        .arg(
-            Arg::new("output")
-                .short('o')
-                .long("output")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Where to, in the place of stdout"),
-        )
-        .after_help("Exit status: 0 fine, 2 could not look.")
-}
-
-/// What we say of one of cargo's verbs, above what cargo says of it.
-pub(crate) fn of_verb(verb: CargoVerb) -> String {
-    let all = for_people(true);
-    let known = all.get_subcommands().find(|one| one.get_name() == verb.name());
-    let about = known.and_then(|one| one.get_about()).map(ToString::to_string).unwrap_or_default();
-    let name = verb.name();
-    format!(
-        "{about}\n\nUsage: cargo cudaguard {name} [cargo's own arguments]\n\nWhat cargo says of `cargo {name}`:\n\n"
-    )
-}
-
-/// Everything that is understood; with `by_cargo` called as cargo calls it.
-pub(crate) fn command(by_cargo: bool) -> Command {
-    for_people(by_cargo).subcommand(cmake())
-}
-
-/// The same without what only programs call: for shells.
-pub(crate) fn for_people(by_cargo: bool) -> Command {
-    let json = || Arg::new("json").long("json").action(ArgAction::SetTrue).help("As JSON on stdout");
-    let cargos = |name: &'static str, about: &'static str| {
-        let usage = format!("cargo cudaguard {name} [cargo's own arguments]");
-        Command::new(name).about(about).override_usage(usage).disable_version_flag(true).args(options_of(name))
-    };
-    Command::new("cargo-cudaguard")
-        .bin_name(if by_cargo { "cargo cudaguard" } else { "cargo-cudaguard" })
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Builds CUDA programs that know what they were built with, and says where they will run")
-        .after_help(
-            "Any other subcommand of cargo's, guarded: cargo cudaguard -- nextest run\n\n\
-             Exit status: 0 fine, 1 findings that refuse, 2 could not look, 3 nothing known of it (explain), 78 refused at \
-             start-up (run, exec); cargo's own where cargo failed.",
-        )
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .disable_help_subcommand(true)
-        .subcommand(cargos("build", "cargo build, with guard and manifest in what it makes"))
-        .subcommand(cargos("run", "cargo run, guarded; says beforehand what would stop the loader"))
-        .subcommand(cargos("test", "cargo test; the package's programs are guarded, those that cargo makes of tests are not"))
-        .subcommand(cargos("install", "cargo install, guarded"))
-        .subcommand(
-            Command::new("env")
-                .about("The variables of a guarded build, for a shell: eval \"$(cargo cudaguard env --release)\"")
-                .args(packages("Package to build", "All packages of the workspace"))
-                .arg(
-                    Arg::new("release")
-                        .short('r')
-                        .long("release")
-                        .action(ArgAction::SetTrue)
-                        .help("For builds of the release profile"),
-                )
-                .arg(Arg::new("profile").long("profile").value_name("NAME").help("For builds of this profile"))
-                .arg(Arg::new("target").long("target").value_name("TRIPLE").help("For builds for this target"))
-                .arg(Arg::new("target-dir").long("target-dir").value_name("FOLDER").help("Where built files go"))
-                .args(features())
-                .args(of_cargo())
-                .args(locks("Where cudaguard.lock says otherwise, refuse")),
-        )
-        .subcommand(
-            Command::new("check")
-                .about("Judge the toolchain only")
-                .arg(json())
-                .args(packages("Package to judge for", "For every member"))
-                .arg(
-                    Arg::new("release")
-                        .short('r')
-                        .long("release")
-                        .action(ArgAction::SetTrue)
-                        .help("As for a release build"),
-                )
-                .arg(Arg::new("profile").long("profile").value_name("NAME").help("As for a build of this profile"))
-                .arg(Arg::new("target").long("target").value_name("TRIPLE").help("As for a build for this target"))
-                .arg(
-                    Arg::new("format")
-                        .long("format")
-                        .value_name("FORM")
-                        .value_parser(["text", "json", "sarif", "github"])
-                        .conflicts_with("json")
-                        .help("The form of the output"),
-                )
-                .args(features())
-                .args(of_cargo())
-                .args(locks("Where cudaguard.lock says otherwise, refuse")),
-        )
-        .subcommand(
-            Command::new("init")
-                .about("Write what a project needs: build.rs, its dependency, cudaguard.toml, a workflow; never over a file")
-                .args(packages("Package to guard", "Every member"))
-                .arg(
-                    Arg::new("cmake")
-                        .long("cmake")
-                        .action(ArgAction::SetTrue)
-                        .conflicts_with_all(["package", "workspace", "manifest-path"])
-                        .help("For the CMake project in this folder: lines of CMakeLists.txt, cudaguard.toml, a workflow"),
-                )
-                .arg(
-                    Arg::new("path")
-                        .long("path")
-                        .value_name("FOLDER")
-                        .value_hint(ValueHint::DirPath)
-                        .conflicts_with_all(["cmake", "git"])
-                        .help("Depend on the library cudaguard in this folder, not on a version of the registry's"),
-                )
-                .arg(
-                    Arg::new("git")
-                        .long("git")
-                        .value_name("URL")
-                        .conflicts_with("cmake")
-                        .help("Depend on the library cudaguard of this repository"),
-                )
-                .args(of_cargo()),
-        )
-        .subcommand(
-            Command::new("lock")
-                .about("Write cudaguard.lock: what the workspace is built with, to be kept from now on")
-                .arg(
-                    Arg::new("target")
-                        .long("target")
-                        .value_name("TRIPLE")
-                        .action(ArgAction::Append)
-                        .help("For this target; what is locked for others stays"),
-                )
-                .args(of_cargo())
-                .args(locks("Write nothing; refuse where the file would be changed")),
-        )
-        .subcommand(
-            Command::new("inspect")
-                .about("Manifests, kernels and CUDA libraries of a file, or of all in an archive")
-                .arg(Arg::new("FILE").required(true).value_parser(value_parser!(PathBuf)).help(
-                    "An executable, a shared library, an object or a static archive; a wheel, an archive, a folder or an image; `-` reads an archive from stdin",
-                ))
-                .arg(form())
-                .arg(json()),
-        )
-        .subcommand(verify().arg(form().conflicts_with("fleet")).arg(json()))
-        .subcommand(requirements().arg(json()))
-        .subcommand(map())
-        .subcommand(
-            Command::new("probe")
-                .about("This machine's driver, GPUs, cuDNN and cudart, as a host file for `verify --host`")
-                .arg(json())
-                .arg(
-                    Arg::new("line")
-                        .long("line")
-                        .action(ArgAction::SetTrue)
-                        .conflicts_with("json")
-                        .help("As JSON in one line, for `verify --fleet`"),
-                )
-                .arg(Arg::new("name").long("name").value_name("NAME").help("What this machine is called in it")),
-        )
-        .subcommand(
-            Command::new("doctor")
-                .about("What is wrong with this machine, or with a program on it, and what to do")
-                .arg(
-                    Arg::new("FILE")
-                        .value_parser(value_parser!(PathBuf))
-                        .help("A program or a shared library: what it would meet here"),
-                )
-                .arg(json())
-                .arg(
-                    Arg::new("bundle")
-                        .long("bundle")
-                        .value_name("FILE")
-                        .value_parser(value_parser!(PathBuf))
-                        .conflicts_with("json")
-                        .help("Write one file for a bug report, without private data, and say what was taken out"),
-                ),
-        )
-        .subcommand(
-            Command::new("exec")
-                .about("Verify, then become the program: says what would stop the loader")
-                .override_usage("cargo cudaguard exec -- PROGRAM [ARGUMENTS]…")
-                .arg(
-                    Arg::new("PROGRAM")
-                        .required(true)
-                        .num_args(1..)
-                        .trailing_var_arg(true)
-                        .allow_hyphen_values(true)
-                        .value_parser(value_parser!(OsString))
-                        .help("The program and its arguments"),
-                ),
-        )
-        .subcommands(any_build_system())
-        .subcommand(
-            Command::new("completions")
-                .about("The script that completes `cargo cudaguard` in a shell, on stdout")
-                .arg(Arg::new("SHELL").required(true).value_parser(value_parser!(Shell)).help("Which shell")),
-        )
-        .subcommand(
-            Command::new("man").about("Write manual pages").arg(
-                Arg::new("FOLDER")
-                    .required(true)
-                    .value_parser(value_parser!(PathBuf))
-                    .value_hint(ValueHint::DirPath)
-                    .help("Where they go: a folder man1 on MANPATH"),
-            ),
-        )
-        .subcommand(
-            Command::new("explain")
-                .about("A finding at length, or what an error most often means; without a word, the list of both")
-                .arg(Arg::new("WHAT").num_args(0..).help(
-                    "CG and three digits; or a number (803), a status's name, an error's text; - reads a log from stdin. \
-                     Status 3 where nothing is known",
-                ))
-                .arg(json()),
-        )
+    }));
+    if "brti".contains(*letter) {
+        command.disable_version_flag(true).override_usage(format!("cargo cudaguard {name} [CARGO OPTIONS]"))
+    } else {
+        command
+    }
 }
 
 #[cfg(test)]
@@ -1112,21 +747,66 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_commands_are_well_formed() {
+    fn commands_are_well_formed() {
         command(true).debug_assert();
         command(false).debug_assert();
+        for_people().debug_assert();
     }
 
     #[test]
-    fn the_commands_that_symptoms_name_are_there() {
+    fn every_command_is_in_one_group() {
+        let command = command(false);
+        let mut listed: Vec<&str> = help::GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        listed.sort_unstable();
+        let mut all: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        all.sort_unstable();
+        assert_eq!(listed, all);
+    }
+
+    #[test]
+    fn every_command_has_an_imperative_summary() {
+        for command in command(false).get_subcommands() {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(about.starts_with(char::is_uppercase) && !about.ends_with('.'), "{}", command.get_name());
+            let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            let complete = help.contains("Example") && help.contains("Exit status:");
+            assert!(complete || command.get_name() == "cmake", "{}: {help}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn examples_in_help_are_valid() {
+        let help = command(false)
+            .get_subcommands()
+            .filter_map(Command::get_after_long_help)
+            .map(ToString::to_string)
+            .chain([help::MAIN.to_owned()])
+            .collect::<String>();
+        let mut examples = 0;
+        for line in help.lines().filter_map(|line| line.trim().strip_prefix("cargo cudaguard ")) {
+            let line = line.split("   ").next().unwrap_or_default();
+            let line = line.split([';', '|', '>']).next().unwrap_or_default().trim();
+            if line.starts_with("-- ") {
+                continue;
+            }
+            let words = std::iter::once("cargo-cudaguard").chain(line.split_whitespace());
+            let parsed = command(true).try_get_matches_from(words);
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            examples += 1;
+        }
+        assert!(examples > 20, "{examples}");
+    }
+
+    #[test]
+    fn commands_in_symptoms_are_valid() {
         let mut own = 0;
         for cause in cudaguard::symptoms::table().iter().flat_map(|symptom| &symptom.causes) {
             let named = cause.cure.split('`').filter(|text| text.starts_with("cargo cudaguard"));
             for command_line in named.chain(std::iter::once(cause.see.as_str())) {
                 let Some(words) = command_line.strip_prefix("cargo cudaguard") else { continue };
                 let words = std::iter::once("cargo-cudaguard").chain(words.split_whitespace());
-                let understood = command(true).try_get_matches_from(words);
-                assert!(understood.is_ok(), "{command_line}: {}", understood.unwrap_err());
+                let parsed = command(true).try_get_matches_from(words);
+                assert!(parsed.is_ok(), "{command_line}: {}", parsed.unwrap_err());
                 own += 1;
             }
         }
@@ -1135,16 +815,15 @@ mod tests {
 
     #[test]
     fn cargo_has_the_options_that_are_completed() {
-        for verb in ["build", "run", "test", "install"] {
+        for (verb, letter) in [("build", 'b'), ("run", 'r'), ("test", 't'), ("install", 'i')] {
             let cargo = cudaguard::env::Env::from_process().var_os("CARGO").expect("cargo runs the tests");
             let help = std::process::Command::new(cargo).args([verb, "--help"]).output().expect("cargo starts");
             let help = String::from_utf8_lossy(&help.stdout).into_owned();
             let words: Vec<&str> = help.split(|c: char| c.is_whitespace() || "[]<>,=.".contains(c)).collect();
-            for option in options_of(verb) {
-                let long = format!("--{}", option.get_long().expect("each has a long name"));
-                assert!(words.contains(&long.as_str()), "cargo {verb} has no {long}");
-                if let Some(letter) = option.get_short() {
-                    assert!(words.contains(&format!("-{letter}").as_str()), "cargo {verb} has no -{letter}");
+            for (long, short, ..) in CARGO_OPTIONS.iter().filter(|(.., commands)| commands.contains(letter)) {
+                assert!(words.contains(&format!("--{long}").as_str()), "cargo {verb} has no --{long}");
+                if let Some(short) = short {
+                    assert!(words.contains(&format!("-{short}").as_str()), "cargo {verb} has no -{short}");
                 }
             }
         }

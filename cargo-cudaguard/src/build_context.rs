@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::build_records::{BuildRecords, Entry};
 use crate::graph::Graph;
 use crate::project::{Artefact, Kind};
-use crate::report::{self, CliError};
+use crate::report::{self, CliError, Level};
 
 /// Set where our wrapper is at work.
 pub(crate) const MARK: &str = "CUDAGUARD_WRAPS";
@@ -201,7 +201,17 @@ impl Build {
         if self.quiet {
             return;
         }
-        if let Some(text) = summary(&self.entries(), &self.rust_libraries, &self.bare_archives, self.verbose) {
+        let entries = self.entries();
+        for Entry { package, kind, name, file, unguarded, built_with, .. } in &entries {
+            report::log(Level::Info, || {
+                let file = file.display();
+                match unguarded {
+                    None => format!("guarded: {kind} {name} of {package} ({}): {file}", built_with.join("; ")),
+                    Some(why) => format!("not guarded: {kind} {name} of {package}, because {why}: {file}"),
+                }
+            });
+        }
+        if let Some(text) = summary(&entries, &self.rust_libraries, &self.bare_archives, self.verbose) {
             report::line(&text);
         }
     }

@@ -16,7 +16,7 @@ use cudaguard::policy;
 use cudaguard::rebuild_stamp;
 use serde_json::Value;
 
-use crate::arguments::{Call, CargoVerb, of_verb};
+use crate::arguments::{Call, CargoVerb, cargo_help};
 use crate::build_context::{self, BUILD, Build, MARK, RUNNER, STARTED};
 use crate::build_records::{self, BuildRecords};
 use crate::config::{self, Config, Words};
@@ -104,7 +104,7 @@ pub(crate) fn run(env: &Env, verb: CargoVerb, arguments: &[OsString]) -> Result<
     signals::restore_signals(&mut command);
     if call.help {
         if call.usage && verb != CargoVerb::Any {
-            report::result(&of_verb(verb))?;
+            report::result(&cargo_help(verb))?;
         }
         return Err(cannot_run(env, &command.exec()));
     }
@@ -377,7 +377,7 @@ fn prepare(
             .flat_map(|package| package.static_libraries.clone())
             .collect(),
         quiet,
-        verbose: call.verbose,
+        verbose: call.verbose > 0,
         message_format: call.message_format.clone(),
         kept: project.build_dir.clone(),
         top: project.top.clone(),
@@ -464,7 +464,7 @@ fn from_registry(call: &Call, config: &Config, inner: Vec<String>) -> Result<(Bu
         _ => {}
     }
     let quiet = is_quiet(call, config);
-    let verbose = call.verbose;
+    let verbose = call.verbose > 0;
     Ok((Build { own, host, profile, release, inner, variables, quiet, verbose, ..Build::default() }, scratch))
 }
 

@@ -1,10 +1,10 @@
-//! `check`: the toolchain judged, nothing built.
+//! `check`: checks the toolchain without building.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use cudaguard::env::Env;
-use cudaguard::finding::{self, Code, Finding, MessageTemplate, Values};
+use cudaguard::finding::{self, Code, Finding, MessageTemplate, Severity, Values};
 use cudaguard::json::{Value, array, object};
 use cudaguard::pipeline::{self, CudaIntent, Facts, Judged};
 use cudaguard::policy::Policy;
@@ -70,7 +70,7 @@ pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliErro
         }
         _ => {
             report::findings(&findings);
-            report::result(&told(&packages))?;
+            report::result(&(told(&packages) + &summary(&project, packages.len(), &findings)))?;
         }
     }
     Ok(status)
@@ -95,6 +95,24 @@ fn told(packages: &[Package]) -> String {
         }
     }
     text
+}
+
+/// Returns the last line: what was checked, and the number of findings.
+fn summary(project: &Project, checked: usize, findings: &[Finding]) -> String {
+    let told = finding::told(findings);
+    let count = |severity| told.iter().filter(|finding| finding.severity == severity).count();
+    let counted = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let mut line = format!(
+        "cudaguard: {} checked for the {} profile: {}, {}",
+        counted(checked, "package"),
+        project.profile,
+        counted(count(Severity::Error), "error"),
+        counted(count(Severity::Warning), "warning")
+    );
+    if !project.release && count(Severity::Warning) > 0 {
+        line += "; --release checks as for a release build";
+    }
+    line + "\n"
 }
 
 fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {

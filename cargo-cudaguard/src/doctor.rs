@@ -1,9 +1,10 @@
-//! `doctor`: what is wrong with this machine, or with this program on it, and what to do.
+//! `doctor`: diagnoses this machine, or a program on this machine.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use cudaguard::Status;
 use cudaguard::doctor::{self, Checkup, Choice};
 use cudaguard::env::Env;
 use cudaguard::finding::{self, Finding, Severity, Verdict};
@@ -11,34 +12,38 @@ use cudaguard::json::{Value, array, object};
 use cudaguard::machine::DriverProbe;
 use cudaguard::sanitize;
 
-use crate::bundle;
+use crate::arguments::TextOrJson;
 use crate::probe;
-use crate::report::{self, CliError, REFUSED};
+use crate::report::{self, CliError, EXIT_ERROR, REFUSED};
 
-pub(crate) fn run(env: &Env, program: Option<&Path>, json: bool, bundle: Option<&Path>) -> Result<ExitCode, CliError> {
+pub(crate) fn run(env: &Env, program: Option<&Path>, format: TextOrJson) -> Result<ExitCode, CliError> {
     let checkup = doctor::checkup(program, env, &DriverProbe::own()).map_err(CliError::operational)?;
     let findings = finding::told(&checkup.findings);
-    if let Some(bundle) = bundle {
-        bundle::write(env, bundle, program, &to_json(program, &checkup, &findings))?;
-    } else if json {
-        report::result(&format!("{}\n", to_json(program, &checkup, &findings).pretty()))?;
-    } else {
-        report::result(&to_text(program, &checkup, &findings))?;
-    }
-    Ok(if report::refuses(&checkup.findings) { ExitCode::from(REFUSED) } else { ExitCode::SUCCESS })
+    report::result(&match format {
+        TextOrJson::Json => format!("{}\n", to_json(program, &checkup, &findings).pretty()),
+        TextOrJson::Text => to_text(program, &checkup, &findings),
+    })?;
+    Ok(match checkup.status {
+        Status::Incompatible => ExitCode::from(REFUSED),
+        Status::Unknown if program.is_some() => ExitCode::from(EXIT_ERROR),
+        _ => ExitCode::SUCCESS,
+    })
 }
 
 fn to_json(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> Value {
     let mut value = object::<&str>([]);
     value.put("file", program.map(|program| program.to_string_lossy().into_owned()));
     value.put("verdict", checkup.verdict.map(Verdict::name));
+    value.put("status", Some(checkup.status.name()));
     value.put("findings", Some(array(findings.iter().map(|finding| finding.to_json()))));
+    let not_judged = &checkup.not_judged;
+    value.put("not_judged", (!not_judged.is_empty()).then(|| array(not_judged.iter().map(String::as_str))));
     value.put("libraries", Some(array(checkup.choices.iter().map(Choice::to_json))));
     value.put("machine", Some(checkup.machine.to_json()));
     value
 }
 
-/// What was found first, then all that was looked at: the findings are the answer here, so they stand in the result.
+/// Describes the machine and the candidates for each library, then lists findings, what was not examined and the next step.
 fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> String {
     let mut text = probe::driver_and_gpus(&checkup.machine);
     let _ = writeln!(text, "libraries");
@@ -53,23 +58,39 @@ fn to_text(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> 
         let _ = writeln!(text, "    {:<13} {}", choice.fate.name(), sanitize::line(&found));
     }
     if checkup.choices.is_empty() {
-        let _ = writeln!(text, "  none of CUDA's, neither where the loader looks nor in the usual folders");
+        let _ = writeln!(text, "  no CUDA library in the search path of the loader or in the usual directories");
     }
     text.push('\n');
     for finding in findings {
         let _ = writeln!(text, "{}", finding.render());
     }
-    let what = program
-        .map_or("this machine".to_owned(), |program| sanitize::line(&program.display().to_string()).into_owned());
-    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-    let worth = findings.iter().filter(|finding| finding.severity == Severity::Warning).count();
-    if let (Some(verdict), Some(program)) = (checkup.verdict, program) {
-        let _ = writeln!(text, "{}: {}", sanitize::line(&program.display().to_string()), verdict.words());
+    if !checkup.not_judged.is_empty() {
+        let _ = writeln!(text, "not examined");
     }
-    let _ = match (errors, worth) {
-        (0, 0) => writeln!(text, "{what}: nothing is wrong that cudaguard knows of"),
-        (0, _) => writeln!(text, "{what}: nothing that stops a program; {worth} to look at"),
-        _ => writeln!(text, "{what}: {errors} that must be mended, {worth} to look at"),
-    };
+    for reason in &checkup.not_judged {
+        let _ = writeln!(text, "  {}", sanitize::line(reason));
+    }
+    let name =
+        program.map_or("this machine".into(), |program| sanitize::line(&program.display().to_string()).into_owned());
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let counts = [(errors, "error", "s"), (warnings, "warning", "s"), (checkup.not_judged.len(), "not examined", "")];
+    let counts =
+        counts.map(|(number, what, plural)| format!("{number} {what}{}", if number == 1 { "" } else { plural }));
+    let _ = writeln!(text, "{name}: {}: {}", checkup.status, counts.join(", "));
+    let _ = writeln!(text, "next step: {}", next_step(program, checkup, findings));
     text
+}
+
+/// Returns the action for the most serious finding, else what to examine next.
+fn next_step(program: Option<&Path>, checkup: &Checkup, findings: &[&Finding]) -> String {
+    let serious = findings.iter().find(|finding| finding.severity > Severity::Info && !finding.hint.is_empty());
+    match (serious, program, checkup.status) {
+        (Some(finding), ..) => finding.hint.lines().next().unwrap_or_default().to_owned(),
+        (None, None, _) => "run `cargo cudaguard doctor PROGRAM` for a program that fails".to_owned(),
+        (None, Some(_), Status::Unknown) => {
+            "run the program; if it fails, run `cargo cudaguard explain` with its error text".to_owned()
+        }
+        (None, Some(_), _) => "run the program: nothing that was examined prevents it from working here".to_owned(),
+    }
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(env: &Env, program: &OsStr, arguments: &[OsString]) -> Result<
         // Another runner knows where the program will run: an emulator, another machine. We do not.
         if build.is_some_and(|build| !build.quiet) {
             let runner = Path::new(program).display();
-            report::line(&format!(
+            report::note(&format!(
                 "cudaguard: {runner} starts the program, and whether the loader finds all there is not looked at"
             ));
         }

@@ -214,7 +214,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
             Err(why) => {
                 self.unread += 1;
                 if self.unread <= TOLD {
-                    report::line(&match place {
+                    report::note(&match place {
                         Place::Line(number) => format!("warning: {name}:{number}: {why}"),
                         Place::Item(number) => format!("warning: {name}: item {number}: {why}"),
                         Place::ArtifactReport => format!("warning: {name}: {why}"),
@@ -245,7 +245,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
             return stopped;
         }
         if self.unread > TOLD {
-            report::line(&format!("warning: {name}: {} more lines cannot be read", self.unread - TOLD));
+            report::note(&format!("warning: {name}: {} more lines cannot be read", self.unread - TOLD));
         }
         if self.machines == 0 {
             let why = match (self.unread, self.without, self.lines) {
@@ -261,7 +261,7 @@ impl<F: Fn(Outcomes) -> Told> Run<'_, F> {
         }
         if self.without > 0 {
             let what = plural(self.without, "node or slice", "nodes and slices");
-            report::line(&format!("info: {name}: {} {what} without a GPU of NVIDIA's", self.without));
+            report::note(&format!("info: {name}: {} {what} without a GPU of NVIDIA's", self.without));
         }
         if !self.json {
             for ((file, count), open) in self.files.iter().zip(&self.counts).zip(self.open) {

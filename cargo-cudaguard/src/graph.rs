@@ -320,7 +320,7 @@ fn pass_on(errors: impl std::io::Read) {
     for line in std::io::BufReader::new(errors).lines().map_while(Result::ok) {
         over |= line.starts_with("error");
         if !over {
-            report::line(&line);
+            report::note(&line);
         }
     }
 }

@@ -20,7 +20,7 @@ use cudaguard::policy::Policy;
 use cudaguard::rebuild_stamp;
 
 use crate::project::{Package, Project};
-use crate::report;
+use crate::report::{self, Level};
 
 /// What is known of a package of this project before cargo builds it; nobody has asked for its crates yet.
 pub(crate) fn facts<'a>(project: &'a Project, package: &'a Package, target: &'a str) -> Facts<'a> {
@@ -48,7 +48,20 @@ pub(crate) fn facts<'a>(project: &'a Project, package: &'a Package, target: &'a 
 pub(crate) fn judge(env: &Env, facts: &Facts<'_>, configured: &BTreeMap<String, OsString>) -> Result<Judged, String> {
     // The stamp is of what was read for this package alone.
     let env = env.with_fresh_log();
-    facts.judge(&if configured.is_empty() { env } else { env.with(configured.clone()) })
+    let judged = facts.judge(&if configured.is_empty() { env } else { env.with(configured.clone()) })?;
+    report::log(Level::Info, || {
+        let policy = judged.policy.path.as_ref().map_or("default policy".to_owned(), |path| path.display().to_string());
+        let reason = match facts.meant {
+            CudaIntent::Owner => "its build.rs calls embed!()",
+            CudaIntent::Build => "`check` selected it",
+            CudaIntent::Nobody => "the toolchain counts only if the package reaches CUDA",
+        };
+        let toolkit = judged.toolchain.toolkit();
+        let toolkit =
+            toolkit.map_or("no toolkit".to_owned(), |toolkit| format!("CUDA {} by {}", toolkit.value, toolkit.source));
+        format!("checked {} for {}, {}: {policy}; {toolkit}; {reason}", facts.component, facts.target, facts.profile)
+    });
+    Ok(judged)
 }
 
 /// Where the guard of a package lies.

@@ -1,5 +1,4 @@
-//! `init`: writes what a project needs to be guarded under plain cargo too. Nothing is ever overwritten, so that it can
-//! be run again.
+//! `init`: writes the files that guard a project under plain cargo as well. It overwrites nothing, so that it can be run again.
 
 mod cmake;
 
@@ -20,83 +19,174 @@ use cudaguard::vendor::CUDNN;
 use cudaguard::version::Version;
 
 use crate::arguments::Call;
+use crate::graph::Graph;
 use crate::guards;
 use crate::project::{Package, Project, absolute, repository};
 use crate::report::{self, CliError};
 
 const BUILD_RS: &str = "fn main() {\n    cudaguard::embed!();\n}\n";
 const WORKFLOW: &str = include_str!("../templates/cudaguard.yml");
-const RUNS_ON: &str = "    runs-on: ubuntu-latest\n";
-const WAITS: &str = "    # cudaguard.toml requires a toolkit: name the image, and remove this line.\n    if: false\n";
+
+/// What `init` did or, in a dry run, would do.
+struct Changes {
+    /// One line for each file.
+    report: String,
+    dry_run: bool,
+}
+
+impl Changes {
+    fn line(&mut self, text: impl std::fmt::Display) {
+        let _ = writeln!(self.report, "{text}");
+    }
+
+    /// Reports a change: in a dry run as one that would be made.
+    fn done(&mut self, verb: &str, infinitive: &str, what: impl std::fmt::Display) {
+        if self.dry_run {
+            self.line(format_args!("would {infinitive} {what}"))
+        } else {
+            self.line(format_args!("{verb} {what}"))
+        }
+    }
+}
 
 pub(crate) fn run(env: &Env, arguments: &[OsString]) -> Result<ExitCode, CliError> {
-    if Call::read(None, arguments).cmake {
-        report::result(&cmake::run(env)?)?;
+    let call = Call::read(None, arguments);
+    let mut changes = Changes { report: String::new(), dry_run: call.dry_run };
+    if call.cmake {
+        cmake::run(env, &mut changes)?;
+        report::result(&changes.report)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (call, config, project) = Project::asked(env, arguments)?;
     let source = source(&call)?;
     let variables = config.variables();
     let target = &project.targets[0];
-    let mut said = String::new();
+    let graph = Graph::of_project(&project, &call, &config, &project.target_dir.join("cudaguard"), false);
     for at in &project.selected {
-        embed(&mut said, &project.members[*at], &source)?;
+        let package = &project.members[*at];
+        let policy = Policy::of_package(&package.dir, &project.top, &package.name);
+        let crates = !graph.of(target, &package.name).is_empty();
+        let named = call.packages.iter().any(|name| *name == package.name);
+        if named || package.embeds || crates || policy.is_ok_and(|policy| policy.asks()) || uses_cuda(&package.dir) {
+            embed(&mut changes, package, &source)?;
+        } else {
+            changes.line(format_args!(
+                "skipped {}: no CUDA source file, build script or known crate: to guard it anyway, run `cargo cudaguard init -p {}`",
+                package.dir.join("Cargo.toml").display(),
+                package.name
+            ));
+        }
     }
     let first = project.selected.first().map(|at| &project.members[*at]);
     let first =
         first.ok_or_else(|| CliError::operational("no package is selected: name one with -p, or --workspace"))?;
     let found = Policy::places(&first.dir, &project.top).into_iter().find(|place| place.exists());
-    if let Some(found) = found {
-        let _ = writeln!(said, "kept {}", found.display());
+    let requires_toolkit = if let Some(found) = found {
+        changes.line(format_args!("kept {}", found.display()));
+        Policy::of_package(&first.dir, &project.top, &first.name).is_ok_and(|policy| policy.toolkit.is_some())
     } else {
-        // Only where there is none: one that cannot be read is not ours to judge here.
+        // Only if there is none: the existing one may be unreadable, which is not an error here.
         let judged = guards::judge(&config.env, &guards::facts(&project, first, target), &variables)
             .map_err(CliError::operational)?;
-        new(&mut said, &project.top.join(FILE), &policy(&judged.policy, &judged.toolchain))?;
-    }
-    let held = Policy::of_package(&first.dir, &project.top, &first.name);
-    workflow(&mut said, &project.top, WORKFLOW, held.is_ok_and(|policy| policy.toolkit.is_some()))?;
-    report::result(&said)?;
+        new(&mut changes, &project.top.join(FILE), &policy(&judged.policy, &judged.toolchain))?;
+        judged.toolchain.toolkit().is_some()
+    };
+    workflow(&mut changes, &project.top, WORKFLOW, requires_toolkit, &source)?;
+    report::result(&changes.report)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the library comes from.
-struct Source {
-    /// What is written behind `cudaguard =`.
-    dependency: String,
-    /// Why it is that, where nobody has named it.
-    because: &'static str,
-    /// Whether it is a release that a registry may not have.
-    by_version: bool,
+/// Returns true if a package contains device code, or a build script that mentions CUDA.
+fn uses_cuda(package: &Path) -> bool {
+    const DEVICE_CODE: [&str; 5] = ["cu", "cuh", "ptx", "cubin", "fatbin"];
+    fn has_device_code(directory: &Path, depth: usize) -> bool {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).any(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if path.is_dir() {
+                depth > 0 && name != "target" && !name.starts_with('.') && has_device_code(&path, depth - 1)
+            } else {
+                path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| DEVICE_CODE.contains(&ending))
+            }
+        })
+    }
+    let script = files::text(&package.join("build.rs")).unwrap_or_default().to_ascii_lowercase();
+    ["cuda", "cudnn", "nvcc", "nvrtc", "cublas"].iter().any(|word| script.contains(word)) || has_device_code(package, 6)
 }
 
-/// What was named, else where this command came from itself: it depends on that very release. A path that leads to no library would
-/// break the build.
+/// The `cudaguard` library that packages will depend on.
+enum Source {
+    /// A directory; `because` explains it if the user did not name it.
+    Directory { directory: PathBuf, because: &'static str },
+    /// A repository.
+    Repository { url: String, revision: String, because: &'static str },
+    /// A release that a registry may not have.
+    Registry,
+}
+
+impl Source {
+    /// Returns the value of `cudaguard =` in the manifest of a package. A path is relative to the package.
+    fn dependency(&self, package: &Path) -> String {
+        // With a path or a repository as well: without a version, `cargo package` fails. TOML and JSON strings are the same here.
+        let text = |text: &str| Value::from(text.to_owned());
+        match self {
+            Self::Directory { directory, .. } => {
+                let path = relative(package, directory);
+                format!("{{ path = {}, version = \"{}\" }}", text(&path.to_string_lossy()), series())
+            }
+            Self::Repository { url, revision, .. } if revision.is_empty() => {
+                format!("{{ git = {}, version = \"{}\" }}", text(url), series())
+            }
+            Self::Repository { url, revision, .. } => {
+                format!("{{ git = {}, rev = {}, version = \"{}\" }}", text(url), text(revision), series())
+            }
+            Self::Registry => format!("\"{}\"", series()),
+        }
+    }
+
+    const fn because(&self) -> &'static str {
+        match self {
+            Self::Directory { because, .. } | Self::Repository { because, .. } => because,
+            Self::Registry => "",
+        }
+    }
+}
+
+/// Returns the path of `to` as seen from the directory `from`.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (from, to) = (real(from), real(to));
+    let common = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(common).map(|_| Path::new(".."));
+    let down = to.components().skip(common).map(|component| Path::new(component.as_os_str()));
+    up.chain(down).collect()
+}
+
+/// Returns the library that the user named, else the one that this command was built with: packages depend on that release. A path to
+/// another directory would break the build, so it is an error.
 fn source(call: &Call) -> Result<Source, CliError> {
-    if let Some(folder) = &call.path {
-        let folder = absolute(folder);
-        if !holds_the_library(&folder) {
+    if let Some(directory) = &call.path {
+        let directory = absolute(directory);
+        if !holds_the_library(&directory) {
             return Err(CliError::operational(format_args!(
                 "--path {}: holds no package `cudaguard`; in a checkout it is the folder guard-core",
-                folder.display()
+                directory.display()
             )));
         }
-        return Ok(Source { dependency: by_path(&folder), because: "", by_version: false });
+        return Ok(Source::Directory { directory, because: "" });
     }
     if let Some(url) = &call.git {
-        return Ok(Source { dependency: by_git(url, ""), because: "", by_version: false });
+        return Ok(Source::Repository { url: url.clone(), revision: String::new(), because: "" });
     }
     let exe = std::env::current_exe().unwrap_or_default();
     Ok(match came_from(&exe) {
-        Some(Origin::Folder(folder)) => {
-            let because = ", by the path of the checkout that this command comes from";
-            Source { dependency: by_path(&folder), because, by_version: false }
+        Some(Origin::Folder(directory)) => {
+            Source::Directory { directory, because: ", by the path of the checkout that this command comes from" }
         }
         Some(Origin::Repository { url, revision }) => {
-            let because = ", from the repository that this command comes from";
-            Source { dependency: by_git(&url, &revision), because, by_version: false }
+            Source::Repository { url, revision, because: ", from the repository that this command comes from" }
         }
-        None => Source { dependency: format!("\"{}\"", series()), because: "", by_version: true },
+        None => Source::Registry,
     })
 }
 
@@ -104,17 +194,6 @@ fn source(call: &Call) -> Result<Source, CliError> {
 fn series() -> &'static str {
     let version = env!("CARGO_PKG_VERSION");
     version.rsplit_once('.').map_or(version, |(series, _)| series)
-}
-
-/// Beside a path, too: without a version cargo packs nothing that depends on it.
-fn by_path(folder: &Path) -> String {
-    // A basic string of TOML and one of JSON are spelled alike.
-    format!("{{ path = {}, version = \"{}\" }}", Value::from(folder.to_string_lossy().into_owned()), series())
-}
-
-fn by_git(url: &str, revision: &str) -> String {
-    let revision = if revision.is_empty() { String::new() } else { format!("rev = {}, ", Value::from(revision)) };
-    format!("{{ git = {}, {revision}version = \"{}\" }}", Value::from(url), series())
 }
 
 fn holds_the_library(folder: &Path) -> bool {
@@ -173,7 +252,7 @@ fn decoded(path: &str) -> Option<String> {
 }
 
 /// build.rs and the dependency that it needs; where there is a build script already, what to add to it.
-fn embed(said: &mut String, package: &Package, source: &Source) -> Result<(), CliError> {
+fn embed(changes: &mut Changes, package: &Package, source: &Source) -> Result<(), CliError> {
     let manifest = package.dir.join("Cargo.toml");
     let fail = |error: &dyn std::fmt::Display| CliError::operational(format_args!("{}: {error}", manifest.display()));
     let text = files::text(&manifest).map_err(|error| fail(&error))?;
@@ -182,16 +261,13 @@ fn embed(said: &mut String, package: &Package, source: &Source) -> Result<(), Cl
     let script = package.dir.join(named.and_then(toml::Value::as_str).unwrap_or("build.rs"));
     let library = |key: &str| table.get("lib").and_then(|library| library.get(key)?.as_bool());
     if library("proc-macro").or(library("proc_macro")) == Some(true) {
-        let _ = writeln!(said, "{}: a procedural macro runs in the compiler: it gets no guard", manifest.display());
+        changes.line(format_args!("{}: a procedural macro runs in the compiler: it gets no guard", manifest.display()));
         return Ok(());
     }
     let forbidden = named.and_then(toml::Value::as_bool) == Some(false);
     if forbidden {
-        let _ = writeln!(
-            said,
-            "{}: says `build = false`: nothing embeds there; `cargo cudaguard build` guards it all the same",
-            manifest.display()
-        );
+        changes
+            .line(format_args!("{}: has `build = false`: only `cargo cudaguard build` guards it", manifest.display()));
         return Ok(());
     }
     let embeds = |text: &str| ["cudaguard::", "use cudaguard"].iter().any(|word| text.contains(word));
@@ -201,42 +277,49 @@ fn embed(said: &mut String, package: &Package, source: &Source) -> Result<(), Cl
         Err(error) => return Err(CliError::operational(format_args!("{}: {error}", script.display()))),
     };
     // From elsewhere than a registry: cargo's own verb would write no version beside a repository, and then packs nothing.
-    let add = if source.by_version {
+    let by_version = matches!(source, Source::Registry);
+    let dependency = source.dependency(&package.dir);
+    let add = if by_version {
         format!("run `cargo add --build --package {} cudaguard`", package.name)
     } else {
-        format!("add `cudaguard = {}` to [build-dependencies] of {}", source.dependency, manifest.display())
+        format!("add `cudaguard = {dependency}` to [build-dependencies] of {}", manifest.display())
     };
     if there == Some(false) {
         // The dependency alone would tell `cargo cudaguard` that the script judges by itself.
         let line = "`cudaguard::embed!();`";
         let first = if package.embeds { String::new() } else { format!("{add} and ") };
-        let _ = writeln!(said, "{}: is there and embeds nothing: {first}add {line} to its main", script.display());
+        changes.line(format_args!("{}: is there and embeds nothing: {first}add {line} to its main", script.display()));
         return Ok(());
     }
     if !package.embeds {
-        let Some(text) = depending(&text, &table, &source.dependency) else {
+        let Some(text) = depending(&text, &table, &dependency) else {
             // A build.rs without its dependency would break the build.
-            let _ = writeln!(
-                said,
+            changes.line(format_args!(
                 "{}: [build-dependencies] is written in a way that is not edited here: {add}, then run this again",
                 manifest.display()
-            );
+            ));
             return Ok(());
         };
         // In place: the file may be a link, or have a mode of its own.
-        fs::write(&manifest, text).map_err(|error| fail(&error))?;
-        let _ = writeln!(said, "added cudaguard to [build-dependencies] of {}{}", manifest.display(), source.because);
-        if source.by_version {
-            let _ = writeln!(
-                said,
+        if !changes.dry_run {
+            fs::write(&manifest, text).map_err(|error| fail(&error))?;
+        }
+        let because = source.because();
+        changes.done(
+            "added",
+            "add",
+            format_args!("cudaguard to [build-dependencies] of {}{because}", manifest.display()),
+        );
+        if by_version {
+            changes.line(format_args!(
                 "{}: that is a release from a registry; where yours has none, put `cudaguard = {{ path = \"CHECKOUT/guard-core\", \
                  version = \"{}\" }}` in its place",
                 manifest.display(),
                 series()
-            );
+            ));
         }
     }
-    new(said, &script, BUILD_RS).map(drop)
+    new(changes, &script, BUILD_RS).map(drop)
 }
 
 /// The manifest with the dependency in it; `None` where its table is no plain `[build-dependencies]`.
@@ -284,10 +367,15 @@ fn policy(policy: &Policy, toolchain: &Toolchain) -> String {
     text
 }
 
-/// The workflow of the project in `top`, where GitHub reads it: at the repository's top. Where the policy demands a toolkit
-/// it waits for an image: GitHub's machines have none, and which tag has the one in use nvcc does not tell (13.0.88 came
-/// with three updates of CUDA 13.0).
-fn workflow(said: &mut String, top: &Path, template: &str, waits: bool) -> Result<(), CliError> {
+/// Writes the workflow of the project in `top` to the top of the repository, where GitHub reads it. It writes none that cannot work: the
+/// runners of GitHub have no toolkit, and no path outside of the repository.
+fn workflow(
+    changes: &mut Changes,
+    top: &Path,
+    template: &str,
+    requires_toolkit: bool,
+    source: &Source,
+) -> Result<(), CliError> {
     let repository = repository(top);
     let below = top.strip_prefix(repository).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
     let (mut text, mut name) = (template.to_owned(), "cudaguard".to_owned());
@@ -301,39 +389,39 @@ fn workflow(said: &mut String, top: &Path, template: &str, waits: bool) -> Resul
         text = text.replacen("name: cudaguard\n", &format!("name: {title}\n"), 1);
         text = text.replacen("jobs:\n", &format!("defaults:\n  run:\n    working-directory: {folder}\njobs:\n"), 1);
     }
-    if waits {
-        text = text.replacen(RUNS_ON, &format!("{RUNS_ON}{WAITS}"), 1);
-    }
     let path = repository.join(".github/workflows").join(format!("{name}.yml"));
-    if new(said, &path, &text)? && waits {
-        let _ = writeln!(
-            said,
-            "{}: its job is skipped until it names an image with the toolkit that the policy requires; GitHub's machines \
-             have none",
-            path.display()
-        );
+    let outside = matches!(source, Source::Directory { directory, .. } if !directory.starts_with(repository));
+    let reason = if requires_toolkit {
+        "the policy requires a CUDA toolkit, which the runners of GitHub do not have: in a job whose image contains it"
+    } else if outside {
+        "the dependency is a path outside of this repository: in a job that has it"
+    } else {
+        return new(changes, &path, &text).map(drop);
+    };
+    if path.exists() {
+        changes.line(format_args!("kept {}", path.display()));
+    } else {
+        changes.line(format_args!("no workflow: {reason}, run `cargo cudaguard check --workspace --release`"));
     }
     Ok(())
 }
 
-/// Writes a file that is not there yet; answers whether.
-fn new(said: &mut String, path: &Path, content: &str) -> Result<bool, CliError> {
+/// Writes a file if it does not exist.
+fn new(changes: &mut Changes, path: &Path, content: &str) -> Result<(), CliError> {
     let fail = |error: std::io::Error| CliError::operational(format_args!("cannot write {}: {error}", path.display()));
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(fail)?;
+    if path.symlink_metadata().is_ok() {
+        changes.line(format_args!("kept {}", path.display()));
+        return Ok(());
     }
-    match fs::File::options().write(true).create_new(true).open(path) {
-        Ok(mut file) => {
-            file.write_all(content.as_bytes()).map_err(fail)?;
-            let _ = writeln!(said, "wrote {}", path.display());
-            Ok(true)
+    if !changes.dry_run {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(fail)?;
         }
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            let _ = writeln!(said, "kept {}", path.display());
-            Ok(false)
-        }
-        Err(error) => Err(fail(error)),
+        let mut file = fs::File::options().write(true).create_new(true).open(path).map_err(fail)?;
+        file.write_all(content.as_bytes()).map_err(fail)?;
     }
+    changes.done("wrote", "write", path.display());
+    Ok(())
 }
 
 #[cfg(test)]
@@ -373,6 +461,17 @@ mod tests {
             installed(&format!("git+{url}?branch=main#0123456789")),
             Some(Origin::Repository { url: url.into(), revision: "0123456789".into() })
         );
+    }
+
+    #[test]
+    fn path_dependency_is_relative() {
+        for (from, to, expected) in [
+            ("/no/such/a/b", "/no/such/c/guard-core", "../../c/guard-core"),
+            ("/no/such/a", "/no/such/a/vendor/x", "vendor/x"),
+            ("/no/such", "/no/other", "../other"),
+        ] {
+            assert_eq!(relative(Path::new(from), Path::new(to)), Path::new(expected), "{from} {to}");
+        }
     }
 
     #[test]

@@ -35,16 +35,11 @@ pub(crate) fn run(file: &Path, form: Output) -> Result<ExitCode, CliError> {
     match unguarded {
         Some((true, _)) => return Ok(ExitCode::from(EXIT_ERROR)),
         Some((false, kind)) if kind != Kind::GpuCode => {
-            report::line(&format!("{}: no manifest: it was built without cudaguard", file.display()));
+            report::note(&format!("{}: no manifest: it was built without cudaguard", file.display()));
         }
         _ => {}
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// All that a file says of itself, as JSON.
-pub(crate) fn as_json(file: &Path) -> Result<String, CliError> {
-    looked_at(file, |seen| seen.written(true))
 }
 
 fn looked_at<T>(file: &Path, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, CliError> {
@@ -56,13 +51,13 @@ fn looked_at<T>(file: &Path, tell: impl FnOnce(&Seen<'_>) -> T) -> Result<T, Cli
             Ok(note) => notes.push(note),
             Err(error) => {
                 damaged = true;
-                report::line(&format!("warning: {}: a manifest cannot be read: {error}", file.display()));
+                report::note(&format!("warning: {}: a manifest cannot be read: {error}", file.display()));
             }
         }
     }
     // What is cut off is a reason to doubt the kernels, too.
     for doubt in binary.damage.iter().filter(|damage| !kernels.doubts().contains(damage)).chain(kernels.doubts()) {
-        report::line(&format!("warning: {}: {doubt}", file.display()));
+        report::note(&format!("warning: {}: {doubt}", file.display()));
     }
     let covers: Vec<_> = kernels.covers().into_iter().map(|Cover { cc, service }| (cc, service.by)).collect();
     let drivers = drivers(&Components::of_read(file, &binary, &kernels, &evidence).manifests, &covers);

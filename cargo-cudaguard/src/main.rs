@@ -1,4 +1,4 @@
-//! `cargo cudaguard`: builds CUDA programs that know what they were built with, and says where they will run.
+//! `cargo cudaguard`: checks CUDA programs against toolchains, drivers and GPUs.
 
 #![deny(unsafe_code)]
 
@@ -6,7 +6,6 @@ mod arguments;
 mod artefact;
 mod build_context;
 mod build_records;
-mod bundle;
 mod cargo;
 mod check;
 mod cmake;
@@ -40,7 +39,7 @@ use std::process::ExitCode;
 
 use cudaguard::env::Env;
 
-use arguments::Verb;
+use arguments::{GlobalOptions, ProbeFormat, TextOrJson, Verb, VerifyTarget};
 use report::CliError;
 
 fn main() -> ExitCode {
@@ -50,29 +49,38 @@ fn main() -> ExitCode {
     }
     let env = Env::from_process();
     if let Some(call) = wrapper::called(&env) {
+        report::configure(&env, GlobalOptions::default());
         return wrapper::run(&env, &call);
     }
-    let outcome = match arguments::read() {
+    let (global, command) = arguments::read();
+    report::configure(&env, global);
+    if let Some(activity) = command.activity() {
+        report::progress(activity);
+    }
+    let outcome = match command {
         Verb::Cargo(verb, arguments) => cargo::run(&env, verb, &arguments),
         Verb::Environment(arguments) => cargo::environment(&env, &arguments),
         Verb::Check(arguments) => check::run(&env, &arguments),
         Verb::Init(arguments) => init::run(&env, &arguments),
         Verb::Lock(arguments) => lock::run(&env, &arguments),
-        Verb::Inspect { file, form } if artefact::is_one(&file) => whole::inspect(&file, form),
-        Verb::Inspect { file, form } => inspect::run(&file, form),
-        Verb::Verify(question) => verify::run(&env, &question),
-        Verb::Requirements { files, form } => requirements::run(&env, &files, form),
-        Verb::Fleet { files, list, json } => fleet::run(&env, &files, &list, json),
-        Verb::Map { files, form, output } => map::run(&env, &files, form, output.as_deref()),
-        Verb::Probe { form, name } => probe::run(&env, form, name),
-        Verb::Doctor { program, json, bundle } => doctor::run(&env, program.as_deref(), json, bundle.as_deref()),
-        Verb::Exec { program, arguments } => exec::run(&env, &program, &arguments),
+        Verb::Inspect { file, format } if artefact::is_one(&file) => whole::inspect(&file, format.get()),
+        Verb::Inspect { file, format } => inspect::run(&file, format.get()),
+        Verb::Verify(options) => match options.target() {
+            VerifyTarget::Machine(question) => verify::run(&env, &question),
+            VerifyTarget::Fleet { files, list, json } => fleet::run(&env, &files, &list, json),
+        },
+        Verb::Requirements { files, format } => requirements::run(&env, &files, format.get()),
+        Verb::Map { files, format, output } => map::run(&env, &files, format, output.as_deref()),
+        Verb::Probe { line: true, name, .. } => probe::run(&env, ProbeFormat::Line, name),
+        Verb::Probe { format, name, .. } => probe::run(&env, format.get(), name),
+        Verb::Doctor { program, format } => doctor::run(&env, program.as_deref(), format.get()),
+        Verb::Exec { command_line } => exec::run(&env, &command_line[0], &command_line[1..]),
         Verb::Embed(options) => generic_build::embed(&env, &options),
         Verb::Seal(sealing) => generic_build::seal(&env, &sealing),
         Verb::Cmake(step) => cmake::run(&env, step),
-        Verb::Completions(shell) => shells::completions(arguments::for_people(false), shell),
-        Verb::Man(folder) => shells::man(arguments::command(false), &folder),
-        Verb::Explain { words, json } => explain::run(&words, json),
+        Verb::Completions { shell } => shells::completions(arguments::for_people(), shell),
+        Verb::Man { directory } => shells::man(arguments::command(false), &directory),
+        Verb::Explain { words, format } => explain::run(&words, format.get() == TextOrJson::Json),
     };
     outcome.unwrap_or_else(CliError::say)
 }

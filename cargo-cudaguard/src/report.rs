@@ -1,12 +1,80 @@
-//! How the command speaks: findings and trouble on stderr, results on stdout, colour only on a terminal.
+//! Output: results on stdout; findings, errors, the log and progress on stderr; colors only on a terminal.
 
 use std::fmt::Display;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use cudaguard::env::Env;
 use cudaguard::finding::{self, Finding, Severity, Verdict, annotated_error};
 use cudaguard::sanitize;
+
+use crate::arguments::GlobalOptions;
+
+/// What stderr shows, from little to much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Errors.
+    Error,
+    /// Warnings and notes as well.
+    Warn,
+    /// Each decision and the rule behind it.
+    Info,
+    /// What was examined for it.
+    Debug,
+}
+
+/// The level of this process. `Warn` until [`configure`] sets it.
+static LEVEL: AtomicU8 = AtomicU8::new(Level::Warn as u8);
+
+fn shows(level: Level) -> bool {
+    level as u8 <= LEVEL.load(Ordering::Relaxed)
+}
+
+/// Sets level and colors: by the options, else by `CUDAGUARD_LOG`, `CARGO_TERM_COLOR` and what anstream reads, such as `NO_COLOR`.
+pub(crate) fn configure(env: &Env, options: GlobalOptions) {
+    let choice = match (options.color, env.var("CARGO_TERM_COLOR").as_deref()) {
+        (clap::ColorChoice::Always, _) | (clap::ColorChoice::Auto, Some("always")) => anstream::ColorChoice::Always,
+        (clap::ColorChoice::Never, _) | (clap::ColorChoice::Auto, Some("never")) => anstream::ColorChoice::Never,
+        _ => anstream::ColorChoice::Auto,
+    };
+    choice.write_global();
+    let variable = env.var("CUDAGUARD_LOG");
+    let level = match (options.quiet, options.verbose, variable.as_deref().unwrap_or_default()) {
+        (true, ..) => Level::Error,
+        (_, 1, _) => Level::Info,
+        (_, 2.., _) => Level::Debug,
+        (_, _, "error" | "off") => Level::Error,
+        (_, _, "info") => Level::Info,
+        (_, _, "debug" | "trace") => Level::Debug,
+        (_, _, "" | "warn") => Level::Warn,
+        (_, _, other) => {
+            line(&format!("warning: CUDAGUARD_LOG={other}: expected error, warn, info or debug"));
+            Level::Warn
+        }
+    };
+    LEVEL.store(level as u8, Ordering::Relaxed);
+}
+
+/// Logs to stderr if the level is shown.
+pub(crate) fn log(level: Level, text: impl FnOnce() -> String) {
+    if shows(level) {
+        let name = if level == Level::Debug { "debug" } else { "info" };
+        line(&format!("cudaguard {name}: {}", text()));
+    }
+}
+
+/// Prints this activity if the command still runs after a second, so that a long one is not silent.
+pub(crate) fn progress(activity: String) {
+    if shows(Level::Warn) {
+        thread::spawn(move || {
+            thread::sleep(Duration::from_secs(1));
+            line(&format!("cudaguard: {activity} ..."));
+        });
+    }
+}
 
 /// Findings that refuse.
 pub(crate) const REFUSED: u8 = 1;
@@ -53,7 +121,7 @@ impl CliError {
     /// The same as a number.
     pub(crate) fn told(self) -> u8 {
         if !self.text.is_empty() {
-            raw(&format!("{}: {}", paint(Severity::Error, "error"), sanitize::text(&self.text)));
+            raw(&format!("{}: {}", in_colour(Severity::Error, "error"), sanitize::text(&self.text)));
             if Env::from_process().is_github_workflow() {
                 line(&annotated_error(&self.text));
             }
@@ -67,9 +135,19 @@ pub(crate) fn line(text: &str) {
     raw(&sanitize::text(text));
 }
 
-/// In one write, so that it stays whole among cargo's own.
+/// Prints a warning or a note, unless `-q` is set.
+pub(crate) fn note(text: &str) {
+    if shows(Level::Warn) {
+        line(text);
+    }
+}
+
+/// Writes in one call, so that the text is not mixed with cargo's. anstream removes the colors that are not wanted.
 fn raw(text: &str) {
-    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+    let mut stderr = std::io::stderr();
+    let mut stream = anstream::AutoStream::new(Vec::new(), anstream::AutoStream::choice(&stderr));
+    let _ = writeln!(stream, "{text}");
+    let _ = stderr.write_all(&stream.into_inner());
 }
 
 /// Text on stdout, without what a terminal would obey; JSON stays the same JSON. A reader that has gone away (`| head`) is no trouble of ours.
@@ -87,12 +165,25 @@ pub(crate) fn written(outcome: std::io::Result<()>) -> Result<bool, CliError> {
     }
 }
 
-/// Each finding once, the grave ones first.
+/// Prints each finding once, errors first; without warnings and notes under `-q`, with the rule of each under `-v`.
 pub(crate) fn findings(findings: &[Finding]) {
     for finding in finding::told(findings) {
+        if finding.severity < Severity::Error && !shows(Level::Warn) {
+            continue;
+        }
         let text = finding.render();
         let head = finding.severity.name();
-        raw(&text.replacen(head, &paint(finding.severity, head), 1));
+        raw(&text.replacen(head, &in_colour(finding.severity, head), 1));
+        log(Level::Info, || {
+            let code = finding.code;
+            let default = code.severity();
+            let weight = if default == finding.severity {
+                format!("severity {default}")
+            } else {
+                format!("severity {default}, changed to {} by policy, profile or evidence", finding.severity)
+            };
+            format!("rule {code} ({}): {weight}; run `cargo cudaguard explain {code}`", code.title())
+        });
     }
 }
 
@@ -111,25 +202,13 @@ pub(crate) fn refuses(findings: &[Finding]) -> bool {
     Verdict::of(findings) == Verdict::Refused
 }
 
-fn paint(severity: Severity, text: &str) -> String {
-    if coloured() { in_colour(severity, text) } else { text.to_owned() }
-}
-
-/// A text in the colour of a weight.
+/// Returns the text with the color of a severity.
 pub(crate) fn in_colour(severity: Severity, text: &str) -> String {
-    let colour = match severity {
-        Severity::Info => 36,
-        Severity::Warning => 33,
-        Severity::Error => 31,
+    let color = match severity {
+        Severity::Info => anstyle::AnsiColor::Cyan,
+        Severity::Warning => anstyle::AnsiColor::Yellow,
+        Severity::Error => anstyle::AnsiColor::Red,
     };
-    format!("\x1b[1;{colour}m{text}\x1b[0m")
-}
-
-/// cargo's own switch (`CARGO_TERM_COLOR`) and the common one (`NO_COLOR`), else whether a person reads.
-fn coloured() -> bool {
-    match Env::from_process().var("CARGO_TERM_COLOR").as_deref() {
-        Some("always") => true,
-        Some("never") => false,
-        _ => Env::from_process().var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal(),
-    }
+    let style = color.on_default().bold();
+    format!("{style}{text}{style:#}")
 }

@@ -239,7 +239,7 @@ fn read_host(file: &Path) -> Result<Machine, CliError> {
     let (machine, revision) = Machine::read(&text)
         .map_err(|mistake| CliError::operational(format_args!("{name}:{}", at(&text, &mistake))))?;
     if revision > REVISION {
-        report::line(&format!(
+        report::note(&format!(
             "info: {name} is of revision {revision}, newer than this cudaguard: what this one knows of it is judged"
         ));
     }

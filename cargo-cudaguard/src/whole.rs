@@ -277,12 +277,12 @@ impl ArtifactReport {
         packages.extend(packages::all_of(&texts));
         doubts.sort();
         for doubt in doubts {
-            report::line(&format!("warning: {doubt}"));
+            report::note(&format!("warning: {doubt}"));
         }
         for part in &parts {
             let damage = &part.binary.damage;
             for doubt in damage.iter().filter(|one| !part.kernels.doubts().contains(one)).chain(part.kernels.doubts()) {
-                report::line(&format!("warning: {}!{}: {doubt}", path.display(), part.name));
+                report::note(&format!("warning: {}!{}: {doubt}", path.display(), part.name));
             }
         }
         Ok(Self { archive: path.to_owned(), walked, parts, files, links, loaders, needed, packages })

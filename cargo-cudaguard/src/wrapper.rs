@@ -35,7 +35,7 @@ use crate::kernel_ownership;
 use crate::linker;
 use crate::message::Form;
 use crate::project::{self, Artefact, Kind};
-use crate::report;
+use crate::report::{self, Level};
 use crate::signals;
 
 /// A call by cargo: the compiler and its arguments.
@@ -263,6 +263,10 @@ impl<'a> Job<'a> {
             return Ok(None);
         };
         if !is_ours || !(unit.kind.is_some() || unit.is_test) {
+            report::log(Level::Debug, || {
+                let why = if is_ours { "no linker output" } else { "not a package of this build" };
+                format!("not guarded: crate {} of {name}: {why}", unit.name)
+            });
             return Ok(None);
         }
         let target = unit.target.clone().unwrap_or_else(|| build.host.clone());

@@ -1,12 +1,13 @@
-//! What is wrong with this machine, for CUDA programs at large or for one of them, and every file that could stand for a
-//! library, with why it is picked or not.
+//! Diagnosis of this machine, for CUDA programs in general or for one program, with every candidate file for a library and the
+//! reason why the loader picks it or not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::dry_run;
+use crate::check::Status;
+use crate::dry_run::{self, DryRun};
 use crate::env::Env;
-use crate::finding::{Code, Finding, MessageTemplate, Severity, Values, Verdict};
+use crate::finding::{Code, Effect, Finding, MessageTemplate, Severity, Values, Verdict};
 use crate::host::Loader;
 use crate::json::{Value, object};
 use crate::judge::run::{lacking, older_than};
@@ -14,6 +15,7 @@ use crate::library_version::{numbers_in_name, of_file};
 use crate::loader::{Graph, Look};
 use crate::machine::{DriverProbe, Kind, Library, Machine, Part, look};
 use crate::manifest::{Manifest, Requirement};
+use crate::policy::GpuNeed;
 use crate::vendor::{self, CUDNN};
 use crate::version::CudaVersion;
 
@@ -24,6 +26,10 @@ pub struct Checkup {
     pub machine: Machine,
     /// What becomes of the program, where one is named.
     pub verdict: Option<Verdict>,
+    /// Whether the program, or CUDA programs in general, can work here.
+    pub status: Status,
+    /// What could not be examined, and why. It is not empty if `status` is unknown.
+    pub not_judged: Vec<String>,
     /// What is wrong, or worth knowing: the program's own findings first.
     pub findings: Vec<Finding>,
     /// Every file that could stand for a library, by the library's name, in the loader's order.
@@ -87,11 +93,21 @@ impl Choice {
 /// Looks at this machine, for one program where one is named; an error says why that cannot be read.
 pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result<Checkup, String> {
     let (machine, own) = look::with_graph(env, Some(asker));
+    let mut not_judged = Vec::new();
+    let mut needs_gpu = None;
     let (mut findings, graph, mut names) = match program {
         None => (Vec::new(), own, Vec::new()),
         Some(program) => {
             let predicted = dry_run::verify(program, env, Some(asker))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
+            if predicted.manifests.is_empty() && predicted.by_loader.is_empty() {
+                not_judged.push(match names.is_empty() {
+                    true => "the program: it has no manifest, no GPU code and needs no CUDA library".to_owned(),
+                    false => format!("what the program requires of {}: it has no manifest", names.join(", ")),
+                });
+            }
+            not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
+            needs_gpu = component_that_needs_cuda(program, &predicted);
             (predicted.findings(), Some(predicted.graph), names)
         }
     };
@@ -106,8 +122,9 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
     let choices: Vec<Choice> =
         graph.iter().flat_map(|graph| names.iter().flat_map(move |name| choices(env, graph, name))).collect();
     let signs = Signs::look(&choices);
-    for finding in diagnose_host(&machine, &signs) {
-        // What the program's own verdict says already is not said again.
+    let absent = needs_gpu.and_then(|component| without_gpu(&machine, &component));
+    for finding in absent.into_iter().chain(diagnose_host(&machine, &signs)) {
+        // The verdict of the program may contain it already.
         if !findings.iter().any(|known| known.code == finding.code) {
             findings.push(finding);
         }
@@ -115,7 +132,41 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
     if !findings.iter().any(|finding| finding.code == Code::MachineUnreadable) {
         findings.extend(machine.doubt());
     }
-    Ok(Checkup { machine, verdict, findings, choices })
+    let open = findings.iter().filter(|finding| finding.code.effect() == Effect::Open);
+    not_judged.extend(open.map(|finding| finding.message.replace('\n', "; ")));
+    let status = match Verdict::of(&findings) {
+        Verdict::Refused => Status::Incompatible,
+        Verdict::Runs if not_judged.is_empty() => Status::Compatible,
+        _ => Status::Unknown,
+    };
+    Ok(Checkup { machine, verdict, status, not_judged, findings, choices })
+}
+
+/// Returns the component that cannot work without a driver and a GPU. `None` if there is none, or if `[runtime] gpu` is optional.
+fn component_that_needs_cuda(program: &Path, predicted: &DryRun) -> Option<String> {
+    let needs = |row: &Requirement| matches!(row, Requirement::Driver { .. } | Requirement::Gpu { .. });
+    let manifests = || predicted.manifests.iter();
+    if let Some(manifest) = manifests().find(|manifest| manifest.requires.iter().any(needs)) {
+        return (manifest.runtime.gpu != GpuNeed::Optional).then(|| manifest.component.to_string());
+    }
+    let optional = manifests().any(|manifest| manifest.runtime.gpu == GpuNeed::Optional);
+    let mut requests = predicted.graph.requests.iter();
+    let links =
+        requests.any(|request| ["libcuda.so", "libcudart.so"].iter().any(|name| request.name.starts_with(name)));
+    let name = || program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+    (links && !optional).then(name)
+}
+
+/// Returns the error for a program that needs a GPU if this machine shows it none.
+fn without_gpu(machine: &Machine, component: &str) -> Option<Finding> {
+    let driver = machine.driver.as_ref()?;
+    let values = Values::default().with("component", component).known("driver", driver.user);
+    if driver.absent {
+        return Some(MessageTemplate::DriverMissing.finding(&values).of(component));
+    }
+    let hidden = || machine.gpus.as_ref().is_some_and(|gpus| gpus.iter().all(|gpu| gpu.visible == Some(false)));
+    let none = driver.init == Some(100) || (driver.init == Some(0) && hidden());
+    none.then(|| MessageTemplate::GpuMissing.finding(&values).of(component))
 }
 
 /// Names of NVIDIA's libraries that the program is linked to or will load.
@@ -137,7 +188,9 @@ fn choices(env: &Env, graph: &Graph, name: &str) -> Vec<Choice> {
     let mut found: Vec<Choice> = Vec::new();
     let mut taken = false;
     let mut files: Vec<PathBuf> = Vec::new();
-    for candidate in graph.candidates(0, name) {
+    // The object that requests the name decides which search paths apply: DT_RUNPATH counts for that object alone.
+    let by = graph.requests.iter().find(|request| request.name == name).map_or(0, |request| request.by);
+    for candidate in graph.candidates(by, name) {
         // `/lib` is `/usr/lib` on most systems: one file under two names is one choice.
         let real = fs::canonicalize(&candidate.path).unwrap_or_else(|_| candidate.path.clone());
         if files.contains(&real) {
@@ -191,6 +244,10 @@ struct Signs {
     denied: Vec<String>,
     /// The libcuda that is picked.
     libcuda: Option<String>,
+    /// Device files of GPUs that this process may open.
+    usable: bool,
+    /// The kernel module is the proprietary one.
+    closed_module: bool,
 }
 
 impl Signs {
@@ -215,7 +272,10 @@ impl Signs {
             !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
         };
         let picked = choices.iter().find(|choice| choice.name == look::LIBCUDA && choice.fate == Fate::Picked);
+        let version = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
         Self {
+            usable: entries("/dev").iter().filter(numbered).any(|path| look::may_open(path)),
+            closed_module: version.contains("NVRM version") && !version.contains("Open Kernel Module"),
             on_bus: entries("/sys/bus/pci/devices").iter().filter(gpu).map(|path| name(path)).collect(),
             denied: entries("/dev")
                 .iter()
@@ -274,6 +334,19 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
         }
         _ if !signs.denied.is_empty() => {
             say(MessageTemplate::DeviceDenied, &Values::default().with("devices", signs.denied.join(" ")));
+        }
+        _ if driver.init == Some(100) && !signs.on_bus.is_empty() && module && machine.kind.is_none() => {
+            let values = values.clone().with("devices", signs.on_bus.join(", "));
+            // Blackwell and later GPUs work with the open kernel modules only.
+            let needs_open = machine.known_gpus().iter().any(|gpu| gpu.cc.is_some_and(|cc| cc >= (10, 0)));
+            let finding = if needs_open && signs.closed_module {
+                MessageTemplate::DriverNotWorkingClosedModule.finding(&values)
+            } else {
+                MessageTemplate::DriverNotWorkingNoGpu.finding(&values)
+            };
+            // Without device files, this is a container that was started without GPUs, or a host that gives its GPUs to others.
+            let severity = if signs.usable { Severity::Error } else { Severity::Warning };
+            found.push(finding.with_severity(severity));
         }
         _ => {}
     }

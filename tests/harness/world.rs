@@ -53,6 +53,8 @@ pub const RTX_4090: Gpu = gpu("NVIDIA GeForce RTX 4090", (8, 9), 0x2684);
 pub const H100: Gpu = gpu("NVIDIA H100 80GB HBM3", (9, 0), 0x2330);
 /// 8.7, the GPU inside a Jetson: on no PCI bus.
 pub const ORIN: Gpu = Gpu { node: false, listed: false, ..gpu("Orin (nvgpu)", (8, 7), 0) };
+/// 12.0, which needs the open kernel modules.
+pub const RTX_5090: Gpu = gpu("NVIDIA GeForce RTX 5090", (12, 0), 0x2b85);
 /// Of a generation that no table knows.
 pub const NEWS: Gpu = gpu("NVIDIA News", (13, 0), 0x3f00);
 

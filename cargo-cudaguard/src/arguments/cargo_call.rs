@@ -10,7 +10,6 @@ use super::CargoVerb;
 const WITH_VALUE: &[&str] = &[
     "-j",
     "--jobs",
-    "--color",
     "--test",
     "--bench",
     "--lockfile-path",
@@ -43,7 +42,10 @@ pub(crate) struct Call {
     pub(crate) profile: Option<String>,
     pub(crate) configs: Vec<String>,
     pub(crate) quiet: bool,
-    pub(crate) verbose: bool,
+    /// How often `-v` was given.
+    pub(crate) verbose: u8,
+    /// `--color`.
+    pub(crate) color: Option<String>,
     pub(crate) json: bool,
     /// The values of `--message-format`.
     pub(crate) message_format: Vec<String>,
@@ -53,6 +55,8 @@ pub(crate) struct Call {
     pub(crate) git: Option<String>,
     /// `init --cmake`.
     pub(crate) cmake: bool,
+    /// `init --dry-run`.
+    pub(crate) dry_run: bool,
     /// `--locked`, or `--frozen`, which says it too.
     pub(crate) locked: bool,
     pub(crate) bins: Vec<String>,
@@ -168,7 +172,8 @@ impl Call {
                 "--release" => call.release = true,
                 "--debug" => call.debug = true,
                 "--quiet" => call.quiet = true,
-                "--verbose" => call.verbose = true,
+                "--verbose" => call.verbose += 1,
+                "--color" => call.color = value(),
                 "--json" => call.json = true,
                 "--message-format" => {
                     let values = value().unwrap_or_default();
@@ -177,6 +182,7 @@ impl Call {
                 "--format" if verb.is_none() => call.format = value(),
                 "--git" if verb.is_none() => call.git = value(),
                 "--cmake" if verb.is_none() => call.cmake = true,
+                "--dry-run" if verb.is_none() => call.dry_run = true,
                 "--locked" => call.locked = true,
                 "--frozen" => (call.locked, call.offline) = (true, true),
                 "--offline" => call.offline = true,
@@ -201,7 +207,7 @@ impl Call {
                     for letter in short[1..].chars() {
                         match letter {
                             'q' => call.quiet = true,
-                            'v' => call.verbose = true,
+                            'v' => call.verbose += 1,
                             'r' => call.release = true,
                             'h' => (call.help, call.usage) = (true, true),
                             'V' => call.help = true,

@@ -56,7 +56,7 @@ const UNGUARDED: &str = "unguarded";
 
 pub(crate) fn run(env: &Env, step: CmakeStep) -> Result<ExitCode, CliError> {
     match step {
-        CmakeStep::Begin { module, tool } => begin(&module, &tool),
+        CmakeStep::Begin { module, compiler, flags } => begin(&module, &Tool { program: compiler, flags, kept: None }),
         CmakeStep::Embed { facts, depfile } => {
             let job = Job::read(&facts).map_err(CliError::operational)?;
             embed(env, &job, &facts, depfile.as_deref())

@@ -10,14 +10,13 @@ use cudaguard::files;
 use cudaguard::policy::{FILE, Policy};
 use cudaguard::toolchain::{Request, Toolchain};
 
-use super::{new, policy, workflow};
+use super::{Changes, Source, new, policy, workflow};
 use crate::report::CliError;
 
 const LISTS: &str = "CMakeLists.txt";
 const WORKFLOW: &str = include_str!("../../templates/cudaguard-cmake.yml");
 
-/// What was written and what is left to do, a line each.
-pub(super) fn run(env: &Env) -> Result<String, CliError> {
+pub(super) fn run(env: &Env, changes: &mut Changes) -> Result<(), CliError> {
     let folder = env.folder();
     let lists = folder.join(LISTS);
     let fail = |error: std::io::Error| CliError::operational(format_args!("{}: {error}", lists.display()));
@@ -30,45 +29,46 @@ pub(super) fn run(env: &Env) -> Result<String, CliError> {
         }
         read => read.map_err(fail)?,
     };
-    let mut said = String::new();
     let calls = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned()).and_then(|text| {
         Ok((commands(&text)?, if text.contains("\r\n") { "\r\n" } else { "\n" }, text.ends_with('\n')))
     });
     let cuda = calls.as_ref().is_ok_and(|(calls, ..)| calls.iter().any(Command::enables_cuda));
     let outcome = calls.map(|(calls, end, ended)| plan(&calls, end, ended));
-    let _ = match outcome {
-        Ok(Plan::Done) => writeln!(said, "kept {}: it embeds already", lists.display()),
+    match outcome {
+        Ok(Plan::Done) => changes.line(format_args!("kept {}: it embeds already", lists.display())),
         Ok(Plan::Append(lines)) => {
-            let mut file = fs::File::options().append(true).open(&lists).map_err(fail)?;
-            file.write_all(lines.as_bytes()).map_err(fail)?;
-            writeln!(said, "added to {}:\n{}", lists.display(), indented(lines.trim()))
+            if !changes.dry_run {
+                let mut file = fs::File::options().append(true).open(&lists).map_err(fail)?;
+                file.write_all(lines.as_bytes()).map_err(fail)?;
+            }
+            changes.done("added", "add", format_args!("to {}:\n{}", lists.display(), indented(lines.trim())));
         }
         Ok(Plan::Tell(targets)) => {
             let lines = lines_for(&targets, "\n");
-            writeln!(said, "{}: add, behind the targets that you ship:\n{}", lists.display(), indented(lines.trim()))
+            let lines = indented(lines.trim());
+            changes.line(format_args!("{}: add, behind the targets that you ship:\n{lines}", lists.display()));
         }
-        Ok(Plan::Below) => writeln!(
-            said,
+        Ok(Plan::Below) => changes.line(format_args!(
             "{}: makes no target itself: add `find_package(CudaGuard REQUIRED)` to it, and `cudaguard_embed(TARGET)` to the \
              {LISTS} that makes TARGET, behind it",
             lists.display()
-        ),
-        Err(why) => writeln!(
-            said,
+        )),
+        Err(why) => changes.line(format_args!(
             "{}: {why}: add `find_package(CudaGuard REQUIRED)` to it, and `cudaguard_embed(TARGET)` behind each target that \
              you ship",
             lists.display()
-        ),
-    };
-    let file = folder.join(FILE);
-    if file.exists() {
-        let _ = writeln!(said, "kept {}", file.display());
-    } else {
-        new(&mut said, &file, &policy(&Policy::default(), &if cuda { toolchain(env) } else { Toolchain::default() }))?;
+        )),
     }
-    let held = Policy::of_package(folder, folder, "");
-    workflow(&mut said, folder, WORKFLOW, held.is_ok_and(|policy| policy.toolkit.is_some()))?;
-    Ok(said)
+    let file = folder.join(FILE);
+    let requires_toolkit = if file.exists() {
+        changes.line(format_args!("kept {}", file.display()));
+        Policy::of_package(folder, folder, "").is_ok_and(|policy| policy.toolkit.is_some())
+    } else {
+        let toolchain = if cuda { toolchain(env) } else { Toolchain::default() };
+        new(changes, &file, &policy(&Policy::default(), &toolchain))?;
+        toolchain.toolkit().is_some()
+    };
+    workflow(changes, folder, WORKFLOW, requires_toolkit, &Source::Registry)
 }
 
 /// What CMake would most probably find too. The guarded library is not among it: there the target's include path tells which is in use.

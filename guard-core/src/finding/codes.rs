@@ -901,6 +901,12 @@ words! {
     DriverNotWorkingNotReady DriverNotWorking "driver"
         "cuInit answers {answer}: the system is not ready, and no program can use a GPU here\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
         "start the fabric manager (systemctl status nvidia-fabricmanager), and see nvidia-smi -q for its state";
+    DriverNotWorkingNoGpu DriverNotWorking "driver"
+        "this machine has an NVIDIA GPU, but the driver shows none (cuInit answers 100)\non the bus: {devices}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "in a container, start it with its GPUs (--gpus all); on a host, create the device files (nvidia-modprobe -c 0 -u), and read dmesg | grep -i nvrm";
+    DriverNotWorkingClosedModule DriverNotWorking "driver"
+        "this GPU needs the open kernel modules, but the proprietary kernel module is loaded (cuInit answers 100)\non the bus: {devices}\nfound:      driver[ {driver}][ that supports CUDA {cuda}][ on kernel module {kernel}][ in {libcuda}]"
+        "install the open kernel modules of this driver: nvidia-driver-<release>-open on Ubuntu, nvidia-open on other systems; then reboot";
     GpusHidden GpusHidden "driver"
         "no GPU is visible: CUDA_VISIBLE_DEVICES is set to \"{value}\""
         "unset CUDA_VISIBLE_DEVICES, or name GPUs that exist: by number, or by UUID as nvidia-smi -L lists it";

@@ -28,7 +28,6 @@ pub(crate) fn trials() -> Vec<Trial> {
         a_library_that_is_no_libcuda,
         cudnn_in_the_loaders_order,
         a_fleet_is_collected,
-        a_bundle_for_a_bug_report,
         every_candidate_and_its_fate,
         exec_refuses_on_the_drivers_word,
         exec_leaves_doubts_to_the_program,
@@ -281,55 +280,6 @@ fn a_fleet_is_collected() {
     assert_eq!(names, ["n1", "n2", "n3", "gpu-node-4", "host-5"], "{outcome}");
     let text = call(["probe", "--name", "n1"]).run().success().stdout;
     assert!(text.starts_with("n1: "), "{text}");
-}
-
-/// One file for a bug report: what was found, the program's manifest, and no word of whose machine it is.
-fn a_bundle_for_a_bug_report() {
-    let scratch = Scratch::new("bundle");
-    let home = scratch.join("home/al.fredo");
-    let app = home.join("app");
-    std::fs::create_dir_all(&home).expect("a folder");
-    fixture::program(&app, &[fixture::manifest(Linkage::Dlopened)]);
-    let file = scratch.join("bundle.json");
-    let bundle = |program: &[&std::path::Path]| {
-        call(["doctor", "--bundle"])
-            .arg(&file)
-            .args(program)
-            .env("HOME", &home)
-            .env("USER", "al.fredo")
-            .env("CUDA_VISIBLE_DEVICES", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6")
-            .env("AWS_SECRET_ACCESS_KEY", "hidden")
-            .env("LD_LIBRARY_PATH", "/mnt/al.fredo/lib")
-            .run()
-    };
-    let outcome = bundle(&[&app]).success();
-    for said in ["bundle.json: written, ", "taken out: a user's name, now <user>", "taken out: the home folder, now ~"]
-    {
-        assert!(outcome.stdout.contains(said), "{outcome}");
-    }
-    let text = std::fs::read_to_string(&file).expect("the bundle");
-    for private in ["al.fredo", "8932f937", "hidden", "AWS"] {
-        assert!(!text.contains(private), "{private} in {text}");
-    }
-    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(value["bundle"], 1);
-    assert_eq!(value["variables"]["CUDA_VISIBLE_DEVICES"], "GPU-<1>", "{value:#}");
-    assert_eq!(value["variables"]["LD_LIBRARY_PATH"], "/mnt/<user>/lib", "{value:#}");
-    assert_eq!(value["program"]["file"], "~/app", "{value:#}");
-    assert!(value["program"]["components"][0].is_object(), "{value:#}");
-    assert!(value["doctor"]["machine"]["revision"] == 1 && value["doctor"]["findings"].is_array(), "{value:#}");
-    let removed: Vec<_> = value["removed"].as_array().expect("a list").iter().map(|one| one["as"].clone()).collect();
-    assert_eq!(removed, ["<user>", "GPU-<1> and so on", "~"], "{value:#}");
-    // Without a program; and where it cannot be written, in words.
-    assert!(serde_json::from_str::<serde_json::Value>(&std::fs::read_to_string(&file).expect("it")).is_ok());
-    let _ = bundle(&[]).success();
-    // The program's name in the place of the bundle's: it is still there afterwards.
-    let before = std::fs::read(&app).expect("the program");
-    let wrong = call(["doctor", "--bundle"]).arg(&app).run().expect(2);
-    assert!(wrong.stderr.contains("is no bundle: name a new file"), "{wrong}");
-    assert!(std::fs::read(&app).expect("the program") == before, "the program was written over");
-    let nowhere = call(["doctor", "--bundle"]).arg(scratch.join("none/bundle.json")).run().expect(2);
-    assert!(nowhere.stderr.contains("cannot write") && nowhere.stderr.contains("none/bundle.json"), "{nowhere}");
 }
 
 /// Picked, behind, passed over, not searched.

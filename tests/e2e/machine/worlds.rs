@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::world::{
-    self, A100, Gpu, H100, Layout, Library, Machine, Manner, NEWS, ORIN, RTX_4090, T4, World,
+    self, A100, Gpu, H100, Layout, Library, Machine, Manner, NEWS, ORIN, RTX_4090, RTX_5090, T4, World,
 };
 use cudaguard_tests::{Scratch, Trial, command, snapshot, trials};
 use serde_json::Value;
@@ -239,6 +239,10 @@ fn a_probe_tells_as_much_as_a_look() {
     }
 }
 
+/// Cases of [`the_doctor`] whose output is a snapshot.
+const SHOWN: [&str; 5] =
+    ["a good machine", "half updated", "no driver", "the closed kernel module", "a compat that is no longer needed"];
+
 /// (name, machine, variables, codes): what the doctor finds without and with the program.
 fn the_doctor() {
     let outdated = Library { note: Some(NOTE_575), ..Library::new("575.57.08", 12090) };
@@ -268,7 +272,15 @@ fn the_doctor() {
             0,
             &["CG515 info"],
         ),
-        ("no GPU given", denied(r580(&[A100])), &[], 0, &[]),
+        ("no GPU given", denied(r580(&[A100])), &[], 0, &["CG324 warning"]),
+        ("no GPU shown", r580(&[A100]).library(|library| library.init = 100), &[], 1, &["CG324 error"]),
+        (
+            "the closed kernel module",
+            World { open: false, ..r580(&[RTX_5090]).library(|library| library.init = 100) },
+            &[],
+            1,
+            &["CG324 error"],
+        ),
         ("nothing of NVIDIA", World::bare(), &[], 0, &[]),
     ] {
         let stage = Stage::new(&world);
@@ -279,8 +291,18 @@ fn the_doctor() {
         let app = stage.app.to_str().expect("UTF-8");
         let of_app = fixture::json(&doctor(&[app, "--json"]));
         assert_eq!(of_app["verdict"].as_str(), Some(&*stage.verify(variables, &[]).0), "{name}: {of_app}");
-        if matches!(name, "half updated" | "no driver" | "a compat that is no longer needed") {
-            let said = doctor(&[app]).stdout;
+        let outcome = doctor(&[app]);
+        let expected = match of_app["status"].as_str() {
+            Some("compatible") => 0,
+            Some("incompatible") => 1,
+            _ => 2,
+        };
+        assert_eq!(outcome.status(), Some(expected), "{name}: {outcome}");
+        assert_eq!(expected == 0, name == "a good machine" || name == "no compiler of PTX", "{name}: {outcome}");
+        assert_eq!(expected == 2, of_app["not_judged"].is_array() && expected != 1, "{name}: {of_app}");
+        assert!(outcome.stdout.lines().last().is_some_and(|line| line.starts_with("next step: ")), "{name}: {outcome}");
+        if SHOWN.contains(&name) {
+            let said = outcome.stdout;
             let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
             let said = snapshot::paths(&said, &[(&stage.scratch, "<scratch>")]);
             text = text + "== " + name + "\n" + &snapshot::replace(&said, &[(&triplet, "<triplet>")]) + "\n";

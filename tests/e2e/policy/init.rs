@@ -14,12 +14,13 @@ fn settled(name: &str) -> Project {
     let (path, _) = path.split_once('\'').expect("it ends");
     let patch = format!("[patch.crates-io]\ncudaguard = {{ path = '{path}' }}\n");
     fs::remove_file(seed.path().join("build.rs")).expect("it was written");
-    let seed = seed.file(".git/HEAD", "ref: refs/heads/main\n");
+    let seed = seed.file(".git/HEAD", "ref: refs/heads/main\n").file("src/kernels.cu", "");
     equipped(seed.file(".cargo/config.toml", patch).file("Cargo.toml", project::package(name)))
 }
 
 const MAIN: &str = "fn main() {}\n";
-const MADE: [&str; 4] = ["Cargo.toml", "build.rs", "cudaguard.toml", ".github/workflows/cudaguard.yml"];
+const WORKFLOW: &str = ".github/workflows/cudaguard.yml";
+const MADE: [&str; 3] = ["Cargo.toml", "build.rs", "cudaguard.toml"];
 
 fn read(project: &Project, file: &str) -> String {
     fs::read_to_string(project.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
@@ -51,12 +52,13 @@ fn init(project: &Project, files: &[&str]) -> String {
 fn init_of_a_program() {
     let project = settled("init-bin").file("src/main.rs", MAIN);
     let said = init(&project, &MADE);
-    assert_eq!(said.lines().filter(|line| line.starts_with("wrote ")).count(), 3, "{said}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("wrote ")).count(), 2, "{said}");
     assert_eq!(read(&project, "build.rs"), "fn main() {\n    cudaguard::embed!();\n}\n");
     assert!(read(&project, "Cargo.toml").ends_with("\n[build-dependencies]\ncudaguard = \"0.1\"\n"));
     assert!(said.contains("where yours has none, put `cudaguard = { path = \"CHECKOUT/guard-core\""), "{said}");
     assert!(read(&project, "cudaguard.toml").contains("\n[toolkit]\nrequire = \">=12.4, <13\"\n"));
-    assert!(lines(&read(&project, MADE[3])).contains(&"if: false"), "a runner has no toolkit");
+    assert!(said.contains("no workflow: the policy requires a CUDA toolkit"), "{said}");
+    assert!(!project.path().join(WORKFLOW).exists(), "a runner of GitHub has no toolkit");
     let notes = cudaguard::binary::Binary::read(&project.built("debug/init-bin")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
     let _ = with(project.cargo(["package", "--offline", "--allow-dirty"]), project.beside(), "12.4").run().success();
@@ -90,15 +92,19 @@ fn publishing_a_guarded_crate() {
 /// Before a registry has the library: from a checkout, and it builds; from a repository, as cargo is told of one.
 fn init_from_elsewhere() {
     let guard_core = places::workspace().join("guard-core").display().to_string();
-    let bare =
-        |name: &str| equipped(Project::new(name).file(".git/HEAD", "ref: refs/heads/main\n").file("src/main.rs", MAIN));
+    let bare = |name: &str| {
+        let project = Project::new(name).file(".git/HEAD", "ref: refs/heads/main\n").file("src/main.rs", MAIN);
+        equipped(project.file("src/kernels.cu", ""))
+    };
     let project = bare("init-path");
     let call = |project: &Project, words: &[&str]| with(project.cudaguard(words), project.beside(), "12.4").run();
     let wrong = call(&project, &["init", "--path", "src"]).expect(2);
     assert!(wrong.stderr.contains("holds no package `cudaguard`"), "{wrong}");
     assert!(!project.path().join("build.rs").exists());
     let _ = call(&project, &["init", "--path", &guard_core]).success();
-    assert!(read(&project, "Cargo.toml").contains(&format!("{{ path = \"{guard_core}\", version = \"0.1\" }}")));
+    let manifest = read(&project, "Cargo.toml");
+    assert!(manifest.contains("cudaguard = { path = \"../") && !manifest.contains(&guard_core), "{manifest}");
+    assert!(!project.path().join(WORKFLOW).exists(), "the path leads out of the repository");
     let _ = with(project.cargo(["build"]), project.beside(), "12.4").run().success();
     let notes = cudaguard::binary::Binary::read(&project.built("debug/init-path")).expect("it was built");
     assert_eq!(notes.manifests().count(), 1, "and is guarded");
@@ -151,6 +157,7 @@ fn init_in_odd_places() {
         Project::in_folder("init-odd", "größer als eins")
             .file("Cargo.toml", manifest("init-odd"))
             .file(".git/HEAD", "ref: refs/heads/main\n")
+            .file("src/kernels.cu", "")
             .file("src/main.rs", MAIN),
     );
     let _ = call(&project, &["init", "--path", library]).success();
@@ -173,6 +180,7 @@ fn init_in_odd_places() {
             .file("Cargo.toml", manifest("init-odd"))
             .file(".git/HEAD", "ref: refs/heads/main\n")
             .file("build.rs", script)
+            .file("src/kernels.cu", "")
             .file("src/main.rs", MAIN),
     );
     let said = call(&by_hand, &["init", "--path", library]).success().stdout;
@@ -194,8 +202,9 @@ fn init_of_a_member() {
     let project = settled("init-member")
         .file("Cargo.toml", "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n")
         .file("member/Cargo.toml", member)
+        .file("member/src/kernels.cu", "")
         .file("member/src/main.rs", MAIN);
-    let files = ["member/Cargo.toml", "member/build.rs", "cudaguard.toml", ".github/workflows/cudaguard.yml"];
+    let files = ["member/Cargo.toml", "member/build.rs", "cudaguard.toml"];
     let _ = init(&project, &files);
     assert_eq!(read(&project, "Cargo.toml"), "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n");
 }
@@ -213,11 +222,13 @@ fn init_below_the_top_of_a_repository() {
         &[
             ("native/the app/Cargo.toml", &manifest),
             ("native/the app/src/main.rs", MAIN),
+            ("native/the app/src/kernels.cu", ""),
             ("c/CMakeLists.txt", "project(demo LANGUAGES C)\nadd_executable(demo main.c)\n"),
             // In a worktree or a submodule it is a file.
             ("module/.git", "gitdir: ../.git/modules/module\n"),
             ("module/app/Cargo.toml", &manifest),
             ("module/app/src/main.rs", MAIN),
+            ("module/app/src/kernels.cu", ""),
         ],
     );
     for (folder, arguments, file, title) in [
@@ -225,7 +236,7 @@ fn init_below_the_top_of_a_repository() {
         ("c", &["init", "--cmake"], ".github/workflows/cudaguard-c.yml", "c"),
         ("module/app", &["init"], "module/.github/workflows/cudaguard-app.yml", "app"),
     ] {
-        let init = || tree.call("12.4", arguments).dir(tree.beside().join("tree").join(folder)).run().success().stdout;
+        let init = || tree.call("none", arguments).dir(tree.beside().join("tree").join(folder)).run().success().stdout;
         let said = init();
         let path = tree.beside().join("tree").join(file);
         assert!(said.contains(&format!("wrote {}\n", path.display())), "{said}");
@@ -240,22 +251,47 @@ fn init_below_the_top_of_a_repository() {
     }
 }
 
-/// A runner without a toolkit would refuse what the policy asks for.
-fn init_waits_for_an_image() {
-    for (policy, waits) in [("", false), ("[toolkit]\nrequire = \">=12\"\n", true)] {
+/// GitHub's runners have no toolkit, so that a job there would fail.
+fn no_workflow_if_policy_requires_toolkit() {
+    for (policy, requires) in [("", false), ("[toolkit]\nrequire = \">=12\"\n", true)] {
         let tree = Tree::package("init-waits");
         tree.write("cudaguard.toml", policy);
         let said = tree.call("12.4", &["init"]).run().success().stdout;
-        let workflow = tree.read(MADE[3]);
-        let lines = lines(&workflow);
-        assert!(lines.contains(&"runs-on: ubuntu-latest"), "{workflow}");
-        assert_eq!(lines.contains(&"if: false"), waits, "{workflow}");
-        assert_eq!(said.contains("cudaguard.yml: its job is skipped until it names an image"), waits, "{said}");
-        assert!(!lines.iter().any(|line| line.starts_with("container:")), "which tag it is, nothing tells: {workflow}");
-        // What the job would meet where it did not wait.
+        let written = tree.beside().join("tree").join(WORKFLOW).exists();
+        assert_eq!((written, said.contains("no workflow: the policy requires")), (!requires, requires), "{said}");
+        // The result that such a job would have.
         let runner = tree.call("none", &["check", "--workspace", "--release"]).run();
-        let _ = runner.expect(i32::from(waits));
+        let _ = runner.expect(i32::from(requires));
     }
+}
+
+fn packages_without_cuda_are_skipped() {
+    let member = |name: &str| format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    let tree = Tree::new(
+        "init-some",
+        &[
+            ("Cargo.toml", "[workspace]\nmembers = [\"plain\", \"kernels\", \"script\"]\nresolver = \"2\"\n"),
+            ("plain/Cargo.toml", &member("plain")),
+            ("plain/src/main.rs", MAIN),
+            ("kernels/Cargo.toml", &member("kernels")),
+            ("kernels/src/main.rs", MAIN),
+            ("kernels/cuda/deep/a.cu", ""),
+            ("script/Cargo.toml", &member("script")),
+            ("script/src/main.rs", MAIN),
+            ("script/build.rs", "fn main() {\n    println!(\"cargo:rustc-link-lib=cudart\");\n}\n"),
+        ],
+    );
+    let files = ["plain/build.rs", "kernels/build.rs", "cudaguard.toml"];
+    let there = || files.map(|file| tree.beside().join("tree").join(file).exists());
+    let planned = tree.call("none", &["init", "--dry-run"]).run().success().stdout;
+    assert!(planned.contains("would write ") && planned.contains("would add cudaguard to "), "{planned}");
+    assert_eq!(there(), [false, false, false], "a dry run writes nothing: {planned}");
+    let said = tree.call("none", &["init"]).run().success().stdout;
+    assert_eq!(there(), [false, true, true], "{said}");
+    assert!(said.contains("plain/Cargo.toml: no CUDA source file") && said.contains("init -p plain`"), "{said}");
+    assert!(said.contains("script/build.rs: is there and embeds nothing"), "{said}");
+    let _ = tree.call("none", &["init", "-p", "plain"]).run().success();
+    assert_eq!(there(), [true, true, true]);
 }
 
 /// A build script there would warn in each build that it guards nothing.
@@ -268,6 +304,7 @@ fn init_beside_a_procedural_macro() {
             ("Cargo.toml", "[workspace]\nmembers = [\"app\", \"macros\"]\nresolver = \"2\"\n"),
             ("app/Cargo.toml", &member("app")),
             ("app/src/main.rs", MAIN),
+            ("app/src/kernels.cu", ""),
             ("macros/Cargo.toml", &macros),
             ("macros/src/lib.rs", ""),
         ],
@@ -358,7 +395,8 @@ pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
         init_of_a_library_with_a_program,
         init_of_a_member,
         init_below_the_top_of_a_repository,
-        init_waits_for_an_image,
+        no_workflow_if_policy_requires_toolkit,
+        packages_without_cuda_are_skipped,
         init_beside_a_procedural_macro,
         init_beside_a_build_script,
         init_beside_a_policy,

@@ -36,6 +36,14 @@ fn program(name: &str) -> Fixture {
 fn help() {
     for (name, words) in [
         ("help", &["cudaguard", "--help"][..]),
+        ("help-short", &["cudaguard", "-h"]),
+        ("help-verify-short", &["cudaguard", "verify", "-h"]),
+        ("help-init", &["cudaguard", "init", "--help"]),
+        ("help-lock", &["cudaguard", "lock", "--help"]),
+        ("help-env", &["cudaguard", "env", "--help"]),
+        ("help-map", &["cudaguard", "map", "--help"]),
+        ("help-embed", &["cudaguard", "embed", "--help"]),
+        ("help-seal", &["cudaguard", "seal", "--help"]),
         ("help-check", &["cudaguard", "check", "--help"]),
         ("help-inspect", &["cudaguard", "inspect", "--help"]),
         ("help-verify", &["cudaguard", "verify", "--help"]),
@@ -51,12 +59,12 @@ fn help() {
     let _ = command::call(["no-such-verb"]).run().expect(2);
     for verb in ["build", "run", "test", "install"] {
         let said = command::call([verb, "--help"]).run().success().stdout;
-        let (ours, cargos) = said.split_once("What cargo says").expect("both");
-        assert!(ours.contains(&format!("Usage: cargo cudaguard {verb} [cargo's own arguments]")), "{said}");
+        let (ours, cargos) = said.split_once("Help of `cargo ").expect("both");
+        assert!(ours.contains(&format!("Usage: cargo cudaguard {verb} [CARGO OPTIONS]")), "{said}");
         assert!(cargos.contains("--target-dir"), "{said}");
     }
     let by_name = command::call(["--help"]).run().success().stdout;
-    assert!(by_name.contains("Usage: cargo-cudaguard <COMMAND>"), "{by_name}");
+    assert!(by_name.contains("Usage: cargo-cudaguard [OPTIONS] <COMMAND>"), "{by_name}");
 }
 
 fn install_by_path() {

@@ -1,0 +1,238 @@
+//! Help texts: groups, examples and exit status.
+
+/// Subcommands by subject, as `--help` lists them.
+pub(crate) const GROUPS: &[(&str, &[&str])] = &[
+    ("Build with cargo", &["build", "run", "test", "install", "check", "lock", "init", "env"]),
+    ("Examine files", &["inspect", "verify", "requirements", "map"]),
+    ("Examine this machine", &["doctor", "probe", "exec"]),
+    ("Build with other tools", &["cmake", "embed", "seal"]),
+    ("Help", &["explain", "completions", "man"]),
+];
+
+pub(crate) const MAIN: &str = "\
+Examples:
+  cargo cudaguard build --release                               Build a program with the guard
+  cargo cudaguard -- nextest run                                Guard any other cargo subcommand
+  cargo cudaguard verify ./my-model --gpu A100 --driver 535     Check a program for another machine
+  cargo cudaguard doctor ./my-model                             Find out why a program fails here
+  cargo cudaguard explain 803                                   Explain an error
+
+Exit status:
+  0   success
+  1   incompatible, or a build is refused
+  2   usage or I/O error; verify, doctor: unknown, or something was not examined
+  3   explain: unknown text
+  78  run, exec: refused at start-up
+  If cargo fails, cargo's own status.
+
+Environment:
+  CUDAGUARD_LOG=info|debug  Log decisions to stderr, also in builds that other tools start
+  CARGO_TERM_COLOR, NO_COLOR  Colors, if --color is not given";
+
+/// Subcommands that read their arguments as cargo does: name, letter in the table of options, summary, and the end of the long help.
+pub(crate) const WITH_CARGO_OPTIONS: &[(&str, char, &str, &str)] = &[
+    (
+        "build",
+        'b',
+        "Run cargo build and add the guard to each program",
+        "\
+All options of `cargo build` are accepted and passed on.
+
+Examples:
+  cargo cudaguard build --release
+  cargo cudaguard build -p my-model --features cuda
+
+Exit status: 1 if a build is refused, else the status of cargo.",
+    ),
+    (
+        "run",
+        'r',
+        "Run cargo run with the guard, and verify the program before it starts",
+        "\
+All options of `cargo run` are accepted and passed on.
+
+Example:
+  cargo cudaguard run --release
+
+Exit status: 1 if the build is refused, 78 if the start is refused, else the status of cargo or of the program.",
+    ),
+    (
+        "test",
+        't',
+        "Run cargo test with guarded programs; test executables are not guarded",
+        "\
+All options of `cargo test` are accepted and passed on.
+
+Example:
+  cargo cudaguard test --workspace
+
+Exit status: 1 if a build is refused, else the status of cargo.",
+    ),
+    (
+        "install",
+        'i',
+        "Run cargo install and add the guard to each program",
+        "\
+All options of `cargo install` are accepted and passed on.
+
+Example:
+  cargo cudaguard install --path .
+
+Exit status: 1 if a build is refused, else the status of cargo.",
+    ),
+    (
+        "check",
+        'c',
+        "Check the CUDA toolchain without building",
+        "\
+Examples:
+  cargo cudaguard check --release
+  cargo cudaguard check --workspace --format github
+
+Exit status:
+  0  no findings that fail a build of this profile
+  1  findings that fail the build
+  2  usage or I/O error",
+    ),
+    (
+        "env",
+        'e',
+        "Print the environment of a guarded build, for tools that call cargo",
+        "\
+Example:
+  eval \"$(cargo cudaguard env --release)\" && cargo build --release
+
+Exit status: 0, or 1 if the build is refused, 2 on a usage or I/O error.
+The printed text ends with `false` if the status is not 0, so that `eval` fails too.",
+    ),
+    (
+        "init",
+        'n',
+        "Set up a project: build.rs, its dependency, cudaguard.toml and a CI workflow",
+        "\
+`init` never changes a file that exists, except that it adds a build-dependency to Cargo.toml.
+
+Examples:
+  cargo cudaguard init --dry-run
+  cargo cudaguard init -p my-model
+  cargo cudaguard init --cmake
+
+Exit status: 0, or 2 on a usage or I/O error.",
+    ),
+    (
+        "lock",
+        'l',
+        "Write cudaguard.lock, which pins the toolchain of the workspace",
+        "\
+Examples:
+  cargo cudaguard lock
+  cargo cudaguard lock --locked     Fail if the file is not current
+
+Exit status:
+  0  success
+  1  --locked: the file would change
+  2  usage or I/O error",
+    ),
+];
+
+pub(crate) const INSPECT: &str = "\
+Examples:
+  cargo cudaguard inspect target/release/my-model
+  cargo cudaguard inspect dist/my_model.whl --json
+
+Exit status: 0, also if parts could not be examined, which the output counts; 2 if the file cannot be read.";
+
+pub(crate) const VERIFY: &str = "\
+Without --host, --fleet and the options that describe a machine, `verify` checks for this machine.
+Facts that no option describes are not part of the question.
+
+Examples:
+  cargo cudaguard verify ./my-model
+  cargo cudaguard verify ./my-model --driver 535.261.03 --gpu A100
+  cargo cudaguard verify dist/my_model.whl --host t4.json
+  cargo cudaguard verify ./my-model --fleet hosts.jsonl --json
+
+Exit status:
+  0  compatible, and everything was examined
+  1  incompatible
+  2  unknown, something was not examined, or a usage or I/O error";
+
+pub(crate) const REQUIREMENTS: &str = "\
+Examples:
+  cargo cudaguard requirements ./my-model
+  cargo cudaguard requirements dist/my_model.whl --format k8s-affinity
+
+Exit status: 0, or 2 if a file cannot be read or the format cannot express the requirements.";
+
+pub(crate) const MAP: &str = "\
+Examples:
+  cargo cudaguard map ./my-model
+  cargo cudaguard map ./my-model --format html -o map.html
+
+Exit status: 0, or 2 if a file cannot be read.";
+
+pub(crate) const PROBE: &str = "\
+Examples:
+  cargo cudaguard probe
+  cargo cudaguard probe --json > this-host.json
+  cargo cudaguard probe --line --name node-7 >> hosts.jsonl
+
+Exit status: 0, or 2 on a usage or I/O error.";
+
+pub(crate) const DOCTOR: &str = "\
+Examples:
+  cargo cudaguard doctor
+  cargo cudaguard doctor ./my-model
+  cargo cudaguard doctor ./my-model --json > report.json     For a bug report
+
+The JSON contains paths, environment variables and GPU identifiers of this machine. Read it before you publish it.
+
+Exit status:
+  0  no error, and everything was examined
+  1  an error: the program, or any CUDA program, does not work here
+  2  unknown, something was not examined, or a usage or I/O error";
+
+pub(crate) const EXEC: &str = "\
+A program whose verdict is unknown is started.
+
+Example:
+  cargo cudaguard exec -- ./my-model --input data
+
+Exit status: 78 if the start is refused, 2 if the program cannot be read, else the status of the program.";
+
+pub(crate) const EMBED: &str = "\
+Examples:
+  cargo cudaguard embed --name my-model --nvcc /usr/local/cuda/bin/nvcc --nvcc-flags -arch=sm_80 -o guard.o
+  cargo cudaguard embed --name my-model --toolkit /usr/local/cuda --release -o guard.o
+
+Exit status: 0, 1 if the build is refused, 2 on a usage or I/O error.";
+
+pub(crate) const SEAL: &str = "\
+Example:
+  cargo cudaguard seal my-model main.o kernels.o guard.o
+
+Exit status: 0, 1 if the file is refused, 2 on a usage or I/O error.";
+
+pub(crate) const COMPLETIONS: &str = "\
+Examples:
+  cargo cudaguard completions bash > ~/.local/share/bash-completion/completions/cargo-cudaguard
+  cargo cudaguard completions zsh > ~/.zfunc/_cargo-cudaguard
+
+Exit status: 0, or 2 on a usage or I/O error.";
+
+pub(crate) const MAN: &str = "\
+Example:
+  cargo cudaguard man ~/.local/share/man/man1
+
+Exit status: 0, or 2 on a usage or I/O error.";
+
+pub(crate) const EXPLAIN: &str = "\
+Without a text, `explain` lists all findings and all texts that it knows.
+
+Examples:
+  cargo cudaguard explain CG301
+  cargo cudaguard explain 803
+  cargo cudaguard explain CUDNN_STATUS_NOT_INITIALIZED
+  cargo cudaguard explain - < training.log
+
+Exit status: 0, 3 if nothing is known about the text, 2 on a usage or I/O error.";
