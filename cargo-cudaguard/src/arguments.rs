@@ -84,8 +84,6 @@ pub(crate) struct GlobalOptions {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Log each decision and the rule behind it; -vv adds details
-    ///
-    /// CUDAGUARD_LOG=info and CUDAGUARD_LOG=debug do the same for builds that an IDE or a script starts.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 }
@@ -171,8 +169,11 @@ pub(crate) enum Verb {
     /// Check a linked binary against the policy and update its manifest; deletes the binary if it is refused
     #[command(after_long_help = help::SEAL)]
     Seal(SealArgs),
-    /// Install the CMake package for find_package(CudaGuard)
-    #[command(subcommand, arg_required_else_help = true)]
+    #[command(
+        about = "Install the CMake package for find_package(CudaGuard)",
+        subcommand,
+        arg_required_else_help = true
+    )]
     Cmake(CmakeStep),
     /// Print a shell completion script
     #[command(after_long_help = help::COMPLETIONS)]
@@ -306,7 +307,7 @@ pub(crate) enum Form {
     Text,
     /// JSON
     Json,
-    /// `NVIDIA_REQUIRE_CUDA` variable of the NVIDIA container runtime
+    #[value(help = "NVIDIA_REQUIRE_CUDA variable of the NVIDIA container runtime")]
     NvidiaRequire,
     /// Dockerfile lines
     Oci,
@@ -355,9 +356,9 @@ pub(crate) struct VerifyOptions {
     host: Option<PathBuf>,
     /// Check for each machine in this list; `-` reads stdin
     ///
-    /// Accepted: host files, one a line; XML or CSV output of nvidia-smi; Kubernetes nodes or resource slices as JSON from
-    /// kubectl; a directory of such files.
-    #[arg(long, value_name = "HOSTS", conflicts_with_all = ["host", "format"])]
+    /// The list contains host files (one a line), XML or CSV output of nvidia-smi, or Kubernetes nodes
+    /// or resource slices as JSON from kubectl. It may be a directory of such files.
+    #[arg(verbatim_doc_comment, long, value_name = "HOSTS", conflicts_with_all = ["host", "format"])]
     fleet: Option<PathBuf>,
     #[command(flatten)]
     flags: Flags,
@@ -374,8 +375,7 @@ pub(crate) struct Flags {
     /// Check for a kernel module of this release, if it differs from the driver library
     #[arg(long, value_name = "RELEASE", conflicts_with_all = ["host", "fleet"])]
     pub(crate) kernel: Option<String>,
-    /// Check for these GPUs: 8.6, sm_86, A100, none
-    #[arg(long = "gpu", value_name = "GPU", value_delimiter = ',', conflicts_with_all = ["host", "fleet"])]
+    #[arg(help = "Check for these GPUs: 8.6, sm_86, A100, none", long = "gpu", value_name = "GPU", value_delimiter = ',', conflicts_with_all = ["host", "fleet"])]
     pub(crate) gpus: Vec<String>,
     /// Check for this cuDNN version, or for none: 9.15.1, none
     #[arg(long = "cudnn", value_name = "VERSION", conflicts_with_all = ["host", "fleet"])]
@@ -539,8 +539,7 @@ pub(crate) enum CmakeStep {
     },
     /// Write the CMake package to PREFIX/lib/cmake/CudaGuard and the header to PREFIX/include/cudaguard
     Install {
-        /// Directory that CMAKE_PREFIX_PATH contains
-        #[arg(long)]
+        #[arg(help = "Directory that CMAKE_PREFIX_PATH contains", long)]
         prefix: PathBuf,
     },
 }
@@ -657,7 +656,9 @@ pub(crate) fn command(by_cargo: bool) -> Command {
             let _ = write!(groups, "\n  {name:<13} {}", about.unwrap_or_default());
         }
     }
-    command.help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}{groups}\n\n{{options}}{{after-help}}"))
+    command.help_template(format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}{groups}\n\nOptions:\n{{options}}{{after-help}}"
+    ))
 }
 
 /// Declares the subcommands that a person calls, for shell completions.

@@ -82,15 +82,15 @@ impl CheckReport {
     /// The finding that prevents the program from running here.
     ///
     /// ```
-    /// fn gpu_backend() -> Result<(), cudaguard::CheckFinding> {
+    /// fn gpu_backend() -> Result<(), Box<dyn std::error::Error>> {
     ///     cudaguard::check().into_result()?;
     ///     Ok(())
     /// }
     /// # assert!(gpu_backend().is_ok());
     /// ```
-    pub fn into_result(mut self) -> Result<Self, CheckFinding> {
+    pub fn into_result(mut self) -> Result<Self, Box<CheckFinding>> {
         match self.finding.take() {
-            Some(finding) if self.status == Status::Incompatible => Err(finding),
+            Some(finding) if self.status == Status::Incompatible => Err(Box::new(finding)),
             finding => Ok(Self { finding, ..self }),
         }
     }
@@ -321,6 +321,6 @@ mod tests {
         let report =
             CheckReport { status: Status::Incompatible, finding: Some(finding.clone()), not_judged: Vec::new() };
         let text = "error[CG202]: cuDNN 9.1.0 is older\n  built with: 9.15.1\n  hint: install 9.15";
-        assert_eq!((report.to_string().as_str(), report.into_result()), (text, Err(finding)));
+        assert_eq!((report.to_string().as_str(), report.into_result()), (text, Err(Box::new(finding))));
     }
 }

@@ -17,7 +17,7 @@ use crate::machine::{DriverProbe, Kind, Library, Machine, Part, look};
 use crate::manifest::{Manifest, Requirement};
 use crate::policy::GpuNeed;
 use crate::vendor::{self, CUDNN};
-use crate::version::CudaVersion;
+use crate::version::{CudaVersion, Version};
 
 /// What was seen, and what of it is wrong.
 #[derive(Debug)]
@@ -101,9 +101,10 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
             let predicted = dry_run::verify(program, env, Some(asker))?;
             let names = asked_for(&predicted.graph, &predicted.manifests);
             if predicted.manifests.is_empty() && predicted.by_loader.is_empty() {
-                not_judged.push(match names.is_empty() {
-                    true => "the program: it has no manifest, no GPU code and needs no CUDA library".to_owned(),
-                    false => format!("what the program requires of {}: it has no manifest", names.join(", ")),
+                not_judged.push(if names.is_empty() {
+                    "the program: it has no manifest, no GPU code and needs no CUDA library".to_owned()
+                } else {
+                    format!("what the program requires of {}: it has no manifest", names.join(", "))
                 });
             }
             not_judged.extend(predicted.manifests.iter().filter_map(Manifest::not_judged).map(str::to_owned));
@@ -131,6 +132,9 @@ pub fn checkup(program: Option<&Path>, env: &Env, asker: &DriverProbe) -> Result
     }
     if !findings.iter().any(|finding| finding.code == Code::MachineUnreadable) {
         findings.extend(machine.doubt());
+    }
+    if program.is_none() && !machine.known_gpus().iter().any(|gpu| gpu.visible) {
+        not_judged.push("GPUs: this machine shows none, so that no CUDA program works here".to_owned());
     }
     let open = findings.iter().filter(|finding| finding.code.effect() == Effect::Open);
     not_judged.extend(open.map(|finding| finding.message.replace('\n', "; ")));
@@ -357,6 +361,7 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
     for library in machine.libraries(CUDNN).into_iter().flatten().filter(|library| library.taken) {
         found.extend(of_guarded(library));
         found.extend(library.version.and_then(|version| older_than(version, library.cuda, &gpus, values.clone())));
+        found.extend(library.version.and_then(|version| too_new_for(version, &gpus, &values)));
         let (Some(made), Some(cuda)) =
             (library.cuda, machine.driver.as_ref().and_then(|own| own.supports(machine.kind)))
         else {
@@ -371,6 +376,18 @@ fn diagnose_host(machine: &Machine, signs: &Signs) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Returns a finding if this cuDNN no longer supports any of the GPUs.
+fn too_new_for(version: Version, gpus: &[(u8, u8)], values: &Values) -> Option<Finding> {
+    let (dropped_in, oldest) = CUDNN.table().gpu_floor(version)?;
+    if gpus.is_empty() || gpus.iter().any(|cc| *cc >= oldest) {
+        return None;
+    }
+    let names: Vec<String> = gpus.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+    let values = values.clone().with("found", version).with("gpus", names.join(", "));
+    let values = values.with("min", Version::new(version.major, 0, 0)).with("dropped_in", dropped_in);
+    Some(MessageTemplate::CudnnTooNewForGpu.finding(&values).with_severity(Severity::Warning))
 }
 
 /// A guarded library that is not whole harms whoever loads it; nobody may.
@@ -478,6 +495,16 @@ mod tests {
             (r#"{"driver": {"kernel": "535.1", "init": 100}}"#, denied, &["CG321 warning"]),
             (r#"{"driver": {"kernel": "535.1", "init": 0, "ptx_compiler": false}}"#, bus(), &["CG309 warning"]),
             (r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": []}]}"#, Signs::default(), &["CG204 warning"]),
+            (
+                r#"{"gpus": [{"cc": "6.1", "visible": true}], "cudnn": [{"version": "9.14.0", "path": "/x"}]}"#,
+                Signs::default(),
+                &["CG313 warning"],
+            ),
+            (
+                r#"{"gpus": [{"cc": "6.1", "visible": true}], "cudnn": [{"version": "9.10.2", "path": "/x"}]}"#,
+                Signs::default(),
+                &[],
+            ),
             (
                 r#"{"cudnn": [{"version": "9.1.0", "path": "/x", "parts": [{"file": "libcudnn_graph.so.9", "version": "9.2.0"}]}]}"#,
                 Signs::default(),

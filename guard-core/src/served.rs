@@ -91,7 +91,7 @@ pub(crate) fn best(codes: &[Code], cc: (u8, u8), ptx: bool) -> Found {
         }
         match target.serves(cc) {
             Compatibility::Yes if found.as_ref().and_then(target_of).is_none_or(|best| best < target) => {
-                found = Some(*code)
+                found = Some(*code);
             }
             Compatibility::CannotTell => unknown = true,
             _ => {}

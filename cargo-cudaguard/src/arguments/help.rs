@@ -26,7 +26,7 @@ Exit status:
   If cargo fails, cargo's own status.
 
 Environment:
-  CUDAGUARD_LOG=info|debug  Log decisions to stderr, also in builds that other tools start
+  CUDAGUARD_LOG=info|debug    Log as -v and -vv do, also in builds that other tools start
   CARGO_TERM_COLOR, NO_COLOR  Colors, if --color is not given";
 
 /// Subcommands that read their arguments as cargo does: name, letter in the table of options, summary, and the end of the long help.
@@ -188,9 +188,9 @@ Examples:
 The JSON contains paths, environment variables and GPU identifiers of this machine. Read it before you publish it.
 
 Exit status:
-  0  no error, and everything was examined
+  0  no error; with PROGRAM also: everything was examined
   1  an error: the program, or any CUDA program, does not work here
-  2  unknown, something was not examined, or a usage or I/O error";
+  2  with PROGRAM: unknown, or something was not examined; a usage or I/O error";
 
 pub(crate) const EXEC: &str = "\
 A program whose verdict is unknown is started.
