@@ -53,9 +53,6 @@ extern "C"
 #define SHARED(name) cudaguard_r1_##name
 /* One section for all code of a copy: see the head of shim.c. */
 #define CODE_SECTION section(".text.cudaguard_r1")
-/* gold rounds code and constants up to a whole page. What is long, and read only when there is something to say, stands among the
- * variables instead, which are not rounded. */
-#define AMONG_VARIABLES __attribute__((section(".data")))
 #define SHOWN UNWATCHED __attribute__((weak, used, visibility("hidden"), CODE_SECTION))
 #define CODE UNWATCHED static __attribute__((CODE_SECTION))
 /* Where clang's -Oz would write a function out in its callers, and the shim would grow. */

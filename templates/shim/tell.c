@@ -1,6 +1,6 @@
 /* Telling: a finding as a program gets it that asks, and on stderr. */
 
-CODE int is_about_driver(const struct finding *f) { return meaning_of(f)->subject == SUBJECT_driver; }
+CODE int is_about_driver(const struct finding *f) { return meaning_of(f)->subject == TEXT_AT(subject_driver); }
 
 CODE void put_where_known(char (*to)[32], void (*how)(struct text *, uint32_t), uint32_t n) {
   struct text t = text_in(*to, sizeof *to);
@@ -85,7 +85,7 @@ CODE void end_as_the_loader(const ElfW(Sym) * s) {
   if (!(s->st_other & HAS_VERSION)) f->library[0] = 0;
   /* The file holds more: up to the first NUL it is what the program was called by. */
   show(f->path, sizeof f->path, read_text("/proc/self/cmdline", g.answer, sizeof g.answer) ? g.answer : self());
-  put_filled(&t, text_of(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER_SENTENCE), f);
+  put_filled(&t, text_of(TEXT_AT(LIBRARY_LACKS_SYMBOL_BY_THE_LOADER_sentence)), f);
   put_char(&t, '\n');
   say(g.real);
   leave(STATUS_OF_LOADER);

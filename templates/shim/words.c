@@ -31,84 +31,85 @@ struct findings {
   struct finding spare;                /* the one for which there is no room */
 };
 
-/* All texts, one behind the other, each known by its number: addresses would have to be corrected by the loader at every start. */
-static char texts[] AMONG_VARIABLES =
-#define TEXTS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) sentence "\0" hint "\0"
-#define TEXT(name, text) text "\0"
-    FINDINGS(TEXTS) LINES(TEXT) SUBJECTS(TEXT);
+/* All texts, each a member of one object: an offset finds it, and needs no relocation at start-up. */
+struct message_texts {
+#define TEXTS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) \
+  char name##_sentence[sizeof(sentence)];                                                             \
+  char name##_hint[sizeof(hint)];
+  FINDINGS(TEXTS)
 #undef TEXTS
+#define TEXT(name, text) char line_##name[sizeof(text)];
+  LINES(TEXT)
 #undef TEXT
-
-static char pieces[] AMONG_VARIABLES = PIECES;
-
-enum {
-#define NUMBERS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) name##_SENTENCE, name##_HINT,
-  FINDINGS(NUMBERS)
-#undef NUMBERS
-#define NUMBER(name, text) LINE_##name,
-  LINES(NUMBER)
-#undef NUMBER
-#define NUMBER(name, text) SUBJECT_##name,
-  SUBJECTS(NUMBER)
-#undef NUMBER
-  LINE_none /* the NUL that ends them all */
+#define TEXT(name, text) char subject_##name[sizeof(text)];
+  SUBJECTS(TEXT)
+#undef TEXT
+  char line_none[1];
 };
 
+static const struct message_texts texts = {
+#define TEXTS(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) sentence, hint,
+    FINDINGS(TEXTS)
+#undef TEXTS
+#define TEXT(name, text) text,
+    LINES(TEXT) SUBJECTS(TEXT)
+#undef TEXT
+    ""};
+
+#define TEXT_AT(member) ((uint16_t)offsetof(struct message_texts, member))
+
+/* What the table of findings says about a message; texts by their offsets. */
 struct meaning {
   uint16_t code;
-  uint8_t severity : 4, verdict : 4, rank;
-  uint8_t subject, sentence, lines[3], hint; /* texts */
+  uint8_t severity, verdict, rank;
+  uint16_t subject, sentence, lines[3], hint;
 };
 
 static const struct meaning meanings[] = {
 #define MEANING(name, code, severity, verdict, rank, subject, sentence, one, two, three, hint_of, hint) \
-  {code, severity, verdict, rank, SUBJECT_##subject, name##_SENTENCE, {LINE_##one, LINE_##two, LINE_##three}, hint_of##_HINT},
+  {code, severity, verdict, rank, TEXT_AT(subject_##subject), TEXT_AT(name##_sentence),                 \
+   {TEXT_AT(line_##one), TEXT_AT(line_##two), TEXT_AT(line_##three)}, TEXT_AT(hint_of##_hint)},
     FINDINGS(MEANING)
 #undef MEANING
 };
 
 CODE const struct meaning *meaning_of(const struct finding *f) { return &meanings[f->words]; }
 
-CALLED const char *text_at(const char *s, int n) {
-  for (; n; n--) s += len(s) + 1;
-  return s;
-}
-
-CODE const char *text_of(int n) { return text_at(texts, n); }
+CODE const char *text_of(uint32_t offset) { return (const char *)&texts + offset; }
 
 enum { TEXT_VALUE, NUMBER_VALUE, VERSION_VALUE, CUDA_VALUE, RELEASE_VALUE };
 
-static const struct {
+static const struct field {
+  char name[16];
   uint16_t kind, at;
 } fields[] = {
-#define FIELD(name, kind) {kind##_VALUE, offsetof(struct finding, name)},
+#define FIELD(name, kind) {#name, kind##_VALUE, offsetof(struct finding, name)},
     FIELDS(FIELD)
 #undef FIELD
 };
 
-/* A byte of a text that is no letter: this, and the number of the field; behind the fields, of the piece. */
-enum { A_VALUE = 0x80, FIELDS_END = sizeof fields / sizeof *fields };
-
-/* Puts a field's value; whether there is one. */
-CODE int put_value(struct text *t, const struct finding *f, int k) {
-  const char *at = (const char *)f + fields[k].at;
+/* Appends the value of a placeholder, which is named up to its brace; returns whether it has one. */
+CODE int put_value(struct text *t, const struct finding *f, const char *name) {
+  const struct field *field = fields;
+  const char *at;
   uint32_t n;
-  if (fields[k].kind == TEXT_VALUE) {
+  while (!starts(name, field->name) || name[len(field->name)] != '}') field++;
+  at = (const char *)f + field->at;
+  if (field->kind == TEXT_VALUE) {
     put(t, at);
     return *at != 0;
   }
   memcpy(&n, at, sizeof n);
   if (!n) return 0;
-  if (fields[k].kind == NUMBER_VALUE) put_number(t, n);
-  if (fields[k].kind == VERSION_VALUE) put_version(t, n);
-  if (fields[k].kind == CUDA_VALUE) put_cuda(t, n);
-  if (fields[k].kind == RELEASE_VALUE) put_release(t, n);
+  if (field->kind == NUMBER_VALUE) put_number(t, n);
+  if (field->kind == VERSION_VALUE) put_version(t, n);
+  if (field->kind == CUDA_VALUE) put_cuda(t, n);
+  if (field->kind == RELEASE_VALUE) put_release(t, n);
   return 1;
 }
 
-/* NOLINTBEGIN(misc-no-recursion): a piece holds pieces that `cargo findings` took before it, and never itself. */
-/* A text with its values: each is one byte; what stands between [ and ] is left out where a value in it is empty. Whether there
- * is any value outside of those that were left out, and none outside of [ ] is empty. */
+/* Appends a text with the values of its placeholders, and omits a part in [ ] if a value in it is empty. Returns whether it has
+ * any value, and no empty one outside of [ ]. */
 CODE int put_filled(struct text *t, const char *words, const struct finding *f) {
   size_t optional = t->used;
   int inside = 0, lacks = 0, inside_lacks = 0, any = 0;
@@ -118,19 +119,17 @@ CODE int put_filled(struct text *t, const char *words, const struct finding *f) 
     } else if (*words == ']') {
       if (inside_lacks) cut_back(t, optional);
       inside = 0;
-    } else if (*words & A_VALUE) {
-      int k = *words & (A_VALUE - 1);
-      if (k >= FIELDS_END) put_filled(t, text_at(pieces, k - FIELDS_END), f);
-      else if (put_value(t, f, k)) any = 1;
+    } else if (*words == '{') {
+      if (put_value(t, f, words + 1)) any = 1;
       else if (inside) inside_lacks = 1;
       else lacks = 1;
+      while (*words != '}') words++;
     } else {
       put_char(t, *words);
     }
   }
   return any && !lacks;
 }
-/* NOLINTEND(misc-no-recursion) */
 
 /* The sentence, and each line that has something to say. */
 CODE void put_message(struct text *t, const struct finding *f) {
