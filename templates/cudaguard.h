@@ -6,12 +6,12 @@
  * What may be relied on:
  *   threads     any thread may ask, at any time; they wait for each other, and the answer is the same.
  *   signals     not from a signal handler: it may have interrupted the thread that is being answered, and would wait for ever.
- *   fork        parent and child may both ask. Nothing of the guard's is left running, open, locked or mapped; the program has no
- *               child that it did not make, and gets no SIGCHLD.
+ *   fork        parent and child may both ask, and neither hangs. A child that was forked while another thread was in the loader
+ *               gets the last verdict of its parent: the loader would not answer it. Nothing of the guard's is left running, open or
+ *               locked, and one page stays mapped; the program has no child that it did not make, and gets no SIGCHLD.
  *   stack       a thread of 16 KiB may ask.
  *   namespaces  a library that dlmopen() or LD_AUDIT loads is judged as a library, for its own namespace alone.
- *               Where children go to a PID namespace of their own (unshare --pid without --fork) nobody is asked; the child
- *               that would have asked was the first there, and with it the namespace ends.
+ *               If children go to a PID namespace of their own (unshare --pid without --fork), none is made, and nobody is asked.
  *   memory      no heap, but in the child that asks a driver or cuDNN.
  *   files read  of the program and its libraries: the notes, in memory; the files of cuDNN and libcuda, and what the loader reads to
  *               find them; below /proc/driver/nvidia, /sys/bus/pci/devices and /dev the names and texts of GPUs, opening none.
@@ -19,17 +19,19 @@
  *               at any time. %p in the name is the number of the process, %h the name of the host. A library that is loaded later
  *               adds itself. Of several processes on one file the last one's report stays. One that is killed while it writes may
  *               leave FILE.HOST.PID.new. What is no plain file, and where the folder takes no other, is written to directly; what
- *               standard output or error leads to (/dev/stderr, a log) is written behind what stands there.
+ *               standard output or error leads to (/dev/stderr, a log) is written behind what stands there. In a folder that others
+ *               can write to, a link is replaced and not followed; nothing is written by a path that another user's link leads to.
  *   time        a third of a millisecond where files tell; where the real driver or cuDNN must be asked, theirs, and in all no more
  *               than ten seconds (CUDAGUARD_TIMEOUT=SECONDS). A pipe on stderr that is full is waited for one second.
  *   calls of the system, by what they are for. One that is refused leaves a doubt, no more.
+ *     start     getpid mmap madvise
  *     files     openat read pread64 newfstatat close mmap munmap access readlink, as the loader (aarch64: faccessat and readlinkat)
  *     GPUs      getdents64, where NVIDIA's kernel module is loaded
  *     words     rt_sigprocmask ppoll write rt_sigtimedwait exit_group
- *     report    uname getpid newfstatat unlinkat renameat, and those for words
- *     check()   getpid sched_yield
- *     asking    pipe2 getpid clone ppoll wait4 nanosleep kill, where files do not tell
- *     child     prctl getppid rt_sigaction rt_sigprocmask fcntl write exit_group, and all that the driver or cuDNN does */
+ *     report    uname getpid geteuid newfstatat unlinkat renameat, and those for words
+ *     check()   getpid sched_yield; in a forked child clone wait4 nanosleep kill, too
+ *     asking    pipe2 newfstatat clone ppoll wait4 nanosleep kill, where files do not tell
+ *     child     prctl ppoll rt_sigaction rt_sigprocmask fcntl write exit_group, and all that the driver or cuDNN does */
 #ifndef CUDAGUARD_H
 #define CUDAGUARD_H
 

@@ -142,6 +142,7 @@ const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;
 const PT_NOTE: u32 = 4;
+const PF_R: u32 = 4;
 const SHT_SYMTAB: u32 = 2;
 const SHT_NOTE: u32 = 7;
 const SHT_NOBITS: u32 = 8;
@@ -746,6 +747,19 @@ impl<'data> Elf<'data> {
                 Notes { data: if enough { &[] } else { data }, offset, align: if align == 8 { 8 } else { 4 } }
             })
             .filter(move |note| seen.insert(note.offset))
+    }
+
+    /// Returns true if the guard finds this note at start-up. It reads the program headers in memory: a `PT_NOTE` must contain the
+    /// note at a multiple of four bytes, and a readable `PT_LOAD` must map it.
+    pub fn maps_note(&self, descriptor_offset: u64) -> bool {
+        /// The note's header and owner.
+        const BEFORE_DESCRIPTOR: u64 = 24;
+        let Some(start) = descriptor_offset.checked_sub(BEFORE_DESCRIPTOR) else { return false };
+        let contains =
+            |segment: &Segment<'_>| start.checked_sub(segment.offset).is_some_and(|into| into < segment.file_size);
+        self.segments()
+            .any(|segment| segment.kind == PT_NOTE && contains(&segment) && (start - segment.offset) % 4 == 0)
+            && self.segments().any(|segment| segment.kind == PT_LOAD && segment.flags & PF_R != 0 && contains(&segment))
     }
 
     fn symbol(&self, entry: &[u8], names: &'data [u8]) -> Option<Symbol<'data>> {

@@ -30,8 +30,9 @@ pub const SECTION: &str = ".note.cudaguard";
 const MAGIC: &[u8; 8] = b"cudagrd\0";
 const NO_END: u32 = 0xffff;
 
-/// What the shim keeps of a text.
-const SHOWN: usize = 255;
+/// The longest text of a note, in bytes: the shim has a buffer of this size for each, and treats a note with a longer one as
+/// damaged. The JSON text has no such limit.
+const LONGEST_TEXT: usize = 255;
 
 /// The descriptor; an error says which entry to shorten.
 ///
@@ -77,6 +78,20 @@ fn does_not_fit(manifest: &Manifest, needed: usize) -> String {
     format!(
         "the manifest of {component} needs {needed} bytes, and a note holds {SIZE}: shorten {entry}, which takes \
          {size} bytes"
+    )
+}
+
+fn too_long(manifest: &Manifest, text: &str) -> String {
+    let component = &manifest.component;
+    let entry = match text {
+        _ if text == component.name => "the package's name",
+        _ if text == component.version => "the package's version",
+        _ => "it",
+    };
+    let start: String = text.chars().take(40).collect();
+    format!(
+        "the manifest cannot hold `{start}...`, which takes {} bytes: shorten {entry} to {LONGEST_TEXT} bytes",
+        text.len()
     )
 }
 
@@ -137,6 +152,9 @@ impl Writer<'_> {
     fn text(&mut self, at: usize, text: &str) -> Result<(), String> {
         if text.is_empty() {
             return Ok(());
+        }
+        if text.len() > LONGEST_TEXT {
+            return Err(too_long(self.manifest, text));
         }
         let texts = head::SIZE + ROW_SIZE * self.manifest.requires.len();
         let known = self.bytes[texts..].windows(text.len()).position(|window| window == text.as_bytes());
@@ -221,7 +239,7 @@ impl Writer<'_> {
                 self.u16(at, ROW_DRIVER.into())?;
                 self.u32(at + driver_row::CUDA, cuda.to_int());
                 self.packed(at + driver_row::RELEASE, &format!("driver {release}"), release.packed())?;
-                self.text(at + driver_row::BECAUSE, because)?;
+                self.text(at + driver_row::BECAUSE, &short(&words(because), " ", "..."))?;
                 let Some((soname, built)) = self.manifest.shared_cudart() else { return Ok(()) };
                 let packed = Version::new(built.major, built.minor, 0).packed();
                 self.packed(at + driver_row::CUDART_BUILT, &format!("libcudart {built}"), packed)?;
@@ -253,14 +271,18 @@ impl Writer<'_> {
     }
 }
 
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
 /// As many of them as the shim keeps of a text; what stands at the end where that is not all.
 fn short(list: &[String], separator: &str, rest: &str) -> String {
     let whole = list.join(separator);
-    if whole.len() <= SHOWN {
+    if whole.len() <= LONGEST_TEXT {
         return whole;
     }
     let ends = whole.match_indices(separator).map(|(at, _)| at);
-    let end = ends.filter(|at| at + separator.len() + rest.len() <= SHOWN).last().unwrap_or_default();
+    let end = ends.filter(|at| at + separator.len() + rest.len() <= LONGEST_TEXT).last().unwrap_or_default();
     if rest.is_empty() { whole[..end].to_owned() } else { format!("{}{separator}{rest}", &whole[..end]) }
 }
 
@@ -320,8 +342,8 @@ mod read {
         ROW_LIBRARY, ROW_PART, ROW_SIZE, driver_row, gpu_row, head, library_row, part_row,
     };
     use super::{
-        CudaVersion, GpuCoverage, GpuNeed, Linkage, MAGIC, Manifest, NO_END, Note, PtxFallback, REVISION, Requirement,
-        served_flag,
+        CudaVersion, GpuCoverage, GpuNeed, LONGEST_TEXT, Linkage, MAGIC, Manifest, NO_END, Note, PtxFallback, REVISION,
+        Requirement, served_flag,
     };
     use crate::arch::{Arch, Suffix, Target};
     use crate::manifest::{BuiltWith, Component, Cudart, KnownBy, Opens};
@@ -338,7 +360,7 @@ mod read {
         if revision == 0 {
             return Err("the manifest is damaged: its revision (at byte 8) is 0".to_owned());
         }
-        let json = note.text(head::JSON_AT, "the JSON text")?;
+        let json = note.unlimited_text(head::JSON_AT, "the JSON text")?;
         let facts: Value =
             serde_json::from_str(json).map_err(|error| format!("the manifest's JSON text is damaged: {error}"))?;
         let (requires, unknown_rows) = rows(note)?;
@@ -389,6 +411,17 @@ mod read {
         }
 
         fn text(self, at: usize, what: &str) -> Result<&'a str, String> {
+            let text = self.unlimited_text(at, what)?;
+            if text.len() > LONGEST_TEXT {
+                return Err(format!(
+                    "the manifest is damaged: {what} has {} bytes, and {LONGEST_TEXT} is the most",
+                    text.len()
+                ));
+            }
+            Ok(text)
+        }
+
+        fn unlimited_text(self, at: usize, what: &str) -> Result<&'a str, String> {
             let (start, length) = (usize::from(self.u16(at)?), usize::from(self.u16(at + 2)?));
             let bytes = self.0.get(start..start + length);
             bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).ok_or_else(|| {
@@ -728,9 +761,9 @@ mod tests {
         let list = |count: usize| (0..count).map(|at| format!("sm_{:03}", 100 + at)).collect::<Vec<_>>();
         assert_eq!(short(&list(2), ", ", "..."), "sm_100, sm_101");
         let cut = short(&list(60), ", ", "...");
-        assert!(cut.len() <= SHOWN && cut.starts_with("sm_100, ") && cut.ends_with(", ..."), "{cut}");
+        assert!(cut.len() <= LONGEST_TEXT && cut.starts_with("sm_100, ") && cut.ends_with(", ..."), "{cut}");
         let cut = short(&list(60), "\n", "");
-        assert!(cut.len() <= SHOWN && cut.lines().all(|line| line.len() == 6), "{cut}");
+        assert!(cut.len() <= LONGEST_TEXT && cut.lines().all(|line| line.len() == 6), "{cut}");
     }
 
     #[test]
@@ -756,6 +789,26 @@ mod tests {
     }
 
     /// Every arch that one toolkit makes: the rows alone hold them all.
+    #[test]
+    fn texts_longer_than_the_shim_reads_are_rejected() {
+        let longest = "v".repeat(LONGEST_TEXT);
+        let mut manifest = rich();
+        manifest.component.version.clone_from(&longest);
+        assert!(encode(&manifest).is_ok());
+        manifest.component.version.push('v');
+        let error = encode(&manifest).unwrap_err();
+        assert!(error.ends_with("takes 256 bytes: shorten the package's version to 255 bytes"), "{error}");
+
+        manifest = rich();
+        let because = format!("{} and more", vec!["crate"; 100].join(" "));
+        let driver = manifest.requires.iter_mut().find_map(|row| match row {
+            Requirement::Driver { because, .. } => Some(because),
+            _ => None,
+        });
+        *driver.unwrap() = because;
+        assert!(encode(&manifest).is_ok(), "a list is cut");
+    }
+
     #[test]
     fn many_archs_fit() {
         let mut manifest = rich();
@@ -817,6 +870,10 @@ mod tests {
         #[test]
         fn damage_is_named() {
             let good = encode(&rich()).unwrap().to_vec();
+            let mut long = good.clone();
+            long[head::NAME + 2..head::NAME + 4].copy_from_slice(&256_u16.to_le_bytes());
+            let error = decode(&long).unwrap_err();
+            assert_eq!(error, "the manifest is damaged: the component's name has 256 bytes, and 255 is the most");
             let damaged = |at: usize, value: u8| {
                 let mut bytes = good.clone();
                 bytes[at] = value;

@@ -13,6 +13,7 @@ mod slots;
 
 use crate::arch::Target;
 use crate::binary::{Binary, Kind};
+use crate::elf::Elf;
 use crate::evidence::Seen;
 use crate::manifest::{BuiltWith, Cudart, KnownBy, Linkage, Manifest, Requirement};
 use crate::mapped_file::Contents;
@@ -132,6 +133,8 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
         return Ok(sealed);
     }
     let mut changes: Vec<Change> = Vec::new();
+    let data = if binary.notes.is_empty() { None } else { Some(Contents::open(&file)?) };
+    let elf = data.as_ref().and_then(|data| Elf::parse(data).ok());
     for found in &binary.notes {
         let known = match found.decode() {
             Ok(known) => known,
@@ -149,6 +152,13 @@ pub fn seal(file: &Path, to: Option<&Path>, observed: &LinkObservation) -> Resul
             sealed.left.push(format!(
                 "the note of {}, written by cudaguard {}, which knows more than this one",
                 manifest.component.name, manifest.cudaguard
+            ));
+            continue;
+        }
+        if elf.is_some_and(|elf| !elf.maps_note(found.offset)) {
+            sealed.left.push(format!(
+                "the note of {}, which no program header leads to: the guard cannot find it at start-up",
+                manifest.component.name
             ));
             continue;
         }

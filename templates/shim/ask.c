@@ -80,7 +80,7 @@ CODE int renew_code(struct dl_phdr_info *info, size_t size, void *unused) {
   static struct elf e;
   int k;
   (void)size, (void)unused;
-  if (elf_open(&e, info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe") <= 0) return 0;
+  if (elf_open(&e, info->dlpi_name[0] ? info->dlpi_name : self()) <= 0) return 0;
   for (k = 0; k < e.n && same_bytes(e.ph, info->dlpi_phdr, (size_t)e.n * sizeof *e.ph); k++) {
     const ElfW(Phdr) *ph = &e.ph[k];
     const uintptr_t into = ph->p_vaddr & (ph->p_align - 1);
@@ -94,15 +94,20 @@ CODE int renew_code(struct dl_phdr_info *info, size_t size, void *unused) {
 
 /* Never returns. What it says: B where it begins to ask, N where there is no such library, T and why where there is one and it
  * cannot be loaded, L and the library's path, V and the answer, a row's number and that inner library's path, E at the end. */
-CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int traced, int parent) {
+CODE void ask_as_child(long to, const char *names, const struct cudnn *c, int traced) {
   const char none[64] __attribute__((aligned(8))) = {0}; /* a kernel's sigaction, the default, and a mask of signals */
   size_t (*cudnn_version)(void);
   static char path[PATH_MAX], soname[NOTE_TEXT];
   void *handle;
+  struct timespec at_once;
+  struct pollfd p;
   long fd;
   int k, there = 0;
   sys2(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
-  if (sys1(SYS_getppid, 0) != parent) leave(1); /* it is gone already, and nobody else bounds the time */
+  at_once.tv_sec = at_once.tv_nsec = 0;
+  p.fd = (int)to, p.events = POLLOUT;
+  /* If the parent is gone already, nothing reads the pipe, and nothing would end this child. */
+  if (sys4(SYS_ppoll, (long)&p, 1, (long)&at_once, 0) > 0 && (p.revents & POLLERR)) leave(1);
   sys2(SYS_prctl, PR_SET_DUMPABLE, 0); /* no core file */
   for (k = 1; k < 32; k++) sys4(SYS_rt_sigaction, k, (long)none, 0, 8);
   sys4(SYS_rt_sigprocmask, SIG_SETMASK, (long)none, 0, 8);
@@ -148,13 +153,59 @@ CODE const char *answer(char kind) {
   return 0;
 }
 
+/* Makes a process of which neither the program nor a debugger sees anything: no SIGCHLD, and no wait() of the program's returns
+ * it (a debugger would take it for a thread); nothing runs that others left with pthread_atfork. Emulators have no such call, but
+ * one with the signal. Returns 0 in the child, and an error if children would go to another PID namespace: the first process
+ * there would end it with its own end. */
+CODE long start_child(void) {
+  struct stat here, there;
+  long child;
+  if (!look_at(AT_FDCWD, "/proc/self/ns/pid", &here, 0) && !look_at(AT_FDCWD, "/proc/self/ns/pid_for_children", &there, 0) &&
+      here.st_ino != there.st_ino)
+    return -EPERM;
+  child = sys2(SYS_clone, CLONE_UNTRACED, 0);
+  return child < 0 ? sys2(SYS_clone, SIGCHLD, 0) : child;
+}
+
+/* Waits so many milliseconds at most for the end of a child; returns whether it has ended. */
+CODE int reap_child(long child, int milliseconds) {
+  struct timespec wait;
+  int tries;
+  wait.tv_sec = 0, wait.tv_nsec = 200000;
+  for (tries = 0; tries < milliseconds * 5; tries++) {
+    long got = sys4(SYS_wait4, child, 0, WNOHANG | __WALL, 0);
+    if (got && got != -EINTR) return 1;
+    sys2(SYS_nanosleep, (long)&wait, 0);
+  }
+  return 0;
+}
+
+CODE int stop_at_first(struct dl_phdr_info *info, size_t size, void *unused) {
+  (void)info, (void)size, (void)unused;
+  return 1;
+}
+
+/* Returns whether the loader's lock can be had. A forked child inherits it locked, for ever, if another thread of the parent was
+ * in the loader: a process of our own tries. */
+CODE int loader_is_free(void) {
+  long child = start_child();
+  if (child < 0) return 0;
+  if (child == 0) {
+    dl_iterate_phdr(stop_at_first, 0);
+    leave(0);
+  }
+  if (reap_child(child, REAP_MS)) return 1;
+  sys2(SYS_kill, child, SIGKILL);
+  reap_child(child, REAP_MS);
+  return 0;
+}
+
 /* Asks once per library and process; the answer is kept. A library may go by several names, one a line: the first that can
  * be opened counts. `c` is null where the library is the driver's. */
 CODE int ask(const char *library, const struct cudnn *c) {
-  struct timespec wait;
   struct pollfd p;
   static char status[512];
-  int ends[2], traced, tries, parent = this_process();
+  int ends[2], traced;
   long child, got;
   if (same(g.asked, library)) return g.outcome;
   keep_path(&g.asked, library);
@@ -167,15 +218,11 @@ CODE int ask(const char *library, const struct cudnn *c) {
     g.left.tv_sec = g.patience = seconds > 0 ? seconds : (long)PATIENCE;
   }
   traced = read_text("/proc/self/status", status, sizeof status) && !find_text(status, "TracerPid:\t0");
-  /* Exit signal 0: no SIGCHLD, and no wait() of the program sees it; nothing runs that others left with pthread_atfork. No
-   * debugger sees it either: it would take a child without that signal for a thread. Where another thread holds the heap at
-   * this moment, the child hangs, and we cannot tell. Emulators have no such call, but one with the
-   * signal. */
-  child = sys2(SYS_clone, CLONE_UNTRACED, 0);
-  if (child < 0) child = sys2(SYS_clone, SIGCHLD, 0);
+  /* If another thread holds the heap's lock at this moment, the child hangs until the time is over. */
+  child = start_child();
   if (child == 0) {
     close_file(ends[0]);
-    ask_as_child(ends[1], library, c, traced, parent);
+    ask_as_child(ends[1], library, c, traced);
   }
   close_file(ends[1]);
   p.fd = ends[0], p.events = POLLIN;
@@ -194,11 +241,6 @@ CODE int ask(const char *library, const struct cudnn *c) {
   close_file(ends[0]);
   if (child < 0) return g.outcome;
   if (g.outcome == HUNG) sys2(SYS_kill, child, SIGKILL);
-  for (tries = 0; tries < REAP_MS * 5; tries++) {
-    got = sys4(SYS_wait4, child, 0, WNOHANG | __WALL, 0);
-    if (got && got != -EINTR) break;
-    wait.tv_sec = 0, wait.tv_nsec = 200000;
-    sys2(SYS_nanosleep, (long)&wait, 0);
-  }
+  reap_child(child, REAP_MS);
   return g.outcome;
 }

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -81,6 +82,10 @@ enum {
   WHY = SHOW + 160,
   NOTE_TEXT = 256       /* of a note, with its NUL */
 };
+
+#ifndef MADV_WIPEONFORK /* Linux 4.14 */
+#define MADV_WIPEONFORK 18
+#endif
 
 #if __SIZEOF_POINTER__ == 8
 #define NATIVE_CLASS ELFCLASS64

@@ -14,6 +14,7 @@ CODE void prepare(int all) {
   g.notes_left_out = 0;
   if (!g.ready) g.library_path = variable("LD_LIBRARY_PATH");
   dl_iterate_phdr(on_image, &w);
+  note_absence();
   look_at_kernels();
   if (g.ready) return;
   g.ready = 1;
@@ -30,45 +31,71 @@ CODE void prepare(int all) {
   }
 }
 
-/* Whoever holds the lock: a process, or the start, which asks the kernel for no number. */
-enum { START = -1 };
+CODE void make_fork_page(void) {
+  long page;
+  if (g.page) return;
+  g.page = &g.without_page;
+  page = sys6(SYS_mmap, 0, sizeof *g.page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if ((unsigned long)page > (unsigned long)-4096) return;
+  if (sys3(SYS_madvise, page, sizeof *g.page, MADV_WIPEONFORK) < 0) sys2(SYS_munmap, page, sizeof *g.page);
+  else g.page = (struct fork_page *)page;
+}
 
-CODE void lock(int holder) {
+CODE void lock(void) {
+  const int holder = this_process();
   int seen = 0;
-  while (!__atomic_compare_exchange_n(&g.lock, &seen, holder, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-    if (seen != holder && seen != START) continue; /* left locked by the process that this one was forked from: taken over */
+  while (!__atomic_compare_exchange_n(&g.page->lock, &seen, holder, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    if (seen != holder) continue; /* inherited from the process that this one was forked from: taken over */
     sys1(SYS_sched_yield, 0);
     seen = 0;
   }
 }
 
-CODE void unlock(void) { __atomic_store_n(&g.lock, 0, __ATOMIC_RELEASE); }
+CODE void unlock(void) { __atomic_store_n(&g.page->lock, 0, __ATOMIC_RELEASE); }
 
-/* Completes the verdict, into g.verdict. */
-CODE void complete(void) {
+/* Returns whether this process may use the loader. */
+CODE int may_use_loader(void) {
+  const int process = this_process();
+  if (g.page->process == process && g.process == process) return 1;
+  if (g.process && g.loader_is_stuck != process && !loader_is_free()) g.loader_is_stuck = process;
+  if (g.process && g.loader_is_stuck == process) return 0;
+  g.page->process = g.process = process;
+  return 1;
+}
+
+/* Completes g.verdict, and publishes it: a child that is forked at any time inherits a whole one. */
+CODE void publish(int result, const char *why) {
   struct verdict *v = &g.verdict;
-  const struct finding *f = 0;
-  const char *why = 0;
+  const struct finding *f = why ? 0 : decisive(result);
   struct text open;
-  int k = 0, result = CANNOT_TELL;
-  prepare(0);
-  if (g.mode == MODE_OFF) {
-    why = "the guard is switched off by CUDAGUARD=off";
-  } else {
-    judge(1, 1);
-    leave_report("checked");
-    while (k < g.notes && !in_scope(&g.note[k])) k++;
-    if (k == g.notes) why = "this file has no manifest";
-    else result = overall();
-  }
+  int k, next = g.current == 1 ? 2 : 1;
   memset(v, 0, sizeof *v);
   if (why) cut(v->message, sizeof v->message, why);
-  else f = decisive(result);
   if (f) compose(f);
   open = text_in(v->not_judged, sizeof v->not_judged);
   for (k = 0; !why && k < g.notes; k++)
     if (in_scope(&g.note[k])) put_not_judged(&open, 0, &g.note[k], "; ");
   v->verdict = result, v->level = g.level;
+  g.published[next - 1] = *v;
+  __atomic_store_n(&g.current, next, __ATOMIC_RELEASE);
+}
+
+static const char switched_off[] = "the guard is switched off by CUDAGUARD=off";
+
+/* Judges the process as it is now, and returns the verdict. In a forked child in which the loader cannot be asked any more, this is
+ * the last one of its parent. */
+CODE const struct verdict *complete(void) {
+  if (may_use_loader()) {
+    prepare(0);
+    if (g.mode != MODE_OFF) {
+      judge(1, 1);
+      leave_report("checked");
+    }
+    publish(g.mode == MODE_OFF ? CANNOT_TELL : overall(), g.mode == MODE_OFF ? switched_off : 0);
+  } else if (!g.current) {
+    publish(CANNOT_TELL, "the process was forked while the guard was at work");
+  }
+  return &g.published[g.current - 1];
 }
 
 #ifdef __cplusplus
@@ -80,32 +107,36 @@ SHOWN int SHARED(verdict)(void *to);
 SHOWN void SHARED(start)(void);
 
 SHOWN int SHARED(check)(char *text, size_t size) {
+  const struct verdict *v;
   int result;
-  lock(this_process());
-  complete();
-  result = g.verdict.verdict;
+  make_fork_page();
+  lock();
+  v = complete();
+  result = v->verdict;
   if (text && size) {
     struct text t = text_in(text, size);
-    if (g.verdict.code) {
+    if (v->code) {
       put(&t, "[CG");
-      put_number(&t, (uint32_t)g.verdict.code);
+      put_number(&t, (uint32_t)v->code);
       put(&t, "] ");
     }
-    put(&t, g.verdict.message);
+    put(&t, v->message);
   }
   unlock();
   return result;
 }
 
 SHOWN int SHARED(verdict)(void *to) {
+  const struct verdict *v;
   int result;
   size_t size;
   memcpy(&size, to, sizeof size); /* what the caller knows of it: newer members are left out, older ones never move */
-  if (size > sizeof g.verdict) size = sizeof g.verdict;
-  lock(this_process());
-  complete();
-  result = g.verdict.verdict;
-  if (size > sizeof size) memcpy((char *)to + sizeof size, (const char *)&g.verdict + sizeof size, size - sizeof size);
+  if (size > sizeof *v) size = sizeof *v;
+  make_fork_page();
+  lock();
+  v = complete();
+  result = v->verdict;
+  if (size > sizeof size) memcpy((char *)to + sizeof size, (const char *)v + sizeof size, size - sizeof size);
   unlock();
   return result;
 }
@@ -113,8 +144,11 @@ SHOWN int SHARED(verdict)(void *to) {
 SHOWN void SHARED(start)(void) {
   const ElfW(Sym) * slot;
   int refuse;
-  if (g.ready) return;
-  lock(START);
+  if (g.started) return;
+  g.started = 1;
+  make_fork_page();
+  lock();
+  g.page->process = g.process = this_process();
   prepare(1);
   if (g.mode != MODE_OFF && g.notes) {
     judge(1, 0);
@@ -123,6 +157,7 @@ SHOWN void SHARED(start)(void) {
     tell(refuse);
     if (refuse) leave(STATUS_REFUSED);
   }
+  publish(g.mode == MODE_OFF ? CANNOT_TELL : overall(), g.mode == MODE_OFF ? switched_off : 0);
   slot = empty_slot();
   if (slot) end_as_the_loader(slot);
   unlock();

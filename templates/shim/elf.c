@@ -62,6 +62,14 @@ CODE int elf_open(struct elf *e, const char *path) {
   return is;
 }
 
+/* Returns whether the file has the program headers of a loaded image. */
+CODE int file_is_image(const char *path, const struct image *im) {
+  static struct elf e;
+  int is = elf_open(&e, path);
+  if (is > 0) close_file(e.fd);
+  return is > 0 && e.n && e.n <= im->n && same_bytes(e.ph, im->ph, (size_t)e.n * sizeof *e.ph);
+}
+
 /* A string of the file's dynamic table, or null where it has none; what is longer than `size` is cut. */
 CODE const char *elf_string(const struct elf *e, int tag, char *to, size_t size) {
   ElfW(Addr) at = e->tags.at[tag], left = e->tags.at[DT_STRSZ] - at;

@@ -177,6 +177,10 @@
     "a manifest in {file} is damaged: it was not judged", \
     because, none, none, NOTE_DAMAGED, \
     "rebuild {file}: something wrote into it after it was linked") \
+  X(NOTE_DAMAGED_NOT_FOUND, 503, INFO, OPEN, 62, manifest, \
+    "{file} has a guard and no manifest: it was not checked", \
+    none, none, none, NOTE_DAMAGED_NOT_FOUND, \
+    "rebuild {file}, and keep its notes: a tool removed the manifest after it was linked") \
   X(NOTHING_TO_SEE, 504, INFO, OPEN, 65, driver, \
     "no GPU is visible: nothing to judge", \
     none, none, none, NOTHING_TO_SEE, \

@@ -475,10 +475,10 @@ CODE void put_not_judged(struct text *t, size_t from, const struct note *n, cons
 
 /* What cannot be read of a note is said, and leaves the verdict open. Whether there is anything in it to judge. */
 CODE int judge_bytes(const struct note *n) {
-  if (n->state == NOTE_IS_DAMAGED) {
-    struct finding *f = find(NOTE_DAMAGED);
+  if (!note_is_readable(n)) {
+    struct finding *f = find(n->state == NOTE_IS_ABSENT ? NOTE_DAMAGED_NOT_FOUND : NOTE_DAMAGED);
     show(f->file, sizeof f->file, base_name(file_of(&n->image)));
-    cut(f->why, sizeof f->why, n->damage);
+    if (n->damage) cut(f->why, sizeof f->why, n->damage);
     return 0;
   }
   if (n->state == NOTE_IS_NEWER) find(NOTE_NEWER);

@@ -1,18 +1,20 @@
 /* Notes: the descriptors of MANIFEST.md, every read within their bytes. */
 
-enum { NOTE_WHOLE, NOTE_IS_NEWER, NOTE_IS_DAMAGED };
+enum { NOTE_WHOLE, NOTE_IS_NEWER, NOTE_IS_DAMAGED, NOTE_IS_ABSENT };
 
 struct note {
   const unsigned char *descriptor;
   uint32_t size;
   int state, own;     /* own: of the file that this very guard stands in */
   const char *damage; /* what is wrong with its bytes */
-  struct note_head head; /* zeros where it is damaged */
+  struct note_head head; /* zeros if it is damaged or absent */
   uint32_t cudnn, cudnn_cuda; /* the version that it gets, and the CUDA that this was made with */
   uint64_t not_unfit; /* of the GPUs, where it has kernels */
   int sees;           /* the kernels in its image stand for rows (self.c) */
   struct image image;
 };
+
+CODE int note_is_readable(const struct note *n) { return n->state == NOTE_WHOLE || n->state == NOTE_IS_NEWER; }
 
 /* A row; `kind` says which member it is. */
 union row {

@@ -38,6 +38,20 @@ CODE size_t mapped_from(const struct image *im, uintptr_t address) {
   return size;
 }
 
+/* The address of a segment in memory, or 0. It follows from the place in the file: GNU strip leaves a PT_NOTE with an address of 0
+ * if it removes another note section. */
+CODE uintptr_t address_of_segment(const struct image *im, const ElfW(Phdr) * ph) {
+  uintptr_t found = 0;
+  int k;
+  for (k = 0; k < im->n; k++) {
+    const ElfW(Phdr) *load = &im->ph[k];
+    uintptr_t address = im->base + load->p_vaddr + (ph->p_offset - load->p_offset);
+    if (load->p_type != PT_LOAD || ph->p_offset < load->p_offset || ph->p_offset - load->p_offset >= load->p_filesz) continue;
+    if (!found || address == im->base + ph->p_vaddr) found = address;
+  }
+  return found;
+}
+
 /* A string of the object, or null where it does not end within the strings. */
 CODE const char *image_string(const struct image *im, ElfW(Addr) at) {
   size_t end;

@@ -26,14 +26,14 @@ CALLED void report_cudnn(struct text *t, const struct cudnn *c) {
 }
 
 CODE void report_note(struct text *t, const struct note *n) {
-  static const char states[][8] = {"whole", "newer", "damaged"};
+  static const char states[][8] = {"whole", "newer", "damaged", "absent"};
   char name[NOTE_TEXT], version[NOTE_TEXT];
   size_t from;
   int k;
   put_next(t, "{");
   put_member(t, "file", file_of(&n->image));
   put_member(t, "note", states[n->state]);
-  if (n->state != NOTE_IS_DAMAGED) {
+  if (note_is_readable(n)) {
     note_text(n, n->head.name, &name);
     note_text(n, n->head.version, &version);
     put_member(t, "name", name);
@@ -192,16 +192,54 @@ CODE long output_named(const char *path) {
 
 CODE void remove_file(const char *path) { sys3(SYS_unlinkat, AT_FDCWD, (long)path, 0); }
 
-/* Beside it, and renamed: whoever reads it finds a whole one. Directly where the folder does not allow that, or where something
- * else than a file goes by the name: a link, a pipe, a device. */
-CODE void write_report(const char *path, const char *beside, const struct text *t) {
+CODE int is_trusted(const struct stat *is) {
+  return !is->st_uid || is->st_uid == (uid_t)sys1(SYS_geteuid, 0);
+}
+
+/* The folder of a path, and what may happen to names in it. */
+enum { FOLDER_IS_OURS, FOLDER_IS_SHARED, FOLDER_IS_REDIRECTED };
+
+/* Returns FOLDER_IS_SHARED if others can put files into the folder of this path, and FOLDER_IS_REDIRECTED if a link of another user
+ * leads there. */
+CODE int folder_kind(const char *path) {
+  static char folder[PATH_MAX];
+  const char *end = base_name(path), *at;
+  struct text t = text_in(folder, sizeof folder);
+  struct stat is;
+  for (at = path; at < end; put_char(&t, *at++))
+    if (*at == '/' && t.used && !look_at(AT_FDCWD, folder, &is, AT_SYMLINK_NOFOLLOW) && S_ISLNK(is.st_mode) && !is_trusted(&is))
+      return FOLDER_IS_REDIRECTED;
+  if (!t.used) put_char(&t, '.');
+  if (look_at(AT_FDCWD, folder, &is, 0)) return FOLDER_IS_SHARED;
+  return is_trusted(&is) && !(is.st_mode & (S_IWGRP | S_IWOTH)) ? FOLDER_IS_OURS : FOLDER_IS_SHARED;
+}
+
+/* Opens what goes by the name: in a folder that others can write to, no link, and nothing but a pipe or a device of ours. */
+CODE long open_in_place(const char *path, int shared) {
+  struct stat is;
+  long fd;
+  if (!shared) return open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  fd = open_file(path, O_WRONLY | O_NOFOLLOW);
+  if (fd < 0 || (!look_at(fd, "", &is, AT_EMPTY_PATH) && !S_ISREG(is.st_mode) && is_trusted(&is))) return fd;
+  close_file(fd);
+  return -1;
+}
+
+/* Writes the report as a new file and renames it, so that a reader finds a whole one. A rename replaces a link and follows none. If
+ * the folder takes no file, or something else than a file has the name (a pipe, a device, in a folder of ours a link), that is
+ * written to. */
+CODE void write_report(const char *path, const char *beside, const struct text *t, int shared) {
   long fd = -1;
   int whole;
   if (*beside) {
     remove_file(beside); /* of one that was killed */
     fd = open_file(beside, O_WRONLY | O_CREAT | O_EXCL);
   }
-  if (fd < 0) beside = "", fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  if (fd < 0) {
+    beside = "";
+    fd = open_in_place(path, shared);
+  }
+  if (fd < 0) return;
   whole = write_out(fd, t->at, t->used, 0); /* a full disk is not the program's trouble */
   close_file(fd);
   if (!*beside) return;
@@ -218,22 +256,26 @@ CODE void write_to(const char *asked, const char *action, char *room) {
   struct text name = text_in(path, sizeof path), next = text_in(beside, sizeof beside);
   struct stat about;
   size_t process, guard;
+  int folder, is_link = 0, is_new;
   long fd;
   sys1(SYS_uname, (long)&host);
   put_name(&name, asked, host.nodename);
   put_report(&mine, action, host.nodename, &process, &guard);
   fd = output_named(path);
-  if (!fd && (look_at(AT_FDCWD, path, &about, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(about.st_mode))) {
+  folder = folder_kind(path);
+  is_new = look_at(AT_FDCWD, path, &about, AT_SYMLINK_NOFOLLOW) < 0;
+  if (!is_new) is_link = S_ISLNK(about.st_mode);
+  if (!fd && (is_new || S_ISREG(about.st_mode) || (is_link && folder != FOLDER_IS_OURS))) {
     put(&next, path);
     put_name(&next, ".%h.%p.new", host.nodename);
     if (is_cut(&next)) *beside = 0;
-    read_text(path, old, REPORT_ROOM);
+    if (!is_link) read_text(path, old, REPORT_ROOM);
     if (!same_bytes(old, mine.at, process)) *old = 0;
   }
   put_all(&all, mine.at, guard, old);
   if (is_cut(&mine) || is_cut(&all) || is_cut(&name)) return; /* what is cut is no JSON, or another file's name */
   if (fd) write_out(fd, all.at, all.used, 0);
-  else write_report(path, beside, &all);
+  else if (folder != FOLDER_IS_REDIRECTED) write_report(path, beside, &all, folder == FOLDER_IS_SHARED);
 }
 
 CODE void leave_report(const char *action) {

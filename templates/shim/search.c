@@ -1,14 +1,15 @@
 /* The loader's search: LD_LIBRARY_PATH, RPATH, RUNPATH, the cache, the default folders. */
 
 /* One element of a path list, $ORIGIN replaced, joined with the file's name. */
-CODE int join(char (*to)[PATH_MAX], const char *dir, size_t n, const char *file, const char *origin) {
+CODE int join(char (*to)[PATH_MAX], const char *dir, size_t n, const char *file, const struct image *of) {
   struct text t = text_in(*to, PATH_MAX);
-  const char *end = dir + n, *base = base_name(origin), *from;
+  const char *end = dir + n, *origin, *base, *from;
   while (dir < end) {
     if (*dir == '$') {
       int braces = dir[1] == '{';
       if (!starts(dir + 1 + braces, "ORIGIN")) return 0; /* $LIB, $PLATFORM: the child knows */
       dir += sizeof "$ORIGIN" - 1 + (size_t)(2 * braces);
+      origin = file_of(of), base = base_name(origin);
       if (base == origin) put_char(&t, '.');
       for (from = origin; from + 1 < base; from++) put_char(&t, *from);
     } else {
@@ -34,15 +35,16 @@ struct looking {
   const char *file;
   char (*to)[PATH_MAX];
   int is;                    /* 1 found, 0 go on, -1 the loader would stop here (`to` names the file) */
-  const char *place, *whose; /* in words; whose: or null */
+  const char *place; /* in words */
+  const struct image *whose; /* the object whose list it is, or null */
 };
 
 /* Looks into the folders of a list, where it was not found before. */
-CODE void search_list(struct looking *s, const char *list, char also, const char *place, const char *whose) {
+CODE void search_list(struct looking *s, const char *list, char also, const char *place, const struct image *whose) {
   while (list && *list && !s->is) {
     size_t n = 0;
     while (list[n] && list[n] != ':' && list[n] != also) n++;
-    if (join(s->to, list, n, s->file, whose ? whose : self())) s->is = elf_is(*s->to);
+    if (join(s->to, list, n, s->file, whose ? whose : &g.first)) s->is = elf_is(*s->to);
     if (s->is) s->place = place, s->whose = whose;
     list += n + (list[n] != 0);
   }
@@ -116,22 +118,21 @@ static const char default_folders[] =
 /* Where the loader would find `file` for the object of `of`: 1 and the path, 0 nowhere, -1 at a file it cannot read. `why`,
  * where it is wanted, says which of the places it was. */
 CODE int search(const char *file, const struct image *of, char (*to)[PATH_MAX], char (*why)[WHY]) {
-  const char *owner = file_of(of);
   struct looking s;
-  s.file = file, s.to = to, s.is = 0, s.place = s.whose = 0;
+  s.file = file, s.to = to, s.is = 0, s.place = 0, s.whose = 0;
   /* An object with a RUNPATH has no RPATH, and the program's RPATH counts for objects without a RUNPATH. */
   if (!of->runpath) {
-    search_list(&s, of->rpath, ':', "RPATH of ", owner);
-    if (!g.first.runpath) search_list(&s, g.first.rpath, ':', "RPATH of ", self());
+    search_list(&s, of->rpath, ':', "RPATH of ", of);
+    if (!g.first.runpath) search_list(&s, g.first.rpath, ':', "RPATH of ", &g.first);
   }
   search_list(&s, g.library_path, ';', "LD_LIBRARY_PATH", 0);
-  search_list(&s, of->runpath, ':', "RUNPATH of ", owner);
+  search_list(&s, of->runpath, ':', "RUNPATH of ", of);
   if (!s.is && in_cache(file, to) && (s.is = elf_is(*to))) s.place = CACHE;
   search_list(&s, default_folders, ':', "the system's library folders", 0);
   if (s.place && why) {
     struct text t = text_in(*why, WHY);
     put(&t, s.place);
-    if (s.whose) put_outside(&t, s.whose);
+    if (s.whose) put_outside(&t, file_of(s.whose));
   }
   if (!s.is) **to = 0;
   return s.is;

@@ -53,10 +53,19 @@ struct code {
   uint16_t isa, how;
 };
 
+/* Memory that the kernel zeroes in a forked child: what is held or was begun in the parent is not in the child. */
+struct fork_page {
+  int lock;    /* the process that holds it, or 0 */
+  int process; /* the one that set up this page; 0 in a child of it */
+};
+
 /* All that is large lives here and not on the stack of whoever calls check(). In .bss: no byte in the file. */
 struct state {
-  int lock; /* the process that holds it */
-  int ready, program, mode;
+  struct fork_page *page, without_page; /* without_page: if the kernel has no such memory */
+  int process;       /* the one in which the loader may be asked: a forked child must try that first */
+  int loader_is_stuck;
+  int current;       /* of the two verdicts, the one that is published; 0: none yet, else 1 or 2 */
+  int ready, started, program, mode;
   int startup;     /* how many objects the loader brought before `main` */
   int first_noted; /* no guarded file stands before this one */
   int notes;
@@ -70,7 +79,7 @@ struct state {
   size_t answered;
   const char *library_path;
   struct note *now; /* the one that is being judged */
-  struct image first;
+  struct image first, own; /* own: the file that this guard is in */
   int looks; /* for kernels, since this file is not sealed */
   int codes;
   struct code code[MAX_CODES];
@@ -81,7 +90,8 @@ struct state {
   char self[PATH_MAX], scratch[PATH_MAX];
   char rpath[4096], runpath[4096];
   char asked[PATH_MAX], real[PATH_MAX], answer[8192];
-  struct verdict verdict;
+  const char *loader_name; /* the path that the loader was started with, or null */
+  struct verdict verdict, published[2];
 };
 static struct state g;
 
@@ -102,8 +112,32 @@ CALLED long read_link(const char *path, char (*link)[PATH_MAX]) {
   return n;
 }
 
+/* Copies a path, made absolute by the working directory. */
+CODE void keep_absolute(char (*to)[PATH_MAX], const char *path) {
+  struct text t;
+  while (starts(path, "./")) path += 2;
+  keep_path(to, path);
+  if (!*path || *path == '/' || read_link("/proc/self/cwd", to) <= 0) return;
+  t.at = *to, t.used = len(*to), t.size = PATH_MAX;
+  put_char(&t, '/');
+  put(&t, path);
+  if (is_cut(&t)) keep_path(to, path);
+}
+
+CODE int file_is_image(const char *path, const struct image *im);
+
+/* Returns the program's path. The kernel names the file that it started, which may be the loader (`ld.so program`), and a path may
+ * lead elsewhere by now: of the paths that are known, the first counts whose file has the program headers that are in memory. */
 CODE const char *self(void) {
-  if (!g.self[0] && read_link("/proc/self/exe", &g.self) <= 0) keep_path(&g.self, "this program");
+  const char *by_kernel = (const char *)getauxval(AT_EXECFN);
+  if (g.self[0]) return g.self;
+  if (g.loader_name) keep_absolute(&g.self, g.loader_name);
+  if (g.self[0] && file_is_image(g.self, &g.first)) return g.self;
+  if (read_link("/proc/self/exe", &g.self) > 0 && file_is_image(g.self, &g.first)) return g.self;
+  if (by_kernel) keep_absolute(&g.self, by_kernel);
+  if (g.self[0] && file_is_image(g.self, &g.first)) return g.self;
+  if (g.loader_name) keep_absolute(&g.self, g.loader_name);
+  else if (read_link("/proc/self/exe", &g.self) <= 0) keep_path(&g.self, by_kernel && *by_kernel ? by_kernel : "this program");
   return g.self;
 }
 
@@ -129,7 +163,7 @@ CODE int in_scope(const struct note *n) { return n->own || g.program; }
 CODE void component(const struct note *n, char (*to)[2 * NOTE_TEXT]) {
   char name[NOTE_TEXT], version[NOTE_TEXT];
   struct text t = text_in(*to, sizeof *to);
-  if (n->state == NOTE_IS_DAMAGED) return;
+  if (!note_is_readable(n)) return;
   note_text(n, n->head.name, &name);
   note_text(n, n->head.version, &version);
   put_outside(&t, name);
@@ -167,9 +201,9 @@ CODE int take_notes(struct image *im, int own, int keep) {
   int taken = 0, k;
   for (k = 0; k < im->n; k++) {
     const ElfW(Phdr) *ph = &im->ph[k];
-    const unsigned char *p = (const unsigned char *)(im->base + ph->p_vaddr);
-    size_t left = ph->p_memsz;
-    if (ph->p_type != PT_NOTE || left > mapped_from(im, (uintptr_t)p)) continue;
+    const unsigned char *p = (const unsigned char *)address_of_segment(im, ph);
+    size_t left = ph->p_filesz;
+    if (ph->p_type != PT_NOTE || !p || left > mapped_from(im, (uintptr_t)p)) continue;
     while (left >= HEADER) {
       size_t step = 4;
       uint32_t sizes[2]; /* of the owner's name, of the descriptor */
@@ -192,6 +226,19 @@ CODE int take_notes(struct image *im, int own, int keep) {
   return taken;
 }
 
+/* If this file has no note, a note without bytes takes its place, so that the guard reports that. */
+CODE void note_absence(void) {
+  struct note *n;
+  int k;
+  for (k = 0; k < g.notes; k++)
+    if (g.note[k].own) return;
+  n = room_for_note(1);
+  if (!n) return;
+  memset(n, 0, sizeof *n);
+  n->state = NOTE_IS_ABSENT, n->own = 1;
+  n->image = g.own;
+}
+
 struct walk {
   int all, index, noted;
 };
@@ -204,18 +251,24 @@ CODE int on_image(struct dl_phdr_info *info, size_t size, void *data) {
   int own = 0, k, first = w->index++ == 0, program, taken;
   (void)size;
 #ifdef __GLIBC__
-  program = first && !*im.name; /* of a namespace that dlmopen made the first is a library, too */
+  /* In a namespace of dlmopen, the first one is a library. The program has no name, except if the loader was started with it. */
+  program = first && (!*im.name || (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR));
 #else
   program = first;
 #endif
-  if (program || !im.name) im.name = ""; /* musl calls the program argv[0] */
+  if (program && im.name && *im.name) g.loader_name = im.name;
+  if (program || !im.name) im.name = "";
   for (k = 0; k < im.n; k++)
     if (im.ph[k].p_type == PT_LOAD && (uintptr_t)&anchor - (im.base + im.ph[k].p_vaddr) < im.ph[k].p_memsz) own = 1;
   if (first) {
     image_names(&im);
     g.first = im;
   }
-  if (own) g.program = program;
+  if (own) {
+    image_names(&im);
+    g.program = program;
+    g.own = im;
+  }
   taken = take_notes(&im, own, own || w->all || (g.program && w->index <= g.startup));
   if (taken && !w->noted++) g.first_noted = own;
   return 0;

@@ -25,8 +25,12 @@ CODE void compose(const struct finding *f) {
 
 CODE void say(const char *text) { write_out(STDERR_FILENO, text, len(text), 1); }
 
+/* A program warns of its own manifest if that cannot be read: nothing else is checked then. */
+CODE int is_unreadable(const struct finding *f) { return f->note->own && g.program && !note_is_readable(f->note); }
+
 CODE int is_told(const struct finding *f) {
   const struct note *n = f->note;
+  if (is_unreadable(f)) return 1;
   return f->severity == ERROR && speaks_for(n) && !(is_about_driver(f) && n->head.gpu == GPU_OPTIONAL);
 }
 
@@ -36,7 +40,7 @@ CODE const struct finding *next_to_tell(const struct finding *last, int refuse) 
   const struct finding *f = g.findings.at, *end = f + g.findings.count, *best = 0;
   for (; f < end; f++) {
     int later = last ? meaning_of(f)->rank - meaning_of(last)->rank : 1;
-    if (!is_told(f) || note_refuses(f->note) != refuse || later < 0 || (!later && f <= last)) continue;
+    if (!is_told(f) || (f->severity == ERROR && note_refuses(f->note)) != refuse || later < 0 || (!later && f <= last)) continue;
     if (!best || meaning_of(f)->rank < meaning_of(best)->rank) best = f;
   }
   return best;

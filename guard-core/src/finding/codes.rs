@@ -273,7 +273,7 @@ codes! {
         "The file was guarded by a newer cudaguard. What this reader knows of it was judged, the rest was left out.\nWhat to do: update cargo-cudaguard.";
     503 NoteDamaged Info Open 62
         "a manifest is damaged"
-        "A file carries a manifest whose bytes do not hold together: an offset points outside, or its mark is missing. It was left out of the judgement, and never refuses by itself.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
+        "A file carries a manifest whose bytes do not hold together: an offset points outside, or its mark is missing. It was left out of the judgement, and never refuses by itself. A guarded program whose own manifest is damaged or was removed warns at start-up.\nWhat to do: rebuild the file; something wrote into it after it was linked.";
     504 NothingToSee Info Open 65
         "no GPU is visible: nothing to judge"
         "There is no driver here, or no GPU that this process may use. A program may have a way without one, so it starts, unless [runtime] gpu = \"required\".\nWhat to do: nothing.";
@@ -925,6 +925,9 @@ words! {
     NoteDamaged NoteDamaged "manifest"
         "a manifest in {file} is damaged: it was not judged\nbecause:    {why}"
         "rebuild {file}: something wrote into it after it was linked";
+    NoteDamagedNotFound NoteDamaged "manifest"
+        "{file} has a guard and no manifest: it was not checked"
+        "rebuild {file}, and keep its notes: a tool removed the manifest after it was linked";
     NothingToSee NothingToSee "driver"
         "no GPU is visible: nothing to judge"
         "";

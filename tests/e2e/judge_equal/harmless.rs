@@ -585,7 +585,7 @@ fn damaged_notes_never_refuse() {
         bytes[at] = byte;
         NATIVE.program(&scene.program, &[bytes], Some(9));
         let outcome = scene.call(&scene.program).arg("check").env("CUDAGUARD_REPORT", "report.json").run().success();
-        assert_eq!(outcome.stderr, "", "byte {at}");
+        assert!(outcome.stderr.starts_with("cudaguard: warning[CG503]"), "byte {at}: {outcome}");
         assert!(outcome.stdout.starts_with("check 2 [CG503]"), "byte {at}: {outcome}");
         assert_eq!(scene.report()["findings"][0]["code"], "CG503", "byte {at}");
         assert_eq!(scene.report()["verdict"], "unknown", "byte {at}");
@@ -733,7 +733,7 @@ fn it_is_small() {
             for options in [&[][..], &["-Wl,--gc-sections"], &["-Wl,--gc-sections", "-fPIE", "-pie"]] {
                 let size = |objects: &[&Path]| linked(compiler, linker, &scratch, &source, objects, options);
                 let added = size(&[&shim]) - size(&[]);
-                assert!((1000..=40 * 1024).contains(&added), "{compiler} {linker} {options:?}: {added} bytes");
+                assert!((1000..=48 * 1024).contains(&added), "{compiler} {linker} {options:?}: {added} bytes");
             }
         }
     }

@@ -1,0 +1,159 @@
+//! The guard in programs that other tools changed, started in unusual ways, or share a machine with other users.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use cudaguard_tests::{Call, Trial, skip, tools, trials};
+
+use super::fixture::{MAIN, NATIVE, descriptor};
+use super::harmless::{Scene, built};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    trials![
+        stripped_build_id_keeps_the_guard,
+        missing_manifest_is_reported,
+        forked_child_never_hangs,
+        early_check_does_not_replace_the_start,
+        program_started_by_the_loader_is_judged,
+        report_does_not_follow_links_of_others,
+        report_is_not_written_through_a_linked_folder,
+    ]
+}
+
+/// A guarded program from this source, linked to the scene's cuDNN.
+fn program(scene: &Scene, name: &str, notes: &[Vec<u8>], source: &str) -> PathBuf {
+    let to = scene.scratch.join(name);
+    let options = ["-pthread".to_owned(), "-Wl,--no-as-needed".to_owned(), format!("-L{}", scene.lib().display())];
+    let options = [&options[..], &["-l:libcudnn.so.9".to_owned()]].concat();
+    NATIVE.guarded(&format!("robust-{name}"), &to, notes, source, &options);
+    to
+}
+
+/// GNU strip then leaves the segment of the other notes without an address.
+fn stripped_build_id_keeps_the_guard() {
+    tools::need("strip");
+    let scene = Scene::older();
+    let linked = program(&scene, "linked", &[descriptor(&built())], MAIN);
+    let stripped = scene.scratch.join("stripped");
+    let _ = Call::new("strip").args(["-R", ".note.gnu.build-id", "-o"]).args([&stripped, &linked]).run().success();
+    let outcome = scene.call(&stripped).run().expect(78);
+    assert!(outcome.stderr.starts_with("cudaguard: error[CG202]"), "{outcome}");
+}
+
+fn missing_manifest_is_reported() {
+    let scene = Scene::older();
+    let bare = program(&scene, "bare", &[], MAIN);
+    let outcome = scene.call(&bare).arg("check").env("CUDAGUARD_REPORT", "report.json").run().success();
+    let warning = "cudaguard: warning[CG503]: bare has a guard and no manifest: it was not checked\n";
+    assert!(outcome.stderr.starts_with(warning), "{outcome}");
+    assert!(outcome.stdout.starts_with("check 2 [CG503] bare has a guard and no manifest"), "{outcome}");
+    let report = scene.report();
+    assert_eq!((&report["verdict"], &report["components"][0]["note"]), (&"unknown".into(), &"absent".into()));
+    let _ = scene.call(&bare).env("CUDAGUARD", "enforce").run().success();
+    assert_eq!(scene.call(&bare).env("CUDAGUARD", "off").run().success().stderr, "");
+}
+
+/// Another thread is in the loader while the process forks, so that the child inherits the loader's lock.
+fn forked_child_never_hangs() {
+    let source = r#"
+#include <cudaguard.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *check(void *unused) {
+  for (;;) cudaguard_check();
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  int round, status, hung = 0, wrong = 0;
+  pthread_create(&thread, 0, check, 0);
+  for (round = 0; round < 200; round++) {
+    pid_t child = fork();
+    if (!child) {
+      alarm(20);
+      _exit(cudaguard_check());
+    }
+    waitpid(child, &status, 0);
+    hung += WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    wrong += !WIFEXITED(status) || WEXITSTATUS(status) != CUDAGUARD_WRONG;
+  }
+  printf("%d hung, %d wrong\n", hung, wrong);
+  fflush(stdout);
+  _exit(0);
+}
+"#;
+    let scene = Scene::older();
+    let forks = program(&scene, "forks", &[descriptor(&built())], source);
+    let outcome = scene.call(&forks).env("CUDAGUARD", "warn").run().success();
+    assert_eq!(outcome.stdout, "0 hung, 0 wrong\n", "{outcome}");
+}
+
+fn early_check_does_not_replace_the_start() {
+    let scene = Scene::older();
+    for (name, early) in [
+        ("first", "__attribute__((constructor(101))) static void first(void) { cudaguard_check(); }"),
+        (
+            "before",
+            "__attribute__((section(\".preinit_array\"), used)) static int (*const before)(void) = cudaguard_check;",
+        ),
+    ] {
+        let source = format!("#include <cudaguard.h>\n{early}\n{MAIN}");
+        let early = program(&scene, name, &[descriptor(&built())], &source);
+        let outcome = scene.call(&early).run().expect(78);
+        assert!(outcome.stderr.starts_with("cudaguard: error[CG202]"), "{name}: {outcome}");
+    }
+}
+
+/// Then the kernel names the loader as the file of the process.
+fn program_started_by_the_loader_is_judged() {
+    let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
+    if !loader.exists() {
+        skip("the dynamic loader of x86-64", "glibc for x86-64");
+    }
+    let start = |scene: &Scene| scene.call(loader).arg("./program").env("CUDAGUARD_REPORT", "report.json").run();
+    let older = Scene::older();
+    let outcome = start(&older).expect(78);
+    assert!(outcome.stderr.starts_with("cudaguard: error[CG202]"), "{outcome}");
+    let program = fs::canonicalize(&older.program).expect("it exists");
+    assert_eq!(older.report()["file"], program.to_string_lossy().into_owned());
+    let _ = start(&Scene::right()).success();
+}
+
+fn report_does_not_follow_links_of_others() {
+    let scene = Scene::right();
+    let shared = scene.scratch.join("shared");
+    fs::create_dir_all(&shared).expect("a folder can be made");
+    for mode in [0o777, 0o1777] {
+        fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).expect("a mode can be set");
+        let (victim, report) = (scene.scratch.join("victim"), shared.join("report.json"));
+        fs::write(&victim, "precious").expect("a file can be written");
+        let _ = fs::remove_file(&report);
+        symlink(&victim, &report).expect("a link can be made");
+        let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", &report).run().success();
+        assert_eq!(fs::read_to_string(&victim).expect("it is there"), "precious", "{mode:o}");
+        assert!(fs::symlink_metadata(&report).expect("a report").is_file(), "{mode:o}: the link is replaced");
+        assert_eq!(fs::read_dir(&shared).expect("a folder").count(), 1, "{mode:o}: nothing is left over");
+    }
+}
+
+fn report_is_not_written_through_a_linked_folder() {
+    let scene = Scene::right();
+    let private = scene.scratch.join("private");
+    fs::create_dir_all(&private).expect("a folder can be made");
+    let link = scene.scratch.join("linked");
+    symlink(&private, &link).expect("a link can be made");
+    let start = || {
+        let _ = scene.call(&scene.program).env("CUDAGUARD_REPORT", link.join("report.json")).run().success();
+        fs::read_dir(&private).expect("a folder").count()
+    };
+    assert_eq!(start(), 1, "a link of our own is followed");
+    fs::remove_file(private.join("report.json")).expect("it was written");
+    if std::os::unix::fs::lchown(&link, Some(1234), None).is_err() {
+        skip("a link of another user", "root");
+    }
+    assert_eq!(start(), 0);
+}
