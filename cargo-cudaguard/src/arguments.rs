@@ -802,7 +802,7 @@ mod tests {
     fn commands_in_symptoms_are_valid() {
         let mut own = 0;
         for cause in cudaguard::symptoms::table().iter().flat_map(|symptom| &symptom.causes) {
-            let named = cause.cure.split('`').filter(|text| text.starts_with("cargo cudaguard"));
+            let named = cause.fix.split('`').filter(|text| text.starts_with("cargo cudaguard"));
             for command_line in named.chain(std::iter::once(cause.see.as_str())) {
                 let Some(words) = command_line.strip_prefix("cargo cudaguard") else { continue };
                 let words = std::iter::once("cargo-cudaguard").chain(words.split_whitespace());

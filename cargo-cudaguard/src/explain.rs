@@ -1,4 +1,4 @@
-//! `explain`: a finding at length, or what a number, a status, an error's text or a log most often means.
+//! `explain`: prints a finding in full, or the most frequent causes of an error number, a status, a message or a log.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -10,9 +10,9 @@ use cudaguard::symptoms::{self, Answer, Cause, Symptom};
 
 use crate::report::{self, CliError};
 
-/// How wide a page is.
+/// Width of a page, in characters.
 const WIDTH: usize = 100;
-/// How much of stdin is read: the first error stands there, and nobody waits for more.
+/// Most bytes that are read from stdin.
 const MOST: u64 = 16 << 20;
 
 pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
@@ -31,8 +31,8 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
         words => words.join(" "),
     };
     if let Ok(code) = text.parse() {
-        let told = if json { data(None, &[code], &[]) } else { finding(code) };
-        return report::result(&told).map(|()| ExitCode::SUCCESS);
+        let output = if json { data(None, &[code], &[]) } else { finding(code) };
+        return report::result(&output).map(|()| ExitCode::SUCCESS);
     }
     if is_a_code(text.trim()) {
         return Err(CliError::operational(format_args!(
@@ -40,9 +40,9 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
             text.trim()
         )));
     }
-    let answer = symptoms::asked(&text);
+    let answer = symptoms::diagnose(&text);
     if json {
-        let told = match &answer {
+        let output = match &answer {
             Answer::Findings(codes) => data(None, codes, &[]),
             Answer::Number(number, meant) => {
                 let own: Vec<Code> = format!("CG{number}").parse::<Code>().into_iter().collect();
@@ -51,7 +51,7 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
             Answer::Shown(shown) => data(None, &[], shown),
             Answer::Nothing => data(None, &[], &[]),
         };
-        report::result(&told)?;
+        report::result(&output)?;
         if let Answer::Nothing = answer {
             return Err(CliError::not_found(nothing(&text)));
         }
@@ -67,14 +67,14 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
                 let _ = writeln!(page, "{number} of {}: {} ({})", families.join(", "), other.title, other.name);
             }
             if let Ok(code) = format!("CG{number}").parse::<Code>() {
-                let _ = writeln!(page, "{code}, a finding of cudaguard's: {}", code.title());
+                let _ = writeln!(page, "{code} of cudaguard: {}", code.title());
             }
             page
         }
         Answer::Shown(shown) => {
             let mut page = symptom(shown[0]);
             for other in shown[1..].iter().take(2) {
-                let _ = writeln!(page, "shown too: {} (cargo cudaguard explain {})", other.title, other.name);
+                let _ = writeln!(page, "also in this text: {} (cargo cudaguard explain {})", other.title, other.name);
             }
             page
         }
@@ -83,8 +83,7 @@ pub(crate) fn run(words: &[String], json: bool) -> Result<ExitCode, CliError> {
     report::result(&page).map(|()| ExitCode::SUCCESS)
 }
 
-/// All that is known of the answer, for programs: the most telling first. `number` is what was asked, where it was a number
-/// alone.
+/// Returns the answer as JSON, in the order of priority. `number` is set if the question was a bare number.
 fn data(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
     let texts = |texts: &[String]| array(texts.iter().map(String::as_str));
     let mut value = object::<&str>([]);
@@ -103,7 +102,7 @@ fn data(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
             ("why", Value::from(cause.why.as_str())),
             ("codes", array(cause.codes.iter().map(ToString::to_string))),
             ("see", cause.see.as_str().into()),
-            ("do", cause.cure.as_str().into()),
+            ("do", cause.fix.as_str().into()),
         ])
     };
     let symptom = |symptom: &&Symptom| {
@@ -125,7 +124,7 @@ fn data(number: Option<u32>, codes: &[Code], symptoms: &[&Symptom]) -> String {
     format!("{}\n", value.pretty())
 }
 
-/// Every code, and every symptom.
+/// Prints all codes and all symptoms.
 fn list() -> Result<ExitCode, CliError> {
     let mut list = String::new();
     for code in Code::ALL {
@@ -133,7 +132,7 @@ fn list() -> Result<ExitCode, CliError> {
     }
     list.push('\n');
     for symptom in symptoms::table() {
-        let _ = writeln!(list, "{:<22} {}", symptom.name, symptom.title);
+        let _ = writeln!(list, "{:<24} {}", symptom.name, symptom.title);
     }
     report::result(&list).map(|()| ExitCode::SUCCESS)
 }
@@ -152,7 +151,7 @@ fn finding(code: Code) -> String {
     page
 }
 
-/// A symptom on one screen.
+/// Returns the page of a symptom, which fits on one screen.
 fn symptom(symptom: &Symptom) -> String {
     let mut page = indented(&format!("{}: {}", symptom.name, symptom.title), "", "  ");
     let numbers = symptom.numbers.iter().map(|number| format!("{} {}", number.family, number.number));
@@ -173,7 +172,10 @@ fn symptom(symptom: &Symptom) -> String {
         let codes = if codes.is_empty() { String::new() } else { format!("   [{}]", codes.join(", ")) };
         page.push_str(&indented(&cause.why, &format!("{}. ", at + 1), "   "));
         page.push_str(&indented(&format!("{}{codes}", cause.see), "   see: ", "        "));
-        page.push_str(&indented(&cause.cure, "   do:  ", "        "));
+        page.push_str(&indented(&cause.fix, "   do:  ", "        "));
+    }
+    if let Some(source) = symptom.sources.first() {
+        let _ = writeln!(page, "  source: {source}");
     }
     page
 }
@@ -182,19 +184,19 @@ fn nothing(text: &str) -> String {
     let shown = text.trim().lines().next().unwrap_or_default();
     let shown: String = shown.chars().take(60).collect();
     format!(
-        "nothing that is known here fits `{shown}`\n  what to try: the whole log, which has the first error in it: `cargo cudaguard \
-         explain - < LOG`\n  `cargo cudaguard doctor PROGRAM` says what is wrong on this machine, without any error's \
-         text\n  `cargo cudaguard explain` lists what is known"
+        "nothing is known about `{shown}`\n  next: pass the whole log, because the first error is the important one: `cargo \
+         cudaguard explain - < LOG`\n  next: `cargo cudaguard doctor PROGRAM` examines this machine, and needs no error \
+         text\n  to report a text that should have an answer, send the complete log and the output of `cargo cudaguard doctor`"
     )
 }
 
-/// A paragraph with this before its first line, and that before the others.
+/// Wraps a paragraph, with `first` before its first line and `others` before the rest.
 fn indented(paragraph: &str, first: &str, others: &str) -> String {
     let text = wrapped(paragraph, WIDTH - others.len().max(first.len()));
     format!("{first}{}\n", text.replace('\n', &format!("\n{others}")))
 }
 
-/// The paragraph, broken at blanks into lines of at most `width` characters.
+/// Breaks the paragraph at blanks into lines of at most `width` characters.
 fn wrapped(paragraph: &str, width: usize) -> String {
     let (mut text, mut column) = (String::new(), 0);
     for word in paragraph.split(' ') {
@@ -217,17 +219,17 @@ mod tests {
     use cudaguard::symptoms::table;
 
     #[test]
-    fn lines_are_broken_at_blanks_only() {
+    fn wrapping_breaks_at_blanks_only() {
         assert_eq!(super::wrapped("one two three", 7), "one two\nthree");
         assert_eq!(super::wrapped("unbreakable word", 4), "unbreakable\nword");
         assert_eq!(super::indented("one two", "1. ", "   ").lines().count(), 1);
     }
 
     #[test]
-    fn a_symptom_is_told_on_one_screen() {
+    fn symptom_pages_fit_one_screen() {
         for symptom in table() {
             let page = super::symptom(symptom);
-            assert!((6..=15).contains(&page.lines().count()), "{} lines:\n{page}", page.lines().count());
+            assert!((6..=18).contains(&page.lines().count()), "{} lines:\n{page}", page.lines().count());
             assert!(page.lines().all(|line| line.chars().count() <= super::WIDTH), "{page}");
         }
     }

@@ -27,7 +27,7 @@ pub(crate) const TRIALS: &[&str] = &[
     "scenes::forum::newer_minors_run",
     "scenes::inside::every_code_is_explained",
     "scenes::packages::a_package_without_embed_is_guarded_by_the_command",
-    "symptoms::public_threads",
+    "symptoms::harmless_texts_get_no_answer",
     "tables::flags_mean_what_nvcc_makes_of_them",
     "tables::tables_agree_with_cuda-13.0",
     "toolchains::nothing_at_all",

@@ -1,5 +1,5 @@
-//! What people have in hand when a program fails, and what it most often means (`data/symptoms.toml`): [`asked`] takes a
-//! number, the name of a status, an error's text or a whole log, and answers with what fits, or with nothing.
+//! Error messages and their most frequent causes (`data/symptoms.toml`). [`diagnose`] takes a number, the name of a status, an error
+//! message or a whole log, and returns the symptoms that match.
 
 use std::sync::OnceLock;
 
@@ -13,124 +13,137 @@ mod pattern;
 
 use pattern::{Pattern, Text};
 
-/// What goes wrong, as people see it.
+/// An error as people see it.
 #[derive(Clone, Debug)]
 pub struct Symptom {
-    /// As `explain` takes it.
+    /// The name that `explain` accepts.
     pub name: String,
-    /// In a few words.
+    /// A few words.
     pub title: String,
-    /// The numbers that stand for it.
+    /// The numbers of this error.
     pub numbers: Vec<Number>,
-    /// The names of statuses.
+    /// Names of status codes.
     pub names: Vec<String>,
-    /// What is said; the data file has the rules.
+    /// Patterns of the message, in the syntax of the data file.
     pub texts: Vec<String>,
     /// What happened.
     pub means: String,
     /// Public pages that show it.
     pub sources: Vec<String>,
-    /// The likeliest first.
+    /// The most frequent one first.
     pub causes: Vec<Cause>,
     patterns: Vec<Pattern>,
 }
 
-/// Why it goes wrong.
+/// A cause of a symptom.
 #[derive(Clone, Debug)]
 pub struct Cause {
-    /// A sentence.
+    /// One sentence.
     pub why: String,
-    /// The findings that would have said it.
+    /// The findings that detect it.
     pub codes: Vec<Code>,
-    /// The command that shows whether it is this one.
+    /// The command that shows whether it is this cause.
     pub see: String,
     /// What to do.
-    pub cure: String,
+    pub fix: String,
 }
 
-/// A number, and who means this by it.
+/// An error number of one family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// `CUDA`, `NVML`, …: who counts so.
+    /// `CUDA`, `NVML`, …: who assigns the number.
     pub family: String,
     /// The number.
     pub number: u32,
 }
 
-/// The data file.
+/// The contents of the data file.
 #[derive(Debug)]
 struct Table {
-    /// Who counts errors, in the order in which a bare number is looked up.
+    /// The families of numbers, in the order in which a bare number is looked up.
     families: Vec<String>,
-    /// How a text says a number, with the beginning of its families.
+    /// Texts that contain a number, with the beginning of its families.
     numbered: Vec<(String, Pattern)>,
+    /// Ordinary log lines that look like errors.
+    harmless: Vec<Pattern>,
+    /// Patterns in other languages, with the English text.
+    translated: Vec<(Pattern, String)>,
     symptoms: Vec<Symptom>,
 }
 
-/// What an answer is about.
+/// The result of [`diagnose`].
 #[derive(Debug)]
 pub enum Answer {
-    /// The text is this program's own: these findings.
+    /// The text is a message of cudaguard with these findings.
     Findings(Vec<Code>),
-    /// A number alone, and each that it may stand for.
+    /// A bare number, and every symptom that has it.
     Number(u32, Vec<&'static Symptom>),
-    /// What the text shows, the most telling first.
+    /// The symptoms that the text matches, in the order of the table.
     Shown(Vec<&'static Symptom>),
-    /// Nothing in it is known.
+    /// The text matches no symptom.
     Nothing,
 }
 
 const FILE: &str = "symptoms.toml";
 const TEXT: &str = include_str!("../../data/symptoms.toml");
 
-/// The symptoms, what says more first.
+/// Returns the symptoms in the order of their priority.
 pub fn table() -> &'static [Symptom] {
-    &whole().symptoms
+    &compiled_in().symptoms
 }
 
-/// The table that is compiled in.
-fn whole() -> &'static Table {
+fn compiled_in() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| read(TEXT).unwrap_or_else(|error| unreachable!("a table that is compiled in: {error}")))
 }
 
-/// What this text shows.
-pub fn asked(text: &str) -> Answer {
+/// Finds the symptoms that this text shows.
+pub fn diagnose(text: &str) -> Answer {
     let trimmed = text.trim();
     if let Some(symptom) = table().iter().find(|symptom| symptom.name == trimmed) {
         return Answer::Shown(vec![symptom]);
     }
-    let codes = own_codes(text);
+    let codes = find_own_codes(text);
     if !codes.is_empty() {
         return Answer::Findings(codes);
     }
-    if let Some((number, families)) = bare_number(trimmed) {
-        let meant: Vec<_> = families.iter().filter_map(|family| of_number(family, number)).collect();
+    if let Some((number, families)) = parse_bare_number(trimmed) {
+        let meant: Vec<_> = families.iter().filter_map(|family| find_by_number(family, number)).collect();
         return if meant.is_empty() { Answer::Nothing } else { Answer::Number(number, meant) };
     }
-    let text = Text::new(text);
-    let mut shown: Vec<_> = table().iter().filter(|symptom| symptom.is_in(&text)).collect();
-    for symptom in numbered(&text) {
-        if !shown.iter().any(|other| other.name == symptom.name) {
-            shown.push(symptom);
-        }
-    }
+    let text = normalize(text);
+    let numbered = find_numbered(&text);
+    let is_shown =
+        |symptom: &&Symptom| symptom.matches(&text) || numbered.iter().any(|other| other.name == symptom.name);
+    let shown: Vec<_> = table().iter().filter(is_shown).collect();
     if shown.is_empty() { Answer::Nothing } else { Answer::Shown(shown) }
 }
 
+/// Translates messages of glibc and GNU ld to English, and removes harmless log lines.
+fn normalize(text: &str) -> Text {
+    let mut text = Text::new(text);
+    for (pattern, english) in &compiled_in().translated {
+        text.replace(pattern, &Text::new(english));
+    }
+    for pattern in &compiled_in().harmless {
+        text.replace(pattern, &Text::new(""));
+    }
+    text
+}
+
 impl Symptom {
-    fn is_in(&self, text: &Text) -> bool {
+    fn matches(&self, text: &Text) -> bool {
         self.patterns.iter().any(|pattern| pattern.find(text).next().is_some())
     }
 }
 
-fn of_number(family: &str, number: u32) -> Option<&'static Symptom> {
-    let means = |symptom: &&Symptom| symptom.numbers.iter().any(|one| one.family == family && one.number == number);
-    table().iter().find(means)
+fn find_by_number(family: &str, number: u32) -> Option<&'static Symptom> {
+    let has = |symptom: &&Symptom| symptom.numbers.iter().any(|one| one.family == family && one.number == number);
+    table().iter().find(has)
 }
 
-/// The findings that a text of this program's names: `error[CG202]`.
-fn own_codes(text: &str) -> Vec<Code> {
+/// Returns the findings that a message of cudaguard names: `error[CG202]`.
+fn find_own_codes(text: &str) -> Vec<Code> {
     let mut codes = Vec::new();
     for (at, _) in text.match_indices("[CG") {
         let code = text.get(at + 1..at + 6).filter(|_| text[at + 6..].starts_with(']'));
@@ -141,8 +154,8 @@ fn own_codes(text: &str) -> Vec<Code> {
     codes
 }
 
-/// A number with nothing but words that say whose it is: `209`, `CUDA error 35`, `exit status 78`.
-fn bare_number(text: &str) -> Option<(u32, Vec<&'static String>)> {
+/// Parses a number with nothing but words that name its family: `209`, `CUDA error 35`, `exit status 78`.
+fn parse_bare_number(text: &str) -> Option<(u32, Vec<&'static String>)> {
     let mut words: Vec<String> = text
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -150,41 +163,50 @@ fn bare_number(text: &str) -> Option<(u32, Vec<&'static String>)> {
         .collect();
     let at = words.iter().position(|word| word.parse::<u32>().is_ok())?;
     let number = words.remove(at).parse().ok()?;
-    let mut families: Vec<_> = whole().families.iter().collect();
+    let all = &compiled_in().families;
+    let mut families: Vec<_> = all.iter().collect();
     for word in &words {
         let begins = |family: &&String| family.to_ascii_lowercase().split(' ').next() == Some(word.as_str());
         match word.as_str() {
             "error" | "code" | "number" | "status" => {}
-            // The numbers that both APIs share are each one's own, too.
+            // The numbers that both APIs share belong to each of them.
             "runtime" | "driver" => families.retain(|family| *family == "CUDA" || family.contains(word.as_str())),
-            _ if whole().families.iter().any(|family| begins(&family)) => families.retain(begins),
+            _ if all.iter().any(|family| begins(&family)) => families.retain(begins),
             _ => return None,
         }
     }
     Some((number, families))
 }
 
-/// What the numbers mean that a text says in a way that leaves no doubt whose they are.
-fn numbered(text: &Text) -> Vec<&'static Symptom> {
+/// Returns the symptoms of the numbers that the text contains together with their family.
+fn find_numbered(text: &Text) -> Vec<&'static Symptom> {
     let mut found: Vec<&'static Symptom> = Vec::new();
-    for (family, pattern) in &whole().numbered {
-        for number in pattern.find(text).flatten() {
-            let of_family = whole().families.iter().filter(|one| one.starts_with(family.as_str()));
-            found.extend(of_family.filter_map(|family| of_number(family, number)).take(1));
+    for (family, pattern) in &compiled_in().numbered {
+        for number in pattern.find(text).filter_map(|found| found.number) {
+            let families = compiled_in().families.iter().filter(|one| one.starts_with(family.as_str()));
+            found.extend(families.filter_map(|family| find_by_number(family, number)).take(1));
         }
     }
     found
 }
 
-/// Reads the table; an error names the row, the key and what was expected.
+/// Parses the table; an error names the row, the key and the expected value.
 fn read(text: &str) -> Result<Table, String> {
     let whole = DeTable::parse(text).map_err(|error| format!("{FILE}: {}", error.message()))?;
     let top = Entry { file: FILE, key: String::new(), table: whole.get_ref() };
-    top.only(&["families", "numbered", "symptom"])?;
+    top.only(&["families", "numbered", "harmless", "translated", "symptom"])?;
     let families = top.texts("families")?;
     let numbered = top.pairs("numbered")?.into_iter().map(|(family, text)| (family, Pattern::new(&text))).collect();
+    let harmless = top.texts("harmless")?.iter().map(|text| Pattern::new(text)).collect();
+    let mut translated = Vec::new();
+    if let Some(languages) = top.inner("translated")? {
+        for english in languages.table.keys() {
+            let english = english.get_ref().as_ref();
+            translated.extend(languages.texts(english)?.iter().map(|text| (Pattern::new(text), english.to_owned())));
+        }
+    }
     let symptoms = rows(&top, "symptom")?.iter().map(|row| symptom(row, &families)).collect::<Result<_, _>>()?;
-    Ok(Table { families, numbered, symptoms })
+    Ok(Table { families, numbered, harmless, translated, symptoms })
 }
 
 fn rows<'a>(entry: &Entry<'a>, key: &str) -> Result<Vec<Entry<'a>>, String> {
@@ -219,7 +241,7 @@ fn symptom(row: &Entry<'_>, families: &[String]) -> Result<Symptom, String> {
 }
 
 fn cause(row: &Entry<'_>) -> Result<Cause, String> {
-    row.only(&["why", "codes", "see", "cure"])?;
+    row.only(&["why", "codes", "see", "fix"])?;
     let code = |value: &Spanned<DeValue<'_>>| {
         let number = value.get_ref().as_integer()?.as_str();
         format!("CG{number}").parse::<Code>().ok()
@@ -229,7 +251,7 @@ fn cause(row: &Entry<'_>) -> Result<Cause, String> {
         why: row.text("why")?,
         codes: codes.ok_or_else(|| row.error("codes", "numbers of findings"))?,
         see: row.text("see")?,
-        cure: row.text("cure")?,
+        fix: row.text("fix")?,
     })
 }
 
@@ -240,7 +262,7 @@ mod tests {
     use super::*;
 
     fn first(text: &str) -> String {
-        match asked(text) {
+        match diagnose(text) {
             Answer::Shown(shown) => shown[0].name.clone(),
             Answer::Number(_, meant) => meant[0].name.clone(),
             Answer::Findings(codes) => codes[0].to_string(),
@@ -249,61 +271,65 @@ mod tests {
     }
 
     #[test]
-    fn each_row_holds_together() {
+    fn rows_are_complete_and_unique() {
         let mut seen = BTreeSet::new();
         for symptom in table() {
             let Symptom { name, texts, names, numbers, causes, sources, means, title, .. } = symptom;
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             assert!(name.chars().all(plain) && name.contains(char::is_alphabetic), "{name}");
-            assert!(seen.insert(name.clone()), "{name} is there twice");
+            assert!(seen.insert(name.clone()), "duplicate {name}");
             assert!((1..=3).contains(&causes.len()), "{name}: one to three causes");
-            assert!(!texts.is_empty() || !names.is_empty() || !numbers.is_empty(), "{name}: known by nothing");
+            assert!(!texts.is_empty() || !names.is_empty() || !numbers.is_empty(), "{name}: matches nothing");
+            assert!(!sources.is_empty() || name == "refused-by-the-guard", "{name}: no source");
             assert!(sources.iter().all(|source| source.starts_with("https://")), "{name}: {sources:?}");
             assert!(means.ends_with(['.', ')']) && !title.ends_with('.'), "{name}: {means} {title}");
             for number in numbers {
-                assert!(
-                    seen.insert(format!("{}: {}", number.family, number.number)),
-                    "{name}: {number:?} is there twice"
-                );
+                assert!(seen.insert(format!("{}: {}", number.family, number.number)), "{name}: duplicate {number:?}");
             }
             for text in texts.iter().chain(names) {
-                assert!(seen.insert(text.to_ascii_lowercase()), "{name}: `{text}` is there twice");
+                assert!(seen.insert(text.to_ascii_lowercase()), "{name}: duplicate `{text}`");
             }
             for cause in causes {
-                assert!(cause.why.ends_with(['.', ')']) && !cause.cure.ends_with('.'), "{name}: {cause:?}");
+                assert!(cause.why.ends_with(['.', ')']) && !cause.fix.ends_with('.'), "{name}: {cause:?}");
             }
         }
     }
 
     #[test]
-    fn each_symptom_is_told_by_its_own_words() {
+    fn symptoms_match_their_own_texts() {
         for symptom in table() {
             for name in symptom.names.iter().chain(std::iter::once(&symptom.name)) {
                 assert_eq!(first(name), symptom.name, "{name}");
                 assert_eq!(first(&format!("x: Error {name}(\"…\")")).is_empty(), *name == symptom.name, "{name}");
             }
             for text in &symptom.texts {
-                let said = text.replace('*', "x").replace('#', "12.4").replace(" ... ", " and so on ");
-                let Answer::Shown(shown) = asked(&format!("/a/b.rs:12: {said}: c")) else { panic!("{said}") };
-                assert!(shown.iter().any(|shown| shown.name == symptom.name), "{said}");
+                let (start, end) = if text.starts_with("= ") { ("\n", "\n") } else { ("/a/b.rs:12: ", ": c") };
+                let text = text
+                    .trim_start_matches("= ")
+                    .replace('*', "x")
+                    .replace('#', "12.4")
+                    .replace(" ... ", " and so on ");
+                let Answer::Shown(shown) = diagnose(&format!("{start}{text}{end}")) else { panic!("{text}") };
+                assert!(shown.iter().any(|shown| shown.name == symptom.name), "{text}");
             }
             for number in &symptom.numbers {
-                let Answer::Number(_, meant) = asked(&number.number.to_string()) else { panic!("{number:?}") };
+                let Answer::Number(_, meant) = diagnose(&number.number.to_string()) else { panic!("{number:?}") };
                 assert!(meant.iter().any(|meant| meant.name == symptom.name), "{number:?}");
             }
         }
     }
 
     #[test]
-    fn numbers_are_told_by_their_family() {
+    fn numbers_are_looked_up_by_family() {
         for (text, name) in [
             ("803", "driver-parts-differ"),
             ("error 803", "driver-parts-differ"),
             ("CUDA error: 35", "driver-too-old"),
             ("cuda runtime error (35)", "driver-too-old"),
-            ("1", "fault-in-kernel"),
+            ("1", "invalid-argument"),
             ("cudnn 1", "cudnn-not-initialized"),
             ("cuDNN status 1", "cudnn-not-initialized"),
+            ("cublas 13", "library-execution-failed"),
             ("nvml 18", "driver-parts-differ"),
             ("18", "driver-parts-differ"),
             ("48", "no-kernel-image"),
@@ -316,6 +342,7 @@ mod tests {
             ("Check failed: error == cudaSuccess (803 vs. 0)", "driver-parts-differ"),
             ("x.cu:255 code=35(cudaErrorX) \"y\"", "driver-too-old"),
             ("CUDNN failure 1: X ; GPU=0", "cudnn-not-initialized"),
+            ("CURAND failure 105: (see curand.h)", "library-bad-argument"),
             ("HTTP error 804", ""),
             ("error: os error 100", ""),
             ("cudaGetDeviceProperties returned 802", "fabric-manager"),
@@ -325,25 +352,25 @@ mod tests {
     }
 
     #[test]
-    fn the_programs_own_words_lead_to_its_findings() {
+    fn own_messages_return_their_findings() {
         assert_eq!(first("cudaguard: error[CG202]: cuDNN 9.1.0 is older"), "CG202");
         assert_eq!(first("x[CG999] y"), "");
     }
 
     #[test]
-    fn a_row_that_is_not_one_is_told() {
+    fn malformed_rows_are_errors() {
         let row = |rest: &str| format!("[[symptom]]\nname = \"a\"\ntitle = \"b\"\nmeans = \"c.\"\n{rest}");
-        for (text, said) in [
+        for (text, expected) in [
             ("x = 1".to_owned(), "symptoms.toml: `x`: expected no such key"),
             (row(""), "`symptom[0].cause`: expected an array of tables, found nothing"),
             (row("numbers = [\"Cuda: 1\"]"), "`symptom[0].numbers`: expected a list of \"FAMILY: NUMBER\""),
             (
-                row("[[symptom.cause]]\nwhy = \"d.\"\ncodes = [999]\nsee = \"e\"\ncure = \"f\""),
+                row("[[symptom.cause]]\nwhy = \"d.\"\ncodes = [999]\nsee = \"e\"\nfix = \"f\""),
                 "`symptom[0].cause[0].codes`: expected numbers of findings",
             ),
         ] {
-            let error = read(&text).expect_err("no such row");
-            assert!(error.contains(said), "{error}");
+            let error = read(&text).expect_err("a malformed row");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

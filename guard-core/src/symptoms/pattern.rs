@@ -1,22 +1,32 @@
-//! Whether a pasted text says something. Pasted texts have paths, numbers, line breaks of a terminal, colours and escaped
-//! quotes in them, so that blanks and quotes do not count on either side.
+//! Patterns of error messages. Pasted texts contain paths, numbers, line breaks of a terminal, colours and escaped quotes, so blanks
+//! and quotes are ignored on both sides.
 
-/// How far `*` reaches.
+/// The longest match of `*`, in bytes.
 const WORD: usize = 60;
-/// How far ` ... ` reaches.
+/// The longest match of ` ... `, in bytes.
 const ANYTHING: usize = 200;
 
-/// A text without what does not count.
+/// A text without the characters that are ignored.
 pub(super) struct Text {
     bytes: Vec<u8>,
-    /// Whether something that does not count stood before each byte: a word may begin or end there.
-    gaps: Vec<bool>,
+    /// What was skipped before each byte.
+    gaps: Vec<Gap>,
+}
+
+/// What was skipped before a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    Nothing,
+    /// An ignored character: a word may begin or end here.
+    Blank,
+    /// The beginning of the text or a line break.
+    Line,
 }
 
 impl Text {
     pub(super) fn new(text: &str) -> Self {
         let (mut bytes, mut gaps) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
-        let mut gap = true;
+        let mut gap = Gap::Line;
         let mut rest = text.chars().peekable();
         while let Some(c) = rest.next() {
             match c {
@@ -25,32 +35,67 @@ impl Text {
                     if rest.next_if_eq(&'[').is_some() {
                         while rest.next().is_some_and(|c| !c.is_ascii_alphabetic()) {}
                     }
-                    gap = true;
+                    gap = gap.max(Gap::Blank);
                 }
-                // As JSON and Rust write a line break within a text; or as Windows parts a path.
+                // A line break within a string of JSON or Rust, or a separator of a Windows path.
                 '\\' => {
                     rest.next_if(|next| matches!(next, 'n' | 'r' | 't'));
-                    gap = true;
+                    gap = gap.max(Gap::Blank);
                 }
-                _ if c.is_whitespace() => gap = true,
-                '"' | '\'' | '`' | '‘' | '’' | '“' | '”' => gap = true,
+                '\n' => gap = Gap::Line,
+                _ if c.is_whitespace() => gap = gap.max(Gap::Blank),
+                '"' | '\'' | '`' | '‘' | '’' | '“' | '”' | '„' | '«' | '»' | '「' | '」' => {
+                    gap = gap.max(Gap::Blank)
+                }
                 _ => {
                     let from = bytes.len();
                     bytes.extend_from_slice(c.to_ascii_lowercase().encode_utf8(&mut [0; 4]).as_bytes());
-                    gaps.resize(bytes.len(), false);
+                    gaps.resize(bytes.len(), Gap::Nothing);
                     gaps[from] = gap;
-                    gap = false;
+                    gap = Gap::Nothing;
                 }
             }
         }
         Self { bytes, gaps }
     }
 
-    /// Whether no word goes on over this place.
+    /// Replaces each match of the pattern.
+    pub(super) fn replace(&mut self, pattern: &Pattern, with: &Self) {
+        let spans: Vec<(usize, usize)> = pattern.find(self).map(|found| (found.start, found.end)).collect();
+        if spans.is_empty() {
+            return;
+        }
+        let (mut bytes, mut gaps, mut from) = (Vec::with_capacity(self.bytes.len()), Vec::new(), 0);
+        for (start, end) in spans.into_iter().filter(|(start, end)| end > start) {
+            if start < from {
+                continue;
+            }
+            bytes.extend_from_slice(&self.bytes[from..start]);
+            gaps.extend_from_slice(&self.gaps[from..start]);
+            bytes.extend_from_slice(&with.bytes);
+            gaps.extend_from_slice(&with.gaps);
+            if let Some(first) = gaps.len().checked_sub(with.gaps.len()).and_then(|at| gaps.get_mut(at)) {
+                *first = self.gaps[start];
+            }
+            from = end;
+            if let Some(next) = self.gaps.get_mut(end) {
+                *next = (*next).max(Gap::Blank);
+            }
+        }
+        bytes.extend_from_slice(&self.bytes[from..]);
+        gaps.extend_from_slice(&self.gaps[from..]);
+        (self.bytes, self.gaps) = (bytes, gaps);
+    }
+
+    /// Returns true if no word continues over this place.
     fn parts(&self, at: usize) -> bool {
-        let is_of_a_word =
-            |at: usize| self.bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-        at == 0 || self.gaps.get(at).is_none_or(|gap| *gap) || !is_of_a_word(at - 1) || !is_of_a_word(at)
+        let is_in_word = |at: usize| self.bytes.get(at).is_some_and(|byte| is_word(*byte));
+        at == 0 || self.gaps.get(at).is_none_or(|gap| *gap != Gap::Nothing) || !is_in_word(at - 1) || !is_in_word(at)
+    }
+
+    /// Returns true if a line begins or the text ends at this place.
+    fn is_line_boundary(&self, at: usize) -> bool {
+        self.gaps.get(at).is_none_or(|gap| *gap == Gap::Line)
     }
 }
 
@@ -62,12 +107,25 @@ enum Piece {
     Number,
 }
 
-/// What a text may say, by the rules of the data file.
+/// A pattern in the syntax of the data file.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern(Vec<Piece>);
+pub(super) struct Pattern {
+    pieces: Vec<Piece>,
+    whole_line: bool,
+}
+
+/// Where a pattern matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Match {
+    start: usize,
+    end: usize,
+    /// The last whole number that matched a `#`.
+    pub(super) number: Option<u32>,
+}
 
 impl Pattern {
     pub(super) fn new(pattern: &str) -> Self {
+        let (whole_line, pattern) = pattern.strip_prefix("= ").map_or((false, pattern), |rest| (true, rest));
         let mut pieces = Vec::new();
         for (at, part) in pattern.split(" ... ").enumerate() {
             if at > 0 {
@@ -94,19 +152,21 @@ impl Pattern {
             }
             put(&mut literal, &mut pieces);
         }
-        Self(pieces)
+        Self { pieces, whole_line }
     }
 
-    /// Each place where the text says it, with the last whole number that stands for a `#`.
-    pub(super) fn find<'a>(&'a self, text: &'a Text) -> impl Iterator<Item = Option<u32>> + 'a {
-        let (first, rest) = match self.0.split_first() {
+    /// Returns each place where the pattern matches.
+    pub(super) fn find<'a>(&'a self, text: &'a Text) -> impl Iterator<Item = Match> + 'a {
+        let (first, rest) = match self.pieces.split_first() {
             Some((Piece::Literal(first), rest)) => (first.as_slice(), rest),
-            // Nothing begins with a wildcard: it would be looked for at every place.
+            // No pattern begins with a wildcard: it would be tried at every place.
             _ => (&b"\0"[..], &[][..]),
         };
-        memchr::memmem::find_iter(&text.bytes, first).filter_map(move |at| {
-            let begins = !is_word(first[0]) || text.parts(at);
-            begins.then(|| follows(text, at + first.len(), first, rest, None)).flatten()
+        memchr::memmem::find_iter(&text.bytes, first).filter_map(move |start| {
+            let begins = !is_word(first[0]) || text.parts(start);
+            let (end, number) = begins.then(|| follows(text, start + first.len(), first, rest, None)).flatten()?;
+            let is_wanted = !self.whole_line || (text.is_line_boundary(start) && text.is_line_boundary(end));
+            is_wanted.then_some(Match { start, end, number })
         })
     }
 }
@@ -115,12 +175,17 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether these pieces follow at this place, behind this literal; the inner value is the last number.
-#[allow(clippy::option_option)]
-fn follows(text: &Text, at: usize, before: &[u8], pieces: &[Piece], number: Option<u32>) -> Option<Option<u32>> {
+/// Matches the pieces at this place, after the literal `before`. Returns the end of the match and the last number.
+fn follows(
+    text: &Text,
+    at: usize,
+    before: &[u8],
+    pieces: &[Piece],
+    number: Option<u32>,
+) -> Option<(usize, Option<u32>)> {
     let Some((piece, rest)) = pieces.split_first() else {
         let ends = !before.last().is_some_and(|byte| is_word(*byte)) || text.parts(at);
-        return ends.then_some(number);
+        return ends.then_some((at, number));
     };
     match piece {
         Piece::Literal(literal) => {
@@ -137,8 +202,8 @@ fn follows(text: &Text, at: usize, before: &[u8], pieces: &[Piece], number: Opti
             (digits > 0).then(|| follows(text, end, b"0", rest, whole.or(number)))?
         }
         Piece::Word => {
-            // A blank may stand before the word, and none within it.
-            let inside = |end: &usize| *end <= at + 1 || !text.gaps[*end - 1];
+            // A blank may precede the word, but not be within it.
+            let inside = |end: &usize| *end <= at + 1 || text.gaps[*end - 1] == Gap::Nothing;
             let reach = (at..=(at + WORD).min(text.bytes.len())).take_while(inside);
             reach.into_iter().find_map(|end| follows(text, end, b"", rest, number))
         }
@@ -153,49 +218,73 @@ fn follows(text: &Text, at: usize, before: &[u8], pieces: &[Piece], number: Opti
 mod tests {
     use super::*;
 
-    fn says(text: &str, pattern: &str) -> bool {
+    fn matches(text: &str, pattern: &str) -> bool {
         Pattern::new(pattern).find(&Text::new(text)).next().is_some()
     }
 
     #[test]
-    fn blanks_quotes_colours_and_breaks_do_not_count() {
+    fn blanks_quotes_and_colours_are_ignored() {
         for text in [
             "no kernel image is available",
             "NO  kernel\n  image is   avail\nable",
             "\u{1b}[31mno kernel\u{1b}[0m image is available",
             "x(\\\"no kernel image\\nis available\\\")",
         ] {
-            assert!(says(text, "no kernel image is available"), "{text}");
+            assert!(matches(text, "no kernel image is available"), "{text}");
         }
     }
 
     #[test]
-    fn words_begin_and_end_where_they_do() {
-        assert!(says("ld: cannot find -lcuda: No such file", "cannot find -lcuda"));
-        assert!(!says("ld: cannot find -lcudart", "cannot find -lcuda"));
-        assert!(!says("XCUDNN_STATUS_A", "CUDNN_STATUS_A") && !says("CUDNN_STATUS_A_B", "CUDNN_STATUS_A"));
-        assert!(says("Some(CUDNN_STATUS_A)", "CUDNN_STATUS_A"));
-        assert!(says("C:\\cudarc-0.11.1\\src\\driver\\sys\\mod.rs:38", "driversysmod.rs"));
+    fn words_match_as_a_whole() {
+        assert!(matches("ld: cannot find -lcuda: No such file", "cannot find -lcuda"));
+        assert!(!matches("ld: cannot find -lcudart", "cannot find -lcuda"));
+        assert!(!matches("XCUDNN_STATUS_A", "CUDNN_STATUS_A") && !matches("CUDNN_STATUS_A_B", "CUDNN_STATUS_A"));
+        assert!(matches("Some(CUDNN_STATUS_A)", "CUDNN_STATUS_A"));
+        assert!(matches("C:\\cudarc-0.11.1\\src\\driver\\sys\\mod.rs:38", "driversysmod.rs"));
     }
 
     #[test]
-    fn wildcards_stand_for_what_they_may() {
-        assert!(says("/x/libcudnn_ops.so.9.1: cannot open", "libcudnn*.so*: cannot open"));
-        assert!(!says("libcudnn.so.9 is here, libz.so.1: cannot open", "libcudnn*.so*: cannot open"));
-        assert!(says("a version (12.4) of mine mismatches b", "version ... mismatches"));
-        assert!(!says(&format!("version {} mismatches", "x".repeat(300)), "version ... mismatches"));
-        assert!(says("later than 8 are", "later than # are") && says("version 8.0.5 but", "version # but"));
-        assert!(!says("later than are", "later than # are"));
-        assert_eq!(
-            Pattern::new("error (#)").find(&Text::new("error (35) error (x) error (36)")).collect::<Vec<_>>(),
-            [Some(35), Some(36)]
+    fn wildcards_have_limits() {
+        assert!(matches("/x/libcudnn_ops.so.9.1: cannot open", "libcudnn*.so*: cannot open"));
+        assert!(!matches("libcudnn.so.9 is here, libz.so.1: cannot open", "libcudnn*.so*: cannot open"));
+        assert!(matches("a version (12.4) of mine mismatches b", "version ... mismatches"));
+        assert!(!matches(&format!("version {} mismatches", "x".repeat(300)), "version ... mismatches"));
+        assert!(matches("later than 8 are", "later than # are") && matches("version 8.0.5 but", "version # but"));
+        assert!(!matches("later than are", "later than # are"));
+        let text = Text::new("error (35) error (x) error (36)");
+        let numbers: Vec<_> = Pattern::new("error (#)").find(&text).map(|found| found.number).collect();
+        assert_eq!(numbers, [Some(35), Some(36)]);
+    }
+
+    #[test]
+    fn whole_lines_match_only_alone() {
+        for (text, expected) in [
+            ("No devices were found", true),
+            ("$ nvidia-smi\n  No devices were found \r\n$", true),
+            ("No devices were found on the network", false),
+            ("Error: no devices were found", false),
+        ] {
+            assert_eq!(matches(text, "= No devices were found"), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn replaced_text_keeps_word_boundaries() {
+        let mut text = Text::new("libcublas.so.12: Ne peut ouvrir le fichier d'objet partagé: Aucun\nx");
+        text.replace(
+            &Pattern::new("Ne peut ouvrir le fichier d'objet partagé"),
+            &Text::new("cannot open shared object file"),
         );
+        assert!(Pattern::new("libcublas*.so*: cannot open shared object file").find(&text).next().is_some());
+        assert!(Pattern::new("= x").find(&text).next().is_some());
+        text.replace(&Pattern::new("libcublas*: cannot open shared object file"), &Text::new(""));
+        assert_eq!(text.bytes, b":aucunx");
     }
 
     #[test]
-    fn any_text_ends() {
+    fn long_texts_take_linear_time() {
         let text = "libcudnn ".repeat(20_000);
-        assert!(!says(&text, "libcudnn*.so*: cannot open") && !says(&text, "libcudnn ... x ... y"));
-        assert!(!says("", "x") && !says("a", "*b"));
+        assert!(!matches(&text, "libcudnn*.so*: cannot open") && !matches(&text, "libcudnn ... x ... y"));
+        assert!(!matches("", "x") && !matches("a", "*b"));
     }
 }
