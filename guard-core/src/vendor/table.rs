@@ -1,9 +1,13 @@
 //! What is known of a library's releases: for which CUDA majors each was built, and which GPUs its builds serve.
 
+use std::env::consts::ARCH;
 use std::ops::RangeInclusive;
 
 use crate::tables::{A_CC, Cc, TableError, cc, compiled_in, number, read_file, several, text};
 use crate::version::Version;
+
+/// Processors for which there are builds, as Rust names them.
+const PLATFORMS: [&str; 2] = ["x86_64", "aarch64"];
 
 /// A library's releases, as its file in `data/` has them.
 #[derive(Debug)]
@@ -20,6 +24,8 @@ pub(super) struct Build {
     pub(super) from: Version,
     pub(super) min_cc: Cc,
     newest_cc: Option<Cc>,
+    /// The processor whose build this is; `None`: of all of them.
+    platform: Option<String>,
 }
 
 impl Table {
@@ -36,12 +42,15 @@ impl Table {
         const A_RELEASE: &str = "a release of the library such as \"9.11\"";
         read_file(name, content, |file| {
             Ok(Self {
-                builds: file.rows("build", &["major", "from", "min_cc", "newest_cc"], |row| {
+                builds: file.rows("build", &["major", "from", "min_cc", "newest_cc", "platform"], |row| {
                     Ok(Build {
                         cuda_major: row.required("major", A_MAJOR, number)?,
                         from: row.required("from", A_RELEASE, text)?,
                         min_cc: row.required("min_cc", A_CC, cc)?,
                         newest_cc: row.optional("newest_cc", A_CC, cc)?,
+                        platform: row.optional("platform", "x86_64 or aarch64", |value| {
+                            value.as_str().filter(|name| PLATFORMS.contains(name)).map(str::to_owned)
+                        })?,
                     })
                 })?,
                 known: file.rows("known", &["major", "versions"], |row| {
@@ -72,7 +81,8 @@ impl Table {
     }
 
     fn build(&self, version: Version, cuda_major: u32) -> Option<&Build> {
-        self.builds.iter().rev().find(|build| build.cuda_major == cuda_major && build.from <= version)
+        let here = |build: &&Build| build.platform.as_deref().is_none_or(|platform| platform == ARCH);
+        self.builds.iter().rev().filter(here).find(|build| build.cuda_major == cuda_major && build.from <= version)
     }
 
     /// The releases that exist for a CUDA major, oldest first.
@@ -157,7 +167,12 @@ mod tests {
     fn tables_are_sorted_monotone_and_whole() {
         for table in ALL.map(super::super::Library::table) {
             for pair in table.builds.windows(2) {
-                assert!((pair[0].cuda_major, pair[0].from) < (pair[1].cuda_major, pair[1].from), "{pair:?}");
+                let platforms = [&pair[0].platform, &pair[1].platform];
+                let same_release = (pair[0].cuda_major, pair[0].from) == (pair[1].cuda_major, pair[1].from)
+                    && platforms[0] != platforms[1]
+                    && platforms.iter().all(|platform| platform.is_some());
+                let rising = (pair[0].cuda_major, pair[0].from) < (pair[1].cuda_major, pair[1].from);
+                assert!(rising || same_release, "{pair:?}");
                 assert!(pair[0].cuda_major != pair[1].cuda_major || pair[0].min_cc <= pair[1].min_cc, "{pair:?}");
             }
             for (major, versions) in &table.known {
