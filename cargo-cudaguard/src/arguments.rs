@@ -61,6 +61,7 @@ impl CargoVerb {
 #[command(
     name = "cargo-cudaguard",
     version,
+    long_version = long_version(),
     about = "Check CUDA programs against toolchains, drivers and GPUs, at build time, at start-up and from outside",
     after_help = "Run `cargo cudaguard <COMMAND> --help` for examples and exit status.",
     after_long_help = help::MAIN,
@@ -71,6 +72,11 @@ struct Cli {
     global: GlobalOptions,
     #[command(subcommand)]
     command: Verb,
+}
+
+/// The version and the date of the newest facts in the tables, as `--version` prints them.
+fn long_version() -> String {
+    format!("{}\ntables: {}", env!("CARGO_PKG_VERSION"), cudaguard::tables::date())
 }
 
 /// Options of every subcommand.

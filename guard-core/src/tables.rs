@@ -200,6 +200,15 @@ pub fn toolkits() -> &'static [ToolkitRow] {
     &toolkit_table().rows
 }
 
+/// The date of the newest fact in the tables.
+pub fn date() -> &'static str {
+    const CUDNN: &str = include_str!("../data/cudnn.toml");
+    let dates = [ARCHS.1, GPUS.1, TOOLKITS.1, DRIVERS.1, CUDNN].into_iter().flat_map(|file| {
+        file.split("date = \"").skip(1).filter_map(|rest| rest.get(..10)).filter(|date| is_date(date))
+    });
+    dates.max().unwrap_or_default()
+}
+
 /// Every driver branch in the table, oldest first.
 pub fn branches() -> &'static [BranchRow] {
     &driver_table().branches

@@ -73,7 +73,7 @@ fn every_function() {
     let folder = call().args(["-m", "cudaguard", "--cmakedir"]).run().success().stdout;
     assert!(std::path::Path::new(folder.trim_end()).join("CudaGuardConfig.cmake").is_file(), "{folder}");
     let version = call().args(["-m", "cudaguard", "--version"]).run().success().stdout;
-    assert_eq!(version.trim_end(), concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION")));
+    assert_eq!(version.lines().next().unwrap_or_default(), concat!("cargo-cudaguard ", env!("CARGO_PKG_VERSION")));
     let absent = call().env("PATH", "/nowhere").args(["-m", "cudaguard", "--version"]).run().expect(1);
     assert!(absent.stderr.starts_with("error: cargo-cudaguard, the command of this package, is neither"), "{absent}");
 }
