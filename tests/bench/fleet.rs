@@ -8,7 +8,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use cudaguard::env::Env;
 use cudaguard::guard::{self, GuardObjects};
@@ -18,7 +17,7 @@ use cudaguard::policy::Policy;
 use cudaguard::toolchain::Toolchain;
 use cudaguard::vendor::CUDNN;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, command};
+use cudaguard_tests::{Call, Scratch, command, cost};
 
 const MACHINES: usize = 100_000;
 const RUNS: u32 = 3;
@@ -54,9 +53,9 @@ fn main() {
         for (how, files, arguments) in
             [("1 file, summary", 1, &[][..]), ("1 file, --json", 1, &["--json"]), ("4 files, summary", 4, &[])]
         {
-            let before = processor_time_of_children();
+            let before = cost::children();
             (0..RUNS).for_each(|_| judge(&program, files, &list, arguments));
-            let time = processor_time_of_children().saturating_sub(before) / RUNS;
+            let time = cost::children().saturating_sub(before) / RUNS;
             #[allow(clippy::cast_precision_loss)]
             let rate = (MACHINES * files) as f64 / time.as_secs_f64();
             let milliseconds = time.as_secs_f64() * 1e3;
@@ -67,14 +66,6 @@ fn main() {
 
 fn own_kind(number: usize) -> String {
     format!("{}.{}", 600 + number % 100, number / 100)
-}
-
-/// User and system time of all children so far. Source: proc(5), `cutime` and `cstime`, the 16th and 17th field.
-fn processor_time_of_children() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("a mounted /proc");
-    let (_, fields) = stat.rsplit_once(')').expect("the program's name");
-    let ticks = fields.split_whitespace().skip(13).take(2).map(|field| field.parse::<u64>().expect("a number"));
-    Duration::from_millis(10 * ticks.sum::<u64>())
 }
 
 fn judge(program: &Path, files: usize, list: &Path, arguments: &[&str]) {

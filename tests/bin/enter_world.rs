@@ -1,7 +1,7 @@
 //! Lays a machine of `cudaguard_tests::world` over this one, and becomes a program on it.
 //!
 //! `unshare -r -m enter-world ROOT PROC OVERLAYS [NAME=VALUE...] -- PROGRAM [ARGUMENT...]`, where PROC and OVERLAYS are `yes` or
-//! `no`. All is bound inside the namespace alone. One process does it, since a trial starts hundreds of programs so, and a `mount`
+//! `no`. All is bound inside the namespace alone. One process does it, since a test starts hundreds of programs so, and a `mount`
 //! for each place takes ten times as long as they do.
 
 use std::ffi::{CString, OsStr, OsString};

@@ -1,6 +1,6 @@
-//! Every suite end to end, in one program: a suite that fails keeps none of the others from running.
+//! The end-to-end suites, in one program: a failing suite does not stop the others.
 //!
-//! `cargo test --test e2e cmake::` runs one of them, and `cargo quick` a first look at them all.
+//! `cargo test --test e2e cmake::` runs the fast tests of one suite, `cargo matrix cmake::` its slow ones.
 
 mod cmake;
 mod cross;
@@ -14,7 +14,6 @@ mod machine;
 mod other_builds;
 mod outside;
 mod policy;
-mod quick;
 mod readme;
 mod rebuilds;
 mod recipes;
@@ -35,31 +34,31 @@ fn main() {
     compiled_once::prepare();
     loading::seal_where_asked();
     let suites = vec![
-        ("cmake", cmake::trials()),
-        ("cross", cross::trials()),
-        ("driver", driver::trials()),
-        ("embedding", embedding::trials()),
-        ("graph", graph::trials()),
-        ("judge_equal", judge_equal::trials()),
-        ("kernels", kernels::trials()),
-        ("loading", loading::trials()),
-        ("machine", machine::trials()),
-        ("other_builds", other_builds::trials()),
-        ("outside", outside::trials()),
-        ("policy", policy::trials()),
-        ("readme", readme::trials()),
-        ("rebuilds", rebuilds::trials()),
-        ("recipes", recipes::trials()),
-        ("record", record::trials()),
-        ("requirements", requirements::trials()),
-        ("scenes", scenes::trials()),
-        ("symptoms", symptoms::trials()),
-        ("tables", tables::trials()),
-        ("toolchains", toolchains::trials()),
-        ("unsealed", unsealed::trials()),
-        ("verified", verified::trials()),
-        ("worlds", worlds::trials()),
-        ("wrapper", wrapper::trials()),
+        ("cmake", cmake::tests()),
+        ("cross", cross::tests()),
+        ("driver", driver::tests()),
+        ("embedding", embedding::tests()),
+        ("graph", graph::tests()),
+        ("judge_equal", judge_equal::tests()),
+        ("kernels", kernels::tests()),
+        ("loading", loading::tests()),
+        ("machine", machine::tests()),
+        ("other_builds", other_builds::tests()),
+        ("outside", outside::tests()),
+        ("policy", policy::tests()),
+        ("readme", readme::tests()),
+        ("rebuilds", rebuilds::tests()),
+        ("recipes", recipes::tests()),
+        ("record", record::tests()),
+        ("requirements", requirements::tests()),
+        ("scenes", scenes::tests()),
+        ("symptoms", symptoms::tests()),
+        ("tables", tables::tests()),
+        ("toolchains", toolchains::tests()),
+        ("unsealed", unsealed::tests()),
+        ("verified", verified::tests()),
+        ("worlds", worlds::tests()),
+        ("wrapper", wrapper::tests()),
     ];
-    cudaguard_tests::run(suites, quick::TRIALS)
+    cudaguard_tests::run(suites)
 }

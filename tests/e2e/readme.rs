@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::{
-    Call, Outcome, Scratch, Trial, command, crates, crates::cargo, parts, places, scratch, tools, trials,
+    Call, Outcome, Scratch, Test, command, crates, crates::cargo, parts, places, scratch, tests, tools,
 };
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![a_rust_program, a_cmake_project, every_command_of_the_pages_is_understood, packages_hold_what_they_name]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![a_rust_program, a_cmake_project, every_command_of_the_pages_is_understood, packages_hold_what_they_name]
 }
 
 /// A section of the README.

@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 
 use crate::{Call, places};
 
-/// Names the command to programs of this package that trials start.
+/// Names the command to programs of this package that tests start.
 pub const GIVEN: &str = "CUDAGUARD_COMMAND_UNDER_TEST";
 
 /// The program `cargo-cudaguard`, built where it is not up to date.
 ///
 /// `cargo test` builds the programs of the package under test only, so this asks cargo for it, in the profile that the
-/// caller itself was built in. A program that a trial starts is told which one it is by [`GIVEN`]: with another environment
-/// cargo would put another file in its place, while the trials beside it run it.
+/// caller itself was built in. A program that a test starts is told which one it is by [`GIVEN`]: with another environment
+/// cargo would put another file in its place, while the tests beside it run it.
 pub fn path() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {

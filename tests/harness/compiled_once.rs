@@ -1,7 +1,7 @@
-//! The shim, compiled once for each compiler and its flags. Hundreds of trials build a guard, and the same text gives the same
+//! The shim, compiled once for each compiler and its flags. Hundreds of tests build a guard, and the same text gives the same
 //! object each time, after a second of gcc's; together they were two fifths of a whole run. Before the real `cc` and `gcc` in
 //! `PATH` stand scripts, as ccache lays them: the shim's object they hand over where it was made before, everything else is the
-//! compiler's as it comes. Trials that set `PATH`, or name a compiler by its file, do without.
+//! compiler's as it comes. Tests that set `PATH`, or name a compiler by its file, do without.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Published crates, as trials take them: all were fetched before (`tests/parts/crates.py`), each in the version of one lock.
+//! Published crates, as tests take them: all were fetched before (`tests/parts/crates.py`), each in the version of one lock.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ pub fn cargo() -> OsString {
 }
 
 /// Settles what this package takes of other people's crates: the versions that `tests/crates` locks, whatever was published
-/// since, and without a network. The trial is skipped where they have not been fetched and cannot be had.
+/// since, and without a network. The test is skipped where they have not been fetched and cannot be had.
 #[track_caller]
 pub fn settle(package: &Path) {
     parts::crates();
@@ -36,7 +36,7 @@ fn fetch<const N: usize>(words: [&str; N]) -> Call {
 fn in_hand(outcome: Outcome) -> Outcome {
     assert!(
         outcome.status() == Some(0),
-        "a crate that no list names: what trials build stands in tests/crates/Cargo.toml, or in PROGRAMS of \
+        "a crate that no list names: what tests build stands in tests/crates/Cargo.toml, or in PROGRAMS of \
          tests/parts/crates.py. {outcome}"
     );
     outcome
@@ -52,7 +52,7 @@ pub fn source(name: &str, version: &str) -> Option<PathBuf> {
         .find(|folder| folder.is_dir())
 }
 
-/// The lock of the trials' crates, and that of this repository for packages that take `cudaguard`, too. cargo keeps of it
+/// The lock of the tests' crates, and that of this repository for packages that take `cudaguard`, too. cargo keeps of it
 /// what a package asks for.
 fn lock() -> String {
     let read = |path: &str| {
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(both(&one, &other), expected);
     }
 
-    /// A new version of a crate that a trial names stands in its list, too: else the network would be asked in its middle.
+    /// A new version of a crate that a test names stands in its list, too: else the network would be asked in its middle.
     #[test]
     fn the_list_is_locked() {
         let manifest = places::workspace().join("tests/crates/Cargo.toml");

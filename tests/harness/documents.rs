@@ -152,7 +152,7 @@ fn the_contents_name_every_page() {
     }
 }
 
-/// What makes a figure anew is there: benches, programs, suites of trials.
+/// What makes a figure anew is there: benches, programs, suites of tests.
 #[test]
 fn the_commands_of_what_was_measured_are_there() {
     let page = fs::read_to_string(places::workspace().join("docs/trust.md")).expect("the page");

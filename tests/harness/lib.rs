@@ -1,13 +1,14 @@
 //! What every end to end suite shares: real parts, projects on disk, processes, snapshots.
 //!
-//! A suite is `tests/e2e/<suite>/mod.rs`, with a function `trials()`; `tests/e2e/main.rs` runs them all.
+//! A suite is `tests/e2e/<suite>/mod.rs`, with a function `tests()`; `tests/e2e/main.rs` runs them all.
 
-// A panic is how a trial fails: nearly everything here does, with words.
+// A panic is how a test fails: nearly everything here does, with words.
 #![allow(clippy::missing_panics_doc)]
 
 pub mod command;
 pub mod compiled_once;
 pub mod containers;
+pub mod cost;
 pub mod crates;
 #[cfg(test)]
 mod documents;
@@ -35,4 +36,4 @@ pub use project::Project;
 pub use run::{Call, Outcome};
 pub use scratch::Scratch;
 pub use skip::{skip, skip_machine};
-pub use suite::{Trial, run, trial};
+pub use suite::{Test, run, test};

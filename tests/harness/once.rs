@@ -1,4 +1,4 @@
-//! What takes long to make, and is the same for every trial that asks for it.
+//! What takes long to make, and is the same for every test that asks for it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::{layout, places, scratch, skip};
 
-/// Why a part is not there.
+/// Why a part is not available.
 #[derive(Clone, Debug)]
-pub enum Lack {
-    /// It could not be had, in words that say how to provide it by hand.
+pub enum PartError {
+    /// It cannot be fetched; the message says how to provide it by hand.
     NoNetwork(String),
-    /// Something else went wrong.
+    /// Another failure.
     Broken(String),
 }
 
@@ -61,21 +61,21 @@ pub fn rustc_for_others() -> PathBuf {
     part("rust-cross").join("bin/rustc")
 }
 
-/// The folder of this part of `tests/parts/parts.json`. Skips the trial where it cannot be had, panics where it is broken.
+/// The folder of this part of `tests/parts/parts.json`. Skips the test where it cannot be had, panics where it is broken.
 pub fn part(name: &str) -> PathBuf {
     match fetch(name) {
         Ok(folder) => folder,
-        Err(Lack::NoNetwork(why)) => skip_without(name, &why),
-        Err(Lack::Broken(why)) => panic!("{why}"),
+        Err(PartError::NoNetwork(why)) => skip_without(name, &why),
+        Err(PartError::Broken(why)) => panic!("{why}"),
     }
 }
 
-/// Has the crates that trials build in cargo's own home. Skips the trial where they cannot be had.
+/// Has the crates that tests build in cargo's own home. Skips the test where they cannot be had.
 pub fn crates() {
     let _ = part("crates");
 }
 
-/// Skips the trial for want of this part, which could not be had because.
+/// Skips the test because this part cannot be fetched, for this reason.
 pub fn skip_without(name: &str, why: &str) -> ! {
     let why: Vec<&str> = why.lines().map(str::trim).collect();
     skip(format!("the part {name}"), why.join(" "))
@@ -100,17 +100,17 @@ pub fn folder() -> PathBuf {
 }
 
 /// The folder of this part, fetched where it is not there yet; progress goes to stderr.
-pub fn fetch(name: &str) -> Result<PathBuf, Lack> {
-    type Answers = BTreeMap<String, Arc<OnceLock<Result<PathBuf, Lack>>>>;
+pub fn fetch(name: &str) -> Result<PathBuf, PartError> {
+    type Answers = BTreeMap<String, Arc<OnceLock<Result<PathBuf, PartError>>>>;
     static ANSWERS: Mutex<Answers> = Mutex::new(BTreeMap::new());
     let answer = ANSWERS.lock().expect("nothing panics here").entry(name.to_owned()).or_default().clone();
     answer.get_or_init(|| ask(name)).clone()
 }
 
-fn ask(name: &str) -> Result<PathBuf, Lack> {
+fn ask(name: &str) -> Result<PathBuf, PartError> {
     let script = places::workspace().join("tests/parts/fetch.py");
     let python = std::env::var_os("PYTHON").unwrap_or_else(|| OsString::from("python3"));
-    let failed = |error| Lack::Broken(format!("cannot start {}: {error}", Path::new(&python).display()));
+    let failed = |error| PartError::Broken(format!("cannot start {}: {error}", Path::new(&python).display()));
     let mut child = Command::new(&python)
         .args([script.as_os_str(), "--into".as_ref(), folder().as_os_str(), name.as_ref()])
         .stdin(Stdio::null())
@@ -129,7 +129,7 @@ fn ask(name: &str) -> Result<PathBuf, Lack> {
     }
     match child.wait().map_err(failed)?.code() {
         Some(0) => Ok(folder().join(name)),
-        Some(3) => Err(Lack::NoNetwork(error.trim_end().to_owned())),
-        status => Err(Lack::Broken(format!("fetch.py {name} ended with {status:?}: {error}"))),
+        Some(3) => Err(PartError::NoNetwork(error.trim_end().to_owned())),
+        status => Err(PartError::Broken(format!("fetch.py {name} ended with {status:?}: {error}"))),
     }
 }

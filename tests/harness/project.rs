@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::{Call, Scratch, command, places, scratch};
 
-/// Variables that would lead to another toolkit or cuDNN than the one of a trial, or into another form of output.
+/// Variables that would lead to another toolkit or cuDNN than the one of a test, or into another form of output.
 pub const LEAD_ELSEWHERE: &[&str] = &[
     "NVCC",
     "CUDACXX",
@@ -163,7 +163,7 @@ fn guard_core() -> PathBuf {
 }
 
 /// A package with `cudaguard` as build-dependency, built in both profiles: its target folder is what every project starts
-/// with, so that no trial compiles those crates again. Cargo itself sees to it that it is fresh, and locks it.
+/// with, so that no test compiles those crates again. Cargo itself sees to it that it is fresh, and locks it.
 fn seed() -> &'static Path {
     static BUILT: Once = Once::new();
     static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();

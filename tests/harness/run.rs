@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The variables a child inherits: what programs, cargo and the network need. Nothing of CUDA, of the loader or of the
-/// cargo that runs the tests: what a trial is about it sets itself.
+/// cargo that runs the tests: what a test is about it sets itself.
 const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
@@ -44,7 +44,7 @@ pub struct Call {
     limit: Duration,
 }
 
-/// Starts what may have been written a moment ago. A child that another trial forks meanwhile holds the file open for
+/// Starts what may have been written a moment ago. A child that another test forks meanwhile holds the file open for
 /// writing until it becomes something else; until then the kernel calls the file busy (`ETXTBSY`).
 pub fn unless_busy<T>(mut start: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! Folders that are gone when the trial is over.
+//! Folders that are gone when the test is over.
 
 use std::fs;
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{places, skip};
 
-/// A folder of one trial's own, `target/scenes/<name>-<process>-<number>`; removed on drop, on a panic too.
+/// A folder of one test's own, `target/scenes/<name>-<process>-<number>`; removed on drop, on a panic too.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
@@ -80,7 +80,7 @@ pub(crate) fn has_blank(path: &Path) -> bool {
     path.to_string_lossy().contains(char::is_whitespace)
 }
 
-/// The folder for temporary files; skips the trial where its path has a blank, too.
+/// The folder for temporary files; skips the test where its path has a blank, too.
 pub(crate) fn temporary_without_blanks() -> PathBuf {
     let temporary = std::env::temp_dir();
     if has_blank(&temporary) {

@@ -1,43 +1,42 @@
-//! Trials that cannot be done here: skipped, by name, with the reason and with what would bring them back; never silently
-//! passed.
+//! Skipped tests: each is listed with what is missing and how to provide it.
 
 use std::panic;
 
-/// What a trial lacks on this machine.
+/// A prerequisite that this machine does not have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lack {
-    /// In a few words: `strace`, `mount namespaces`.
+pub struct Missing {
+    /// Its name: `strace`, `mount namespaces`.
     pub what: String,
-    /// What would bring the trial back.
-    pub cure: Cure,
+    /// How to provide it.
+    pub remedy: Remedy,
 }
 
-/// What would bring a trial back.
+/// How to provide a prerequisite.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cure {
-    /// `apt install` of these packages of Debian's.
+pub enum Remedy {
+    /// `apt install` of these Debian packages.
     Packages(&'static str),
-    /// Something else, in words.
-    MessageTemplate(String),
-    /// Another machine: nothing that could be installed or allowed on this one. `CUDAGUARD_NO_SKIP` does not ask for it.
+    /// Another instruction.
+    Instruction(String),
+    /// Another machine. `CUDAGUARD_NO_SKIP` does not require it, because nobody can install it.
     Machine(&'static str),
 }
 
-/// Why a trial is skipped: the payload that [`run`](crate::run()) looks for.
+/// The payload of the panic that skips a test; see [`run`](crate::run()).
 #[derive(Debug)]
-pub(crate) struct Skip(pub(crate) Vec<Lack>);
+pub(crate) struct Skip(pub(crate) Vec<Missing>);
 
-/// Ends this trial: not done here for want of this, which `cure` would bring. A failure where `CUDAGUARD_NO_SKIP` is set.
-pub fn skip(what: impl Into<String>, cure: impl Into<String>) -> ! {
-    skip_all(vec![Lack { what: what.into(), cure: Cure::MessageTemplate(cure.into()) }])
+/// Skips this test because a prerequisite is missing. With `CUDAGUARD_NO_SKIP` it fails.
+pub fn skip(what: impl Into<String>, instruction: impl Into<String>) -> ! {
+    skip_all(vec![Missing { what: what.into(), remedy: Remedy::Instruction(instruction.into()) }])
 }
 
-/// Ends this trial, which no change to this machine would bring: it is skipped wherever it runs.
+/// Skips this test because it needs another machine, even with `CUDAGUARD_NO_SKIP`.
 pub fn skip_machine(what: &str, machine: &'static str) -> ! {
-    skip_all(vec![Lack { what: what.to_owned(), cure: Cure::Machine(machine) }])
+    skip_all(vec![Missing { what: what.to_owned(), remedy: Remedy::Machine(machine) }])
 }
 
-/// The same for want of several things.
-pub fn skip_all(lacks: Vec<Lack>) -> ! {
-    panic::resume_unwind(Box::new(Skip(lacks)))
+/// Skips this test because several prerequisites are missing.
+pub fn skip_all(missing: Vec<Missing>) -> ! {
+    panic::resume_unwind(Box::new(Skip(missing)))
 }

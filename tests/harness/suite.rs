@@ -1,4 +1,4 @@
-//! Trials and how they are run.
+//! Tests, their two layers, and the harness that runs them.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -12,66 +12,82 @@ use std::time::Instant;
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting};
 
 use crate::parts;
-use crate::skip::{Cure, Skip};
+use crate::skip::{Remedy, Skip};
 use crate::summary::{End, Summary};
 
 thread_local! {
-    /// What the panic of the trial on this thread said, and where.
-    static SAID: RefCell<Option<String>> = const { RefCell::new(None) };
-    static IN_TRIAL: RefCell<bool> = const { RefCell::new(false) };
+    /// The message and the location of the panic of the test on this thread.
+    static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
+    static IN_TEST: RefCell<bool> = const { RefCell::new(false) };
 }
 
-/// A trial that has not been run yet.
-pub struct Trial {
+/// A test that has not been run yet.
+pub struct Test {
     name: String,
+    is_slow: bool,
     body: Box<dyn FnOnce() + Send>,
 }
 
-impl fmt::Debug for Trial {
+impl fmt::Debug for Test {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Trial").field(&self.name).finish()
+        f.debug_struct("Test").field("name", &self.name).field("is_slow", &self.is_slow).finish_non_exhaustive()
     }
 }
 
-/// One trial: it passes where `body` returns, fails where it panics, and is skipped where it calls [`skip`](crate::skip()).
-pub fn trial(name: impl Into<String>, body: impl FnOnce() + Send + 'static) -> Trial {
-    Trial { name: name.into(), body: Box::new(body) }
+impl Test {
+    /// Moves the test to the slow layer: `cargo test` lists it as ignored, `cargo matrix` runs it.
+    #[must_use]
+    pub fn slow(mut self) -> Self {
+        self.is_slow = true;
+        self
+    }
 }
 
-/// Runs the suites, each a name and its trials, as `cargo test` wants it (filters, threads, `--list` …), tells in a table
-/// what came of them, and ends the process. With `--quick` only the trials that `quick` names are run.
-pub fn run(suites: Vec<(&'static str, Vec<Trial>)>, quick: &[&str]) -> ! {
+/// Creates a test. It passes if `body` returns, fails if it panics, and is skipped if it calls [`skip`](crate::skip()).
+pub fn test(name: impl Into<String>, body: impl FnOnce() + Send + 'static) -> Test {
+    Test { name: name.into(), is_slow: false, body: Box::new(body) }
+}
+
+/// Runs the suites, each a name and its tests, prints a table of the results, and ends the process.
+///
+/// It takes the arguments of the standard test harness, and `--shard K/N`: only the tests of the K-th of N parts.
+pub fn run(suites: Vec<(&'static str, Vec<Test>)>) -> ! {
     let otherwise = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        if IN_TRIAL.with_borrow(|inside| *inside) {
-            SAID.with_borrow_mut(|said| *said = Some(info.to_string()));
+        if IN_TEST.with_borrow(|inside| *inside) {
+            MESSAGE.with_borrow_mut(|message| *message = Some(info.to_string()));
         } else {
             otherwise(info);
         }
     }));
-    let (ours, theirs): (Vec<_>, Vec<_>) = std::env::args_os().partition(|argument| argument == "--quick");
-    let mut arguments = Arguments::from_iter(theirs);
-    // Most trials call cargo, which takes every core by itself, and all wait now and then: half as many again as there are cores.
+    let (shard, arguments) = Shard::from_arguments(std::env::args()).unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        std::process::exit(2);
+    });
+    let mut arguments = Arguments::from_iter(arguments);
+    // Most tests start cargo, which uses every core, and all of them wait now and then.
     let cores = thread::available_parallelism().map_or(2, NonZero::get);
     arguments.test_threads.get_or_insert((cores + cores / 2).min(8));
 
-    let mut all: Vec<_> =
-        suites.into_iter().flat_map(|(suite, trials)| trials.into_iter().map(move |trial| (suite, trial))).collect();
-    let full = |suite: &str, trial: &Trial| format!("{suite}::{}", trial.name);
-    for name in quick {
-        assert!(all.iter().any(|(suite, trial)| full(suite, trial) == *name), "there is no trial {name}");
-    }
-    if !ours.is_empty() {
-        all.retain(|(suite, trial)| quick.contains(&&*full(suite, trial)));
-    }
     let summary = Arc::new(Mutex::new(Summary::default()));
-    let trials = all.into_iter().map(|(suite, trial)| prepared(suite, full(suite, &trial), trial.body, &summary));
+    let all = suites.into_iter().flat_map(|(suite, tests)| tests.into_iter().map(move |test| (suite, test)));
+    let mut tests: Vec<_> = all.map(|(suite, test)| prepared(suite, test, &summary)).collect();
+    if let Some(shard) = shard {
+        tests = shard.select(tests, |test| {
+            let is_slow = test.has_ignored_flag();
+            arguments.include_ignored || is_slow == arguments.ignored
+        });
+    }
     let began = Instant::now();
-    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    let conclusion = libtest_mimic::run(&arguments, tests);
     if !arguments.list && arguments.format != Some(FormatSetting::Json) {
         let summary = summary.lock().expect("nothing panics with it");
         let slowest = std::env::var("CUDAGUARD_SLOWEST").ok().and_then(|number| number.parse().ok()).unwrap_or(0);
         print!("{}{}{}", summary.table(began.elapsed()), summary.slowest(slowest), summary.failures());
+        let slow = conclusion.num_ignored - summary.skipped();
+        if slow > 0 {
+            println!("{slow} slow tests were not run. To run them: cargo matrix\n");
+        }
     }
     if let Some(link) = parts::link() {
         let _ = std::fs::remove_file(link);
@@ -79,46 +95,80 @@ pub fn run(suites: Vec<(&'static str, Vec<Trial>)>, quick: &[&str]) -> ! {
     conclusion.exit()
 }
 
-fn prepared(
-    suite: &'static str,
-    name: String,
-    body: Box<dyn FnOnce() + Send>,
-    summary: &Arc<Mutex<Summary>>,
-) -> libtest_mimic::Trial {
+fn prepared(suite: &'static str, test: Test, summary: &Arc<Mutex<Summary>>) -> libtest_mimic::Trial {
     let summary = Arc::clone(summary);
-    libtest_mimic::Trial::ignorable_test(name.clone(), move || {
+    let name = format!("{suite}::{}", test.name);
+    let runner = libtest_mimic::Trial::ignorable_test(name.clone(), move || {
         let began = Instant::now();
-        let end = ended(body);
+        let end = ended(test.body);
         let answer = match &end {
             End::Passed => Ok(Completion::Completed),
             End::Failed(why) => {
-                // At once: a run that is ended in its middle has told what it knew.
+                // At once, because a run may be interrupted.
                 eprintln!("FAILED: {name}: {why}");
                 Err(Failed::from(why))
             }
-            End::Skipped(lacks) => {
-                let what: Vec<&str> = lacks.iter().map(|lack| lack.what.as_str()).collect();
+            End::Skipped(missing) => {
+                let what: Vec<&str> = missing.iter().map(|missing| missing.what.as_str()).collect();
                 eprintln!("skipped: {name}: {}", what.join(", "));
                 Ok(Completion::ignored_with(what.join(", ")))
             }
         };
         summary.lock().expect("nothing panics with it").add(suite, name, began.elapsed(), end);
         answer
-    })
+    });
+    runner.with_ignored_flag(test.is_slow)
+}
+
+/// One of several parts of the tests, which different machines run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shard {
+    index: usize,
+    count: usize,
+}
+
+impl Shard {
+    /// Takes `--shard K/N` out of the arguments.
+    fn from_arguments(arguments: impl Iterator<Item = String>) -> Result<(Option<Self>, Vec<String>), String> {
+        let (mut shard, mut rest, mut arguments) = (None, Vec::new(), arguments);
+        while let Some(argument) = arguments.next() {
+            let value = match argument.strip_prefix("--shard") {
+                Some("") => arguments.next().unwrap_or_default(),
+                Some(value) if value.starts_with('=') => value[1..].to_owned(),
+                _ => {
+                    rest.push(argument);
+                    continue;
+                }
+            };
+            let numbers = value
+                .split_once('/')
+                .and_then(|(index, count)| Some(Self { index: index.parse().ok()?, count: count.parse().ok()? }));
+            let numbers = numbers.filter(|numbers| (1..=numbers.count).contains(&numbers.index));
+            shard = Some(numbers.ok_or_else(|| format!("--shard needs K/N with 1 <= K <= N, not {value:?}"))?);
+        }
+        Ok((shard, rest))
+    }
+
+    /// Selects every N-th of the tests that would run: neighbours often take equally long.
+    fn select<T>(self, tests: Vec<T>, would_run: impl Fn(&T) -> bool) -> Vec<T> {
+        let counted = tests.into_iter().filter(would_run).enumerate();
+        counted.filter(|(number, _)| number % self.count == self.index - 1).map(|(_, test)| test).collect()
+    }
 }
 
 fn ended(body: Box<dyn FnOnce() + Send>) -> End {
-    IN_TRIAL.set(true);
+    IN_TEST.set(true);
     let result = panic::catch_unwind(AssertUnwindSafe(body));
-    IN_TRIAL.set(false);
+    IN_TEST.set(false);
     let Err(payload) = result else { return End::Passed };
     match payload.downcast::<Skip>() {
-        Ok(skip) if skip.0.iter().any(|lack| !matches!(lack.cure, Cure::Machine(_))) && no_skip() => {
-            let what: Vec<String> = skip.0.iter().map(|lack| format!("{} ({})", lack.what, lack.cure)).collect();
-            End::Failed(format!("skipped although CUDAGUARD_NO_SKIP is set, for want of {}", what.join(", ")))
+        Ok(skip) if skip.0.iter().any(|missing| !matches!(missing.remedy, Remedy::Machine(_))) && no_skip() => {
+            let what: Vec<String> =
+                skip.0.iter().map(|missing| format!("{} ({})", missing.what, missing.remedy)).collect();
+            End::Failed(format!("skipped although CUDAGUARD_NO_SKIP is set; missing: {}", what.join(", ")))
         }
         Ok(skip) => End::Skipped(skip.0),
-        Err(payload) => End::Failed(said(&*payload)),
+        Err(payload) => End::Failed(panic_message(&*payload)),
     }
 }
 
@@ -126,21 +176,52 @@ fn no_skip() -> bool {
     std::env::var_os("CUDAGUARD_NO_SKIP").is_some_and(|value| !value.is_empty())
 }
 
-/// What the last panic said: with its place where the hook saw it, else its payload.
-fn said(payload: &(dyn Any + Send)) -> String {
-    SAID.take().unwrap_or_else(|| {
+/// Returns the message that the hook recorded, or else the payload of the panic.
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    MESSAGE.take().unwrap_or_else(|| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned()
+        text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
     })
 }
 
-/// Trials of these functions, named like them and like the module that they stand in below their suite's.
+/// Creates tests of these functions, named like them and their module within the suite. `#[slow]` before a function moves it to
+/// the slow layer.
 #[macro_export]
-macro_rules! trials {
-    ($($body:ident),* $(,)?) => {
-        vec![$($crate::trial(
+macro_rules! tests {
+    ($($(#[$layer:ident])? $body:ident),* $(,)?) => {
+        vec![$($crate::test(
             concat!(module_path!(), "::", stringify!($body)).splitn(3, "::").nth(2).unwrap_or_default(),
             $body,
-        )),*]
+        )$(.$layer())?),*]
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<(Option<Shard>, Vec<String>), String> {
+        Shard::from_arguments(line.split(' ').map(str::to_owned))
+    }
+
+    #[test]
+    fn shards_are_disjoint_and_complete() {
+        let mut all: Vec<u32> = Vec::new();
+        for index in 1..=3 {
+            let (shard, _) = read(&format!("e2e --shard {index}/3")).unwrap();
+            all.extend(shard.unwrap().select((0..10).collect(), |_| true));
+        }
+        all.sort_unstable();
+        assert_eq!(all, (0..10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn shard_is_taken_out_of_the_arguments() {
+        let (shard, rest) = read("e2e --ignored --shard=2/4 cmake").unwrap();
+        assert_eq!((shard, rest.join(" ").as_str()), (Some(Shard { index: 2, count: 4 }), "e2e --ignored cmake"));
+        assert_eq!(read("e2e cmake").unwrap().0, None);
+        for wrong in ["--shard", "--shard 0/4", "--shard 5/4", "--shard 1", "--shard a/b"] {
+            assert!(read(wrong).unwrap_err().contains("K/N"), "{wrong}");
+        }
+    }
 }

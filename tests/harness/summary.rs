@@ -1,42 +1,47 @@
-//! What came of a run, as a table.
+//! The results of a run, as a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-use crate::skip::{Cure, Lack};
+use crate::skip::{Missing, Remedy};
 
-/// As much of each failure as stands at the end of a run.
+/// How many lines of each failure are repeated at the end of a run.
 const LAST_LINES: usize = 40;
 
-/// How a trial ended.
+/// How a test ended.
 #[derive(Debug)]
 pub(crate) enum End {
     Passed,
     Failed(String),
-    Skipped(Vec<Lack>),
+    Skipped(Vec<Missing>),
 }
 
-/// Every trial that was run, and how it ended.
+/// The results of all tests that ran.
 #[derive(Debug, Default)]
 pub(crate) struct Summary(Vec<(&'static str, String, Duration, End)>);
 
-impl fmt::Display for Cure {
+impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Packages(names) => write!(f, "apt install {names}"),
-            Self::MessageTemplate(words) => f.write_str(words),
-            Self::Machine(machine) => write!(f, "on {machine}"),
+            Self::Instruction(text) => f.write_str(text),
+            Self::Machine(machine) => write!(f, "use {machine}"),
         }
     }
 }
 
 impl Summary {
-    pub(crate) fn add(&mut self, suite: &'static str, trial: String, took: Duration, end: End) {
-        self.0.push((suite, trial, took, end));
+    pub(crate) fn add(&mut self, suite: &'static str, test: String, took: Duration, end: End) {
+        self.0.push((suite, test, took, end));
     }
 
-    /// For people: each suite's numbers, what failed, and what was skipped for want of what.
+    /// Returns the number of tests that were skipped.
+    pub(crate) fn skipped(&self) -> u64 {
+        self.0.iter().map(|(.., end)| u64::from(matches!(end, End::Skipped(_)))).sum()
+    }
+
+    /// Returns the numbers of each suite, the failed tests, and the skipped tests with what is missing.
     pub(crate) fn table(&self, took: Duration) -> String {
         let mut text = format!("\n{:<14}{:>7}{:>9}{:>8}{:>10}\n", "suite", "passed", "skipped", "failed", "seconds");
         let mut row = |name: &str, suite: Option<&str>, seconds: Option<f64>| {
@@ -55,19 +60,18 @@ impl Summary {
         for suite in &suites {
             row(suite, Some(suite), None);
         }
-        row("all together", None, Some(took.as_secs_f64()));
+        row("total", None, Some(took.as_secs_f64()));
 
         let mut failed: Vec<&str> = Vec::new();
-        let mut wanting: BTreeMap<&Lack, Vec<&str>> = BTreeMap::new();
-        for (_, trial, _, end) in &self.0 {
+        let mut skipped: BTreeMap<&Missing, Vec<&str>> = BTreeMap::new();
+        for (_, test, _, end) in &self.0 {
             match end {
                 End::Passed => {}
-                End::Failed(_) => failed.push(trial),
-                End::Skipped(lacks) => {
-                    // One that wants a thing twice is named once.
-                    let lacks: BTreeSet<&Lack> = lacks.iter().collect();
-                    for lack in lacks {
-                        wanting.entry(lack).or_default().push(trial);
+                End::Failed(_) => failed.push(test),
+                End::Skipped(missing) => {
+                    let missing: BTreeSet<&Missing> = missing.iter().collect();
+                    for one in missing {
+                        skipped.entry(one).or_default().push(test);
                     }
                 }
             }
@@ -76,45 +80,45 @@ impl Summary {
             failed.sort_unstable();
             let _ = writeln!(text, "\nfailed:\n    {}", failed.join("\n    "));
         }
-        for (lack, trials) in &mut wanting {
-            trials.sort_unstable();
-            let _ = writeln!(text, "\nskipped for want of {}:\n    {}", lack.what, trials.join("\n    "));
-            let _ = writeln!(text, "  to bring back: {}", lack.cure);
+        for (missing, tests) in &mut skipped {
+            tests.sort_unstable();
+            let _ = writeln!(text, "\nskipped, {} is missing:\n    {}", missing.what, tests.join("\n    "));
+            let _ = writeln!(text, "  to run them: {}", missing.remedy);
         }
-        let packages: BTreeSet<&str> = wanting
+        let packages: BTreeSet<&str> = skipped
             .keys()
-            .filter_map(|lack| match lack.cure {
-                Cure::Packages(names) => Some(names.split(' ')),
-                Cure::MessageTemplate(_) | Cure::Machine(_) => None,
+            .filter_map(|missing| match missing.remedy {
+                Remedy::Packages(names) => Some(names.split(' ')),
+                Remedy::Instruction(_) | Remedy::Machine(_) => None,
             })
             .flatten()
             .collect();
         if packages.len() > 1 {
             let names: Vec<&str> = packages.into_iter().collect();
-            let _ = writeln!(text, "\nAll that packages bring back: apt install {}", names.join(" "));
+            let _ = writeln!(text, "\nTo install all missing packages: apt install {}", names.join(" "));
         }
         text + "\n"
     }
 
-    /// So many trials that took longest, and their seconds; of none, nothing.
+    /// Returns the slowest tests and their seconds.
     pub(crate) fn slowest(&self, wanted: usize) -> String {
-        let mut all: Vec<(Duration, &str)> = self.0.iter().map(|(_, trial, took, _)| (*took, trial.as_str())).collect();
+        let mut all: Vec<(Duration, &str)> = self.0.iter().map(|(_, test, took, _)| (*took, test.as_str())).collect();
         all.sort_unstable_by(|one, other| other.cmp(one));
         all.truncate(wanted);
-        let lines = all.iter().map(|(took, trial)| format!("    {:>4.0} {trial}\n", took.as_secs_f64()));
+        let lines = all.iter().map(|(took, test)| format!("    {:>4.0} {test}\n", took.as_secs_f64()));
         let heading = if wanted == 0 { "" } else { "slowest, seconds:\n" };
         heading.to_owned() + &lines.collect::<String>()
     }
 
-    /// Why each failed, shortened: what stands last in a log is what people see of it. All of it stands further up.
+    /// Returns the shortened failures. Each was printed in full when it happened.
     pub(crate) fn failures(&self) -> String {
         let mut text = String::new();
-        for (_, trial, _, end) in &self.0 {
+        for (_, test, _, end) in &self.0 {
             let End::Failed(why) = end else { continue };
             let lines: Vec<&str> = why.lines().collect();
             let left_out = lines.len().saturating_sub(LAST_LINES + 1);
-            let _ = writeln!(text, "failed: {trial}");
-            // Where it failed stands in the first line, what it saw in the last ones.
+            let _ = writeln!(text, "failed: {test}");
+            // The first line has the location, the last ones the output.
             let last = if left_out == 0 {
                 lines.as_slice()
             } else {
@@ -136,40 +140,40 @@ mod tests {
     use crate::tools;
 
     #[test]
-    fn the_table_counts_and_says_what_brings_back() {
+    fn table_lists_failures_and_skips() {
         let mut summary = Summary::default();
         let second = Duration::from_secs(1);
-        summary.add("cmake", "cmake::b".to_owned(), second, End::Skipped(vec![tools::lack("strace")]));
+        summary.add("cmake", "cmake::b".to_owned(), second, End::Skipped(vec![tools::missing("strace")]));
         summary.add("cmake", "cmake::a".to_owned(), second, End::Passed);
         summary.add("scenes", "scenes::x".to_owned(), 2 * second, End::Failed("why".to_owned()));
-        let two = vec![tools::lack("strace"), tools::lack("ld.mold"), tools::lack("strace")];
+        let two = vec![tools::missing("strace"), tools::missing("ld.mold"), tools::missing("strace")];
         summary.add("scenes", "scenes::y".to_owned(), second, End::Skipped(two));
         let namespaces =
-            Lack { what: "namespaces".to_owned(), cure: Cure::MessageTemplate("another kernel".to_owned()) };
+            Missing { what: "namespaces".to_owned(), remedy: Remedy::Instruction("another kernel".to_owned()) };
         summary.add("scenes", "scenes::z".to_owned(), second, End::Skipped(vec![namespaces]));
         let expected = "
 suite          passed  skipped  failed   seconds
 cmake               1        1       0         2
 scenes              0        2       1         4
-all together        1        3       1         3
+total               1        3       1         3
 
 failed:
     scenes::x
 
-skipped for want of ld.mold:
+skipped, ld.mold is missing:
     scenes::y
-  to bring back: apt install mold
+  to run them: apt install mold
 
-skipped for want of namespaces:
+skipped, namespaces is missing:
     scenes::z
-  to bring back: another kernel
+  to run them: another kernel
 
-skipped for want of strace:
+skipped, strace is missing:
     cmake::b
     scenes::y
-  to bring back: apt install strace
+  to run them: apt install strace
 
-All that packages bring back: apt install mold strace
+To install all missing packages: apt install mold strace
 
 ";
         assert_eq!(summary.table(3 * second), expected);
@@ -178,7 +182,7 @@ All that packages bring back: apt install mold strace
     }
 
     #[test]
-    fn what_failed_stands_last_and_shortened() {
+    fn failures_are_shortened() {
         let mut summary = Summary::default();
         let mut add = |name: &str, end| summary.add("a", name.to_owned(), Duration::ZERO, end);
         add("a::passed", End::Passed);

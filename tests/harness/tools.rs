@@ -1,9 +1,9 @@
-//! Programs that trials call and that a machine may be without.
+//! Programs that tests call and that a machine may be without.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::skip::{Cure, Lack, skip_all};
+use crate::skip::{Missing, Remedy, skip_all};
 
 /// The packages of Debian's that bring each of them.
 const PACKAGES: &[(&str, &str)] = &[
@@ -56,13 +56,12 @@ fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Where in `PATH` this program is; without it the trial is skipped.
+/// Where in `PATH` this program is; without it the test is skipped.
 pub fn need(program: &str) -> PathBuf {
-    find(program).unwrap_or_else(|| skip_all(vec![lack(program)]))
+    find(program).unwrap_or_else(|| skip_all(vec![missing(program)]))
 }
 
-/// That all of these are in `PATH`; without some the trial is skipped for want of all that is missing, so that one look at the
-/// table tells what to install.
+/// Skips the test unless all of these are in `PATH`. The skip lists everything that is missing.
 pub fn need_all(programs: &[&str]) {
     let missing: Vec<&str> = programs.iter().copied().filter(|program| find(program).is_none()).collect();
     done_without(&missing);
@@ -88,19 +87,19 @@ pub fn linking<'a>(compilers: &[&'a str], missing: &mut Vec<String>) -> Vec<(&'a
     found.into_iter().flat_map(|compiler| linkers.iter().map(move |linker| (compiler, *linker))).collect()
 }
 
-/// At the end of a trial that did without some of these: skips it for want of them. It passes where there are none.
-pub fn done_without(missing: &[impl AsRef<str>]) {
-    let lacks: BTreeSet<_> = missing.iter().map(|name| lack(name.as_ref())).collect();
-    if !lacks.is_empty() {
-        skip_all(lacks.into_iter().collect());
+/// Ends a test that left these out: skips it and lists them, or passes if the list is empty.
+pub fn done_without(programs: &[impl AsRef<str>]) {
+    let all: BTreeSet<_> = programs.iter().map(|name| missing(name.as_ref())).collect();
+    if !all.is_empty() {
+        skip_all(all.into_iter().collect());
     }
 }
 
-/// The want of a program, or of a header, and the package that brings it.
-pub fn lack(program: &str) -> Lack {
+/// A missing program or header, and the package that contains it.
+pub fn missing(program: &str) -> Missing {
     let known = PACKAGES.iter().find(|(name, _)| *name == program);
     let (_, packages) = known.unwrap_or_else(|| panic!("tests/harness/tools.rs names no package of {program}"));
-    Lack { what: program.to_owned(), cure: Cure::Packages(packages) }
+    Missing { what: program.to_owned(), remedy: Remedy::Packages(packages) }
 }
 
 #[cfg(test)]
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_its_package() {
-        assert_eq!(lack("g++-11").cure, Cure::Packages("g++-11"));
+        assert_eq!(missing("g++-11").remedy, Remedy::Packages("g++-11"));
         assert!(PACKAGES.is_sorted());
     }
 }

@@ -1,4 +1,4 @@
-"""The published crates that trials build, into cargo's own home, by cargo: those that `tests/crates/Cargo.lock` names, and
+"""The published crates that tests build, into cargo's own home, by cargo: those that `tests/crates/Cargo.lock` names, and
 what the programs among them lock for themselves. What is there already is asked for without a network."""
 import json, os, re, shutil, subprocess, tempfile, time
 

@@ -11,7 +11,7 @@ import crates, debs, finish, wheels  # noqa: E402 (after the path is set)
 HELP = """Each part becomes one folder, DIR/NAME, once it is whole and its checksums are right; its path is printed.
 What was interrupted goes on where it stopped. Nothing is installed, and no address stands here: wheels come by way
 of pip, Debian packages by way of apt, crates by way of cargo, as they are configured on this machine. The part `crates`
-is what trials build of others' crates; cargo keeps it in its own home.
+is what tests build of others' crates; cargo keeps it in its own home.
 
 status: 0 every part is there, 1 something received is wrong, 3 something could not be had (no network)"""
 BY_HAND = {

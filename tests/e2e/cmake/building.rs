@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use cudaguard_tests::{Call, Trial, tools, trials};
+use cudaguard_tests::{Call, Test, tests, tools};
 
 use super::fixture::{
     Cmake, MAKE, MULTI, NINJA, Tree, components, include, inspect, manifest, program, texts, toolkit, words,
 };
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         every_kind_of_target,
         make_and_an_older_toolkit,
         architectures_in_every_spelling,

@@ -1,11 +1,11 @@
 //! The target's cuDNN, however the project has found it.
 
-use cudaguard_tests::{Trial, parts, snapshot, trials};
+use cudaguard_tests::{Test, parts, snapshot, tests};
 
 use super::fixture::{Cmake, MULTI, Tree, include, manifest, said};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![found_in_every_way]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![found_in_every_way]
 }
 
 const MAIN: &str = "#include <stddef.h>\n#include <cudnn_version.h>\nsize_t cudnnGetVersion(void);\n\

@@ -1,12 +1,12 @@
 //! What does not belong together stops a release build, in words that make and ninja leave as they are.
 
 use cudaguard::binary::Binary;
-use cudaguard_tests::{Trial, layout, parts, snapshot, trials};
+use cudaguard_tests::{Test, layout, parts, snapshot, tests};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said, toolkit, words};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_mismatch_in_every_generator,
         compiler_and_headers_of_two_toolkits,
         a_guard_that_is_taken_out,

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
+use cudaguard_tests::{Call, Test, command, parts, places, snapshot, tests};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, components, include, manifest};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         every_way_in,
         untouched_projects,
         libraries_that_hand_it_on,

@@ -17,7 +17,7 @@ pub(crate) const MULTI: &str = "Ninja Multi-Config";
 pub(crate) const TAKES_HEADERS: &str = "#if __has_include(<cuda.h>)\n#include <cuda.h>\n#endif\n\
     #if __has_include(<cudnn_version.h>)\n#include <cudnn_version.h>\n#endif\nint main(void) { return 0; }\n";
 
-/// A program in `PATH`; without it the trial is skipped.
+/// A program in `PATH`; without it the test is skipped.
 pub(crate) fn program(name: &str) -> PathBuf {
     tools::need(name)
 }
@@ -29,7 +29,7 @@ pub(crate) fn python() -> PathBuf {
         Call::new(&python).args(["-c", "import sysconfig; print(sysconfig.get_path('include'))"]).run().success();
     let headers = Path::new(asked.stdout.trim());
     if !headers.join("Python.h").is_file() {
-        skip_all(vec![tools::lack("Python.h")]);
+        skip_all(vec![tools::missing("Python.h")]);
     }
     python
 }
@@ -108,7 +108,7 @@ impl Tree {
     /// Configures, with these words besides the generator and the command.
     pub(crate) fn configure(&self, words: &[&str]) -> Call {
         let call = self.cmake(&["-G", self.generator, "-S"]).arg(self.source()).arg("-B").arg(self.out());
-        // By its place: some trials have a `PATH` of their own.
+        // By its place: some tests have a `PATH` of their own.
         let tool = if self.generator == MAKE { "make" } else { "ninja" };
         call.arg(format!("-DCMAKE_MAKE_PROGRAM={}", parts::program(tool, tool).display()))
             .arg(format!("-DCUDAGUARD_COMMAND={}", command::path().display()))

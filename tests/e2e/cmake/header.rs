@@ -1,9 +1,9 @@
 //! `cudaguard.h` in every C and C++ that there is.
 
-use cudaguard_tests::{Call, Scratch, Trial, places, tools, trials};
+use cudaguard_tests::{Call, Scratch, Test, places, tests, tools};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![every_standard_is_clean]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![every_standard_is_clean]
 }
 
 fn every_standard_is_clean() {

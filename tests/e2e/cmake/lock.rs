@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use cudaguard_tests::{Trial, command, scratch, snapshot, trials};
+use cudaguard_tests::{Test, command, scratch, snapshot, tests};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, TAKES_HEADERS, Tree, include, said, words};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         drift_is_refused_and_accepted,
         the_top_is_the_whole_project,
         locks_that_cannot_be_read,

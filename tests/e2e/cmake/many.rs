@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use cudaguard_tests::{Trial, scratch, stand_in, tools, trials};
+use cudaguard_tests::{Test, scratch, stand_in, tests, tools};
 
 use super::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, manifest, said};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         the_shim_is_compiled_once_for_a_build_folder,
         steps_written_before_the_guard_get_the_sealed_file,
         what_the_project_has_set_for_the_linker,

@@ -17,21 +17,21 @@ mod same;
 mod theirs;
 mod unguarded;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = building::trials();
-    trials.extend(cudnn::trials());
-    trials.extend(failing::trials());
-    trials.extend(finding::trials());
-    trials.extend(header::trials());
-    trials.extend(lock::trials());
-    trials.extend(many::trials());
-    trials.extend(native::trials());
-    trials.extend(python::trials());
-    trials.extend(rebuilding::trials());
-    trials.extend(same::trials());
-    trials.extend(theirs::trials());
-    trials.extend(unguarded::trials());
-    trials
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = building::tests();
+    tests.extend(cudnn::tests());
+    tests.extend(failing::tests());
+    tests.extend(finding::tests());
+    tests.extend(header::tests());
+    tests.extend(lock::tests());
+    tests.extend(many::tests());
+    tests.extend(native::tests());
+    tests.extend(python::tests());
+    tests.extend(rebuilding::tests());
+    tests.extend(same::tests());
+    tests.extend(theirs::tests());
+    tests.extend(unguarded::tests());
+    tests
 }

@@ -2,12 +2,12 @@
 //! is a fake one, nvcc and that program are NVIDIA's.
 
 use cudaguard_tests::world::{self, H100, World};
-use cudaguard_tests::{Trial, snapshot, trials};
+use cudaguard_tests::{Test, snapshot, tests};
 
 use super::fixture::{Cmake, MAKE, NINJA, Tree, include, manifest, said, texts, toolkit, words};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![where_there_is_no_gpu, where_there_is_one]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![where_there_is_no_gpu, where_there_is_one]
 }
 
 const MAIN: &str = "__global__ void fill(int *p) { *p = 1; }\nint main() { fill<<<1, 1>>>(nullptr); return 0; }\n";

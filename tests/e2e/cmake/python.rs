@@ -1,11 +1,11 @@
 //! Extension modules for Python, plain and with pybind11: where they cannot work, importing them raises ImportError.
 
-use cudaguard_tests::{Call, Outcome, Trial, parts, snapshot, trials};
+use cudaguard_tests::{Call, Outcome, Test, parts, snapshot, tests};
 
 use super::fixture::{Cmake, NINJA, Tree, include, python};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![import_errors]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![import_errors]
 }
 
 /// What the documentation of cudaguard.h shows.

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use cudaguard_tests::{Trial, scratch, trials};
+use cudaguard_tests::{Test, scratch, tests};
 
 use super::fixture::{Cmake, MAKE, NINJA, TAKES_HEADERS, Tree, include, manifest, said};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![touched_and_untouched, a_language_that_is_gone]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![touched_and_untouched, a_language_that_is_gone]
 }
 
 fn touched_and_untouched() {

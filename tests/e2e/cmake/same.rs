@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard_tests::{Project, Trial, parts, trials};
+use cudaguard_tests::{Project, Test, parts, tests};
 use serde_json::Value;
 
 use super::fixture::{Cmake, NINJA, Tree, include, manifest, toolkit, words};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![cargo_and_cmake]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![cargo_and_cmake]
 }
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n\

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard_tests::{Call, Trial, command, parts, places, snapshot, trials};
+use cudaguard_tests::{Call, Test, command, parts, places, snapshot, tests};
 
 use super::fixture::{Cmake, NINJA, Tree, components, inspect, manifest, python, said, texts, toolkit, words};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![a_project_of_others, untouched]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![a_project_of_others, untouched]
 }
 
 const MODULE: &str = "src/example_cpython/example_cpython";

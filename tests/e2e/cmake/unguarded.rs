@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use cudaguard_tests::{Trial, tools, trials};
+use cudaguard_tests::{Test, tests, tools};
 
 use super::fixture::{Cmake, MULTI, Tree, include, program, said};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![what_cannot_be_guarded_may_be_refused]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![what_cannot_be_guarded_may_be_refused]
 }
 
 const MAIN: &str = "#include <cudaguard.h>\n#include <stdio.h>\n\

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use cudaguard::elf::machine;
 use cudaguard::manifest::Linkage;
-use cudaguard_tests::{Project, Trial, parts, stand_in, tools, trials};
+use cudaguard_tests::{Project, Test, parts, stand_in, tests, tools};
 
 use super::fixture::{
     AARCH64, ASKS, SYSROOT, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed, start,
 };
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         an_unchanged_package,
         a_package_that_embeds,
         every_linker,

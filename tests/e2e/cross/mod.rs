@@ -6,11 +6,11 @@ mod fixture;
 mod others;
 mod statics;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = aarch64::trials();
-    trials.extend(statics::trials());
-    trials.extend(others::trials());
-    trials
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = aarch64::tests();
+    tests.extend(statics::tests());
+    tests.extend(others::tests());
+    tests
 }

@@ -4,15 +4,15 @@ use std::fs;
 
 use cudaguard::binary::Binary;
 use cudaguard::elf::machine;
-use cudaguard_tests::{Project, Trial, tools, trials};
+use cudaguard_tests::{Project, Test, tests, tools};
 
 use super::fixture::{
     AARCH64, C_LIBRARY, MUSL, WASM, WINDOWS, built, embedding, guard, nothing_to_do, plain, said, sealed, with_linkers,
 };
 use super::statics::{is_static_and_guarded, release, with_cudnn};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![without_elf, one_package_that_embeds, beside_one_that_has_a_guard, big_endian, of_32_bits]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![without_elf, one_package_that_embeds, beside_one_that_has_a_guard, big_endian, of_32_bits]
 }
 
 /// A target, what it makes of a program and a C library, and how those files begin.

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use cudaguard::binary::Binary;
 use cudaguard::elf::machine;
-use cudaguard_tests::{Call, Outcome, Project, Trial, stand_in, tools, trials};
+use cudaguard_tests::{Call, Outcome, Project, Test, stand_in, tests, tools};
 
 use super::fixture::{HOST, MUSL, built, embedding, guard, nothing_to_do, objects_are_of, plain, said, sealed};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![static_pie, static_pie_that_embeds, musl, musl_by_its_own_compiler, musl_without_a_compiler,]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![static_pie, static_pie_that_embeds, musl, musl_by_its_own_compiler, musl_without_a_compiler,]
 }
 
 const LINKERS: [&str; 4] = ["bfd", "gold", "lld", "mold"];

@@ -4,15 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::world::{A10, A100, Gpu, H100, Layout, Library, Manner, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Scratch, Trial, layout, parts, trials};
+use cudaguard_tests::{Scratch, Test, layout, parts, tests};
 
 use super::refused::{NOTE_575, r535, r580};
 use super::scene::{Scene, scene};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     let tables = [("good", good()), ("seen", seen()), ("places", places()), ("doubts", doubts())];
-    let rows = tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.trial(group)));
-    rows.chain(trials![
+    let rows = tables.into_iter().flat_map(|(group, scenes)| scenes.into_iter().map(move |scene| scene.test(group)));
+    rows.chain(tests![
         cudnn_and_eight_gpus,
         a_newer_cudnn_and_a_gpu_that_it_knows,
         an_older_shared_cudart,
@@ -34,7 +34,7 @@ fn a_newer_cudnn_and_a_gpu_that_it_knows() {
         .play();
 }
 
-/// Of cuDNN's libraries the trials have three: the start is silent, and the report says it.
+/// Of cuDNN's libraries the tests have three: the start is silent, and the report says it.
 const NOT_WHOLE: &str = "CG204 warning";
 
 /// The wheel's library, named as NVIDIA's own installer names it.

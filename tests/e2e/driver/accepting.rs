@@ -6,14 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::world::{A100, H100, World};
-use cudaguard_tests::{Trial, skip, snapshot, tools, trials};
+use cudaguard_tests::{Test, skip, snapshot, tests, tools};
 
 use super::fixture;
 use super::refused::r580;
 use super::scene::Stage;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![nothing_of_nvidia_is_executed, system_calls]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![nothing_of_nvidia_is_executed, system_calls]
 }
 
 /// The lines of a start under strace, without what the kernel calls differently each time.

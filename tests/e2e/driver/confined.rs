@@ -5,14 +5,14 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_tests::world::{A100, T4, World};
-use cudaguard_tests::{Outcome, Trial, parts, places, skip, trials};
+use cudaguard_tests::{Outcome, Test, parts, places, skip, tests};
 
 use super::fixture;
 use super::refused::r580;
 use super::scene::{Stage, codes};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![where_files_tell_a_call_that_is_fatal_is_not_made, no_call_is_made_that_is_not_listed]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![where_files_tell_a_call_that_is_fatal_is_not_made, no_call_is_made_that_is_not_listed]
 }
 
 /// Installs a filter before any guard looks: `CALLS` are the only ones that may be made, or those that may not.

@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, NEWS, ORIN, T4, World};
-use cudaguard_tests::{Call, Outcome, Trial, command, layout, skip, stand_in, tools, trials};
+use cudaguard_tests::{Call, Outcome, Test, command, layout, skip, stand_in, tests, tools};
 
 use super::fixture;
 use super::refused::{r535, r580};
 use super::scene::{Stage, codes};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_program_that_forks_afterwards,
         the_driver_is_asked_once,
         the_program_has_no_child,

@@ -1,18 +1,18 @@
 //! The same, whatever compiled and linked the program.
 
 use cudaguard_tests::world::{A100, T4};
-use cudaguard_tests::{Call, Scratch, Trial, tools, trial};
+use cudaguard_tests::{Call, Scratch, Test, test, tools};
 
 use super::fixture;
 use super::refused::r580;
 use super::scene::{Stage, codes};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     ["gcc", "clang"]
         .into_iter()
         .flat_map(|compiler| ["-O0", "-O3"].map(|level| (compiler, level)))
         .map(|(compiler, level)| {
-            trial(format!("linked::{compiler}_{}", level.trim_start_matches('-')), move || by(compiler, level))
+            test(format!("linked::{compiler}_{}", level.trim_start_matches('-')), move || by(compiler, level))
         })
         .collect()
 }

@@ -13,16 +13,16 @@ mod real;
 mod refused;
 mod scene;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = refused::trials();
-    trials.extend(accepted::trials());
-    trials.extend(harmless::trials());
-    trials.extend(accepting::trials());
-    trials.extend(confined::trials());
-    trials.extend(linked::trials());
-    trials.extend(on_a_gpu::trials());
-    trials.extend(real::trials());
-    trials
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = refused::tests();
+    tests.extend(accepted::tests());
+    tests.extend(harmless::tests());
+    tests.extend(accepting::tests());
+    tests.extend(confined::tests());
+    tests.extend(linked::tests());
+    tests.extend(on_a_gpu::tests());
+    tests.extend(real::tests());
+    tests
 }

@@ -6,14 +6,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use cudaguard_tests::world::{A100, H100, T4, World};
-use cudaguard_tests::{Outcome, Trial, places, trials};
+use cudaguard_tests::{Outcome, Test, places, tests};
 
 use super::fixture;
 use super::refused::{r535, r580};
 use super::scene::Stage;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![a_guard_that_is_right, a_guard_that_is_wrong]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![a_guard_that_is_right, a_guard_that_is_wrong]
 }
 
 /// The script in a folder with these programs; those that need a real driver stay away.

@@ -3,13 +3,13 @@
 use std::fs;
 
 use cudaguard_tests::world::{A100, Gpu, Layout, World};
-use cudaguard_tests::{Trial, layout, parts, snapshot, trial, trials};
+use cudaguard_tests::{Test, layout, parts, snapshot, test, tests};
 
 use super::fixture;
 use super::refused::r535;
 use super::scene::{Scene, Stage, codes, scene};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     type Row = (&'static str, fn() -> Scene);
     let rows: [Row; 4] = [
         ("nothing to judge", || scene("real 535 without GPUs", "model", real(&[])).runs(1, "CG504 info")),
@@ -21,8 +21,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         }),
     ];
     let rows =
-        rows.into_iter().map(|(name, make)| trial(format!("real::{}", name.replace(' ', "_")), move || make().play()));
-    rows.chain(trials![the_stub_of_a_toolkit]).collect()
+        rows.into_iter().map(|(name, make)| test(format!("real::{}", name.replace(' ', "_")), move || make().play()));
+    rows.chain(tests![the_stub_of_a_toolkit]).collect()
 }
 
 fn real(gpus: &[Gpu]) -> World {

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use cudaguard_tests::world::{A100, H100, Layout, Library, RTX_4090, T4, V100, World};
-use cudaguard_tests::{Trial, parts, trials};
+use cudaguard_tests::{Test, parts, tests};
 
 use super::scene::{Scene, scene};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let rows = scenes().into_iter().map(|scene| scene.trial("refused"));
-    rows.chain(trials![
+pub(crate) fn tests() -> Vec<Test> {
+    let rows = scenes().into_iter().map(|scene| scene.test("refused"));
+    rows.chain(tests![
         an_older_cudnn,
         a_loader_library_alone,
         inner_libraries_from_another_folder,

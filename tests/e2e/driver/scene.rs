@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard_tests::world::{self, Machine, Manner, World};
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, snapshot, stand_in, trial};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, parts, snapshot, stand_in, test};
 use serde_json::Value;
 
 use super::fixture;
@@ -46,9 +46,9 @@ impl Scene {
         Self { refused: true, level: 1, codes, ..self }
     }
 
-    /// As a trial.
-    pub(crate) fn trial(self, group: &str) -> Trial {
-        trial(format!("{group}::{}", self.name.replace(',', "").replace(' ', "_")), move || self.play())
+    /// As a test.
+    pub(crate) fn test(self, group: &str) -> Test {
+        test(format!("{group}::{}", self.name.replace(',', "").replace(' ', "_")), move || self.play())
     }
 
     pub(crate) fn play(&self) {

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use cudaguard_tests::{Call, Trial, command, parts, trials};
+use cudaguard_tests::{Call, Test, command, parts, tests};
 use serde_json::Value;
 
 use super::fixture::Tree;
 use super::real::tree;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![kernels_as_candle_makes_them]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![kernels_as_candle_makes_them]
 }
 
 const BUILD: &str = "\

@@ -12,13 +12,13 @@ use cudaguard::host::{Driver, DriverState, Gpu, Host};
 use cudaguard::judge;
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::version::CudaVersion;
-use cudaguard_tests::{Call, Trial, command, parts, scratch, snapshot, stand_in, trials};
+use cudaguard_tests::{Call, Test, command, parts, scratch, snapshot, stand_in, tests};
 
 use super::fixture::Tree;
 use super::real::tree;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![three_crates_that_open_libraries]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![three_crates_that_open_libraries]
 }
 
 const DEPENDENCIES: &str = "\

@@ -8,14 +8,14 @@ mod provoked;
 mod real;
 mod sources;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = provoked::trials();
-    trials.extend(real::trials());
-    trials.extend(loaded::trials());
-    trials.extend(kernels::trials());
-    trials.extend(sources::trials());
-    trials.extend(pages::trials());
-    trials
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = provoked::tests();
+    tests.extend(real::tests());
+    tests.extend(loaded::tests());
+    tests.extend(kernels::tests());
+    tests.extend(sources::tests());
+    tests.extend(pages::tests());
+    tests
 }

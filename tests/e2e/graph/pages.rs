@@ -1,14 +1,14 @@
-//! `docs/crates.md`: written from the table and from what the trials here have seen.
+//! `docs/crates.md`: written from the table and from what the tests here have seen.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use cudaguard::crates::table::{LibraryRule, Mode, Row, Symbols, table};
-use cudaguard_tests::{Trial, places, scratch, trials};
+use cudaguard_tests::{Test, places, scratch, tests};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![the_page_says_what_the_table_says]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![the_page_says_what_the_table_says]
 }
 
 const HEAD: &str = "\

@@ -1,12 +1,12 @@
 //! Each mismatch, provoked once: refused in release, warned of otherwise. The graphs are cargo's own answers for the real
 //! crates, recorded; the toolkits are stand-ins.
 
-use cudaguard_tests::{Trial, snapshot, trials};
+use cudaguard_tests::{Test, snapshot, tests};
 
 use super::fixture::{Tree, program};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         candle_as_it_is_used_says_nothing,
         one_arch_for_a_fleet,
         an_arch_that_the_crate_narrows,

@@ -1,11 +1,11 @@
 //! Real crates, as cargo fetches them: cudarc of two versions, built and judged.
 
-use cudaguard_tests::{Call, Outcome, Trial, crates, crates::cargo, snapshot, trials};
+use cudaguard_tests::{Call, Outcome, Test, crates, crates::cargo, snapshot, tests};
 
 use super::fixture::Tree;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         linked_with_another_major,
         loaded_beside_another_major,
         linked_to_what_no_toolkit_changes,

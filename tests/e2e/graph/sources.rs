@@ -9,12 +9,12 @@ use cudaguard::crates::table::{LibraryRule, Row, table};
 use cudaguard::elf::Elf;
 use cudaguard::mapped_file::Contents;
 use cudaguard::version::CudaVersion;
-use cudaguard_tests::{Trial, crates, parts, trials};
+use cudaguard_tests::{Test, crates, parts, tests};
 
 use super::real::tree;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![rows_say_what_the_sources_say, levels_ask_for_the_driver_that_has_their_functions]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![rows_say_what_the_sources_say, levels_ask_for_the_driver_that_has_their_functions]
 }
 
 /// Cargo fetches the versions of cudarc that the table was read from; of the others those that are there are looked at.

@@ -9,7 +9,7 @@ use cudaguard::host::{CudartState, CudnnState, DriverState, Host};
 use cudaguard::judge::run::{judge, together};
 use cudaguard::manifest::{GpuCoverage, Manifest};
 use cudaguard::policy::GpuNeed;
-use cudaguard_tests::{Call, Scratch, Trial, command, places, trial};
+use cudaguard_tests::{Call, Scratch, Test, command, places, test};
 use serde_json::Value;
 
 use crate::judge_equal::driver::{
@@ -17,21 +17,21 @@ use crate::judge_equal::driver::{
 };
 use crate::judge_equal::fixture::{Arch, NATIVE, descriptor};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     vec![
-        trial("doors::one_table_drives_every_door", one_table_drives_every_door),
-        trial("doors::each_finding_of_the_start_is_a_row", each_finding_of_the_start_is_a_row),
-        trial("doors::notes_that_are_not_as_this_one_writes_them", notes_that_are_not_as_this_one_writes_them),
-        trial(
+        test("doors::one_table_drives_every_door", one_table_drives_every_door),
+        test("doors::each_finding_of_the_start_is_a_row", each_finding_of_the_start_is_a_row),
+        test("doors::notes_that_are_not_as_this_one_writes_them", notes_that_are_not_as_this_one_writes_them),
+        test(
             "doors::programs_that_can_do_without_a_gpu_start_by_every_door",
             programs_that_can_do_without_a_gpu_start_by_every_door,
         ),
-        trial(
+        test(
             "doors::a_guarded_library_beside_the_program_is_judged_for_other_machines",
             a_guarded_library_beside_the_program_is_judged_for_other_machines,
         ),
-        trial("doors::what_there_is_no_room_for_is_told", what_there_is_no_room_for_is_told),
-        trial("doors::an_object_is_not_linked_yet", an_object_is_not_linked_yet),
+        test("doors::what_there_is_no_room_for_is_told", what_there_is_no_room_for_is_told),
+        test("doors::an_object_is_not_linked_yet", an_object_is_not_linked_yet),
     ]
 }
 
@@ -251,7 +251,7 @@ fn one_table_drives_every_door() {
     assert!(differences.is_empty(), "of {} cases:\n{differences}", cases.len());
 }
 
-/// Words of the start that no row of the table comes to, and the trial that shows them.
+/// Words of the start that no row of the table comes to, and the test that shows them.
 const SHOWN_ELSEWHERE: [(&str, &[&str]); 5] = [
     (
         "one_table_drives_both_judges",
@@ -311,10 +311,10 @@ fn each_finding_of_the_start_is_a_row() {
         }
     }
     assert!(without.is_empty(), "without a row, or with one and listed as without: {without:?}");
-    let all = super::trials().into_iter().chain(crate::driver::trials()).chain(crate::loading::trials());
-    let names: Vec<String> = all.map(|trial| format!("{trial:?}")).collect();
-    for (trial, _) in SHOWN_ELSEWHERE {
-        assert!(names.iter().any(|name| name.contains(trial)), "no trial is called {trial}");
+    let all = super::tests().into_iter().chain(crate::driver::tests()).chain(crate::loading::tests());
+    let names: Vec<String> = all.map(|test| format!("{test:?}")).collect();
+    for (test, _) in SHOWN_ELSEWHERE {
+        assert!(names.iter().any(|name| name.contains(test)), "no test is called {test}");
     }
 }
 

@@ -15,21 +15,21 @@ use cudaguard::policy::GpuNeed;
 use cudaguard::tables;
 use cudaguard::vendor::CUDNN;
 use cudaguard::version::{CudaVersion, DriverRelease};
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, parts, places, skip, tools, trial, world};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, parts, places, skip, test, tools, world};
 
 use super::fixture::{AARCH64, Arch, MAIN, NATIVE, Says, descriptor, is_short, manifest, version};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     vec![
-        trial("driver::one_table_drives_both_judges", || drive(&NATIVE, &table())),
-        trial("driver::one_table_drives_both_judges_on_aarch64", || {
+        test("driver::one_table_drives_both_judges", || drive(&NATIVE, &table())),
+        test("driver::one_table_drives_both_judges_on_aarch64", || {
             AARCH64.need();
             // What the code of cuDNN's libraries says is read on one processor alone.
             let cases: Vec<Case> = table().into_iter().filter(|case| case.machine.made_with.is_none()).collect();
             drive(&AARCH64, &cases);
         }),
-        trial("driver::random_machines_and_manifests", || drive(&NATIVE, &random(0x9e37_79b9_7f4a_7c15, 160))),
-        trial("driver::random_machines_and_manifests_on_aarch64", || {
+        test("driver::random_machines_and_manifests", || drive(&NATIVE, &random(0x9e37_79b9_7f4a_7c15, 160))),
+        test("driver::random_machines_and_manifests_on_aarch64", || {
             AARCH64.need();
             let mut cases = random(0xd1b5_4a32_d192_ed03, 40);
             // What the code of cuDNN's libraries says is read on one processor alone.
@@ -38,18 +38,18 @@ pub(crate) fn trials() -> Vec<Trial> {
             }
             drive(&AARCH64, &cases);
         }),
-        trial("driver::good_machines_run_nothing_of_nvidia", good_machines_run_nothing_of_nvidia),
-        trial("driver::no_rows_no_question", no_rows_no_question),
-        trial("driver::a_driver_that_hangs_is_not_waited_for", a_driver_that_hangs_is_not_waited_for),
-        trial("driver::words_of_a_refusal", words_of_a_refusal),
-        trial("driver::programs_that_can_do_without", programs_that_can_do_without),
-        trial("driver::forks_afterwards", forks_afterwards),
-        trial("driver::no_process_can_be_made", no_process_can_be_made),
-        trial("driver::sanitizers_find_nothing", sanitizers_find_nothing),
-        trial("driver::valgrind_finds_nothing", valgrind_finds_nothing),
-        trial("driver::random_rows_never_crash", random_rows_never_crash),
-        trial("driver::real_535", real_535),
-        trial("driver::nothing_is_printed_here", nothing_is_printed_here),
+        test("driver::good_machines_run_nothing_of_nvidia", good_machines_run_nothing_of_nvidia),
+        test("driver::no_rows_no_question", no_rows_no_question),
+        test("driver::a_driver_that_hangs_is_not_waited_for", a_driver_that_hangs_is_not_waited_for),
+        test("driver::words_of_a_refusal", words_of_a_refusal),
+        test("driver::programs_that_can_do_without", programs_that_can_do_without),
+        test("driver::forks_afterwards", forks_afterwards),
+        test("driver::no_process_can_be_made", no_process_can_be_made),
+        test("driver::sanitizers_find_nothing", sanitizers_find_nothing),
+        test("driver::valgrind_finds_nothing", valgrind_finds_nothing),
+        test("driver::random_rows_never_crash", random_rows_never_crash),
+        test("driver::real_535", real_535),
+        test("driver::nothing_is_printed_here", nothing_is_printed_here),
     ]
 }
 

@@ -241,7 +241,7 @@ fn patch(bytes: &mut [u8], mark: &[u8], with: &[u8]) -> bool {
     true
 }
 
-/// Whole, or not there: two trials may make the same file at the same time.
+/// Whole, or not there: two tests may make the same file at the same time.
 fn write_executable(to: &Path, bytes: &[u8]) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::create_dir_all(to.parent().expect("a file lies in a folder")).expect("a folder can be made");

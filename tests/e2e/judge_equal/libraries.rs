@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::manifest::{Linkage, Manifest};
-use cudaguard_tests::{Call, Scratch, Trial, places, tools, trials};
+use cudaguard_tests::{Call, Scratch, Test, places, tests, tools};
 
 use super::fixture::{Arch, MAIN, NATIVE, Says, descriptor, manifest, version};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_library_keeps_still_and_answers,
         a_library_that_enforces_ends_the_process,
         two_guarded_libraries_in_one_process,

@@ -14,14 +14,14 @@ use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, PtxFallback, Requireme
 use cudaguard::policy::GpuNeed;
 use cudaguard::tables;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Trial, trial};
+use cudaguard_tests::{Test, test};
 
 use super::driver::{judged, need_worlds, random, random_machines, start_all};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     vec![
-        trial("random::three_judges_agree", three_judges_agree),
-        trial("random::started_programs_agree", started_programs_agree),
+        test("random::three_judges_agree", three_judges_agree),
+        test("random::started_programs_agree", started_programs_agree),
     ]
 }
 
@@ -55,7 +55,7 @@ fn started_programs_agree() {
     assert!(differences.is_empty(), "{} of {pairs} pairs:\n{shown}", differences.len());
 }
 
-/// What a variable of the trials says.
+/// What a variable of the tests says.
 pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
     let text = std::env::var(variable).ok().filter(|text| !text.is_empty());
     text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}: expected a number")))

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::manifest::{Linkage, Opens};
-use cudaguard_tests::{Outcome, Scratch, Trial, command, parts, trials};
+use cudaguard_tests::{Outcome, Scratch, Test, command, parts, tests};
 
 use super::fixture::{NATIVE, descriptor, manifest, version};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         nine,
         eight,
         loaded_at_run_time,

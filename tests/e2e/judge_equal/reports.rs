@@ -7,14 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use cudaguard::manifest::{Linkage, Manifest};
-use cudaguard_tests::{Call, Trial, tools, trials};
+use cudaguard_tests::{Call, Test, tests, tools};
 use serde_json::Value;
 
 use super::fixture::{NATIVE, descriptor, manifest, version};
 use super::harmless::{LAUNCHER, Scene, built};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         many_processes_on_one_file,
         a_file_for_each_process,
         a_library_that_is_loaded_later_adds_itself,

@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Trial, skip, tools, trials};
+use cudaguard_tests::{Call, Test, skip, tests, tools};
 
 use super::fixture::{MAIN, NATIVE, descriptor};
 use super::harmless::{Scene, built};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         stripped_build_id_keeps_the_guard,
         missing_manifest_is_reported,
         forked_child_never_hangs,

@@ -10,20 +10,20 @@ use cudaguard::judge::run::judge;
 use cudaguard::manifest::{Linkage, Manifest, Opens, Requirement};
 use cudaguard::vendor::{self, CUDNN};
 use cudaguard::version::{CudaVersion, Version};
-use cudaguard_tests::{Call, Scratch, Trial, command, trial};
+use cudaguard_tests::{Call, Scratch, Test, command, test};
 use serde_json::Value;
 
 use super::doors::{Told, are_printed, sorted};
 use super::fixture::{AARCH64, Arch, NATIVE, Says, descriptor, is_short, manifest, version};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     vec![
-        trial("one_table_drives_both_judges", || drive(&NATIVE)),
-        trial("one_table_drives_both_judges_on_aarch64", || {
+        test("one_table_drives_both_judges", || drive(&NATIVE)),
+        test("one_table_drives_both_judges_on_aarch64", || {
             AARCH64.need();
             drive(&AARCH64);
         }),
-        trial("a_host_made_from_the_manifest_is_right", fits_itself),
+        test("a_host_made_from_the_manifest_is_right", fits_itself),
     ]
 }
 

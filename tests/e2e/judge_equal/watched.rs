@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cudaguard::manifest::Manifest;
-use cudaguard_tests::{Call, Trial, skip, skip_machine, tools, trials};
+use cudaguard_tests::{Call, Test, skip, skip_machine, tests, tools};
 
 use super::fixture::{Arch, MAIN, descriptor, templates};
 use super::harmless::{Scene, built};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         debuggers_see_no_child,
         tracers_change_nothing,
         a_recording_can_be_replayed,

@@ -2,32 +2,32 @@
 
 use cudaguard::arch::Target;
 use cudaguard::kernels::{Compression, Coverage, Kernels, Kind, Role};
-use cudaguard_tests::Trial;
-use cudaguard_tests::trial;
+use cudaguard_tests::Test;
+use cudaguard_tests::test;
 
 use super::real::{Bench, found, gencode, names};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
     for toolkit in ["11.8", "13.0", "13.2", "13.5"] {
-        trials.push(trial(format!("every_arch_of_{toolkit}"), move || every_arch(toolkit)));
-        trials.push(trial(format!("relocatable_code_of_{toolkit}"), move || relocatable(toolkit)));
-        trials.push(trial(format!("ptx_alone_of_{toolkit}"), move || ptx_alone(toolkit)));
+        tests.push(test(format!("every_arch_of_{toolkit}"), move || every_arch(toolkit)));
+        tests.push(test(format!("relocatable_code_of_{toolkit}"), move || relocatable(toolkit)));
+        tests.push(test(format!("ptx_alone_of_{toolkit}"), move || ptx_alone(toolkit)));
     }
-    trials.extend([
-        trial("letters_of_13.0", || letters("13.0")),
-        trial("letters_of_13.5", || letters("13.5")),
-        trial("compression_of_13.0", || compression("13.0")),
-        trial("compression_of_13.5", || compression("13.5")),
-        trial("compression_of_11.8", compress_all),
-        trial("packed_together_by_13.5", concatenated),
-        trial("link_time_optimisation_of_13.5", link_time),
-        trial("relocatable_ptx_of_13.5", relocatable_ptx),
-        trial("files_of_13.5", || files("13.5", "100f")),
-        trial("files_of_11.8", || files("11.8", "90")),
-        trial("a_source_without_kernels", without_kernels),
+    tests.extend([
+        test("letters_of_13.0", || letters("13.0")),
+        test("letters_of_13.5", || letters("13.5")),
+        test("compression_of_13.0", || compression("13.0")),
+        test("compression_of_13.5", || compression("13.5")),
+        test("compression_of_11.8", compress_all),
+        test("packed_together_by_13.5", concatenated),
+        test("link_time_optimisation_of_13.5", link_time),
+        test("relocatable_ptx_of_13.5", relocatable_ptx),
+        test("files_of_13.5", || files("13.5", "100f")),
+        test("files_of_11.8", || files("11.8", "90")),
+        test("a_source_without_kernels", without_kernels),
     ]);
-    trials
+    tests
 }
 
 fn by(kernels: &Kernels, cc: (u8, u8)) -> Coverage {

@@ -4,24 +4,24 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{command, places, snapshot, stand_in, trial};
+use cudaguard_tests::{command, places, snapshot, stand_in, test};
 
 use super::real::Bench;
 
 #[path = "../../fuzz/src/target.rs"]
 mod target;
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     vec![
-        trial("the_fuzzers_corpora", corpora),
-        trial("what_cannot_be_inspected_is_named", named),
-        trial("a_file_that_is_cut_off_meanwhile", cut_off),
-        trial("a_large_file_is_not_held_in_memory", sparse),
-        trial("words_about_ptx_are_not_held_in_memory", flooded),
-        trial("every_kind_of_file", every_kind_of_file),
+        test("the_fuzzers_corpora", corpora),
+        test("what_cannot_be_inspected_is_named", named),
+        test("a_file_that_is_cut_off_meanwhile", cut_off),
+        test("a_large_file_is_not_held_in_memory", sparse),
+        test("words_about_ptx_are_not_held_in_memory", flooded),
+        test("every_kind_of_file", every_kind_of_file),
     ]
 }
 

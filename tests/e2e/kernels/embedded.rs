@@ -1,18 +1,18 @@
 //! GPU code that programs carry as data, as `include_bytes!`, `include_str!` and arrays in C leave it.
 
 use cudaguard::kernels::{Coverage, Entry, Form, Kernels, Role};
-use cudaguard_tests::{Call, Trial, tools, trial};
+use cudaguard_tests::{Call, Test, test, tools};
 
 use super::real::{Bench, found, gencode, names};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     vec![
-        trial("arrays_in_a_c_program", arrays),
-        trial("constants_in_a_rust_program", constants),
-        trial("every_linker_keeps_what_is_read", linkers),
-        trial("the_record_of_a_device_link_in_an_object", record),
-        trial("aarch64_objects_and_libraries", aarch64),
-        trial("mutated_files_never_panic", mutated),
+        test("arrays_in_a_c_program", arrays),
+        test("constants_in_a_rust_program", constants),
+        test("every_linker_keeps_what_is_read", linkers),
+        test("the_record_of_a_device_link_in_an_object", record),
+        test("aarch64_objects_and_libraries", aarch64),
+        test("mutated_files_never_panic", mutated),
     ]
 }
 

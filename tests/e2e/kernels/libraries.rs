@@ -5,32 +5,32 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use cudaguard::kernels::{Compression, Container, Coverage, Entry, Form, Kernels, Kind, Role};
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 use cudaguard_tests::run::Call;
 use cudaguard_tests::scratch::Scratch;
-use cudaguard_tests::{command, parts, snapshot, trial};
+use cudaguard_tests::{command, parts, snapshot, test};
 
 use super::real::{Letters, as_cuobjdump, cuobjdump, read};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     // For libraries too large to be fetched each time: `CUDAGUARD_LIBRARIES=libcufft.so.12:libcublasLt.so.13`.
     let more = std::env::var_os("CUDAGUARD_LIBRARIES").unwrap_or_default();
     let more: Vec<PathBuf> = std::env::split_paths(&more).filter(|path| !path.as_os_str().is_empty()).collect();
-    let named = more.into_iter().map(|file| trial(format!("{}", file.display()), move || everywhere(&file)));
-    let mut trials = vec![
-        trial("cudnn_8.9.7", || cudnn("8.9.7", "libcudnn_ops_infer.so.8")),
-        trial("cudnn_9.1.0", || cudnn("9.1.0", "libcudnn_ops.so.9")),
-        trial("cudnn_9.15.1", || cudnn("9.15.1", "libcudnn_ops.so.9")),
-        trial("cudnn_9.28.0", || cudnn("9.28.0", "libcudnn_ops.so.9")),
-        trial("a_library_that_compiles_its_kernels", graph),
-        trial("the_device_runtime", device_runtime),
-        trial("cudart_holds_no_kernels", cudart),
-        trial("cublas_13.0", cublas),
-        trial("nvjpeg_13.0", nvjpeg),
-        trial("cupti_12.6", cupti),
+    let named = more.into_iter().map(|file| test(format!("{}", file.display()), move || everywhere(&file)));
+    let mut tests = vec![
+        test("cudnn_8.9.7", || cudnn("8.9.7", "libcudnn_ops_infer.so.8")),
+        test("cudnn_9.1.0", || cudnn("9.1.0", "libcudnn_ops.so.9")),
+        test("cudnn_9.15.1", || cudnn("9.15.1", "libcudnn_ops.so.9")),
+        test("cudnn_9.28.0", || cudnn("9.28.0", "libcudnn_ops.so.9")),
+        test("a_library_that_compiles_its_kernels", graph),
+        test("the_device_runtime", device_runtime),
+        test("cudart_holds_no_kernels", cudart),
+        test("cublas_13.0", cublas),
+        test("nvjpeg_13.0", nvjpeg),
+        test("cupti_12.6", cupti),
     ];
-    trials.extend(named);
-    trials
+    tests.extend(named);
+    tests
 }
 
 /// Whether this toolkit's lister reads the file; if so, it lists the same.

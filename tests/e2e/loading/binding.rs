@@ -10,10 +10,10 @@ use cudaguard::dry_run;
 use cudaguard::env::Env;
 use cudaguard::finding::{Code, Finding};
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Scratch, Trial, tools, trials};
+use cudaguard_tests::{Scratch, Test, tests, tools};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         with_versions,
         without_versions,
         by_other_linkers,

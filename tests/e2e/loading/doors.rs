@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, tools, trials, world};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, tests, tools, world};
 
 use super::guarded;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![every_fault_by_every_door, a_glibc_that_is_too_old, the_cache_and_what_is_preloaded]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![every_fault_by_every_door, a_glibc_that_is_too_old, the_cache_and_what_is_preloaded]
 }
 
 const USES: &str = "int first_of_x(void); int second_of_x(void);\nint use(int n) { return n > 9 ? first_of_x() + second_of_x() : 0; }\n";

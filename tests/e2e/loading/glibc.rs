@@ -7,15 +7,15 @@ use std::process::Command;
 
 use cudaguard::env::Env;
 use cudaguard::loader::{self, Look, Place};
-use cudaguard_tests::{Trial, trials};
+use cudaguard_tests::{Test, tests};
 
 use super::scene::{Scene, compare};
 
 const OLD: &str = "-Wl,--disable-new-dtags";
 const NEW: &str = "-Wl,--enable-new-dtags";
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         rpath_before_the_variable,
         runpath_after_the_variable,
         rpath_is_inherited,

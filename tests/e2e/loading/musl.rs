@@ -1,11 +1,11 @@
 //! musl's rules.
 
-use cudaguard_tests::{Trial, tools, trials};
+use cudaguard_tests::{Test, tests, tools};
 
 use super::scene::Scene;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         musl_searches_the_variable_first,
         musl_inherits_every_path,
         musl_knows_origin_alone,

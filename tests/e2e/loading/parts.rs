@@ -13,12 +13,12 @@ use cudaguard::mapped_file::Contents;
 use cudaguard::symbols;
 use cudaguard::vendor::{CUDART, CUDNN};
 use cudaguard::version::Version;
-use cudaguard_tests::{Scratch, Trial, parts, tools, trials};
+use cudaguard_tests::{Scratch, Test, parts, tests, tools};
 
 use super::guarded;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         cudart_of_each_release,
         cudart_of_a_program_by_nvcc,
         cudnns_word_in_its_file,

@@ -13,12 +13,12 @@ use cudaguard::seal::{LinkObservation, SealResult, seal};
 use cudaguard::vendor::{CUDART, CUDNN};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Scratch, Trial, tools, trials};
+use cudaguard_tests::{Scratch, Test, tests, tools};
 
 use super::guarded;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         every_linker,
         hard_links_links_and_modes,
         a_running_program,

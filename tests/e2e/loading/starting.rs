@@ -13,13 +13,13 @@ use cudaguard::finding::{Code, Finding, Severity};
 use cudaguard::manifest::{Linkage, Requirement};
 use cudaguard::version::Version;
 use cudaguard_tests::run::unless_busy;
-use cudaguard_tests::{Call, Scratch, Trial, command, skip, stand_in, trials, world};
+use cudaguard_tests::{Call, Scratch, Test, command, skip, stand_in, tests, world};
 
 use super::guarded;
 use super::scene::Scene;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         cudnn_absent,
         cudnn_of_another_major,
         cudnn_for_another_machine,

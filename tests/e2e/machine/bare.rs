@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cudaguard_tests::{Scratch, Trial, parts, trials};
+use cudaguard_tests::{Scratch, Test, parts, tests};
 
 use super::fixture::{call, codes, json};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_cudart_inside,
         a_file_that_was_cut_off,
         on_described_machines,

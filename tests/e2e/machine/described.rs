@@ -8,13 +8,13 @@ use cudaguard::machine::{Compat, Driver, Gpu, Kind, Library, Machine, Part};
 use cudaguard::manifest::Linkage;
 use cudaguard::vendor;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, snapshot, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, places, snapshot, tests};
 use serde_json::Value;
 
 use super::fixture::{self, call, codes, demo, host, json, manifest, said};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         kinds_of_machines,
         as_json,
         flags,

@@ -1,12 +1,12 @@
 //! `map`: what it draws is what `verify` says of each machine, and each form can be read.
 
-use cudaguard_tests::{Call, Scratch, Trial, command, places, snapshot, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, places, snapshot, tests};
 
 use super::fixture::json;
 use crate::requirements::example;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![each_square_is_what_verify_says, for_people, as_a_drawing, as_a_page, what_cannot_be_drawn]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![each_square_is_what_verify_says, for_people, as_a_drawing, as_a_page, what_cannot_be_drawn]
 }
 
 fn map(form: &str) -> String {

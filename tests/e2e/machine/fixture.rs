@@ -1,4 +1,4 @@
-//! Guarded programs and drivers, made by the C compiler once for all trials.
+//! Guarded programs and drivers, made by the C compiler once for all tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub(crate) fn program(to: &Path, manifests: &[Manifest]) {
     guarded::link(text, to, &objects, &[]).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A file that is kept for all trials.
+/// A file that is kept for all tests.
 fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     static SCRATCH: OnceLock<Scratch> = OnceLock::new();
     let path = SCRATCH.get_or_init(|| Scratch::new("machine")).join(name);
@@ -68,7 +68,7 @@ fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     path
 }
 
-/// The program of most trials: cuDNN linked, so say its notes.
+/// The program of most tests: cuDNN linked, so say its notes.
 pub(crate) fn demo() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| kept("demo", |path| program(path, &[manifest(Linkage::Linked)])))
@@ -88,7 +88,7 @@ pub(crate) fn of_driver() -> &'static Path {
     MADE.get_or_init(|| kept("of-driver", |path| program(path, &[asks_driver()])))
 }
 
-/// Another name for it. Not a copy: a child that another trial forks meanwhile would hold it open for writing, and what is
+/// Another name for it. Not a copy: a child that another test forks meanwhile would hold it open for writing, and what is
 /// open for writing cannot be started.
 pub(crate) fn link(from: &Path, to: &Path) {
     fs::hard_link(from, to).expect("a link can be made");

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::process::Stdio;
 
 use cudaguard::manifest::Linkage;
-use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, snapshot, tests};
 
 use super::fixture::{self, call, demo, host, manifest, said};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_list,
         several_programs,
         as_json_lines,

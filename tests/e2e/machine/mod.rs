@@ -12,21 +12,21 @@ mod million;
 mod nccl;
 mod worlds;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 
 use super::loading::guarded;
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     [
-        bare::trials(),
-        described::trials(),
-        drawn::trials(),
-        fleet::trials(),
-        here::trials(),
-        hostile::trials(),
-        million::trials(),
-        nccl::trials(),
-        worlds::trials(),
+        bare::tests(),
+        described::tests(),
+        drawn::tests(),
+        fleet::tests(),
+        here::tests(),
+        hostile::tests(),
+        million::tests(),
+        nccl::tests(),
+        worlds::tests(),
     ]
     .into_iter()
     .flatten()

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use cudaguard::manifest::Linkage;
 use cudaguard::vendor::{self, Library};
 use cudaguard::version::Version;
-use cudaguard_tests::{Call, Scratch, Trial, parts, trials};
+use cudaguard_tests::{Call, Scratch, Test, parts, tests};
 
 use super::fixture::{self, call, json};
 use super::guarded;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         its_file_tells_what_it_answers,
         inspect_tells_how_it_is_reached,
         probe_and_doctor_find_it,

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use cudaguard_tests::world::{
     self, A100, Gpu, H100, Layout, Library, Machine, Manner, NEWS, ORIN, RTX_4090, RTX_5090, T4, World,
 };
-use cudaguard_tests::{Scratch, Trial, command, snapshot, trials};
+use cudaguard_tests::{Scratch, Test, command, snapshot, tests};
 use serde_json::Value;
 
 use super::fixture;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         what_probe_sees,
         a_probe_in_words,
         verify_says_what_the_program_does,

@@ -6,14 +6,14 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, parts, places, scratch, tools, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, parts, places, scratch, tests, tools};
 
 use crate::cmake::fixture::{manifest, texts};
 
 use bazel::bazel;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         make,
         meson,
         the_three_commands,

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Scratch, Trial, command, parts, scratch, snapshot, tools, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, scratch, snapshot, tests, tools};
 use serde_json::Value;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         of_whatever_form,
         a_verdict_for_the_whole,
         what_a_package_promises,

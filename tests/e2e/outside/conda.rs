@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, skip::skip, tools, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip::skip, tests, tools};
 use serde_json::{Value, json};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![what_lock_files_require]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![what_lock_files_require]
 }
 
 /// Lines of people's lock files.

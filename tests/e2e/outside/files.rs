@@ -9,10 +9,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use cudaguard::toolchain::SYSROOT;
-use cudaguard_tests::{Call, Scratch, Trial, command, places, project, scratch, skip, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, places, project, scratch, skip, tests};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![that_are_named, of_a_project, of_a_toolkit, of_this_machine, of_a_guard_for_other_build_systems,]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![that_are_named, of_a_project, of_a_toolkit, of_this_machine, of_a_guard_for_other_build_systems,]
 }
 
 const ODD: [&str; 6] = ["fifo", "socket", "folder", "device", "loop", "huge"];
@@ -111,7 +111,7 @@ fn of_a_project() {
     ] {
         for kind in ODD {
             let scratch = Scratch::new("odd-project");
-            // Above it stands the repository of these trials, which `init` would write to.
+            // Above it stands the repository of these tests, which `init` would write to.
             scratch.file(".git/HEAD", "ref: refs/heads/main\n");
             package(&scratch);
             put(kind, &scratch.join(file));

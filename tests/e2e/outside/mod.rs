@@ -8,14 +8,14 @@ mod output;
 mod python;
 mod workflows;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = files::trials();
-    trials.extend(artefacts::trials());
-    trials.extend(conda::trials());
-    trials.extend(output::trials());
-    trials.extend(python::trials());
-    trials.extend(workflows::trials());
-    trials
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = files::tests();
+    tests.extend(artefacts::tests());
+    tests.extend(conda::tests());
+    tests.extend(output::tests());
+    tests.extend(python::tests());
+    tests.extend(workflows::tests());
+    tests
 }

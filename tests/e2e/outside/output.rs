@@ -2,12 +2,12 @@
 
 use cudaguard::manifest::{Linkage, Requirement};
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, tests};
 
 use crate::loading::guarded;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![of_every_verb, long_lists_of_a_fleet]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![of_every_verb, long_lists_of_a_fleet]
 }
 
 /// A machine whose driver is too old for the program.
@@ -31,14 +31,15 @@ fn scene() -> Scratch {
     scratch
 }
 
+/// A pipe whose reader has ended.
+const GONE: &str = "| :";
+
 /// The command with these words, its streams as a shell leads them.
 fn led(scratch: &Scratch, words: &[&str], redirections: &str) -> Outcome {
-    // The reader is gone before anything is written.
-    let script = match redirections.strip_prefix("| ") {
-        Some(reader) => format!(
-            "{{ sleep 0.2; \"$@\"; echo \"status $?\" >&3; }} 3>status | {reader}; read -r _ s <status; exit $s"
-        ),
-        None => format!("exec \"$@\" {redirections}"),
+    let script = match redirections {
+        // The reader ends before the command starts.
+        GONE => "rm -f pipe; mkfifo pipe; : <pipe & exec >pipe; wait $!; exec \"$@\"".to_owned(),
+        _ => format!("exec \"$@\" {redirections}"),
     };
     let call = Call::new("bash").args(["-c", &script, "bash"]).arg(command::path()).args(words);
     call.dir(scratch.path()).env("CARGO_NET_OFFLINE", "true").run()
@@ -78,7 +79,7 @@ fn of_every_verb() {
         let status = if status == of_this_machine { plain.status().expect("it ends by itself") } else { status };
         assert_eq!(plain.status(), Some(status), "{words:?}: {plain}");
         for (redirections, expected) in
-            [("| :", status), (">&-", status), (">/dev/null 2>/dev/full", status), ("2>&-", status), (">/dev/full", 2)]
+            [(GONE, status), (">&-", status), (">/dev/null 2>/dev/full", status), ("2>&-", status), (">/dev/full", 2)]
         {
             let outcome = led(&scratch, words, redirections);
             assert_eq!(

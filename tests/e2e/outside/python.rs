@@ -1,9 +1,9 @@
 //! The Python face of the command, as the wheel has it: `cargo-cudaguard/python`. The wheel itself is made and used by `.ci/wheel`.
 
-use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, tools, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, places, tests, tools};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![every_function, python_types_are_strict]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![every_function, python_types_are_strict]
 }
 
 /// Of a library whose code and needs are known: NCCL 2.19.3, made by CUDA 12.3 for compute capabilities 5.0 to 9.0.

@@ -1,12 +1,12 @@
 //! What stands in other people's pipelines: the action for GitHub's workflows, the hook for pre-commit, the container's last line.
 //! Each is taken from its file and run.
 
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, places, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, places, tests};
 
 use crate::machine::fixture::{asks_driver, program};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![an_action_verifies, a_hook_checks, a_container_verifies]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![an_action_verifies, a_hook_checks, a_container_verifies]
 }
 
 fn template(name: &str) -> String {

@@ -6,12 +6,12 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard::elf::Elf;
-use cudaguard_tests::{Call, Outcome, Project, Scratch, Trial, command, project, scratch, trials};
+use cudaguard_tests::{Call, Outcome, Project, Scratch, Test, command, project, scratch, tests};
 
 use super::fixture::{toolkit, with};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![three_doors_say_the_same]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![three_doors_say_the_same]
 }
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";

@@ -1,6 +1,6 @@
 //! Findings for machines.
 
-use cudaguard_tests::{Outcome, Project, trials};
+use cudaguard_tests::{Outcome, Project, tests};
 use serde_json::Value;
 
 use super::fixture::{Tree, equipped, with};
@@ -168,8 +168,8 @@ fn packages_that_are_not_there_are_told() {
     assert!(said.contains("tree/cudaguard.toml:3\n"), "{said}");
 }
 
-pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
-    trials![
+pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
+    tests![
         of_check,
         nothing_to_judge_is_told,
         places_in_a_subfolder,

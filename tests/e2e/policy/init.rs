@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Project, command, crates, parts, places, project, scratch, tools, trials};
+use cudaguard_tests::{Call, Project, command, crates, parts, places, project, scratch, tests, tools};
 
 use super::fixture::{Tree, equipped, with};
 
@@ -386,8 +386,8 @@ fn init_without_cuda() {
     let _ = with(project.cargo(["build", "--release"]), project.beside(), "none").run().success();
 }
 
-pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
-    trials![
+pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
+    tests![
         init_of_a_program,
         publishing_a_guarded_crate,
         init_from_elsewhere,

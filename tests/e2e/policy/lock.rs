@@ -1,6 +1,6 @@
 //! `cudaguard.lock`.
 
-use cudaguard_tests::{Call, Project, snapshot, trials};
+use cudaguard_tests::{Call, Project, snapshot, tests};
 
 use super::fixture::{Tree, equipped, with};
 
@@ -176,8 +176,8 @@ fn holds_under_plain_cargo() {
     assert!(compiles(&built.stderr) && !built.stderr.contains("CG107"), "{built}");
 }
 
-pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
-    trials![
+pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
+    tests![
         is_written_kept_and_accepted_anew,
         keeps_what_other_targets_are_locked_to,
         of_a_workspace_is_one,

@@ -7,13 +7,13 @@ mod init;
 mod lock;
 pub(crate) mod pages;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = lock::trials();
-    trials.extend(doors::trials());
-    trials.extend(formats::trials());
-    trials.extend(init::trials());
-    trials.extend(pages::trials());
-    trials
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = lock::tests();
+    tests.extend(doors::tests());
+    tests.extend(formats::tests());
+    tests.extend(init::tests());
+    tests.extend(pages::tests());
+    tests
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use cudaguard_findings::Findings;
-use cudaguard_tests::{Call, Scratch, command, places, snapshot, trials};
+use cudaguard_tests::{Call, Scratch, command, places, snapshot, tests};
 use serde_json::Value;
 
 const POLICY: &str = "\
@@ -399,8 +399,8 @@ fn manual_pages_of_every_verb() {
     assert!(failed.stderr.contains("cannot write into "), "{failed}");
 }
 
-pub(super) fn trials() -> Vec<cudaguard_tests::Trial> {
-    trials![
+pub(super) fn tests() -> Vec<cudaguard_tests::Test> {
+    tests![
         the_contract_stands_in_header_and_page,
         findings_are_written_from_their_table,
         findings_are_as_they_were_read,

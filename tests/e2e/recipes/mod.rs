@@ -6,35 +6,34 @@ mod fixture;
 mod profiles;
 mod table;
 
-use cudaguard_tests::{Trial, trial};
+use cudaguard_tests::{Test, test};
 use fixture::{Lane, Recipe};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    vec![
-        trial("toolkits", || build(&table::toolkits())),
-        trial("cudnn", || build(&table::cudnn())),
-        trial("archs", || build(&table::archs())),
-        trial("fleets", || build(&table::fleets())),
-        trial("fleets-without-cuda", || {
-            let lane = Lane::without_kernels();
-            for recipe in &table::without_cuda() {
-                lane.build_without_cuda(recipe);
-            }
-        }),
-        trial("profiles", profiles::profiles),
-        trial("policies", || {
-            let lane = Lane::new();
-            for (name, policy) in table::POLICIES {
-                lane.misread(name, policy);
-            }
-        }),
-    ]
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = rows("toolkits", table::toolkits());
+    tests.extend(rows("cudnn", table::cudnn()));
+    tests.extend(rows("archs", table::archs()));
+    tests.extend(rows("fleets", table::fleets()));
+    tests.extend(table::without_cuda().into_iter().map(|recipe| {
+        test(format!("without_cuda::{}", recipe.name), move || Lane::without_kernels().build_without_cuda(&recipe))
+            .slow()
+    }));
+    tests.extend(table::POLICIES.iter().enumerate().map(|(row, (name, policy))| {
+        first_is_fast(row, test(format!("policies::{name}"), move || Lane::new().misread(name, policy)))
+    }));
+    tests.extend(profiles::tests());
+    tests
 }
 
-/// One after the other on the same two packages, which thereby see each change of machine and policy.
-fn build(recipes: &[Recipe]) {
-    let lane = Lane::new();
-    for recipe in recipes {
-        lane.build(recipe);
-    }
+fn rows(group: &str, recipes: Vec<Recipe>) -> Vec<Test> {
+    let rows = recipes.into_iter().enumerate();
+    rows.map(|(row, recipe)| {
+        first_is_fast(row, test(format!("{group}::{}", recipe.name), move || Lane::new().build(&recipe)))
+    })
+    .collect()
+}
+
+/// Each row builds two packages several times, so `cargo test` runs one row of each group.
+fn first_is_fast(row: usize, test: Test) -> Test {
+    if row == 0 { test } else { test.slow() }
 }

@@ -1,10 +1,10 @@
 //! Profiles: each is judged by what it inherits, and by nothing else that it sets; under plain cargo as under the command.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cudaguard::binary::Binary;
-use cudaguard_tests::{Call, Project};
+use cudaguard_tests::{Call, Project, Test, once, scratch, test};
 
 use super::fixture::Machine;
 
@@ -54,8 +54,10 @@ const BUILD_RS: &str = r#"fn main() {
 }
 "#;
 
-/// Arguments, whether it is a release, the folder of what it makes, and the profile's name in the manifest.
-const TABLE: &[(&[&str], bool, &str, &str)] = &[
+/// The arguments, whether they mean a release, the folder of the output, and the profile's name in the manifest.
+type Row = (&'static [&'static str], bool, &'static str, &'static str);
+
+const TABLE: &[Row] = &[
     (&[], false, "debug", "dev"),
     (&["--release"], true, "release", "release"),
     (&["-r"], true, "release", "release"),
@@ -78,65 +80,96 @@ const TABLE: &[(&[&str], bool, &str, &str)] = &[
 /// What the owner asks for: a program without anything of CUDA is judged by it, too.
 const POLICY: &str = "[toolkit]\nrequire = \">=11\"\n";
 
-pub(crate) fn profiles() {
-    let embedded = Project::guarded("app").file("src/main.rs", "fn main() {}\n");
-    let _ = embedded.cargo(["build"]).run().success();
-    let script = script(&embedded);
-    let main = "fn main() {}\n";
-    let made = |name: &str| {
-        Project::new(name)
-            .append("Cargo.toml", PROFILES)
-            .file("src/main.rs", main)
-            .file("cudaguard.toml", POLICY)
-            .file(".cargo/config.toml", "[profile.ci]\ninherits = \"release\"\n")
-    };
-    let by_cargo = made("app").file("build.rs", BUILD_RS);
-    let by_command = made("app");
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests: Vec<Test> = TABLE
+        .iter()
+        .map(|row| {
+            let name = if row.0.is_empty() { "none".to_owned() } else { row.0.join("_").replace(['-', '\''], "") };
+            test(format!("profiles::{name}"), move || build(row)).slow()
+        })
+        .collect();
+    tests.push(test("profiles::the_manifest_names_the_profile_itself", record_name).slow());
+    tests
+}
 
-    let mut machine = Machine::in_folder(embedded.beside().join("mixed"));
-    machine.cuda("cuda-13.0", "13.0");
-    machine.cuda("cuda-13.5", "13.5");
-    machine.path_first("cuda-13.0/bin");
-    machine.set_at("CUDA_HOME", "cuda-13.5");
-    machine.set("RECIPE_SCRIPT", &script);
-    for (arguments, release, folder, name) in TABLE {
+/// Two packages, for plain cargo and for the command, on a machine with two toolkits.
+struct Scene {
+    by_cargo: Project,
+    by_command: Project,
+    machine: Machine,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let made = |name: &str| {
+            Project::new(name)
+                .append("Cargo.toml", PROFILES)
+                .file("src/main.rs", "fn main() {}\n")
+                .file("cudaguard.toml", POLICY)
+                .file(".cargo/config.toml", "[profile.ci]\ninherits = \"release\"\n")
+        };
+        let by_cargo = made("app").file("build.rs", BUILD_RS);
+        let by_command = made("app");
+        let script = by_cargo.beside().join("script");
+        let bytes = by_cargo.beside().join("script.bytes");
+        scratch::write(&bytes, once("the build script of recipes::profiles", compile_script));
+        // Another process writes the program, so that no child of this one has it open for writing.
+        let _ = Call::new("install").args(["-m", "755"]).args([&bytes, &script]).run().success();
+        let mut machine = Machine::in_folder(by_cargo.beside().join("mixed"));
+        machine.cuda("cuda-13.0", "13.0");
+        machine.cuda("cuda-13.5", "13.5");
+        machine.path_first("cuda-13.0/bin");
+        machine.set_at("CUDA_HOME", "cuda-13.5");
+        machine.set("RECIPE_SCRIPT", &script);
+        Self { by_cargo, by_command, machine }
+    }
+
+    /// The same build by plain cargo and by the command.
+    fn calls(&self, arguments: &[&str]) -> [(&Project, Call); 2] {
         let arguments: Vec<&str> = std::iter::once("build").chain(arguments.iter().copied()).collect();
-        let doors: [(&Project, Call); 2] = [
-            (&by_cargo, machine.on(by_cargo.cargo(&arguments))),
-            (&by_command, machine.on(by_command.cudaguard(&arguments))),
-        ];
-        for (project, call) in doors {
-            let outcome = call.run().expect(if *release { 101 } else { 0 });
-            let weighs = if *release { "error[CG101]: " } else { "warning[CG101]: " };
-            assert!(outcome.stderr.contains(weighs), "{arguments:?}: {outcome}");
-            let program = project.built(folder).join("app");
-            assert_eq!(program.exists(), !release, "{arguments:?}: {}", program.display());
-            if !release {
-                assert_eq!(profile(&program), *name, "{arguments:?}");
-            }
+        [
+            (&self.by_cargo, self.machine.on(self.by_cargo.cargo(&arguments))),
+            (&self.by_command, self.machine.on(self.by_command.cudaguard(&arguments))),
+        ]
+    }
+}
+
+fn build((arguments, release, folder, name): &Row) {
+    let scene = Scene::new();
+    for (project, call) in scene.calls(arguments) {
+        let outcome = call.run().expect(if *release { 101 } else { 0 });
+        let severity = if *release { "error[CG101]: " } else { "warning[CG101]: " };
+        assert!(outcome.stderr.contains(severity), "{outcome}");
+        let program = project.built(folder).join("app");
+        assert_eq!(program.exists(), !release, "{}", program.display());
+        if !release {
+            assert_eq!(profile(&program), *name);
         }
     }
-    // Its own name is recorded, not what it inherits.
-    for project in [&by_cargo, &by_command] {
+}
+
+fn record_name() {
+    let scene = Scene::new();
+    for project in [&scene.by_cargo, &scene.by_command] {
         project.change("cudaguard.toml", format!("{POLICY}[build]\nrelease = \"warn\"\n"));
     }
-    let arguments = ["build", "--profile", "deep"];
-    let _ = machine.on(by_cargo.cargo(arguments)).run().success();
-    let _ = machine.on(by_command.cudaguard(arguments)).run().success();
-    for project in [&by_cargo, &by_command] {
+    for (project, call) in scene.calls(&["--profile", "deep"]) {
+        let _ = call.run().success();
         assert_eq!(profile(&project.built("deep/app")), "deep");
     }
 }
 
-/// The compiled build script of a package.
-fn script(project: &Project) -> PathBuf {
+/// Compiles the build script of a package that calls `embed!()`.
+fn compile_script() -> Vec<u8> {
+    let project = Project::guarded("app").file("src/main.rs", "fn main() {}\n");
+    let _ = project.cargo(["build"]).run().success();
     let folders = fs::read_dir(project.built("debug/build")).expect("it was built");
     let mut scripts = folders
         .map(|folder| folder.expect("a folder can be listed").path())
         .filter(|folder| folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("app-")))
         .map(|folder| folder.join("build-script-build"))
         .filter(|script| script.is_file());
-    scripts.next().expect("cargo compiles the build script")
+    fs::read(scripts.next().expect("cargo compiles the build script")).expect("a script")
 }
 
 fn profile(program: &Path) -> String {

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Project, Trial, parts, tools, trials};
+use cudaguard_tests::{Call, Project, Test, parts, tests, tools};
 use serde_json::json;
 
 use super::fixture::{
     build, call, call_of, codes, cudart, made_elsewhere, manifest, nvcc, package, refused, shared_cudart, with_toolkit,
 };
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         the_toolkit_in_path_alone,
         another_major_than_in_path,
         no_toolkit_in_path,

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use cudaguard_tests::{Call, Outcome, Project, Trial, parts, project, scratch, tools, trials};
+use cudaguard_tests::{Call, Outcome, Project, Test, parts, project, scratch, tests, tools};
 use serde_json::{Value, json};
 
 use super::fixture::{codes, manifest, with_toolkit};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         the_compiler_that_cxx_names,
         headers_that_a_script_names,
         headers_of_another_release,

@@ -10,14 +10,14 @@ mod toolkits;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Trial, parts, tools, trials};
+use cudaguard_tests::{Call, Outcome, Test, parts, tests, tools};
 use serde_json::{Value, json};
 
 use super::fixture::manifest;
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, said, toolkit};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = trials![
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = tests![
         objects_of_another_toolkit,
         kernels_and_cudart_of_two_toolkits,
         no_toolkit_that_cmake_knows,
@@ -26,13 +26,13 @@ pub(crate) fn trials() -> Vec<Trial> {
         an_arch_that_is_declared_and_not_made,
         headers_of_a_library_inside,
     ];
-    trials.extend(cudnn::trials());
-    trials.extend(left::trials());
-    trials.extend(lock::trials());
-    trials.extend(toolkits::trials());
-    trials.extend(surroundings::trials());
-    trials.extend(switched::trials());
-    trials
+    tests.extend(cudnn::tests());
+    tests.extend(left::tests());
+    tests.extend(lock::tests());
+    tests.extend(toolkits::tests());
+    tests.extend(surroundings::tests());
+    tests.extend(switched::tests());
+    tests
 }
 
 const KERNEL: &str = "__global__ void fill(int *p) { *p = 1; }\n\

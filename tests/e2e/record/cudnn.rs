@@ -1,14 +1,14 @@
 //! The cuDNN that was linked, whatever headers are named: it is what the oldest driver of the fleet has to serve, and what the
 //! lock holds.
 
-use cudaguard_tests::{Trial, parts, trials};
+use cudaguard_tests::{Test, parts, tests};
 use serde_json::json;
 
 use super::fixture::{build, call, call_of, codes, manifest, package, refused};
 use crate::wrapper::fixture::Fixture;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![the_oldest_driver_serves_the_cudnn_that_was_linked, the_lock_holds_the_cudnn_that_was_linked]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![the_oldest_driver_serves_the_cudnn_that_was_linked, the_lock_holds_the_cudnn_that_was_linked]
 }
 
 const MAIN: &str = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\n\
@@ -86,7 +86,7 @@ fn the_lock_holds_the_cudnn_that_was_linked() {
     let right = build(&fixture, &["--release", "--locked"], Some("13.0")).success();
     assert_eq!(codes(&right), ["warning[CG146]"], "{right}");
     // Headers that do not belong to it are allowed for a reason: what was linked is still what is held.
-    fixture.change("cudaguard.toml", "[allow]\nCG110 = \"a trial\"\n");
+    fixture.change("cudaguard.toml", "[allow]\nCG110 = \"a test\"\n");
     let include = parts::cudnn("9.15.1").join("include");
     let with_headers = || {
         let built = call(&fixture, &["--release", "--locked"], Some("13.0")).env("CUDNN_INCLUDE_DIR", &include);

@@ -11,14 +11,14 @@ mod independent;
 mod surroundings;
 mod switched;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = by_cargo::trials();
-    trials.extend(by_cc::trials());
-    trials.extend(by_cmake::trials());
-    trials.extend(cudnn::trials());
-    trials.extend(surroundings::trials());
-    trials.extend(switched::trials());
-    trials
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = by_cargo::tests();
+    tests.extend(by_cc::tests());
+    tests.extend(by_cmake::tests());
+    tests.extend(cudnn::tests());
+    tests.extend(surroundings::tests());
+    tests.extend(switched::tests());
+    tests
 }

@@ -5,14 +5,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Scratch, Trial, layout, parts, scratch, trials};
+use cudaguard_tests::{Call, Scratch, Test, layout, parts, scratch, tests};
 
 use super::fixture::{call, call_of, codes, cudart, manifest, nvcc, package};
 use crate::wrapper::cache::host;
 use crate::wrapper::fixture::{Fixture, package as head};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![one_toolkit_under_many_names, another_toolkit_however_it_is_named, members_with_toolkits_of_their_own]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![one_toolkit_under_many_names, another_toolkit_however_it_is_named, members_with_toolkits_of_their_own]
 }
 
 /// Variables around a build.

@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use cudaguard_tests::{Call, Project, Trial, layout, parts, project, tools, trials};
+use cudaguard_tests::{Call, Project, Test, layout, parts, project, tests, tools};
 
 use super::fixture::{codes, independently, manifest, with_toolkit};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_link_that_leads_elsewhere,
         replaced_in_place_by_older_files,
         another_toolkit_in_path,

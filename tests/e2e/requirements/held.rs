@@ -15,17 +15,17 @@ use cudaguard::manifest::{Manifest, Requirement};
 use cudaguard::tables;
 use cudaguard::vendor::CUDNN;
 use cudaguard::version::{CudaVersion, DriverRelease, Version};
-use cudaguard_tests::{Call, Scratch, Trial, command, parts, places, skip, tools, trial};
+use cudaguard_tests::{Call, Scratch, Test, command, parts, places, skip, test, tools};
 
 use super::consumers::{self, Claim, Seen};
 use crate::judge_equal::fixture::{NATIVE, descriptor};
 use crate::judge_equal::{Dice, number, random_programs};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     vec![
-        trial("held::nothing_is_taken_that_the_judge_refuses", nothing_is_taken_that_the_judge_refuses),
-        trial("held::their_own_code_says_the_same", their_own_code_says_the_same),
-        trial("held::admitted_pods_go_to_machines_that_run_them", admitted_pods_go_to_machines_that_run_them),
+        test("held::nothing_is_taken_that_the_judge_refuses", nothing_is_taken_that_the_judge_refuses),
+        test("held::their_own_code_says_the_same", their_own_code_says_the_same),
+        test("held::admitted_pods_go_to_machines_that_run_them", admitted_pods_go_to_machines_that_run_them),
     ]
 }
 

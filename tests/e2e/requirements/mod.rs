@@ -4,9 +4,9 @@ mod consumers;
 mod held;
 mod written;
 
-use cudaguard_tests::Trial;
+use cudaguard_tests::Test;
 pub(crate) use written::example;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    [held::trials(), written::trials()].into_iter().flatten().collect()
+pub(crate) fn tests() -> Vec<Test> {
+    [held::tests(), written::tests()].into_iter().flatten().collect()
 }

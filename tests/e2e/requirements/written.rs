@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 
 use cudaguard::manifest::{GpuCoverage, Linkage, Manifest, Requirement};
 use cudaguard::version::{CudaVersion, DriverRelease};
-use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, tools, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, snapshot, tests, tools};
 
 use super::consumers::{self, Claim, Seen};
 use crate::machine::fixture::{asks_driver, demo, gpu, json, manifest, of_driver, program};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         every_form,
         several_files,
         minor_version_compatibility,

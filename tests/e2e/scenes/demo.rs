@@ -1,16 +1,19 @@
-//! `cargo demo` itself: each of its steps comes out as said.
+//! `cargo demo`: every step has the result that it announces.
 
-use cudaguard_tests::{Call, Trial, command, parts, trials};
+use cudaguard_tests::{Call, Test, command, crates, parts, places, tests};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![the_demo_comes_out_as_said]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![demo_completes]
 }
 
-fn the_demo_comes_out_as_said() {
-    // Fetched here, so that the trial is skipped by name where they cannot be had.
+fn demo_completes() {
+    // Skips the test if a component cannot be fetched.
     for part in ["cuda-13.0", "cudnn-9.15.1", "cudnn-9.17.1", "cudnn-9.1.0", "cudnn-8.9.7-loader"] {
         parts::part(part);
     }
-    let told = Call::new(env!("CARGO_BIN_EXE_demo")).env(command::GIVEN, command::path()).run().success();
-    assert!(told.stdout.ends_with("Each step came out as said.\n"), "{told}");
+    let call =
+        Call::new(crates::cargo()).args(["run", "--quiet", "--package", "cudaguard-demo-runner", "--target-dir"]);
+    let call = call.arg(places::target()).dir(places::workspace()).env(command::GIVEN, command::path());
+    let outcome = call.run().success();
+    assert!(outcome.stdout.ends_with("Every step had the expected result.\n"), "{outcome}");
 }

@@ -1,11 +1,11 @@
 //! A program that loads cuDNN by name at run time: most frameworks do. Its start says nothing; it can ask afterwards.
 
-use cudaguard_tests::{Call, Outcome, Project, Trial, parts, project, trials};
+use cudaguard_tests::{Call, Outcome, Project, Test, parts, project, tests};
 
 use super::world::{build, start};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![the_verdict_once_cudnn_is_loaded, declared_and_found_at_the_start, required_and_absent]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![the_verdict_once_cudnn_is_loaded, declared_and_found_at_the_start, required_and_absent]
 }
 
 const MAIN: &str = r#"

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, places, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, places, tests};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![what_cannot_be_had_is_named, what_is_there_is_taken_as_it_is, what_is_not_as_recorded_is_thrown_away]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![what_cannot_be_had_is_named, what_is_there_is_taken_as_it_is, what_is_not_as_recorded_is_thrown_away]
 }
 
 /// Fetches into the scratch folder, with a pip that knows no index, only the wheels in this folder.

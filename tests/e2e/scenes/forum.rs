@@ -1,11 +1,11 @@
 //! The scene of every forum: built with one cuDNN, started with an older one.
 
-use cudaguard_tests::{Scratch, Trial, layout, parts, stand_in, trials};
+use cudaguard_tests::{Scratch, Test, layout, parts, stand_in, tests};
 
 use super::world::{build, program, refused, runs, start};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         built_with_8_1_0_started_with_8_0_5,
         built_with_8_9_7_started_with_8_5_0,
         built_with_9_15_1_started_with_9_1_0,

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use cudaguard::finding::Code;
-use cudaguard_tests::{Call, Project, Scratch, Trial, command, parts, places, project, snapshot, trials};
+use cudaguard_tests::{Call, Project, Scratch, Test, command, parts, places, project, snapshot, tests};
 use serde_json::Value;
 
 use super::packages::components;
 use super::world::{LINKS_CUDNN, build, program};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_program_in_text_and_as_json,
         libraries_archives_and_objects,
         a_binary_of_several_components,

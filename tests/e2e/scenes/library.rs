@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Outcome, Project, Trial, parts, places, project, snapshot, trials};
+use cudaguard_tests::{Call, Outcome, Project, Test, parts, places, project, snapshot, tests};
 
 use super::world::{LINKS_CUDNN, build};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![python_survives_a_guarded_library, a_library_may_ask_to_end_the_process, a_verdict_without_a_guard]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![python_survives_a_guarded_library, a_library_may_ask_to_end_the_process, a_verdict_without_a_guard]
 }
 
 const SOURCE: &str = r#"

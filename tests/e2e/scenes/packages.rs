@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Project, Trial, command, parts, project, trials};
+use cudaguard_tests::{Call, Project, Test, command, parts, project, tests};
 use serde_json::Value;
 
 use super::world::{ASKS_CUDNN, LINKS_CUDNN, build, program_in, runs, start, unguarded};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_package_without_embed_is_guarded_by_the_command,
         every_program_of_a_package_is_guarded,
         a_workspace_and_cargos_own_arguments,

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use cudaguard_tests::{Outcome, Trial, parts, stand_in, trials};
+use cudaguard_tests::{Outcome, Test, parts, stand_in, tests};
 use serde_json::Value;
 
 use super::world::{build, program, runs, start};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![cudaguard_decides_over_the_manifest, a_report_also_of_what_passed]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![cudaguard_decides_over_the_manifest, a_report_also_of_what_passed]
 }
 
 fn warned(outcome: Outcome) {
@@ -58,7 +58,7 @@ fn a_report_also_of_what_passed() {
     runs(start(&program, &built).env("CUDAGUARD_REPORT", &report).run(), 91501);
     let passed = read();
     assert_eq!(passed["verdict"], "runs", "{passed}");
-    // Of cuDNN's libraries the trials have three.
+    // Of cuDNN's libraries the tests have three.
     let codes: Vec<_> =
         passed["findings"].as_array().expect("findings").iter().map(|one| one["code"].as_str()).collect();
     assert_eq!(codes, [Some("CG204")], "{passed}");

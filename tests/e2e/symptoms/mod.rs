@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use cudaguard::symptoms::table;
-use cudaguard_tests::{Call, Scratch, Trial, command, snapshot, trial, trials};
+use cudaguard_tests::{Call, Scratch, Test, command, snapshot, test, tests};
 
 use crate::policy::pages::held;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials = trials![
+pub(crate) fn tests() -> Vec<Test> {
+    let mut tests = tests![
         thread_addresses_are_unique,
         harmless_texts_get_no_answer,
         loader_messages_match_in_other_languages,
@@ -18,11 +18,11 @@ pub(crate) fn trials() -> Vec<Trial> {
         json_output,
         page_matches_table
     ];
-    trials.extend(threads().into_iter().map(|thread| {
+    tests.extend(threads().into_iter().map(|thread| {
         let name = thread.address.trim_start_matches("https://github.com/");
-        trial(format!("thread::{name}"), move || thread_gets_expected_answer(&thread))
+        test(format!("thread::{name}"), move || thread_gets_expected_answer(&thread))
     }));
-    trials
+    tests
 }
 
 const THREADS: &str = include_str!("threads.txt");

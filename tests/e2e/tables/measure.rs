@@ -67,7 +67,7 @@ impl fmt::Display for Measurement {
 }
 
 /// All that a part says about the tables; the part is fetched where it is not there yet.
-pub(crate) fn part(name: &str) -> Result<Vec<Measurement>, parts::Lack> {
+pub(crate) fn part(name: &str) -> Result<Vec<Measurement>, parts::PartError> {
     let folder = parts::fetch(name)?;
     let measured = if let Some(version) = name.strip_prefix("cudnn-") {
         let major = CUDNNS.iter().find(|(known, _)| *known == version).map(|&(_, major)| major);
@@ -79,7 +79,7 @@ pub(crate) fn part(name: &str) -> Result<Vec<Measurement>, parts::Lack> {
     } else {
         toolkit(&folder)
     };
-    measured.map_err(parts::Lack::Broken)
+    measured.map_err(parts::PartError::Broken)
 }
 
 /// A toolkit's root: what nvcc and ptxas make, default, symbolic archs, PTX ISA, host compilers, families.

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use cudaguard_tests::project::{build_dependency, check_dependency};
 use cudaguard_tests::world::{self, A100, H100, V100, World};
-use cudaguard_tests::{Call, Project, Scratch, Trial, command, parts, scratch, snapshot, tools, trials};
+use cudaguard_tests::{Call, Project, Scratch, Test, command, parts, scratch, snapshot, tests, tools};
 
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
 use crate::other_builds::{self, KERNELS, MAIN};
 
 use super::fixture::{PLAIN_DATA, STATIC_CUDART, nvcc};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         the_same_through_every_door,
         by_the_owners_word,
         kernels_that_nobody_can_read,

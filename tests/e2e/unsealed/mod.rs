@@ -8,12 +8,12 @@ use std::path::Path;
 
 use cudaguard_tests::containers::copies;
 use cudaguard_tests::world::{self, A100, V100, World};
-use cudaguard_tests::{Call, Scratch, Trial, tools, trials};
+use cudaguard_tests::{Call, Scratch, Test, tests, tools};
 
 use fixture::{Build, PLAIN_DATA, STATIC_CUDART, before_linking, object, told, worlds};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut all = trials![
+pub(crate) fn tests() -> Vec<Test> {
+    let mut all = tests![
         as_the_sealed_twin,
         by_every_linker,
         a_cudart_without_kernels,
@@ -21,7 +21,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         ptx_that_no_table_has,
         more_images_than_there_is_room_for
     ];
-    all.extend(doors::trials());
+    all.extend(doors::tests());
     all
 }
 

@@ -4,21 +4,21 @@ mod fixture;
 
 use cudaguard::finding::Code;
 use cudaguard::manifest::{GpuCoverage, Linkage, Requirement};
-use cudaguard_tests::{Call, Trial, command, layout, snapshot, stand_in, trial};
+use cudaguard_tests::{Call, Test, command, layout, snapshot, stand_in, test};
 
 use fixture::{Fixture, gencode};
 
-pub(crate) fn trials() -> Vec<Trial> {
+pub(crate) fn tests() -> Vec<Test> {
     vec![
-        trial("an_arch_is_missing", missing),
-        trial("a_stale_object", stale),
-        trial("an_arch_from_nvcc_append_flags", appended),
-        trial("the_fleet", fleet),
-        trial("runtime_paths", runtime_paths),
-        trial("kernels_of_a_dependency_are_its_own_affair", dependency),
-        trial("a_build_script_that_deletes_its_objects", deleted),
-        trial("a_cudart_of_another_release", other_cudart),
-        trial("a_cudnn_that_nobody_named", unnamed_cudnn),
+        test("an_arch_is_missing", missing),
+        test("a_stale_object", stale),
+        test("an_arch_from_nvcc_append_flags", appended),
+        test("the_fleet", fleet),
+        test("runtime_paths", runtime_paths),
+        test("kernels_of_a_dependency_are_its_own_affair", dependency),
+        test("a_build_script_that_deletes_its_objects", deleted),
+        test("a_cudart_of_another_release", other_cudart),
+        test("a_cudnn_that_nobody_named", unnamed_cudnn),
     ]
 }
 

@@ -4,10 +4,10 @@ use std::env::consts::ARCH;
 use std::path::Path;
 
 use cudaguard_tests::world::{self, H100, Layout, T4, World};
-use cudaguard_tests::{Scratch, Trial, trials};
+use cudaguard_tests::{Scratch, Test, tests};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_machine_shows_what_it_is_told_and_nothing_stays,
         both_libraries_know_the_same_gpus,
         every_layout_is_found_by_the_loader,

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use cudaguard::binary::Binary;
-use cudaguard_tests::{Call, Outcome, Trial, trials};
+use cudaguard_tests::{Call, Outcome, Test, tests};
 
 use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, set_time};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         a_program,
         a_library_with_a_program,
         a_c_library,

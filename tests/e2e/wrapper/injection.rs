@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use cudaguard_tests::{Call, Trial, tools, trial, trials};
+use cudaguard_tests::{Call, Test, test, tests, tools};
 
 use super::cache::{executable, host, long_ago};
 use super::fixture::{Fixture, notes, package, sealed, set_time, summary};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    let mut all = trials![
+pub(crate) fn tests() -> Vec<Test> {
+    let mut all = tests![
         programs_examples_and_c_libraries,
         what_is_counted_is_what_was_asked_for,
         tests_build_scripts_and_macros_are_left_alone,
@@ -36,7 +36,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         ("lld", &["build.rustflags=['-Clink-arg=-fuse-ld=lld']"]),
         ("mold", &["build.rustflags=['-Clink-arg=-fuse-ld=mold']"]),
     ] {
-        all.push(trial(format!("linked: {name}"), move || linked(name, options)));
+        all.push(test(format!("linked: {name}"), move || linked(name, options)));
     }
     all
 }

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use cudaguard_tests::{Outcome, Scratch, Trial, skip, trials};
+use cudaguard_tests::{Outcome, Scratch, Test, skip, tests};
 
 use super::cache::executable;
 use super::fixture::{Fixture, cargo, compiled, notes, package, sealed, set, summary};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         wrappers_are_chained,
         a_wrapper_by_configuration,
         a_wrapper_that_changes,

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::{Call, Trial, parts, trials};
+use cudaguard_tests::{Call, Test, parts, tests};
 
 use super::cache::executable;
 use super::fixture::{Fixture, notes, package, summary};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         plain_programs_build_anywhere,
         what_links_cuda_is_judged_after_linking,
         a_test_that_links_cuda_is_judged_after_linking,

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Trial, tools, trials};
+use cudaguard_tests::{Call, Outcome, Test, tests, tools};
 
 use super::cache::{executable, host};
 use super::fixture::{Fixture, GUARDED, compiled, notes, package, sealed, set, summary};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         packages_share_one_shim,
         profiles_share_one_shim,
         policy_edit_compiles_no_shim,

@@ -3,16 +3,16 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, command, crates, parts, places, scratch, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, command, crates, parts, places, scratch, tests};
 
 use super::fixture::{cargo, notes, package, sealed, summary};
 use super::meant::hostile;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![hexyl_without_cuda, ripgrep_builds_anywhere, cudarc_linked, cudarc_loading, cust_driver]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![hexyl_without_cuda, ripgrep_builds_anywhere, cudarc_linked, cudarc_loading, cust_driver]
 }
 
-/// A folder that outlives the trial, so that a crate from elsewhere is compiled once.
+/// A folder that outlives the test, so that a crate from elsewhere is compiled once.
 fn kept(name: &str) -> PathBuf {
     places::target().join("published").join(name)
 }

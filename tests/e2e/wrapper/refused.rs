@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use cargo_metadata::Message;
 use cargo_metadata::diagnostic::DiagnosticLevel;
-use cudaguard_tests::{Call, Outcome, Project, Trial, parts, trials};
+use cudaguard_tests::{Call, Outcome, Project, Test, parts, tests};
 
 use super::cache::host;
 use super::fixture::{Fixture, package};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         nothing_is_left_of_a_build_refused_after_linking,
         nothing_is_left_of_a_build_refused_before_cargo,
         refusals_and_warnings_are_messages_of_cargos,

@@ -2,19 +2,12 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Outcome, Trial, command, parts, skip, tools, trials};
+use cudaguard_tests::{Call, Outcome, Test, command, parts, skip, tests, tools};
 
 use super::fixture::{Fixture, cargo, package, sealed, summary};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
-        any_other_subcommand,
-        another_profile_than_was_told,
-        variables_of_what_is_refused,
-        clippy,
-        nextest,
-        zigbuild
-    ]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![any_other_subcommand, another_profile_than_was_told, variables_of_what_is_refused, clippy, nextest, zigbuild]
 }
 
 const MAIN: &str = "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n    \

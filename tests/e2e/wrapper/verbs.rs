@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Trial, command, snapshot, stand_in, trials};
+use cudaguard_tests::{Call, Test, command, snapshot, stand_in, tests};
 
 use super::fixture::{Fixture, notes, package, sealed, summary};
 use super::injection::library_with_macro;
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![
+pub(crate) fn tests() -> Vec<Test> {
+    tests![
         help,
         install_by_path,
         a_library_tested,

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Trial, command, parts, tools, trials};
+use cudaguard_tests::{Call, Test, command, parts, tests, tools};
 
 use super::fixture::{Fixture, cargo, package, sealed};
 
-pub(crate) fn trials() -> Vec<Trial> {
-    trials![wheels_of_maturin, wheels_of_setuptools_rust]
+pub(crate) fn tests() -> Vec<Test> {
+    tests![wheels_of_maturin, wheels_of_setuptools_rust]
 }
 
 const LIBRARY: &str = "extern \"C\" {\n    fn PyModule_New(name: *const std::ffi::c_char) -> *mut std::ffi::c_void;\n}\n#[no_mangle]\n\

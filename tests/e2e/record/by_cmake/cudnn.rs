@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Trial, parts, trials};
+use cudaguard_tests::{Test, parts, tests};
 use serde_json::json;
 
 use super::{FIND, build, codes, judged_as, tree};
 use crate::cmake::fixture::Tree;
 use crate::record::fixture::manifest;
 
-pub(super) fn trials() -> Vec<Trial> {
-    trials![the_oldest_driver_serves_the_cudnn_that_was_linked, the_lock_holds_the_cudnn_that_was_linked]
+pub(super) fn tests() -> Vec<Test> {
+    tests![the_oldest_driver_serves_the_cudnn_that_was_linked, the_lock_holds_the_cudnn_that_was_linked]
 }
 
 const MAIN: &str = "#include <cudnn_version.h>\nextern \"C\" unsigned long cudnnGetVersion();\n\

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use cudaguard_tests::{Trial, parts, trials};
+use cudaguard_tests::{Test, parts, tests};
 
 use super::codes;
 use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include};
 
-pub(super) fn trials() -> Vec<Trial> {
-    trials![what_a_refused_library_became, copies_of_an_earlier_build]
+pub(super) fn tests() -> Vec<Test> {
+    tests![what_a_refused_library_became, copies_of_an_earlier_build]
 }
 
 const KERNELS: &str =

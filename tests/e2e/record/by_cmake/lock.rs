@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use cudaguard_tests::{Call, Outcome, Trial, tools, trials};
+use cudaguard_tests::{Call, Outcome, Test, tests, tools};
 
 use super::{KERNEL, MAIN, build, codes, cudart, object, tree};
 use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
 use crate::record::fixture::manifest;
 
-pub(super) fn trials() -> Vec<Trial> {
-    trials![the_lock_holds_the_compiler_that_compiled, the_lock_holds_the_toolkit_that_was_linked]
+pub(super) fn tests() -> Vec<Test> {
+    tests![the_lock_holds_the_compiler_that_compiled, the_lock_holds_the_toolkit_that_was_linked]
 }
 
 fn lock(tree: &Tree) -> Outcome {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cudaguard_tests::{Trial, parts, trials};
+use cudaguard_tests::{Test, parts, tests};
 use serde_json::json;
 
 use super::{build_in, codes, judged_as, object, tree};
@@ -11,8 +11,8 @@ use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include, said};
 use crate::record::fixture::manifest;
 use crate::wrapper::meant::hostile;
 
-pub(super) fn trials() -> Vec<Trial> {
-    trials![
+pub(super) fn tests() -> Vec<Test> {
+    tests![
         headers_by_a_variable_or_an_option,
         libraries_without_a_runtime_path,
         policy_of_a_library_whose_headers_nobody_names,

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use cudaguard_tests::{Call, Outcome, Scratch, Trial, layout, parts, tools, trials};
+use cudaguard_tests::{Call, Outcome, Scratch, Test, layout, parts, tests, tools};
 use serde_json::Value;
 
 use super::{KERNEL, MAIN, codes};
@@ -12,8 +12,8 @@ use crate::cmake::fixture::{Cmake, MAKE, MULTI, NINJA, Tree, include};
 use crate::record::fixture::manifest;
 use crate::record::independent;
 
-pub(super) fn trials() -> Vec<Trial> {
-    trials![a_link_that_leads_elsewhere, replaced_in_place, another_nvcc_in_path]
+pub(super) fn tests() -> Vec<Test> {
+    tests![a_link_that_leads_elsewhere, replaced_in_place, another_nvcc_in_path]
 }
 
 const GENERATORS: [&str; 3] = [MAKE, NINJA, MULTI];

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cudaguard_tests::{Call, Outcome, Trial, parts, tools, trials};
+use cudaguard_tests::{Call, Outcome, Test, parts, tests, tools};
 use serde_json::json;
 
 use super::{FIND, KERNEL, MAIN, codes, cudart, judged_as, object, object_of, tree};
@@ -10,8 +10,8 @@ use crate::cmake::fixture::{Cmake, NINJA, Tree, include, toolkit, words};
 use crate::record::fixture::{OTHER, manifest};
 use crate::record::independent;
 
-pub(super) fn trials() -> Vec<Trial> {
-    trials![
+pub(super) fn tests() -> Vec<Test> {
+    tests![
         cudart_of_another_toolkit_than_nvcc,
         kernels_of_two_toolkits,
         path_and_variables_name_another,
