@@ -53,7 +53,7 @@ fn an_action_verifies() {
     scratch.file("fleet.jsonl", format!("{fleet}\n{}\n", fleet.replace("580.95.05", "535.261.03")));
     let _ = run(&[new[0], ("fleet", "fleet.jsonl")]).expect(1);
     let nowhere = run(&[new[0]]).expect(2);
-    assert!(nowhere.stdout.contains("::error::name a fleet, or a driver and a gpu"), "{nowhere}");
+    assert!(nowhere.stdout.contains("::error::set fleet, or driver and gpu"), "{nowhere}");
 }
 
 /// In a package that has nothing of CUDA it passes, and where the policy is none it fails.
